@@ -32,17 +32,17 @@ if TYPE_CHECKING:
     from spinsim.jobs.transfer.result import TransferResult as TransferResult
     from spinsim.jobs.warming import warm_up as warm_up
     from spinsim.model.disorder import EdwardsAnderson as EdwardsAnderson
-    from spinsim.model.geometry.honeycomb import honeycomb as honeycomb
     from spinsim.model.geometry.lattice import Lattice as Lattice
-    from spinsim.model.geometry.rectangular import chain as chain
-    from spinsim.model.geometry.rectangular import cubic as cubic
-    from spinsim.model.geometry.rectangular import hypercubic as hypercubic
-    from spinsim.model.geometry.rectangular import square as square
-    from spinsim.model.geometry.triangular import triangular as triangular
+    from spinsim.model.geometry.lattice import chain as chain
+    from spinsim.model.geometry.lattice import cubic as cubic
+    from spinsim.model.geometry.lattice import honeycomb as honeycomb
+    from spinsim.model.geometry.lattice import hypercubic as hypercubic
+    from spinsim.model.geometry.lattice import square as square
+    from spinsim.model.geometry.lattice import triangular as triangular
     from spinsim.model.graph import Graph as Graph
+    from spinsim.model.instances import from_bqm as from_bqm
     from spinsim.model.instances import read_instance as read_instance
     from spinsim.model.ising import Ising as Ising
-    from spinsim.model.problems.exchange import from_bqm as from_bqm
     from spinsim.result import load as load
     from spinsim.saved import Configurations as Configurations
     from spinsim.saved import configurations as configurations
@@ -55,45 +55,34 @@ if TYPE_CHECKING:
 __version__: str
 
 # Names are imported when first used, so that `spinsim --help` need not wait for Numba.
-_HOME = {
-    "AnnealResult": "spinsim.jobs.anneal.result",
-    "Batch": "spinsim.engine.moves.move",
-    "Configurations": "spinsim.saved",
-    "Dynamics": "spinsim.engine",
-    "EdwardsAnderson": "spinsim.model.disorder",
-    "Extrapolation": "spinsim.jobs.quantum.extrapolation",
-    "Graph": "spinsim.model.graph",
-    "InputError": "spinsim.errors",
-    "Ising": "spinsim.model.ising",
-    "Lattice": "spinsim.model.geometry.lattice",
-    "Move": "spinsim.engine.moves.move",
-    "QuantumResult": "spinsim.jobs.quantum.result",
-    "Simulation": "spinsim.simulation",
-    "TemperResult": "spinsim.jobs.temper.result",
-    "TransferResult": "spinsim.jobs.transfer.result",
-    "anneal": "spinsim.jobs.anneal.call",
-    "chain": "spinsim.model.geometry.rectangular",
-    "configurations": "spinsim.saved",
-    "create_engine": "spinsim.engine",
-    "cubic": "spinsim.model.geometry.rectangular",
-    "extrapolate": "spinsim.jobs.quantum.extrapolation",
-    "from_bqm": "spinsim.model.problems.exchange",
-    "gemm": "spinsim.gemm",
-    "honeycomb": "spinsim.model.geometry.honeycomb",
-    "hypercubic": "spinsim.model.geometry.rectangular",
-    "load": "spinsim.result",
-    "quantum": "spinsim.jobs.quantum.call",
-    "read_instance": "spinsim.model.instances",
-    "recount": "spinsim.jobs.calls",
-    "resume": "spinsim.jobs.calls",
-    "sampling": "spinsim.sampling",
-    "square": "spinsim.model.geometry.rectangular",
-    "table": "spinsim.analysis.tables",
-    "temper": "spinsim.jobs.temper.call",
-    "transfer": "spinsim.jobs.transfer.call",
-    "triangular": "spinsim.model.geometry.triangular",
-    "warm_up": "spinsim.jobs.warming",
+_NAMES = {
+    "analysis.tables": ["table"],
+    "engine": ["Dynamics", "create_engine"],
+    "engine.moves.move": ["Batch", "Move"],
+    "errors": ["InputError"],
+    "gemm": ["gemm"],
+    "jobs.anneal.call": ["anneal"],
+    "jobs.anneal.result": ["AnnealResult"],
+    "jobs.calls": ["recount", "resume"],
+    "jobs.quantum.call": ["quantum"],
+    "jobs.quantum.extrapolation": ["Extrapolation", "extrapolate"],
+    "jobs.quantum.result": ["QuantumResult"],
+    "jobs.temper.call": ["temper"],
+    "jobs.temper.result": ["TemperResult"],
+    "jobs.transfer.call": ["transfer"],
+    "jobs.transfer.result": ["TransferResult"],
+    "jobs.warming": ["warm_up"],
+    "model.disorder": ["EdwardsAnderson"],
+    "model.geometry.lattice": ["Lattice", "chain", "cubic", "honeycomb", "hypercubic", "square", "triangular"],
+    "model.graph": ["Graph"],
+    "model.instances": ["from_bqm", "read_instance"],
+    "model.ising": ["Ising"],
+    "result": ["load"],
+    "sampling": ["sampling"],
+    "saved": ["Configurations", "configurations"],
+    "simulation": ["Simulation"],
 }
+_HOME = {name: f"spinsim.{module}" for module, names in _NAMES.items() for name in names}
 
 __all__ = ["__version__", *sorted(_HOME)]
 

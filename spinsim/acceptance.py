@@ -126,12 +126,6 @@ HOTTEST: Final = 2.0**40
 
 
 def check_temperatures(temperatures: npt.ArrayLike, energy_scale: float = np.inf) -> npt.NDArray[np.float64]:
-    """Temperatures as float64.
-
-    Raises:
-        InputError: for an empty list, NaN, infinity, a temperature that is not positive, or one more than
-            ``HOTTEST`` times ``energy_scale``.
-    """
     try:
         values = np.atleast_1d(np.asarray(temperatures, np.float64))
     except (TypeError, ValueError) as error:
@@ -151,11 +145,7 @@ def check_temperatures(temperatures: npt.ArrayLike, energy_scale: float = np.inf
 
 
 def check_beta(beta: npt.ArrayLike, replicas: int) -> npt.NDArray[np.float64]:
-    """Inverse temperatures of every replica, shape (replicas,), from one number or one for each.
-
-    Raises:
-        InputError: for NaN, infinity, a negative value or another shape.
-    """
+    """Inverse temperatures of every replica, shape (replicas,), from one number or one for each."""
     values = np.asarray(beta, np.float64)
     if values.shape not in ((), (replicas,)):
         raise InputError(f"inverse temperatures have shape {values.shape}: give a number or one for each replica")
@@ -165,11 +155,7 @@ def check_beta(beta: npt.ArrayLike, replicas: int) -> npt.NDArray[np.float64]:
 
 
 def check_one_beta(beta: npt.ArrayLike) -> float:
-    """An inverse temperature that is finite and not negative.
-
-    Raises:
-        InputError: for any other.
-    """
+    """An inverse temperature that is finite and not negative."""
     one = float(np.asarray(beta, np.float64))
     if not 0 <= one < np.inf:
         raise InputError(f"inverse temperature {one:g} is not allowed: it must be finite and not negative")
@@ -186,9 +172,6 @@ def check_betas(beta: npt.ArrayLike, replicas: int) -> npt.NDArray[np.float64]:
     Args:
         beta: One number, one for each replica, or one for each term of each replica, (1 or replicas, 2).
         replicas: How many there are.
-
-    Raises:
-        InputError: as ``check_beta``, and for what is colder than ``COLDEST_TERM``.
     """
     values = np.asarray(beta, np.float64)
     if values.shape in ((1, 2), (replicas, 2)):
@@ -207,11 +190,6 @@ def check_betas(beta: npt.ArrayLike, replicas: int) -> npt.NDArray[np.float64]:
 
 
 def check_zero_acceptance(value: float) -> float:
-    """``zero_acceptance`` itself.
-
-    Raises:
-        InputError: outside (0, 1].
-    """
     if not 0 < value <= 1:
         raise InputError(f"zero acceptance {value} is not allowed: give a probability above 0 and at most 1")
     return value

@@ -107,7 +107,6 @@ class States:
         return States(self.bits[which], sites) if isinstance(which, slice) else unpacked_spins(self.bits[which], sites)
 
     def __len__(self) -> int:
-        """How many samples there are."""
         return len(self.bits)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:

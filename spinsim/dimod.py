@@ -16,13 +16,13 @@ from spinsim.engine import Dynamics, resolve_device
 from spinsim.engine.moves.metropolis.by_replica.cpu import ATTEMPTS
 from spinsim.errors import InputError
 from spinsim.inputs import grids
-from spinsim.inputs.seeds import as_seed, seeds_of
+from spinsim.inputs.shared import as_seed, seeds_of
 from spinsim.inputs.texts import printable
 from spinsim.machine.clock import seconds_without_compiling
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
-from spinsim.model.problems.bqm import check_pairs, from_bqm, import_dimod, variables_of
 from spinsim.model.problems.labels import shown
+from spinsim.model.problems.objects import check_pairs, from_bqm, import_dimod, variables_of
 from spinsim.model.problems.quadratic import BINARY, Quadratic, number_in
 from spinsim.sampling.annealing import automatic_temperatures
 from spinsim.sampling.schedules import NOTHING, Done, Reads, Schedule, anneal_reads, reads_of
@@ -72,9 +72,8 @@ class SpinsimSampler(_Sampler, _Initialized):
     @property
     def parameters(self) -> dict[str, list[str]]:
         """The arguments of ``sample``, with the properties that say more of them."""
-        names = ("num_reads", "num_sweeps", "num_sweeps_per_beta", "beta_range", "beta_schedule", "initial_states",
-                 "initial_states_generator", "seed", "interrupt_function", "time_limit")  # fmt: skip
-        return {name: [] for name in names} | {"beta_schedule_type": ["beta_schedule_options"]}
+        about = {"beta_schedule_type": ["beta_schedule_options"]}
+        return {name: about.get(name, []) for name in (*_defaults(), "seed")}
 
     def sample(
         self,
@@ -127,19 +126,8 @@ class SpinsimSampler(_Sampler, _Initialized):
         Raises:
             InputError: for what is no such model, and for arguments that make no sense.
         """
+        given = locals()
         self.remove_unknown_kwargs(**kwargs)
-        given = {
-            "num_reads": num_reads,
-            "num_sweeps": num_sweeps,
-            "num_sweeps_per_beta": num_sweeps_per_beta,
-            "beta_range": beta_range,
-            "beta_schedule": beta_schedule,
-            "beta_schedule_type": beta_schedule_type,
-            "initial_states": initial_states,
-            "initial_states_generator": initial_states_generator,
-            "interrupt_function": interrupt_function,
-            "time_limit": time_limit,
-        }
         problem = self._prepared(bqm, seed, self._threads, given)
         problem.anneal()
         return problem.sample_set()
@@ -186,8 +174,7 @@ class SpinsimSampler(_Sampler, _Initialized):
         reads = None if given["num_reads"] is None else _count("num_reads", given["num_reads"], 1)
         model = self._model_of(from_bqm(bqm)) if variables_of(bqm)[0] else None
         schedule, kind = _schedule(model, **{name: given[name] for name in _OF_SCHEDULE})
-        states, generator = given["initial_states"], given["initial_states_generator"]
-        start = self._start(bqm, states, generator, reads, dynamics.seed)
+        start = self._start(bqm, given["initial_states"], given["initial_states_generator"], reads, dynamics.seed)
         replicas = (reads or 1) if start is None else len(start)
         ready = None
         if model is not None:
@@ -200,7 +187,7 @@ class SpinsimSampler(_Sampler, _Initialized):
         """Return the model of a problem: that of the last call, with all that follows from it, if it is the same."""
         last = self._last
         if last is None or not problem.is_same(last[0]):
-            self._last = last = problem, problem.ising()
+            self._last = last = problem, Ising.from_quadratic(problem)
         return last[1]
 
     def sample_ising(self, h: Any, J: Any, **parameters: Any) -> Any:  # noqa: N803  (dimod's names)
@@ -245,19 +232,9 @@ class SpinsimSampler(_Sampler, _Initialized):
 
 @dataclass
 class _Problem:
-    """A problem with its reads.
+    """A problem with its reads, None of a model without variables, and how its anneal ended.
 
-    Attributes:
-        bqm: As it was given.
-        reads: Ready to be annealed; None of a model without variables.
-        replicas: How many reads.
-        schedule: That was asked for.
-        kind: Type of the schedule.
-        seed: Of all random numbers.
-        stop: Asked now and then, if it is there.
-        limit: Seconds that it may take.
-        began: When it was begun to be prepared.
-        done: How its anneal ended.
+    ``limit`` is the time in seconds that it may take, since it ``began`` to be prepared.
     """
 
     bqm: Any

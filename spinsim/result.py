@@ -17,7 +17,7 @@ from spinsim import store
 from spinsim.errors import InputError, MissingError
 from spinsim.inputs.texts import Described, count
 from spinsim.machine.files import as_path, hidden_name, not_written
-from spinsim.model.described import described, described_in
+from spinsim.model.identity import described, described_in
 from spinsim.model.ising import Ising
 from spinsim.registry import record_of
 from spinsim.solution import Lowest, Solution, as_sampleset, solutions
@@ -48,7 +48,7 @@ class _WhenAsked:
 
 
 def when_asked() -> Any:
-    """Such a field, for what takes longer to make than a small run takes, such as digests."""
+    """A field of a frozen dataclass that takes longer to make than a small run takes, such as digests."""
     return _WhenAsked()
 
 

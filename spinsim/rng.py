@@ -74,7 +74,6 @@ class Stream(IntEnum):
 
 @inlined
 def low32(x: Words) -> Words:
-    """The 32-bit value of a Philox word."""
     return x & MASK32
 
 
@@ -154,11 +153,7 @@ def counter_plane(half_sweep: Words, stream: Words, plane: Words) -> Words:
 
 
 def check_dynamics(number: int, what: str) -> None:
-    """Refuse to go on with ``what``, whose dynamics have this number.
-
-    Raises:
-        InputError: where it is not the number of this version.
-    """
+    """Refuse to go on with ``what``, whose dynamics have this number."""
     if number != DYNAMICS:
         raise InputError(
             f"{what} has dynamics {number} and this version of spinsim has dynamics {DYNAMICS}, which give other bits: "
@@ -167,11 +162,6 @@ def check_dynamics(number: int, what: str) -> None:
 
 
 def check_seed(seed: int) -> int:
-    """A 64-bit seed as a Python integer.
-
-    Raises:
-        InputError: for anything but a whole number from 0 to 2^64 - 1.
-    """
     try:
         value = index(seed)
     except TypeError as error:
@@ -215,11 +205,7 @@ def draw(
 def check_budget(
     *, groups: int, samples: int, blocks: int, half_sweeps: int, block_name: str = "blocks of 128 replicas"
 ) -> None:
-    """Refuse a run whose counters would not fit their fields; ``block_name`` says what its blocks are.
-
-    Raises:
-        InputError: naming the count, its limit and what to do.
-    """
+    """Refuse a run whose counters would not fit their fields; ``block_name`` says what its blocks are."""
     for what, value, bits in (
         ("groups of spins", groups, GROUP_BITS),
         ("samples", samples, SAMPLE_BITS),

@@ -28,43 +28,28 @@ SHORTEST: Final = 20  # autocorrelation times that a chain must span to be trust
 
 @dataclass(frozen=True)
 class IntegratedTime:
-    """Integrated autocorrelation times and means, of the series' trailing shape (without the axis of the chains).
+    """Integrated autocorrelation times and means, of the series' trailing shape (without the axis of the chains)."""
 
-    Attributes:
-        tau: tau_int in measurements; 1/2 for uncorrelated data.
-        error: Its statistical error, tau sqrt((4 W + 2) / n) with n measurements in all chains together; NaN for a
-            constant series.
-        window: W, the last t that the sum of the autocorrelation takes in.
-        trusted: False where a chain is shorter than 20 (tau + error), where no window is wide enough, for a constant
-            series, and for one so strongly anticorrelated that the sum is not positive.
-        mean: Mean of all measurements.
-        mean_error: Its standard error, sigma sqrt(2 tau / n); NaN for a constant series, of which no error is known.
-    """
-
-    tau: Array
+    tau: Array  # tau_int in measurements; 1/2 for uncorrelated data
     error: Array
-    window: npt.NDArray[np.int64]
+    """Its statistical error, tau sqrt((4 W + 2) / n) with n measurements in all chains together; NaN for a constant
+    series."""
+    window: npt.NDArray[np.int64]  # W, the last t that the sum of the autocorrelation takes in
     trusted: npt.NDArray[np.bool_]
-    mean: Array
+    """False where a chain is shorter than 20 (tau + error), where no window is wide enough, for a constant series, and
+    for one so strongly anticorrelated that the sum is not positive."""
+    mean: Array  # mean of all measurements
     mean_error: Array
+    """Its standard error, sigma sqrt(2 tau / n); NaN for a constant series, of which no error is known."""
 
 
 def autocorrelation(series: npt.ArrayLike, chain_axis: int | None = None) -> Array:
-    """Normalised autocorrelation rho(t) for t = 0 to n - 1, by FFT with zero padding.
+    """Normalised autocorrelation rho(t) of series (n, ...) for t = 0 to n - 1, by FFT with zero padding.
 
     rho(t) = Gamma(t) / Gamma(0), where Gamma(t) averages (a_i - mean)(a_(i+t) - mean) over the n - t pairs of a chain
-    and over the chains, and the mean is that of all chains. Noise dominates it beyond a few tau. The mean that is
-    subtracted is the measured one, which lowers Gamma by about 2 tau Gamma(0) / n.
-
-    Args:
-        series: Measurements in order of time, of shape (n, ...); each trailing index is a series of its own.
-        chain_axis: Axis that counts independent chains (replicas) of equal length, if there is one.
-
-    Returns:
-        Shape of the series without ``chain_axis``; NaN for a constant series.
-
-    Raises:
-        InputError: for fewer than 2 measurements, values that are not finite, and an axis that is not there.
+    and over the independent chains that ``chain_axis`` counts, and the mean is that of all chains. Noise dominates it
+    beyond a few tau. The mean that is subtracted is the measured one, which lowers Gamma by about 2 tau Gamma(0) / n.
+    The result has no ``chain_axis`` and is NaN for a constant series.
     """
     chains = _chains_second(series, chain_axis)
     covariance = _autocovariance(chains - chains.mean(axis=(0, 1)))
@@ -81,7 +66,8 @@ def integrated_time(
     W is the smallest with W >= 6 tau(W) (Sokal 1997, lecture 3: 4 suffices for one exponential, 6 is prudent). Variance
     and tau are corrected for the mean that is subtracted (Wolff 2004, eq. 49). The error of tau is Madras and Sokal's,
     for W much larger than tau; the scatter of tau in simple processes is 10 to 25 % below it. A series shorter than its
-    tau cannot know it: for AR(1) series of 5 tau the verdict ``trusted`` is wrong in 3 of 100.
+    tau cannot know it: for AR(1) series of 5 tau the verdict ``trusted`` is wrong in 3 of 100. A constant series has
+    tau 1/2, and so has one whose windowed sum is not positive (an upper bound then); neither is trusted.
 
     Args:
         series: Measurements in order of time, of shape (n, ...); each trailing index is a series of its own.
@@ -89,13 +75,6 @@ def integrated_time(
             autocovariances are averaged; chains that disagree in their means lengthen tau until it is not trusted.
         least_window: Smallest W of each observable, of the trailing shape: the time of a slow process that is known to
             be there, which may stay hidden in the sum up to 6 tau.
-
-    Returns:
-        tau, its error, the window, whether to trust them, and the mean with its error. A constant series has tau 1/2,
-        and so has one whose windowed sum is not positive (an upper bound then); neither is trusted.
-
-    Raises:
-        InputError: for fewer than 2 measurements, values that are not finite, and an axis that is not there.
     """
     chains = _chains_second(series, chain_axis)
     length, count, *trailing = chains.shape
@@ -127,8 +106,7 @@ def _integrate(chains: Array, least_window: float) -> tuple[float, float, int, b
 def windowed_sum(centred: Array, least_window: float = 0) -> tuple[float, int, bool, float]:
     """Sum the autocorrelation of chains (n, count) whose mean is 0, which is not taken off.
 
-    Returns:
-        1/2 + rho(1) + ... + rho(W), the window W, whether it is as wide as it should be, and the variance.
+    Returns 1/2 + rho(1) + ... + rho(W), the window W, whether it is as wide as it should be, and the variance.
     """
     covariance = _autocovariance(centred)
     partial = np.cumsum(covariance) / covariance[0] - 0.5

@@ -1,61 +1,52 @@
-"""Has a run reached equilibrium? Averages over its last half, the quarter before, the eighth before that, and so on."""
+"""Has a run reached equilibrium? Averages over logarithmic bins, and energy against link overlap."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime, integrated_time
+from spinsim.analysis.autocorrelation import SHORTEST, integrated_time
+from spinsim.analysis.runs import Tempered
 from spinsim.errors import InputError
 from spinsim.inputs.checks import finite_array
+from spinsim.model.ising import Ising
 
 Array = npt.NDArray[np.float64]
 
+FEWEST_STEPS: Final = 8
 FALSE_ALARMS: Final = 0.05  # share of equilibrated series that may be called not equilibrated
 TESTED: Final = 3  # bins
 FEWEST_SAMPLES: Final = 3
 """Samples whose scatter is an error that drifts can be tested with; fewer are tested one by one."""
 FEW_SAMPLES: Final = 10
 """Samples below which errors over samples are known to no better than a quarter."""
+_FEWEST_FOR_LINKS: Final = 5  # samples whose scatter says anything on a residual at several temperatures
+_FAR: Final = 5.0  # standard errors by which the mean square of couplings of variance 1 may miss 1
+_UNDECIDED: Final = (
+    f"undecided: the last half of the run is constant or shorter than {SHORTEST} autocorrelation times, "
+    "so that its errors are not known; measure longer"
+)
 
 
 @dataclass(frozen=True)
 class Equilibration:
-    """An observable in bins [n / 2^k, n / 2^(k - 1)), earliest first; arrays of shape (bins,).
+    """An observable in bins [n / 2^k, n / 2^(k - 1)), earliest first; arrays of shape (bins,)."""
 
-    Attributes:
-        start: First row of the series in a bin.
-        stop: Row after its last.
-        mean: Average over the bin, and over the samples.
-        error: Its standard error.
-        equilibrated: Whether the last three bins agree; False also where that cannot be told.
-        verdict: The same in words, with what decided it; begins with "equilibrated", "not equilibrated", "undecided".
-    """
-
-    start: npt.NDArray[np.int64]
-    stop: npt.NDArray[np.int64]
-    mean: Array
-    error: Array
-    equilibrated: bool
-    verdict: str
+    start: npt.NDArray[np.int64]  # first row of the series in a bin
+    stop: npt.NDArray[np.int64]  # row after its last
+    mean: Array  # average over the bin, and over the samples
+    error: Array  # its standard error
+    equilibrated: bool  # whether the last three bins agree; False also where that cannot be told
+    verdict: str  # the same in words, with what decided it; begins with "equilibrated", "not equilibrated", "undecided"
 
     @property
     def drifts(self) -> bool:
-        """Whether the last three bins disagree."""
         return self.verdict.startswith("not")
-
-
-class _Test(NamedTuple):
-    """The largest difference of two bins in its standard errors, the limit that it must not pass, and the bins."""
-
-    score: float
-    limit: float
-    pair: tuple[int, int]
 
 
 def equilibration(
@@ -87,11 +78,8 @@ def equilibration(
         false_alarms: Probability that an equilibrated series is called not equilibrated, at most.
         together: Number of samples from which on their scatter is the error.
         least_window: As ``integrated_time`` takes it, (samples,).
-
-    Raises:
-        InputError: for fewer than 8 measurements, more than two axes and values that are not finite.
     """
-    values = finite_array(series, "series", least=8)
+    values = finite_array(series, "series", least=FEWEST_STEPS)
     if values.ndim > 2:
         raise InputError(f"series has shape {values.shape}: give (measurements,) or (measurements, samples)")
     values = values.reshape(len(values), -1)
@@ -99,18 +87,26 @@ def equilibration(
     means = np.array([values[a:b].mean(axis=0) for a, b in zip(start, stop, strict=True)])
     last, samples = values[start[-1] :], values.shape[1]
     error = _standard_error(means) if samples > 1 else _stationary_errors(last[:, 0], stop - start)
-    level = false_alarms / TESTED
+    pairs = list(combinations(range(len(means) - TESTED, len(means)), 2))
+    apart = np.array([means[b] - means[a] for a, b in pairs])
     if samples < together:
-        time, slow = integrated_time(last, least_window=least_window), bool(np.any(least_window))
-        tests = [_test_one(time, k, slow, means[:, k], stop - start, level / samples) for k in range(samples)]
+        time, length = integrated_time(last, least_window=least_window), stop - start
+        variance = np.where(
+            time.trusted, time.mean_error**2 * length[-1], np.nan
+        )  # of one measurement: bins exceed tau
+        errors = np.sqrt(variance * np.array([[1 / length[a] + 1 / length[b]] for a, b in pairs]))
+        freedom = length[-1] / (2 * time.window + 1) / (2 if np.any(least_window) else 1)
     else:
-        tests = [_test_samples(means, level)]
-    undecided = any(np.isnan(test.score) for test in tests)
-    worst = max(tests, key=lambda test: test.score / test.limit)  # of no use where one is NaN
-    passed = not undecided and worst.score <= worst.limit
-    bins = [f"[{start[k]}, {stop[k]})" for k in worst.pair]
-    verdict = _UNDECIDED if undecided else _verdict(worst, bins)
-    return Equilibration(start, stop, means.mean(axis=1), error, passed, verdict)
+        errors, apart, freedom = _standard_error(apart)[:, None], apart.mean(axis=1)[:, None], np.array([samples - 1.0])
+    limits = stdtrit(freedom, 1 - false_alarms / TESTED / len(freedom) / 2)  # what |t| passes
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scores = np.where((apart == 0) & (errors == 0), 0.0, np.abs(apart) / errors)  # (pairs, tests)
+    test, pair = np.unravel_index(np.argmax((scores / limits).T), scores.T.shape)
+    score, limit = float(scores[pair, test]), float(limits[test])
+    verdict = (
+        _UNDECIDED if np.isnan(score) else _verdict(score, limit, [f"[{start[k]}, {stop[k]})" for k in pairs[pair]])
+    )
+    return Equilibration(start, stop, means.mean(axis=1), error, score <= limit, verdict)
 
 
 def bin_edges(length: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -119,54 +115,7 @@ def bin_edges(length: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]
     return edges[:-1], edges[1:]
 
 
-def _test_samples(means: Array, level: float) -> _Test:
-    """Test averages (bins, samples) with the errors that the scatter of the samples shows."""
-    samples = means.shape[1]
-    scores = {}
-    for a, b in _pairs(len(means)):
-        difference = means[b] - means[a]
-        scores[a, b] = _ratio(abs(float(difference.mean())), float(_standard_error(difference)))
-    return _largest(scores, _limit(samples - 1, level))
-
-
-def _test_one(
-    time: IntegratedTime, sample: int, slow: bool, means: Array, length: npt.NDArray[np.int64], level: float
-) -> _Test:
-    """Test the averages (bins,) of one sample with the sigma and tau of its last bin; NaN where tau is not trusted."""
-    last = length[-1]
-    limit = _limit(last / (2 * float(time.window[sample]) + 1) / (2 if slow else 1), level)
-    variance = float(time.mean_error[sample]) ** 2 * last  # of the average of one measurement: bins exceed tau
-    scores = {}
-    for a, b in _pairs(len(means)):
-        error = np.sqrt(variance * (1 / length[a] + 1 / length[b])) if time.trusted[sample] else np.nan
-        scores[a, b] = _ratio(abs(float(means[b] - means[a])), float(error))
-    return _largest(scores, limit)
-
-
-def _pairs(bins: int) -> list[tuple[int, int]]:
-    """Each two of the last three bins."""
-    return list(combinations(range(bins - TESTED, bins), 2))
-
-
-def _limit(freedom: float, level: float) -> float:
-    """What |t| passes with probability ``level``."""
-    return float(stdtrit(freedom, 1 - level / 2))
-
-
-def _ratio(difference: float, error: float) -> float:
-    """A difference in standard errors."""
-    if np.isnan(error) or error:
-        return difference / error
-    return np.inf if difference else 0.0
-
-
-def _largest(scores: dict[tuple[int, int], float], limit: float) -> _Test:
-    pair = max(scores, key=lambda pair: scores[pair])
-    return _Test(scores[pair], limit, pair)
-
-
 def _standard_error(values: Array) -> Array:
-    """Of the mean along the last axis."""
     return np.asarray(values.std(axis=-1, ddof=1) / np.sqrt(values.shape[-1]))
 
 
@@ -177,14 +126,132 @@ def _stationary_errors(last: Array, length: npt.NDArray[np.int64]) -> Array:
     return np.asarray(sigma * np.minimum(np.sqrt(2 * time.tau / length), 1))
 
 
-_UNDECIDED: Final = (
-    f"undecided: the last half of the run is constant or shorter than {SHORTEST} autocorrelation times, "
-    "so that its errors are not known; measure longer"
-)
+def _verdict(score: float, limit: float, bins: list[str]) -> str:
+    apart = f"the averages over measurements {bins[0]} and {bins[1]} differ by {score:.2g} standard errors"
+    if score > limit:
+        return f"not equilibrated: {apart}, more than {limit:.3g}"
+    return f"equilibrated: of the last three bins {apart}, the others by no more; up to {limit:.3g} pass"
 
 
-def _verdict(test: _Test, bins: list[str]) -> str:
-    apart = f"the averages over measurements {bins[0]} and {bins[1]} differ by {test.score:.2g} standard errors"
-    if test.score > test.limit:
-        return f"not equilibrated: {apart}, more than {test.limit:.3g}"
-    return f"equilibrated: of the last three bins {apart}, the others by no more; up to {test.limit:.3g} pass"
+@dataclass(frozen=True)
+class Approach:
+    """Averages over bins, each twice as long as the one before; the last one is the second half of the run."""
+
+    temperature: Array  # from the lowest to the highest, (temperatures,)
+    start: npt.NDArray[np.int64]  # first measurement of each bin, (bins,)
+    stop: npt.NDArray[np.int64]  # measurement after its last, likewise
+    first_sweep: npt.NDArray[np.int64]  # sweeps done before its first measurement, likewise
+    last_sweep: npt.NDArray[np.int64]  # sweeps done before its last measurement, likewise
+    mean: dict[str, Array]
+    """By name, (bins, temperatures): ``energy_per_site`` and, where they were measured, ``overlap_squared``,
+    ``link_overlap`` and ``link_residual``, which ``link_residual`` explains."""
+    error: dict[str, Array]  # standard errors of the same
+    verdict: dict[str, npt.NDArray[np.str_]]
+    """Whether the last three bins of each agree: "equilibrated", "not equilibrated" or "undecided", by name,
+    (temperatures,). One equilibrated series in twenty fails."""
+
+
+@dataclass(frozen=True)
+class LinkAgreement:
+    """Whether energy and link overlap agree over the last half of a run, as they do in equilibrium alone."""
+
+    temperature: Array  # from the lowest to the highest, (temperatures,)
+    residual: Array  # see ``link_residual``, averaged over the samples, likewise
+    error: Array  # its standard error over the samples, likewise
+    limit: float  # standard errors that a residual may be away from 0
+
+    @property
+    def score(self) -> Array:
+        """Residuals in standard errors, (temperatures,)."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.residual == 0, 0.0, self.residual / self.error)
+
+    @property
+    def agrees(self) -> bool:
+        return bool(np.all(np.abs(self.score) <= self.limit))
+
+    @property
+    def words(self) -> str:
+        """What was found, as a clause."""
+        k = int(np.abs(self.score).argmax())
+        found = f"energy and link overlap miss U = -(z/2) (1 - q_l) / T by {abs(self.score[k]):.2g} standard errors"
+        at = f"at T = {self.temperature[k]:.4g}"
+        if self.agrees:
+            return f"{found} {at}, where they do most; up to {self.limit:.3g} pass"
+        return f"{found} {at}, more than {self.limit:.3g}"
+
+
+def approach(result: Tempered) -> Approach:
+    """Averages over logarithmic bins of a run, at every temperature, with the verdict on each."""
+    steps = len(result.sweep)
+    if steps < FEWEST_STEPS:
+        raise InputError(f"{steps} measurements are too few for bins: give at least {FEWEST_STEPS}, with more sweeps")
+    start, stop = bin_edges(steps)
+    mean, error, verdict = {}, {}, {}
+    for name, series in _series(result).items():
+        found = [equilibration(series[..., t]) for t in range(len(result.temperature))]
+        mean[name] = np.stack([one.mean for one in found], axis=1)
+        error[name] = np.stack([one.error for one in found], axis=1)
+        verdict[name] = np.array([one.verdict.split(":")[0] for one in found])
+    sweep = result.sweep
+    return Approach(result.temperature, start, stop, sweep[start], sweep[stop - 1], mean, error, verdict)
+
+
+def link_residual(result: Tempered) -> Array:
+    """U + (z/2) (1 - q_l) / T of each measurement, U the energy per site, (steps, samples, temperatures).
+
+    Averaged over time and samples it is 0 in equilibrium, for Gaussian couplings of mean 0 and variance 1 without a
+    field. For such a coupling J of a bond, [J f(J)] = [f'(J)]; with f the thermal average <s_i s_j>, whose derivative
+    is (1 - <s_i s_j>^2) / T, the energy -[J <s_i s_j>] of a bond is -(1 - [<s_i s_j>^2]) / T, and the average of
+    <s_i s_j>^2 over the bonds, of which there are z/2 a site, is the link overlap q_l of two copies. While a run
+    forgets a random start, U is too high and q_l too low: the residual falls to 0 from above.
+    Source: H. G. Katzgraber, M. Palassini, A. P. Young, Phys. Rev. B 63, 184422 (2001).
+    """
+    if not result.link_overlap.shape[2]:
+        raise InputError("the run has no link overlaps: give one of two replicas or more, with correlations")
+    sites, bonds = result.model.sites, result.model.bonds
+    energy, link = result.energy.mean(axis=2) / sites, result.link_overlap.mean(axis=2) / bonds
+    return np.asarray(energy + bonds / sites * (1 - link) / result.temperature)
+
+
+def link_agreement(result: Tempered, false_alarms: float = FALSE_ALARMS) -> LinkAgreement | None:
+    """Compare energy and link overlap over the last half of a run, with a false alarm in a share of them at most.
+
+    Where they disagree at any temperature the run was not in equilibrium. The limit allows for the number of
+    temperatures and, by Student's t, for few samples, whose scatter is the error. None where the comparison does not
+    hold or cannot be made: for other couplings than ``gaussian``, in a field, for fewer than five samples and without
+    link overlaps.
+    """
+    if not comparable(result):
+        return None
+    residual = link_residual(result)[len(result.sweep) // 2 :].mean(axis=0)
+    samples, temperatures = residual.shape
+    error = _standard_error(residual.T)
+    limit = float(stdtrit(samples - 1, 1 - false_alarms / (2 * temperatures)))
+    return LinkAgreement(result.temperature, residual.mean(axis=0), error, limit)
+
+
+def comparable(result: Tempered) -> bool:
+    model = result.model
+    return bool(result.link_overlap.shape[2]) and model.samples >= _FEWEST_FOR_LINKS and _is_gaussian(model)
+
+
+def _is_gaussian(model: Ising) -> bool:
+    """Whether couplings are the Gaussian ones of ``EdwardsAnderson``, of variance 1, and there is no field."""
+    if not model.name.endswith("-gaussian") or len(model.couplings) != model.samples or np.any(model.fields):
+        return False
+    squares = float((model.couplings.astype(np.float64) ** 2).mean())
+    return bool(abs(squares - 1) <= _FAR * np.sqrt(2 / model.couplings.size))
+
+
+def _series(result: Tempered) -> dict[str, Array]:
+    """What is averaged over bins, (steps, samples, temperatures)."""
+    sites = result.model.sites
+    series = {"energy_per_site": result.energy.mean(axis=2) / sites}
+    if result.overlap.shape[2]:
+        series["overlap_squared"] = ((result.overlap / sites) ** 2).mean(axis=2)
+    if result.link_overlap.shape[2]:
+        series["link_overlap"] = result.link_overlap.mean(axis=2) / max(1, result.model.bonds)
+    if comparable(result):
+        series["link_residual"] = link_residual(result)
+    return series

@@ -6,89 +6,292 @@ an operator that keeps the parity, such as the product of two spins, it is a sum
 the ground state, once the square of its average is taken off. All c are positive, so that what is fitted over too
 early times lies above the lowest gap, never below.
 
-Where configurations were saved and space is small, gaps come from the operator that shows the lowest level best
-(``leading.py``), else from the averages over sites, or bonds, that every run measures.
+Where configurations were saved and space is small, gaps come from the operator that shows the lowest level of a parity
+best, else from the averages over sites, or bonds, that every run measures.
+
+The spins s_x of a small space, or products of two of them less their averages, are operators O_a of one parity, whose
+correlations C_ab(t), the averages over slices of O_a(tau) O_b(tau + t), are sums over the levels of that parity. Levels
+near each other, of which C(t) of a single operator tells no two apart, are eigenvectors there: the combination v of
+the largest lambda in C(1) v = lambda C(0) v has least to do with all levels but the lowest, and what is left of those
+that the operators span at all decays with later times. Each half of a run is measured with the combination that the
+other half gave: noise that was taken for a signal in one half is none in the other, so that C(t) is unbiased.
+
+Sources: C. Michael, Nucl. Phys. B 259, 58 (1985); M. Luescher, U. Wolff, Nucl. Phys. B 339, 222 (1990); B. Blossier,
+M. Della Morte, G. von Hippel, T. Mendes, R. Sommer, JHEP 04 (2009) 094.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.fft import irfft, rfft
+from scipy.linalg import eigh
+from scipy.optimize import least_squares
+from scipy.special import fdtrc
 
 from spinsim.analysis.autocorrelation import integrated_time
-from spinsim.analysis.decay import FEWEST_STEPS, Fit, fit, mean_of
-from spinsim.analysis.leading import has_leading, leading
+from spinsim.analysis.jackknife import bin_means
 from spinsim.analysis.runs import Tempered
+from spinsim.bits import Bits, unpacked_spins
 from spinsim.errors import InputError, argument
+from spinsim.model.graph import Graph
+from spinsim.saved import Configurations
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-PARITIES = ("odd", "even")
+PARITIES: Final = ("odd", "even")
 """Parities of the levels whose gaps are found."""
+MOST_OPERATORS: Final = 128
+"""Of a matrix: more would take long, and noise of ever longer runs."""
+_MOST_LATER: Final = 16
+_TRAINED: Final = 2**13
+"""Configurations of a half, at most, that a combination is found from."""
+_TOGETHER: Final = 2**16
+"""Slices of configurations whose operators are in memory at a time; their sums are exact in float32."""
+_DEPENDENT: Final = 1e-6
+"""Of the largest eigenvalue of C(0): combinations below it hardly change at all, and are left out."""
+BINS: Final = 48
+"""Stretches of time that each copy's series is cut into."""
+FEWEST_STEPS: Final = 4 * BINS
+_ACCEPTED: Final = 0.1
+"""Probability of as large a chi^2 from which on a window is taken."""
+_CLEAR: Final = 4.0
+"""Errors that C(t) must exceed at all times of a fit."""
+_MOST_TIMES: Final = 12
+"""Of a fit: a covariance of more is known too badly from so few stretches."""
+_APART: Final = 0.5
+"""Relative error of gaps, and of the distance of two, up to which a fit counts."""
+
+
+class Gaps(NamedTuple):
+    """The gap of one parity of each sample at each place of the ladder, (samples, places); NaN where none is."""
+
+    gap: Array  # ln(lambda_0 / lambda), in units of 1 / step in time
+    error: Array  # its standard error
+    levels: Integers  # how many were fitted: 2, or 1 where a second one is not told apart; 0 where no fit is good
+    first: Integers  # first time of the window that was fitted, in slices; 0 where there is none
+    last: Integers  # last time of it
+    chi_squared: Array  # of the fit, with the correlation of the times
+    freedom: Integers  # degrees of freedom
+    probability: Array  # of as large a chi^2, allowing for a covariance that is known from few stretches
+    operators: Integers  # how many the operator was combined of; 1 for the average over sites or bonds
+
+
+class Fit(NamedTuple):
+    """The fit to one series: the fields of ``Gaps``, and c cosh(...) at ``first``."""
+
+    gap: float = np.nan
+    error: float = np.nan
+    levels: int = 0
+    first: int = 0
+    last: int = 0
+    chi_squared: float = np.nan
+    freedom: int = 0
+    probability: float = np.nan
+    operators: int = 1
+    amplitude: float = np.nan
+
+
+class Decay(NamedTuple):
+    """What a gap was fitted to, of one sample at one place of the ladder."""
+
+    time: Integers  # in slices, (times,)
+    value: Array  # C(t), likewise
+    error: Array  # its standard error, from stretches
+    fit: Fit  # the fit
 
 
 @dataclass(frozen=True)
 class InTimeCurve:
-    """C(t) with its errors.
+    """C(t) with its errors."""
 
-    Attributes:
-        time: In slices, (times,).
-        value: Averaged over time, copies and disorder, (temperatures, times).
-        error: Standard error: from sample to sample where there are several, else from the series' own correlation.
-        trusted: Whether the error is one, as ``Estimate`` says.
+    time: Integers  # in slices, (times,)
+    value: Array  # averaged over time, copies and disorder, (temperatures, times)
+    error: Array  # standard error: from sample to sample where there are several, else from the series' own correlation
+    trusted: npt.NDArray[np.bool_]  # whether the error is one, as ``Estimate`` says
+
+
+def has_leading(result: Tempered, parity: str) -> bool:
+    """Returns whether enough configurations of a small space are there; even parity takes those of two copies."""
+    found: Configurations | None = getattr(result, "configurations", None)
+    if found is None or found.shape[0] < FEWEST_STEPS or (parity == "even" and found.shape[2] < 2):
+        return False
+    return _operators(result.model.graph, parity) is not None
+
+
+def _operators(graph: Graph, parity: str) -> Integers | None:
+    """Returns the rows of ``world_lines`` whose product each operator is, (operators, 1 or 2); None for too many.
+
+    Those of even parity are the products of all pairs of sites, where these are too many those of neighbours.
     """
+    sites = graph.sites // graph.slices
+    if parity == "odd":
+        return np.arange(sites)[:, None] if sites <= MOST_OPERATORS else None
+    pairs = np.stack(np.triu_indices(sites, 1), axis=1)
+    chosen = pairs if len(pairs) <= MOST_OPERATORS else np.unique(np.sort(graph.bonds_in_space(), axis=1), axis=0)
+    return chosen.astype(np.int64) if 0 < len(chosen) <= MOST_OPERATORS else None
 
-    time: Integers
-    value: Array
-    error: Array
-    trusted: npt.NDArray[np.bool_]
+
+def _leading(bits: Bits, lines: Integers, operators: Integers, times: Integers, even: bool) -> Array:
+    """Returns C(t) of configurations (rows, copies, bytes), (rows, copies, times); even parity averages over copies."""
+    middle = len(bits) // 2
+    halves = bits[:middle], bits[middle:]
+    of_other = [_trained(half, lines, operators, even) for half in halves[::-1]]
+    parts = [_measured(half, *by, lines, operators, times) for half, by in zip(halves, of_other, strict=True)]
+    correlation, mean = (np.concatenate([part[k] for part in parts]) for k in range(2))
+    if even:  # the mean's square from all pairs of copies, which are independent
+        others = (mean.sum(axis=1, keepdims=True) - mean) / (mean.shape[1] - 1)
+        correlation = (correlation - (mean * others)[..., None]).mean(axis=1, keepdims=True)
+    return np.asarray(correlation)
 
 
-class Gaps(NamedTuple):
-    """The gap of one parity of each sample at each place of the ladder, (samples, places); NaN where none is.
+def _spins(bits: Bits, lines: Integers) -> Iterator[tuple[slice, npt.NDArray[np.int8]]]:
+    """Yields spins (configurations, sites of space, slices) of configurations (configurations, bytes) in parts."""
+    together = max(1, _TOGETHER // lines.shape[1])
+    for first in range(0, len(bits), together):
+        chosen = slice(first, first + together)
+        yield chosen, unpacked_spins(bits[chosen], lines.size)[:, lines]
 
-    Attributes:
-        gap: ln(lambda_0 / lambda), in units of 1 / step in time.
-        error: Its standard error.
-        levels: How many were fitted: 2, or 1 where a second one is not told apart; 0 where no fit is good.
-        first: First time of the window that was fitted, in slices; 0 where there is none.
-        last: Last time of it.
-        chi_squared: Of the fit, with the correlation of the times.
-        freedom: Degrees of freedom.
-        probability: Of as large a chi^2, allowing for a covariance that is known from few stretches.
-        operators: How many the operator was combined of; 1 for the average over sites or bonds.
+
+def _trained(bits: Bits, lines: Integers, operators: Integers, even: bool) -> tuple[Array, float]:
+    """Returns the weights of the operators that half of a run gives, and the average that is taken off their sum."""
+    flat = bits.reshape(-1, bits.shape[-1])
+    chosen = flat[:: max(1, -(-len(flat) // _TRAINED))]
+    many, slices = len(operators), lines.shape[1]
+    now, later, total = np.zeros((many, many)), np.zeros((many, many)), np.zeros(many)
+    for _, spins in _spins(chosen, lines):
+        by_site: Any = np.ascontiguousarray(spins.swapaxes(0, 1), np.float32)
+        values = by_site[operators[:, 0]]
+        if operators.shape[1] == 2:
+            values *= by_site[operators[:, 1]]
+        at, after = values.reshape(many, -1), np.roll(values, -1, axis=2).reshape(many, -1)
+        now += at @ at.T
+        later += at @ after.T
+        total += at.sum(axis=1)
+    count = len(chosen) * slices
+    averages = total / count if even else np.zeros(many)
+    square = np.outer(averages, averages)
+    now, later = now / count - square, (later + later.T) / (2 * count) - square
+    sizes, directions = eigh(now)
+    there = sizes > _DEPENDENT * sizes[-1]
+    if not there.any():  # nothing has changed in this half
+        return np.zeros(many), 0.0
+    basis = directions[:, there] / np.sqrt(sizes[there])
+    weights = basis @ eigh(basis.T @ later @ basis)[1][:, -1]
+    return weights, float(weights @ averages)
+
+
+def _measured(
+    bits: Bits, weights: Array, constant: float, lines: Integers, operators: Integers, times: Integers
+) -> tuple[Array, Array]:
+    """Returns C(t) (rows, copies, times) of a combination in the other half, and its mean (rows, copies)."""
+    flat = bits.reshape(-1, bits.shape[-1])
+    form = np.zeros((len(lines), len(lines)))
+    form[operators[:, 0], operators[:, -1]] = weights
+    found, mean = np.empty((len(flat), len(times))), np.empty(len(flat))
+    for chosen, spins in _spins(flat, lines):
+        of_space = spins.swapaxes(1, 2).astype(np.float64)
+        if operators.shape[1] == 1:
+            one = of_space @ form.diagonal() - constant
+        else:
+            one = (of_space @ form * of_space).sum(axis=2) - constant
+        mean[chosen] = one.mean(axis=1)
+        found[chosen] = _around(one)[:, times]
+    return found.reshape(*bits.shape[:2], -1), mean.reshape(bits.shape[:2])
+
+
+def _around(series: Array) -> Array:
+    """Returns averages over tau of o(tau) o(tau + t) around rings (configurations, slices), for all t."""
+    waves = rfft(series, axis=1)
+    return np.asarray(irfft(waves.real**2 + waves.imag**2, series.shape[1], axis=1) / series.shape[1])
+
+
+def mean_of(series: Array) -> tuple[Array, Array, int]:
+    """Returns C(t) (times,), its covariance and how many entries both are from, of a series (steps, copies, times).
+
+    Copies are independent. The covariance is that of stretches, widened where these are short.
     """
-
-    gap: Array
-    error: Array
-    levels: Integers
-    first: Integers
-    last: Integers
-    chi_squared: Array
-    freedom: Integers
-    probability: Array
-    operators: Integers
+    times = series.shape[-1]
+    entries = bin_means(series, BINS).reshape(-1, times)
+    covariance = np.cov(entries.T).reshape(times, times) / len(entries)
+    return entries.mean(axis=0), covariance * _widening(series, covariance) ** 2, len(entries)
 
 
-class Decay(NamedTuple):
-    """What a gap was fitted to, of one sample at one place of the ladder.
+def fit(mean: Array, covariance: Array, entries: int, times: Integers, slices: int, most_levels: int) -> Fit:
+    """Returns the gap that C(t) (times,) shows, of a ring of so many slices.
 
-    Attributes:
-        time: In slices, (times,).
-        value: C(t), likewise.
-        error: Its standard error, from stretches.
-        fit: The fit.
+    The covariance is that of its errors, from so many entries, stretches of copies. ``most_levels`` is 2 where a second
+    level may be told apart, else 1.
     """
+    lost = np.flatnonzero(mean < _CLEAR * np.sqrt(np.diag(covariance)))
+    end = int(lost[0]) if lost.size else len(times)
+    for levels in range(most_levels, 0, -1):
+        found = _best(mean[:end], covariance[:end, :end], times[:end], slices / 2, entries, levels)
+        if found is not None:
+            return found
+    return Fit()
 
-    time: Integers
-    value: Array
-    error: Array
-    fit: Fit
+
+def _best(mean: Array, covariance: Array, times: Integers, half: float, count: int, levels: int) -> Fit | None:
+    """Returns the fit of so many levels one time behind the first from which on it is good; None where there is none.
+
+    Where there is no window one time behind, as the series is lost in noise, the good one itself is taken.
+    """
+    fits: list[Fit] = []
+    for start in range(len(times) - 2 * levels):
+        chosen = slice(start, start + _MOST_TIMES)
+        fits.append(_window(mean[chosen], covariance[chosen, chosen], times[chosen], half, count, levels))
+        if len(fits) > 1 and fits[-2].probability >= _ACCEPTED:
+            break
+    is_good = any(each.probability >= _ACCEPTED for each in fits[-2:])
+    return fits[-1] if is_good and np.isfinite(fits[-1].error) else None
+
+
+def _widening(series: Array, covariance: Array) -> float:
+    """Returns the factor by which errors grow where stretches are short against the autocorrelation time."""
+    naive = np.sqrt(np.diag(covariance))
+    true = integrated_time(series, chain_axis=1).mean_error
+    ratio = np.divide(np.nan_to_num(true), naive, out=np.ones_like(naive), where=naive > 0)
+    return max(1.0, float(ratio.max()))
+
+
+def _window(c: Array, covariance: Array, t: Integers, half: float, count: int, levels: int) -> Fit:
+    """Returns the fit to C(t) at some times, from so many entries; it has no error where levels are not told apart."""
+    if np.linalg.matrix_rank(covariance) < len(t):
+        return Fit()
+    whiten = np.linalg.cholesky(np.linalg.inv(covariance)).T
+
+    def fitted(logarithms: Array) -> tuple[Array, Array]:
+        shapes = np.stack([decay(gap, t, half) for gap in np.exp(logarithms).cumsum()], axis=1)
+        return shapes, np.asarray(np.linalg.lstsq(whiten @ shapes, whiten @ c, rcond=None)[0], np.float64)
+
+    def residual(logarithms: Array) -> Array:
+        shapes, amplitudes = fitted(logarithms)
+        return np.asarray(whiten @ (shapes @ amplitudes - c))
+
+    slope = np.log(c[0] / c[1]) if c[0] > c[1] > 0 else 1 / half
+    first = least_squares(residual, np.log([slope] if levels == 1 else [0.8 * slope, slope]), bounds=(-12, 3))
+    jacobian = np.asarray(first.jac, np.float64)
+    freedom, score = len(t) - 2 * levels, 2 * float(first.cost)
+    gap, amplitudes = float(np.exp(first.x[0])), fitted(first.x)[1]
+    error = np.nan
+    if np.linalg.matrix_rank(jacobian) == levels and (amplitudes > 0).all():
+        spread = np.sqrt(np.diag(np.linalg.inv(jacobian.T @ jacobian)) * (1 + freedom / (count - freedom - 2)))
+        if (spread < _APART).all():
+            error = gap * float(spread[0])
+    probability = float(fdtrc(freedom, count - freedom, score * (count - freedom) / (freedom * (count - 1))))
+    return Fit(gap, error, levels, int(t[0]), int(t[-1]), score, freedom, probability, amplitude=float(amplitudes[0]))
+
+
+def decay(gap: float, times: Integers, half: float) -> Array:
+    """Returns cosh(gap (half - t)), 1 at the first time."""
+    up, down = np.exp(-gap * (times - times[0])), np.exp(-gap * (2 * half - times - times[0]))
+    return np.asarray((up + down) / (up[0] + down[0]))
 
 
 def has_even(result: Tempered) -> bool:
@@ -97,17 +300,12 @@ def has_even(result: Tempered) -> bool:
 
 
 def has_connected(result: Tempered) -> bool:
-    """Returns whether products of neighbours of two copies were measured."""
     even = None if result.in_time is None else result.in_time.even
     return even is not None and even.link_overlap.shape[2] > 0
 
 
 def correlation_in_time(result: Tempered, parity: str = "odd") -> InTimeCurve:
-    """Returns C(t) at each place of the ladder: of spins, or the connected one of products of neighbours in space.
-
-    Raises:
-        InputError: for a run of space alone, without what is asked for, and for fewer than 16 measurements.
-    """
+    """Returns C(t) at each place of the ladder: of spins, or the connected one of products of neighbours in space."""
     values, times = _series(result, parity, 16)
     samples, shape = values.shape[1], values.shape[3:]
     of_samples = values.mean(axis=(0, 2))
@@ -120,23 +318,14 @@ def correlation_in_time(result: Tempered, parity: str = "odd") -> InTimeCurve:
 
 
 def gaps(result: Tempered, parity: str = "odd", samples: Iterable[int] | None = None) -> Gaps:
-    """Fit levels c cosh(gap (slices / 2 - t)) to C(t) of each sample at each place of the ladder.
+    """Fit levels c cosh(gap (slices / 2 - t)) to C(t) of samples, all by default, at each place of the ladder.
 
     One level to C(t) of the operator that shows the lowest level best; else, to C(t) of spins or products of
-    neighbours, two levels where they are told apart, of which the lower gap is given. Levels that lie closer than
-    such a fit can tell raise the gap: the error does not hold that. The fit takes the covariance of the times, from
+    neighbours, two levels where they are told apart, of which the lower gap is given. Levels that lie closer than such
+    a fit can tell raise the gap: the error does not hold that. The fit takes the covariance of the times, from
     stretches of the series and widened where these are short against the autocorrelation time. Its window ends before
     the first time at which C(t) is not four errors above 0; it begins one time behind the first from which on the fit
     is good, with a probability of chi^2 of 0.1 or more, and has twelve times at most.
-
-    Args:
-        result: The run.
-        parity: Of the levels, ``odd`` or ``even``.
-        samples: Which of its samples; all by default.
-
-    Raises:
-        InputError: for a run of space alone or in a field, which breaks parity, without what is asked for, and for too
-            few measurements.
     """
     rows = decays(result, parity, range(result.model.samples) if samples is None else samples)
     columns = (np.array([[getattr(one.fit, name) for one in row] for row in rows]) for name in Gaps._fields)
@@ -156,19 +345,25 @@ def decays(result: Tempered, parity: str, samples: Iterable[int]) -> list[list[D
 
 def _of_leading(result: Tempered, parity: str, samples: Iterable[int]) -> list[list[Decay]]:
     """Returns the decays of the operators that show the lowest level best."""
-    slices, found = result.model.graph.slices, leading(result, parity, samples)
-    return [[_decay(one.series, one.times, slices, 1, one.operators) for one in row] for row in found]
+    found: Configurations = result.configurations  # type: ignore[attr-defined]
+    graph, operators = result.model.graph, _operators(result.model.graph, parity)
+    assert operators is not None  # noqa: S101  (as has_leading says)
+    lines, times = graph.world_lines().astype(np.int64), np.arange(1, min(_MOST_LATER, graph.slices // 2) + 1)
+
+    def of(bits: Bits) -> Decay:
+        series = _leading(bits, lines, operators, times, parity == "even")
+        return _decay(series, times, graph.slices, 1, len(operators))
+
+    return [[of(bits[:, :, p]) for p in range(bits.shape[2])] for bits in map(found.of_sample, samples)]
 
 
 def _of_averages(result: Tempered, parity: str, samples: Iterable[int]) -> list[list[Decay]]:
-    """Returns the decays of averages over sites or bonds."""
     values, times = _series(result, parity, FEWEST_STEPS)
     slices, places = result.model.graph.slices, values.shape[3]
     return [[_decay(values[:, k, :, p], times, slices, 2, 1) for p in range(places)] for k in samples]
 
 
 def _decay(series: Array, times: Integers, slices: int, most_levels: int, operators: int) -> Decay:
-    """Returns the fit to a series (steps, copies, times), and what it was fitted to."""
     mean, covariance, entries = mean_of(series)
     found = fit(mean, covariance, entries, times, slices, most_levels)._replace(operators=operators)
     return Decay(times, mean, np.sqrt(np.diag(covariance)), found)

@@ -16,37 +16,26 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Jackknife:
-    """A function of means; arrays of the shape that the function returns.
+    """A function of means; arrays of the shape that the function returns."""
 
-    Attributes:
-        value: The function of the means of all data, not corrected for its bias.
-        error: Its standard error.
-        bias: Estimate of how much ``value`` is too large on average, to order 1/n; ``value - bias`` is free of it.
-    """
-
-    value: Array
-    error: Array
-    bias: Array
+    value: Array  # the function of the means of all data, not corrected for its bias
+    error: Array  # its standard error
+    bias: Array  # estimate of how much ``value`` is too large on average, to order 1/n; ``value - bias`` is free of it
 
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """Resampled values of a function of means.
-
-    Attributes:
-        values: Row 0 belongs to the data themselves, each further row to one resampling; shape (1 + resamples, ...).
-    """
+    """Resampled values of a function of means."""
 
     values: Array
+    """Row 0 belongs to the data themselves, each further row to one resampling; shape (1 + resamples, ...)."""
 
     @property
     def value(self) -> Array:
-        """The function of the means of the data."""
         return np.asarray(self.values[0])
 
     @property
     def error(self) -> Array:
-        """Its standard error, the spread of the resampled values."""
         return np.asarray(self.values[1:].std(axis=0, ddof=1))
 
 
@@ -54,9 +43,6 @@ def bin_means(series: npt.ArrayLike, bins: int) -> Array:
     """Means of ``bins`` consecutive bins of equal length, of shape (bins, ...); the first n mod bins measurements go.
 
     Bins many autocorrelation times long are independent to good accuracy, which resampling asks for.
-
-    Raises:
-        InputError: for fewer than 2 bins or more bins than measurements, and values that are not finite.
     """
     values = finite_array(series, "series")
     if not 2 <= bins <= len(values):
@@ -70,15 +56,8 @@ def jackknife(function: Callable[[Array], npt.ArrayLike], data: npt.ArrayLike, a
 
     error^2 = (n - 1)/n sum over i of (f_i - mean of f_i)^2 and bias = (n - 1)(mean of f_i - f), where f_i leaves out
     entry i. Source: B. Efron, The Jackknife, the Bootstrap and Other Resampling Plans (SIAM, 1982), chapters 2 and 3.
-    It holds for smooth functions; a median is none.
-
-    Args:
-        function: Takes means, of the data's shape without ``axis``, and returns a number or an array.
-        data: Independent samples or bins along ``axis``, of which there are n.
-        axis: The axis to average over.
-
-    Raises:
-        InputError: for fewer than 2 entries, values that are not finite, and an axis that is not there.
+    It holds for smooth functions; a median is none. The function takes means over the independent samples or bins along
+    ``axis``, of the data's shape without it, and returns a number or an array.
     """
     values = _entries_first(data, axis)
     count = len(values)
@@ -93,22 +72,12 @@ def jackknife(function: Callable[[Array], npt.ArrayLike], data: npt.ArrayLike, a
 def bootstrap(
     function: Callable[[Array], npt.ArrayLike], data: npt.ArrayLike, resamples: int, seed: int, axis: int = 0
 ) -> Bootstrap:
-    """A function of the means of data drawn again with replacement, n of n, ``resamples`` times.
+    """A function of the means of data drawn again with replacement, n of n, ``resamples`` times; as ``jackknife`` else.
 
     Trailing axes, such as temperatures, are drawn together, so that resampled curves are as correlated as the data.
-    Give independent data, such as lattice sizes, seeds of their own. Source: B. Efron, Ann. Statist. 7, 1 (1979).
-
-    Args:
-        function: Takes means, of the data's shape without ``axis``, and returns a number or an array.
-        data: Independent samples or bins along ``axis``.
-        resamples: How many times to draw; 1,000 gives errors to 2 %.
-        seed: Key of NumPy's Philox generator, from 0. The same seed draws the same entries, as far as NumPy keeps
-            ``Generator.integers`` the same from version to version.
-        axis: The axis to average over.
-
-    Raises:
-        InputError: for fewer than 2 entries or resamples, a negative seed, values that are not finite, and an axis that
-            is not there.
+    Give independent data, such as lattice sizes, seeds of their own. Source: B. Efron, Ann. Statist. 7, 1 (1979). 1,000
+    resamples give errors to 2 %. The seed, from 0, is the key of NumPy's Philox generator; it draws the same entries as
+    far as NumPy keeps ``Generator.integers`` the same from version to version.
     """
     values = _entries_first(data, axis)
     if resamples < 2:
@@ -127,7 +96,6 @@ def bootstrap(
 
 
 def _entries_first(data: npt.ArrayLike, axis: int) -> Array:
-    """The data with the entries along axis 0."""
     try:
         values = np.moveaxis(np.asarray(data), axis, 0)
     except np.exceptions.AxisError as error:

@@ -1,23 +1,134 @@
 """All temperatures of a ladder joined: averages at any temperature between them, and free energies.
 
+A weight depends on the energy alone, so that measurements of equal energy are added up. Energies of integer couplings
+take some thousand values, and millions of measurements become some ten thousand cells; of other couplings a cell is a
+measurement.
+
 Source: A. M. Ferrenberg, R. H. Swendsen, Phys. Rev. Lett. 63, 1195 (1989), in the limit of vanishing bin width, as in
 M. R. Shirts, J. D. Chodera, J. Chem. Phys. 129, 124105 (2008).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp
 
 from spinsim.errors import InputError
-from spinsim.inputs.checks import finite_array
+from spinsim.machine.memory import require
 
 Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+_ROWS: Final = 2**19
+"""Measurements that are added up at a time."""
+_MOST_LEVELS: Final = 2**22
+"""Whole numbers between the lowest and the highest energy up to which each has a place of its own."""
+_WORK: Final = 4
+"""Copies of the sums that are made while they are added up, and while a stretch of time is left out."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Sums over the measurements of one energy and one chain."""
+
+    energy: Array  # total, (cells,)
+    chain: Integers  # copy or, where sums are over all chains, 0, likewise
+    names: tuple[str, ...]  # of the numbers that are added up
+    sums: Array  # row 0 counts measurements, then a row for each number, (1 + names, cells)
+    stretches: tuple[tuple[Integers, Array], ...]
+    """The same of each stretch of time alone: which cells it has, and its sums (1 + names, its cells)."""
+
+    @property
+    def count(self) -> Array:
+        return np.asarray(self.sums[0])
+
+    def of(self, name: str) -> Array:
+        return np.asarray(self.sums[1 + self.names.index(name)])
+
+    def without(self, stretch: int) -> Cells:
+        cells, sums = self.stretches[stretch]
+        rest = self.sums.copy()
+        rest[:, cells] -= sums
+        return replace(self, sums=rest)
+
+
+class _Piece(NamedTuple):
+    """Sums over some of the chains, for each stretch of time: arrays (cells,), and sums (1 + names, cells)."""
+
+    energy: Array
+    stretch: Integers
+    chain: Integers
+    sums: Array
+
+
+def add_up(
+    energy: Callable[[slice], Array],
+    values: Callable[[slice], dict[str, Array]],
+    shape: tuple[int, int, int],
+    stretch: Integers,
+    by_chain: bool,
+) -> Cells:
+    """Add up the measurements of chains, some of them at a time.
+
+    Args:
+        energy: Returns the total energies of some chains, (steps, chains, temperatures).
+        values: Returns the numbers of some chains by name, likewise.
+        shape: Steps, chains and temperatures.
+        stretch: Of time to which each step belongs, -1 where it belongs to none, (steps,).
+        by_chain: Whether chains have cells of their own.
+    """
+    steps, chains, temperatures = shape
+    at_once = max(1, _ROWS // (steps * temperatures))
+    pieces: list[_Piece] = []
+    names: tuple[str, ...] = ()
+    for first in range(0, chains, at_once):
+        chosen = slice(first, min(first + at_once, chains))
+        group = (stretch + 1)[:, None] * chains + (np.arange(chains)[chosen] if by_chain else 0)
+        numbers = values(chosen)
+        names = tuple(numbers)
+        pieces.append(_piece(energy(chosen), list(numbers.values()), group, chains))
+        if not first:
+            needed = 8.0 * _WORK * pieces[0].sums.size * -(-chains // at_once)
+            require(needed, "reweighting", "choose fewer --replicas, or measure less often")
+    return _joined(_Piece(*(np.concatenate(parts, axis=-1) for parts in zip(*pieces, strict=True))), names)
+
+
+def _piece(energy: Array, numbers: list[Array], group: Integers, chains: int) -> _Piece:
+    """Add up measurements (steps, chains, temperatures), whose stretch and chain ``group`` (steps, chains) counts."""
+    lowest, highest = float(energy.min()), float(energy.max())
+    if highest - lowest < _MOST_LEVELS and (energy == np.rint(energy)).all():  # sorting takes ten times as long
+        levels, level = np.arange(lowest, highest + 1), (energy - lowest).astype(np.int64)
+    else:
+        levels, level = np.unique(energy, return_inverse=True)
+    key = (group[..., None] * len(levels) + level.reshape(energy.shape)).ravel()
+    there = np.zeros((int(group.max()) + 1) * len(levels), np.bool_)
+    there[key] = True
+    cells = np.flatnonzero(there)
+    place = (np.cumsum(there) - 1)[key]
+    groups = cells // len(levels)
+    sums = [np.bincount(place, minlength=len(cells)), *(np.bincount(place, n.ravel(), len(cells)) for n in numbers)]
+    return _Piece(levels[cells % len(levels)], groups // chains - 1, groups % chains, np.array(sums, np.float64))
+
+
+def _joined(piece: _Piece, names: tuple[str, ...]) -> Cells:
+    levels, level = np.unique(piece.energy, return_inverse=True)
+    cells, place = np.unique(piece.chain * len(levels) + level, return_inverse=True)
+    order = np.argsort(piece.stretch, kind="stable")
+    ends = np.cumsum(np.bincount(piece.stretch + 1))
+    stretches = [_distinct(place[chosen], piece.sums[:, chosen]) for chosen in np.split(order, ends[:-1])[1:]]
+    whole = np.array([np.bincount(place, row, len(cells)) for row in piece.sums])
+    return Cells(levels[cells % len(levels)], cells // len(levels), names, whole, tuple(stretches))
+
+
+def _distinct(place: Integers, sums: Array) -> tuple[Integers, Array]:
+    cells, own = np.unique(place, return_inverse=True)
+    return cells, np.array([np.bincount(own, row, len(cells)) for row in sums])
+
 
 _STEPS: Final = 100
 _EXACT: Final = 1e-10  # of a logarithm of a partition function
@@ -26,32 +137,17 @@ _AT_ONCE: Final = 2**21  # weights
 
 @dataclass(frozen=True)
 class MultiHistogram:
-    """Measurements at several temperatures as one set, in which each has a weight at any temperature.
+    """Measurements at several temperatures as one set, in which each has a weight at any temperature."""
 
-    Attributes:
-        beta: Inverse temperatures of the measurements, (temperatures,).
-        log_partition: ln Z at each of them, up to one constant: 0 at the first, (temperatures,).
-        each: Measurements at each of them.
-    """
-
-    beta: Array
-    log_partition: Array
-    each: float
-
-    def log_weights(self, energy: npt.ArrayLike, beta: float) -> Array:
-        """Logarithms of the weights of measurements at another inverse temperature, of the energies' shape.
-
-        Weights add up to Z there, in the unit of ``log_partition``: averages need them divided by their sum.
-        """
-        energies = np.asarray(energy, np.float64)
-        return self.log_shares(energies) - beta * energies
+    beta: Array  # inverse temperatures of the measurements, (temperatures,)
+    log_partition: Array  # ln Z at each of them, up to one constant: 0 at the first, (temperatures,)
+    each: float  # measurements at each of them
 
     def log_shares(self, energy: Array, replicas: int = 1) -> Array:
         """What to add to -beta E to have the logarithm of a weight at any beta, of the energies' shape.
 
-        Args:
-            energy: Total energies.
-            replicas: How many independent replicas at one temperature it is the energy of.
+        An energy may be that of several independent replicas at one temperature. Averages at another beta are those
+        with these weights divided by their sum, whose logarithm is ln Z in the unit of ``log_partition``.
         """
         levels, level = np.unique(energy, return_inverse=True)
         offsets = (np.log(self.each) - replicas * self.log_partition)[:, None]
@@ -59,30 +155,6 @@ class MultiHistogram:
         for piece in _pieces(len(levels), len(self.beta)):
             shares[piece] = -logsumexp(offsets - np.outer(self.beta, levels[piece]), axis=0)
         return np.asarray(shares[level.reshape(np.shape(energy))])
-
-
-def multi_histogram(energy: npt.ArrayLike, beta: npt.ArrayLike) -> MultiHistogram:
-    """Join the measurements of a ladder by the partition functions that make them most likely.
-
-    Averages at another temperature are those with the weights exp(log_weights); ln Z is the logarithm of their sum.
-    Errors come from doing the whole again without a part: temperatures that exchange configurations are not
-    independent, so that a part is a stretch of time of all temperatures, or a disorder sample.
-
-    Args:
-        energy: Total energies, one axis for each of time and chains or whatever they are counted by, and last the
-            temperatures: (..., temperatures).
-        beta: Inverse temperatures, (temperatures,).
-
-    Raises:
-        InputError: for shapes that do not fit together, values that are not finite, and temperatures so far apart that
-            no measurement links them.
-    """
-    energies, betas = finite_array(energy, "energy", least=1), finite_array(beta, "beta", least=1)
-    if betas.ndim != 1 or energies.shape[-1] != len(betas):
-        raise InputError(
-            f"energies of shape {energies.shape} and beta of shape {betas.shape}: give (..., temperatures)"
-        )
-    return joined(*np.unique(energies, return_counts=True), betas, first_guess(energies, betas))
 
 
 def first_guess(energy: Array, beta: Array) -> Array:
@@ -94,14 +166,8 @@ def first_guess(energy: Array, beta: Array) -> Array:
 def joined(energy: Array, count: npt.ArrayLike, beta: Array, start: Array) -> MultiHistogram:
     """Join measurements of a ladder of which it is known how many have each energy, at whatever temperature.
 
-    Args:
-        energy: Total energies, (levels,).
-        count: Measurements of each, likewise.
-        beta: Inverse temperatures, which have equally many measurements, (temperatures,).
-        start: ``log_partition`` of much the same measurements, from where to search.
-
-    Raises:
-        InputError: for temperatures so far apart that no measurement links them.
+    Total energies and counts are (levels,); all beta (temperatures,) have equally many measurements. The search starts
+    from the ``log_partition`` of much the same measurements.
     """
     counts = np.asarray(count, np.float64)
     each = float(counts.sum()) / len(beta)

@@ -2,6 +2,9 @@
 
 With K = J/T, t = tanh 2K and k' = 2 t^2 - 1, the elliptic modulus k = 2 sinh 2K / cosh^2 2K has 1 - k^2 = k'^2. Written
 in t nothing overflows at low T, and ``ellipkm1`` takes k'^2 itself, so nothing cancels near T_c, where k' = 0.
+Temperatures stand in the unit of the coupling, which is above 0.
+
+Sources: L. Onsager, Phys. Rev. 65, 117 (1944), eqs. (116) and (117); C. N. Yang, Phys. Rev. 85, 808 (1952), eq. (96).
 """
 
 from __future__ import annotations
@@ -23,33 +26,13 @@ _TINY: Final = float(np.finfo(np.float64).tiny)
 
 
 def energy(temperature: npt.ArrayLike, coupling: float = 1.0) -> Array:
-    """Energy per site; -sqrt(2) J at T_c.
-
-    Source: L. Onsager, Phys. Rev. 65, 117 (1944), eq. (116).
-
-    Args:
-        temperature: List of temperatures, in the unit of ``coupling``.
-        coupling: J, above 0.
-
-    Raises:
-        InputError: for a temperature that is not positive and finite.
-    """
+    """Energy per site; -sqrt(2) J at T_c."""
     t, modulus, first = _elliptic(check_temperatures(temperature) / coupling)
     return np.asarray(-coupling * (1 + 2 / np.pi * modulus * first) / t)
 
 
 def specific_heat(temperature: npt.ArrayLike, coupling: float = 1.0) -> Array:
-    """Specific heat per site; infinite at ``coupling * CRITICAL_TEMPERATURE``.
-
-    Source: L. Onsager, Phys. Rev. 65, 117 (1944), eq. (117).
-
-    Args:
-        temperature: List of temperatures, in the unit of ``coupling``.
-        coupling: J, above 0.
-
-    Raises:
-        InputError: for a temperature that is not positive and finite.
-    """
+    """Specific heat per site; infinite at ``coupling * CRITICAL_TEMPERATURE``."""
     values = check_temperatures(temperature) / coupling
     t, modulus, first = _elliptic(values)
     second = ellipe(1 - modulus**2)
@@ -59,17 +42,7 @@ def specific_heat(temperature: npt.ArrayLike, coupling: float = 1.0) -> Array:
 
 
 def magnetization(temperature: npt.ArrayLike, coupling: float = 1.0) -> Array:
-    """Spontaneous magnetisation per site, (1 - sinh(2K)^-4)^(1/8); 0 from T_c on.
-
-    Source: C. N. Yang, Phys. Rev. 85, 808 (1952), eq. (96).
-
-    Args:
-        temperature: List of temperatures, in the unit of ``coupling``.
-        coupling: J, above 0.
-
-    Raises:
-        InputError: for a temperature that is not positive and finite.
-    """
+    """Spontaneous magnetisation per site, (1 - sinh(2K)^-4)^(1/8); 0 from T_c on."""
     t, _, _ = _elliptic(check_temperatures(temperature) / coupling)
     sinh_minus_two = 1 / t**2 - 1
     return np.asarray(np.maximum(1 - sinh_minus_two**2, 0) ** 0.125)

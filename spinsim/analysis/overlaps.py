@@ -20,71 +20,50 @@ _Bools = npt.NDArray[np.bool_]
 
 _FEWEST_BINS: Final = 16
 _MOST_BINS: Final = 120
-_MOST: Final = (
-    2**13
-)  # entries of a series whose autocorrelation time is sought; of longer ones, averages of a few entries
+_MOST: Final = 2**13
+"""Entries of a series whose autocorrelation time is sought; of longer ones, averages of a few entries."""
 
 
 @dataclass(frozen=True)
 class OverlapDistribution:
-    """P(q) at each temperature, averaged over samples.
+    """P(q) at each temperature, averaged over samples."""
 
-    Attributes:
-        q: Middle of each bin, (bins,).
-        width: Of each bin; they differ by one step 2 / N of q at most, (bins,).
-        density: P(q), (temperatures, bins); over all bins density times width adds up to 1.
-        error: Its standard error, from sample to sample or, of one sample, from how long q stays in each bin and out of
-            it; NaN for a bin of one sample that stays empty, likewise.
-        trusted: Whether the error is one: of one sample, whether the series of the bin and of q^2 span at least 20 of
-            their autocorrelation times; of several, whether they differ, likewise.
-    """
-
-    q: Array
-    width: Array
-    density: Array
+    q: Array  # middle of each bin, (bins,)
+    width: Array  # of each bin; they differ by one step 2 / N of q at most, (bins,)
+    density: Array  # P(q), (temperatures, bins); over all bins density times width adds up to 1
     error: Array
+    """Its standard error, from sample to sample or, of one sample, from how long q stays in each bin and out of it; NaN
+    for a bin of one sample that stays empty, likewise."""
     trusted: _Bools
+    """Whether the error is one: of one sample, whether the series of the bin and of q^2 span at least 20 of their
+    autocorrelation times; of several, whether they differ, likewise."""
 
 
 def overlap_distribution(result: Tempered, bins: int = 50, symmetrize: bool = False) -> OverlapDistribution:
-    """P(q) from every pair of copies.
+    """P(q) from every pair of copies; with ``symmetrize`` the mean of P(q) and P(-q), which are equal without a field.
 
-    The N + 1 values that q can have, 2 / N apart, are dealt to bins as evenly as can be, each value with a width of
-    2 / N, so that no bin is high because it holds more of them.
-
-    Args:
-        result: A tempering run of two copies or more.
-        bins: Of q, at most: no more than q has values, and an odd number where they are odd in number.
-        symmetrize: Take the mean of P(q) and P(-q), which are equal without a field.
-
-    Raises:
-        InputError: for a run of one copy, fewer than two measurements and no bins.
+    The N + 1 values that q can have, 2 / N apart, are dealt to bins as evenly as can be, each value with a width of 2 /
+    N, so that no bin is high because it holds more of them. There are no more bins than values, and an odd number where
+    these are odd in number.
     """
     steps, samples, pairs, temperatures = result.overlap.shape
     _check(steps, pairs, bins)
     sites = result.model.sites
     q, width, place = _bins(sites, bins)
     number = place[(result.overlap.astype(np.int64) + sites) // 2]
-    of_samples = samples > 1
-    found = [(_of_samples if of_samples else _of_one)(number[..., t], q, symmetrize) for t in range(temperatures)]
+    shares = _of_samples if samples > 1 else _of_one
+    found = [shares(number[..., t], q, symmetrize) for t in range(temperatures)]
     share, error, trusted = (np.array(rows) for rows in zip(*found, strict=True))
     return OverlapDistribution(q, width, share / width, error / width, trusted)
 
 
 def bins_for(result: Tempered, place: int) -> int:
-    """Returns how many bins P(q) at one temperature should have, by its width and the noise of so many measurements.
+    """Returns how many bins P(q) at a place of the ladder should have, by its width and the noise of the series.
 
     The width is that of a polygon through the middles of bins, 2.15 sigma / n^(1/5): n follows from autocorrelation
     times, and 1.35 sigma is the shortest interval with half of all q. A bin holds a whole number of values of q.
 
     Source: D. W. Scott, J. Am. Stat. Assoc. 80, 348 (1985).
-
-    Args:
-        result: A tempering run of two copies or more.
-        place: On the ladder.
-
-    Raises:
-        InputError: as ``overlap_distribution``.
     """
     steps, samples, pairs, _ = result.overlap.shape
     _check(steps, pairs, _FEWEST_BINS)
@@ -96,12 +75,11 @@ def bins_for(result: Tempered, place: int) -> int:
     ordered = np.sort(q if in_field(result.model) else np.abs(q), axis=None)
     shortest = (ordered[ordered.size // 2 :] - ordered[: -(ordered.size // 2)]).min()
     width = min(2.15 / 1.35 * shortest / number**0.2, 2 / _FEWEST_BINS)
-    held = max(1, round(width * sites / 2), -(-(sites + 1) // _MOST_BINS))
-    return int(-(-(sites + 1) // held))
+    of_a_bin = max(1, round(width * sites / 2), -(-(sites + 1) // _MOST_BINS))
+    return int(-(-(sites + 1) // of_a_bin))
 
 
 def _check(steps: int, pairs: int, bins: int) -> None:
-    """Refuse runs without a distribution, and no bins."""
     if not pairs:
         raise InputError("the run has one copy and no overlaps: give a run of two replicas or more")
     if steps < 2 or bins < 1:
@@ -143,6 +121,6 @@ def _bins(sites: int, most: int) -> tuple[Array, Array, npt.NDArray[np.int64]]:
     if values % 2 and not bins % 2:
         bins -= 1  # else q = 0 would lie between two of them
     place = (2 * np.arange(values) + 1) * bins // (2 * values)
-    held = np.bincount(place, minlength=bins)
-    middle = np.bincount(place, 2 * np.arange(values) / sites - 1, bins) / held
-    return middle, held * 2 / sites, place
+    counts = np.bincount(place, minlength=bins)
+    middle = np.bincount(place, 2 * np.arange(values) / sites - 1, bins) / counts
+    return middle, counts * 2 / sites, place

@@ -33,25 +33,15 @@ ENOUGH: Final = 100
 
 
 class Families(NamedTuple):
-    """What is left of the families of each population, (steps, samples, populations).
+    """What is left of the families of each population, (steps, samples, populations)."""
 
-    Attributes:
-        number: Families that have any replica.
-        mean_square_size: rho_t: of the family of a replica, the mean size.
-        entropy: S_f = -sum nu ln nu, nu the share of replicas that each family has.
-    """
-
-    number: npt.NDArray[np.int64]
-    mean_square_size: Array
-    entropy: Array
+    number: npt.NDArray[np.int64]  # families that have any replica
+    mean_square_size: Array  # rho_t: of the family of a replica, the mean size
+    entropy: Array  # S_f = -sum nu ln nu, nu the share of replicas that each family has
 
 
 class Populations:
-    """Averages and errors of each step and sample of a population run; errors of too few or equal groups are NaN.
-
-    Args:
-        result: The run.
-    """
+    """Averages and errors of each step and sample of a population run; errors of too few or equal groups are NaN."""
 
     def __init__(self, result: Annealed) -> None:
         assert result.family is not None  # noqa: S101  (it is a population run)
@@ -96,18 +86,13 @@ class Populations:
         return entropy, self._deviation(of_energy + self._shares())
 
     def families(self) -> Families:
-        """What is left of families."""
         steps, samples, replicas = self._family.shape
-        size, found = replicas // self._populations, []
-        for k in range(steps):
-            members = self._by_family(k, None).reshape(samples, self._populations, size)
-            share = members / size
-            entropy = 0 - (share * np.log(np.where(members, share, 1))).sum(axis=2)  # of one family 0, not -0
-            found.append(((members > 0).sum(axis=2), (share * members).sum(axis=2), entropy))
-        if not found:
-            return Families(*np.empty((3, 0, samples, self._populations)))
-        number, square, entropy = (np.stack(each) for each in zip(*found, strict=True))
-        return Families(number, square, entropy)
+        size = replicas // self._populations
+        members = np.array([self._by_family(k, None) for k in range(steps)])
+        members = members.reshape(steps, samples, self._populations, size)
+        share = members / size
+        entropy = 0 - (share * np.log(np.where(members, share, 1))).sum(axis=3)  # of one family 0, not -0
+        return Families((members > 0).sum(axis=3), (share * members).sum(axis=3), entropy)
 
     def _by_family(self, step: int, values: Array | None) -> Array:
         """Sums of values (samples, replicas) over families at a step, (samples, families); how many without values."""

@@ -7,7 +7,10 @@ from difflib import get_close_matches
 from math import floor, isfinite, log10
 from typing import TYPE_CHECKING, Final
 
-from spinsim.analysis.magnets import is_antiferromagnet, is_ferromagnet
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.analysis.kinds import is_antiferromagnet, is_ferromagnet
 from spinsim.errors import InputError
 from spinsim.inputs.texts import WIDTH, wrapped
 from spinsim.observables import LABELS, MAIN, in_field, printed_order
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
 NO_ERROR: Final = "?"
 _MOST_DECIMALS: Final = 8
+_TAU: Final = "tau/sweeps"
 
 
 def with_error(value: float, error: float, trusted: bool = True) -> str:
@@ -50,15 +54,10 @@ def main_columns(model: Ising, estimates: Mapping[str, Estimate]) -> list[str]:
     if model.graph.slices > 1:
         kind = "quantum glass" if glassy else "quantum magnet"
     own = [name for name in estimates if name not in LABELS]  # the user's
-    return [name for name in MAIN[kind] if name in estimates] + own
+    return [name for name in MAIN[kind].split() if name in estimates] + own
 
 
 def chosen_columns(text: str, estimates: Mapping[str, Estimate]) -> list[str]:
-    """Names with commas between them.
-
-    Raises:
-        InputError: for a name that is none of the estimates.
-    """
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in estimates:
@@ -69,7 +68,6 @@ def chosen_columns(text: str, estimates: Mapping[str, Estimate]) -> list[str]:
 
 
 def all_columns(estimates: Mapping[str, Estimate]) -> list[str]:
-    """Every estimate, in the order in which all are printed."""
     return printed_order(list(estimates))
 
 
@@ -78,27 +76,25 @@ def table(
 ) -> list[str]:
     """A line for each temperature, cut into several tables where columns do not fit side by side.
 
-    Args:
-        found: The averages.
-        names: Of the estimates wanted, in order.
-        beside: More columns for the first table, by their heads.
+    ``beside`` has more columns for the first table, by their heads.
     """
-    columns = [(LABELS.get(name, name), _cells(found.estimates[name]), found.estimates[name]) for name in names]
-    first = _Column(found.axis.symbol, [f"{value:.5g}" for value in found.axis.values])
-    tables: list[list[_Column]] = [[first, *(_Column(head, cells) for head, cells in (beside or {}).items())]]
-    taus: list[list[Estimate]] = [[]]
-    for head, cells, estimate in columns:
-        column = _Column(head, cells)
-        if sum(c.width for c in tables[-1]) + column.width + len(_TAU) + 2 > WIDTH and taus[-1]:
+    first = [found.axis.symbol, *(f"{value:.5g}" for value in found.axis.values)]
+    tables = [[first, *([head, *cells] for head, cells in (beside or {}).items())]]
+    taus: list[list[npt.NDArray[np.float64]]] = [[]]
+    for name in names:
+        e = found.estimates[name]
+        column = [LABELS.get(name, name), *map(with_error, e.value.tolist(), e.error.tolist(), e.trusted.tolist())]
+        if sum(map(_width, (*tables[-1], column, [_TAU]))) > WIDTH and taus[-1]:
             tables.append([first])
             taus.append([])
         tables[-1].insert(len(taus[-1]) + 1, column)
-        taus[-1].append(estimate)
+        taus[-1].append(e.tau)
     lines = []
-    for number, (some, estimates) in enumerate(zip(tables, taus, strict=True)):
-        longest = [max((e.tau[k] for e in estimates), default=0.0) for k in range(len(found.axis.values))]
-        some.append(_Column(_TAU, [f"{tau:.3g}" for tau in longest]))
-        lines += [""] * bool(number) + _side_by_side(some)
+    for number, (columns, of_each) in enumerate(zip(tables, taus, strict=True)):
+        longest = np.max([np.zeros(len(found.axis.values)), *of_each], axis=0)
+        columns.append([_TAU, *(f"{tau:.3g}" for tau in longest)])
+        rows = zip(*([cell.rjust(_width(column)) for cell in column] for column in columns), strict=True)
+        lines += [""] * bool(number) + ["".join(row) for row in rows]
     if any(f"({NO_ERROR})" in line for line in lines):
         lines += wrapped(
             "no error can be given, as the series spans fewer than 20 autocorrelation times, does not move, has no "
@@ -108,39 +104,23 @@ def table(
     return lines
 
 
-_TAU: Final = "tau/sweeps"
-
-
-class _Column:
-    """Cells below a head, as wide as the widest of them and two spaces."""
-
-    def __init__(self, head: str, cells: Sequence[str]) -> None:
-        self.head, self.cells = head, cells
-        self.width = max(map(len, (head, *cells))) + 2
-
-
-def _cells(estimate: Estimate) -> list[str]:
-    rows = zip(estimate.value, estimate.error, estimate.trusted, strict=True)
-    return [with_error(float(value), float(error), bool(trusted)) for value, error, trusted in rows]
-
-
-def _side_by_side(columns: Sequence[_Column]) -> list[str]:
-    rows = zip(*(column.cells for column in columns), strict=True)
-    heads = [column.head for column in columns]
-    return ["".join(cell.rjust(c.width) for cell, c in zip(row, columns, strict=True)) for row in (heads, *rows)]
+def _width(column: list[str]) -> int:
+    return max(map(len, column)) + 2
 
 
 def as_tables(found: Summary) -> dict[str, object]:
     """Returns everything, for ``--json``; what is no number and errors that cannot be trusted are null."""
     tables: dict[str, object] = {found.axis.name: found.axis.values.tolist()}
     for name, e in found.estimates.items():
-        tables[name] = [value if isfinite(value) else None for value in e.value.tolist()]
-        tables[f"{name}_error"] = [
-            float(error) if trusted and isfinite(error) else None
-            for error, trusted in zip(e.error, e.trusted, strict=True)
-        ]
+        tables[name] = finite(e.value)
+        tables[f"{name}_error"] = finite(np.where(e.trusted, e.error, np.nan))
         tables[f"{name}_tau"] = e.tau.tolist()
     tables |= {"verdict": found.verdict, "problems": list(found.problems), "doubts": list(found.doubts)}
     tables["notes"] = found.notes
     tables["equilibrated"] = {name: e.equilibrated for name, e in found.equilibration.items()}
     return tables
+
+
+def finite(values: npt.NDArray[np.generic]) -> list[object]:
+    """Returns values for JSON: null for what is no number."""
+    return [value if isfinite(value) else None for value in values.tolist()]

@@ -9,12 +9,21 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import integrated_time
-from spinsim.analysis.cells import Cells, add_up
-from spinsim.analysis.estimators import measured, observed, one_series
-from spinsim.analysis.multihistogram import MultiHistogram, first_guess, joined
-from spinsim.analysis.runs import Axis, Tempered, temperatures
-from spinsim.analysis.samples import COPY_SERIES, FEWEST_FOR_ERRORS, PAIR_SERIES, sample_of
-from spinsim.analysis.summary import BINS, Estimate, check_length, few_samples, sweeps_a_step, widening
+from spinsim.analysis.multihistogram import Cells, MultiHistogram, add_up, first_guess, joined
+from spinsim.analysis.runs import COPY_SERIES, PAIR_SERIES, Axis, Tempered, sample_of, temperatures
+from spinsim.analysis.summary import (
+    BINS,
+    Estimate,
+    can_trust,
+    check_length,
+    facts_of,
+    few_samples,
+    measured,
+    observed,
+    one_series,
+    sweeps_a_step,
+    widening,
+)
 from spinsim.errors import InputError
 from spinsim.inputs.checks import finite_array
 from spinsim.observables import Observable, Point, in_field, observables
@@ -28,27 +37,21 @@ FEWEST: Final = 50  # independent measurements, effectively, at a new temperatur
 
 @dataclass(frozen=True)
 class Reweighting:
-    """Averages at temperatures that were not simulated.
+    """Averages at temperatures that were not simulated."""
 
-    Attributes:
-        temperature: Those asked for, (temperatures,).
-        estimates: Columns of ``summarize`` and, per site, free energy and entropy: ``free_energy_per_site`` and
-            ``entropy_per_site`` where the ladder goes so far up that infinite temperature, where the entropy is ln 2,
-            can be reached from it; else ``free_energy_over_T_difference``, F / T less its value at the ladder's highest
-            temperature, and ``entropy_difference`` likewise. tau is that of the nearest temperatures of the ladder.
-        effective: Measurements that count at each temperature, Kish's (sum of w)^2 / (sum of w^2), the mean over
-            samples, (temperatures,).
-        notes: What a reader of the numbers must know, a sentence each.
-    """
-
-    temperature: Array
+    temperature: Array  # those asked for, (temperatures,)
     estimates: dict[str, Estimate]
+    """Columns of ``summarize`` and, per site, free energy and entropy: ``free_energy_per_site`` and
+    ``entropy_per_site`` where the ladder goes so far up that infinite temperature, where the entropy is ln 2, can be
+    reached from it; else ``free_energy_over_T_difference``, F / T less its value at the ladder's highest temperature,
+    and ``entropy_difference`` likewise. tau is that of the nearest temperatures of the ladder."""
     effective: Array
-    notes: list[str]
+    """Measurements that count at each temperature, Kish's (sum of w)^2 / (sum of w^2), the mean over samples,
+    (temperatures,)."""
+    notes: list[str]  # what a reader of the numbers must know, a sentence each
 
     @property
     def axis(self) -> Axis:
-        """What the averages stand against."""
         return temperatures(self.temperature)
 
 
@@ -96,23 +99,14 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
 
 
 class _Counted(NamedTuple):
-    """One sample, of which measurements of equal energy are added up.
+    """One sample, of which measurements of equal energy are added up."""
 
-    Attributes:
-        sites: Of the model.
-        beta: Inverse temperatures of the ladder.
-        start: ``log_partition`` from its mean energies.
-        singles: Of each copy, moments by name; those that are variances less ``middle``, and squared as (name, 2).
-        pairs: Of all pairs of copies, None where there are none.
-        middle: By name of a variance, a number near the mean.
-    """
-
-    sites: int
-    beta: Array
-    start: Array
-    singles: Cells
-    pairs: Cells | None
-    middle: dict[str, float]
+    sites: int  # of the model
+    beta: Array  # inverse temperatures of the ladder
+    start: Array  # ``log_partition`` from its mean energies
+    singles: Cells  # of each copy, moments by name; those that are variances less ``middle``, and squared as (name, 2)
+    pairs: Cells | None  # of all pairs of copies, None where there are none
+    middle: dict[str, float]  # by name of a variance, a number near the mean
 
     def without(self, stretch: int) -> _Counted:
         """Leave a stretch of time out, at all temperatures at once."""
@@ -159,7 +153,6 @@ def _numbers(sample: Tempered, chosen: slice, names: list[str], pairs: bool = Fa
 
 
 def _join(whole: _Counted, start: Array | None = None) -> MultiHistogram:
-    """The ladder of a sample."""
     energy, level = np.unique(whole.singles.energy, return_inverse=True)
     count = np.bincount(level, whole.singles.count)
     return joined(energy, count, whole.beta, whole.start if start is None else start)
@@ -195,11 +188,7 @@ def _moments(whole: _Counted, ladder: MultiHistogram, targets: Array) -> dict[st
 
 
 def _normalised(logarithms: Array, count: Array) -> tuple[Array, float, float]:
-    """Weights of a measurement in each cell of ``count``, whose sum over measurements is 1.
-
-    Returns:
-        The weights, the logarithm of what the sum was, and how many measurements they come to (Kish).
-    """
+    """Weights of a measurement in each cell, of sum 1, the logarithm of what that was, and Kish's effective number."""
     largest = float(logarithms.max())
     weight = np.exp(logarithms - largest)
     total = float(weight @ count)
@@ -225,23 +214,17 @@ def _mean(parts: list[dict[str, Array]]) -> dict[str, Array]:
 
 def _observables(result: Tempered, reference: str) -> tuple[Observable, ...]:
     """Returns what is found at other temperatures; ``reference`` as ``Facts`` has it."""
-    copies = min(result.energy.shape[2], COPIES_IN_FIELD - 1)  # connected overlaps would take weights of four copies
-    measured = result.has_staggered, False, result.has_magnetization_modes
-    return observables(result.model, copies, result.has_correlations, reference, *measured)
+    facts = facts_of(result)
+    fewer = min(facts.copies, COPIES_IN_FIELD - 1)  # connected overlaps would take weights of four copies
+    return observables(facts._replace(copies=fewer, reference=reference))
 
 
 class _Time(NamedTuple):
-    """Autocorrelation of a series at each temperature of the ladder.
+    """Autocorrelation of a series at each temperature of the ladder."""
 
-    Attributes:
-        tau: In measurements, the mean over samples.
-        trusted: Share of the samples in which it is trusted.
-        wider: Factor to errors.
-    """
-
-    tau: Array
-    trusted: Array
-    wider: Array
+    tau: Array  # in measurements, the mean over samples
+    trusted: Array  # share of the samples in which it is trusted
+    wider: Array  # factor to errors
 
 
 def _times(result: Tempered) -> dict[str, _Time]:
@@ -263,7 +246,6 @@ def _estimates(
     times: dict[str, _Time],
     mean: dict[str, Array],
 ) -> dict[str, Estimate]:
-    """Values and errors with what the series at the ladder's neighbouring temperatures say of them."""
     found = {}
     for o, value, spread in zip(columns, values, errors, strict=True):
         time, ladder = times[o.series], result.temperature
@@ -271,16 +253,12 @@ def _estimates(
         error = spread * np.interp(targets, ladder, time.wider)
         count = mean["pairs" if MOMENTS[o.series].pairs else "measurements"]
         trusted = np.isfinite(error) & (error > 0) & (count >= FEWEST * 2 * tau)
-        if 1 < result.model.samples < FEWEST_FOR_ERRORS:
-            trusted[:] = False
-        elif result.model.samples == 1:
-            trusted &= np.interp(targets, ladder, time.trusted) == 1
+        trusted &= can_trust(result.model.samples, np.interp(targets, ladder, time.trusted) == 1)
         found[o.name] = Estimate(value, error, tau * sweeps_a_step(result), trusted)
     return found
 
 
 def _notes(result: Tempered, absolute: bool) -> list[str]:
-    """What the columns of free energy and entropy are, and what is left out."""
     notes = few_samples(result.model.samples)
     if not absolute:
         notes.append(

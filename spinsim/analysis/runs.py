@@ -1,12 +1,9 @@
-"""What statistics need of a run: series of any job that has them.
-
-A job whose result has the attributes of one of these protocols can be analysed and drawn by all that takes it.
-"""
+"""Runs as statistics see them: series of any job that has them, their samples one by one."""
 
 from __future__ import annotations
 
-from dataclasses import Field
-from typing import Any, ClassVar, NamedTuple, Protocol
+from dataclasses import Field, replace
+from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,23 +15,15 @@ Integers = npt.NDArray[np.int64]
 
 
 class Axis(NamedTuple):
-    """What the averages of a run stand against.
+    """What the averages of a run stand against."""
 
-    Attributes:
-        name: Of the column.
-        symbol: In sentences and labels.
-        values: From the coldest end of the ladder.
-        coldest: Where that end is, in words.
-    """
-
-    name: str
-    symbol: str
-    values: Floats
-    coldest: str
+    name: str  # of the column
+    symbol: str  # in sentences and labels
+    values: Floats  # from the coldest end of the ladder
+    coldest: str  # where that end is, in words
 
 
 def temperatures(values: Floats) -> Axis:
-    """Returns the axis of a ladder of temperatures."""
     return Axis("temperature", "T", values, "the lowest temperature")
 
 
@@ -44,36 +33,30 @@ class Run(Protocol):
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     @property
-    def model(self) -> Ising:
-        """What was simulated, all samples."""
+    def model(self) -> Ising: ...  # what was simulated, all samples
 
     @property
-    def config(self) -> dict[str, Any]:
-        """The run's settings by table, empty where they are unknown."""
+    def config(self) -> dict[str, Any]: ...  # the run's settings by table, empty where they are unknown
 
     @property
-    def temperature(self) -> Floats:
-        """In the unit of the couplings."""
+    def temperature(self) -> Floats: ...  # in the unit of the couplings
 
 
 class Annealed(Run, Protocol):
     """Replicas after each step of a schedule, independent where they are no population."""
 
     @property
-    def energy(self) -> Floats:
-        """Totals, (steps, samples, replicas)."""
+    def energy(self) -> Floats: ...  # totals, (steps, samples, replicas)
 
     @property
-    def magnetization(self) -> Integers:
-        """Sums of spins, likewise."""
+    def magnetization(self) -> Integers: ...  # sums of spins, likewise
 
     @property
     def staggered_magnetization(self) -> Integers | None:
         """Sums over the first sublattice less those over the second, likewise; None where they were not measured."""
 
     @property
-    def field(self) -> Floats | None:
-        """Uniform field of each step, (steps,); None where none changed."""
+    def field(self) -> Floats | None: ...  # uniform field of each step, (steps,); None where none changed
 
     @property
     def family(self) -> npt.NDArray[np.int32] | None:
@@ -84,73 +67,51 @@ class Annealed(Run, Protocol):
         """Free energy by each population, (steps, samples, populations), likewise."""
 
     @property
-    def temperature(self) -> Floats:
-        """Of each step, (steps,)."""
+    def temperature(self) -> Floats: ...  # of each step, (steps,)
 
 
 class Even(NamedTuple):
-    """Products of neighbours in space, averaged over bonds in space and slices.
+    """Products of neighbours in space, averaged over bonds in space and slices."""
 
-    Attributes:
-        correlation: Of (s_x s_y)(tau) (s_x s_y)(tau + t), (steps, samples, copies, temperatures, times).
-        link_overlap: Of the product of two copies' s_x s_y, (steps, samples, pairs, temperatures): without bias the
-            square of an average.
-    """
-
-    correlation: Floats
+    correlation: Floats  # of (s_x s_y)(tau) (s_x s_y)(tau + t), (steps, samples, copies, temperatures, times)
     link_overlap: Floats
+    """Of the product of two copies' s_x s_y, (steps, samples, pairs, temperatures): without bias the square of an
+    average."""
 
 
 class InTime(NamedTuple):
-    """What a run of a model of space and time has measured in time, per site or in units of full order.
+    """What a run of a model of space and time has measured in time, per site or in units of full order."""
 
-    Attributes:
-        times: Of correlations, in slices, (times,).
-        gamma: Transverse field at each point of the ladder, (temperatures,).
-        k_time: Coupling of neighbours in time there, likewise.
-        correlation: Averages over sites and slices of s(tau) s(tau + t), (steps, samples, copies, temperatures, times).
-        energy: Of the quantum model per site of space, by its estimator, (steps, samples, copies, temperatures).
-        m_squared: Averages over slices of a slice's squared magnetisation, (steps, samples, copies, temperatures).
-        m_fourth: Of its fourth power, likewise.
-        q_squared: Averages over slices of the square of a slice's overlap, (steps, samples, pairs, temperatures).
-        q_fourth: Of its fourth power, likewise.
-        even: Products of neighbours in space, None where they were not measured.
-    """
-
-    times: Integers
-    gamma: Floats
-    k_time: Floats
+    times: Integers  # of correlations, in slices, (times,)
+    gamma: Floats  # transverse field at each point of the ladder, (temperatures,)
+    k_time: Floats  # coupling of neighbours in time there, likewise
     correlation: Floats
-    energy: Floats
-    m_squared: Floats
-    m_fourth: Floats
-    q_squared: Floats
-    q_fourth: Floats
-    even: Even | None = None
+    """Averages over sites and slices of s(tau) s(tau + t), (steps, samples, copies, temperatures, times)."""
+    energy: Floats  # of the quantum model per site of space, by its estimator, (steps, samples, copies, temperatures)
+    m_squared: Floats  # averages over slices of a slice's squared magnetisation, (steps, samples, copies, temperatures)
+    m_fourth: Floats  # of its fourth power, likewise
+    q_squared: Floats  # averages over slices of the square of a slice's overlap, (steps, samples, pairs, temperatures)
+    q_fourth: Floats  # of its fourth power, likewise
+    even: Even | None = None  # products of neighbours in space, None where they were not measured
 
 
 class Tempered(Run, Protocol):
     """Series in equilibrium at several temperatures that replicas exchange."""
 
     @property
-    def axis(self) -> Axis:
-        """What averages stand against: the temperature, or what stands in its place."""
+    def axis(self) -> Axis: ...  # what averages stand against: the temperature, or what stands in its place
 
     @property
-    def in_time(self) -> InTime | None:
-        """What was measured in time, None for space alone."""
+    def in_time(self) -> InTime | None: ...  # what was measured in time, None for space alone
 
     @property
-    def sweep(self) -> Integers:
-        """Sweeps done before each measurement, (steps,)."""
+    def sweep(self) -> Integers: ...  # sweeps done before each measurement, (steps,)
 
     @property
-    def energy(self) -> Floats:
-        """Totals, (steps, samples, copies, temperatures)."""
+    def energy(self) -> Floats: ...  # totals, (steps, samples, copies, temperatures)
 
     @property
-    def magnetization(self) -> Integers:
-        """Sums of spins, likewise."""
+    def magnetization(self) -> Integers: ...  # sums of spins, likewise
 
     @property
     def staggered_magnetization(self) -> Integers:
@@ -173,65 +134,113 @@ class Tempered(Run, Protocol):
         """The same of spins, (steps, samples, copies, temperatures, axes); no axes where it was not measured."""
 
     @property
-    def has_magnetization_modes(self) -> bool:
-        """True if Fourier modes of the magnetisation were measured."""
+    def has_magnetization_modes(self) -> bool: ...  # true if Fourier modes of the magnetisation were measured
 
     @property
-    def has_correlations(self) -> bool:
-        """Whether link overlaps and modes were measured."""
+    def has_correlations(self) -> bool: ...  # whether link overlaps and modes were measured
 
     @property
-    def has_staggered(self) -> bool:
-        """Whether staggered magnetisations were measured."""
+    def has_staggered(self) -> bool: ...  # whether staggered magnetisations were measured
 
     @property
     def attempts(self) -> Integers:
         """Exchanges tried of each pair of neighbouring temperatures, (samples, temperatures - 1)."""
 
     @property
-    def accepts(self) -> Integers:
-        """Of them accepted, likewise."""
+    def accepts(self) -> Integers: ...  # of them accepted, likewise
 
     @property
-    def swap_rate(self) -> Floats:
-        """Share of exchanges accepted over all samples, (temperatures - 1,)."""
+    def swap_rate(self) -> Floats: ...  # share of exchanges accepted over all samples, (temperatures - 1,)
 
     @property
-    def round_trips(self) -> Integers:
-        """Of each replica, (samples, replicas)."""
+    def round_trips(self) -> Integers: ...  # of each replica, (samples, replicas)
 
     @property
-    def permutation(self) -> Integers:
-        """Replica at each temperature, (steps, samples, copies, temperatures)."""
+    def permutation(self) -> Integers: ...  # replica at each temperature, (steps, samples, copies, temperatures)
 
     @property
-    def temperature(self) -> Floats:
-        """From the lowest to the highest, (temperatures,)."""
+    def temperature(self) -> Floats: ...  # from the lowest to the highest, (temperatures,)
 
 
 class Strips(Run, Protocol):
     """Levels of layers at several couplings."""
 
     @property
-    def k(self) -> Floats:
-        """Coupling within the layer, likewise."""
+    def k(self) -> Floats: ...  # coupling within the layer, likewise
 
     @property
-    def k_time(self) -> Floats:
-        """Coupling between layers, likewise."""
+    def k_time(self) -> Floats: ...  # coupling between layers, likewise
 
     @property
-    def sectors(self) -> tuple[str, ...]:
-        """Names of the sectors."""
+    def sectors(self) -> tuple[str, ...]: ...  # names of the sectors
 
     @property
-    def correlation_length(self) -> Floats:
-        """In layers, (samples, points, sectors, levels)."""
+    def correlation_length(self) -> Floats: ...  # in layers, (samples, points, sectors, levels)
 
     @property
     def in_noise(self) -> npt.NDArray[np.bool_]:
         """Which correlation lengths rounding may have changed by more than 1 %, likewise."""
 
     @property
-    def temperature(self) -> Floats:
-        """1 / k, (points,)."""
+    def temperature(self) -> Floats: ...  # 1 / k, (points,)
+
+
+Array = npt.NDArray[np.float64]
+AnyRun = TypeVar("AnyRun", bound=Run)
+
+_SAMPLES_FIRST: Final = (
+    "attempts accepts round_trips best_energy best_spins best_states local_squares local_measurements"
+)
+"""Attributes of results whose first axis is that of the samples."""
+_SAMPLES_SECOND: Final = (
+    "energy magnetization staggered_magnetization mean_slice_energy family population_free_energy parents overlap "
+    "permutation link_overlap overlap_mode magnetization_mode action correlation_in_time slice_magnetization_squared "
+    "slice_magnetization_fourth slice_overlap_squared slice_overlap_fourth even_correlation_in_time "
+    "link_overlap_in_space"
+)
+"""Those whose second axis is."""
+FEWEST_FOR_ERRORS: Final = 4
+"""Independent numbers from which on their scatter gives an error; of two it covers 50 % in place of 68, of three 58."""
+COPY_SERIES: Final = ("energy", "magnetization", "staggered_magnetization", "magnetization_mode")
+"""Series of each copy of a tempering run, (steps, samples, copies, ...)."""
+PAIR_SERIES: Final = ("overlap", "link_overlap", "overlap_mode")
+"""Series of each pair of copies, (steps, samples, pairs of copies, ...)."""
+
+
+def sample_of(result: AnyRun, sample: int) -> AnyRun:
+    return samples_of(result, slice(sample, sample + 1))
+
+
+def samples_of(result: AnyRun, chosen: slice) -> AnyRun:
+    """The run of some of the samples, two or more of which need couplings or fields of their own."""
+    model = result.model
+    couplings, fields = (rows[chosen] if len(rows) > 1 else rows[0] for rows in (model.couplings, model.fields))
+    kept = {name: getattr(model, name) for name in ("name", "offset", "maxcut_weight", "terms")}
+    parts: dict[str, Any] = {"model": Ising(model.graph, couplings, fields, **kept)}
+    for name, value in vars(result).items():
+        if name in _SAMPLES_FIRST.split() and value is not None:
+            parts[name] = value[chosen]
+        elif name in _SAMPLES_SECOND.split() and value is not None:
+            parts[name] = value[:, chosen]
+        elif name == "measured":
+            parts[name] = {own: series[:, chosen] for own, series in value.items()}
+        elif name == "configurations":
+            parts[name] = None  # which are of all samples
+    return replace(result, **parts)
+
+
+class Lowest(NamedTuple):
+    """The lowest energies that replicas met."""
+
+    per_site: Array  # of each sample, (samples,)
+    hits: npt.NDArray[np.int64]  # how many of a sample's replicas met it, (samples,)
+    mean: float  # over the samples, per site
+    error: float  # its standard error over samples, NaN for fewer than four
+
+
+def lowest(model: Ising, best_energy: Array) -> Lowest:
+    """What ``best_energy`` (samples, replicas), total energies, comes to in each sample."""
+    least = best_energy.min(axis=1)
+    per_site, samples = least / model.sites, len(least)
+    error = float(per_site.std(ddof=1) / np.sqrt(samples)) if samples >= FEWEST_FOR_ERRORS else np.nan
+    return Lowest(per_site, (best_energy == least[:, None]).sum(axis=1), float(per_site.mean()), error)

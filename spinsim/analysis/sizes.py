@@ -1,67 +1,162 @@
-"""Runs of several sizes side by side: the curves that do not depend on the size at a critical point, and crossings."""
+"""Runs of several sizes side by side: curves that cross at a critical point, and their crossings."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
+from math import factorial
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.interpolate import CubicSpline
+from scipy.interpolate import CubicSpline, PPoly
 
-from spinsim.analysis.crossings import Crossing, crossing
-from spinsim.analysis.magnets import is_antiferromagnet, is_ferromagnet
-from spinsim.analysis.one_model import check_one_model
+from spinsim.analysis.kinds import check_one_model, is_antiferromagnet, is_ferromagnet
 from spinsim.analysis.printed import with_error
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.summary import Estimate, Summary, resampled, summarize
 from spinsim.errors import InputError
+from spinsim.inputs.checks import finite_array, real_array
 from spinsim.model.ising import Ising
 from spinsim.observables import CROSSING, LABELS, in_field
-from spinsim.observables.formulas import in_space
+from spinsim.observables.moments import in_space
 
 Array = npt.NDArray[np.float64]
 
+FEW_MISSING: Final = 0.05
+"""Share of resamples up to which it needs no word that they do not cross."""
+MOST_MISSING: Final = 0.5
+"""Share of resamples beyond which the crossing of the full data is an accident."""
+_FEWEST: Final = 4  # points of a cubic
+_MORE: Final = "more samples or more sweeps"
+_SAME: Final = 1e-7  # of the range: rounding parts a root that two pieces share, and a double root, by no more
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """The crossing of two curves, in the unit of x."""
+
+    value: float  # crossing of the full data, NaN where there is none to report
+    error: float  # its standard error, the spread over the resamples; NaN with the value
+    candidates: Array  # all crossings of the full data
+    resampled: Array  # in each resample the crossing nearest to ``value``, NaN where it has none; shape (resamples,)
+    reason: str  # why there is no value, in words; empty where there is one
+    caution: str = ""
+    """How many resamples do not cross, in words, where they are more than 5 %: the error is the spread of the others,
+    which is too small."""
+
+
+def crossing(
+    x1: npt.ArrayLike, curves1: npt.ArrayLike, x2: npt.ArrayLike, curves2: npt.ArrayLike, near: float | None = None
+) -> Crossing:
+    """Crossing of two curves with its bootstrap error, the one nearest to ``near`` where there are several.
+
+    Each curve is a cubic spline through its points (not-a-knot ends); a crossing is a change of sign of their
+    difference inside the range of x that both have. The points lie on the spline, so their noise does as well: many
+    noisy points close together make crossings of their own.
+
+    Args:
+        x1: Abscissae of the first size, such as temperatures, rising, of shape (points,), at least 4.
+        curves1: Its curves, of shape (1 + resamples, points): row 0 from all data, then one row a resample.
+        x2: Abscissae of the second size; they may differ from ``x1``.
+        curves2: Its curves, with as many rows, resampled with another seed.
+        near: Which crossing to take where the full data have several.
+
+    Returns:
+        NaN and a reason where the full data do not cross, where they cross more than once and ``near`` is not given,
+            and where more than half of the resamples do not cross. A row with NaN counts as one that does not.
+    """
+    first, second = _check(x1, curves1, "1"), _check(x2, curves2, "2")
+    rows = len(first[1])
+    if rows != len(second[1]) or rows < 3:
+        raise InputError(
+            f"{rows} and {len(second[1])} rows of curves: give both the full data's row and at least 2 resamples"
+        )
+    found = _sign_changes(*first, *second)
+    candidates = found[0]
+    if near is None and len(candidates) > 1:
+        where = ", ".join(f"{x:.6g}" for x in candidates)
+        return _none(candidates, rows, f"the curves cross {len(candidates)} times, at {where}: say near which")
+    if not len(candidates):
+        low, high = max(first[0][0], second[0][0]), min(first[0][-1], second[0][-1])
+        reason = f"the curves do not cross between {low:.4g} and {high:.4g}, which both have"
+        return _none(candidates, rows, f"{reason}: give a wider range, {_MORE}")
+    value = float(candidates[0] if near is None else _nearest(candidates, near))
+    resampled = np.array([_nearest(roots, value) for roots in found[1:]])
+    missing = float(np.isnan(resampled).mean())
+    caution = f"{missing:.0%} of the resampled curves do not cross" if missing > FEW_MISSING else ""
+    if missing > MOST_MISSING:
+        return Crossing(np.nan, np.nan, candidates, resampled, f"{caution}: give {_MORE}")
+    return Crossing(value, float(np.nanstd(resampled, ddof=1)), candidates, resampled, "", caution)
+
+
+def _check(x: npt.ArrayLike, curves: npt.ArrayLike, which: str) -> tuple[Array, Array]:
+    """Abscissae (points,) and curves (rows, points) that fit together."""
+    points, rows = finite_array(x, f"x{which}", least=_FEWEST), real_array(curves, f"curves{which}")
+    if points.ndim != 1 or np.any(np.diff(points) <= 0):
+        raise InputError(f"x{which} of shape {points.shape} does not rise: give one list of rising numbers")
+    if rows.ndim != 2 or rows.shape[1] != len(points):
+        raise InputError(
+            f"curves{which} has shape {rows.shape}: give (1 + resamples, {len(points)}), the points of x{which}"
+        )
+    return points, rows
+
+
+def _none(candidates: Array, rows: int, reason: str) -> Crossing:
+    return Crossing(np.nan, np.nan, candidates, np.full(rows - 1, np.nan), reason)
+
+
+def _nearest(roots: Array, value: float) -> float:
+    return float(roots[np.argmin(np.abs(roots - value))]) if len(roots) else np.nan
+
+
+def _sign_changes(x1: Array, curves1: Array, x2: Array, curves2: Array) -> list[Array]:
+    """Returns where the difference of two splines changes sign in the common range, by row; none for rows with NaN."""
+    low, high = max(x1[0], x2[0]), min(x1[-1], x2[-1])
+    if low >= high:
+        raise InputError(f"x1 ends at {x1[-1]:g} and x2 begins at {x2[0]:g}, or the reverse: give ranges that overlap")
+    finite = np.isfinite(np.concatenate([curves1, curves2], axis=1)).all(axis=1)
+    found: list[Array] = [np.empty(0)] * len(curves1)
+    knots = np.unique(np.concatenate([x1, x2]))
+    knots = knots[(knots >= low) & (knots <= high)]
+    splines = [CubicSpline(x, curves[finite].T) for x, curves in ((x1, curves1), (x2, curves2))]
+    # between neighbouring knots both are cubics, so their difference is one, and its roots are exact
+    orders = (3, 2, 1, 0)
+    coefficients = np.array([(splines[0](knots[:-1], k) - splines[1](knots[:-1], k)) / factorial(k) for k in orders])
+    for place, row in enumerate(np.flatnonzero(finite)):
+        difference = PPoly.construct_fast(np.ascontiguousarray(coefficients[..., place]), knots)
+        roots = difference.roots(discontinuity=False, extrapolate=False)
+        roots = np.unique(roots[np.isfinite(roots)])
+        roots = roots[np.diff(roots, prepend=-np.inf) > _SAME * (high - low)]
+        between = np.concatenate([[low], roots, [high]])
+        sides = np.sign(difference((between[1:] + between[:-1]) / 2))
+        found[row] = roots[sides[1:] * sides[:-1] < 0]
+    return found
+
+
 RESAMPLES: Final = 500  # errors to 3 %
-_FEWEST: Final = 4  # points of a spline
 
 
 @dataclass(frozen=True)
 class SizeCurve:
-    """An estimate of one size.
+    """An estimate of one size."""
 
-    Attributes:
-        label: Such as "L = 8".
-        temperature: Or what stands in its place, in the unit of the couplings, rising, (temperatures,).
-        estimate: The curve and its errors.
-        resampled: Row 0 from all data, then one row a bootstrap resample, (1 + resamples, temperatures).
-    """
-
-    label: str
-    temperature: Array
-    estimate: Estimate
-    resampled: Array
+    label: str  # such as "L = 8"
+    temperature: Array  # or what stands in its place, in the unit of the couplings, rising, (temperatures,)
+    estimate: Estimate  # the curve and its errors
+    resampled: Array  # row 0 from all data, then one row a bootstrap resample, (1 + resamples, temperatures)
 
 
 @dataclass(frozen=True)
 class SizeCrossing:
-    """Where the curves of two sizes cross.
+    """Where the curves of two sizes cross."""
 
-    Attributes:
-        labels: Of the smaller and of the larger size.
-        crossing: Temperature with its error, or why there is none.
-        height: Of the curves there, NaN where they do not cross.
-        trusted: Whether the errors of both curves can be trusted on both sides of it.
-        symbol: Of what curves stand against.
-    """
-
-    labels: tuple[str, str]
-    crossing: Crossing
-    height: float
-    trusted: bool
-    symbol: str = "T"
+    labels: tuple[str, str]  # of the smaller and of the larger size
+    crossing: Crossing  # temperature with its error, or why there is none
+    height: float  # of the curves there, NaN where they do not cross
+    trusted: bool  # whether the errors of both curves can be trusted on both sides of it
+    symbol: str = "T"  # of what curves stand against
 
     @property
     def sentence(self) -> str:
@@ -78,17 +173,11 @@ class SizeCrossing:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One estimate for all sizes.
+    """One estimate for all sizes."""
 
-    Attributes:
-        name: Of the estimate.
-        curves: From the smallest size to the largest.
-        crossings: Of each two.
-    """
-
-    name: str
-    curves: list[SizeCurve]
-    crossings: list[SizeCrossing]
+    name: str  # of the estimate
+    curves: list[SizeCurve]  # from the smallest size to the largest
+    crossings: list[SizeCrossing]  # of each two
 
 
 def compare_sizes(
@@ -97,23 +186,18 @@ def compare_sizes(
     near: float | None = None,
     summaries: Sequence[Summary] | None = None,
 ) -> list[Comparison]:
-    """The curves of several sizes, and where each two of them cross, with bootstrap errors.
+    """The curves of several sizes, and where each two of them cross, of all estimates that they share.
 
     Args:
         results: Of one lattice in different sizes, two or more.
         observable: ``overlap``, ``magnetization`` or ``staggered_magnetization``, whose cumulants and correlation
-            lengths are compared. By default the magnetisation of ferromagnets, the staggered one of antiferromagnets
-            where it was measured, the overlap of all else.
-        near: The crossing nearest to this temperature, in the unit of the couplings, is taken where curves
-            cross more than once.
+            lengths are compared; by default the ``order_parameter``.
+        near: The crossing nearest to this temperature is taken where curves cross more than once.
         summaries: Of each result, in the same order; found here where they are not given.
 
-    Returns:
-        One for each estimate that all results have.
-
     Raises:
-        InputError: for fewer than two sizes, equal ones and different models (``kinds.check_one_model``), an unknown
-            observable, overlaps of a run with one copy, and runs too short to analyse.
+        InputError: for fewer than two sizes, equal ones and different models, an unknown observable, overlaps of a run
+            with one copy, and runs too short to analyse.
     """
     order = sorted(range(len(results)), key=lambda k: sites_of_space(results[k].model))
     ordered = [results[k] for k in order]
@@ -121,35 +205,25 @@ def compare_sizes(
     names = CROSSING[_check_observable(ordered, observable)]
     of_each = [summarize(results[k]) if summaries is None else summaries[k] for k in order]
     resamples = [resampled(result, RESAMPLES, seed) for seed, result in enumerate(ordered)]
-    found = list(zip(of_each, resamples, strict=True))
     comparisons = []
     for name in names:
-        if all(name in summary.estimates for summary, _ in found):
-            curves = [
-                _curve(result, summary.estimates[name], rows[name])
-                for result, (summary, rows) in zip(ordered, found, strict=True)
-            ]
-            symbol = ordered[0].axis.symbol
-            pairs = [replace(_cross(a, b, near), symbol=symbol) for a, b in combinations(curves, 2)]
+        if all(name in summary.estimates for summary in of_each):
+            found = zip(ordered, of_each, resamples, strict=True)
+            curves = [_curve(result, summary.estimates[name], rows[name]) for result, summary, rows in found]
+            pairs = [_cross(a, b, near, ordered[0].axis.symbol) for a, b in combinations(curves, 2)]
             comparisons.append(Comparison(name, curves, pairs))
     if not comparisons and in_field(ordered[0].model):
         raise InputError(
             f"{ordered[0].model.name} is in a field, where connected correlation lengths alone are compared, and these "
-            f"runs have none: {' '.join(found[0][0].notes).rstrip('.')}"
+            f"runs have none: {' '.join(of_each[0].notes).rstrip('.')}"
         )
     return comparisons
 
 
-def _curve(result: Tempered, estimate: Estimate, rows: Array) -> SizeCurve:
-    """An estimate of one size against what rises along its axis."""
+def _curve(result: Tempered, e: Estimate, rows: Array) -> SizeCurve:
     order = np.argsort(result.axis.values)
-    e = estimate
-    return SizeCurve(
-        size_label(result.model),
-        result.axis.values[order],
-        Estimate(e.value[order], e.error[order], e.tau[order], e.trusted[order]),
-        rows[:, order],
-    )
+    rising = Estimate(e.value[order], e.error[order], e.tau[order], e.trusted[order])
+    return SizeCurve(size_label(result.model), result.axis.values[order], rising, rows[:, order])
 
 
 def say_crossings(comparisons: Sequence[Comparison], say: Callable[[str], None]) -> None:
@@ -185,11 +259,6 @@ def size_label(model: Ising) -> str:
 
 
 def check_sizes(results: Sequence[Tempered]) -> None:
-    """Refuse what is not one model in different sizes.
-
-    Raises:
-        InputError: for fewer than two sizes, equal ones and different models (``kinds.check_one_model``).
-    """
     if len(results) < 2:
         raise InputError("curves of one size cross nothing: give two files or more of different sizes")
     for one, other in combinations(results, 2):
@@ -222,20 +291,20 @@ def _check_observable(results: list[Tempered], observable: str | None) -> str:
     return observable
 
 
-def _cross(a: SizeCurve, b: SizeCurve, near: float | None) -> SizeCrossing:
+def _cross(a: SizeCurve, b: SizeCurve, near: float | None, symbol: str) -> SizeCrossing:
     points = [np.isfinite(curve.resampled).all(axis=0) for curve in (a, b)]  # xi of noise alone is NaN
     x, y = a.temperature[points[0]], b.temperature[points[1]]
     labels = (a.label, b.label)
-    if min(len(x), len(y)) < _FEWEST or max(x[0], y[0]) >= min(x[-1], y[-1]):
-        reason = f"fewer than {_FEWEST} points of the ladder have a value" if min(len(x), len(y)) < _FEWEST else ""
-        reason = reason or "their ladders do not overlap"
-        none = Crossing(np.nan, np.nan, np.empty(0), np.full(len(a.resampled) - 1, np.nan), reason)
-        return SizeCrossing(labels, none, np.nan, trusted=False)
+    few = min(len(x), len(y)) < _FEWEST
+    if few or max(x[0], y[0]) >= min(x[-1], y[-1]):
+        reason = f"fewer than {_FEWEST} points of the ladder have a value" if few else "their ladders do not overlap"
+        return SizeCrossing(labels, _none(np.empty(0), len(a.resampled), reason), np.nan, False, symbol)
     found = crossing(x, a.resampled[:, points[0]], y, b.resampled[:, points[1]], near)
     if np.isnan(found.value):
-        return SizeCrossing(labels, found, np.nan, trusted=False)
+        return SizeCrossing(labels, found, np.nan, False, symbol)
     height = float(CubicSpline(x, a.resampled[0, points[0]])(found.value))
-    return SizeCrossing(labels, found, height, all(_trusted_around(curve, found.value) for curve in (a, b)))
+    trusted = all(_trusted_around(curve, found.value) for curve in (a, b))
+    return SizeCrossing(labels, found, height, trusted, symbol)
 
 
 def _trusted_around(curve: SizeCurve, x: float) -> bool:

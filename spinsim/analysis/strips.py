@@ -11,11 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.interpolate import CubicSpline
 
-from spinsim.analysis.crossings import crossing
 from spinsim.analysis.jackknife import bootstrap
-from spinsim.analysis.one_model import check_one_model
-from spinsim.analysis.runs import Strips
-from spinsim.analysis.samples import FEWEST_FOR_ERRORS
+from spinsim.analysis.kinds import check_one_model
+from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Strips
+from spinsim.analysis.sizes import crossing
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
@@ -25,63 +24,19 @@ AVERAGES: Final = ("mean", "typical")
 """Over samples: [xi], and exp[ln xi]."""
 RESAMPLES: Final = 500  # errors to 3 %
 _FEWEST: Final = 4  # points of a spline
-MOST_EXACT: Final = 20  # sites: all sets of excitations are listed
-
-
-def strip_levels(width: int, k: float, k_time: float, sector: str, count: int = 1) -> Array:
-    """Logarithms of the leading eigenvalues of a periodic strip of the ferromagnet, in closed form.
-
-    Free fermions, cosh(gamma) = cosh 2k cosh 2k* - cos(q) sinh 2k sinh 2k* where sinh 2k_time sinh 2k* = 1; momenta
-    are odd multiples of pi / width in the even sector and even ones in the odd sector; excitations come in pairs.
-
-    Source: B. Kaufman, Phys. Rev. 76, 1232 (1949); T. Schultz, D. Mattis, E. Lieb, Rev. Mod. Phys. 36, 856 (1964).
-
-    Args:
-        width: Sites around the strip, up to 20.
-        k: Coupling around the strip.
-        k_time: Coupling along it.
-        sector: ``even`` or ``odd`` under the flip of all spins.
-        count: Levels.
-
-    Raises:
-        InputError: for another sector and for widths that are too large.
-    """
-    if sector not in ("even", "odd") or not 1 < width <= MOST_EXACT:
-        raise InputError(
-            f"sector {sector!r} of width {width} has no list of levels: give even or odd, and 2 to 20 sites"
-        )
-    dual = np.arcsinh(1 / np.sinh(2 * k_time)) / 2
-    momenta = (2 * np.arange(width) + (sector == "even")) * np.pi / width
-    cosh = np.cosh(2 * k) * np.cosh(2 * dual) - np.cos(momenta) * np.sinh(2 * k) * np.sinh(2 * dual)
-    gamma = np.arccosh(np.maximum(cosh, 1))
-    if sector == "odd":
-        gamma[0] = 2 * (k - dual)  # of momentum 0: it changes its sign at the transition
-    sums, parity = np.zeros(1), np.zeros(1, np.int8)
-    for energy in gamma:  # of all sets of excitations
-        sums, parity = np.concatenate([sums, sums + energy]), np.concatenate([parity, 1 - parity])
-    ground = width / 2 * np.log(2 * np.sinh(2 * k_time)) + gamma.sum() / 2
-    return np.asarray(ground - np.sort(sums[parity == 0])[:count])
 
 
 @dataclass(frozen=True)
 class LengthCurve:
-    """xi / L of one width against temperature, averaged over samples.
+    """xi / L of one width against temperature, averaged over samples."""
 
-    Attributes:
-        width: The layer's first side.
-        samples: Of the couplings.
-        temperature: Rising, (points,); points without a value are left out.
-        log: ln(xi / L): row 0 from all samples, then one row a bootstrap resample of them, (1 + resamples, points).
-    """
-
-    width: int
-    samples: int
-    temperature: Array
-    log: Array
+    width: int  # the layer's first side
+    samples: int  # of the couplings
+    temperature: Array  # rising, (points,); points without a value are left out
+    log: Array  # ln(xi / L): row 0 from all samples, then one row a bootstrap resample of them, (1 + resamples, points)
 
     @property
     def value(self) -> Array:
-        """Xi / L, (points,)."""
         return np.asarray(np.exp(self.log[0]))
 
     @property
@@ -92,37 +47,22 @@ class LengthCurve:
 
 
 class LengthCrossing(NamedTuple):
-    """Where xi / L of two widths agree: an estimate of the transition.
+    """Where xi / L of two widths agree: an estimate of the transition."""
 
-    Attributes:
-        widths: The two.
-        temperature: NaN where the curves do not cross once.
-        error: Its standard error over samples, by bootstrap; NaN where one of the widths has a single sample.
-        interpolation: By how much half of the points give another crossing; NaN where they give none.
-        height: Of the curves there.
-        reason: Why there is none, in words.
-    """
-
-    widths: tuple[int, int]
-    temperature: float
-    error: float
-    interpolation: float
-    height: float
-    reason: str
+    widths: tuple[int, int]  # the two
+    temperature: float  # NaN where the curves do not cross once
+    error: float  # its standard error over samples, by bootstrap; NaN where one of the widths has a single sample
+    interpolation: float  # by how much half of the points give another crossing; NaN where they give none
+    height: float  # of the curves there
+    reason: str  # why there is none, in words
 
 
 def scaled_lengths(result: Strips, average: str = "mean") -> Array:
     """Correlation length over width of the leading odd level at each point, averaged over samples.
 
-    The width is the layer's first side. A point is NaN where a sample has no such length, or one that rounding may
-    have changed by more than 1 % (``in_noise``): these are the longest, which no mean may leave out.
-
-    Args:
-        result: Of any number of samples.
-        average: ``mean``, which rare long lengths dominate, or ``typical``, exp[ln xi].
-
-    Raises:
-        InputError: where the run has no odd sector beside the even one, and for an unknown average.
+    The width is the layer's first side. The average is ``mean``, which rare long lengths dominate, or ``typical``,
+    exp[ln xi]. A point is NaN where a sample has no such length, or one that rounding may have changed by more than 1 %
+    (``in_noise``): these are the longest, which no mean may leave out.
     """
     if average not in AVERAGES:
         raise InputError(f"average {average!r} is unknown: choose {' or '.join(AVERAGES)}")
@@ -130,11 +70,7 @@ def scaled_lengths(result: Strips, average: str = "mean") -> Array:
 
 
 def length_curve(result: Strips, average: str = "mean", seed: int = 0) -> LengthCurve:
-    """``scaled_lengths`` with bootstrap resamples over samples, the same ones at all temperatures; ``seed`` draws them.
-
-    Raises:
-        InputError: as ``scaled_lengths``.
-    """
+    """``scaled_lengths`` with bootstrap resamples over samples, the same ones at all temperatures."""
     known = np.isfinite(scaled_lengths(result, average))
     order = np.argsort(result.temperature)
     order = order[known[order]]
@@ -157,15 +93,7 @@ def length_crossings(
 
     Curves are splines of ln(xi / L) through the points that have one in every sample. Errors are those of a bootstrap
     over samples. Samples that one disorder seed made for two widths begin with the same bonds, and are drawn together;
-    others are independent of each other.
-
-    Args:
-        results: One for each width.
-        average: Over samples, see ``scaled_lengths``.
-        near: The crossing nearest to this temperature is taken where curves cross more than once.
-
-    Raises:
-        InputError: for results of one width, two of equal width, different models, and for fewer than 4 points.
+    others are independent of each other. The crossing nearest to ``near`` is taken where curves cross more than once.
     """
     curves: dict[int, LengthCurve] = {}
     for seed, result in enumerate(results):
@@ -188,7 +116,6 @@ def _share_bonds(one: Ising, other: Ising) -> bool:
 
 
 def _cross(small: LengthCurve, large: LengthCurve, near: float | None) -> LengthCrossing:
-    """Where the curves of two widths cross."""
     if min(len(small.temperature), len(large.temperature)) < _FEWEST:
         raise InputError(f"fewer than {_FEWEST} points make no curves: give more temperatures or couplings")
     x1, x2, widths = small.temperature, large.temperature, (small.width, large.width)

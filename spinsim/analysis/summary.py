@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime, integrated_time
 from spinsim.analysis.equilibration import FEW_SAMPLES, Equilibration
-from spinsim.analysis.estimators import all_moments, all_series, functions
 from spinsim.analysis.jackknife import bin_means, bootstrap, jackknife
-from spinsim.analysis.runs import Axis, Tempered
-from spinsim.analysis.samples import FEWEST_FOR_ERRORS
+from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Axis, Tempered
 from spinsim.analysis.verdict import judge
 from spinsim.errors import InputError, argument
 from spinsim.machine.memory import require
-from spinsim.observables import left_out
+from spinsim.observables import Facts, Observable, Point, left_out, observables, own_observables
+from spinsim.observables.moments import MOMENTS, Measured, moments_of, series_of
 
 Array = npt.NDArray[np.float64]
 
@@ -26,53 +26,37 @@ BINS: Final = 32  # of the series of a single sample
 _NO_SCATTER: Final = 1e-12  # of a value: less is rounding
 _SINGLES: Final = 9  # numbers for each energy that are in memory at once
 _PAIRS: Final = 7  # likewise for each overlap
+_SCALAR: Final = 4  # axes of a number for each configuration
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """An observable at each temperature, arrays of shape (temperatures,).
+    """An observable at each temperature, arrays of shape (temperatures,)."""
 
-    Attributes:
-        value: Averaged over time, copies and disorder.
-        error: Standard error: from sample to sample where there are several, else from the series' own correlation.
-        tau: Integrated autocorrelation time in sweeps, the mean over samples.
-        trusted: Whether the error is one: of one sample, whether its series is at least 20 tau long; of four or more,
-            whether they differ at all, as errors over samples need no tau. It is False of two and three samples, whose
-            scatter says too little, and says nothing on equilibrium, which the verdict is for.
-    """
-
-    value: Array
-    error: Array
-    tau: Array
+    value: Array  # averaged over time, copies and disorder
+    error: Array  # standard error: from sample to sample where there are several, else from the series' own correlation
+    tau: Array  # integrated autocorrelation time in sweeps, the mean over samples
     trusted: npt.NDArray[np.bool_]
+    """Whether the error is one: of one sample, whether its series is at least 20 tau long; of four or more, whether
+    they differ at all, as errors over samples need no tau. It is False of two and three samples, whose scatter says too
+    little, and says nothing on equilibrium, which the verdict is for."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What a tempering run says.
+    """What a tempering run says."""
 
-    Attributes:
-        axis: What the averages stand against, from its coldest end, (temperatures,).
-        estimates: By name, those of ``observables`` that the run has: no overlaps where there is one copy.
-        equilibration: At the coldest end, of the energy and, with two copies or more, of q^2 and q_link.
-        problems: Evidence against equilibrium, a clause each.
-        doubts: Evidence of equilibrium that is missing, a clause each; without problems they make a run "undecided".
-        verdict: Whether the run was in equilibrium, in words; begins with "in equilibrium", "not in equilibrium" or
-            "undecided".
-        long_enough: Share of the samples whose series is at least 20 tau long, by the name of the series,
-            (temperatures,) each.
-        notes: What a reader of the numbers must know, a sentence each: samples that are few or whose series are
-            short, columns that this run cannot have, how well energy and link overlap of Gaussian couplings agree.
-    """
-
-    axis: Axis
-    estimates: dict[str, Estimate]
-    equilibration: dict[str, Equilibration]
-    problems: tuple[str, ...]
-    doubts: tuple[str, ...]
-    verdict: str
+    axis: Axis  # what the averages stand against, from its coldest end, (temperatures,)
+    estimates: dict[str, Estimate]  # by name, those of ``observables`` that the run has
+    equilibration: dict[str, Equilibration]  # at the coldest end, of the energy and, with copies, of q^2 and q_link
+    problems: tuple[str, ...]  # evidence against equilibrium, a clause each
+    doubts: tuple[str, ...]  # evidence of equilibrium that is missing, likewise; alone they leave a run "undecided"
+    verdict: str  # begins with "in equilibrium", "not in equilibrium" or "undecided"
     long_enough: dict[str, Array] = field(default_factory=dict)
+    """Share of the samples whose series is at least 20 tau long, by the name of the series, (temperatures,) each."""
     notes: list[str] = field(default_factory=list)
+    """What a reader of the numbers must know, a sentence each: samples that are few or whose series are short, columns
+    that this run cannot have, how well energy and link overlap of Gaussian couplings agree."""
 
 
 def summarize(result: Tempered) -> Summary:
@@ -97,12 +81,11 @@ def summarize(result: Tempered) -> Summary:
         InputError: for fewer than 16 measurements.
     """
     series = checked_series(result)
-    times = {name: integrated_time(values, chain_axis=2) for name, values in series.items()}
-    looked_at = {"energy": "energy" if "energy" in series else "e_s", "q^2": "q^2", "q_link": "q_link"}
-    judged = judge(result, {name: series[key][..., 0] for name, key in looked_at.items() if key in series})
+    times = _times(series)
+    tested = {"energy": "energy" if "energy" in series else "e_s", "q^2": "q^2", "q_link": "q_link"}
+    judged = judge(result, {name: series[key][..., 0] for name, key in tested.items() if key in series})
     long_enough = {name: time.trusted.mean(axis=0) for name, time in times.items()}
-    measured = result.energy.shape[2], result.has_correlations, result.has_magnetization_modes
-    notes = _on_samples(result, long_enough) + left_out(result.model, *measured)
+    notes = _on_samples(result, long_enough) + left_out(facts_of(result))
     if judged.links and judged.links.agrees:
         notes.append(f"With Gaussian couplings {judged.links.words}.")
     found = _estimates(result, series, times)
@@ -111,39 +94,58 @@ def summarize(result: Tempered) -> Summary:
 
 
 def estimates(result: Tempered) -> dict[str, Estimate]:
-    """The observables of ``summarize`` alone, without a word on equilibrium.
+    """The observables of ``summarize`` alone, without a word on equilibrium."""
+    series = checked_series(result)
+    return _estimates(result, series, _times(series))
 
-    Raises:
-        InputError: as ``summarize``.
+
+def resampled(result: Tempered, resamples: int, seed: int) -> dict[str, Array]:
+    """Each observable's curve with its bootstrap resamples, (1 + resamples, temperatures), row 0 from all data.
+
+    Drawn are samples, or stretches of time where there is one sample; their spread is widened as errors are.
     """
     series = checked_series(result)
-    return _estimates(result, series, {name: integrated_time(values, chain_axis=2) for name, values in series.items()})
+    averages = averaged(result, series)
+    curves = bootstrap(averages.observed, _entries(averages.moments), resamples, seed).values
+    times = _times(series) if result.model.samples == 1 else {}
+    wider = {name: widening(series[name], time) for name, time in times.items()}
+    return {
+        o.name: curves[0, k] + (curves[:, k] - curves[0, k]) * wider.get(o.series, 1.0)
+        for k, o in enumerate(averages.records)
+    }
+
+
+def _times(series: dict[str, Array]) -> dict[str, IntegratedTime]:
+    return {name: integrated_time(values, chain_axis=2) for name, values in series.items()}
 
 
 def _estimates(result: Tempered, series: dict[str, Array], times: dict[str, IntegratedTime]) -> dict[str, Estimate]:
-    moments, data = _entries(result, series)
-    observed = functions(result, moments)
-    found = jackknife(observed.values, data)
+    averages = averaged(result, series)
+    found = jackknife(averages.observed, _entries(averages.moments))
     wider = {name: widening(values, times[name]) for name, values in series.items()}
-    sweeps = sweeps_a_step(result)
-    estimates = {}
-    for k, o in enumerate(observed.observables):
-        estimates[o.name] = _estimate(found.value[k], found.error[k] * wider[o.series], times[o.series], sweeps)
-    return estimates
+    each = zip(averages.records, found.value, found.error, strict=True)
+    return {o.name: _estimate(result, value, error * wider[o.series], times[o.series]) for o, value, error in each}
 
 
-def _estimate(value: Array, error: Array, time: IntegratedTime, sweeps: int) -> Estimate:
-    """An estimate with tau in sweeps, of ``sweeps`` a measurement.
+def own_estimate(result: Tempered, name: str) -> Estimate:
+    """Average of an observable of the user's own, place by place of the ladder and within it element by element."""
+    check_length(result)
+    values = np.asarray(_own(result)[name], np.float64)
+    series = values.reshape(*values.shape[:3], -1)
+    time = integrated_time(series, chain_axis=2)
+    found = jackknife(np.asarray, _entries(series.mean(axis=2)[:, :, None])[:, 0])
+    return _estimate(result, found.value, found.error * widening(series, time), time)
 
-    Errors over samples that do not differ, or of which some alone have a value, are none, nor are those over two or
-    three samples.
-    """
-    trusted = np.isfinite(error) & (error > _NO_SCATTER * np.abs(value))
-    if 1 < len(time.trusted) < FEWEST_FOR_ERRORS:
-        trusted[:] = False
-    elif len(time.trusted) == 1:
-        trusted &= time.trusted[0]
-    return Estimate(value, error, time.tau.mean(axis=0) * sweeps, trusted)
+
+def _estimate(result: Tempered, value: Array, error: Array, time: IntegratedTime) -> Estimate:
+    there = np.isfinite(error) & (error > _NO_SCATTER * np.abs(value))  # of samples that differ, and all have it
+    trusted = there & can_trust(result.model.samples, time.trusted[0])
+    return Estimate(value, error, time.tau.mean(axis=0) * sweeps_a_step(result), trusted)
+
+
+def can_trust(samples: int, of_one: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Whether so many samples have errors, at each temperature; of a single one its series decides."""
+    return of_one if samples == 1 else np.full(of_one.shape, samples >= FEWEST_FOR_ERRORS)
 
 
 def few_samples(samples: int) -> list[str]:
@@ -160,7 +162,6 @@ def few_samples(samples: int) -> list[str]:
 
 
 def _on_samples(result: Tempered, long_enough: dict[str, Array]) -> list[str]:
-    """Sentences on errors over samples: how well they are known, and how many samples' series are short."""
     samples, sentences, axis = result.model.samples, few_samples(result.model.samples), result.axis
     name = min(long_enough, key=lambda key: float(long_enough[key].min()))
     short = 1 - long_enough[name]
@@ -173,45 +174,107 @@ def _on_samples(result: Tempered, long_enough: dict[str, Array]) -> list[str]:
     return sentences
 
 
-def resampled(result: Tempered, resamples: int, seed: int) -> dict[str, Array]:
-    """Each observable's curve with its bootstrap resamples, (1 + resamples, temperatures), row 0 from all data.
+class Averages(NamedTuple):
+    """Observables of a run as functions of averaged moments."""
 
-    Drawn are samples, or stretches of time where there is one sample; their spread is widened as errors are.
+    records: tuple[Observable, ...]  # in the order of its summary
+    observed: Callable[
+        [Array], Array
+    ]  # all of them, (observables, temperatures), from averages (moments, temperatures)
+    moments: Array  # averaged over copies or pairs of copies, (steps, samples, moments, temperatures)
 
-    Raises:
-        InputError: as ``summarize``, and as ``bootstrap``.
+
+def averaged(result: Tempered, series: dict[str, Array]) -> Averages:
+    """Average the moments of a run over copies, of whose series those in ``series`` are there already."""
+    records, run = observables_of(result), measured(result)
+    names = moments_of(records)
+    moments = [(series[name] if name in series else one_series(run, name)).mean(axis=2) for name in names]
+    point = Point(result.model, result.temperature)
+    if result.in_time is not None:
+        point = point._replace(gamma=result.in_time.gamma, k_time=result.in_time.k_time)
+
+    def values(mean: Array) -> Array:
+        return observed(point, records, dict(zip(names, mean, strict=True)))
+
+    return Averages(records, values, np.stack(moments, axis=2))
+
+
+def observed(point: Point, found: Sequence[Observable], at: Mapping[str, Array]) -> Array:
+    """Observables, (observables, temperatures), from averages of moments by name."""
+    return np.stack([o.value(point, *(at[name] for name in o.moments)) for o in found])
+
+
+def facts_of(result: Tempered) -> Facts:
+    return Facts(
+        result.model,
+        result.energy.shape[2],
+        result.has_correlations,
+        staggered=result.has_staggered,
+        in_time=result.in_time is not None,
+        magnetization_modes=result.has_magnetization_modes,
+    )
+
+
+def observables_of(result: Tempered) -> tuple[Observable, ...]:
+    own = own_observables(name for name, values in _own(result).items() if values.ndim == _SCALAR)
+    return observables(facts_of(result)) + own
+
+
+def _own(result: Tempered) -> Mapping[str, Array]:
+    """Returns the series of the user's own observables by name, empty of runs that have none."""
+    return getattr(result, "measured", {})
+
+
+def measured(result: Tempered) -> Measured:
+    model, sites = result.model, result.model.sites
+    return Measured(
+        model,
+        energy=result.energy / sites,
+        m=result.magnetization / sites,
+        m_s=result.staggered_magnetization / sites,
+        q=result.overlap / sites,
+        q_link=result.link_overlap / max(1, model.bonds),
+        overlap=result.overlap,
+        m_modes=result.magnetization_mode,
+        q_modes=result.overlap_mode,
+        in_time=result.in_time,
+        own=_own(result),
+    )
+
+
+def one_series(run: Measured, name: str) -> Array:
+    """Returns a moment by its name, (steps, samples, chains, temperatures)."""
+    if name in run.own:
+        return np.asarray(run.own[name], np.float64)
+    values = MOMENTS[name].value(run)
+    return fluctuations(values) if MOMENTS[name].variance else values
+
+
+def fluctuations(values: Array) -> Array:
+    """Squared deviations from each sample's mean, (steps, samples, copies, temperatures), averaging to its variance.
+
+    The measured mean lies nearer to the data than the true one does, by the mean's own variance: copies, independent of
+    each other, tell it; of one copy it is 2 tau / n of the variance (U. Wolff, Comput. Phys. Commun. 156, 143 (2004),
+    eq. 49). So the variance has no bias.
     """
-    series = checked_series(result)
-    moments, data = _entries(result, series)
-    observed = functions(result, moments)
-    curves = bootstrap(observed.values, data, resamples, seed).values
-    wider = dict.fromkeys(series, np.ones(len(result.temperature)))
-    if result.model.samples == 1:
-        wider = {key: widening(values, integrated_time(values, chain_axis=2)) for key, values in series.items()}
-    found = {}
-    for k, o in enumerate(observed.observables):
-        found[o.name] = curves[0, k] + (curves[:, k] - curves[0, k]) * wider[o.series]
-    return found
+    steps, _, copies, _ = values.shape
+    squares = (values - values.mean(axis=(0, 2), keepdims=True)) ** 2
+    if copies > 1:
+        return np.asarray(squares + values.mean(axis=0).var(axis=1, ddof=1)[:, None] / copies)
+    tau = integrated_time(values, chain_axis=2).tau
+    return np.asarray(squares / (1 - np.minimum(2 * tau / steps, 0.5))[:, None])
 
 
 def checked_series(result: Tempered) -> dict[str, Array]:
-    """Series that autocorrelation times belong to, (steps, samples, chains, temperatures).
-
-    Raises:
-        InputError: for fewer than 16 measurements, and where the series do not fit in memory.
-    """
+    """Series that autocorrelation times belong to, per site or bond, (steps, samples, chains, temperatures)."""
     check_length(result)
     singles = _SINGLES * result.energy.size + _PAIRS * result.overlap.size
     require(8.0 * singles, "analysing the run", "measure less often, or run with fewer --replicas")
-    return all_series(result)
+    run = measured(result)
+    return {name: one_series(run, name) for name in series_of(observables_of(result))}
 
 
 def check_length(result: Tempered) -> None:
-    """Refuse runs of fewer than 16 measurements.
-
-    Raises:
-        InputError: for them.
-    """
     steps = len(result.energy)
     if steps < FEWEST_STEPS:
         settings = f"{argument('sweeps')} or a smaller {argument('measure_every')}"
@@ -220,16 +283,10 @@ def check_length(result: Tempered) -> None:
         )
 
 
-def _entries(result: Tempered, series: dict[str, Array]) -> tuple[list[str], Array]:
-    """Names of moments and their averages in each sample or, of one sample, in stretches of time.
-
-    The averages have the shape (samples or stretches, moments, temperatures).
-    """
-    moments = all_moments(result, series)
-    averaged = np.stack(list(moments.values()), axis=2)
-    steps, samples = averaged.shape[:2]
-    data = averaged.mean(axis=0) if samples > 1 else bin_means(averaged[:, 0], min(BINS, steps // 2))
-    return list(moments), data
+def _entries(moments: Array) -> Array:
+    """Averages in each sample or, of one, in stretches of time, (samples or stretches, moments, temperatures)."""
+    steps, samples = moments.shape[:2]
+    return moments.mean(axis=0) if samples > 1 else bin_means(moments[:, 0], min(BINS, steps // 2))
 
 
 def widening(series: Array, time: IntegratedTime) -> Array:
@@ -247,5 +304,4 @@ def widening(series: Array, time: IntegratedTime) -> Array:
 
 
 def sweeps_a_step(result: Tempered) -> int:
-    """Sweeps between measurements."""
     return int(result.sweep[1] - result.sweep[0])

@@ -7,19 +7,19 @@ import io
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.arranging import arranged, in_order
-from spinsim.analysis.runs import Floats
-from spinsim.analysis.samples import AnyRun, lowest, sample_of
+from spinsim.analysis.runs import AnyRun, Floats, Tempered, lowest, sample_of
 from spinsim.errors import InputError
 from spinsim.machine.outputs import write_outputs
-from spinsim.model.described import described
+from spinsim.model.identity import described
+from spinsim.observables import LEADING, TABLE
 from spinsim.registry import record_of
 from spinsim.result import Result, load
+from spinsim.store.layout import ENERGY, INVERSE, TEMPERATURE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,9 +27,21 @@ if TYPE_CHECKING:
     from spinsim.analysis.summary import Estimate, Summary
 
 Columns = dict[str, npt.NDArray[np.generic]]
-
-
 Run = Result | str | os.PathLike[str]
+
+_LAST: Final = ("_tau", "_trusted", "_verdict")
+_OBSERVABLES: Final = {one.name: one.units for one in TABLE}
+_UNITS: Final = _OBSERVABLES | {
+    "temperature": TEMPERATURE,
+    "field": ENERGY,
+    "gamma": ENERGY,
+    "beta": INVERSE,
+    "k": INVERSE,
+    "lowest_energy_per_site": ENERGY,
+    "mean_slice_energy_per_site": ENERGY,
+    "first_sweep": "sweeps",
+    "last_sweep": "sweeps",
+}
 
 
 def table(run: Run | Iterable[Run], by: str = "temperature") -> pd.DataFrame:
@@ -55,6 +67,9 @@ def table(run: Run | Iterable[Run], by: str = "temperature") -> pd.DataFrame:
     By bin, a row for each temperature and logarithmic bin of the run, the last of which is its second half: the sweeps
     done before the bin's first and last measurement, how many measurements it has, and the averages over it of
     ``approach.Approach`` with errors and ``<name>_verdict``, which is that on all bins.
+
+    By the name of an observable of your own, of a tempering or quantum run, a row for each temperature and element of
+    the arrays that it returns: ``<name>_axis_0`` and so on, the average, and columns as by temperature.
 
     The observables that matter most lead, autocorrelation times and verdicts stand last; ``attrs["units"]`` of the
     table has the unit of each column.
@@ -86,7 +101,6 @@ def table(run: Run | Iterable[Run], by: str = "temperature") -> pd.DataFrame:
 
 
 def _result(run: Run) -> Result:
-    """Returns the result that is given, or that of a file."""
     return run if isinstance(run, Result) else load(run)
 
 
@@ -106,10 +120,7 @@ def columns_of_samples(
 ) -> Columns:
     """Returns the columns of each sample alone, below each other, behind the sample's number.
 
-    Args:
-        run: Of all samples.
-        columns: Returns those of one sample.
-        best_energy: Returns the lowest energies that its replicas met, (1, replicas); None where they are unknown.
+    ``best_energy`` gives the lowest energies that a sample's replicas met, (1, replicas), None where they are unknown.
     """
     tables = []
     for sample in range(run.model.samples):
@@ -129,12 +140,10 @@ def columns_of_samples(
 
 
 def below_each_other(tables: list[Columns]) -> Columns:
-    """Returns tables of the same columns as one."""
     return {name: np.concatenate([columns[name] for columns in tables]) for name in tables[0]}
 
 
 def summary_columns(summary: Summary) -> Columns:
-    """Columns of a tempering run, as ``table`` has them."""
     return {summary.axis.name: summary.axis.values} | estimate_columns(summary.estimates)
 
 
@@ -151,16 +160,46 @@ def estimate_columns(found: dict[str, Estimate]) -> Columns:
     return columns
 
 
+def own_columns(result: Tempered, name: str) -> Columns:
+    """Columns of an observable of the user's own, a row for each place of the ladder and element of an array."""
+    from spinsim.analysis.summary import own_estimate
+
+    shape = result.measured[name].shape[3:]  # type: ignore[attr-defined]
+    place, *elements = np.indices(shape).reshape(len(shape), -1)
+    where = {f"{name}_axis_{k}": element for k, element in enumerate(elements)}
+    return {result.axis.name: result.axis.values[place], **where} | estimate_columns({name: own_estimate(result, name)})
+
+
+def in_order(names: list[str]) -> list[str]:
+    """Return the names of columns in the order of ``arranged``."""
+    first = next((place for place, name in enumerate(names) if name in _OBSERVABLES), len(names))
+    front, rest = names[:first], names[first:]
+    main = [name for one in LEADING.split() for name in (one, f"{one}_error") if name in rest]
+    last = [name for ending in _LAST for name in rest if name.endswith(ending)]
+    return [*front, *main, *(name for name in rest if name not in {*main, *last}), *last]
+
+
+def arranged(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table that begins with the observables that matter most and ends with autocorrelation times.
+
+    Columns in front of the first observable, such as the temperature, stay there. ``frame.attrs["units"]`` has the unit
+    of each column by name, 1 for pure numbers.
+    """
+    found = frame[in_order(list(frame.columns))]
+    found.attrs["units"] = {name: _unit(name) for name in found.columns}
+    return found
+
+
+def _unit(name: str) -> str:
+    if name.endswith("_tau"):
+        return "sweeps"
+    return _UNITS.get(name.removesuffix("_error"), "1")
+
+
 def write_csv(columns: Columns, path: Path, overwrite: bool = False) -> None:
     """Write columns as a CSV file: a line of names, numbers that read back the same, nothing for NaN.
 
-    Args:
-        columns: Of equal lengths.
-        path: The new file.
-        overwrite: Whether another CSV file there is replaced; nothing else ever is.
-
-    Raises:
-        InputError: where another file is there, and where it cannot be written.
+    Another CSV file is replaced with ``overwrite``; nothing else ever is.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

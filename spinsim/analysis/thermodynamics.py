@@ -18,10 +18,9 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.magnets import is_antiferromagnet
+from spinsim.analysis.kinds import is_antiferromagnet
 from spinsim.analysis.population import Populations
-from spinsim.analysis.runs import Annealed
-from spinsim.analysis.samples import FEWEST_FOR_ERRORS
+from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Annealed
 from spinsim.model.ising import Ising
 
 Array = npt.NDArray[np.float64]
@@ -32,54 +31,33 @@ _ROUNDING: Final = 1e-12  # of a heat per site in k_B
 
 
 class OrderParameter(NamedTuple):
-    """The order parameter that is shown of a run at each step.
+    """The order parameter that is shown of a run at each step."""
 
-    Attributes:
-        name: Of its column.
-        symbol: What heads its column in printed tables.
-        mean: Its mean per site, (steps,).
-        error: The standard error of that.
-    """
-
-    name: str
-    symbol: str
-    mean: Array
-    error: Array
+    name: str  # of its column
+    symbol: str  # what heads its column in printed tables
+    mean: Array  # its mean per site, (steps,)
+    error: Array  # the standard error of that
 
 
 @dataclass(frozen=True)
 class Thermodynamics:
-    """Curves of shape (steps,), per site; errors are NaN where a single replica of a single sample allows none.
+    """Curves of shape (steps,), per site; errors are NaN where a single replica of a single sample allows none."""
 
-    Attributes:
-        temperature: In the unit of the couplings, k_B = 1.
-        energy: Mean energy per site, likewise.
-        energy_error: Its standard error.
-        specific_heat: (<E^2> - <E>^2) / (N T^2) in k_B; NaN where it is not the slope of the energy.
-        specific_heat_error: Its standard error (jackknife).
-        specific_heat_trusted: Whether it was compared with the slope of the energy and agrees. It is given, but not
-            trusted, where there is nothing to compare with: at one temperature, with two replicas of one sample, where
-            a field changes, and of a population, whose spread resampling keeps in equilibrium.
-        magnetization: Mean |m| per site.
-        magnetization_error: Its standard error.
-        signed_magnetization: Mean m per site.
-        signed_magnetization_error: Its standard error.
-        staggered_magnetization: Mean |m_s| per site; NaN where it was not measured.
-        staggered_magnetization_error: Its standard error.
-    """
-
-    temperature: Array
-    energy: Array
-    energy_error: Array
-    specific_heat: Array
-    specific_heat_error: Array
+    temperature: Array  # in the unit of the couplings, k_B = 1
+    energy: Array  # mean energy per site, likewise
+    energy_error: Array  # its standard error
+    specific_heat: Array  # (<E^2> - <E>^2) / (N T^2) in k_B; NaN where it is not the slope of the energy
+    specific_heat_error: Array  # its standard error (jackknife)
     specific_heat_trusted: npt.NDArray[np.bool_]
-    magnetization: Array
-    magnetization_error: Array
-    signed_magnetization: Array
-    signed_magnetization_error: Array
-    staggered_magnetization: Array
-    staggered_magnetization_error: Array
+    """Whether it was compared with the slope of the energy and agrees. It is given, but not trusted, where there is
+    nothing to compare with: at one temperature, with two replicas of one sample, where a field changes, and of a
+    population, whose spread resampling keeps in equilibrium."""
+    magnetization: Array  # mean |m| per site
+    magnetization_error: Array  # its standard error
+    signed_magnetization: Array  # mean m per site
+    signed_magnetization_error: Array  # its standard error
+    staggered_magnetization: Array  # mean |m_s| per site; NaN where it was not measured
+    staggered_magnetization_error: Array  # its standard error
 
     def order_parameter(self, model: Ising) -> OrderParameter:
         """Returns mean |m_s| of an antiferromagnet where it was measured, else mean |m|."""
@@ -164,14 +142,12 @@ def _above_zero(values: Array) -> float:
 
 
 def mean_of_replicas(values: Array) -> tuple[Array, Array]:
-    """Mean and standard error of values (steps, samples, replicas)."""
     if values.shape[1] > 1:
         return _mean_of_samples(values.mean(axis=2))
     return _mean_of_samples(values[:, 0])
 
 
 def _weighted(populations: Populations, values: Array) -> tuple[Array, Array]:
-    """Mean and standard error of values (steps, samples, replicas) of populations."""
     return over_samples(*populations.mean(values))
 
 

@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaincinv
 
 from spinsim.errors import InputError
 
@@ -22,17 +21,11 @@ WANTED: Final = 0.99
 
 
 class Estimate(NamedTuple):
-    """A number with the ends of its interval, which holds the true value with probability ``CONFIDENCE``.
+    """A number with the ends of its interval, which holds the true value with probability ``CONFIDENCE``."""
 
-    Attributes:
-        value: What was found.
-        low: Lower end.
-        high: Upper end, infinite where there is none.
-    """
-
-    value: float
-    low: float
-    high: float
+    value: float  # what was found
+    low: float  # lower end
+    high: float  # upper end, infinite where there is none
 
 
 def success_probability(hits: int, trials: int, confidence: float = CONFIDENCE) -> Estimate:
@@ -48,6 +41,9 @@ def success_probability(hits: int, trials: int, confidence: float = CONFIDENCE) 
         raise InputError(f"{hits} hits in {trials} trials make no sense: give at least one trial, and no more hits")
     if not 0 < confidence < 1:
         raise InputError(f"confidence {confidence} is out of range: give a probability between 0 and 1")
+
+    from scipy.special import betaincinv  # which takes long to load
+
     a, b = hits + 0.5, trials - hits + 0.5
     low = float(betaincinv(a, b, (1 - confidence) / 2)) if hits else 0.0
     high = float(betaincinv(a, b, (1 + confidence) / 2)) if hits < trials else 1.0
@@ -109,12 +105,7 @@ def time_to_solution(seconds: npt.ArrayLike, probability: Estimate, wanted: floa
 
 
 def in_words(estimate: Estimate, form: str | Callable[[float], str]) -> str:
-    """An estimate with its interval as text; a bound where nothing but one end is known.
-
-    Args:
-        estimate: What is told.
-        form: Makes text of a number, such as ``{:.3g}``.
-    """
+    """An estimate with its interval as text; a bound where nothing but one end is known."""
     show = form.format if isinstance(form, str) else form
     if math.isinf(estimate.value):
         return f"> {show(estimate.low)}"
@@ -123,7 +114,6 @@ def in_words(estimate: Estimate, form: str | Callable[[float], str]) -> str:
 
 
 def seconds_in_words(seconds: float) -> str:
-    """A time with its unit."""
     if seconds < 1e-3:
         return f"{1e6 * seconds:.3g} us"
     return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"

@@ -3,21 +3,98 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import fdtrc
 
-from spinsim.analysis.approach import LinkAgreement, comparable, link_agreement
-from spinsim.analysis.autocorrelation import SHORTEST, integrated_time
-from spinsim.analysis.equilibration import FALSE_ALARMS, FEW_SAMPLES, FEWEST_SAMPLES, Equilibration, equilibration
-from spinsim.analysis.runs import Tempered
-from spinsim.analysis.walks import Walks, walks
+from spinsim.analysis.autocorrelation import SHORTEST, integrated_time, windowed_sum
+from spinsim.analysis.equilibration import (
+    FALSE_ALARMS,
+    FEW_SAMPLES,
+    FEWEST_SAMPLES,
+    Equilibration,
+    LinkAgreement,
+    comparable,
+    equilibration,
+    link_agreement,
+)
+from spinsim.analysis.runs import Integers, Tempered
 from spinsim.errors import InputError
 from spinsim.inputs.checks import finite_array
 
 Array = npt.NDArray[np.float64]
+
+SPAN: Final = 10
+"""Autocorrelation times that the walks of each sample must span."""
+SPAN_OF_FEW: Final = 20
+"""Likewise of fewer than ``FEW_SAMPLES``, over which drifts are tested weakly."""
+ROUND_TRIPS: Final = 2
+"""Round trips that the replicas of each sample must have made on average."""
+_MEMORY: Final = 4
+"""Autocorrelation times of a place in which a replica forgets a state that it can only leave at the hottest place.
+
+Of a diffusion between two ends that reflect it the slowest mode is half a wave; with an end that absorbs it is a
+quarter of one, which takes four times as long.
+"""
+
+
+class Walks(NamedTuple):
+    """Walks along the ladder in each sample."""
+
+    steps: int  # measurements
+    tau: Array  # integrated autocorrelation time of a replica's place, in measurements, (samples,)
+    round_trips: Array | None  # mean over the replicas, likewise; None where they could not be counted yet
+
+    @property
+    def span(self) -> Array:
+        """Autocorrelation times of its walk that each sample's run is long, (samples,)."""
+        return self.steps / self.tau
+
+    @property
+    def least(self) -> int:
+        return SPAN_OF_FEW if len(self.tau) < FEW_SAMPLES else SPAN
+
+    @property
+    def window(self) -> Array:
+        """Measurements in which each sample forgets, (samples,)."""
+        return _MEMORY * self.tau
+
+    @property
+    def short(self) -> npt.NDArray[np.bool_]:
+        """Samples whose replicas have walked too little to show that they are in equilibrium, (samples,)."""
+        few = False if self.round_trips is None else self.round_trips < ROUND_TRIPS
+        return np.asarray((self.span < self.least) | few)
+
+    @property
+    def words(self) -> str:
+        where = f" in {int(self.short.sum())} of {len(self.span)} samples" if len(self.span) > 1 else ""
+        found = f"{self.span.min():.2g} autocorrelation times of that walk ({self.least} are needed)"
+        if self.round_trips is not None:
+            found += f" and {self.round_trips.min():.2g} round trips a replica ({ROUND_TRIPS} are needed)"
+        return f"replicas{where} walked too little along the ladder, {found}; run longer"
+
+
+def walks(result: Tempered) -> Walks | None:
+    samples, places = result.permutation.shape[1], result.permutation.shape[-1]
+    if places < 2:
+        return None
+    trips = result.round_trips.mean(axis=1) if result.attempts.any() else None
+    return Walks(len(result.permutation), np.array([_tau(result.permutation[:, k]) for k in range(samples)]), trips)
+
+
+def _tau(permutation: Integers) -> float:
+    """Autocorrelation time of the places of a sample's replicas (steps, copies, places), at least 1/2.
+
+    All replicas spend equal times everywhere, so that mean and variance of a place are known before: a run that is
+    shorter than the walk cannot hide that, as it would if it took off the mean that it has measured.
+    """
+    steps, copies, places = permutation.shape
+    place = np.argsort(permutation, axis=-1).reshape(steps, copies * places)
+    centred = (place - (places - 1) / 2) / np.sqrt((places**2 - 1) / 12)
+    return max(windowed_sum(centred)[0], 0.5)
+
 
 _DEAD: Final = 5e-4  # share of exchanges that is printed as 0.000
 _MOST_SHORT: Final = 0.25  # samples by the square root of their number, by which averages have that part of an error
@@ -25,25 +102,16 @@ _MOST_SHORT: Final = 0.25  # samples by the square root of their number, by whic
 
 @dataclass(frozen=True)
 class Verdict:
-    """Evidence on the equilibrium of a tempering run.
+    """Evidence on the equilibrium of a tempering run."""
 
-    Attributes:
-        equilibration: Of each observable at the lowest temperature, by name.
-        problems: Evidence against equilibrium, a clause each.
-        doubts: Evidence of equilibrium that is missing, a clause each.
-        links: Whether energy and link overlap agree, where Gaussian couplings let them be compared.
-        coldest: Where the observables were looked at, in words.
-    """
-
-    equilibration: dict[str, Equilibration]
-    problems: tuple[str, ...]
-    doubts: tuple[str, ...]
-    links: LinkAgreement | None
-    coldest: str
+    equilibration: dict[str, Equilibration]  # of each observable at the lowest temperature, by name
+    problems: tuple[str, ...]  # evidence against equilibrium, a clause each
+    doubts: tuple[str, ...]  # evidence of equilibrium that is missing, a clause each
+    links: LinkAgreement | None  # whether energy and link overlap agree, where Gaussian couplings let them be compared
+    coldest: str  # where the observables were looked at, in words
 
     @property
     def words(self) -> str:
-        """The verdict as a sentence; it begins with "in equilibrium", "not in equilibrium" or "undecided"."""
         if self.problems:
             return f"not in equilibrium: {'; '.join(self.problems)}"
         if self.doubts:
@@ -66,21 +134,16 @@ def judge(result: Tempered, coldest: dict[str, Array]) -> Verdict:
     that they cannot move an average over samples by more than a quarter of its error. One or two samples whose
     observables are constant are undecided too.
 
-    Args:
-        result: The run.
-        coldest: Observables at the lowest temperature by name, (steps, samples, copies or pairs of copies); "energy" is
-            what copies are compared in.
+    ``coldest`` has the observables at the lowest temperature by name, (steps, samples, copies or pairs of copies);
+    "energy" is what copies are compared in.
     """
     copies, where = coldest["energy"].shape[2], result.axis.coldest
     share = FALSE_ALARMS / (len(coldest) + (copies > 1) + comparable(result))
     walked = walks(result)
     together, window = (FEW_SAMPLES, 0) if walked is None else (FEWEST_SAMPLES, walked.window)
     found = {name: equilibration(series.mean(axis=2), share, together, window) for name, series in coldest.items()}
-    problems = [
-        f"{name} at {where} drifts, {e.verdict.removeprefix('not equilibrated: ')}"
-        for name, e in found.items()
-        if e.drifts
-    ]
+    drifts = {name: e.verdict.removeprefix("not equilibrated: ") for name, e in found.items() if e.drifts}
+    problems = [f"{name} at {where} drifts, {words}" for name, words in drifts.items()]
     if copies > 1:
         apart = copies_disagree(coldest["energy"], share, window)
         if apart.any():
@@ -94,20 +157,16 @@ def judge(result: Tempered, coldest: dict[str, Array]) -> Verdict:
 
 
 def _unknown_drifts(found: dict[str, Equilibration], where: str) -> list[str]:
-    """Name the observables that cannot be tested for drifts."""
-    undecided = {name: e.verdict for name, e in found.items() if not (e.equilibrated or e.drifts)}
+    undecided = [name for name, e in found.items() if not (e.equilibrated or e.drifts)]
     if not undecided:
         return []
-    return [f"of {_listed(list(undecided))} at {where}, {next(iter(undecided.values())).removeprefix('undecided: ')}"]
+    return [f"of {_listed(undecided)} at {where}, {found[undecided[0]].verdict.removeprefix('undecided: ')}"]
 
 
 def _short_samples(walked: Walks | None, energy: Array, where: str) -> list[str]:
     """Say how many samples are too short to be judged, where there are too many of them.
 
-    Args:
-        walked: Of a ladder; None at one temperature, where a series (steps, samples, copies) of ``energy`` decides.
-        energy: At the lowest temperature.
-        where: That temperature, in words.
+    At one temperature, where nothing has walked, the series (steps, samples, copies) of the energy decides.
     """
     short = ~integrated_time(energy, chain_axis=2).trusted if walked is None else walked.short
     if short.sum() <= _MOST_SHORT * np.sqrt(len(short)):
@@ -142,20 +201,13 @@ def exchange_problems(result: Tempered) -> list[str]:
 def copies_disagree(
     series: npt.ArrayLike, false_alarms: float = FALSE_ALARMS, least_window: npt.ArrayLike = 0
 ) -> npt.NDArray[np.bool_]:
-    """In which samples the averages of independent copies differ by more than their fluctuations explain.
+    """In which samples (n, samples, copies) the averages of copies differ by more than their fluctuations explain.
 
     An analysis of variance: with C = 2 sigma^2 tau of the copies, each about its own average, the scatter of their
     averages n s^2 / C follows Fisher's F with copies - 1 and n copies / (2 W + 1) degrees of freedom, half as many
     where a least window tells of a slow process beside fast ones, as C is known worse then. Copies too short for their
-    own tau are not said to disagree; that they are too short shows elsewhere.
-
-    Args:
-        series: Measurements (n, samples, copies).
-        false_alarms: Probability that copies in equilibrium disagree in any of the samples, at most.
-        least_window: As ``integrated_time`` takes it, (samples,).
-
-    Raises:
-        InputError: for another number of axes, fewer than two copies and values that are not finite.
+    own tau are not said to disagree; that they are too short shows elsewhere. In equilibrium copies of any sample
+    disagree with a probability of ``false_alarms`` at most.
     """
     values = finite_array(series, "series")
     if values.ndim != 3 or values.shape[2] < 2:
@@ -184,5 +236,4 @@ def _share(chosen: npt.NDArray[np.bool_]) -> str:
 
 
 def _listed(names: list[str]) -> str:
-    """Such as "a, b and c"."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

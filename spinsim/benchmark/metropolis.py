@@ -16,7 +16,7 @@ from spinsim.benchmark import MEASURE_EVERY, sweep_rates
 from spinsim.engine import Counts, Dynamics, Engine, create_engine, resolve_device
 from spinsim.machine.threads import available_threads
 from spinsim.model.disorder import EdwardsAnderson
-from spinsim.model.geometry.rectangular import cubic, square
+from spinsim.model.geometry.lattice import cubic, square
 from spinsim.model.ising import Ising
 
 CRITICAL: Final = 2.269185  # temperature of the square ferromagnet

@@ -20,7 +20,7 @@ from spinsim.machine.threads import Threads
 from spinsim.mesh.group import Group, make_group, together
 from spinsim.mesh.session import first_ranks, others
 from spinsim.model.disorder import EdwardsAnderson
-from spinsim.model.geometry.rectangular import chain, cubic, square
+from spinsim.model.geometry.lattice import chain, cubic, square
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import trotter
 from spinsim.transfer_matrix.layer import Layer

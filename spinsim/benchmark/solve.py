@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.call import anneal
+from spinsim.jobs.anneal.report import Success, success_of
 from spinsim.jobs.anneal.settings import AnnealSettings
-from spinsim.jobs.anneal.success import Success, success_of
 from spinsim.jobs.temper.call import temper
 from spinsim.model.instances import read_instance
 from spinsim.model.ising import Ising

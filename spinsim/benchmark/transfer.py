@@ -17,7 +17,7 @@ from spinsim.cuda.device import free_memory
 from spinsim.machine.memory import available_bytes, readable
 from spinsim.machine.threads import Threads
 from spinsim.model.disorder import EdwardsAnderson
-from spinsim.model.geometry.rectangular import chain, square
+from spinsim.model.geometry.lattice import chain, square
 from spinsim.model.ising import Ising
 from spinsim.transfer_matrix.lanczos import ThickRestart, default_basis
 from spinsim.transfer_matrix.layer import Layer

@@ -75,9 +75,8 @@ def analyze(
 
     Quantum runs that differ in their slices alone are extrapolated to infinitely many.
     """
-    from spinsim.analysis.estimators import observables_of
     from spinsim.analysis.printed import as_tables
-    from spinsim.analysis.summary import summarize
+    from spinsim.analysis.summary import observables_of, summarize
     from spinsim.analysis.tables import summary_columns, write_csv
     from spinsim.errors import InputError
     from spinsim.jobs import job_of

@@ -10,8 +10,8 @@ import typer
 
 from spinsim.cli import flags
 from spinsim.cli.devices import machine
+from spinsim.cli.flags import Real, Whole, check_repeats
 from spinsim.cli.saying import say
-from spinsim.cli.values import Real, Whole, check_repeats
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.settings import AnnealSettings
 from spinsim.jobs.temper.settings import TemperSettings

@@ -3,18 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
+from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from spinsim.cli.values import Real, Seed, Whole
-from spinsim.inputs.seeds import RANDOM
+from spinsim.errors import InputError
+from spinsim.inputs.shared import RANDOM
 from spinsim.mesh.launched import launched
 from spinsim.settings.config import AnyConfig, Config, tables_of
 from spinsim.settings.setting import Setting
+
+
+def whole(text: str) -> int:
+    """A whole number."""
+    try:
+        return int(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is not a whole number: give one such as 128") from error
+
+
+def seed(text: str) -> int | str:
+    """A whole number, or the word for a fresh one."""
+    if text == RANDOM:
+        return RANDOM
+    try:
+        return int(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is not a whole number, give digits such as 7, or {RANDOM}") from error
+
+
+def real(text: str) -> float:
+    """A number."""
+    from spinsim.inputs.checks import check_word  # loads NumPy
+
+    try:
+        found = float(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is not a number: give one such as 0.5") from error
+    check_word(str(text), "the number")  # a default is a number already
+    return found
+
+
+def check_repeats(repeats: int) -> None:
+    """Refuse to time nothing."""
+    if repeats < 1:
+        raise InputError(f"repeats {repeats} are too few: give at least 1")
+
+
+Whole = partial(typer.Option, parser=whole, metavar="INTEGER")
+Seed = partial(typer.Option, parser=seed, metavar=f"INTEGER|{RANDOM}")
+Real = partial(typer.Option, parser=real, metavar="FLOAT")
+
 
 Flag = typer.Option
 
@@ -37,8 +79,7 @@ def command(job: type[AnyConfig]) -> Callable[[Callable[[AnyConfig, bool, bool],
         def run(given: Given, config: ConfigFile = None, quiet: Quiet = False, as_json: AsJson = False) -> None:
             from spinsim.jobs import all_jobs
             from spinsim.run.identity import tables_of_file
-            from spinsim.settings.config import build_config
-            from spinsim.settings.toml import read_toml
+            from spinsim.settings.config import build_config, read_toml
 
             if given.get("device") != "cpu" and given.get("gpus") is None and launched() is None:
                 from spinsim.cuda.device import wake

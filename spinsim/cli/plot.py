@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from spinsim.cli import flags
+from spinsim.cli.flags import Real, Whole
 from spinsim.cli.saying import say
-from spinsim.cli.values import Real, Whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

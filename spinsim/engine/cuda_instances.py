@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from spinsim.cuda.compile import PHILOX_ROUNDS, Instances, instance
 from spinsim.engine.moves.metropolis.anisotropic.cuda_instances import INSTANCES as ANISOTROPIC
-from spinsim.engine.moves.metropolis.dense.cuda_instances import INSTANCES as DENSE
+from spinsim.engine.moves.metropolis.dense.cuda import INSTANCES as DENSE
 from spinsim.engine.moves.metropolis.replica_packed.cuda_instances import INSTANCES as REPLICA_PACKED
-from spinsim.engine.moves.metropolis.site_packed.cuda_instances import INSTANCES as SITE_PACKED
-from spinsim.engine.moves.metropolis.unpacked.cuda_instances import INSTANCES as UNPACKED
+from spinsim.engine.moves.metropolis.site_packed.cuda import INSTANCES as SITE_PACKED
+from spinsim.engine.moves.metropolis.unpacked.cuda import INSTANCES as UNPACKED
 
 SHARED: Instances = (
     *(("metropolis/start.cu", instance("random_start", rounds)) for rounds in PHILOX_ROUNDS),

@@ -7,8 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from spinsim.cuda.launch import Launch
-from spinsim.cuda.records import round_keys
+from spinsim.cuda.launch import Launch, round_keys
 from spinsim.engine.dynamics import Dynamics
 from spinsim.errors import InputError
 from spinsim.machine.memory import using

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from spinsim.errors import InputError
-from spinsim.inputs.gpus import check_gpus
+from spinsim.inputs.shared import check_gpus
 from spinsim.mesh.group import Seat
 from spinsim.mesh.places import Here, InThread, answers
 from spinsim.mesh.session import on_node, others

@@ -8,8 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.cuda.launch import Launch
-from spinsim.cuda.records import ADDRESS, record, struct_type
+from spinsim.cuda.launch import ADDRESS, Launch, record, struct_type
 from spinsim.errors import InputError
 
 C_TYPES: Final = {"float32": "float", "float64": "double", "int32": "int"}

@@ -1,6 +1,9 @@
-"""What every statistical function asks of its numbers."""
+"""Numbers as users give them: whole ones that float64 does not hold are refused, never rounded; arrays are finite."""
 
 from __future__ import annotations
+
+import re
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -8,14 +11,53 @@ import numpy.typing as npt
 from spinsim.errors import InputError
 
 Array = npt.NDArray[np.float64]
+LARGEST: Final = 2**53
+"""Up to here float64 holds every whole number."""
+_RULE: Final = (
+    "is a whole number that float64 does not hold (it holds all up to 2^53 = 9007199254740992): divide all values by "
+    "a common factor, or choose one that it holds"
+)
+_LONG: Final = re.compile(r"[+-]?(\d{16,})(\.0*)?", re.ASCII)
+
+
+def check_whole(value: Any, what: str) -> None:
+    """Refuse a whole number that no float64 equals; other numbers pass."""
+    if isinstance(value, int | np.integer) and abs(int(value)) > LARGEST and float(value) != int(value):
+        raise InputError(f"{what} is {value}, which {_RULE}")
+
+
+def check_word(word: str, what: str) -> None:
+    """The same for a word that stands for a number."""
+    match = _LONG.fullmatch(word.strip())
+    if match and len(match[1]) < 400:
+        check_whole(int(match[1]), what)
+
+
+def as_floats(values: npt.ArrayLike, what: str) -> npt.NDArray[np.float64]:
+    """Numbers as float64, whole ones as they are.
+
+    Args:
+        values: A number, an array or lists.
+        what: They are called in a refusal.
+
+    Raises:
+        InputError: as ``check_whole``.
+        TypeError: or ValueError as NumPy does for what are no numbers.
+    """
+    given: npt.NDArray[Any] = np.asarray(values)
+    found = np.asarray(given, np.float64)
+    if given.dtype == np.float64 and isinstance(values, np.ndarray | float):
+        return found
+    large = ~(np.abs(found) < LARGEST)
+    if large.any():
+        each = given if given.dtype.kind in "iu" else np.asarray(values, object)
+        for value in each[large].tolist() if each.shape == found.shape else []:
+            check_whole(value, what)
+    return found
 
 
 def finite_array(values: npt.ArrayLike, name: str, least: int = 2) -> Array:
-    """The values in double precision: real, finite and at least ``least`` along axis 0.
-
-    Raises:
-        InputError: for complex numbers and what is not a number, NaN or infinity, and too few entries.
-    """
+    """The values in double precision: real, finite and at least ``least`` along axis 0."""
     array = real_array(values, name)
     if array.ndim == 0 or len(array) < least or array.size == 0:
         raise InputError(f"{name} has shape {array.shape}: give at least {least} entries along axis 0")
@@ -25,11 +67,7 @@ def finite_array(values: npt.ArrayLike, name: str, least: int = 2) -> Array:
 
 
 def real_array(values: npt.ArrayLike, name: str) -> Array:
-    """The values in double precision, whatever their shape; NaN and infinity pass.
-
-    Raises:
-        InputError: for complex numbers and what is not a number.
-    """
+    """The values in double precision, whatever their shape; NaN and infinity pass."""
     try:
         array = np.asarray(values)
     except ValueError as error:

@@ -16,16 +16,23 @@ import numpy.typing as npt
 
 from spinsim.acceptance import exp_reduced
 from spinsim.errors import InputError, worded
-from spinsim.inputs.whole import check_word
+from spinsim.inputs.checks import check_word
 
 Array = npt.NDArray[np.float64]
 
 MOST: Final = 10**6
 _GRIDS: Final = "0.8:2:16 (evenly spaced), 0.8:2:16g (geometric)"
 _SHOWN: Final = 6
-_MOST_WRITTEN: Final = 8
-_WRITTEN: Final[dict[str, Array]] = {}
-"""The latest numbers that were written as text, by that text: values given in Python are not parsed again."""
+
+
+class Written(str):
+    """A text of numbers that were given as such, which it carries along, so that nobody parses it.
+
+    Attributes:
+        numbers: They.
+    """
+
+    numbers: Array
 
 
 def form(besides: str = "") -> str:
@@ -55,9 +62,6 @@ def read_grid(name: str, text: str, wanted: str = "", any_sign: bool = False) ->
         text: What the user wrote.
         wanted: What may be written, for messages; ``form()`` where it is left out.
         any_sign: Whether numbers need not be above 0; those in a geometric row must in any case.
-
-    Raises:
-        InputError: for anything else.
     """
     try:
         values = _numbers(name, text)
@@ -72,15 +76,15 @@ def read_grid(name: str, text: str, wanted: str = "", any_sign: bool = False) ->
 
 
 def _numbers(name: str, text: str) -> Array:
-    written = _WRITTEN.get(text)
-    if written is not None:
-        return written.copy()
-    return _grid(name, text) if is_grid(text) else np.array([_number(name, part) for part in text.split(",")])
-
-
-def _number(name: str, word: str) -> float:
-    check_word(word, name)
-    return float(word)
+    if isinstance(text, Written):
+        return text.numbers.copy()
+    if is_grid(text):
+        return _grid(name, text)
+    numbers = []
+    for word in text.split(","):
+        check_word(word, name)
+        numbers.append(float(word))
+    return np.array(numbers)
 
 
 def _grid(name: str, text: str) -> Array:
@@ -99,12 +103,9 @@ def _grid(name: str, text: str) -> Array:
 
 
 def as_text(numbers: Array) -> str:
-    """Numbers as a text that stands for them to the bit."""
-    text = ",".join(map(repr, numbers.tolist()))
-    if numbers.dtype == np.float64 and numbers.ndim == 1 and numbers.size:
-        if len(_WRITTEN) >= _MOST_WRITTEN:
-            _WRITTEN.clear()
-        _WRITTEN[text] = numbers.copy()
+    """Numbers, (count,), as a text that stands for them to the bit."""
+    text = Written(",".join(map(repr, numbers.tolist())))
+    text.numbers = np.array(numbers, np.float64)
     return text
 
 
@@ -131,5 +132,4 @@ def _logarithm(value: float, unit: float) -> float:
 
 
 def is_grid(text: str) -> bool:
-    """Whether a text is no list."""
     return ":" in text

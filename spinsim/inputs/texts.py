@@ -67,5 +67,4 @@ class Described:
 
     @property
     def _facts(self) -> dict[str, str]:
-        """What there is to say of the object, by name."""
         raise NotImplementedError

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
-from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from spinsim.errors import InputError, argument, worded
 
@@ -27,10 +26,6 @@ if TYPE_CHECKING:
     Draw = dict[str, Callable[[], Figure]]
 
 
-def _ignore(_: str) -> None:
-    """Say nothing."""
-
-
 class Told(NamedTuple):
     """What is said of a run.
 
@@ -39,7 +34,7 @@ class Told(NamedTuple):
         lines: For people.
         following: Commands that go on from here, a line each.
         verdict: What a search came to, the last line; empty of other runs.
-        missed: Whether that is that its target was not met.
+        missed: True if the search ended without meeting its target.
     """
 
     numbers: dict[str, Any]
@@ -50,7 +45,7 @@ class Told(NamedTuple):
 
 
 class PlotOption(NamedTuple):
-    """What an option of ``spinsim plot`` is for.
+    """An option of ``spinsim plot``.
 
     Attributes:
         purpose: In words, such as "the crossings of several temper runs".
@@ -97,65 +92,56 @@ class Drawing(NamedTuple):
     what: str = "all"
     style: str = "single"
     options: Mapping[str, Any] = {}
-    say: Callable[[str], None] = _ignore
-    warn: Callable[[str], None] = _ignore
-
-
-_USUAL: Final[Mapping[str, str]] = {
-    "config": "settings:{0}",
-    "plan_type": "running:{0}Plan",
-    "form": "layout:FORM",
-    "read": "result:read",
-    "plan": "running:plan_{1}",
-    "to_file": "running:{1}_to_file",
-    "progress": "spinsim.run.progress:UpdateProgress",
-    "describe": "report:describe",
-    "outcome": "report:outcome",
-    "show": "report:show",
-}
-"""Where members usually stand: ``{1}`` is the job's name, ``{0}`` the same with a capital."""
+    say: Callable[[str], None] = lambda words: None
+    warn: Callable[[str], None] = lambda words: None
 
 
 class Elsewhere:
-    """A member of a record that stands in another module, which is imported when the member is first used."""
+    """A member of a record that stands in another module, which is imported when the member is looked up.
 
-    def __init__(self, module: str, name: str) -> None:
-        self.module, self.name = module, name
+    Its place is ``module:name``, where ``{1}`` is the job's name and ``{0}`` the same with a capital; a module without
+    a dot is one of the job's folder.
+    """
 
-    def __get__(self, job: object | None, owner: type) -> Any:
-        return getattr(import_module(self.module), self.name)
+    def __init__(self, place: str) -> None:
+        self.place = place
+
+    def __get__(self, job: object | None, owner: type[Job]) -> Any:
+        module, name = self.place.format(owner.name.capitalize(), owner.name).split(":")
+        return getattr(import_module(module if "." in module else f"{owner.__module__}.{module}"), name)
+
+
+def usual(place: str) -> Any:
+    """A member that usually stands in this place; ``Job.elsewhere`` names other places."""
+    return Elsewhere(place)
 
 
 class Job:
-    """What the rest of the program knows of a job.
+    """The record of a job: all that the rest of the program knows of it.
 
-    Members from ``config`` to ``show`` stand in modules of the job's folder, which are imported when the member is
-    first used, so that a record costs nothing until then. The methods here serve jobs that have none of their own.
+    Members that stand in modules of the job's folder are imported when they are first used, so that a record costs
+    nothing until then. The methods here serve jobs that have none of their own.
 
     Attributes:
         name: The command, the table of its settings, and the root attribute ``job`` of its files.
         a_run: One of its runs in the words of a sentence, such as "an anneal run".
-        about: What its command does, a sentence and what else ``--help`` says of it.
-        elsewhere: Place ``module:name`` of each other member that is imported, by the member's name; a module without a
-            dot is one of the job's folder.
-        resumable: Its own settings that ``resume`` may change, with what they are in words, empty where the usual words
-            serve.
-        figures: What ``spinsim plot`` draws of one file.
-        figures_of_several: What it draws of several files together.
+        about: A sentence for ``--help`` on what its command does, and more.
+        elsewhere: Places of members that stand in other places than the usual ones, by the member's name.
+        resumable: Its own settings that ``resume`` may change, in words, empty where the usual words serve.
+        figures: Figures of one file.
+        figures_of_several: Figures of several files together.
         config: The class of its configurations.
         plan_type: The class of runs that are ready to begin.
         form: What the store must know of its files.
-        read: Returns the result that the first rows of an open file come to, of the file, their number and the root
-            attributes; DamageError where the numbers of the file do not fit together.
-        plan: Returns the run of a configuration, ready to begin: its model built, its file named; InputError for
-            anything that keeps the run from beginning.
-        to_file: Runs a plan into its file; False where the file already holds the finished run. InputError where the
-            file belongs to another run or cannot be written.
-        progress: Returns what counts and shows how far a run is, of whether it is silent; by default spin updates.
+        read: Returns the result of an open file, of its first rows and root attributes; DamageError where the numbers
+            of the file do not fit together.
+        plan: Returns the run of a configuration, ready to begin: its model built, its file named.
+        to_file: Runs a plan into its file; False where the file already holds the finished run.
+        progress: Returns what counts and shows how far a run is, of whether it is silent.
         describe: Returns what is about to run by a plan, in one sentence.
         outcome: Returns what is said of a plan's run when it is done; its rate as its progress has it, None where the
             run was finished before.
-        show: Returns what ``spinsim show`` says of a file; InputError where it cannot be read.
+        show: Returns what ``spinsim show`` says of a file.
         plot: Returns the figures of a result by their names, or their files (``plotting.plot``).
     """
 
@@ -166,35 +152,24 @@ class Job:
     resumable: ClassVar[Mapping[str, str]] = {}
     figures: ClassVar[FigureSet] = FigureSet()
     figures_of_several: ClassVar[FigureSet] = FigureSet()
-    if TYPE_CHECKING:
-        config: type[Config]
-        plan_type: type[Plan[Any]]
-        form: Form
-        read: Callable[[h5py.File, int, dict[str, str]], Result]
-        plan: Callable[[Any], Plan[Any]]
-        to_file: Callable[[Any, Watch], bool]
-        progress: Callable[..., Bar]
-        describe: Callable[[Any], str]
-        outcome: Callable[[Any, float | None], Told]
-        show: Callable[[Path], Told]
-        plot: Callable[
-            [Result, str | Iterable[str] | None, str | PathLike[str] | None, Mapping[str, Any]], dict[str, Any]
-        ]
-    else:
-        plot = Elsewhere("spinsim.jobs.plotting", "plot")
+    config: type[Config] = usual("settings:{0}")
+    plan_type: type[Plan[Any]] = usual("running:{0}Plan")
+    form: Form = usual("layout:FORM")
+    read: Callable[[h5py.File, int, dict[str, str]], Result] = usual("result:read")
+    plan: Callable[[Any], Plan[Any]] = usual("running:plan_{1}")
+    to_file: Callable[[Any, Watch], bool] = usual("running:{1}_to_file")
+    progress: Callable[..., Bar] = usual("spinsim.run.progress:UpdateProgress")
+    describe: Callable[[Any], str] = usual("report:describe")
+    outcome: Callable[[Any, float | None], Told] = usual("report:outcome")
+    show: Callable[[Path], Told] = usual("report:show")
+    plot: Callable[..., dict[str, Any]] = usual("spinsim.jobs.plotting:plot")
 
     def __init_subclass__(cls) -> None:
-        for member, place in {**_USUAL, **cls.elsewhere}.items():
-            if member not in vars(cls):
-                module, name = place.format(cls.name.capitalize(), cls.name).split(":")
-                setattr(cls, member, Elsewhere(module if "." in module else f"{cls.__module__}.{module}", name))
+        for member, place in cls.elsewhere.items():
+            setattr(cls, member, Elsewhere(place))
 
     def changed(self, config: Any, settings: Mapping[str, Any], path: Path) -> Any:
-        """Returns the configuration of a file's run with other values of settings of the job's own.
-
-        Raises:
-            InputError: for a setting that ``resume`` may not change, and for a value that the run cannot have.
-        """
+        """Returns the configuration of a file's run with other values of settings of the job's own."""
         table = getattr(config, self.name)
         for name in settings.keys() & set(self.lengths(config)):
             wanted, before = settings[name], getattr(table, name)
@@ -218,28 +193,16 @@ class Job:
         return None
 
     def check_averages(self, path: Path) -> None:
-        """Refuse a file whose series ``spinsim analyze`` cannot average.
-
-        Raises:
-            InputError: saying what to do with the file instead.
-        """
+        """Refuse a file whose series ``spinsim analyze`` cannot average, saying what to do with it instead."""
         raise InputError(
             f"{path} holds {self.a_run}, whose series are not in equilibrium: give the file of a temper run or of a "
             "quantum run"
         )
 
     def recounted(self, result: Any, device: str, threads: int | None) -> Any:
-        """Returns a run with the series of those of its rows alone at which it has saved configurations.
+        """Returns the run restricted to rows with saved configurations, its numbers counted anew from these.
 
-        The numbers are counted anew from the spins; what does not follow from spins stays as it is.
-
-        Args:
-            result: The run, with configurations.
-            device: Where they are counted, ``auto``, ``cpu`` or ``cuda``.
-            threads: CPU threads, None for all.
-
-        Raises:
-            InputError: where it has no configurations.
+        What does not follow from spins stays as it is.
         """
         raise InputError(f"{self.a_run} saves no configurations from which anything could be counted: load its file")
 
@@ -252,30 +215,20 @@ class Job:
         return None
 
     def together(self, kept: list[Any], choose: Callable[[Mapping[str, Any]], list[str]]) -> Told:
-        """Returns what ``spinsim analyze`` finds in several runs together.
+        """Returns what ``spinsim analyze`` finds in several runs together, of what ``kept`` gave of each.
 
-        Args:
-            kept: What ``kept`` gave of each.
-            choose: Returns the names of the columns that are to be printed, of estimates by name.
+        ``choose`` returns the names of the columns that are to be printed, of estimates by name.
         """
         return Told({}, [])
 
     def columns(self, result: Any, by: str) -> Columns:
-        """Returns the columns of ``ss.table``, a row for each of what ``by`` names.
-
-        Raises:
-            InputError: where there is no such table.
-        """
+        """Returns the columns of ``ss.table``, a row for each of what ``by`` names."""
         raise InputError(
             f"a table of {self.a_run} of {result.model.name} is its own dataset().to_dataframe(): ask for that"
         )
 
     def draw(self, results: Sequence[Any], wanted: Drawing) -> Draw:
-        """Returns functions that draw the figures that can be drawn of one run or several, by the figures' names.
-
-        Raises:
-            InputError: where the one that is wanted cannot be drawn.
-        """
+        """Returns functions that draw the figures that can be drawn of one run or several, by the figures' names."""
         name = results[0].model.name
         look = worded("spinsim show prints what is in its file", "its dataset() has the series")
         raise InputError(f"{self.a_run} of {name} has no figures: {look}")

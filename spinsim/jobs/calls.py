@@ -18,9 +18,9 @@ from spinsim.engine import resolve_device
 from spinsim.engine.moves.move import Move
 from spinsim.engine.start.given import as_spins, name_of
 from spinsim.errors import InputError
+from spinsim.inputs.checks import as_floats
 from spinsim.inputs.grids import as_text
-from spinsim.inputs.seeds import RANDOM
-from spinsim.inputs.whole import as_floats
+from spinsim.inputs.shared import RANDOM
 from spinsim.jobs import job_of
 from spinsim.model.ising import Ising, check_model
 from spinsim.result import Result, load
@@ -134,7 +134,7 @@ def config_of_call(job: type[AnyConfig], model: Ising, given: dict[str, Any], **
         if key not in of_run and key not in of_job:
             raise TypeError(f"ss.{job.job} has no setting {key!r}: {nearest(key, [*of_run, *of_job])}")
         if key in of_job and of_job[key].numbers is not None:
-            value = text_of_call(key, value, checks.get(key, _as_they_are))
+            value = text_of_call(key, value, checks.get(key, np.asarray))
         if value is None:
             if not (key in of_run and of_run[key].is_seed):
                 continue
@@ -142,10 +142,6 @@ def config_of_call(job: type[AnyConfig], model: Ising, given: dict[str, Any], **
         plain = value.item() if isinstance(value, np.generic) else value
         tables[job.job if key in of_job else "run"][key] = os.fspath(plain) if isinstance(plain, os.PathLike) else plain
     return replace(build_config(job, tables, begun=tables_of_file), model=_given_model(check_model(model).name))
-
-
-def _as_they_are(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    return numbers
 
 
 @lru_cache(maxsize=32)
@@ -206,12 +202,8 @@ def carried_out(
 ) -> Any:
     """Carry a plan out, into its file where there is one, and return what it comes to.
 
-    Args:
-        plan: Of the run.
-        out: The file, if any.
-        progress: Whether a bar is shown.
-        on_updates: Called now and then with what was done since the last call.
-        in_memory: Runs a plan without a file; None where it has one in any case.
+    ``on_updates`` is called now and then with what was done since the last call; ``in_memory`` runs a plan without a
+    file, None where it has one in any case.
     """
     job = job_of(plan.config.job)
     with job.progress(silent=not progress) as bar:
@@ -224,16 +216,11 @@ def carried_out(
         watch = Watch(bar.begin, advance, partial(warn, stacklevel=4), bar.watch_parts, bar.note)
         if out is None and in_memory is not None:
             return in_memory(plan, watch)
-        _interruptible(plan, partial(job.to_file, plan, watch))
+        try:
+            job.to_file(plan, watch)
+        except KeyboardInterrupt:
+            if not plan.path.exists():
+                raise
+            how = f"ss.resume({str(plan.path)!r}) completes the run from its last checkpoint"
+            raise KeyboardInterrupt(f"the run was saved: {how}") from None
     return load(plan.path)
-
-
-def _interruptible(plan: Plan[Any], carry_out: Callable[[], bool]) -> None:
-    """Carry a plan out into its file; Ctrl-C then says how to go on."""
-    try:
-        carry_out()
-    except KeyboardInterrupt:
-        if not plan.path.exists():
-            raise
-        how = f"ss.resume({str(plan.path)!r}) completes the run from its last checkpoint"
-        raise KeyboardInterrupt(f"the run was saved: {how}") from None

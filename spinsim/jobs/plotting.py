@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
@@ -18,8 +17,6 @@ from spinsim.machine.files import as_path
 from spinsim.settings.setting import either, nearest
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from spinsim.jobs.base import Job
     from spinsim.result import Result
 
@@ -34,46 +31,36 @@ def plot(
 
     Args:
         result: The run.
-        names: Of figures, None for all.
+        names: Of figures, one or several, None for all that it has.
         folder: For the files, if any.
-        about: ``style``, ``format`` and ``overwrite`` of ``Result.plot``, and options of figures.
+        about: ``style``, ``format`` and ``overwrite`` of ``Result.plot``, and options as ``Job.figures`` names them.
 
     Raises:
-        InputError: for figures that the run does not have, and files that may not be written.
+        InputError: for figures that the run does not have, options that do nothing and files that may not be written.
     """
-    options = dict(about)
+    job, options = job_of(result.job), dict(about)
     style, suffix, overwrite = (options.pop(name) for name in ("style", "format", "overwrite"))
-    figures = drawn(job_of(result.job), result, names, style, options)
-    return dict(figures if folder is None else saved(figures, result, folder, suffix, overwrite))
-
-
-def drawn(
-    job: Job, result: Result, names: str | Iterable[str] | None, style: str, options: Mapping[str, Any]
-) -> dict[str, Figure]:
-    """Returns figures of a run by their names.
-
-    Args:
-        job: Its record.
-        result: The run.
-        names: One or several, None for all that it has.
-        style: ``single`` or ``double``.
-        options: As ``Job.figures`` names them.
-
-    Raises:
-        InputError: for figures that the run does not have, and options that do nothing.
-    """
     if style not in STYLES:
         raise InputError(f"style {style!r} is unknown: choose {' or '.join(STYLES)}")
     wanted = None if names is None else [names] if isinstance(names, str) else list(names)
     _check(job, wanted, options)
-    how = partial(Drawing, style=style, options=options, warn=partial(warn, stacklevel=5))
-    figures = job.draw([result], how("all"))
+    how = partial(Drawing, style=style, options=options, warn=partial(warn, stacklevel=4))
+    draw = job.draw([result], how("all"))
     for name in wanted or ():
         if name not in job.figures.names:
-            raise InputError(f"{job.a_run} has no figure {name!r}: choose {either(tuple(figures))}")
-        if name not in figures:
-            figures |= {name: job.draw([result], how(name))[name]}
-    return {name: figures[name]() for name in wanted or figures}
+            raise InputError(f"{job.a_run} has no figure {name!r}: choose {either(tuple(draw))}")
+        if name not in draw:
+            draw |= {name: job.draw([result], how(name))[name]}
+    figures = {name: draw[name]() for name in wanted or draw}
+    if folder is None:
+        return figures
+    if suffix not in FORMATS:
+        raise InputError(f"format {suffix!r} is unknown: choose {either(tuple(FORMATS))}")
+    identity = result.attributes.get("config_sha256", "")[:8]
+    stem = re.sub(r"[^\w.+-]", "-", "-".join(filter(None, (result.job, result.model.name, identity))))
+    paths = {name: as_path(folder, "figures") / f"{stem}-{name}.{suffix}" for name in figures}
+    save_figures({paths[name]: figure for name, figure in figures.items()}, overwrite)
+    return paths
 
 
 def _check(job: Job, names: Sequence[str] | None, options: Mapping[str, Any]) -> None:
@@ -85,20 +72,3 @@ def _check(job: Job, names: Sequence[str] | None, options: Mapping[str, Any]) ->
             raise TypeError(f"plot() of {job.a_run} has no option {name!r}{hint}")
         if names is not None and not set(names) & set(known[name].figures):
             raise InputError(f"{name} is for {known[name].purpose}: leave it out, or ask for {known[name].figures[0]}")
-
-
-def saved(
-    figures: Mapping[str, Figure], result: Result, folder: str | os.PathLike[str], suffix: str, overwrite: bool
-) -> dict[str, Path]:
-    """Write figures of a run with their captions and return their paths, by the figures' names.
-
-    Raises:
-        InputError: for another format, and where one of them may not be written; then none is.
-    """
-    if suffix not in FORMATS:
-        raise InputError(f"format {suffix!r} is unknown: choose {either(tuple(FORMATS))}")
-    identity = result.attributes.get("config_sha256", "")[:8]
-    stem = re.sub(r"[^\w.+-]", "-", "-".join(filter(None, (result.job, result.model.name, identity))))
-    paths = {name: as_path(folder, "figures") / f"{stem}-{name}.{suffix}" for name in figures}
-    save_figures({paths[name]: figure for name, figure in figures.items()}, overwrite)
-    return paths

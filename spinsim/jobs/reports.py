@@ -24,26 +24,27 @@ if TYPE_CHECKING:
 
 
 def head(path: Path, result: Result, model: str, run: str, progress: str, state: str) -> list[str]:
-    """Returns the lines with which ``show`` begins.
+    """Returns the lines with which ``show`` begins: how large model and run are, how far, and its state, in words."""
+    from spinsim.run.identity import history_of, length_in_words
 
-    Args:
-        path: Of the file.
-        result: What it holds.
-        model: How large its model is, in words.
-        run: How large the run is, in words.
-        progress: How far it is, in words.
-        state: Whether it is finished, in words.
-    """
     attributes = result.attributes
+    run_table, of_model = (result.config.get(table) or {} for table in ("run", "model"))
+    seeds = [f"{run_table['seed']}"] if "seed" in run_table else []
+    is_random = of_model.get("couplings") in RANDOM_KINDS or of_model.get("dilution") or of_model.get("random_field")
+    if is_random and "disorder_seed" in of_model:
+        seeds.append(f"{of_model['disorder_seed']} of the disorder")
+    history = [f"{entry['date']}  {length_in_words(entry)}: {entry['command']}" for entry in history_of(attributes)]
     return [
         f"{path}: {attributes['job']} of {result.model.name}",
         f"Model      {model}",
-        *_rounded(result.model),
+        *(wrapped(result.model.caution, "Rounded    ") if result.model.caution else []),
         f"Run        {run}, {attributes['engine']}, spinsim {attributes['spinsim_version']}",
         f"Progress   {progress}, begun {attributes['created']}",
         f"           {state}",
-        *_seeds(result),
-        *_origin(attributes),
+        *([f"Seed       {', '.join(seeds)}"] if seeds else []),
+        f"Command    {attributes['command']}",
+        f"Identity   {attributes['config_sha256']}",
+        *(f"{'' if number else 'History':11}{line}" for number, line in enumerate(history)),
     ]
 
 
@@ -79,10 +80,10 @@ def ladder_sentence(plan: LadderPlan[Any], size: str, axis: tuple[str, str], end
 
     Args:
         plan: Of the run.
-        size: What is done with which model, how large, and groups of copies, in words that copies follow.
+        size: Model, its size and groups of copies, in words that copies follow.
         axis: The ladder's symbol, and what several values of it are called.
         ends: Its lowest and its highest value, and their number where they are given.
-        length: What else there is to say, how long it lasts last.
+        length: How long it lasts, behind all else there is to say.
     """
     low, high, many = ends
     wanted, copies = plan.of_job.to_place, plan.config.run.number_of_replicas
@@ -121,37 +122,11 @@ def saved_number(path: Path) -> int:
     return len(saved_in(path) or ())
 
 
-def _rounded(model: Ising) -> list[str]:
-    """Returns what rounding took, where that matters."""
-    return wrapped(model.caution, "Rounded    ") if model.caution else []
-
-
 def completed_by(file: Path) -> str:
     """Returns who completes the run of a file, in words."""
     from spinsim.machine.files import is_locked
 
     return "another process is at it" if is_locked(file) else "the same command completes it"
-
-
-def _seeds(result: Result) -> list[str]:
-    """Returns the seeds that a run used, as far as its file names them."""
-    config = result.config
-    run, model = (config.get(table) or {} for table in ("run", "model"))
-    said = [f"{run['seed']}"] if "seed" in run else []
-    is_random = model.get("couplings") in RANDOM_KINDS or model.get("dilution") or model.get("random_field")
-    if is_random and "disorder_seed" in model:
-        said.append(f"{model['disorder_seed']} of the disorder")
-    return [f"Seed       {', '.join(said)}"] if said else []
-
-
-def _origin(attributes: dict[str, str]) -> list[str]:
-    """Returns what was typed, the identity of the run, and how it became as long as it is."""
-    from spinsim.run.identity import history_of, length_in_words
-
-    lines = [f"Command    {attributes['command']}", f"Identity   {attributes['config_sha256']}"]
-    for number, entry in enumerate(history_of(attributes)):
-        lines.append(f"{'' if number else 'History':11}{entry['date']}  {length_in_words(entry)}: {entry['command']}")
-    return lines
 
 
 def precision(model: Ising) -> dict[str, Any]:
@@ -165,12 +140,9 @@ def round_trip_line(trips: npt.NDArray[np.int64]) -> str:
 
 
 def empty_lanes(engine: str, replicas: int, places: int) -> list[str]:
-    """Returns a line on the replicas that a replica-packed run, which updates whole words, has room for.
+    """Returns a line on the replicas of each sample that words of a replica-packed run have room for.
 
-    Args:
-        engine: The attribute of the file.
-        replicas: Of each sample.
-        places: Of the ladder, 1 without one.
+    ``engine`` is the attribute of the file; a ladder has so many places, 1 stands for none.
     """
     room = block_count(replicas) * LANES // places
     if Packing.REPLICA not in engine or room * places <= replicas:
@@ -181,13 +153,10 @@ def empty_lanes(engine: str, replicas: int, places: int) -> list[str]:
 def lowest_lines(model: Ising, best_energy: npt.NDArray[np.float64], anneals: int = 1) -> list[str]:
     """Returns what optimisers look for, a line each: the lowest energy met, the cut it means; of samples means.
 
-    Args:
-        model: What was searched.
-        best_energy: Lowest energy that each replica met, (samples, replicas).
-        anneals: In which it may have met it.
+    ``best_energy`` (samples, replicas) is the lowest that each replica met in so many anneals.
     """
     from spinsim.analysis.printed import with_error
-    from spinsim.analysis.samples import lowest as of_samples
+    from spinsim.analysis.runs import lowest as of_samples
 
     each = f" (each had {anneals} anneals)" if anneals > 1 else ""
     if model.samples > 1:

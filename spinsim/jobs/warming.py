@@ -18,7 +18,7 @@ from spinsim.machine import compiled, stored
 from spinsim.machine.clock import COMPILED
 from spinsim.machine.threads import available_threads
 from spinsim.model.disorder import EdwardsAnderson
-from spinsim.model.geometry.rectangular import chain, cubic, square
+from spinsim.model.geometry.lattice import chain, cubic, square
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
 
@@ -26,13 +26,7 @@ _OF_CHILD: Final = "import sys; from spinsim.jobs.warming import _in_child; _in_
 
 
 class Warmed(NamedTuple):
-    """What a small run has compiled.
-
-    Attributes:
-        job: Its job.
-        model: Its model, in words.
-        kernels: Name of each kernel and the seconds it took.
-    """
+    """A small run, its job and its model in words, with the name of each kernel that it compiled and the seconds."""
 
     job: str
     model: str
@@ -40,7 +34,6 @@ class Warmed(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """The seconds of all of them."""
         return sum(seconds for _, seconds in self.kernels)
 
 
@@ -98,50 +91,29 @@ def _in_child(job: str, model: str, device: str) -> None:
     sys.stdout.write(json.dumps(COMPILED))
 
 
-def _lattice() -> Ising:
-    return EdwardsAnderson(cubic(4), samples=2)
+def _graph(pairs: Any, values: Callable[[Any], Any]) -> Ising:
+    return Ising(Graph(int(pairs.max()) + 1, pairs), values(np.arange(len(pairs))))
 
 
-def _in_field() -> Ising:
-    return EdwardsAnderson(square(4), field=1.0)
-
-
-def _gaussian() -> Ising:
-    return EdwardsAnderson(square(4), couplings="gaussian")
-
-
-def _integers() -> Ising:
-    """A graph with integer couplings, whose fields take 32 bits."""
-    pairs = _pairs(40, 3)
-    return Ising(Graph(40, pairs), np.arange(len(pairs)) % 7 - 3.0)
-
-
-def _signs(degree: int) -> Ising:
-    """A graph of couplings of +1 and -1."""
-    pairs = _pairs(64, degree)
-    return Ising(Graph(64, pairs), np.arange(len(pairs)) % 2 * 2.0 - 1)
-
-
-def _pairs(sites: int, degree: int) -> Any:
+def _circle(sites: int, degree: int) -> Any:
     """Bonds of a circle to as many next neighbours as make about this degree."""
     first = np.arange(sites)
     return np.concatenate([np.column_stack([first, (first + k + 1) % sites]) for k in range(-(-degree // 2))])
 
 
-def _dense() -> Ising:
-    pairs = np.column_stack(np.triu_indices(130, 1))
-    return Ising(Graph(130, pairs), np.arange(len(pairs)) % 3 - 1.0)
+def _signs(bonds: Any) -> Any:
+    return bonds % 2 * 2.0 - 1
 
 
 MODELS: Final[dict[str, Callable[[], Ising]]] = {
-    "graphs of degrees up to 255": partial(_signs, 16),
-    "lattices of +-1": _lattice,
-    "lattices in a field": _in_field,
+    "graphs of degrees up to 255": lambda: _graph(_circle(64, 16), _signs),
+    "lattices of +-1": lambda: EdwardsAnderson(cubic(4), samples=2),
+    "lattices in a field": lambda: EdwardsAnderson(square(4), field=1.0),
     "large lattices": lambda: EdwardsAnderson(square(256, 2)),
-    "dense models": _dense,
-    "graphs of +-1": partial(_signs, 4),
-    "Gaussian couplings": _gaussian,
-    "integer couplings": _integers,
+    "dense models": lambda: _graph(np.column_stack(np.triu_indices(130, 1)), lambda bonds: bonds % 3 - 1.0),
+    "graphs of +-1": lambda: _graph(_circle(64, 4), _signs),
+    "Gaussian couplings": lambda: EdwardsAnderson(square(4), couplings="gaussian"),
+    "integer couplings": lambda: _graph(_circle(40, 3), lambda bonds: bonds % 7 - 3.0),
 }
 """Models whose kernels differ, those that take longest first."""
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.errors import InputError
-from spinsim.inputs.seeds import as_seed
+from spinsim.inputs.shared import as_seed
 from spinsim.inputs.texts import beyond_ising
 from spinsim.model.drawing import (
     GAUSSIAN_GRID,
@@ -152,7 +152,6 @@ def _origin(
     random_field: float,
     along: Sequence[float] | None,
 ) -> dict[str, Any]:
-    """Returns the settings of ``[model]`` that say how a model was made."""
     found: dict[str, Any] = {"couplings": couplings, "disorder_seed": index(seed), "dilution": float(dilution)}
     found |= {"random_field": float(random_field)}
     found |= {"field": float(field)} if field.ndim == 0 else {}

@@ -99,7 +99,6 @@ class Drawn:
             _draw_signs(int(rng.Stream.COUPLINGS), self.first + sample, first, *key, np.uint64(self.limit), out)
 
     def of_samples(self, first: int, stop: int) -> Drawn:
-        """Those of some samples alone."""
         return replace(self, samples=stop - first, first=self.first + first)
 
     def extremes(self, bonds: int) -> tuple[int, int]:
@@ -125,11 +124,6 @@ def gaussian(uniform: npt.NDArray[np.uint64], deviation: float = 1.0) -> npt.NDA
 
 
 def check_dilution(dilution: float) -> None:
-    """Refuse what is no probability of a missing bond.
-
-    Raises:
-        InputError: for a number outside [0, 1).
-    """
     if not 0 <= dilution < 1:
         raise InputError(f"dilution {dilution} leaves no model: give a probability from 0 to below 1")
 
@@ -146,11 +140,6 @@ def dilute(couplings: Rows, seed: int, dilution: float) -> None:
 
 
 def check_random_field(deviation: float) -> None:
-    """Refuse what is no standard deviation of fields.
-
-    Raises:
-        InputError: for a number that is negative or not finite.
-    """
     if not 0 <= deviation < inf:
         raise InputError(f"random field {deviation} is no standard deviation: give a finite number, at least 0")
 

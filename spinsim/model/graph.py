@@ -149,6 +149,5 @@ def _may_be_larger(lattice: Lattice | None) -> bool:
 
 
 def _check_bonds(lattice: Lattice) -> None:
-    """Refuse a list of bonds that ``int32`` cannot hold."""
     if lattice.most_bonds > 2**31:
         raise InputError(f"{lattice.sites} sites with their bonds exceed the limit of 2^31: choose a smaller lattice")

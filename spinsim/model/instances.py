@@ -1,48 +1,14 @@
-"""Instance files: which format one has, read and written."""
+"""Models of problems from elsewhere, by functions that users call."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any
 
 from spinsim.errors import InputError
-from spinsim.machine.outputs import write_outputs
-from spinsim.model.formats import biq_mac, bqm_file, coo, edge_list, matrix_market, qbsolv, rudy
+from spinsim.model.formats import FORMATS
 from spinsim.model.formats.source import Source
 from spinsim.model.ising import Ising
-from spinsim.model.problems.quadratic import Quadratic
-
-
-class Format(NamedTuple):
-    """A format of instance files.
-
-    Attributes:
-        name: In words.
-        suffixes: Of files that are written in it.
-        recognises: Whether a file is of it.
-        read: The problem of such a file.
-        write: The content of such a file.
-    """
-
-    name: str
-    suffixes: tuple[str, ...]
-    recognises: Callable[[Source], bool]
-    read: Callable[[Source], Quadratic]
-    write: Callable[[Quadratic], bytes]
-
-
-FORMATS: Final = (
-    Format("BQM file of dimod", (".bqm",), bqm_file.recognises, bqm_file.read, bqm_file.write),
-    Format("edge list", (".edgelist", ".edges"), edge_list.recognises, edge_list.read, edge_list.write),
-    Format("Biq Mac QUBO", (".sparse",), biq_mac.recognises, biq_mac.read, biq_mac.write),
-    Format("MatrixMarket", (".mtx", ".mm"), matrix_market.recognises, matrix_market.read, matrix_market.write),
-    Format("COO", (".coo",), coo.recognises, coo.read, coo.write),
-    Format("qbsolv", (".qubo",), qbsolv.recognises, qbsolv.read, qbsolv.write),
-    Format("rudy", (".mc", ".rud", ".rudy", ".txt"), rudy.recognises, rudy.read, rudy.write),
-)
-"""In the order in which a file is tried: the first that recognises it reads it."""
 
 
 def read_instance(path: str | os.PathLike[str]) -> Ising:
@@ -77,25 +43,11 @@ def read_instance(path: str | os.PathLike[str]) -> Ising:
     source = Source(path)
     problem = next(each for each in FORMATS if each.recognises(source)).read(source)
     try:
-        return problem.ising()
+        return Ising.from_quadratic(problem)
     except InputError as error:
         raise InputError(f"instance file {source.name} cannot be held exactly: {error}") from error
 
 
-def write_instance(problem: Quadratic, path: str | os.PathLike[str], overwrite: bool = False) -> None:
-    """Write a problem into a file of the format that its suffix names.
-
-    Args:
-        problem: With all it has: values to the last digit, the constant and the labels.
-        path: Of the file.
-        overwrite: Whether an instance file that is there may be replaced.
-
-    Raises:
-        InputError: for an unknown suffix, for what the format cannot hold, and where the file cannot be written.
-    """
-    suffix = Path(path).suffix.lower()
-    found = next((each for each in FORMATS if suffix in each.suffixes), None)
-    if found is None:
-        known = ", ".join(f"{each.suffixes[0]} ({each.name})" for each in FORMATS)
-        raise InputError(f"suffix {suffix!r} of {path} names no format of instances: choose one of {known}")
-    write_outputs({Path(path): ("instance", found.write(problem))}, overwrite)
+def from_bqm(bqm: Any, name: str = "bqm") -> Ising:
+    """The model of a ``dimod.BinaryQuadraticModel``: the same as ``Ising.from_bqm``."""
+    return Ising.from_bqm(bqm, name)

@@ -70,7 +70,7 @@ class Ising(Exchanged, Keeping):
         problem: The quadratic problem that it was made of, with its values as given; None of others.
         drawn: How its couplings are drawn, as ``EdwardsAnderson`` makes +-J couplings; None of others.
         field_changes: Whether it is a model in one of the fields that a run goes through.
-        origin: Settings of ``[model]`` by which it was made, beyond those that follow from it (model/described.py).
+        origin: Settings of ``[model]`` by which it was made, beyond those that follow from it (model/identity.py).
         stated_sha256: Identity that a file gives the model; empty where it is in none.
 
     Raises:
@@ -127,7 +127,6 @@ class Ising(Exchanged, Keeping):
 
     @property
     def _facts(self) -> dict[str, str]:
-        """What there is to say of it, by name."""
         facts = {
             "model": self.name,
             "size": f"{count(self.sites, 'site')}, {count(self.bonds, 'bond')}",
@@ -311,11 +310,7 @@ def repeated(model: Ising, times: int) -> Ising:
 
 
 def with_list(model: Ising) -> Ising:
-    """The same model with the list of its bonds, as earlier versions wrote all models to files.
-
-    Raises:
-        InputError: where it does not fit in memory.
-    """
+    """The same model with the list of its bonds, as earlier versions wrote all models to files."""
     require(_BYTES_A_LISTED * model.bonds, f"the list of bonds of {model.name}")
     same = copy(model)
     same.graph = model.graph.with_list()
@@ -323,11 +318,6 @@ def with_list(model: Ising) -> Ising:
 
 
 def check_spins(model: Ising, spins: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Spins of all samples as integers.
-
-    Raises:
-        InputError: for other shapes than (samples, sites) and (samples, sites, replicas), and other values than +1, -1.
-    """
     try:
         given = np.asarray(spins)
         numbers = given.dtype.kind in "iuf"
@@ -348,11 +338,6 @@ def check_spins(model: Ising, spins: npt.ArrayLike) -> npt.NDArray[np.int64]:
 
 
 def check_model(model: Any) -> Ising:
-    """The model itself.
-
-    Raises:
-        InputError: for what is none.
-    """
     if isinstance(model, Ising):
         return model
     if isinstance(model, Lattice | Graph):
@@ -370,11 +355,6 @@ def check_model(model: Any) -> Ising:
 
 
 def check_graph(graph: Any) -> Graph:
-    """The graph of a model, from a graph or a lattice.
-
-    Raises:
-        InputError: for what is neither.
-    """
     if isinstance(graph, Lattice):
         return Graph.of_lattice(graph)
     if isinstance(graph, Graph):

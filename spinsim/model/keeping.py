@@ -40,7 +40,6 @@ class Keeping:
         return kept[key]
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but what is kept."""
         return {name: value for name, value in vars(self).items() if name != "_kept"}
 
 

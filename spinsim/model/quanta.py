@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.inputs.whole import as_floats
+from spinsim.inputs.checks import as_floats
 
 if TYPE_CHECKING:
     from spinsim.model.ising import Ising
@@ -48,7 +48,6 @@ def as_rows(values: npt.ArrayLike, length: int, what: str, unit: str) -> Rows:
 
 
 def distinct(rows: Rows) -> Rows:
-    """The rows' stored values, a broadcast number only once."""
     return rows[..., :1] if rows.ndim and rows.strides[-1] == 0 else rows
 
 

@@ -22,11 +22,7 @@ MOST_TERMS: Final = 2
 
 
 def check_terms(terms: npt.ArrayLike | None, bonds: int) -> npt.NDArray[np.uint8] | None:
-    """The term of each bond, ``uint8`` (bonds,), or None where there is one term.
-
-    Raises:
-        InputError: for another shape and for numbers that are not 0 or 1.
-    """
+    """The term of each bond, ``uint8`` (bonds,), or None where there is one term."""
     if terms is None:
         return None
     try:

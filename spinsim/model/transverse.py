@@ -55,12 +55,10 @@ class Points:
 
     @property
     def is_general(self) -> bool:
-        """Whether space and time have couplings of their own."""
         return self.axis != "k"
 
     @property
     def values(self) -> Floats:
-        """What the ladder goes along."""
         return {"k": self.k, "gamma": self.gamma, "beta": self.beta}[self.axis]
 
     @property
@@ -82,9 +80,6 @@ def general(gamma: Floats, beta: Floats, slices: int) -> Points:
         gamma: Transverse fields above 0, one or several.
         beta: Inverse temperatures above 0, likewise; one of the two is a single number.
         slices: In time.
-
-    Raises:
-        InputError: where both are several, some are equal, or the coupling in time would be too strong or too weak.
     """
     if len(gamma) > 1 and len(beta) > 1:
         raise InputError(
@@ -105,11 +100,7 @@ def general(gamma: Floats, beta: Floats, slices: int) -> Points:
 
 
 def check_steps(k: Floats) -> None:
-    """Refuse steps in time of the isotropic form at which spins are frozen in time or hardly feel anything.
-
-    Raises:
-        InputError: for them.
-    """
+    """Refuse steps in time of the isotropic form at which spins are frozen in time or hardly feel anything."""
     for value in k.tolist():
         if not LEAST_STEP <= value <= MOST_STEP:
             what = "leaves no spin free in time" if value > MOST_STEP else "leaves spins that do not interact"
@@ -117,11 +108,7 @@ def check_steps(k: Floats) -> None:
 
 
 def check_turn(gamma: float, step: float) -> None:
-    """Refuse a field and a step in time whose coupling in time would be too strong or too weak.
-
-    Raises:
-        InputError: for them.
-    """
+    """Refuse a field and a step in time whose coupling in time would be too strong or too weak."""
     turn = gamma * step
     if not LEAST_TURN <= turn <= MOST_TURN:
         what = "leaves no spin free in time" if turn < LEAST_TURN else "leaves slices that do not interact"

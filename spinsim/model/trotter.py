@@ -22,10 +22,9 @@ import numpy.typing as npt
 
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
-from spinsim.model.described import described
-from spinsim.model.geometry import CELLS, IN_TIME
-from spinsim.model.geometry.lattice import Lattice
+from spinsim.model.geometry.lattice import Lattice, lattice_in_time
 from spinsim.model.graph import Graph
+from spinsim.model.identity import described
 from spinsim.model.ising import Ising
 
 _BOND_BYTES, _COUPLING_BYTES = 64, 40  # of a bond: its ends and lists of neighbours; and its coupling in each sample
@@ -34,11 +33,6 @@ FEWEST: Final = 2
 
 
 def check_slices(slices: Any) -> int:
-    """The number of slices.
-
-    Raises:
-        InputError: for one that is no even number from 2.
-    """
     if not isinstance(slices, int | np.integer) or slices < FEWEST:
         raise InputError(f"slices {slices!r} are not allowed: give an even number, at least {FEWEST}")
     if slices % 2:
@@ -93,29 +87,12 @@ def first_slice(model: Ising) -> Ising:
 
 
 def check_powers(sites: int, slices: int) -> None:
-    """Refuse a space whose sums of fourth powers of overlaps, slices times sites^4, do not fit signed 64 bits.
-
-    Raises:
-        InputError: for it.
-    """
+    """Refuse a space whose sums of fourth powers of overlaps, slices times sites^4, do not fit signed 64 bits."""
     if slices * sites**4 >= 2**63:
         most = int((2**63 / slices) ** 0.25)
         raise InputError(
             f"{sites} sites in {slices} slices are too many for exact fourth powers of overlaps: give {most} at most"
         )
-
-
-def lattice_in_time(space: Lattice | None, slices: int) -> Lattice | None:
-    """The lattice of space and time, None where space has none or is open."""
-    if space is None or not space.periodic:
-        return None
-    return IN_TIME[space.name].lattice((slices, *space.shape))
-
-
-def space_of(lattice: Lattice) -> Lattice:
-    """The lattice in space of one of space and time."""
-    name = next(name for name, cell in IN_TIME.items() if cell is lattice.cell)
-    return CELLS[name].lattice(lattice.shape[1:], lattice.periodic)
 
 
 def _of_graph(space: Graph, slices: int) -> Graph:

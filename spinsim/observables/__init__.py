@@ -1,33 +1,18 @@
 """Observables of runs in equilibrium: one record each (``table.py``), from which files, tables and figures follow."""
 
-from spinsim.observables.observable import Facts, Observable, Point, in_field, is_uniform
-from spinsim.observables.table import (
-    CROSSING,
-    DRAWN,
-    LABELS,
-    MAIN,
-    SYMBOLS,
-    TABLE,
-    left_out,
-    observables,
-    own_observables,
-    printed_order,
-)
-
-__all__ = [
-    "CROSSING",
-    "DRAWN",
-    "LABELS",
-    "MAIN",
-    "SYMBOLS",
-    "TABLE",
-    "Facts",
-    "Observable",
-    "Point",
-    "in_field",
-    "is_uniform",
-    "left_out",
-    "observables",
-    "own_observables",
-    "printed_order",
-]
+from spinsim.observables.observable import Facts as Facts
+from spinsim.observables.observable import Observable as Observable
+from spinsim.observables.observable import Point as Point
+from spinsim.observables.observable import in_field as in_field
+from spinsim.observables.observable import is_uniform as is_uniform
+from spinsim.observables.table import CROSSING as CROSSING
+from spinsim.observables.table import DRAWN as DRAWN
+from spinsim.observables.table import LABELS as LABELS
+from spinsim.observables.table import LEADING as LEADING
+from spinsim.observables.table import MAIN as MAIN
+from spinsim.observables.table import SYMBOLS as SYMBOLS
+from spinsim.observables.table import TABLE as TABLE
+from spinsim.observables.table import left_out as left_out
+from spinsim.observables.table import observables as observables
+from spinsim.observables.table import own_observables as own_observables
+from spinsim.observables.table import printed_order as printed_order

@@ -21,29 +21,20 @@ if TYPE_CHECKING:
         """The batch of configurations that a user's observable is given."""
 
         @property
-        def grid(self) -> Any:
-            """Spins with the axes of the lattice last."""
+        def grid(self) -> Any: ...  # spins with the axes of the lattice last
 
         @property
-        def model(self) -> Ising:
-            """What is simulated."""
+        def model(self) -> Ising: ...  # what is simulated
 
         @property
-        def xp(self) -> ModuleType:
-            """NumPy or CuPy."""
+        def xp(self) -> ModuleType: ...  # numPy or CuPy
 
 
 def spin_correlation(batch: Batch) -> Any:
     """Spin-spin correlation G(r), the average over sites x of s(x) s(x + r e) along each axis e.
 
-    Args:
-        batch: Of configurations.
-
-    Returns:
-        ``float64`` (..., axes, L / 2 + 1), axis 0 being that of x; 0 beyond half of a shorter side.
-
-    Raises:
-        InputError: where the model has no lattice of one site a cell.
+    Returns ``float64`` (..., axes, L / 2 + 1), axis 0 being that of x; 0 beyond half of a shorter side. The model must
+    have a lattice of one site a cell.
     """
     return _by_distance(batch, batch.grid)
 
@@ -51,19 +42,10 @@ def spin_correlation(batch: Batch) -> Any:
 def overlap_correlation(batch: Batch) -> Any:
     """Four-point correlation C4(r), the average over sites x of q(x) q(x + r e), q(x) being two copies' product.
 
-    Each copy (or replica) is paired with the next one and the last with the first: pairs of three copies or more are
-    all different, of two copies both numbers are the same.
+    Each copy (or replica, axis 1) is paired with the next one and the last with the first: pairs of three copies or
+    more are all different, of two copies both numbers are the same. As ``spin_correlation`` otherwise.
 
     Source: F. Belletti et al. (Janus), J. Stat. Phys. 135, 1121 (2009), arXiv:0811.2864.
-
-    Args:
-        batch: Of configurations, axis 1 being that of copies or replicas.
-
-    Returns:
-        As ``spin_correlation``.
-
-    Raises:
-        InputError: likewise, and where there is one copy.
     """
     spins = batch.grid
     if spins.shape[1] < 2:

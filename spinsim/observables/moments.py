@@ -1,8 +1,21 @@
-"""The table of moments: what is averaged over time, copies and samples, and of what observables are functions.
+"""Moments, which are averaged over time, copies and samples, and the functions of these averages.
 
 In a field the averages of m and q do not vanish, and susceptibilities are connected: what a sample has on average is
 taken off within each sample, never off the average over samples. Products of such averages are taken from different
 copies, which are independent, so that they are free of bias however long the autocorrelation time is.
+
+Models of space and time: the weight of a bond in time is exp(K_tau s s') = const <s| exp(a sigma_x) |s'> with
+a = Gamma Delta tau, so that tanh(a) = exp(-2 K_tau). The estimator of <sigma_x> is d ln <s| exp(a sigma_x) |s'> / da:
+tanh(a) where s = s' and coth(a) where not, on average cosh(2 K_tau) - C(1) sinh(2 K_tau), C(1) the mean of s s' over
+bonds in time. In the isotropic form K_tau is k.
+
+The estimator of the energy per site, H = e_s - Gamma sigma_x with this sigma_x, is -d ln(weight) / d beta of a
+configuration per site. Its fluctuations and its own derivative give the specific heat: with N sites of space and L
+slices
+
+    C / N = beta^2 [N var(H) - 2 (Gamma^2 / L) (1 - C(1) cosh(2 a)) / sinh(2 a)^2],
+
+where 1 / sinh(2 a) = sinh(2 K_tau) and cosh(2 a) / sinh(2 a) = cosh(2 K_tau).
 """
 
 from __future__ import annotations
@@ -14,56 +27,38 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.errors import InputError
+from spinsim.inputs.checks import real_array
+from spinsim.model.geometry.lattice import Lattice, space_of
 from spinsim.model.ising import Ising
-from spinsim.observables.formulas import in_space
-from spinsim.observables.observable import Observable
+from spinsim.observables.observable import Observable, Point
 
 Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The series of a run, (steps, samples, copies or pairs of copies, temperatures).
-
-    Attributes:
-        model: What was simulated.
-        energy: Energy per site, of each copy.
-        m: Magnetisation per site, likewise.
-        m_s: Staggered magnetisation per site, likewise; no copies where it was not measured.
-        q: Overlap per site, of each pair of copies; no pairs where there is one copy.
-        q_link: Link overlap per bond, likewise; no pairs where it was not measured.
-        overlap: The overlap in sites, integers.
-        m_modes: |sum of spins exp(i k x)|^2 of the smallest k along each axis (last), of each copy.
-        q_modes: The same of the overlap.
-        in_time: What was measured in time, where there is any.
-        own: Series of the user's own, of each copy, by name.
-    """
+    """The series of a run, (steps, samples, copies or pairs of copies, temperatures)."""
 
     model: Ising
-    energy: Array
-    m: Array
-    m_s: Array
-    q: Array
-    q_link: Array
-    overlap: npt.NDArray[np.int64]
-    m_modes: Array
-    q_modes: Array
-    in_time: Any = None
-    own: Mapping[str, Array] = field(default_factory=dict)
+    energy: Array  # per site, of each copy
+    m: Array  # magnetisation per site, likewise
+    m_s: Array  # staggered magnetisation per site, likewise; no copies where it was not measured
+    q: Array  # overlap per site, of each pair of copies; no pairs where there is one copy
+    q_link: Array  # link overlap per bond, likewise; no pairs where it was not measured
+    overlap: npt.NDArray[np.int64]  # in sites
+    m_modes: Array  # |sum of spins exp(i k x)|^2 of the smallest k along each axis (last), of each copy
+    q_modes: Array  # the same of the overlap
+    in_time: Any = None  # what was measured in time, where there is any
+    own: Mapping[str, Array] = field(default_factory=dict)  # series of the user's own, of each copy, by name
 
 
 class Moment(NamedTuple):
-    """A number of each copy, or of each pair of copies, whose average counts.
+    """A number of each copy, or of each pair of copies, whose average counts."""
 
-    Attributes:
-        value: Takes the series of a run and returns this one, (steps, samples, copies or pairs, temperatures).
-        pairs: Whether pairs of copies have it.
-        variance: Whether it is the variance of that number within each sample instead of its average.
-    """
-
-    value: Callable[[Measured], Array]
+    value: Callable[[Measured], Array]  # of (steps, samples, copies or pairs, temperatures)
     pairs: bool = False
-    variance: bool = False
+    variance: bool = False  # it is the variance of that number within each sample instead of its average
 
 
 MOMENTS: Final = {
@@ -104,29 +99,20 @@ MOMENTS: Final = {
 
 
 def moments_of(found: Iterable[Observable]) -> list[str]:
-    """Returns the names of all moments that observables are functions of."""
     return list(dict.fromkeys(name for o in found for name in o.moments))
 
 
 def series_of(found: Iterable[Observable]) -> list[str]:
-    """Returns the names of all moments whose autocorrelation time belongs to an observable."""
     return list(dict.fromkeys(o.series for o in found))
 
 
 def connected_squares(overlap: npt.NDArray[np.int64], copies: int) -> Array:
-    """What averages to the sum over i and j of (<s_i s_j> - <s_i><s_j>)^2 in each sample, at every step.
+    """What averages to the sum over i and j of (<s_i s_j> - <s_i><s_j>)^2 of each sample and step.
 
-    With Q_ab the sum over sites of s_a s_b: Q_ab^2 - 2 Q_ab Q_ac + Q_ab Q_cd, averaged over all choices of copies a, b,
-    c and d that differ. With four copies it is the mean over their three pairings of
-    ((Q_ac - Q_ad - Q_bc + Q_bd) / 2)^2, half the overlap of s_a - s_b with s_c - s_d. Sums of integers are exact, so
-    that copies that are all alike give 0.
-
-    Args:
-        overlap: Q of each pair of copies, (steps, samples, pairs, temperatures), pairs as ``copy_pairs`` has them.
-        copies: Four or more.
-
-    Returns:
-        (steps, samples, 1, temperatures).
+    Of shape (steps, samples, 1, temperatures). With Q_ab the sum over sites of s_a s_b, pairs as ``copy_pairs`` has
+    them: Q_ab^2 - 2 Q_ab Q_ac + Q_ab Q_cd, averaged over all choices of copies a, b, c and d that differ. With four
+    copies it is the mean over their three pairings of ((Q_ac - Q_ad - Q_bc + Q_bd) / 2)^2, half the overlap of s_a -
+    s_b with s_c - s_d. Sums of integers are exact, so that copies that are all alike give 0.
     """
     sums = overlap.astype(np.float64)
     rows = np.zeros((*sums.shape[:2], copies, sums.shape[-1]))  # of each copy the sum over its pairs
@@ -148,3 +134,83 @@ def longest_modes(model: Ising, mode: Array) -> Array:
     first = mode.shape[-1] - len(shape)  # 1 where time comes first
     longest = [first + axis for axis, side in enumerate(shape) if side == max(shape)]
     return np.asarray(mode[..., longest].mean(axis=-1) / model.sites**2)
+
+
+def binder_cumulant(second: npt.ArrayLike, fourth: npt.ArrayLike) -> Array:
+    """Binder cumulant U = 1 - <m^4> / (3 <m^2>^2): 2/3 in an ordered phase, 0 for a Gaussian of mean 0.
+
+    NaN where the second moment is not positive. Source: K. Binder, Z. Phys. B 43, 119 (1981). That of the energy tends
+    to 2/3 as sizes grow, and at a transition of first order has a minimum that stays below: M. S. S. Challa, D. P.
+    Landau, K. Binder, Phys. Rev. B 34, 1841 (1986). The only definition in this project; spin-glass papers often plot
+    3/2 of it.
+    """
+    square = _positive_or_nan(real_array(second, "second moment"))
+    return np.asarray(1 - real_array(fourth, "fourth moment") / (3 * square**2))
+
+
+def correlation_length(chi_zero: npt.ArrayLike, chi_min: npt.ArrayLike, momentum: float) -> Array:
+    """Second-moment correlation length, xi = sqrt(chi(0) / chi(k_min) - 1) / K, in distances of nearest neighbours.
+
+    k_min is the smallest wave vector along an axis of the periodic lattice, K its lattice momentum in inverse distances
+    of nearest neighbours (``Lattice.momentum``), 2 sin(pi / side) on chains, square and cubic lattices. NaN where
+    chi(0) <= chi(k_min), which noise may cause, and where chi(k_min) is not positive. Source: F. Cooper, B. Freedman,
+    D. Preston, Nucl. Phys. B 210, 210 (1982); for spin glasses M. Palassini, S. Caracciolo, Phys. Rev. Lett. 82, 5128
+    (1999).
+    """
+    if not momentum > 0:
+        raise InputError(f"momentum {momentum} belongs to no wave vector but 0: give a positive one")
+    zero, smallest = real_array(chi_zero, "chi(0)"), real_array(chi_min, "chi(k_min)")
+    excess = _positive_or_nan(zero / _positive_or_nan(smallest) - 1)
+    return np.asarray(np.sqrt(excess) / momentum)
+
+
+def _positive_or_nan(values: Array) -> Array:
+    return np.where(values > 0, values, np.nan)
+
+
+def in_space(model: Ising) -> Lattice | None:
+    """Returns the lattice of a model in space, without time; None where it has none."""
+    return space_of(model.lattice) if model.lattice and model.graph.slices > 1 else model.lattice
+
+
+def length_over_side(at: Point, zero: Array, smallest: Array) -> Array:
+    """Returns xi / L of the longest axes in space from chi(0) and chi(k_min); NaN where they are open or of side 1."""
+    lattice = in_space(at.model)
+    side = max(lattice.shape) if lattice and lattice.periodic else 1
+    if lattice is None or side == 1:
+        return np.full_like(zero, np.nan)
+    return correlation_length(zero, smallest, lattice.momentum(lattice.shape.index(side))) / side
+
+
+def time_over_slices(at: Point, zero: Array, smallest: Array) -> Array:
+    """Returns the correlation length in time over the slices, from chi(0) and chi at the smallest frequency."""
+    slices = at.model.graph.slices
+    return correlation_length(zero, smallest, 2 * np.sin(np.pi / slices)) / slices
+
+
+def total(at: Point, squares: Array) -> Array:
+    """Returns N times a mean square per site."""
+    return np.asarray(at.model.sites * squares)
+
+
+def susceptibility(at: Point, squares: Array) -> Array:
+    """Returns N / T times the mean square, or the variance, of an order parameter per site."""
+    return np.asarray(at.model.sites * squares / at.temperature)
+
+
+def heat(at: Point, squares: Array) -> Array:
+    """Returns N / T^2 times the variance of the energy per site."""
+    return np.asarray(at.model.sites * squares / at.temperature**2)
+
+
+def transverse_magnetization(k_time: Array, first: Array) -> Array:
+    """Returns <sigma_x>, which follows from the coupling in time and C(1)."""
+    return np.asarray(np.cosh(2 * k_time) - first * np.sinh(2 * k_time))
+
+
+def quantum_specific_heat(at: Point, fluctuations: Array, first: Array) -> Array:
+    """Returns the specific heat per site from the variance of the energy per site and C(1)."""
+    slices = at.model.graph.slices
+    beta, sinh, cosh = slices / at.temperature, np.sinh(2 * at.k_time), np.cosh(2 * at.k_time)
+    own_slope = 2 * at.gamma**2 / slices * sinh * (sinh - first * cosh)
+    return np.asarray(beta**2 * (at.model.sites // slices * fluctuations - own_slope))

@@ -6,269 +6,191 @@ Columns of files and tables stand in this order, so that new ones come after tho
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from spinsim.errors import argument
-from spinsim.model.ising import Ising
-from spinsim.observables.formulas import binder_cumulant, length_over_side
-from spinsim.observables.in_time import IN_TIME
-from spinsim.observables.observable import (
-    COPIES_IN_FIELD,
-    Facts,
-    Observable,
-    a_field,
-    classical,
-    four_copies,
-    from_infinity,
-    from_the_hottest,
-    like_sublattices,
-    links,
-    modes,
-    spin_modes,
-    staggered,
-    two_copies,
-    uniform,
-    zero_field,
+from spinsim.observables.moments import (
+    binder_cumulant,
+    heat,
+    length_over_side,
+    quantum_specific_heat,
+    susceptibility,
+    time_over_slices,
+    total,
+    transverse_magnetization,
 )
+from spinsim.observables.observable import COPIES_IN_FIELD, Array, Facts, Observable, Point
 
 _NOT_EVEN: Final = (
     "In a field m and q are not distributed evenly about 0: their Binder cumulants and the correlation length of "
     "the overlap are left out, as they would take connected moments and phases of modes that no file holds."
 )
+_ENERGY, _INVERSE = "coupling unit", "1 / coupling unit"
+
+
+def _binder(
+    name: str, label: str, symbol: str, whose: str, of: str, letter: str, *needs: str, **more: Any
+) -> Observable:
+    """Returns the record of a Binder cumulant U of the moments ``letter``^2 and ^4."""
+    head, moments = f"Binder cumulant $U_{symbol}$", (f"{letter}^2", f"{letter}^4")
+    formula, words = f"Binder cumulant of {whose}", f"{head} of {whose}"
+    return Observable(name, f"U_{label}", head, formula, of, moments, needs, _cumulant, words=words, **more)
+
+
+def _cumulant(_: Point, second: Array, fourth: Array) -> Array:
+    return binder_cumulant(second, fourth)
+
 
 TABLE: Final = (
-    Observable(
-        "energy_per_site", "E/N", "energy per site $E/N$", "energy per site",
-        of="energy", moments=("energy",), series="energy", units="coupling unit", needs=(classical,),
-        words=r"energy per site $E/N$",
-    ),
-    Observable(
-        "specific_heat", "C/N", r"specific heat $C/(Nk_\mathrm{B})$", "specific heat per site",
-        of="energy", moments=("(E - <E>)^2",), series="energy", units="k_B", needs=(classical,),
-        value=lambda at, squares: at.model.sites * squares / at.temperature**2,
-        words=r"specific heat per site $C/(Nk_\mathrm{B})$",
-    ),
-    Observable(
-        "abs_magnetization", "<|m|>", r"magnetisation $\langle|m|\rangle$", "|magnetisation| per site",
-        of="magnetization", moments=("|m|",), series="m^2",
-        words=r"magnetisation per site $\langle|m|\rangle$",
-    ),
-    Observable(
-        "magnetization_squared", "<m^2>", r"$\langle m^2\rangle$", "squared magnetisation per site",
-        of="magnetization", moments=("m^2",), series="m^2",
-        words=r"squared magnetisation per site $\langle m^2\rangle$",
-    ),
-    Observable(
-        "susceptibility", "chi", r"susceptibility $\chi$", "susceptibility N <m^2> / T",
-        of="magnetization", moments=("m^2",), series="m^2", units="1 / coupling unit", needs=(zero_field,),
-        value=lambda at, squares: at.model.sites * squares / at.temperature,
-        words=r"susceptibility $\chi = N\langle m^2\rangle/T$",
-    ),
-    Observable(
-        "susceptibility_abs", "chi_|m|", r"susceptibility $\chi_{|m|}$",
-        "susceptibility of |m|, N (<m^2> - <|m|>^2) / T",
-        of="magnetization", moments=("(|m| - <|m|>)^2",), series="m^2", units="1 / coupling unit", needs=(zero_field,),
-        value=lambda at, squares: at.model.sites * squares / at.temperature,
-        words=r"susceptibility $\chi_{|m|} = N(\langle m^2\rangle - \langle|m|\rangle^2)/T$",
-    ),
-    Observable(
-        "binder_cumulant", "U_m", "Binder cumulant $U_m$", "Binder cumulant of the magnetisation",
-        of="magnetization", moments=("m^2", "m^4"), series="m^2", needs=(zero_field,), sentence=_NOT_EVEN, crosses=True,
-        value=lambda _, second, fourth: binder_cumulant(second, fourth),
-        words=r"Binder cumulant $U_m$ of the magnetisation",
-    ),
-    Observable(
-        "magnetization", "<m>", r"magnetisation $\langle m\rangle$", "magnetisation per site",
-        of="magnetization", moments=("m",), series="m", needs=(a_field,),
-        words=r"magnetisation per site $\langle m\rangle$",
-    ),
-    Observable(
-        "susceptibility", "chi", r"susceptibility $\chi$", "connected susceptibility N [<m^2> - <m>^2] / T",
-        of="magnetization", moments=("(m - <m>)^2",), series="(m - <m>)^2", units="1 / coupling unit", needs=(a_field,),
-        value=lambda at, squares: at.model.sites * squares / at.temperature,
-        words=r"connected susceptibility $\chi = N[\langle m^2\rangle - \langle m\rangle^2]/T$",
-    ),
-    Observable(
-        "correlation_length_over_L", "xi_m/L", r"$\xi/L$", "second-moment correlation length / L",
-        of="magnetization", moments=("m^2", "|m(k)|^2"), series="m^2", needs=(zero_field, spin_modes), crosses=True,
-        value=lambda at, zero, smallest: length_over_side(at.model, zero, smallest),
-        words=r"second-moment correlation length over side $\xi/L$",
-    ),
-    Observable(
-        "correlation_length_over_L", "xi_m/L", r"$\xi/L$",
-        "second-moment correlation length / L, of <m^2> - <m>^2 and <|m(k)|^2>",
-        of="magnetization", moments=("(m - <m>)^2", "|m(k)|^2"), series="(m - <m>)^2",
-        needs=(a_field, spin_modes, uniform), crosses=True,
-        value=lambda at, zero, smallest: length_over_side(at.model, zero, smallest),
-        sentence="The correlation length is left out: with disorder in a field it takes <m(k)> of each sample, and the "
-        "file holds |m(k)|^2 alone.",
-        words=r"connected second-moment correlation length over side $\xi/L$",
-    ),
-    Observable(
-        "overlap_squared", "<q^2>", r"$\langle q^2\rangle$", "squared overlap",
-        of="overlap", moments=("q^2",), series="q^2", needs=(two_copies,),
-        words=r"squared overlap $\langle q^2\rangle$",
-    ),
-    Observable(
-        "overlap", "<q>", r"overlap $\langle q\rangle$", "overlap",
-        of="overlap", moments=("q",), series="q", needs=(a_field, two_copies),
-        words=r"overlap $\langle q\rangle$",
-    ),
-    Observable(
-        "spin_glass_susceptibility", "chi_SG", r"susceptibility $\chi_\mathrm{SG}$",
-        "connected spin-glass susceptibility, sum over i and j of [(<s_i s_j> - <s_i><s_j>)^2] / N",
-        of="overlap", moments=("connected q^2",), series="connected q^2", needs=(a_field, four_copies),
-        value=lambda at, squares: at.model.sites * squares,
-        sentence=f"The spin-glass susceptibility is left out: in a field its connected form takes {COPIES_IN_FIELD} "
-        f"copies, run with {COPIES_IN_FIELD} replicas.",
-        words=r"connected spin-glass susceptibility $\chi_\mathrm{SG} = \sum_{ij}[(\langle s_is_j\rangle - "
-        r"\langle s_i\rangle\langle s_j\rangle)^2]/N$",
-    ),
-    Observable(
-        "spin_glass_susceptibility", "chi_SG", r"susceptibility $\chi_\mathrm{SG}$",
-        "spin-glass susceptibility N <q^2>",
-        of="overlap", moments=("q^2",), series="q^2", needs=(two_copies, zero_field),
-        value=lambda at, squares: at.model.sites * squares,
-        words=r"spin-glass susceptibility $\chi_\mathrm{SG} = N\langle q^2\rangle$",
-    ),
-    Observable(
-        "overlap_binder_cumulant", "U_q", "Binder cumulant $U_q$", "Binder cumulant of the overlap",
-        of="overlap", moments=("q^2", "q^4"), series="q^2", needs=(two_copies, zero_field), sentence=_NOT_EVEN,
-        crosses=True,
-        value=lambda _, second, fourth: binder_cumulant(second, fourth),
-        words=r"Binder cumulant $U_q$ of the overlap",
-    ),
-    Observable(
-        "overlap_correlation_length_over_L", "xi_q/L", r"$\xi_q/L$",
-        "second-moment correlation length of the overlap / L",
-        of="overlap", moments=("q^2", "|q(k)|^2"), series="q^2", needs=(two_copies, modes, zero_field),
-        sentence=_NOT_EVEN, crosses=True,
-        value=lambda at, zero, smallest: length_over_side(at.model, zero, smallest),
-        words=r"second-moment correlation length of the overlap over side $\xi_q/L$",
-    ),
-    Observable(
-        "link_overlap", "q_link", r"link overlap $\langle q_\ell\rangle$", "link overlap per bond",
-        of="link_overlap", moments=("q_link",), series="q_link", needs=(links,),
-        words=r"link overlap $\langle q_\ell\rangle$",
-    ),
-    Observable(
-        "energy_binder_cumulant", "U_E", "Binder cumulant $U_E$", "Binder cumulant of the energy",
-        of="energy", moments=("E^2", "E^4"), series="energy", needs=(classical,),
-        value=lambda _, second, fourth: binder_cumulant(second, fourth),
-        words=r"Binder cumulant $U_E$ of the energy",
-    ),
-    Observable(
-        "abs_overlap", "<|q|>", r"overlap $\langle|q|\rangle$", "|overlap|",
-        of="overlap", moments=("|q|",), series="q^2", needs=(two_copies,),
-        words=r"overlap $\langle|q|\rangle$",
-    ),
-    Observable(
-        "abs_staggered_magnetization", "<|m_s|>", r"staggered $\langle|m_\mathrm{s}|\rangle$",
-        "|staggered magnetisation| per site",
-        of="staggered_magnetization", moments=("|m_s|",), series="m_s^2", needs=(staggered,),
-        words=r"staggered magnetisation per site $\langle|m_\mathrm{s}|\rangle$",
-    ),
-    Observable(
-        "staggered_magnetization_squared", "<m_s^2>", r"$\langle m_\mathrm{s}^2\rangle$",
-        "squared staggered magnetisation per site",
-        of="staggered_magnetization", moments=("m_s^2",), series="m_s^2", needs=(staggered,),
-        words=r"squared staggered magnetisation per site $\langle m_\mathrm{s}^2\rangle$",
-    ),
-    Observable(
-        "staggered_susceptibility", "chi_s", r"susceptibility $\chi_\mathrm{s}$",
-        "staggered susceptibility N <m_s^2> / T",
-        of="staggered_magnetization", moments=("m_s^2",), series="m_s^2", units="1 / coupling unit",
-        needs=(staggered, like_sublattices),
-        value=lambda at, squares: at.model.sites * squares / at.temperature,
-        words=r"staggered susceptibility $\chi_\mathrm{s} = N\langle m_\mathrm{s}^2\rangle/T$",
-    ),
-    Observable(
-        "staggered_binder_cumulant", "U_s", r"Binder cumulant $U_\mathrm{s}$",
-        "Binder cumulant of the staggered magnetisation",
-        of="staggered_magnetization", moments=("m_s^2", "m_s^4"), series="m_s^2", needs=(staggered, like_sublattices),
-        crosses=True,
-        value=lambda _, second, fourth: binder_cumulant(second, fourth),
-        words=r"Binder cumulant $U_\mathrm{s}$ of the staggered magnetisation",
-    ),
-    Observable(
-        "free_energy_per_site", "F/N", "free energy per site $F/N$", "free energy per site",
-        of="free_energy", moments=("ln Z", "ln Z at infinity"), series="energy", units="coupling unit",
-        needs=(from_infinity,),
-        value=lambda at, here, infinity: -at.temperature * (here - infinity + np.log(2)),
-        words=r"free energy per site $F/N$",
-    ),
-    Observable(
-        "entropy_per_site", "S/N", "entropy per site $S/N$", "entropy per site",
-        of="free_energy", moments=("entropy", "entropy of the hottest"), series="energy", units="k_B",
-        needs=(from_infinity,),
-        value=lambda _, here, hottest: here + hottest + np.log(2),
-        words=r"entropy per site $S/N$",
-    ),
-    Observable(
-        "free_energy_over_T_difference", "F/NT - ...", r"$\Delta F/(NT)$",
-        "free energy per site over T, less that of the highest temperature",
-        of="free_energy", moments=("ln Z",), series="energy", needs=(from_the_hottest,),
-        value=lambda _, here: -here,
-        words=r"free energy per site over temperature $\Delta F/(NT)$, less that of the highest temperature",
-    ),
-    Observable(
-        "entropy_difference", "S/N - ...", r"$\Delta S/N$", "entropy per site, less that of the highest temperature",
-        of="free_energy", moments=("entropy",), series="energy", units="k_B", needs=(from_the_hottest,),
-        words=r"entropy per site $\Delta S/N$, less that of the highest temperature",
-    ),
-    *IN_TIME,
+    Observable("energy_per_site", "E/N", "energy per site $E/N$", "energy per site", "energy", ("energy",),
+               ("classical",), units=_ENERGY),
+    Observable("specific_heat", "C/N", r"specific heat $C/(Nk_\mathrm{B})$", "specific heat per site", "energy",
+               ("(E - <E>)^2",), ("classical",), heat, tau_of="energy", units="k_B"),
+    Observable("abs_magnetization", "<|m|>", r"magnetisation $\langle|m|\rangle$", "|magnetisation| per site",
+               "magnetization", ("|m|",), tau_of="m^2"),
+    Observable("magnetization_squared", "<m^2>", r"$\langle m^2\rangle$", "squared magnetisation per site",
+               "magnetization", ("m^2",)),
+    Observable("susceptibility", "chi", r"susceptibility $\chi$", "susceptibility N <m^2> / T",
+               "magnetization", ("m^2",), ("zero field",), susceptibility, units=_INVERSE,
+               words=r"susceptibility $\chi = N\langle m^2\rangle/T$"),
+    Observable("susceptibility_abs", "chi_|m|", r"susceptibility $\chi_{|m|}$",
+               "susceptibility of |m|, N (<m^2> - <|m|>^2) / T",
+               "magnetization", ("(|m| - <|m|>)^2",), ("zero field",), susceptibility, tau_of="m^2", units=_INVERSE,
+               words=r"susceptibility $\chi_{|m|} = N(\langle m^2\rangle - \langle|m|\rangle^2)/T$"),
+    _binder("binder_cumulant", "m", "m", "the magnetisation", "magnetization", "m", "zero field",
+            sentence=_NOT_EVEN, crosses=True),
+    Observable("magnetization", "<m>", r"magnetisation $\langle m\rangle$", "magnetisation per site",
+               "magnetization", ("m",), ("field",)),
+    Observable("susceptibility", "chi", r"susceptibility $\chi$", "connected susceptibility N [<m^2> - <m>^2] / T",
+               "magnetization", ("(m - <m>)^2",), ("field",), susceptibility, units=_INVERSE,
+               words=r"connected susceptibility $\chi = N[\langle m^2\rangle - \langle m\rangle^2]/T$"),
+    Observable("correlation_length_over_L", "xi_m/L", r"$\xi/L$", "second-moment correlation length / L",
+               "magnetization", ("m^2", "|m(k)|^2"), ("zero field", "spin modes"), length_over_side, crosses=True),
+    Observable("correlation_length_over_L", "xi_m/L", r"$\xi/L$",
+               "second-moment correlation length / L, of <m^2> - <m>^2 and <|m(k)|^2>",
+               "magnetization", ("(m - <m>)^2", "|m(k)|^2"), ("field", "spin modes", "uniform"), length_over_side,
+               crosses=True, words=r"connected second-moment correlation length over side $\xi/L$",
+               sentence="The correlation length is left out: with disorder in a field it takes <m(k)> of each sample, "
+               "and the file holds |m(k)|^2 alone."),
+    Observable("overlap_squared", "<q^2>", r"$\langle q^2\rangle$", "squared overlap",
+               "overlap", ("q^2",), ("two copies",)),
+    Observable("overlap", "<q>", r"overlap $\langle q\rangle$", "overlap", "overlap", ("q",), ("field", "two copies")),
+    Observable("spin_glass_susceptibility", "chi_SG", r"susceptibility $\chi_\mathrm{SG}$",
+               "connected spin-glass susceptibility, sum over i and j of [(<s_i s_j> - <s_i><s_j>)^2] / N",
+               "overlap", ("connected q^2",), ("field", "four copies"), total,
+               words=r"connected spin-glass susceptibility $\chi_\mathrm{SG} = \sum_{ij}[(\langle s_is_j\rangle - "
+               r"\langle s_i\rangle\langle s_j\rangle)^2]/N$",
+               sentence="The spin-glass susceptibility is left out: in a field its connected form takes "
+               f"{COPIES_IN_FIELD} copies, run with {COPIES_IN_FIELD} replicas."),
+    Observable("spin_glass_susceptibility", "chi_SG", r"susceptibility $\chi_\mathrm{SG}$",
+               "spin-glass susceptibility N <q^2>", "overlap", ("q^2",), ("two copies", "zero field"), total,
+               words=r"spin-glass susceptibility $\chi_\mathrm{SG} = N\langle q^2\rangle$"),
+    _binder("overlap_binder_cumulant", "q", "q", "the overlap", "overlap", "q", "two copies", "zero field",
+            sentence=_NOT_EVEN, crosses=True),
+    Observable("overlap_correlation_length_over_L", "xi_q/L", r"$\xi_q/L$",
+               "second-moment correlation length of the overlap / L",
+               "overlap", ("q^2", "|q(k)|^2"), ("two copies", "modes", "zero field"), length_over_side,
+               crosses=True, sentence=_NOT_EVEN),
+    Observable("link_overlap", "q_link", r"link overlap $\langle q_\ell\rangle$", "link overlap per bond",
+               "link_overlap", ("q_link",), ("links",), words=r"link overlap $\langle q_\ell\rangle$"),
+    _binder("energy_binder_cumulant", "E", "E", "the energy", "energy", "E", "classical", tau_of="energy"),
+    Observable("abs_overlap", "<|q|>", r"overlap $\langle|q|\rangle$", "|overlap|", "overlap", ("|q|",),
+               ("two copies",), tau_of="q^2"),
+    Observable("abs_staggered_magnetization", "<|m_s|>", r"staggered $\langle|m_\mathrm{s}|\rangle$",
+               "|staggered magnetisation| per site", "staggered_magnetization", ("|m_s|",), ("staggered",),
+               tau_of="m_s^2"),
+    Observable("staggered_magnetization_squared", "<m_s^2>", r"$\langle m_\mathrm{s}^2\rangle$",
+               "squared staggered magnetisation per site", "staggered_magnetization", ("m_s^2",), ("staggered",)),
+    Observable("staggered_susceptibility", "chi_s", r"susceptibility $\chi_\mathrm{s}$",
+               "staggered susceptibility N <m_s^2> / T", "staggered_magnetization", ("m_s^2",),
+               ("staggered", "like sublattices"), susceptibility, units=_INVERSE,
+               words=r"staggered susceptibility $\chi_\mathrm{s} = N\langle m_\mathrm{s}^2\rangle/T$"),
+    _binder("staggered_binder_cumulant", "s", r"\mathrm{s}", "the staggered magnetisation", "staggered_magnetization",
+            "m_s", "staggered", "like sublattices", crosses=True),
+    Observable("free_energy_per_site", "F/N", "free energy per site $F/N$", "free energy per site",
+               "free_energy", ("ln Z", "ln Z at infinity"), ("from infinity",),
+               lambda at, here, infinity: -at.temperature * (here - infinity + np.log(2)),
+               tau_of="energy", units=_ENERGY),
+    Observable("entropy_per_site", "S/N", "entropy per site $S/N$", "entropy per site",
+               "free_energy", ("entropy", "entropy of the hottest"), ("from infinity",),
+               lambda _, here, hottest: here + hottest + np.log(2), tau_of="energy", units="k_B"),
+    Observable("free_energy_over_T_difference", "F/NT - ...", r"$\Delta F/(NT)$",
+               "free energy per site over T, less that of the highest temperature",
+               "free_energy", ("ln Z",), ("from the hottest",), lambda _, here: -here, tau_of="energy",
+               words=r"free energy per site over temperature $\Delta F/(NT)$, less that of the highest temperature"),
+    Observable("entropy_difference", "S/N - ...", r"$\Delta S/N$",
+               "entropy per site, less that of the highest temperature",
+               "free_energy", ("entropy",), ("from the hottest",), tau_of="energy", units="k_B",
+               words=r"entropy per site $\Delta S/N$, less that of the highest temperature"),
+    Observable("space_energy_per_site", "e_s", "$e_s$", "energy of bonds and fields in space per site and slice",
+               "energy", ("e_s",), ("in time",), units=_ENERGY,
+               words=r"energy $e_s$ of bonds and fields in space per site and slice"),
+    Observable("transverse_magnetization", "<sigma_x>", r"$\langle\sigma^x\rangle$",
+               "transverse magnetisation <sigma_x> = cosh(2 k_time) - C(1) sinh(2 k_time)",
+               "energy", ("C(1)",), ("in time",), lambda at, first: transverse_magnetization(at.k_time, first),
+               words=r"transverse magnetisation $\langle\sigma^x\rangle$"),
+    Observable("quantum_energy_per_site", "E/N", "energy per site $E/N$",
+               "energy of the quantum model per site of space, e_s - Gamma <sigma_x>",
+               "energy", ("e_s", "C(1)"), ("in time",),
+               lambda at, space, first: space - at.gamma * transverse_magnetization(at.k_time, first), units=_ENERGY,
+               words=r"energy of the quantum model per site $E/N = e_s - \Gamma\langle\sigma^x\rangle$"),
+    Observable("correlation_in_time_1", "C(1)", "$C(1)$", "correlation C(1) of neighbouring slices",
+               "energy", ("C(1)",), ("in time",), words=r"correlation $C(1)$ of neighbouring slices"),
+    Observable("action_per_site", "A/N", "action $A/N$", "action per site and slice",
+               "energy", ("energy",), ("isotropic",), units=_ENERGY),
+    Observable("action_heat", "k^2 var A/N", r"$k^2\,\mathrm{var}(A)/N$",
+               "k^2 times the variance of the action per site and slice",
+               "energy", ("(E - <E>)^2",), ("isotropic",), heat, tau_of="energy",
+               words=r"$k^2$ times the variance of the action per site and slice"),
+    Observable("slice_magnetization_squared", "<m_eq^2>", r"$\langle m_\mathrm{eq}^2\rangle$",
+               "squared magnetisation of a slice", "magnetization", ("m_eq^2",), ("in time",)),
+    _binder("slice_binder_cumulant", "meq", r"{m_\mathrm{eq}}", "the magnetisation of a slice", "magnetization",
+            "m_eq", "in time", "zero field", crosses=True),
+    Observable("correlation_time_over_slices", "xi_t/L_t", r"$\xi_\tau/L_\tau$",
+               "second-moment correlation length of spins in time / slices",
+               "magnetization", ("m^2", "|m(k_time)|^2"), ("in time", "zero field", "spin modes"), time_over_slices,
+               crosses=True, words=r"second-moment correlation length in time over slices $\xi_\tau/L_\tau$"),
+    Observable("slice_overlap_squared", "<q_eq^2>", r"$\langle q_\mathrm{eq}^2\rangle$",
+               "squared overlap of equal slices", "overlap", ("q_eq^2",), ("in time", "two copies")),
+    Observable("slice_overlap_fourth", "<q_eq^4>", r"$\langle q_\mathrm{eq}^4\rangle$",
+               "fourth power of the overlap of equal slices", "overlap", ("q_eq^4",), ("in time", "two copies"),
+               tau_of="q_eq^2"),
+    _binder("slice_overlap_binder_cumulant", "qeq", r"{q_\mathrm{eq}}", "the overlap of equal slices", "overlap",
+            "q_eq", "in time", "two copies", "zero field", crosses=True),
+    Observable("overlap_correlation_time_over_slices", "xi_qt/L_t", r"$\xi_{q,\tau}/L_\tau$",
+               "second-moment correlation length of the overlap in time / slices",
+               "overlap", ("q^2", "|q(k_time)|^2"), ("in time", "two copies", "zero field", "modes"),
+               time_over_slices, crosses=True,
+               words=r"second-moment correlation length of the overlap in time over slices $\xi_{q,\tau}/L_\tau$"),
+    Observable("quantum_specific_heat", "C/N", r"specific heat $C/(Nk_\mathrm{B})$",
+               "specific heat of the quantum model per site of space",
+               "energy", ("(H - <H>)^2", "C(1)"), ("in time",), quantum_specific_heat, tau_of="e_s", units="k_B",
+               words=r"specific heat of the quantum model per site $C/(Nk_\mathrm{B})$"),
 )  # fmt: skip
-"""Every observable. Free energies and entropies are those of reweighting alone."""
+"""Every observable. Free energies and entropies are those of reweighting alone, the last 14 those of runs that have
+measured slices in time."""
 
 LABELS: Final = {o.name: o.label for o in TABLE}
 """Heads of printed columns by name."""
 SYMBOLS: Final = {o.name: o.symbol for o in TABLE}
 """Labels of axes by name."""
+LEADING: Final = (
+    "energy_per_site specific_heat binder_cumulant correlation_length_over_L overlap_binder_cumulant "
+    "overlap_correlation_length_over_L"
+)
+"""What leads in tables of all columns, with errors: a dozen."""
 MAIN: Final = {
-    "magnet": (
-        "energy_per_site",
-        "specific_heat",
-        "abs_magnetization",
-        "binder_cumulant",
-        "correlation_length_over_L",
-    ),
-    "antiferromagnet": (
-        "energy_per_site",
-        "specific_heat",
-        "abs_staggered_magnetization",
-        "staggered_binder_cumulant",
-    ),
-    "glass": (
-        "energy_per_site",
-        "overlap_squared",
-        "overlap_binder_cumulant",
-        "overlap_correlation_length_over_L",
-        "specific_heat",
-    ),
-    "field": (
-        "energy_per_site",
-        "specific_heat",
-        "magnetization",
-        "susceptibility",
-        "correlation_length_over_L",
-        "spin_glass_susceptibility",
-    ),
-    "quantum magnet": (
-        "space_energy_per_site",
-        "transverse_magnetization",
-        "slice_magnetization_squared",
-        "binder_cumulant",
-        "correlation_length_over_L",
-    ),
-    "quantum glass": (
-        "space_energy_per_site",
-        "transverse_magnetization",
-        "slice_overlap_squared",
-        "overlap_binder_cumulant",
-        "overlap_correlation_length_over_L",
-    ),
+    "magnet": "energy_per_site specific_heat abs_magnetization binder_cumulant correlation_length_over_L",
+    "antiferromagnet": "energy_per_site specific_heat abs_staggered_magnetization staggered_binder_cumulant",
+    "glass": "energy_per_site overlap_squared overlap_binder_cumulant overlap_correlation_length_over_L specific_heat",
+    "field": "energy_per_site specific_heat magnetization susceptibility correlation_length_over_L "
+    "spin_glass_susceptibility",
+    "quantum magnet": "space_energy_per_site transverse_magnetization slice_magnetization_squared binder_cumulant "
+    "correlation_length_over_L",
+    "quantum glass": "space_energy_per_site transverse_magnetization slice_overlap_squared overlap_binder_cumulant "
+    "overlap_correlation_length_over_L",
 }
 """What is printed unless other columns are asked for, the most important first, by the kind of model."""
 DRAWN: Final = {
@@ -288,45 +210,23 @@ CROSSING: Final = {
 """Observables whose curves of several sizes cross, by the order parameter that they are of."""
 
 
-def observables(
-    model: Ising,
-    copies: int,
-    correlations: bool,
-    reference: str = "",
-    staggered: bool = False,
-    in_time: bool = False,
-    magnetization_modes: bool = True,
-) -> tuple[Observable, ...]:
-    """Returns what the summary of a run has, in its order; in a field all susceptibilities and lengths are connected.
-
-    Args:
-        model: What was simulated.
-        copies: Replicas at each temperature.
-        correlations: Whether link overlaps and Fourier modes were measured.
-        reference: Of reweighted averages, see ``Facts``.
-        staggered: Whether staggered magnetisations were measured.
-        in_time: Whether slices in time were measured.
-        magnetization_modes: Whether Fourier modes of the magnetisation were, beside those of overlaps.
-    """
-    facts = Facts(model, copies, correlations, reference, staggered, in_time, magnetization_modes)
+def observables(facts: Facts) -> tuple[Observable, ...]:
+    """Returns what a summary has, in its order; in a field all susceptibilities and lengths are connected."""
     return tuple(o for o in TABLE if o.is_in(facts))
 
 
 def own_observables(names: Iterable[str]) -> tuple[Observable, ...]:
     """Returns records of the user's own observables, which are averages of their series."""
-    return tuple(Observable(name, name, name, f"average of {name}", name, (name,), name) for name in names)
+    return tuple(Observable(name, name, name, f"average of {name}", name, (name,)) for name in names)
 
 
-def left_out(model: Ising, copies: int, correlations: bool, magnetization_modes: bool) -> list[str]:
-    """Returns what a run cannot have though it has nearly all that it takes: sentences that say what is missing."""
-    facts = Facts(model, copies, correlations, magnetization_modes=magnetization_modes)
-    said = dict.fromkeys(o.sentence for o in TABLE if o.sentence and o.is_missed_in(facts))
-    whole = facts._replace(magnetization_modes=True)
-    fewer = any(o.is_in(whole) and not o.is_in(facts) for o in TABLE)
-    if not fewer:
-        return list(said)
-    what = "The correlation length of the magnetisation is left out: its Fourier modes were not measured"
-    return [*said, f"{what}, run with {argument('magnetization_modes', True)}."]
+def left_out(facts: Facts) -> list[str]:
+    """Returns sentences on observables that a run lacks though it has nearly all that they take."""
+    said = list(dict.fromkeys(o.sentence for o in TABLE if o.sentence and o.is_missed_in(facts)))
+    if observables(facts._replace(magnetization_modes=True)) == observables(facts):
+        return said
+    modes = "The correlation length of the magnetisation is left out: its Fourier modes were not measured"
+    return [*said, f"{modes}, run with {argument('magnetization_modes', True)}."]
 
 
 def printed_order(names: list[str]) -> list[str]:

@@ -28,10 +28,10 @@ from spinsim.errors import InputError, another_path
 from spinsim.inputs.texts import quoted
 from spinsim.machine.files import folder_of
 from spinsim.machine.memory import readable
-from spinsim.model.described import described
 from spinsim.model.disorder import RANDOM_KINDS, lattice_model
-from spinsim.model.geometry import CELLS, IN_TIME
+from spinsim.model.geometry.cells import CELLS, IN_TIME
 from spinsim.model.geometry.lattice import Lattice
+from spinsim.model.identity import described
 from spinsim.model.instances import read_instance
 from spinsim.model.ising import Ising, with_list
 from spinsim.model.terms import degrees_along
@@ -39,8 +39,16 @@ from spinsim.model.trotter import trotter
 from spinsim.packing import Packing
 from spinsim.registry import record_of
 from spinsim.result import Result, load, when_asked
-from spinsim.run.extending import as_longer, is_longer
-from spinsim.run.identity import AlreadyFinishedError, another, check_stored, config_of, dynamics_number, lengths
+from spinsim.run.identity import (
+    AlreadyFinishedError,
+    another,
+    as_longer,
+    check_stored,
+    config_of,
+    dynamics_number,
+    is_longer,
+    lengths,
+)
 from spinsim.run.saving import Saving
 from spinsim.run.search import has_met_target
 from spinsim.sampling import BestSlices, InField
@@ -193,13 +201,13 @@ def build_model(config: ModelSettings, replicas: int, slices: int = 1, by_term: 
     if config.instance is not None:
         space = read_instance(config.instance)
         return trotter(space, slices, by_term) if slices > 1 else space
-    lattice = CELLS[config.lattice].lattice(config.shape, config.boundary == "periodic")
+    lattice = Lattice(config.shape, config.boundary == "periodic", CELLS[config.lattice])
     along = config.along or (1.0,)
     sizes = {abs(factor) for factor in along} | ({1.0} if slices > 1 else set())  # bonds in time have J = 1
     signs = config.couplings != "gaussian" and not config.dilution
     degrees = _degrees_of_terms(lattice, along, slices, by_term)
     planned = Planned(
-        (IN_TIME[lattice.name].lattice((slices, *lattice.shape)) if slices > 1 else lattice),
+        Lattice((slices, *lattice.shape), cell=IN_TIME[lattice.name]) if slices > 1 else lattice,
         config.samples,
         one_magnitude=signs and len(sizes) == 1,
         one_coupling=config.couplings not in RANDOM_KINDS and not config.dilution and len(set(along)) == 1,

@@ -2,31 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
+import h5py
 import numpy as np
 import numpy.typing as npt
 
+from spinsim import store
 from spinsim.engine import Engine
 from spinsim.engine.moves.exchange.ladder import Exchange
-from spinsim.run.common import AnyConfig, Plan, Watch, dynamics_of
-from spinsim.run.kept import Kept
-from spinsim.run.ladder_layout import TEMPERING
-from spinsim.run.sampled import SampledRun
-from spinsim.run.saving import Saving
+from spinsim.run.common import SILENT, AnyConfig, Plan, Watch, dynamics_of, to_file
+from spinsim.run.ladder_layout import TEMPERING, placement_of
+from spinsim.run.measured import Measured, row_of
+from spinsim.run.own import Own, check_series, names_of
+from spinsim.run.sampled import Kept, SampledRun
+from spinsim.run.saving import NEVER, Saving
 from spinsim.sampling import TemperFrame, place
-from spinsim.sampling.placement import Betas, Placed
+from spinsim.sampling.placement import Betas, Placed, Placement
 from spinsim.store import RunFile
-from spinsim.store.layout import Layout
+from spinsim.store.layout import MEASUREMENTS, Layout
 
 
 class LadderPlan(Plan[AnyConfig]):
     """A run on a ladder that is ready to begin.
 
-    The table of its job has ``times``, ``to_place`` (None where the ladder is given) and ``places``, how many there
-    will be as far as the configuration tells.
+    The table of its job has ``times``, ``to_place`` (None where the ladder is given), ``measure`` and ``places``, how
+    many there will be as far as the configuration tells. A ladder is what the job takes for one, of any kind.
     """
+
+    def new_ladder(self, saving: Saving, watch: Watch) -> tuple[Any, Placement | None]:
+        """The ladder of a new run, and how it was placed if that was asked for."""
+        raise NotImplementedError
+
+    def ladder_in(self, file: h5py.File) -> Any:
+        """The ladder that the run of a file has begun with."""
+        raise NotImplementedError
+
+    def run_on(self, ladder: Any, placement: Placement | None, saving: Saving, watch: Watch) -> LadderRun:
+        """The run on a ladder, about to begin."""
+        raise NotImplementedError
+
+    def result_of(self, ladder: Any, placement: Placement | None, found: dict[str, Any]) -> Any:
+        """The result of a run in memory, of what ``LadderRun.in_memory`` returns."""
+        raise NotImplementedError
 
     @property
     def of_job(self) -> Any:
@@ -53,6 +72,42 @@ class LadderPlan(Plan[AnyConfig]):
     def updates(self, replicas: int) -> int:
         """Attempted spin updates of the whole run with this many replicas of each sample, at all places."""
         return self.model.sites * self.model.samples * replicas * int(self.of_job.times.total)
+
+
+def ladder_to_file(plan: LadderPlan[Any], watch: Watch = SILENT) -> bool:
+    """Run a plan into its file; False where the file already holds the finished run.
+
+    A file of the same configuration that was cut short is completed from its last checkpoint.
+
+    Raises:
+        InputError: where the file belongs to another run or cannot be written.
+    """
+    return to_file(plan, watch, _carry_out)
+
+
+def _carry_out(plan: LadderPlan[Any], begun: bool, saving: Saving, watch: Watch) -> None:
+    if begun:
+        with store.open_to_read(plan.path) as file:
+            ladder, placement = plan.ladder_in(file), placement_of(file)
+    else:
+        ladder, placement = plan.new_ladder(saving, watch)
+    run = plan.run_on(ladder, placement, saving, watch)
+    if begun and plan.of_job.measure:
+        check_series(plan.path, run.layout)
+    run.complete(begun)
+
+
+def ladder_in_memory(plan: LadderPlan[Any], watch: Watch = SILENT) -> Any:
+    """The result of a plan that runs without a file.
+
+    Raises:
+        InputError: for what keeps the run from beginning.
+    """
+    ladder, placement = plan.new_ladder(NEVER, watch)
+    run = plan.run_on(ladder, placement, NEVER, watch)
+    found = run.in_memory(Kept(run.layout, plan.rows, MEASUREMENTS, "measure less often"))
+    measured = {name: found.pop(name) for name in names_of(plan.of_job.measure)}
+    return plan.result_of(ladder, placement, found | {"measured": measured})
 
 
 def placed_ladder(plan: LadderPlan[Any], saving: Saving, watch: Watch, betas: Betas | None = None) -> Placed:
@@ -101,7 +156,8 @@ class LadderRun(SampledRun):
         engine: The replicas in their initial state.
         frames: Its measurements as tempering yields them, on this engine.
         layout: Of its file.
-        row: Returns the row of the file that a measurement is.
+        table: Quantities that are measured.
+        own: Observables of the user's own, if there are any.
         added: What measurements add up to, if that is wanted.
     """
 
@@ -113,12 +169,14 @@ class LadderRun(SampledRun):
         engine: Engine,
         frames: Iterator[TemperFrame | None],
         layout: Layout,
-        row: Callable[[TemperFrame], dict[str, Any]],
+        table: Sequence[Measured],
+        own: Own | None = None,
         added: Added | None = None,
     ) -> None:
         super().__init__(plan, saving, watch, engine)
-        self._added = added
-        self._frames, self.layout, self._row = frames, layout, row
+        self._added, self._own = added, own
+        self._frames, self._row = frames, row_of(table)
+        self.layout = layout if own is None else own.in_layout(layout)
 
     def go_on(self, file: RunFile | Kept) -> None:
         """Write all rows that are to come, and a state from which the run can be extended."""
@@ -131,7 +189,8 @@ class LadderRun(SampledRun):
                 self.best.update(frame.replica_energy, frame.spins)
                 if self._added is not None:
                     self._added.add(frame)
-                file.write(self.with_spins(self._row(frame), frame.spins, frame.holder))
+                own = {} if self._own is None else self._own.row(frame.spins, frame.holder)
+                file.write(self.with_spins(self._row(frame) | own, frame.spins, frame.holder))
         self._save(file)
 
     def _save(self, file: RunFile | Kept) -> None:

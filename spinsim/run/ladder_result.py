@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,10 @@ from spinsim.bits import States
 from spinsim.result import Result
 from spinsim.run.search import GROUP as SEARCH
 from spinsim.saved import Configurations, at_step, with_those
-from spinsim.store.layout import SUMMARY_GROUP, Layout
+from spinsim.store.layout import MEASUREMENTS, SUMMARY_GROUP, Layout
+
+if TYPE_CHECKING:
+    import xarray
 
 
 class LadderResult(Result):
@@ -21,15 +24,43 @@ class LadderResult(Result):
 
     Attributes:
         sweep: Sweeps done at each measurement, (measurements,).
+        attempts: Exchanges tried of each pair of neighbours on the ladder, (samples, places - 1).
+        accepts: Of them accepted, likewise.
+        magnetization_mode: Squared Fourier modes of the magnetisation, (measurements, samples, copies, places, axes).
         best_energy: Of each sample and replica, None where no state is known.
         best_spins: The lowest state of each sample, likewise.
         configurations: Saved ones, None where there are none.
     """
 
     sweep: npt.NDArray[np.int64]
+    attempts: npt.NDArray[np.int64]
+    accepts: npt.NDArray[np.int64]
+    magnetization_mode: npt.NDArray[np.float64]
     best_energy: npt.NDArray[np.float64] | None
     best_spins: npt.NDArray[np.int8] | States | None
     configurations: Configurations | None
+
+    @property
+    def swap_rate(self) -> npt.NDArray[np.float64]:
+        """Share of exchanges accepted for each pair of neighbours on the ladder, over all samples."""
+        return np.asarray(self.accepts.sum(axis=0) / np.maximum(self.attempts.sum(axis=0), 1))
+
+    @property
+    def has_magnetization_modes(self) -> bool:
+        """True if Fourier modes of the magnetisation were measured."""
+        return bool(self.magnetization_mode.shape[-1])
+
+    def dataset(self) -> xarray.Dataset:
+        """The measurements as an xarray dataset with named axes.
+
+        Raises:
+            InputError: where xarray is not installed.
+        """
+        layout = self._layout
+        names = [s.name for s in layout.series if s.group == MEASUREMENTS and s.name != "step"]
+        return self._labelled(
+            layout, {name: self.series(name) for name in names} | {"step": np.arange(len(self.sweep))}
+        )
 
     def series(self, name: str) -> npt.NDArray[Any]:
         """Returns a series of its file, one of the user's own among them."""

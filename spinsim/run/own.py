@@ -288,24 +288,38 @@ def check_free(name: str, layout: Layout) -> None:
         raise InputError(f"measure {name!r} is a name that results have for something else: choose another")
 
 
-def own_in_file(
-    file: h5py.File, first: tuple[str, ...]
-) -> tuple[tuple[Series, ...], dict[str, npt.NDArray[np.generic]]]:
+SeriesOfOwn = tuple[tuple[Series, ...], dict[str, npt.NDArray[np.generic]]]
+"""Series of own observables, and the axes that they have of their own."""
+
+
+def _described(forms: Mapping[str, tuple[tuple[int, ...], type]], first: tuple[str, ...]) -> SeriesOfOwn:
+    """The series of observables by name, of which shapes, steps and samples first, and types are given."""
+    series, scales = [], dict[str, npt.NDArray[np.generic]]()
+    for name, (shape, kind) in forms.items():
+        further = {f"{name}_axis_{k}": np.arange(n) for k, n in enumerate(shape[1 + len(first) :])}
+        series.append(_series(name, (*first, *further), kind))
+        scales |= further
+    return tuple(series), scales
+
+
+def own_of_result(measured: Mapping[str, npt.NDArray[Any]], first: tuple[str, ...]) -> SeriesOfOwn:
+    """Returns the series of own observables (steps, samples, ...) and their own axes."""
+    return _described({name: (values.shape, values.dtype.type) for name, values in measured.items()}, first)
+
+
+def own_in_file(file: h5py.File, first: tuple[str, ...]) -> SeriesOfOwn:
     """Returns the series of a user's own functions that the configuration of a file names, and their own axes.
 
     Raises:
         DamageError: where one is missing or of another form.
     """
-    series: list[Series] = []
-    scales: dict[str, npt.NDArray[np.generic]] = {}
+    forms: dict[str, tuple[tuple[int, ...], type]] = {}
     for name in names_in_file(file):
         found = plain_of(file[MEASUREMENTS], name)
-        axes = [f"{name}_axis_{k}" for k in range(found.ndim - 1 - len(first))]
         kind = np.int64 if found.dtype.kind == "i" else np.float64
         growing_of(file[MEASUREMENTS], name, kind, found.shape[1:])
-        series.append(_series(name, (*first, *axes), kind))
-        scales |= {axis: np.arange(n) for axis, n in zip(axes, found.shape[1 + len(first) :], strict=True)}
-    return tuple(series), scales
+        forms[name] = found.shape, kind
+    return _described(forms, first)
 
 
 def check_series(path: Path, layout: Layout) -> None:
@@ -335,16 +349,3 @@ def names_in_file(file: h5py.File) -> list[str]:
     except (ValueError, KeyError, TypeError, AttributeError):
         return []
     return names_of(text) if isinstance(text, str) else []
-
-
-def own_of_result(
-    measured: Mapping[str, npt.NDArray[Any]], first: tuple[str, ...]
-) -> tuple[tuple[Series, ...], dict[str, npt.NDArray[np.generic]]]:
-    """Returns the series of own observables (steps, samples, ...) and their own axes."""
-    series: list[Series] = []
-    scales: dict[str, npt.NDArray[np.generic]] = {}
-    for name, values in measured.items():
-        axes = [f"{name}_axis_{k}" for k in range(values.ndim - 1 - len(first))]
-        series.append(_series(name, (*first, *axes), values.dtype.type))
-        scales |= {axis: np.arange(n) for axis, n in zip(axes, values.shape[1 + len(first) :], strict=True)}
-    return tuple(series), scales

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,8 @@ from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.start.given import set_spins
 from spinsim.errors import InputError
 from spinsim.result import Result
-from spinsim.sampling.tempering import TemperFrame, frame_of
+from spinsim.run.measured import Measured, row_of
+from spinsim.sampling.tempering import frame_of
 from spinsim.saved import Configurations, configurations
 
 
@@ -33,7 +34,7 @@ def saved_of(result: Result) -> tuple[Configurations, npt.NDArray[np.int64]]:
 def recounted_on_ladder(
     result: Any,
     beta: npt.NDArray[np.float64],
-    row: Callable[[TemperFrame], dict[str, Any]],
+    table: Sequence[Measured],
     device: str,
     threads: int | None,
     wanted: Wanted = WITHOUT_TIMES,
@@ -45,7 +46,7 @@ def recounted_on_ladder(
     Args:
         result: The run, a dataclass with ``sweep`` and ``permutation``.
         beta: The ladder, from the coldest.
-        row: Returns what a measurement is in the run, by the names of the result.
+        table: Quantities that the run measures.
         device: Where it is counted.
         threads: CPU threads, None for all.
         wanted: What was measured beside overlaps.
@@ -55,6 +56,7 @@ def recounted_on_ladder(
     engine = create_engine(model, copies * places, Dynamics(), device, threads, slabs=False, round_sweeps=1)
     engine.set_ladder(beta, copies)
     engine.prepare_measurements(1, wanted)
+    row = row_of(table)
     unexchanged, measured = engine.begin_exchange()(), []
     for number, sweep in enumerate(result.sweep[rows]):
         set_spins(engine, found.row(number).reshape(model.samples, copies * places, model.sites), unexchanged)

@@ -16,11 +16,10 @@ from spinsim.engine import resolve_device
 from spinsim.engine.moves.move import Move
 from spinsim.engine.start.given import GIVEN, name_of
 from spinsim.errors import InputError
-from spinsim.model.described import described_in
+from spinsim.model.identity import described_in
 from spinsim.registry import record_of
 from spinsim.run.common import Plan, identify
-from spinsim.run.extending import as_longer
-from spinsim.run.identity import check_stored, config_of, dynamics_number
+from spinsim.run.identity import as_longer, check_stored, config_of, dynamics_number
 from spinsim.run.search import LENGTHS, has_met_target
 from spinsim.settings.config import Config, tables_of
 from spinsim.settings.setting import Setting

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from spinsim.sampling.annealing import AnnealFrame, annealing, temperature_schedule
 from spinsim.sampling.best import Best
-from spinsim.sampling.best_slices import BestSlices
-from spinsim.sampling.in_field import InField
+from spinsim.sampling.in_field import BestSlices, InField
 from spinsim.sampling.placement import Placed, Range, place
 from spinsim.sampling.population import Population
 from spinsim.sampling.tempering import TemperFrame, Times, tempering, tempering_in_beta

@@ -15,12 +15,11 @@ from spinsim.acceptance import check_temperatures
 from spinsim.engine.choosing import check_run, update_of
 from spinsim.engine.protocols import Counting, Sweeps
 from spinsim.errors import InputError
-from spinsim.inputs.defaults import T_START, T_STOP
 from spinsim.inputs.grids import geometric
+from spinsim.inputs.shared import T_START, T_STOP
 from spinsim.inputs.texts import count
 from spinsim.model.ising import Ising
-from spinsim.sampling.best_slices import BestSlices
-from spinsim.sampling.in_field import InField
+from spinsim.sampling.in_field import BestSlices, InField
 from spinsim.sampling.measure import Measurement, measure
 from spinsim.sampling.population import Population
 from spinsim.sampling.portions import Portions, ignore, never, updates_a_sweep

@@ -11,8 +11,7 @@ from spinsim.bits import Bits, States, of_replica_packed, unpacked_spins
 from spinsim.engine.protocols import Counting, Engine, PresentSpins, Spins, bits_of, bits_of_one
 from spinsim.machine.memory import require
 from spinsim.packing import Packing
-from spinsim.sampling.best_slices import BestSlices
-from spinsim.sampling.in_field import InField
+from spinsim.sampling.in_field import BestSlices, InField
 
 
 class Best:
@@ -65,10 +64,10 @@ class BestOfEach:
 
     def update(self, energy: npt.NDArray[np.float64], engine: Engine | InField | BestSlices) -> None:
         """Take in energies (samples, replicas) and the present configurations of an engine, which have them."""
-        lower, replicas = energy < self.energy, self.energy.shape[1]
+        lower = energy < self.energy
         if not lower.any():
             return
-        find = _present_bits(engine, replicas)
+        find = _present_bits(engine)
         for sample in np.flatnonzero(lower.any(axis=1)).tolist():
             self.bits[sample, lower[sample]] = find(sample)[lower[sample]]
         np.minimum(self.energy, energy, out=self.energy)
@@ -90,22 +89,17 @@ def present_configurations(engine: Engine) -> Callable[[int], npt.NDArray[np.int
     """Returns what finds the present configurations of all replicas of a sample, +1 and -1, (replicas, sites)."""
     if engine.device_name == "cpu" and engine.packing is not Packing.SITE:  # bits would be one detour more
         return lambda sample: np.stack([engine.spins(sample, r) for r in range(engine.replicas)])
-    find, sites = _present_bits(engine, engine.replicas), engine.model.sites
+    find, sites = _present_bits(engine), engine.model.sites
     return lambda sample: unpacked_spins(find(sample), sites)
 
 
-def _present_bits(engine: Engine | InField | BestSlices, replicas: int) -> Callable[[int], Bits]:
-    """Returns what finds the present configurations of all replicas of a sample as bits."""
-    spins = present_spins(engine)
-    return _by_words(engine, replicas) or (lambda sample: bits_of(spins, sample, replicas))
+def _present_bits(engine: Engine | InField | BestSlices) -> Callable[[int], Bits]:
+    """Returns what finds the present configurations of all replicas of a sample as bits.
 
-
-def _by_words(engine: Engine | InField | BestSlices, replicas: int) -> Callable[[int], Bits] | None:
-    """Returns what finds the configurations of a sample in a snapshot, for which a GPU is asked once.
-
-    None where snapshots hold other words, or where one configuration after the other is as fast.
+    A GPU is asked once, for a snapshot, unless snapshots hold other words than those of the replicas.
     """
     if isinstance(engine, BestSlices) or engine.device_name == "cpu" or engine.packing is Packing.SITE:
-        return None
+        spins = present_spins(engine)
+        return lambda sample: bits_of(spins, sample, engine.replicas)
     words = np.asarray(engine.snapshot()["spins"], np.uint64)
-    return lambda sample: of_replica_packed(words[sample], replicas)
+    return lambda sample: of_replica_packed(words[sample], engine.replicas)

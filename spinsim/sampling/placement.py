@@ -23,7 +23,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise, product
+from itertools import accumulate, pairwise, product, zip_longest
 from math import ceil, fsum, ldexp, sqrt
 from typing import Final, NamedTuple
 
@@ -36,9 +36,14 @@ from spinsim.engine import Dynamics, create_engine
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
+from spinsim.packing import LANES
 from spinsim.sampling.annealing import temperature_schedule
+from spinsim.sampling.measure import measure
+from spinsim.sampling.population import Population, check_last
 from spinsim.sampling.portions import ignore
 from spinsim.sampling.tempering import TemperFrame, Times, tempering_in_beta
+
+Array = npt.NDArray[np.float64]
 
 PREFIX: Final = "auto:"
 ITERATIONS: Final = tuple(Times(thermalize, sweeps, 2) for thermalize, sweeps in ((50, 50), (50, 50), (50, 150)))
@@ -51,6 +56,11 @@ _FIRST: Final = 16  # temperatures while their number is open
 _LEAST_RATE: Final = 0.02  # rarer exchanges are too few to count: their distance follows from mean energies
 _SHIFTS: Final = 8  # by which series of two temperatures are paired
 _FARTHEST: Final = 13.0  # erfc(d / 2) < 1e-19
+REPLICAS: Final = 1024
+"""Replicas of the pre-run, of all samples together, which fill words."""
+_SWEEPS: Final = 10
+_HALVINGS: Final = 40
+_MOST: Final = 10_000
 
 
 class Placement(NamedTuple):
@@ -61,8 +71,8 @@ class Placement(NamedTuple):
         swap_rate: How often its neighbours exchange, (iterations, most temperatures - 1).
     """
 
-    temperature: npt.NDArray[np.float64]
-    swap_rate: npt.NDArray[np.float64]
+    temperature: Array
+    swap_rate: Array
 
 
 @dataclass(frozen=True)
@@ -110,31 +120,23 @@ class Placed(NamedTuple):
         history: Ladders and exchange rates on the way.
     """
 
-    ladder: npt.NDArray[np.float64]
+    ladder: Array
     history: Placement
 
 
-Betas = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
+Betas = Callable[[Array], Array]
 """Inverse temperatures of a ladder's temperatures, or of what stands in their place; (temperatures, 2) of two terms."""
 
 
 def read_count(counts: Sequence[str]) -> int | None:
-    """Returns what stands behind the ends of a range: at most one number.
-
-    Raises:
-        ValueError: for more, and for what is no whole number.
-    """
+    """Returns what stands behind the ends of a range, at most one number; ValueError for anything else."""
     if len(counts) > 1:
         raise ValueError(counts)
     return int(counts[0]) if counts else None
 
 
 def read_range(text: str) -> Range:
-    """``auto:LO:HI`` or ``auto:LO:HI:COUNT``.
-
-    Raises:
-        InputError: for anything else.
-    """
+    """Read ``auto:LO:HI`` or ``auto:LO:HI:COUNT``."""
     try:
         low, high, *counts = text.removeprefix(PREFIX).split(":")
         return Range(float(low), float(high), read_count(counts))
@@ -192,10 +194,12 @@ def place(
         rates.append(exchange_rates(steps, energy))
         distances = _distances(steps, rates[-1], energy)
         ladder = _equally_far(wanted, ladder, distances, _count(wanted, fsum(distances)))
-    return Placed(ladder, Placement(_padded(ladders), _padded(rates)))
+    return Placed(
+        ladder, Placement(*(np.array([*zip_longest(*rows, fillvalue=np.nan)]).T for rows in (ladders, rates)))
+    )
 
 
-def _energies(frames: Iterable[TemperFrame | None]) -> npt.NDArray[np.float64]:
+def _energies(frames: Iterable[TemperFrame | None]) -> Array:
     """All energies, (steps, samples, copies, temperatures, terms)."""
     found = []
     for frame in frames:
@@ -212,7 +216,7 @@ def first_samples(model: Ising) -> Ising:
     return Ising(model.graph, model.couplings[:MOST_SAMPLES], model.fields[:MOST_SAMPLES], terms=model.terms)
 
 
-def exchange_rates(step: npt.NDArray[np.float64], energy: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def exchange_rates(step: Array, energy: Array) -> Array:
     """Mean of min(1, exp(-dbeta dE)) for each pair of neighbours.
 
     Replicas at two temperatures are independent of each other, so each copy's series goes with every copy's, shifted by
@@ -236,30 +240,32 @@ def exchange_rates(step: npt.NDArray[np.float64], energy: npt.NDArray[np.float64
     return np.asarray(total / np.float64(_SHIFTS * copies**2 * steps * samples) / 2.0**32)
 
 
-def _distances(
-    steps: npt.NDArray[np.float64], rates: npt.NDArray[np.float64], energy: npt.NDArray[np.float64]
-) -> list[float]:
+def _distances(steps: Array, rates: Array, energy: Array) -> list[float]:
     """How far apart neighbours are."""
     columns = np.moveaxis(energy, (-2, -1), (0, 1))
     means = [[fsum(term.flat) / term.size for term in column] for column in columns]
     found = []
-    for t, rate in enumerate(map(float, rates)):
+    for step, rate, here, there in zip(steps.tolist(), rates.tolist(), means, means[1:], strict=False):
         if rate >= _LEAST_RATE:
             found.append(_distance(rate))
         else:
-            parts = [step * (high - low) for step, low, high in zip(steps[t].tolist(), *means[t : t + 2], strict=True)]
-            normal = sqrt(max(fsum(parts), 0.0))
-            found.append(max(normal, _distance(_LEAST_RATE)))
+            parts = [of_term * (high - low) for of_term, low, high in zip(step, here, there, strict=True)]
+            found.append(max(sqrt(max(fsum(parts), 0.0)), _distance(_LEAST_RATE)))
     return found
 
 
 def _distance(rate: float) -> float:
-    """The d of rate = erfc(d / 2), by halving; 0 for a rate of 1."""
-    low, high = 0.0, _FARTHEST
-    for _ in range(50):
+    """The d of rate = erfc(d / 2); 0 for a rate of 1."""
+    return _halved(_FARTHEST, 50, lambda d: _erfc(0.5 * d) > rate)[0]
+
+
+def _halved(high: float, times: int, is_below: Callable[[float], bool]) -> tuple[float, float]:
+    """Returns the ends of the interval around where ``is_below`` ends between 0 and ``high``, halved so many times."""
+    low = 0.0
+    for _ in range(times):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if _erfc(0.5 * middle) > rate else (low, middle)
-    return low
+        low, high = (middle, high) if is_below(middle) else (low, middle)
+    return low, high
 
 
 def _erfc(x: float) -> float:
@@ -291,9 +297,7 @@ def _count(wanted: Range, total: float) -> int:
     return count
 
 
-def _equally_far(
-    wanted: Range, ladder: npt.NDArray[np.float64], distances: list[float], count: int
-) -> npt.NDArray[np.float64]:
+def _equally_far(wanted: Range, ladder: Array, distances: list[float], count: int) -> Array:
     """``count`` temperatures with equal distances, taken to be spread evenly between those of ``ladder``."""
     old, ends = ladder.tolist(), list(accumulate(distances, initial=0.0))
     placed = [old[0]]
@@ -314,9 +318,68 @@ def six_digits(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-def _padded(rows: list[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
-    """Rows of different lengths as one array, NaN after their ends."""
-    table = np.full((len(rows), max(map(len, rows))), np.nan)
-    for row, values in zip(table, rows, strict=True):
-        row[: len(values)] = values
-    return table
+def overlapping_temperatures(
+    model: Ising,
+    last: float,
+    overlap: float,
+    dynamics: Dynamics,
+    device: str = "auto",
+    threads: int | None = None,
+) -> Array:
+    """Temperatures down to ``last`` whose neighbours overlap, the first one with infinity, by at least a given part.
+
+    The energies of a population at beta, in equilibrium, say how far those at beta' overlap with them: with the
+    normalised weights tau_i = R w_i / sum w, w_i = exp(-(beta' - beta) E_i), of its R replicas, the overlap of both
+    distributions is the mean of min(1, tau_i). The rest to 1 is the part of the replicas that the resampling is
+    expected to remove, so that equal overlaps are equal parts removed.
+
+    A small population is annealed for this before the run, with random numbers of its own: the temperatures do not
+    depend on the run's own replicas, so that its estimate of Z has no bias. Weights are multiples of 2^-32 and
+    temperatures have six digits, the same bits everywhere. Samples have them together: at most eight take part, and
+    the mean over these is what is given. ``dynamics`` is that of the run that follows.
+
+    Sources: L. Yu. Barash, M. Weigel, M. Borovsky, W. Janke, L. N. Shchur, Comput. Phys. Commun. 220, 341 (2017);
+    C. Amey, J. Machta, Phys. Rev. E 97, 033301 (2018).
+    """
+    check_last(model, last)
+    few = first_samples(model)
+    own = replace(dynamics, seed=rng.derived_seed(dynamics.seed, 0))
+    replicas = REPLICAS // few.samples // LANES * LANES
+    engine = create_engine(few, replicas, own, device, threads, slabs=False, round_sweeps=_SWEEPS)
+    population = Population(engine, 1, own.seed, own.rng_rounds)
+    temperatures: list[float] = []
+    beta = 0.0
+    while not temperatures or temperatures[-1] > last:
+        energy = measure(engine).energy
+        temperature = _next(energy, beta, last, overlap)
+        if len(temperatures) == _MOST or (temperatures and temperature >= temperatures[-1]):
+            raise InputError(f"overlap {overlap:g} takes too many temperatures down to {last:g}: give a smaller one")
+        population.resample(len(temperatures), (beta - 1 / temperature) * energy)
+        temperatures.append(temperature)
+        beta = 1 / temperature
+        engine.set_beta(beta)
+        engine.sweep(_SWEEPS)
+    return np.array(temperatures)
+
+
+def _next(energy: Array, beta: float, last: float, overlap: float) -> float:
+    """The temperature after 1 / beta, by energies (samples, replicas) at beta."""
+    above = energy - energy.min(axis=1, keepdims=True)
+    far = 1 / last - beta
+    if overlap_of(above, far) >= overlap:
+        return last
+    _, step = _halved(far, _HALVINGS, lambda step: overlap_of(above, step) >= overlap)
+    return max(last, six_digits(1 / (beta + step)))
+
+
+def overlap_of(above: Array, step: float) -> float:
+    """Overlap of the energies at an inverse temperature with those at one that is larger by a step, mean over samples.
+
+    ``above`` (samples, replicas) is what energies at the smaller one have above the lowest of their sample. The same
+    bits everywhere.
+    """
+    mantissa, power = exp_reduced(-np.minimum(step * above, LARGEST_EXPONENT))
+    weight = np.ldexp(mantissa, power.astype(np.int64) + 32).astype(np.int64)
+    total, replicas = weight.sum(axis=1), above.shape[1]
+    shared = np.minimum(replicas * weight, total[:, None]).sum(axis=1)
+    return fsum((shared / (replicas * total)).tolist()) / len(above)

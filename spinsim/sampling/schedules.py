@@ -68,7 +68,6 @@ class EngineReads:
         self._engine, self._best = engine, BestOfEach(engine)
 
     def anneal(self, betas: Betas, sweeps: Counts, looks: Marks) -> None:
-        """Sweep at each inverse temperature in turn, and look at the energies after those that ``looks`` marks."""
         for beta, count, marked in zip(betas.tolist(), sweeps.tolist(), looks.tolist(), strict=True):
             self._engine.set_beta(beta)
             self._engine.sweep(count)
@@ -77,11 +76,9 @@ class EngineReads:
         self._engine.wait()
 
     def look(self) -> None:
-        """Look at the present energies."""
         self._best.update(measure(self._engine).energy, self._engine)
 
     def states(self) -> npt.NDArray[np.int8]:
-        """Configurations of lowest energy where energies were looked at, +1 and -1, (reads, sites)."""
         return self._best.spins(0)
 
 
@@ -104,15 +101,7 @@ def reads_of(
 
 
 class Schedule:
-    """Inverse temperatures and the sweeps at each.
-
-    Args:
-        betas: In order of use.
-        sweeps: Sweeps at each, above 0.
-
-    Attributes:
-        total: Sweeps of all.
-    """
+    """Inverse temperatures in order of use and the sweeps at each, above 0; ``total`` of all."""
 
     def __init__(self, betas: Betas, sweeps: Counts) -> None:
         self.betas, self._sweeps, self._ends = betas, sweeps, np.cumsum(sweeps)
@@ -159,12 +148,7 @@ def _marks(steps: int) -> Marks:
 
 
 class Done(NamedTuple):
-    """How a run ended.
-
-    Attributes:
-        sweeps: Sweeps of each read.
-        interrupted: Whether its caller stopped it.
-    """
+    """Sweeps that each read had, and whether the caller stopped the run."""
 
     sweeps: int
     interrupted: bool
@@ -176,12 +160,9 @@ NOTHING: Final = Done(0, False)
 def anneal_reads(reads: Reads, schedule: Schedule, stop: Callable[[], bool] | None, end: float) -> Done:
     """Take reads through a schedule, as much of it as fits the time.
 
-    Args:
-        reads: In their initial states.
-        schedule: As asked for.
-        stop: Asked at least after each inverse temperature; where it says true, the run ends.
-        end: When the run is to end, by ``seconds_without_compiling``; infinite where time does not matter. A schedule
-            that takes longer is squeezed: fewer sweeps, evenly taken from all of it.
+    ``stop`` is called at least after each inverse temperature; where it says true, the run ends. It is to end at
+    ``end`` by ``seconds_without_compiling``, infinite where time does not matter: a schedule that takes longer is
+    squeezed to fewer sweeps, evenly taken from all of it.
     """
     place, done = 0, 0
     pace = _Pace(reads, end)
@@ -207,12 +188,7 @@ def anneal_reads(reads: Reads, schedule: Schedule, stop: Callable[[], bool] | No
 
 
 class _Pace:
-    """How many sweeps fit the time left, and how many are done in one call.
-
-    Args:
-        reads: That are swept.
-        end: Of the run, infinite where time does not matter.
-    """
+    """How many sweeps fit the time left until ``end``, and how many are done in one call."""
 
     def __init__(self, reads: Reads, end: float) -> None:
         self._end, self._limited = end, end < np.inf
@@ -247,7 +223,6 @@ class _Pace:
         return min(few, self._count, self._most)
 
     def begin(self) -> None:
-        """Begin a portion."""
         self._portions.begin()
         self._began = seconds_without_compiling()
 

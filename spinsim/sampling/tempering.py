@@ -265,9 +265,5 @@ def _temper(
 
 def frame_of(step: int, sweep: int, m: LadderMeasurement) -> TemperFrame:
     """Returns what is yielded of a measurement."""
-    c = m.correlations
-    return TemperFrame(
-        step, sweep, m.energy, m.magnetization, m.staggered_magnetization, c.overlap, c.link_overlap, c.overlap_mode,
-        c.magnetization_mode, c.overlap_powers, c.magnetization_powers, c.in_time, c.even_in_time,
-        c.link_overlap_in_space, m.holder, m.exchange, m.spins, m.energy_by_term,
-    )  # fmt: skip
+    fields = m._asdict()
+    return TemperFrame(step=step, sweep=sweep, **fields.pop("correlations")._asdict(), **fields)

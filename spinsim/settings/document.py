@@ -8,7 +8,7 @@ from inspect import Parameter, Signature, cleandoc, signature
 from textwrap import wrap
 from typing import Any, Final, TypeVar
 
-from spinsim.inputs.seeds import RANDOM
+from spinsim.inputs.shared import RANDOM
 from spinsim.settings.config import Config, kinds_of, tables_of
 from spinsim.settings.setting import Setting, Table, settings_of
 

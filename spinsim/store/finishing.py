@@ -13,9 +13,8 @@ import h5py
 from spinsim.errors import InputError
 from spinsim.machine.files import Disk, new_file, replacement
 from spinsim.store.checkpoints import CHECKPOINTS, pack_checkpoints, read_checkpoint
-from spinsim.store.chunks import copy_chunks
 from spinsim.store.creating import begin, extended, mark_finished
-from spinsim.store.parts import compressed
+from spinsim.store.datasets import compressed, copy_chunks
 from spinsim.store.row_checksums import CHECKSUM
 
 _CHUNK_BYTES: Final = 2**20

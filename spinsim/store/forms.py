@@ -50,7 +50,7 @@ class Form:
     layout: Callable[[h5py.File, Sizes], tuple[Layout, int]] = _no_layout
     has_best: bool = False
     sums: Mapping[str, str] = field(default_factory=dict)
-    check_numbers: Callable[[h5py.File, int], None] = lambda file, rows: None
+    check_numbers: Callable[[h5py.File, int], object] = lambda file, rows: None
 
 
 def form_of(file: h5py.File) -> Form:

@@ -13,16 +13,16 @@ from spinsim.bits import States
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
 from spinsim.model.drawing import Drawn
-from spinsim.model.geometry import KNOWN
+from spinsim.model.geometry.cells import KNOWN
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
 from spinsim.model.problems.labels import Labels, label_in, label_text
 from spinsim.model.problems.quadratic import SPIN, Quadratic
 from spinsim.model.quanta import distinct
+from spinsim.store.datasets import bare_dimension, compressed, label
 from spinsim.store.forms import DamageError
 from spinsim.store.layout import BEST, DRAWN, ENERGY, OF_LATTICE, START
-from spinsim.store.parts import bare_dimension, compressed, label
 from spinsim.store.reading import text_attributes
 
 _ROOM: Final = 2  # times what is stored, to read and check it
@@ -201,7 +201,7 @@ def read_model(file: h5py.File) -> Ising:
     lattice = None
     if "lattice" in attrs:
         cell, shape = KNOWN[attrs["lattice"]], tuple(int(side) for side in attrs["shape"])
-        lattice = cell.lattice(shape, attrs["boundary"] == "periodic")
+        lattice = Lattice(shape, attrs["boundary"] == "periodic", cell)
     there = [group[name] for name in ("edges", "couplings", "given_ends", "given_values") if name in group]
     drawn = None
     if "couplings" in attrs:

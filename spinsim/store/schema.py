@@ -14,7 +14,7 @@ from typing import Final
 import h5py
 import numpy as np
 
-from spinsim.model.geometry import KNOWN
+from spinsim.model.geometry.cells import KNOWN
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.problems.quadratic import BINARY, SPIN
 from spinsim.registry import FOLDERS
@@ -230,7 +230,7 @@ def _lattice(group: h5py.Group) -> Lattice:
     if cell is None or found.dtype.kind not in "iu" or found.shape != (cell.dimension,):
         raise DamageError("its lattice has no shape")
     shape = tuple(int(side) for side in group.attrs["shape"])
-    lattice = cell.lattice(shape, boundary == "periodic") if min(shape) > 0 and boundary in _BOUNDARIES else None
+    lattice = Lattice(shape, boundary == "periodic", cell) if min(shape) > 0 and boundary in _BOUNDARIES else None
     if lattice is None or (lattice.sites >= 2**31 and not lattice.rows_can_be_packed):
         raise DamageError(f"its lattice of shape {shape} and boundary {boundary!r} is none")
     return lattice

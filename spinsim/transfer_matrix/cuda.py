@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from spinsim.cuda.compile import instance
 from spinsim.cuda.device import multiprocessors
-from spinsim.cuda.launch import Launch
-from spinsim.cuda.records import ADDRESS, record, struct_type
+from spinsim.cuda.launch import ADDRESS, Launch, record, struct_type
 from spinsim.gemm import both_factors, left_factor
 from spinsim.transfer_matrix.across import Across, across_instances
 from spinsim.transfer_matrix.layer import Layer, quadratic

@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.cuda.device import multiprocessors
-from spinsim.cuda.launch import Launch
-from spinsim.cuda.records import round_keys
+from spinsim.cuda.launch import Launch, round_keys
 from spinsim.machine.compiled import kernel
 from spinsim.machine.threads import Threads
 from spinsim.mesh.group import Group

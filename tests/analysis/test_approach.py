@@ -11,8 +11,7 @@ from harness import run
 from made_up import tempered
 
 import spinsim as ss
-from spinsim.analysis.approach import approach, link_agreement, link_residual
-from spinsim.analysis.equilibration import equilibration
+from spinsim.analysis.equilibration import approach, equilibration, link_agreement, link_residual
 from spinsim.analysis.summary import summarize
 from spinsim.jobs.temper.result import TemperResult
 

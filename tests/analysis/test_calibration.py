@@ -7,7 +7,7 @@ import pytest
 
 import spinsim as ss
 from spinsim.analysis import sizes
-from spinsim.analysis.samples import samples_of
+from spinsim.analysis.runs import samples_of
 from spinsim.analysis.summary import estimates
 
 RUNS = 180  # which know the ratio to 5 %, where 60 know it to 9 %

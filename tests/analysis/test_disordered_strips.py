@@ -11,7 +11,7 @@ from harness import one_sentence, run
 import spinsim as ss
 from spinsim.analysis.printed import with_error
 from spinsim.analysis.strips import length_crossings, length_curve, scaled_lengths
-from spinsim.jobs.transfer.lengths import lengths_figure
+from spinsim.jobs.transfer.figures import lengths_figure
 
 TEMPERATURES = np.linspace(1.4, 3.8, 13)
 WIDTHS = (4, 6)

@@ -10,7 +10,6 @@ from processes import ar1, exact_tau, generator
 
 import spinsim as ss
 from spinsim.analysis.autocorrelation import autocorrelation, integrated_time
-from spinsim.analysis.binning import logarithmic_bins
 from spinsim.analysis.jackknife import bin_means, bootstrap, jackknife
 
 Array = npt.NDArray[np.float64]
@@ -100,28 +99,6 @@ def test_tau_does_not_depend_on_units() -> None:
     assert scaled.mean_error == pytest.approx(1e-3 * float(time.mean_error), rel=1e-3)
 
 
-# binning
-
-
-def test_the_plateau_agrees_with_tau() -> None:
-    series = ar1(0.9, (2**17,), seed=9)
-    bins, time = logarithmic_bins(series), integrated_time(series)
-    level = int(np.flatnonzero(bins.length == 1024)[0])  # 108 tau; 128 bins
-    assert bins.bins[level] == 128
-    assert_agree([("error", bins.error[level], bins.error_error[level], float(time.mean_error))])
-    np.testing.assert_allclose(bins.tau[level], (bins.error[level] / bins.error[0]) ** 2 / 2)
-    assert bins.error[0] == pytest.approx(series.std() / np.sqrt(len(series) - 1), rel=1e-12)
-
-
-def test_bins_of_a_bin_length_are_blocks() -> None:
-    series = ar1(0.5, (37, 3), seed=10)
-    bins = logarithmic_bins(series)
-    np.testing.assert_array_equal(bins.length, [1, 2, 4, 8, 16])
-    np.testing.assert_array_equal(bins.bins, [37, 18, 9, 4, 2])
-    blocks = series[:32].reshape(4, 8, 3).mean(axis=1)
-    np.testing.assert_allclose(bins.error[3], blocks.std(axis=0) / np.sqrt(3), rtol=1e-12)
-
-
 # jackknife and bootstrap
 
 
@@ -196,7 +173,6 @@ def test_bootstrap_is_reproducible_and_agrees_with_the_jackknife() -> None:
         (lambda: integrated_time(np.ones((4, 2)), chain_axis=0), "chain_axis 0"),
         (lambda: integrated_time(np.ones((4, 2)), chain_axis=2), "chain_axis 2"),
         (lambda: autocorrelation(np.ones((4, 2)), chain_axis=-2), "chain_axis -2"),
-        (lambda: logarithmic_bins([[]]), "shape"),
         (lambda: bin_means([1, 2, 3], 4), "4 bins"),
         (lambda: jackknife(np.sum, [[1.0, 2.0]]), "at least 2"),
         (lambda: jackknife(np.sum, [1.0, 2.0], axis=1), "axis 1"),

@@ -10,10 +10,9 @@ from enumeration import Thermal, exact_summary
 from exact import assert_agree
 
 import spinsim as ss
-from spinsim.analysis.estimators import all_moments, all_series, fluctuations, functions
 from spinsim.analysis.jackknife import bin_means, jackknife
-from spinsim.analysis.summary import summarize
-from spinsim.observables import observables
+from spinsim.analysis.summary import averaged, checked_series, fluctuations, summarize
+from spinsim.observables import Facts, observables
 from spinsim.observables.moments import connected_squares
 
 LADDER = np.array([2.0, 4.0])  # in units of |J|
@@ -45,7 +44,7 @@ def test_every_estimator_agrees_with_enumeration(kind: str, field: float, size: 
     model = model_of(kind, size, field)
     result = ss.temper(model, size * LADDER, sweeps=3000, thermalize=100, replicas=4, measure_every=2, seed=3)
     found = summarize(result)
-    there = observables(model, 4, correlations=True, staggered=model.is_bipartite)
+    there = observables(Facts(model, 4, correlations=True, staggered=model.is_bipartite))
     names = [observable.name for observable in there]
     assert list(found.estimates) == names
     rows, noise = [], noise_of(result)
@@ -58,10 +57,10 @@ def test_every_estimator_agrees_with_enumeration(kind: str, field: float, size: 
 
 def noise_of(result: ss.TemperResult) -> dict[str, np.ndarray]:
     """Statistical errors of estimates for the given samples, from 40 stretches of time of many tau each."""
-    moments = all_moments(result, all_series(result))
-    stretches = bin_means(np.stack([moment.mean(axis=1) for moment in moments.values()], axis=1), 40)
-    observed = functions(result, list(moments))
-    return dict(zip(observed.names, jackknife(observed.values, stretches).error, strict=True))
+    found = averaged(result, checked_series(result))
+    stretches = bin_means(found.moments.mean(axis=1), 40)
+    errors = jackknife(found.observed, stretches).error
+    return {o.name: error for o, error in zip(found.records, errors, strict=True)}
 
 
 @pytest.mark.parametrize("copies", [4, 5])

@@ -14,7 +14,7 @@ from spinsim.analysis.figures import averages_figure
 from spinsim.analysis.printed import all_columns, table
 from spinsim.analysis.reweighted import reweighted
 from spinsim.analysis.summary import summarize
-from spinsim.observables import LABELS, SYMBOLS, TABLE, Observable, observables, printed_order
+from spinsim.observables import LABELS, SYMBOLS, TABLE, Facts, Observable, observables, printed_order
 from spinsim.observables import table as observables_table
 from spinsim.observables.moments import MOMENTS
 
@@ -32,7 +32,7 @@ MODELS = {
 @pytest.mark.parametrize("kind", MODELS)
 def test_a_run_has_one_record_of_a_name(kind: str, reference: str) -> None:
     for copies, correlations, staggered in product((1, 2, 4), (False, True), (False, True)):
-        names = [o.name for o in observables(MODELS[kind], copies, correlations, reference, staggered)]
+        names = [o.name for o in observables(Facts(MODELS[kind], copies, correlations, reference, staggered))]
         assert len(set(names)) == len(names)
         assert set(printed_order(names)) == set(names)
         assert sum(name.startswith(("free_energy", "entropy")) for name in names) == (2 if reference else 0)
@@ -52,7 +52,7 @@ def test_one_record_is_all_that_an_observable_takes(monkeypatch: pytest.MonkeyPa
     """It stands in summary, file, printed table, figure, pandas' table and reweighting."""
     record = Observable(
         "overlap_ratio", "R_q", "ratio $R_q$", "ratio <q^4> / <q^2>^2",
-        of="overlap", moments=("q^2", "q^4"), series="q^2", value=lambda _, second, fourth: fourth / second**2,
+        of="overlap", moments=("q^2", "q^4"), value=lambda _, second, fourth: fourth / second**2,
     )  # fmt: skip
     monkeypatch.setattr(observables_table, "TABLE", (*TABLE, record))
     monkeypatch.setitem(LABELS, record.name, record.label)

@@ -10,7 +10,7 @@ import pytest
 from made_up import tempered
 
 import spinsim as ss
-from spinsim.analysis.one_model import check_one_model
+from spinsim.analysis.kinds import check_one_model
 from spinsim.analysis.sizes import compare_sizes
 from spinsim.analysis.strips import length_crossings
 from spinsim.model.trotter import trotter

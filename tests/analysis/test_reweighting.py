@@ -15,11 +15,10 @@ from made_up import tempered
 from scipy.special import logsumexp
 
 import spinsim as ss
-from spinsim.analysis.cells import add_up
-from spinsim.analysis.multihistogram import multi_histogram
+from spinsim.analysis.multihistogram import MultiHistogram, add_up, first_guess, joined
 from spinsim.analysis.reweighted import reweighted
 from spinsim.analysis.summary import summarize
-from spinsim.observables import observables
+from spinsim.observables import Facts, observables
 
 LADDER = np.array([1.5, 2.0, 2.6, 3.5])
 TARGETS = np.array([1.7, 2.2, 3.0])
@@ -48,7 +47,7 @@ def test_every_column_agrees_with_enumeration(field: float, size: float, periodi
         for name, estimate in found.estimates.items():
             rows.append((f"{name} at T = {temperature}", estimate.value[k], estimate.error[k], exact[name]))
             assert estimate.trusted[k]
-    names = [o.name for o in observables(model, 2, correlations=True, staggered=not periodic)]
+    names = [o.name for o in observables(Facts(model, 2, correlations=True, staggered=not periodic))]
     assert list(found.estimates)[:-2] == names
     assert_agree(rows)
 
@@ -89,18 +88,20 @@ def test_errors_allow_for_temperatures_that_are_not_independent() -> None:
     assert errors[0] > 1.2 * errors[1]
 
 
+def join(energy: np.ndarray, betas: np.ndarray) -> MultiHistogram:
+    return joined(*np.unique(energy, return_counts=True), betas, first_guess(energy, betas))
+
+
 def test_two_temperatures_of_two_levels() -> None:
     """Energies 0 and 1 in exact proportion: ln Z(beta) = ln(1 + exp(-beta)), without any noise."""
     betas = np.log([1.0, 3.0, 7.0])  # half, a quarter and an eighth are excited
     energy = np.array([[1, 1, 1], [1, 1, 0], [1, 0, 0], [1, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0]])
-    joined = multi_histogram(energy, betas)
-    np.testing.assert_allclose(joined.log_partition, np.log((1 + np.exp(-betas)) / 2), atol=1e-9)
-    weight = np.exp(joined.log_weights(energy, 0.5))
+    found = join(energy, betas)
+    np.testing.assert_allclose(found.log_partition, np.log((1 + np.exp(-betas)) / 2), atol=1e-9)
+    weight = np.exp(found.log_shares(energy) - 0.5 * energy)
     np.testing.assert_allclose((weight * energy).sum() / weight.sum(), 1 / (1 + np.exp(0.5)), atol=1e-9)
     np.testing.assert_allclose(np.log(weight.sum()), np.log((1 + np.exp(-0.5)) / 2), atol=1e-9)
-    assert multi_histogram(energy[:, :1], betas[:1]).log_partition.tolist() == [0]
-    with pytest.raises(ss.InputError, match=r"give \(..., temperatures\)"):
-        multi_histogram(energy, betas[:2])
+    assert join(energy[:, :1], betas[:1]).log_partition.tolist() == [0]
 
 
 def test_far_temperatures_have_no_error_and_are_named() -> None:

@@ -10,7 +10,7 @@ from made_up import LADDER, tempered
 
 import spinsim as ss
 from spinsim.analysis.reweighted import reweighted
-from spinsim.analysis.samples import lowest
+from spinsim.analysis.runs import lowest
 from spinsim.analysis.sizes import compare_sizes
 from spinsim.analysis.summary import summarize
 from spinsim.analysis.tables import summary_columns

@@ -16,8 +16,7 @@ from spinsim import cli
 from spinsim.analysis.figures import FORMATS, save_figure
 from spinsim.cli.plot import _stem
 from spinsim.jobs.anneal.figures import cut_figure
-from spinsim.jobs.anneal.layout import anneal_layout
-from spinsim.jobs.anneal.result import AnnealResult
+from spinsim.jobs.anneal.result import AnnealResult, anneal_layout
 from spinsim.store import create
 
 

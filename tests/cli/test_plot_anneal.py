@@ -15,10 +15,8 @@ import spinsim as ss
 from spinsim.analysis import onsager
 from spinsim.analysis.figures import save_figure
 from spinsim.analysis.thermodynamics import thermodynamics
-from spinsim.jobs.anneal.figures import cut_figure
-from spinsim.jobs.anneal.lowest_state import configuration_figure
+from spinsim.jobs.anneal.figures import configuration_figure, cut_figure, thermodynamics_figure
 from spinsim.jobs.anneal.result import AnnealResult
-from spinsim.jobs.anneal.thermodynamics import thermodynamics_figure
 from spinsim.jobs.temper.figures import cut_figure as cut_of_tempering
 
 EXACT = "exact, $L = \\infty$"

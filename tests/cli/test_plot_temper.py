@@ -14,7 +14,7 @@ from made_up import LADDER, ferromagnet, frozen, glass, tempered
 
 import spinsim as ss
 from spinsim.analysis import figures
-from spinsim.analysis.approach import approach
+from spinsim.analysis.equilibration import approach
 from spinsim.analysis.figures.panels import UNKNOWN_ERROR, in_math
 from spinsim.analysis.overlaps import bins_for, overlap_distribution
 from spinsim.analysis.summary import summarize

@@ -16,11 +16,12 @@ from several import on_cpus
 
 from spinsim.jobs.anneal.running import anneal_to_file, plan_anneal
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
-from spinsim.jobs.temper.running import plan_temper, temper_to_file
+from spinsim.jobs.temper.running import plan_temper
 from spinsim.jobs.temper.settings import Temper, TemperSettings
 from spinsim.machine.clock import compiling_seconds, said_to_compile
 from spinsim.machine.compiled import body
 from spinsim.run import Watch
+from spinsim.run.ladder import ladder_to_file
 from spinsim.run.progress import COMPILING, Bar, RowProgress, UpdateProgress
 from spinsim.settings.shared import ModelSettings, RunSettings
 
@@ -31,7 +32,7 @@ RUNS = [
         Anneal(anneal=AnnealSettings(steps=3, sweeps=5), run=RunSettings(checkpoint_every=0)),
     ),
     (
-        temper_to_file,
+        ladder_to_file,
         plan_temper,
         Temper(
             temper=TemperSettings(temperatures="1,2,3", thermalize=10, sweeps=40),

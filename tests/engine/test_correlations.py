@@ -12,11 +12,7 @@ from engines import random_graph, random_signs
 from spinsim.engine import Dynamics, create_engine
 from spinsim.engine.measuring.correlations import OVERLAPS_ALONE, Correlations, Wanted
 from spinsim.model.disorder import EdwardsAnderson
-from spinsim.model.geometry.honeycomb import honeycomb
-from spinsim.model.geometry.lattice import Lattice
-from spinsim.model.geometry.rectangular import chain, cubic, hypercubic, square
-from spinsim.model.geometry.triangular import triangular
-from spinsim.model.geometry.waves import wave
+from spinsim.model.geometry.lattice import Lattice, chain, cubic, honeycomb, hypercubic, square, triangular, wave
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import trotter

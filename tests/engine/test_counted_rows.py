@@ -8,9 +8,7 @@ from engines import GENERAL
 
 import spinsim as ss
 from spinsim.engine import Dynamics
-from spinsim.engine.moves.metropolis.unpacked.cuda_words import SlotPlan
-from spinsim.engine.moves.metropolis.unpacked.slots import SLOTS
-from spinsim.engine.moves.metropolis.unpacked.tempering.rows import DIGIT_BITS, counted_rows
+from spinsim.engine.moves.metropolis.unpacked.slots import DIGIT_BITS, SLOTS, SlotPlan, counted_rows
 
 
 def digits_together(couplings: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ from spinsim.engine.moves.metropolis.replica_packed.plan import ReplicaPlan
 from spinsim.engine.moves.metropolis.replica_packed.update import MOST_UNITS
 from spinsim.jobs.anneal.call import anneal
 from spinsim.model.disorder import EdwardsAnderson
-from spinsim.model.geometry.rectangular import square
+from spinsim.model.geometry.lattice import square
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing

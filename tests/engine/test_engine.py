@@ -18,8 +18,7 @@ from spinsim.engine.protocols import Counts
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.call import anneal
 from spinsim.model.disorder import EdwardsAnderson
-from spinsim.model.geometry.lattice import Lattice
-from spinsim.model.geometry.rectangular import chain, cubic, square
+from spinsim.model.geometry.lattice import Lattice, chain, cubic, square
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing, lane_masks

@@ -13,7 +13,7 @@ from spinsim.engine.measuring.correlations import OVERLAPS_ALONE, WITHOUT_TIMES,
 from spinsim.engine.protocols import LadderMeasurement
 from spinsim.errors import InputError
 from spinsim.model.disorder import EdwardsAnderson
-from spinsim.model.geometry.rectangular import cubic, square
+from spinsim.model.geometry.lattice import cubic, square
 from spinsim.model.ising import Ising
 
 

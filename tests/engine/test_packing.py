@@ -26,11 +26,10 @@ from spinsim.engine.moves.metropolis.packed.kinds import (
 )
 from spinsim.engine.moves.metropolis.packed.lane_tables import Tables, build_tables, distinct_of, empty_tables
 from spinsim.engine.moves.metropolis.replica_packed.plan import ReplicaPlan
-from spinsim.engine.moves.metropolis.site_packed.tables import build_site_tables
+from spinsim.engine.moves.metropolis.site_packed.plan import build_site_tables
 from spinsim.model.colouring import colouring
 from spinsim.model.disorder import EdwardsAnderson
-from spinsim.model.geometry.lattice import Lattice
-from spinsim.model.geometry.rectangular import cubic
+from spinsim.model.geometry.lattice import Lattice, cubic
 from spinsim.model.graph import Graph
 
 

@@ -27,7 +27,7 @@ from spinsim.engine.moves.metropolis.anisotropic import cpu
 from spinsim.engine.moves.metropolis.unpacked import cpu as cpu_of_unpacked
 from spinsim.errors import InputError
 from spinsim.model.disorder import EdwardsAnderson
-from spinsim.model.geometry.rectangular import chain, square
+from spinsim.model.geometry.lattice import chain, square
 from spinsim.model.graph import Graph
 from spinsim.model.instances import read_instance
 from spinsim.model.ising import Ising

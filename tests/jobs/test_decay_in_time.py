@@ -11,7 +11,7 @@ from levels import GroundState
 
 import spinsim as ss
 from spinsim.analysis.gaps import PARITIES, correlation_in_time, gaps
-from spinsim.analysis.samples import sample_of
+from spinsim.analysis.runs import sample_of
 from spinsim.analysis.summary import summarize
 
 LADDER = [0.29, 0.27, 0.25]

@@ -12,7 +12,7 @@ from harness import one_sentence, run
 
 import spinsim as ss
 from spinsim.engine import Dynamics
-from spinsim.sampling.overlaps import overlap_of, overlapping_temperatures
+from spinsim.sampling.placement import overlap_of, overlapping_temperatures
 
 MODEL = ss.EdwardsAnderson(ss.square(4), samples=4, seed=1)
 HOW: dict[str, Any] = {"populations": 1, "overlap": 0.8, "t_stop": 0.4, "sweeps": 4, "replicas": 2000, "seed": 7}

@@ -20,8 +20,7 @@ from spinsim.engine.split.filling import copies_of_search, groups_of_search
 from spinsim.engine.update import OfModel
 from spinsim.jobs.temper.settings import RESTART_AFTER, Temper, TemperSettings
 from spinsim.model.ising import repeated
-from spinsim.run.restarts import Restarts, seed_of_start
-from spinsim.run.search import Search
+from spinsim.run.search import Restarts, Search, seed_of_start
 from spinsim.sampling.portions import UPDATES
 
 MODEL = ss.EdwardsAnderson(ss.square(6), samples=2, seed=4)

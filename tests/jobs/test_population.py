@@ -13,8 +13,8 @@ from harness import run
 
 import spinsim as ss
 from spinsim.analysis.thermodynamics import thermodynamics
+from spinsim.jobs.anneal.figures import thermodynamics_figure
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
-from spinsim.jobs.anneal.thermodynamics import thermodynamics_figure
 from spinsim.sampling import portions
 from spinsim.settings.shared import ModelSettings
 

@@ -13,11 +13,11 @@ from harness import one_sentence, run
 import spinsim as ss
 from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.gaps import correlation_in_time, gaps
-from spinsim.analysis.samples import sample_of
+from spinsim.analysis.runs import sample_of
 from spinsim.analysis.summary import estimates, summarize
 from spinsim.model.transverse import coupling_in_time
 from spinsim.model.trotter import trotter
-from spinsim.observables import observables
+from spinsim.observables import Facts, observables
 
 K = [0.6, 0.4, 0.3]
 SERIES = (
@@ -73,7 +73,7 @@ def check_columns(result: ss.QuantumResult) -> None:
                 rows.append(f"{at} {name}: {value:.6f} +- {error:.6f}, exact {exact[name]:.6f}, z = {z:.2f}")
                 compared.add(name)
                 wrong += [name] * (not abs(z) <= 4)
-    own = {o.name for o in observables(result.model, 4, correlations=True, in_time=True)}
+    own = {o.name for o in observables(Facts(result.model, 4, correlations=True, in_time=True))}
     assert not wrong, "\n".join(rows)
     assert own - compared <= ({"correlation_length_over_L"} if result.model.samples == 3 else set())
 

@@ -15,7 +15,7 @@ import spinsim as ss
 from spinsim.analysis.figures import averages_figure
 from spinsim.analysis.sizes import compare_sizes
 from spinsim.analysis.summary import summarize
-from spinsim.jobs.anneal.thermodynamics import thermodynamics_figure
+from spinsim.jobs.anneal.figures import thermodynamics_figure
 
 PARITY = np.where(np.indices((4, 4)).sum(axis=0).ravel() % 2, -1, 1)  # of x + y, site 0 first
 NAMES = ("abs_staggered_magnetization", "staggered_magnetization_squared", "staggered_susceptibility",

@@ -13,7 +13,7 @@ from harness import run
 
 import spinsim as ss
 from spinsim.analysis.time_to_solution import side_by_side, success_probability, time_to_solution
-from spinsim.jobs.anneal.success import success_of
+from spinsim.jobs.anneal.report import success_of
 
 MODEL = ss.Ising(ss.chain(4))
 

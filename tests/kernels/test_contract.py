@@ -18,9 +18,7 @@ from resources import instantiations, programs
 
 import spinsim as ss
 from spinsim.cuda import compile as compiling
-from spinsim.cuda import contract
-from spinsim.cuda.launch import Launch
-from spinsim.cuda.records import KEY, record
+from spinsim.cuda.launch import KEY, Launch, record
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.gemm import factors, rungs
 from spinsim.model.trotter import trotter
@@ -148,8 +146,8 @@ def test_sources_are_filled_in(file: str) -> None:
 
 
 def test_numbers_and_layouts_come_from_python() -> None:
-    text = "a = HOST(rng.Stream.SWAP);\nCHECK_LAYOUT(Key, cuda.records.KEY);"
-    number, sizes, _, offsets, _ = contract.fill_in(text).splitlines()
+    text = "a = HOST(rng.Stream.SWAP);\nCHECK_LAYOUT(Key, cuda.launch.KEY);"
+    number, sizes, _, offsets, _ = compiling.fill_in(text).splitlines()
     assert number == "a = 4;"
     assert sizes.startswith("static_assert(sizeof(Key) == 80 && sizeof(Key::low) == 40 && ")
     assert offsets.startswith(
@@ -157,7 +155,7 @@ def test_numbers_and_layouts_come_from_python() -> None:
     )
     for name in ("rng.Stream.NONE", "nowhere.NONE"):
         with pytest.raises(AttributeError):
-            contract.fill_in(f"HOST({name})")
+            compiling.fill_in(f"HOST({name})")
 
 
 @pytest.mark.parametrize("file", programs())

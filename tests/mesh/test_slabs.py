@@ -16,7 +16,7 @@ from test_ranks import on_ranks
 from test_split import same
 
 import spinsim as ss
-from spinsim.cuda import memory
+from spinsim.cuda import device as gpus
 from spinsim.engine import Dynamics, Engine, create_engine
 from spinsim.engine.split import slabs
 from spinsim.mesh.group import Seat
@@ -86,10 +86,10 @@ def test_slabs_on_gpus(monkeypatch: pytest.MonkeyPatch, name: str, halo: str) ->
 
     monkeypatch.setattr(cupy.cuda.runtime, "getDeviceCount", lambda: 3)
     if halo != "peers":
-        monkeypatch.setattr(memory, "reaches", lambda device, other: False)
+        monkeypatch.setattr(gpus, "reaches", lambda device, other: False)
     if halo == "processes":
-        monkeypatch.setattr(memory, "ranks", lambda: "some")
-        monkeypatch.setattr(memory.os, "getpid", threading.get_ident)
+        monkeypatch.setattr(gpus, "ranks", lambda: "some")
+        monkeypatch.setattr(gpus.os, "getpid", threading.get_ident)
     make, replicas, count = MODELS[name]
     parts = check_gpus(monkeypatch, make(), replicas, count, (3, 1))
     assert {part.value._state.halo.is_copied for part in parts._engines} == {halo == "copies"}
@@ -104,7 +104,7 @@ def test_slabs_on_two_gpus(monkeypatch: pytest.MonkeyPatch, name: str, near: boo
     if cupy.cuda.runtime.getDeviceCount() < 2:
         pytest.skip("needs two GPUs")
     if not near:
-        monkeypatch.setattr(memory, "reaches", lambda device, other: False)
+        monkeypatch.setattr(gpus, "reaches", lambda device, other: False)
     check_gpus(monkeypatch, (MODELS | LARGE)[name][0](), 1, 2, (300, 7))
 
 
@@ -116,7 +116,8 @@ def test_slabs_of_ranks_on_two_gpus(do, tmp_path: Path, ranks: int, gpus: int, c
     """In each other's memory, and by copies: NCCL's between ranks."""
     code = "from spinsim.engine.split import slabs\nslabs.SMALLEST = 256\n"
     if copied:
-        code += "from spinsim.engine.moves.metropolis.site_packed.halo import cuda\ncuda.reach = lambda *given: None\n"
+        code += "from spinsim.engine.moves.metropolis.site_packed import cuda_lattices\n"
+        code += "cuda_lattices.reach = lambda *given: None\n"
     line = "anneal --size 2048x1030 --couplings pm-j --replicas 1 --steps 3 --sweeps 40 --device cuda --quiet"
     found = on_ranks(ranks, tmp_path, f"{line} --gpus {gpus} --out a.h5", code)
     assert found.status == 0, found.err

@@ -11,9 +11,9 @@ import spinsim as ss
 from spinsim.analysis.figures.paper import ORANGE
 from spinsim.analysis.sizes import compare_sizes
 from spinsim.engine.moves.exchange.ladder import copy_pairs
-from spinsim.jobs.anneal.lowest_state import configuration_figure
+from spinsim.jobs.anneal.figures import configuration_figure
 from spinsim.model.colouring import colouring
-from spinsim.model.geometry import CELLS
+from spinsim.model.geometry.cells import CELLS
 
 LATTICES = {
     name: lattice
@@ -152,7 +152,7 @@ def test_files_hold_lattices(tmp_path) -> None:
 
 
 def test_every_lattice_has_its_name() -> None:
-    assert {cell.lattice((2,) * cell.dimension).name for cell in CELLS.values()} == set(CELLS)
+    assert {ss.Lattice((2,) * cell.dimension, cell=cell).name for cell in CELLS.values()} == set(CELLS)
     with pytest.raises(ss.InputError, match="triangular lattices have 2 sides, not 3"):
         ss.Lattice((2, 2, 2), True, CELLS["triangular"])
 

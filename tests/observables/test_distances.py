@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from exact import assert_agree
 
 import spinsim as ss
 from spinsim.errors import InputError
@@ -64,6 +65,26 @@ def test_runs_agree_with_enumeration(lattice) -> None:
         for name, of_pairs in (("G", means), ("C4", means**2)):  # two copies are independent
             exact = _by_distance(of_pairs, shape, periodic)
             assert np.abs(found.measured[name][:, 0, :, k].mean(axis=(0, 1)) - exact).max() < 0.04, name
+            table = ss.table(found, name)
+            table = table[(table.temperature == temperature) & table[f"{name}_trusted"]]
+            where = table[f"{name}_axis_0"], table[f"{name}_axis_1"]
+            rows = zip(table[name], table[f"{name}_error"], exact[where], strict=True)
+            assert_agree([(f"{name} {place} at {temperature}", *row) for place, row in enumerate(rows)])
+
+
+def test_tables_of_own_numbers_and_arrays_agree() -> None:
+    """Of one sample and of several, a number has the error that it has among all averages."""
+    for samples in (1, 5):
+        measure = {"G": spin_correlation, "near": lambda batch: spin_correlation(batch)[..., 0, 1]}
+        model = ss.EdwardsAnderson(ss.square(4), samples=samples, seed=3)
+        found = ss.temper(model, "1:2:3", 2000, thermalize=100, measure_every=5, measure=measure, seed=1)
+        near, of_all, of_array = ss.table(found, "near"), ss.table(found), ss.table(found, "G")
+        of_array = of_array[(of_array.G_axis_0 == 0) & (of_array.G_axis_1 == 1)]
+        for column in ("near", "near_error", "near_tau", "near_trusted"):
+            np.testing.assert_allclose(near[column], of_all[column], rtol=1e-9)
+            np.testing.assert_allclose(of_array[column.replace("near", "G")], of_all[column], rtol=1e-9)
+    with pytest.raises(InputError, match="no table by 'M'"):
+        ss.table(found, "M")
 
 
 def _by_distance(of_pairs, shape, periodic):

@@ -16,8 +16,7 @@ from spinsim.jobs import all_jobs
 from spinsim.jobs.anneal.settings import Anneal
 from spinsim.jobs.temper.settings import Temper
 from spinsim.jobs.transfer.settings import Transfer
-from spinsim.settings.config import build_config
-from spinsim.settings.toml import read_toml
+from spinsim.settings.config import build_config, read_toml
 
 JOBS = [job.config for job in all_jobs()]
 

@@ -11,12 +11,11 @@ import pytest
 from harness import one_sentence, run
 
 import spinsim as ss
-from spinsim.inputs.seeds import RANDOM
+from spinsim.inputs.shared import RANDOM
 from spinsim.jobs import all_jobs
 from spinsim.jobs.temper.settings import Temper
 from spinsim.run.identity import tables_of_file
-from spinsim.settings.config import build_config, tables_of
-from spinsim.settings.toml import read_toml
+from spinsim.settings.config import build_config, read_toml, tables_of
 
 CALLS: dict[str, dict[str, Any]] = {
     "anneal": {"temperatures": [2.0, 1.0], "sweeps": 1, "replicas": 4},

@@ -15,9 +15,8 @@ from spinsim.analysis import figures, onsager
 from spinsim.analysis.sizes import compare_sizes
 from spinsim.analysis.strips import length_crossings
 from spinsim.analysis.summary import summarize
-from spinsim.jobs.anneal.lowest_state import configuration_figure
-from spinsim.jobs.anneal.thermodynamics import thermodynamics_figure
-from spinsim.jobs.transfer.lengths import lengths_figure
+from spinsim.jobs.anneal.figures import configuration_figure, thermodynamics_figure
+from spinsim.jobs.transfer.figures import lengths_figure
 
 EXACT = "exact, $L = \\infty$"
 SCALES = {"temperature": 1, "energy_per_site": 1}

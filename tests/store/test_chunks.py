@@ -6,8 +6,7 @@ import h5py
 import numpy as np
 import pytest
 
-from spinsim.store.chunks import copy_chunks
-from spinsim.store.parts import compressed
+from spinsim.store.datasets import compressed, copy_chunks
 
 
 @pytest.mark.parametrize("kind", ["f8", "i8", "u1"])

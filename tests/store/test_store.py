@@ -20,8 +20,7 @@ from harness import contents, finish, run, spinsim, tree
 
 import spinsim as ss
 from spinsim import store
-from spinsim.jobs.anneal.layout import anneal_layout
-from spinsim.jobs.anneal.result import AnnealResult
+from spinsim.jobs.anneal.result import AnnealResult, anneal_layout
 from spinsim.machine.files import Disk
 
 COMMAND = "anneal --lattice cubic --size 4 --couplings pm-j --samples 3 --steps 12 --sweeps 2 --replicas 70 --seed 5"
@@ -193,7 +192,7 @@ import sys, time
 from pathlib import Path
 import spinsim as ss
 from spinsim import store
-from spinsim.jobs.anneal.layout import anneal_layout
+from spinsim.jobs.anneal.result import anneal_layout
 model = ss.EdwardsAnderson(ss.cubic(6), samples=4)
 print("ready", flush=True)
 time.sleep(float(sys.stdin.readline()) - time.time())

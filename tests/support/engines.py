@@ -13,10 +13,7 @@ from spinsim.engine import Dynamics, Engine, create_engine
 from spinsim.engine.measuring.correlations import OVERLAPS_ALONE
 from spinsim.engine.protocols import LadderMeasurement
 from spinsim.model.disorder import EdwardsAnderson
-from spinsim.model.geometry.honeycomb import honeycomb
-from spinsim.model.geometry.lattice import Lattice
-from spinsim.model.geometry.rectangular import chain, cubic, hypercubic, square
-from spinsim.model.geometry.triangular import triangular
+from spinsim.model.geometry.lattice import Lattice, chain, cubic, honeycomb, hypercubic, square, triangular
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import trotter

@@ -7,10 +7,11 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy.sparse.linalg import eigsh
+from strips import strip_levels
 
 import spinsim as ss
 from spinsim.analysis.onsager import CRITICAL_TEMPERATURE
-from spinsim.analysis.strips import conformal_charges, extrapolate, length_crossings, strip_levels
+from spinsim.analysis.strips import conformal_charges, extrapolate, length_crossings
 from spinsim.jobs.transfer.tasks import Work
 from spinsim.machine.threads import Threads
 from spinsim.transfer_matrix import (

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import matplotlib.style
 import numpy as np
 from matplotlib.axes import Axes
 
 from spinsim.analysis import onsager
-from spinsim.analysis.estimators import observables_of
 from spinsim.analysis.figures.panels import (
     BARS,
     OFF_SCALE,
@@ -26,12 +24,12 @@ from spinsim.analysis.figures.panels import (
     scale_logarithmically,
     show_zero,
 )
-from spinsim.analysis.figures.paper import PAPER, PaperFigure, draw_legend, lay_panels
-from spinsim.analysis.magnets import favours_parallel_spins
+from spinsim.analysis.figures.paper import PaperFigure, drawn_panels
+from spinsim.analysis.kinds import favours_parallel_spins
 from spinsim.analysis.printed import chosen_columns
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.sizes import order_parameter, size_label
-from spinsim.analysis.summary import Summary
+from spinsim.analysis.summary import Summary, observables_of
 from spinsim.errors import InputError
 from spinsim.observables import CROSSING, DRAWN, SYMBOLS
 
@@ -53,19 +51,11 @@ def averages_figure(
 ) -> PaperFigure:
     """Energy, specific heat, order parameter and susceptibility against temperature, with errors that can be trusted.
 
-    The order parameter is |m|, |m_s| or the link overlap. |m| is left out where nothing favours parallel spins, as it
-    is noise there. Points whose error cannot be trusted are open and have no bar, and specific heats far above dE/dT
-    are marked above the panel. A square ferromagnet in zero field comes with the exact curves of the infinite lattice.
-
-    Args:
-        results: Of one size each, from the smallest on.
-        summaries: Of each.
-        style: Width, ``single`` or ``double``.
-        observable: ``magnetization``, ``staggered_magnetization`` or ``overlap``.
-        columns: Names of estimates, with commas between them, that are drawn instead.
-
-    Raises:
-        InputError: for columns that a run does not have.
+    The order parameter is |m|, |m_s| or the link overlap, by ``observable``, which is that of ``CROSSING``. |m| is left
+    out where nothing favours parallel spins, as it is noise there. Points whose error cannot be trusted are open and
+    have no bar, and specific heats far above dE/dT are marked above the panel. A square ferromagnet in zero field comes
+    with the exact curves of the infinite lattice. ``columns``, names of estimates with commas between them, are drawn
+    instead. Runs are of one size each, from the smallest on.
     """
     if columns is not None:
         for summary in summaries:
@@ -78,16 +68,6 @@ def averages_figure(
 
 
 def order_figure(result: Tempered, summary: Summary, style: str = "single") -> PaperFigure:
-    """Binder cumulants and correlation lengths over L of a run's order parameter, in the way of its averages.
-
-    Args:
-        result: The run.
-        summary: Its averages.
-        style: Width, ``single`` or ``double``.
-
-    Raises:
-        InputError: where the run has none of these.
-    """
     names = order_names(result)
     if not names:
         raise InputError(
@@ -98,7 +78,6 @@ def order_figure(result: Tempered, summary: Summary, style: str = "single") -> P
 
 
 def order_names(result: Tempered) -> list[str]:
-    """Returns what the figure of the order parameter shows of a run."""
     known = {o.name for o in observables_of(result)}
     return [name for name in CROSSING.get(_order([result]), ()) if name in known]
 
@@ -115,22 +94,17 @@ def _order(results: Sequence[Tempered]) -> str:
 
 
 def _draw_names(results: Sequence[Tempered], summaries: Sequence[Summary], names: list[str], style: str) -> PaperFigure:
-    """A panel for each estimate, in it a curve for each run."""
     several = len(results) > 1
     labels = [curve_label(size_label(result.model)) if several else run_text(result) for result in results]
     against = ladder_label(results[0].axis)
-    with matplotlib.style.context(PAPER):
-        figure, panels = lay_panels(style, len(names), 1.35 if len(names) > 3 and style == "single" else 1.6, against)
+    height = 1.35 if len(names) > 3 and style == "single" else 1.6
+    with drawn_panels(style, len(names), height, against) as (figure, panels):
         is_open = False
         for ax, name in zip(panels, names, strict=True):
-            for result, summary, label, look in zip(
-                results, summaries, labels, curve_styles(len(results)), strict=True
-            ):
-                is_open |= _draw_run(ax, name, result, summary, label, look, joined=several)
+            for run in zip(results, summaries, labels, curve_styles(len(results)), strict=True):
+                is_open |= _draw_run(ax, name, *run, joined=several)
             ax.set_ylabel(SYMBOLS[name])
             _scale(ax, name, results, summaries)
-        figure.align_ylabels()
-        draw_legend(figure, *panels)
     off_scale = any(line.get_label() == "off scale" for ax in panels for line in ax.lines)
     figure.caption = _caption(names, results, is_open, off_scale)
     return figure
@@ -151,12 +125,8 @@ def _scale(ax: Axes, name: str, results: Sequence[Tempered], summaries: Sequence
     """The axis of an estimate: logarithmic over decades, else from 0 for what is positive; exact curves in it."""
     values = np.concatenate([summary.estimates[name].value for summary in summaries])
     values = values[np.isfinite(values)]
-    if (
-        "susceptibility" in name
-        and len(values)
-        and values.min() > 0
-        and np.log10(np.ptp(values) / values.min()) > _DECADES
-    ):
+    positive = len(values) > 0 and values.min() > 0
+    if "susceptibility" in name and positive and np.log10(np.ptp(values) / values.min()) > _DECADES:
         scale_logarithmically(ax)
         return
     couplings = {result.model.coupling_unit for result in results}
@@ -169,9 +139,9 @@ def _scale(ax: Axes, name: str, results: Sequence[Tempered], summaries: Sequence
 
 def _caption(names: list[str], results: Sequence[Tempered], is_open: bool, off_scale: bool) -> str:
     run = results[0]
-    what = {o.name: o.caption for o in observables_of(run)}
+    captions = {o.name: o.caption for o in observables_of(run)}
     runs = "; ".join(f"{result.model.name}, {run_text(result)}" for result in results)
-    quantities = " and ".join(filter(None, (", ".join(what[name] for name in names[:-1]), what[names[-1]])))
+    quantities = " and ".join(filter(None, (", ".join(captions[name] for name in names[:-1]), captions[names[-1]])))
     sentences = [f"{quantities[0].upper()}{quantities[1:]} against {ladder_label(run.axis)}, of {runs}.", BARS]
     sentences += [OPEN] if is_open else []
     sentences += [OFF_SCALE] if off_scale else []

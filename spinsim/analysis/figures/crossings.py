@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import matplotlib.style
 import numpy as np
@@ -34,15 +34,6 @@ _WIDEST: Final = 0.36  # of the range of temperatures: a wider one enlarges noth
 _FINE: Final = 400  # points along the curves
 
 
-class _Window(NamedTuple):
-    """The part of a panel that an inset shows."""
-
-    low: float
-    high: float
-    bottom: float
-    top: float
-
-
 def crossings_figure(
     comparisons: Sequence[Comparison], style: str = "single", against: str = TEMPERATURE
 ) -> PaperFigure:
@@ -50,11 +41,6 @@ def crossings_figure(
 
     Points whose error cannot be trusted are open and have no bar, and so have crossings between such points. An inset
     shows what lies around the crossings, where the panel has room for it.
-
-    Args:
-        comparisons: As ``compare_sizes`` returns them.
-        style: Width, ``single`` or ``double``.
-        against: What stands on the abscissae.
     """
     with matplotlib.style.context(PAPER):
         figure, panels = lay_panels(style, len(comparisons), 2.3, against)
@@ -95,20 +81,16 @@ def _draw_inset(ax: Axes, comparison: Comparison) -> None:
     left, lower = corner
     inset = ax.inset_axes((left, lower, _INSET, _INSET))
     _draw(inset, comparison)
-    inset.set_xlim(window.low, window.high)
-    inset.set_ylim(window.bottom, window.top)
+    low, high, bottom, top = window
+    inset.set_xlim(low, high)
+    inset.set_ylim(bottom, top)
     inset.tick_params(labelsize=6, pad=1.5)
     inset.locator_params(nbins=3)
-    ax.indicate_inset(
-        (window.low, window.bottom, window.high - window.low, window.top - window.bottom),
-        edgecolor=GREY,
-        lw=0.6,
-        alpha=1,
-    )
+    ax.indicate_inset((low, bottom, high - low, top - bottom), edgecolor=GREY, lw=0.6, alpha=1)
 
 
-def _window(comparison: Comparison) -> _Window | None:
-    """Crossings with two errors on both sides, at least the two points next to each; None where there is none."""
+def _window(comparison: Comparison) -> tuple[float, float, float, float] | None:
+    """Returns the ends of an inset along x and along y: crossings with two errors and two points on both sides."""
     found = [pair for pair in comparison.crossings if np.isfinite(pair.crossing.value)]
     if not found:
         return None
@@ -126,7 +108,7 @@ def _window(comparison: Comparison) -> _Window | None:
     heights = np.concatenate([_between(curve.temperature, curve.estimate.value, fine) for curve in comparison.curves])
     heights = heights[np.isfinite(heights)]
     margin = 0.08 * np.ptp(heights)
-    return _Window(low, high, float(heights.min() - margin), float(heights.max() + margin))
+    return float(low), float(high), float(heights.min() - margin), float(heights.max() + margin)
 
 
 def _between(x: Array, y: Array, fine: Array) -> Array:

@@ -21,7 +21,7 @@ from spinsim.analysis.runs import Annealed, Axis, Tempered
 from spinsim.analysis.summary import Estimate
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.ising import Ising
-from spinsim.observables.formulas import in_space
+from spinsim.observables.moments import in_space
 
 Array = npt.NDArray[np.float64]
 
@@ -56,7 +56,6 @@ _WRITTEN_OUT: Final = 100  # ratio of the ends of a logarithmic axis
 
 
 def is_constant(temperature: Array) -> bool:
-    """Whether all temperatures are one."""
     return bool(np.all(temperature == temperature[0]))
 
 
@@ -81,7 +80,6 @@ def size_text(model: Ising) -> str:
 
 
 def ladder_label(axis: Axis) -> str:
-    """Name and symbol of what averages stand against."""
     return _LADDERS[axis.name]
 
 
@@ -93,16 +91,16 @@ def curve_label(size: str) -> str:
 def run_text(result: Tempered) -> str:
     """Such as "8 x 8 x 8, 4 samples of 2 copies"."""
     _, samples, copies, _ = result.energy.shape
-    each = f"{copies} cop" + ("ies" if copies > 1 else "y")
-    run = f"{samples} samples of {each}" if samples > 1 else each
-    return f"{size_text(result.model)}, {run}"
+    return _text(result.model, samples, f"{copies} cop" + ("ies" if copies > 1 else "y"))
 
 
 def replicas_text(result: Annealed) -> str:
-    """Such as "8 x 8 x 8, 4 samples of 128 replicas"."""
     _, samples, replicas = result.energy.shape
-    copies = f"{replicas} replica" + "s" * (replicas > 1)
-    return f"{size_text(result.model)}, " + (f"{samples} samples of {copies}" if samples > 1 else copies)
+    return _text(result.model, samples, f"{replicas} replica" + "s" * (replicas > 1))
+
+
+def _text(model: Ising, samples: int, each: str) -> str:
+    return f"{size_text(model)}, " + (f"{samples} samples of {each}" if samples > 1 else each)
 
 
 def sides(lattice: Lattice) -> str:
@@ -185,18 +183,7 @@ def draw_estimate(
 def draw_heat(
     ax: Axes, x: Array, heat: Estimate, energy: Array, colour: str, label: str, joined: bool = False, marker: str = "o"
 ) -> bool:
-    """Specific heats up to twice the largest dE/dT, and a mark above the frame for each beyond; as ``draw_estimate``.
-
-    Args:
-        ax: The panel.
-        x: Temperatures.
-        heat: The specific heat there.
-        energy: The energy per site there.
-        colour: Of the points.
-        label: Of the points.
-        joined: Whether a line joins them.
-        marker: Their shape.
-    """
+    """Draw heats up to twice the largest dE/dT as estimates, and a mark above the frame for each beyond."""
     off_scale = is_off_scale(x, energy, heat.value)
     mark_off_scale(ax, x[off_scale])
     return draw_estimate(

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import matplotlib.style
+import numpy as np
+import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.container import Container
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from spinsim.errors import InputError
 from spinsim.machine.outputs import CAPTION, write_outputs
@@ -44,11 +48,7 @@ _STYLE: Final[dict[str, Any]] = {
     "font.family": "STIXGeneral",
     "mathtext.fontset": "stix",
     "font.size": 8,
-    "axes.labelsize": 8,
     "axes.titlesize": 8,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "legend.fontsize": 8,
     "legend.frameon": False,
     "axes.linewidth": 0.6,
     "xtick.direction": "in",
@@ -74,9 +74,6 @@ class PaperFigure(Figure):
 
     Attributes:
         caption: Whole sentences on what is drawn and how far it is to be trusted, with formulas as LaTeX writes them.
-
-    Raises:
-        InputError: for an unknown style.
     """
 
     def __init__(self, style: str, height: float, layout: Literal["constrained", "compressed"] = "constrained") -> None:
@@ -87,13 +84,9 @@ class PaperFigure(Figure):
 
 
 def lay_panels(style: str, count: int, height: float, xlabel: str = "") -> tuple[PaperFigure, list[Axes]]:
-    """A figure of panels one under the other or, across two columns, of up to three in a row.
+    """A figure of panels one under the other or, across two columns, of up to three in a row, ``height`` each.
 
-    Args:
-        style: One of ``STYLES``.
-        count: How many panels.
-        height: Of each.
-        xlabel: Of the abscissae, where all panels have the same; it stands under the lowest ones.
+    ``xlabel`` belongs to the abscissae where all panels have the same; it stands under the lowest ones.
     """
     in_a_row = 1 if style == "single" else 2 if count == 4 else min(count, _IN_A_ROW)
     rows = -(-count // in_a_row)
@@ -108,18 +101,39 @@ def lay_panels(style: str, count: int, height: float, xlabel: str = "") -> tuple
     return figure, axes[:count]
 
 
+@contextmanager
+def drawn_panels(style: str, count: int, height: float, xlabel: str = "") -> Iterator[tuple[PaperFigure, list[Axes]]]:
+    """Panels as ``lay_panels`` lays them; when they are drawn their labels are aligned and have one legend."""
+    with matplotlib.style.context(PAPER):
+        figure, axes = lay_panels(style, count, height, xlabel)
+        yield figure, axes
+        figure.align_ylabels()
+        draw_legend(figure, *axes)
+
+
+def bar_figure(names: list[str], values: dict[str, npt.NDArray[np.float64]], label: str) -> Figure:
+    """Horizontal bars: a group for each name, from the top, in it a bar for each series; NaN where there is none."""
+    colours = (BLUE, ORANGE, VERMILION, GREY)
+    with matplotlib.style.context(PAPER):
+        figure = Figure(figsize=(STYLES["single"], 0.8 + 0.06 * len(names) * (1 + len(values))), layout="constrained")
+        axes = figure.subplots()
+        height, middle = 0.8 / len(values), np.arange(len(names), dtype=np.float64)
+        for i, (series, lengths) in enumerate(values.items()):
+            axes.barh(middle - 0.4 + (i + 0.5) * height, lengths, height, color=colours[i % len(colours)], label=series)
+        axes.set_yticks(middle, names)
+        axes.yaxis.set_minor_locator(NullLocator())
+        axes.tick_params(axis="y", length=0)
+        axes.invert_yaxis()
+        axes.set_xlabel(label)
+        axes.legend()
+    return figure
+
+
 def save_figure(figure: Figure, path: Path, overwrite: bool = False) -> None:
     """Write a figure as PDF with embedded TrueType fonts, as PNG of 300 dpi or as SVG, whichever the suffix says.
 
-    The caption of a ``PaperFigure`` goes into a text file of the same name beside it.
-
-    Args:
-        figure: The figure.
-        path: The new file; the same figure may be there already.
-        overwrite: Whether another figure of that format, and its caption, is replaced; nothing else ever is.
-
-    Raises:
-        InputError: for another suffix, where another file is there, and where it cannot be written.
+    The caption of a ``PaperFigure`` goes into a text file of the same name beside it. The same figure may be there
+    already; another of that format, and its caption, is replaced with ``overwrite``, nothing else ever is.
     """
     save_figures({path: figure}, overwrite)
 
@@ -135,7 +149,6 @@ def save_figures(figures: Mapping[Path, Figure], overwrite: bool = False) -> Non
 
 
 def caption_path(path: Path) -> Path:
-    """Where the caption of a figure stands."""
     return path.with_suffix(".txt")
 
 

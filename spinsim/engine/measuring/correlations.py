@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine.moves.exchange.ladder import Ladder, copy_pairs
-from spinsim.model.geometry.lattice import Lattice
-from spinsim.model.geometry.waves import wave
+from spinsim.model.geometry.lattice import Lattice, wave
 from spinsim.model.ising import Ising
 
 Integers = npt.NDArray[np.int64]

@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from spinsim.bits import Bits
 from spinsim.cuda.device import require_memory
-from spinsim.cuda.launch import Launch
-from spinsim.cuda.records import SIZE, Fields, record, struct_type
+from spinsim.cuda.launch import SIZE, Fields, Launch, record, struct_type
 from spinsim.cuda.totals import Fetched, Totals, TotalsInTurn
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Comparison

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.cuda.device import multiprocessors, require_memory, shared_memory
-from spinsim.cuda.launch import Launch
-from spinsim.cuda.records import SIZE, address, record, struct_type
+from spinsim.cuda.launch import SIZE, Launch, address, record, struct_type
 from spinsim.engine.measuring.correlations import (
     Correlations,
     Items,

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.cuda.device import require_memory
-from spinsim.cuda.launch import Launch
-from spinsim.cuda.records import ADDRESS, SIZE, address, record, struct_type
+from spinsim.cuda.launch import ADDRESS, SIZE, Launch, address, record, struct_type
 from spinsim.engine.measuring.cuda import HeldSpins
 from spinsim.engine.measuring.cuda_comparison import (
     Compared,

@@ -21,7 +21,8 @@ class AnnealJob(Job):
     a_run = "an anneal run"
     about = "Cool replicas of an Ising model or spin glass through a temperature schedule."
     elsewhere: ClassVar[Mapping[str, str]] = {
-        "recounted": "recounting:recounted",
+        "recounted": "running:recounted",
+        "form": "result:FORM",
         "columns": "tables:columns",
         "draw": "figures:draw",
     }
@@ -36,7 +37,7 @@ class AnnealJob(Job):
 
     def changed(self, config: Anneal, settings: Mapping[str, Any], path: Path) -> Anneal:
         """Returns the configuration of a file's search with more time or more anneals."""
-        from spinsim.settings.searches import check_limited
+        from spinsim.settings.shared import check_limited
 
         a = config.anneal
         check_limited(a.target, a.time_limit, settings, path)

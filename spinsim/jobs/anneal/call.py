@@ -13,18 +13,11 @@ import numpy.typing as npt
 from spinsim.acceptance import check_temperatures
 from spinsim.engine import resolve_device
 from spinsim.errors import InputError
-from spinsim.inputs.seeds import seeds_of
-from spinsim.jobs.anneal.defaults import filled_in
+from spinsim.inputs.shared import seeds_of
 from spinsim.jobs.anneal.result import AnnealResult
-from spinsim.jobs.anneal.running import AnnealPlan, anneal_in_memory
+from spinsim.jobs.anneal.running import AnnealPlan, anneal_in_memory, filled_in
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
-from spinsim.jobs.calls import (
-    carried_out,
-    config_of_call,
-    documented_call,
-    identity_of_call,
-    start_of_call,
-)
+from spinsim.jobs.calls import carried_out, config_of_call, documented_call, identity_of_call, start_of_call
 from spinsim.machine.threads import WORTH_A_THREAD, Threads
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES

@@ -1,23 +1,57 @@
-"""The figures of an annealing run."""
+"""The figures of annealing runs: averages against temperature, cuts, and the lowest state as a picture."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+import matplotlib.style
 import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.collections import EllipseCollection
+from matplotlib.colors import ListedColormap
+from matplotlib.patches import Patch
 
-from spinsim.analysis.figures.maxcut import Course, check_begun, draw_cuts
-from spinsim.analysis.figures.panels import replicas_text
-from spinsim.analysis.figures.paper import PaperFigure
-from spinsim.jobs.anneal.lowest_state import configuration_figure, why_no_configuration
+from spinsim.analysis import onsager
+from spinsim.analysis.figures.panels import (
+    BARS,
+    FIELD,
+    OFF_SCALE,
+    POINTS,
+    TEMPERATURE,
+    draw_exact,
+    is_constant,
+    is_off_scale,
+    is_onsager,
+    mark_off_scale,
+    replicas_text,
+    show_zero,
+    sides,
+    tick_integers,
+)
+from spinsim.analysis.figures.paper import BLUE, ORANGE, PAPER, STYLES, PaperFigure, draw_legend, lay_panels
+from spinsim.analysis.figures.runs import Course, check_begun, draw_cuts
+from spinsim.analysis.kinds import favours_parallel_spins
+from spinsim.analysis.population import FEWEST, MANY
+from spinsim.analysis.thermodynamics import OrderParameter, Thermodynamics, thermodynamics
+from spinsim.errors import InputError
 from spinsim.jobs.anneal.result import AnnealResult
-from spinsim.jobs.anneal.thermodynamics import thermodynamics_figure
+from spinsim.jobs.anneal.tables import quantum_energies
 from spinsim.jobs.base import Drawing
+from spinsim.model.geometry.lattice import Lattice
+from spinsim.model.ising import Ising
+from spinsim.observables import SYMBOLS, TABLE
 
 if TYPE_CHECKING:
     from spinsim.jobs.base import Draw
+
+Array = npt.NDArray[np.float64]
+_THIN: Final = 15  # ratio of sides beyond which the short one has no room for tick labels
+_TALLEST: Final = 7.0  # inches
+_MOST_DRAWN: Final = 2**26  # sites
 
 
 def draw(results: Sequence[AnnealResult], wanted: Drawing) -> Draw:
@@ -49,3 +83,239 @@ def cut_figure(result: AnnealResult, style: str = "single") -> PaperFigure:
     shown, unit, lowest = result.energy.reshape(steps, -1), "sweeps" if sweeps else "steps", result.lowest_energy.min()
     course = Course(result.energy, shown, done, unit, float(lowest), replicas_text(result))
     return draw_cuts(result.model, course, style)
+
+
+def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperFigure:
+    """Energy and specific heat per site and the order parameter against temperature, with standard errors.
+
+    The order parameter is mean |m_s| of antiferromagnets, else mean |m| where something favours parallel spins; a
+    glass and a MaxCut instance have none. Runs at one
+    temperature are drawn against the step number. A square ferromagnet in zero field comes with the exact curves of the
+    infinite lattice. Specific heats that are not the slope of the energy are left out, and those far above it where
+    that could not be tested are marked "off scale". A run in a field that changes has its energy and m, with its sign,
+    against the field, a quantum anneal the energies of its slices against the transverse field.
+
+    Raises:
+        InputError: where no step is done yet.
+    """
+    if not len(result.temperature):
+        raise InputError(f"the run of {result.model.name} has no finished step: there is nothing to draw yet")
+    if result.gamma is not None:
+        return _quantum_figure(result, result.gamma, style)
+    table, model = thermodynamics(result), result.model
+    if result.field is not None:
+        return _loop_figure(result, result.field, table, style)
+    temperature, counts_steps = table.temperature, is_constant(table.temperature)
+    x, abscissae = temperature, TEMPERATURE
+    if counts_steps:
+        x, abscissae = np.arange(len(x), dtype=np.float64), f"step number, all at $T = {temperature[0]:.6g}$"
+    order = table.order_parameter(model)
+    names = ["energy_per_site", "specific_heat", *([order.name] if _is_shown(order, model) else [])]
+    off_scale = is_off_scale(temperature, table.energy, table.specific_heat)
+    heat = np.where(off_scale, np.nan, table.specific_heat)
+    with matplotlib.style.context(PAPER):
+        figure, panels = lay_panels(style, len(names), 1.4, abscissae)
+        for ax, name in zip(panels, names, strict=True):
+            ax.set_ylabel(SYMBOLS[name])
+        _draw_series(panels[0], x, table.energy, table.energy_error, replicas_text(result))
+        why = "undefined for a single replica" if result.energy.shape[2] == 1 else "nowhere the slope of the energy"
+        _draw_series(panels[1], x, heat, table.specific_heat_error, why_none=why)
+        if len(names) > 2:
+            _draw_series(panels[2], x, order.mean, order.error)
+        if is_onsager(model):
+            draw_exact(panels[0], temperature, onsager.energy, model.coupling_unit)
+            draw_exact(panels[1], temperature, onsager.specific_heat, model.coupling_unit, 1.3)
+            draw_exact(panels[2], temperature, onsager.magnetization, model.coupling_unit)
+        for ax in panels[1:]:
+            show_zero(ax)
+        mark_off_scale(panels[1], x[off_scale])
+        if counts_steps:
+            margin = max(0.5, len(x) / 30)
+            for ax in panels:
+                ax.set_xlim(-margin, len(x) - 1 + margin)
+                tick_integers(ax.xaxis)
+        elif result.family is not None:  # from infinity on
+            panels[-1].set_xscale("log")
+        figure.align_ylabels()
+        draw_legend(figure, *panels)
+    figure.caption = _caption(result, table, bool(off_scale.any()))
+    return figure
+
+
+def _is_shown(order: OrderParameter, model: Ising) -> bool:
+    """Returns whether an order parameter is more than the noise of finite sizes."""
+    return model.maxcut_weight is None and (order.name != "abs_magnetization" or favours_parallel_spins(model))
+
+
+def _quantum_figure(result: AnnealResult, gamma: Array, style: str) -> PaperFigure:
+    """Energies per site of best slices, and of all slices, against the transverse field."""
+    with matplotlib.style.context(PAPER):
+        figure, (ax,) = lay_panels(style, 1, 1.4, FIELD)
+        ax.set_ylabel(SYMBOLS["energy_per_site"])
+        best, mean = quantum_energies(result)
+        _draw_series(ax, gamma, *best, "best slices")
+        _draw_series(ax, gamma, *mean, "all slices", color=ORANGE)
+        draw_legend(figure, ax)
+    figure.caption = (
+        f"Energy per site of the best slice of each replica, and of all its slices, after each step of "
+        f"{result.model.name}, {replicas_text(result)}. {BARS[:-1]} {_entries(result)}."
+    )
+    return figure
+
+
+def _loop_figure(result: AnnealResult, field: Array, table: Thermodynamics, style: str) -> PaperFigure:
+    """Energy and magnetisation per site against the field, in the order of the steps."""
+    temperature = table.temperature
+    where = f", at $T = {temperature[0]:.6g}$" if is_constant(temperature) else ""
+    with matplotlib.style.context(PAPER):
+        figure, panels = lay_panels(style, 2, 1.4, f"field $h${where}")
+        for ax, label in zip(panels, (SYMBOLS["energy_per_site"], SYMBOLS["magnetization"]), strict=True):
+            ax.set_ylabel(label)
+        _draw_series(panels[0], field, table.energy, table.energy_error, replicas_text(result))
+        _draw_series(panels[1], field, table.signed_magnetization, table.signed_magnetization_error)
+        figure.align_ylabels()
+        draw_legend(figure, *panels)
+    what = rf"Energy, that of the field included, and magnetisation $\langle m\rangle$ per site of {result.model.name}"
+    figure.caption = f"{what}, {replicas_text(result)}, after each step. {BARS[:-1]} {_entries(result)}."
+    return figure
+
+
+def _draw_series(
+    ax: Axes, x: Array, mean: Array, error: Array, label: str | None = None, why_none: str = "", color: str = BLUE
+) -> None:
+    """Points with error bars, or the words ``why_none`` where there are none to draw."""
+    if np.isnan(mean).all():
+        ax.text(0.5, 0.5, why_none, transform=ax.transAxes, ha="center", va="center")
+        ax.set_yticks([])
+        ax.set_yticks([], minor=True)
+        return
+    bars = None if np.isnan(error).all() else error
+    ax.errorbar(x, mean, bars, fmt="o", mec="none", color=color, label=label, **POINTS)
+
+
+def _entries(result: AnnealResult) -> str:
+    """Over what errors are taken, in words."""
+    if result.model.samples > 1:
+        return "over samples"
+    if result.parents is None:
+        return "over replicas"
+    groups = "populations" if result.parents.shape[2] >= MANY else "families"
+    few = f", left out where they count as fewer than {FEWEST}" if np.isnan(result.free_energy_error).any() else ""
+    return f"over {groups}{few}"
+
+
+def _caption(result: AnnealResult, table: Thermodynamics, off_scale: bool) -> str:
+    order, what = table.order_parameter(result.model), "Energy and specific heat per site"
+    if _is_shown(order, result.model):
+        what = f"Energy, specific heat and {next(o.caption for o in TABLE if o.name == order.name)}"
+    sentences = [
+        f"{what} after each step of {result.model.name}, {replicas_text(result)}.",
+        f"{BARS[:-1]} {_entries(result)}.",
+    ]
+    left_out = int(np.isnan(table.specific_heat).sum())
+    if left_out and result.energy.shape[2] > 1:
+        sentences.append(
+            f"The specific heat is left out at {left_out} of {len(table.temperature)} steps, where it is not the slope "
+            "of the energy: the replicas have frozen."
+        )
+    return " ".join([*sentences, OFF_SCALE] if off_scale else sentences)
+
+
+def configuration_figure(result: AnnealResult, sample: int = 0, style: str = "single") -> PaperFigure:
+    """The state of lowest energy met by one sample: a picture, a strip for a chain, one layer of three axes or more."""
+    reason = why_no_configuration(result, sample)
+    if reason:
+        raise InputError(reason)
+    model, lattice = result.model, result.model.lattice
+    assert lattice is not None  # noqa: S101  (a reason above)
+    with matplotlib.style.context(PAPER):
+        figure = _draw_spins(lattice, result.best_spins[sample], style)
+        figure.draw_without_rendering()  # one pass of the layout misjudges axes of fixed aspect; saving is the second
+    of = f"sample {sample} of {model.name}" if model.samples > 1 else model.name
+    layer = rf", layer ${_layer(lattice)}$ of ${sides(lattice)}$" if lattice.dimension > 2 else ""
+    figure.caption = (
+        f"State of the lowest energy met, $E = {result.best_energy[sample].min():.10g}$, by {of}{layer}. "
+        f"{'Squares' if lattice.joins_layers else 'Discs'} are spins, +1 orange and -1 blue."
+    )
+    return figure
+
+
+def why_no_configuration(result: AnnealResult, sample: int = 0) -> str:
+    """Why there is no lowest state to draw, in a sentence; empty where there is one.
+
+    There is none without a lattice, of a run that was killed before it stored one, and where all spins that would be
+    drawn are equal.
+    """
+    model, lattice = result.model, result.model.lattice
+    if lattice is None:
+        return f"model {model.name} is a graph without a lattice: it has no configuration to draw"
+    if not 0 <= sample < model.samples:
+        return f"sample {sample} is not in the result: give a number from 0 to {model.samples - 1}"
+    if not np.isfinite(result.best_energy).all():
+        return f"the run of {model.name} has no lowest state yet: complete it first"
+    drawn = math.prod(lattice.shape[:2]) * lattice.cell.sites
+    if drawn > _MOST_DRAWN:
+        return f"a configuration of {drawn} sites of {model.name} is too large for a picture: at most {_MOST_DRAWN}"
+    spins = result.best_spins[sample][:drawn]
+    if (spins == spins[0]).all():
+        layer = f"the layer {_layer(lattice)} of " if lattice.dimension > 2 else ""
+        return (
+            f"all spins are {spins[0]:+d} in {layer}the lowest state met by {model.name}: there is no picture to draw"
+        )
+    return ""
+
+
+def _layer(lattice: Lattice) -> str:
+    """What the coordinates of the sites that are drawn have in common, such as z = 0."""
+    return " = ".join([*"zw"[: lattice.dimension - 2], "0"])
+
+
+def _draw_spins(lattice: Lattice, spins: npt.NDArray[np.int8], style: str) -> PaperFigure:
+    """The sites of the first layer, x to the right and y upwards: squares, or discs where axes have other angles."""
+    width, height = lattice.shape[0], (*lattice.shape, 1)[1]
+    chain = lattice.dimension == 1
+    if not lattice.joins_layers:
+        width, height = (math.ceil(extent) for extent in np.ptp(lattice.site_positions(), axis=0) + 1)
+    inches = 1.0 if chain else min(max(1.4, 0.85 + 0.82 * STYLES[style] * height / width), _TALLEST)
+    figure = PaperFigure(style, inches, layout="compressed")
+    ax = figure.subplots()
+    ax.tick_params(direction="out", top=False, right=False)  # inward ticks would cover sites
+    if lattice.joins_layers:
+        ax.imshow(
+            spins[: width * height].reshape(height, width),
+            cmap=ListedColormap([BLUE, ORANGE]),
+            interpolation="none",
+            origin="lower",
+            aspect="auto" if chain else "equal",
+        )
+    else:
+        _draw_discs(ax, lattice.site_positions(), spins)
+    tick_integers(ax.xaxis)
+    tick_integers(ax.yaxis)
+    if chain or _THIN * height < width:
+        ax.set_yticks([])
+    if _THIN * width < height:
+        ax.set_xticks([])
+    ax.set_xlabel("$x$ (lattice units)")
+    ax.set_ylabel("" if chain else "$y$ (lattice units)")
+    patches = [Patch(fc=ORANGE, label="$s = +1$"), Patch(fc=BLUE, label="$s = -1$")]
+    figure.legend(handles=patches, loc="outside lower center", ncols=2, handlelength=1, handleheight=1)
+    return figure
+
+
+def _draw_discs(ax: Axes, positions: npt.NDArray[np.float64], spins: npt.NDArray[np.int8]) -> None:
+    """A disc at each position, as wide as neighbours are apart."""
+    one = np.ones(len(positions))
+    discs = EllipseCollection(
+        *(one, one, 0 * one),
+        units="xy",
+        offsets=positions,
+        offset_transform=ax.transData,
+        facecolors=np.where(spins > 0, ORANGE, BLUE).tolist(),
+        linewidths=0,
+    )
+    ax.add_collection(discs)
+    low, high = positions.min(axis=0) - 0.6, positions.max(axis=0) + 0.6
+    ax.set_xlim(low[0], high[0])
+    ax.set_ylim(low[1], high[1])
+    ax.set_aspect("equal")

@@ -1,13 +1,14 @@
-"""What an annealing run gives back."""
+"""What an annealing run gives back, and the layout of its file."""
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from dataclasses import field as default
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import h5py
 import numpy as np
 import numpy.typing as npt
 
@@ -16,18 +17,97 @@ from spinsim.analysis.population import Families, Populations
 from spinsim.bits import Bits, States, unpacked_spins
 from spinsim.errors import MissingError
 from spinsim.inputs.texts import count
-from spinsim.jobs.anneal.layout import STATES, anneal_layout
-from spinsim.jobs.anneal.search import Anneals, read_anneals
+from spinsim.jobs.anneal.search import ANNEALS, SUMS, Anneals, layout_with_those_of, read_anneals
 from spinsim.model.ising import Ising
-from spinsim.result import Result, load_as
+from spinsim.result import Result
 from spinsim.run.own import REPLICAS, own_in_file, own_of_result, with_series
 from spinsim.saved import Configurations, at_step, in_file, with_those
 from spinsim.solution import Lowest
-from spinsim.store.layout import Layout
+from spinsim.store.forms import Form, group_of, length_of
+from spinsim.store.layout import BITS, BYTE, ENERGY, MEASUREMENTS, STAGGERED, TEMPERATURE, Layout, Series, Sizes
 
 if TYPE_CHECKING:
-    import h5py
     import xarray
+
+
+_REPLICAS: Final = "sample", "replica"
+_POPULATIONS: Final = "sample", "population"
+_SERIES: Final = (
+    Series("step", (), np.int64, "temperature step"),
+    Series("temperature", (), np.float64, "temperature", TEMPERATURE),
+    Series("field", (), np.float64, "uniform field, added to the model's own", ENERGY),
+    Series("gamma", (), np.float64, "transverse field", ENERGY),
+    Series("energy", _REPLICAS, np.float64, "total energy", ENERGY),
+    Series("mean_slice_energy", _REPLICAS, np.float64, "total energy, mean over the slices of each replica", ENERGY),
+    Series("magnetization", _REPLICAS, np.int64, "sum of spins"),
+    Series("staggered_magnetization", _REPLICAS, np.int64, STAGGERED),
+    Series("family", _REPLICAS, np.int32, "replica at infinite temperature from which each descends"),
+    Series("population_free_energy", _POPULATIONS, np.float64, "estimate of the free energy -T ln Z", ENERGY),
+    Series("parents", _POPULATIONS, np.int64, "replicas that were copied when the temperature changed to this one"),
+)
+PART_OF: Final = {
+    "field": "field",
+    "gamma": "gamma",
+    "mean_slice_energy": "gamma",
+    "staggered_magnetization": "staggered_magnetization",
+    "family": "family",
+    "population_free_energy": "family",
+    "parents": "family",
+}
+"""Series that not all runs have, each with the one that a run has if it has it."""
+
+
+def anneal_layout(
+    samples: int,
+    replicas: int,
+    parts: Collection[str] = (),
+    start: npt.NDArray[np.int8] | None = None,
+    states_of: int = 0,
+    populations: int = 0,
+) -> Layout:
+    """Returns a layout with a row after each temperature of the schedule, or each transverse field.
+
+    Args:
+        samples: Of the model.
+        replicas: Of each.
+        parts: Which series it has of those that ``PART_OF`` names.
+        start: Initial configurations where they were given.
+        states_of: Sites of the lowest states of every replica, 0 where they are not kept.
+        populations: Of each sample, 0 where none are resampled.
+    """
+    series = [one for one in _SERIES if one.name not in PART_OF or PART_OF[one.name] in parts]
+    if "gamma" in parts:
+        best = "total energy of the best slice"
+        series = [one._replace(long_name=best) if one.name == "energy" else one for one in series]
+    scales = {"sample": np.arange(samples), "replica": np.arange(replicas)}
+    if populations:
+        scales["population"] = np.arange(populations)
+    states: tuple[Series, ...] = ()
+    if states_of:
+        scales[BYTE] = np.arange(-(-states_of // 8))
+        of_each = f"states of lowest energy met, of each replica, {BITS}"
+        states = (Series("best_states", (*_REPLICAS, BYTE), np.uint8, of_each),)
+    return Layout(scales, {}, tuple(series), sums=states, start=start)
+
+
+def _layout_of(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
+    """Returns the layout that a file should have, by its own axes, and the replicas of each sample."""
+    group = group_of(file, MEASUREMENTS)
+    replicas, parts = length_of(group, "replica"), [part for part in PART_OF if part in group]
+    states_of = sizes.sites if "best_states" in group else 0
+    populations = length_of(group, "population") if "family" in group else 0
+    layout = anneal_layout(sizes.samples, replicas, parts, None, states_of, populations)
+    return layout_with_those_of(file, with_series(layout, *own_in_file(file, REPLICAS))), replicas
+
+
+STATES: Final = {"best_states": f"{MEASUREMENTS}/best_states"}
+FORM: Final = Form(
+    planned={"steps": (int,)},
+    groups=(MEASUREMENTS, ANNEALS),
+    layout=_layout_of,
+    has_best=True,
+    sums={**STATES, **SUMS},
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -134,12 +214,10 @@ class AnnealResult(Result):
 
     @property
     def _layout(self) -> Layout:
-        _, samples, replicas = self.energy.shape
-        staggered = self.staggered_magnetization is not None
-        in_field, quantum = self.field is not None, self.gamma is not None
+        parts = [part for part in PART_OF if getattr(self, part) is not None]
         states_of = 0 if self.best_states is None else self.model.sites
         populations = 0 if self.parents is None else self.parents.shape[2]
-        layout = anneal_layout(samples, replicas, in_field, None, staggered, quantum, states_of, populations)
+        layout = anneal_layout(*self.energy.shape[1:], parts, None, states_of, populations)
         layout = with_series(layout, *own_of_result(self.measured, REPLICAS))
         return layout if self.anneals is None else self.anneals.in_layout(layout)
 
@@ -190,9 +268,12 @@ class AnnealResult(Result):
                 file.finish()
 
 
-_NOT_IN_ALL: Final = (
-    "field", "staggered_magnetization", "gamma", "mean_slice_energy", "family", "population_free_energy", "parents"
-)  # fmt: skip
+def with_rows(result: AnnealResult, which: Any) -> AnnealResult:
+    """Returns a run with some of its rows alone, by numbers or a slice, and without configurations."""
+    series = {name: getattr(result, name) for name in ("temperature", "energy", "magnetization", *PART_OF)}
+    some = {name: None if values is None else values[which] for name, values in series.items()}
+    measured = {name: values[which] for name, values in result.measured.items()}
+    return replace(result, **some, configurations=None, measured=measured)
 
 
 def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> AnnealResult:
@@ -208,19 +289,10 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> AnnealResult
         magnetization=m["magnetization"][:rows],
         best_energy=best_energy,
         best_spins=best_spins,
-        **{name: m[name][:rows] for name in _NOT_IN_ALL if name in m},
+        **{name: m[name][:rows] for name in PART_OF if name in m},
         best_states=states.get(STATES["best_states"]),
         configurations=in_file(file, rows),
         anneals=read_anneals(file, saved),
         attributes=attributes,
         measured={one.name: m[one.name][:rows] for one in own_in_file(file, REPLICAS)[0]},
     )
-
-
-def load_anneal(path: str | os.PathLike[str]) -> AnnealResult:
-    """Read a run back from its file; of an unfinished one, what it has.
-
-    Raises:
-        InputError: as ``spinsim.load``, and for a file of another job.
-    """
-    return load_as(AnnealResult, path)

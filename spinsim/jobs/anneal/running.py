@@ -2,48 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine import Engine, create_engine, resolve_device
-from spinsim.engine.split.filling import USUAL
+from spinsim.engine import Dynamics, Engine, create_engine, resolve_device
+from spinsim.engine.split.filling import USUAL, replicas_that_fill
 from spinsim.engine.split.slabs import slabs_in_words
+from spinsim.engine.start.given import set_spins
 from spinsim.engine.update import OfModel, Outline
 from spinsim.errors import InputError
-from spinsim.jobs.anneal.defaults import filled_in
-from spinsim.jobs.anneal.layout import STATES, anneal_layout
-from spinsim.jobs.anneal.result import AnnealResult
+from spinsim.inputs.grids import as_text
+from spinsim.inputs.shared import T_START
+from spinsim.jobs.anneal.result import STATES, AnnealResult, anneal_layout, with_rows
 from spinsim.jobs.anneal.search import SUMS, AnnealSearch, recorded_in
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import check_slices, trotter
 from spinsim.packing import Packing
-from spinsim.run.common import (
-    SILENT,
-    Plan,
-    Watch,
-    build_model,
-    check_nameable,
-    dynamics_of,
-    identify,
-    to_file,
-)
-from spinsim.run.kept import Kept
+from spinsim.run.common import SILENT, Plan, Watch, build_model, check_nameable, dynamics_of, identify, to_file
+from spinsim.run.identity import tables_of_file
 from spinsim.run.own import REPLICAS, Own, check_series, functions_of, names_of
-from spinsim.run.restarts import seed_of_start
-from spinsim.run.sampled import SampledRun
+from spinsim.run.recounting import saved_of
+from spinsim.run.sampled import Kept, SampledRun
 from spinsim.run.saving import NEVER, Saving
-from spinsim.run.search import targets_of
+from spinsim.run.search import seed_of_start, targets_of
 from spinsim.sampling import AnnealFrame, BestSlices, InField, Population, annealing
+from spinsim.sampling.annealing import automatic_temperatures
 from spinsim.sampling.best import BestOfEach, present_spins
 from spinsim.sampling.measure import Measurement, measure
+from spinsim.sampling.placement import overlapping_temperatures
+from spinsim.sampling.population import check_populations
+from spinsim.settings.setting import settings_of
+from spinsim.settings.shared import RunSettings
 from spinsim.store import RunFile
+
+_BYTES_A_STEP: Final = 24  # of a replica: energy and sums of spins
+POPULATION: Final = 4096
+"""Least replicas of a sample of a population run that is not told, as families die out."""
+_MOST_REPLICAS: Final = int(settings_of(RunSettings)["replicas"].high or 0)
 
 
 class OfSlices(OfModel):
@@ -110,12 +112,8 @@ class AnnealPlan(Plan[Anneal]):
     @property
     def split(self) -> str:
         """How devices share out the work, in a sentence; empty where there is one."""
-        cut = (
-            ""
-            if self.config.anneal.quantum
-            else slabs_in_words(self.model, self.config.run.number_of_replicas, self.device)
-        )
-        return cut or super().split
+        slabs = "" if self.config.anneal.quantum else slabs_in_words(self.model, self.replicas or 1, self.device)
+        return slabs or super().split
 
     @property
     def packing(self) -> Packing | None:
@@ -134,18 +132,14 @@ class AnnealPlan(Plan[Anneal]):
         return 0 if a.ends_early else self.updates_of_first(replicas, a.anneals or 1)
 
     def updates_of_first(self, replicas: int, anneals: int) -> int:
-        """Those of so many whole anneals, the first ones."""
+        """Attempted updates of the first ``anneals`` anneals."""
         a = self.config.anneal
         lengths = sum(a.of_anneal(k).length for k in range(anneals)) if a.growing else anneals * a.length
         return self.model.sites * a.slices_in_time * self.model.samples * replicas * lengths
 
 
 def plan_anneal(config: Anneal) -> AnnealPlan:
-    """Build the model, fill in the temperatures and name the file.
-
-    Raises:
-        InputError: for anything that keeps the run from beginning.
-    """
+    """Build the model, fill in the temperatures and name the file."""
     check_nameable(config.anneal.start)
     steps = config.anneal.steps
     require(48 * steps, f"a schedule of {steps} temperatures", "choose fewer steps")
@@ -158,29 +152,19 @@ def plan_anneal(config: Anneal) -> AnnealPlan:
 
 
 def anneal_to_file(plan: AnnealPlan, watch: Watch = SILENT) -> bool:
-    """Run a plan into its file; False where the file already holds the finished run.
+    """Run a plan into its file; False where the file already holds the finished run."""
 
-    A file of the same configuration that was cut short is completed from its last checkpoint.
+    def carry_out(plan: AnnealPlan, begun: bool, saving: Saving, watch: Watch) -> None:
+        run = _Annealing(plan, saving, watch, recorded_in(plan.path) if begun else 0)
+        if begun and plan.config.anneal.measure:
+            check_series(plan.path, run.layout)
+        run.complete(begun)
 
-    Raises:
-        InputError: where the file belongs to another run or cannot be written, and likewise for that of the solution.
-    """
-    return to_file(plan, watch, _carry_out)
-
-
-def _carry_out(plan: AnnealPlan, begun: bool, saving: Saving, watch: Watch) -> None:
-    run = _Annealing(plan, saving, watch, recorded_in(plan.path) if begun else 0)
-    if begun and plan.config.anneal.measure:
-        check_series(plan.path, run.layout)
-    run.complete(begun)
+    return to_file(plan, watch, carry_out)
 
 
 def anneal_in_memory(plan: AnnealPlan, watch: Watch = SILENT) -> AnnealResult:
-    """Run a plan without a file.
-
-    Raises:
-        InputError: for what keeps the run from beginning.
-    """
+    """Run a plan without a file."""
     run = _Annealing(plan, NEVER, watch)
     kept = Kept(run.layout, plan.rows, "steps", "choose fewer steps, samples or replicas")
     found = run.in_memory(kept)
@@ -200,13 +184,17 @@ class _Annealing(SampledRun):
         super().__init__(plan, saving, watch, _engine_of(plan))
         self._population: Population | None = None
         self._frames = self._frames_of(self.engine)
+        parts = {
+            "field": a.fields is not None,
+            "gamma": a.quantum,
+            "staggered_magnetization": plan.model.is_bipartite,
+            "family": a.populations,
+        }
         layout = anneal_layout(
             plan.model.samples,
             run.number_of_replicas,
-            a.fields is not None,
+            [part for part, is_there in parts.items() if is_there],
             plan.start,
-            plan.model.is_bipartite,
-            a.quantum,
             plan.model.sites * a.best_states,
             a.populations,
         )
@@ -218,8 +206,9 @@ class _Annealing(SampledRun):
         """The steps of an anneal of these replicas."""
         a, on_updates = self._present, self._watch.on_updates
         if a.populations:
-            seed, rounds = _seed_of(self._anneal, self._search.number), self._anneal.config.run.rng_rounds
-            self._population = Population(cast("Engine", engine), a.populations, seed, rounds)
+            run = self._anneal.config.run
+            seed = seed_of_start(run.seed, self._search.number)
+            self._population = Population(cast("Engine", engine), a.populations, seed, run.rng_rounds)
         return annealing(
             engine, a.ladder, a.sweeps, on_updates, self._is_to_pause, a.fields, a.gammas, self._population
         )
@@ -289,7 +278,7 @@ class _Annealing(SampledRun):
             if frame is not None:
                 self._take(frame, file)
             elif self._search.is_late():
-                self._look(measure(self.engine), self._present_field)
+                self._look(measure(self.engine), self.engine.field if isinstance(self.engine, InField) else 0.0)
                 self._keep(file)  # with what this look found, which a longer search must not lose
                 kept = True
             else:
@@ -327,11 +316,6 @@ class _Annealing(SampledRun):
         spins = present_spins(self.engine)
         file.write(self.with_spins(row | frame.measured._asdict() | self._own.row(spins), spins))
 
-    @property
-    def _present_field(self) -> float:
-        """The field that is added to the model's own."""
-        return self.engine.field if isinstance(self.engine, InField) else 0.0
-
     def _look(self, measured: Measurement, field: float) -> None:
         """Take in the present states, whose energies were measured in a field."""
         energy, quantum = measured.energy, self.engine.model.quantum
@@ -347,8 +331,7 @@ def _engine_of(plan: AnnealPlan, number: int = 0) -> Engine | InField | BestSlic
     """Returns the replicas of a plan in the initial state of the anneal of this number."""
     run, a = plan.config.run, plan.config.anneal
     dynamics = dynamics_of(plan, a.start, a.zero_acceptance)
-    if number:
-        dynamics = replace(dynamics, seed=_seed_of(plan, number))
+    dynamics = replace(dynamics, seed=seed_of_start(run.seed, number))
     make = partial(
         create_engine,
         replicas=run.number_of_replicas,
@@ -369,6 +352,62 @@ def _engine_of(plan: AnnealPlan, number: int = 0) -> Engine | InField | BestSlic
     return InField(engine, partial(make, dynamics=replace(dynamics, start="up")))
 
 
-def _seed_of(plan: AnnealPlan, number: int) -> int:
-    """The seed of the anneal of this number, which is that of the run for the first."""
-    return seed_of_start(plan.config.run.seed, number)
+def filled_in(config: Anneal, model: Ising, device: str) -> Anneal:
+    """A configuration with its temperature ends and its replicas, where they were left out.
+
+    Where its file has been begun already, on whatever device, both are as that has them. A quantum anneal has
+    the usual number on all devices, as the best slice of each replica is looked for on the host.
+    """
+    begun = tables_of_file(config.run.out, config.job)
+    config, run = _as_begun(_overlapping(config, model, device), begun, model).with_temperatures(model), config.run
+    if run.replicas is not None:
+        if config.anneal.populations:
+            check_populations(config.anneal.populations, run.replicas)
+        return config
+    if begun:
+        many = begun["run"]["replicas"]
+    else:
+        a, every = config.anneal, run.save_configurations
+        saved = a.steps // every * model.sites // 8 if every else 0
+        where, searches = "cpu" if a.quantum else device, a.ends_early and not (a.quantum or a.populations)
+        many = replicas_that_fill(OfModel(model), where, a.steps * _BYTES_A_STEP + saved, searches)
+        if a.populations:
+            many = -(-max(many, POPULATION) // a.populations) * a.populations
+    return replace(config, run=replace(run, replicas=min(many, _MOST_REPLICAS)))
+
+
+def _as_begun(config: Anneal, begun: Mapping[str, Mapping[str, Any]], model: Ising) -> Anneal:
+    """A configuration with the first temperature with which its file was begun, where it has none of its own."""
+    a, first = config.anneal, begun.get(config.job, {}).get("t_start")
+    if first is None or a.t_start is not None or a.temperatures is not None or a.quantum or a.populations:
+        return config
+    before = model.once(automatic_temperatures, T_START)[0]  # what earlier versions filled in for all models
+    return replace(config, anneal=replace(a, t_start=before)) if first == before else config
+
+
+def _overlapping(config: Anneal, model: Ising, device: str) -> Anneal:
+    """A configuration with temperatures that overlap as is wanted, found in a pre-run where they are not there yet."""
+    a, run = config.anneal, config.run
+    if a.overlap is None or a.temperatures is not None:
+        return config
+    last = automatic_temperatures(model)[1] if a.t_stop is None else a.t_stop
+    dynamics = Dynamics(run.seed, "random", a.zero_acceptance, run.rng_rounds)
+    found = overlapping_temperatures(model, last, a.overlap, dynamics, device, run.threads)
+    return replace(config, anneal=replace(a, temperatures=as_text(found)))
+
+
+def recounted(result: AnnealResult, device: str, threads: int | None) -> AnnealResult:
+    """Returns the run with the saved steps alone, counted anew by an engine that is given the spins."""
+    found, rows = saved_of(result)
+    make = partial(create_engine, replicas=found.shape[2], dynamics=Dynamics(), device=device, threads=threads)
+    engine, measured = InField(make(result.model), make), []
+    for number, row in enumerate(rows):
+        if result.field is not None:
+            engine.set_field(float(result.field[row]))
+        set_spins(engine, found.row(number))
+        measured.append(measure(engine))
+    energy, magnetization, staggered = (np.stack(each) for each in zip(*measured, strict=True))
+    counted = {"energy": energy, "magnetization": magnetization}
+    if result.staggered_magnetization is not None:
+        counted["staggered_magnetization"] = staggered
+    return replace(with_rows(result, rows), **counted)

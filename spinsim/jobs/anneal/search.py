@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -11,8 +11,8 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.inputs.checks import as_floats
 from spinsim.inputs.texts import count
-from spinsim.inputs.whole import as_floats
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.model.problems.targets import met
@@ -27,7 +27,14 @@ ANNEALS: Final = "anneals"
 """The group of the anneals of a search."""
 _BYTES: Final = 2**22  # of recorded energies
 _FEWEST, _MOST = 8, 4096
-_EACH: Final = {f"anneal_{name}": f"{ANNEALS}/{name}" for name in ("energy", "sweeps", "planned", "seconds")}
+_SERIES: Final = (
+    Series("energy", ("anneal", "sample", "replica"), np.float64, "lowest energy met in the anneal", ENERGY, ANNEALS),
+    Series("sweeps", ("anneal",), np.int64, "sweeps of the anneal, 0 of those that were not begun", "1", ANNEALS),
+    Series("planned", ("anneal",), np.int64, "sweeps of the whole anneal", "1", ANNEALS),
+    Series("seconds", ("anneal",), np.float64, "time of the anneal", "s", ANNEALS),
+)
+"""Recorded of each anneal."""
+_EACH: Final = {f"anneal_{series.name}": series.path for series in _SERIES}
 _WHOLE: Final = {"anneals_done" if name == "done" else name: path for name, path in sums_in(ANNEALS).items()}
 SUMS: Final = {**_EACH, **_WHOLE}
 """Paths of what is written again and again, by the names under which checkpoints hold it."""
@@ -56,12 +63,17 @@ class Anneals(Outcome):
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """What they came to, for ``--json``."""
+        """Numbers for ``--json``."""
         return {"anneals": self.done, **super().numbers}
 
     @property
+    def line(self) -> str:
+        """Number of anneals and their time, a line of reports."""
+        return f"Anneals        {self.done} in {self.elapsed:.3g} s"
+
+    @property
     def whole(self) -> npt.NDArray[np.bool_]:
-        """Which anneals went on to their end, (anneals,)."""
+        """Marks of the anneals that went on to their end, (anneals,)."""
         return np.asarray(self.sweeps == self.planned)
 
     def hits(self, model: Ising, target: npt.ArrayLike | None = None) -> npt.NDArray[np.int64]:
@@ -79,10 +91,8 @@ class Anneals(Outcome):
     @property
     def datasets(self) -> dict[str, npt.NDArray[Any]]:
         """What a file holds of them, by path: a row at least."""
-        rows = max(1, len(self.sweeps))
-        each = _no_anneals(rows, self.energy.shape[1:])
-        for name, found in zip(each, (self.energy, self.sweeps, self.planned, self.seconds), strict=True):
-            each[name][: len(found)] = found
+        rows = self.energy, self.sweeps, self.planned, self.seconds
+        each = _recorded(max(1, len(self.sweeps)), self.energy.shape[1:], rows)
         return {_EACH[name]: values for name, values in each.items()} | super().datasets
 
     def in_layout(self, layout: Layout) -> Layout:
@@ -126,7 +136,7 @@ class AnnealSearch(Search):
         self.recorded = max(recorded, most or 0) or fit if searches or self._most != 1 else 0
         if self.recorded * model.samples * replicas > _BYTES:  # the question itself takes longer than an easy problem
             require(32.0 * self.recorded * model.samples * replicas, count(self.recorded, "anneal"), "give fewer")
-        self._each: list[tuple[Any, ...]] = []  # in the order of _no_anneals
+        self._each: list[tuple[Any, ...]] = []  # in the order of _SERIES
         self.number, self._lowest, self._since = 0, np.full(shape, np.inf), 0.0
 
     def look_at(self, energy: Array) -> None:
@@ -136,7 +146,7 @@ class AnnealSearch(Search):
 
     @property
     def is_last(self) -> bool:
-        """Whether no anneal is to follow the present one."""
+        """True if no anneal is to follow the present one."""
         return self.is_over or self.number + 1 == self._most
 
     def end_anneal(self, sweeps: int, planned: int) -> None:
@@ -153,9 +163,7 @@ class AnnealSearch(Search):
 
     def _with_rows(self, rows: int) -> dict[str, npt.NDArray[Any]]:
         """The same with room for so many anneals."""
-        each = _no_anneals(rows, self._lowest.shape)
-        for values, found in zip(each.values(), zip(*self._each, strict=True), strict=False):
-            values[: len(self._each)] = found
+        each = _recorded(rows, self._lowest.shape, zip(*self._each, strict=True))
         return each | {"anneals_done": np.array(self.number, np.int64)} | super().state()
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
@@ -169,7 +177,7 @@ class AnnealSearch(Search):
         if self.recorded:
             super().restore(saved)
             self.number = int(saved["anneals_done"])
-            rows = [saved[name][: self.number] for name in _no_anneals(0, ())]
+            rows = [saved[name][: self.number] for name in _EACH]
             self._each = list(zip(*rows, strict=True))
             self._lowest, self._since = saved["anneal_lowest"].copy(), float(saved["anneal_since"])
 
@@ -182,45 +190,30 @@ class AnnealSearch(Search):
         return _anneals(self._with_rows(len(self._each)), self.target) if self.recorded else None
 
 
-def _no_anneals(rows: int, shape: tuple[int, ...]) -> dict[str, npt.NDArray[Any]]:
-    """Room for what is recorded of so many anneals, of these samples and replicas."""
-    return {
-        "anneal_energy": np.full((rows, *shape), np.nan),
-        "anneal_sweeps": np.zeros(rows, np.int64),
-        "anneal_planned": np.zeros(rows, np.int64),
-        "anneal_seconds": np.full(rows, np.nan),
+def _recorded(rows: int, shape: tuple[int, ...], found: Iterable[Any]) -> dict[str, npt.NDArray[Any]]:
+    """What a checkpoint holds of each anneal, with room for so many, of these samples and replicas."""
+    each = {
+        f"anneal_{one.name}": np.full(
+            (rows, *shape[: len(one.axes) - 1]), np.nan if one.dtype is np.float64 else 0, one.dtype
+        )
+        for one in _SERIES
     }
+    for values, first in zip(each.values(), found, strict=False):
+        values[: len(first)] = first
+    return each
 
 
 def _anneals(found: Mapping[str, npt.NDArray[Any]], target: Array | None) -> Anneals:
     """Returns anneals from what files and checkpoints hold of them."""
     done = int(found["anneals_done"])
-    kept = slice(min(done, len(found["anneal_sweeps"])))
-    return Anneals(
-        done,
-        float(found["elapsed"]),
-        target,
-        found["met_seconds"],
-        found["met_after"],
-        found["anneal_energy"][kept],
-        found["anneal_sweeps"][kept],
-        found["anneal_planned"][kept],
-        found["anneal_seconds"][kept],
-    )
+    each = [found[name][: min(done, len(found[name]))] for name in _EACH]
+    return Anneals(done, float(found["elapsed"]), target, found["met_seconds"], found["met_after"], *each)
 
 
 def with_anneals(layout: Layout, anneals: int, target: Array | None) -> Layout:
     """A layout with a group of so many anneals and the target of each sample."""
-    each = (
-        Series(
-            "energy", ("anneal", "sample", "replica"), np.float64, "lowest energy met in the anneal", ENERGY, ANNEALS
-        ),
-        Series("sweeps", ("anneal",), np.int64, "sweeps of the anneal, 0 of those that were not begun", "1", ANNEALS),
-        Series("planned", ("anneal",), np.int64, "sweeps of the whole anneal", "1", ANNEALS),
-        Series("seconds", ("anneal",), np.float64, "time of the anneal", "s", ANNEALS),
-    )
     layout = replace(layout, scales={**layout.scales, "anneal": np.arange(anneals)})
-    return with_search(layout, target, Anneals, each)
+    return with_search(layout, target, Anneals, _SERIES)
 
 
 def layout_with_those_of(file: h5py.File, layout: Layout) -> Layout:

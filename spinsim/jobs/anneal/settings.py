@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from spinsim.errors import InputError, argument
-from spinsim.inputs.defaults import T_START, T_STOP
+from spinsim.inputs.shared import T_START, T_STOP
 from spinsim.settings.config import Config, table
-from spinsim.settings.searches import solution, target, time_limit
 from spinsim.settings.setting import GRID, Table, setting
-from spinsim.settings.shared import RunSettings, own_measure, start, zero_acceptance
+from spinsim.settings.shared import RunSettings, own_measure, solution, start, target, time_limit, zero_acceptance
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +28,7 @@ _SLICES: Final = 32
 _FIRST_STEPS: Final = 5
 _FIRST_SWEEPS: Final = 4
 _MOST_DOUBLINGS: Final = 120
+_RANDOM: Final = ", as they begin at infinite temperature, with random spins"
 _LENGTHS: Final = {"steps", "sweeps", "temperatures", "field"}
 
 
@@ -142,16 +142,21 @@ class AnnealSettings(Table):
 
     def check_together(self) -> None:
         """Refuse unreadable lists, other numbers of fields than temperatures, and what rules each other out."""
-        self._check_quantum()
-        _check_measure(self)
-        _check_populations(self)
-        if self.temperatures is None and self.schedule == _LISTED:
+        for name in ("gamma_start", "gamma_stop", "slices", "beta"):
+            if not self.quantum and getattr(self, name) is not None:
+                raise InputError(
+                    f"{name} {getattr(self, name)} goes with quantum alone: give {argument('quantum', True)}, or leave "
+                    "it out"
+                )
+        for name, conflicts, with_what in _CONFLICTS:
+            value = getattr(self, name)
+            if value not in (None, 0) and conflicts(self):
+                does = "do" if name.endswith("s") else "does"
+                mend = "" if ":" in with_what else ": leave one of them out"
+                said = f"{value:g}" if isinstance(value, float) else repr(value)
+                raise InputError(f"{name} {said} {does} not go with {with_what}{mend}")
+        if self.schedule == _LISTED and self.temperatures is None:
             raise InputError(f"schedule {_LISTED!r} goes with temperatures alone: choose linear or geometric")
-        steps = self.steps if self.temperatures is None else len(self.listed)
-        if self.fields is not None:
-            from spinsim.sampling.annealing import check_fields
-
-            check_fields(self.fields, steps)
         if self.growing and (self.temperatures is not None or self.field is not None):
             raise InputError(
                 "growing anneals have steps of their own: give the ends of the temperatures, and no fields"
@@ -160,31 +165,15 @@ class AnnealSettings(Table):
             raise InputError(
                 "growing goes with several anneals: give a target, a time_limit or anneals, or leave it out"
             )
-
-    def _check_quantum(self) -> None:
-        """Refuse settings of quantum anneals for others, others for them, and odd slices."""
-        if not self.quantum:
-            for name in ("gamma_start", "gamma_stop", "slices", "beta"):
-                if getattr(self, name) is not None:
-                    raise InputError(
-                        f"{name} {getattr(self, name)} goes with quantum alone: give "
-                        f"{argument('quantum', True)}, or leave it out"
-                    )
-            return
-        if self.temperatures is not None:
-            raise InputError(
-                f"temperatures {self.temperatures!r} do not go with quantum, whose temperature is constant: give beta, "
-                "or leave quantum out"
-            )
-        if self.field is not None:
-            raise InputError(
-                f"field {self.field!r} does not go with quantum, which changes the transverse field alone: leave one "
-                "of them out"
-            )
         if self.slices is not None:
             from spinsim.model.trotter import check_slices
 
             check_slices(self.slices)
+        steps = self.steps if self.temperatures is None else len(self.listed)
+        if self.fields is not None:
+            from spinsim.sampling.annealing import check_fields
+
+            check_fields(self.fields, steps)
 
     @cached_property
     def listed(self) -> npt.NDArray[np.float64]:
@@ -261,57 +250,41 @@ class AnnealSettings(Table):
     @classmethod
     def check_given(cls, given: Mapping[str, Any]) -> None:
         """Refuse listed temperatures together with what else would say them, and ends for a constant temperature."""
-        ends = sorted({"t_start", "t_stop"} & set(given))
-        if given.get("quantum") and ends:
-            raise InputError(
-                f"{ends[0]} {given[ends[0]]!r} does not go with quantum, whose temperature is constant: give beta"
-            )
-        said = sorted({"temperatures", "t_start", "steps", "schedule"} & set(given))
-        if given.get("overlap") is not None and said:
-            raise InputError(
-                f"{said[0]} {given[said[0]]!r} does not go with overlap, by which temperatures are found: leave one out"
-            )
+        for name, others, with_what in _GIVEN_TOGETHER:
+            said = sorted(set(others) & set(given))
+            if said and given.get(name) not in (None, False):
+                raise InputError(f"{said[0]} {given[said[0]]!r} does not go with {with_what}")
         if given.get("populations") and given.get("schedule") is not None and given.get("t_start") is None:
             raise InputError(
                 f"schedule {given['schedule']!r} of populations, which begin at infinite temperature, needs a first "
                 "temperature: give t_start, or leave schedule out for temperatures whose energies overlap evenly"
             )
-        others = sorted({"t_start", "t_stop", "steps", "schedule"} & set(given))
-        if given.get("temperatures") is not None and others:
-            raise InputError(
-                f"{others[0]} {given[others[0]]!r} does not go with temperatures, which say every step: leave one out"
-            )
 
 
-def _check_measure(a: AnnealSettings) -> None:
-    """Refuse observables of the user's own where there are several anneals or slices in time."""
-    if a.measure is not None and (a.quantum or a.is_search):
-        raise InputError(
-            f"measure {a.measure!r} does not go with a search or a quantum anneal: measure in a single thermal one"
-        )
+_ENDS: Final = ("t_start", "t_stop")
+_GIVEN_TOGETHER: Final = (
+    ("quantum", _ENDS, "quantum, whose temperature is constant: give beta"),
+    (
+        "overlap",
+        ("temperatures", "t_start", "steps", "schedule"),
+        "overlap, by which temperatures are found: leave one out",
+    ),
+    ("temperatures", (*_ENDS, "steps", "schedule"), "temperatures, which say every step: leave one out"),
+)
+"""A setting, those that may not be given with it, and how their refusal ends."""
 
-
-def _check_populations(a: AnnealSettings) -> None:
-    """Refuse populations that would not begin at infinite temperature."""
-    if a.populations and a.quantum:
-        raise InputError(
-            f"populations {a.populations} do not go with quantum, whose slices begin at no infinite "
-            "temperature: leave one of them out"
-        )
-    if a.overlap is not None and (not a.populations or a.fields is not None):
-        what = "fields, which change" if a.populations else "anneals without populations, which begin anywhere"
-        raise InputError(f"overlap {a.overlap:g} does not go with {what}: leave one of them out")
-    if a.populations and a.growing:
-        raise InputError(
-            f"populations {a.populations} do not go with growing, as short anneals leave few families: leave "
-            "one of them out"
-        )
-    if a.populations and a.start != "random":
-        given = "given spins" if a.start.startswith("sha256:") else f"start {a.start!r}"
-        raise InputError(
-            f"populations {a.populations} do not go with {given}, as they begin at infinite temperature, with random "
-            "spins: leave one of them out"
-        )
+_CONFLICTS: Final[tuple[tuple[str, Callable[[AnnealSettings], Any], str], ...]] = (
+    ("temperatures", lambda a: a.quantum, "quantum, whose temperature is constant: give beta, or leave quantum out"),
+    ("field", lambda a: a.quantum, "quantum, which changes the transverse field alone"),
+    ("measure", lambda a: a.quantum or a.is_search, "a search or a quantum anneal: measure in a single thermal one"),
+    ("populations", lambda a: a.quantum, "quantum, whose slices begin at no infinite temperature"),
+    ("overlap", lambda a: not a.populations, "anneals without populations, which begin anywhere"),
+    ("overlap", lambda a: a.field is not None, "fields, which change"),
+    ("populations", lambda a: a.growing, "growing, as short anneals leave few families"),
+    ("populations", lambda a: a.start == "up", f"start 'up'{_RANDOM}"),
+    ("populations", lambda a: a.start != "random", f"given spins{_RANDOM}"),
+)
+"""A setting, when it may not be given, and how its refusal ends; by default with leaving one of them out."""
 
 
 @lru_cache(maxsize=32)
@@ -355,33 +328,35 @@ class Anneal(Config):
         from spinsim.sampling.annealing import automatic_temperatures
         from spinsim.sampling.population import temperatures_from_infinity
 
-        given = self.anneal
+        given, ladder = self.anneal, None
         given = given if given.fields is None else replace(given, field=as_text(given.fields))
-        if given.temperatures is not None:
-            return replace(self, anneal=_listed(given, given.listed))
         if given.quantum:
             return replace(self, anneal=_quantum_filled_in(given, model.energy_scale or 1.0))
-        first, last = model.once(automatic_temperatures)
-        t_stop = last if given.t_stop is None else given.t_stop
-        if given.populations and given.t_start is None:
-            return replace(self, anneal=_listed(given, temperatures_from_infinity(model, t_stop, given.steps)))
-        t_start = first if given.t_start is None else given.t_start
-        return replace(self, anneal=replace(given, t_start=t_start, t_stop=t_stop))
-
-
-def _listed(given: AnnealSettings, temperatures: npt.NDArray[np.float64]) -> AnnealSettings:
-    """Returns settings whose temperatures are these, and what they come to."""
-    from spinsim.inputs.grids import as_text
-
-    written = replace(given, temperatures=as_text(temperatures), steps=len(temperatures), schedule=_LISTED)
-    return replace(written, t_start=float(temperatures[0]), t_stop=float(temperatures[-1]))
+        if given.temperatures is not None:
+            ladder = given.listed
+        else:
+            first, last = model.once(automatic_temperatures)
+            t_stop = last if given.t_stop is None else given.t_stop
+            if given.populations and given.t_start is None:
+                ladder = temperatures_from_infinity(model, t_stop, given.steps)
+        if ladder is None:
+            t_start = first if given.t_start is None else given.t_start
+            return replace(self, anneal=replace(given, t_start=t_start, t_stop=t_stop))
+        ends = {"t_start": float(ladder[0]), "t_stop": float(ladder[-1])}
+        written = replace(given, temperatures=as_text(ladder), steps=len(ladder), schedule=_LISTED, **ends)
+        return replace(self, anneal=written)
 
 
 def _quantum_filled_in(given: AnnealSettings, scale: float) -> AnnealSettings:
     """Returns the settings of a quantum anneal with what was left out, by the root mean square local field."""
     slices = given.slices or _SLICES
     beta = given.beta or slices / (_T_SLICE * scale)
-    gamma_start = given.gamma_start or _GAMMA_START * scale
-    gamma_stop = given.gamma_stop or _GAMMA_STOP * scale
-    filled = replace(given, slices=slices, beta=beta, gamma_start=gamma_start, gamma_stop=gamma_stop)
-    return replace(filled, t_start=1 / beta, t_stop=1 / beta)
+    return replace(
+        given,
+        slices=slices,
+        beta=beta,
+        gamma_start=given.gamma_start or _GAMMA_START * scale,
+        gamma_stop=given.gamma_stop or _GAMMA_STOP * scale,
+        t_start=1 / beta,
+        t_stop=1 / beta,
+    )

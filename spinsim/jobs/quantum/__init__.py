@@ -30,6 +30,7 @@ class QuantumJob(Job):
         "coupling in time -ln tanh(gamma step) / 2."
     )
     elsewhere: ClassVar[Mapping[str, str]] = {
+        "to_file": "spinsim.run.ladder:ladder_to_file",
         "columns": "tables:columns",
         "draw": "figures:draw",
         "analysis": "report:in_time_lines",
@@ -57,7 +58,7 @@ class QuantumJob(Job):
         from dataclasses import replace
 
         from spinsim.engine.measuring.correlations import Wanted
-        from spinsim.jobs.quantum.running import row_of
+        from spinsim.jobs.quantum.layout import MEASURED
         from spinsim.run.recounting import recounted_on_ladder
 
         even = result.even_correlation_in_time.shape[-1] > 0
@@ -65,7 +66,7 @@ class QuantumJob(Job):
             times=tuple(map(int, result.time)), even=even, magnetization_modes=result.has_magnetization_modes
         )
         ladder = result.points.couplings
-        again: QuantumResult = recounted_on_ladder(result, ladder, row_of, device, threads, wanted)
+        again: QuantumResult = recounted_on_ladder(result, ladder, MEASURED, device, threads, wanted)
         return replace(again, local_squares=None, local_measurements=None)  # which are of all measurements
 
 

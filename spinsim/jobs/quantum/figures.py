@@ -10,11 +10,10 @@ import matplotlib.style
 import numpy as np
 from matplotlib.axes import Axes
 
-from spinsim.analysis.decay import FEWEST_STEPS, Fit, decay
 from spinsim.analysis.figures.panels import BARS, POINTS, scale_logarithmically, some_temperatures, tick_integers
 from spinsim.analysis.figures.paper import PAPER, PaperFigure, draw_legend, lay_panels
-from spinsim.analysis.gaps import PARITIES, Decay, correlation_in_time, decays, gaps, has_even
-from spinsim.analysis.samples import sample_of
+from spinsim.analysis.gaps import FEWEST_STEPS, PARITIES, Decay, Fit, correlation_in_time, decay, decays, gaps, has_even
+from spinsim.analysis.runs import sample_of
 from spinsim.analysis.summary import FEWEST_STEPS as FEWEST_MEASUREMENTS
 from spinsim.analysis.summary import summarize
 from spinsim.errors import InputError

@@ -14,7 +14,7 @@ from spinsim.jobs.quantum.local import LOCAL, LOCAL_SUMS, local_series
 from spinsim.model.ising import Ising
 from spinsim.model.transverse import Points, general, isotropic
 from spinsim.model.trotter import FEWEST
-from spinsim.observables import observables
+from spinsim.observables import Facts, observables
 from spinsim.run.ladder_layout import (
     PLACEMENT,
     SUMS,
@@ -24,13 +24,81 @@ from spinsim.run.ladder_layout import (
     ladder_of,
     placement_outline,
 )
+from spinsim.run.measured import Measured, series_of
 from spinsim.run.own import on_ladder, own_in_file, with_series
 from spinsim.sampling.placement import Placement
 from spinsim.store.forms import DamageError, Form, axis_of, group_of, length_of
 from spinsim.store.layout import ENERGY, INVERSE, MEASUREMENTS, Layout, Series, Sizes, summary_series
 
+_MODE: Final = "|sum of {} exp(i k x)|^2, k = 2 pi / L along axis 0 (time), 1 (x), 2 (y) or 3 (z)"
+_OF_SLICES: Final = "sum over slices of the {} power of the sum over sites of {}"
+_PRODUCT: Final = "the product of two copies' spins"
+_IN_TIME: Final = "sum over sites and slices of s(tau) s(tau + time)"
 _EVEN: Final = "sum over bonds in space and slices of (s_x s_y)(tau) (s_x s_y)(tau + time)"
 _LINKS: Final = "sum over bonds in space and slices of the product of two copies' s_x s_y"
+_IN_TERMS: Final = "A = E_s + E_tau in space and time, the weight being exp(-k E_s - k_time E_tau)"
+_OF_PAIRS: Final = {"per": "copy_pair", "when": "pairs"}
+MEASURED: Final = (
+    Measured("action", lambda f: f.energy, "action A, the weight being exp(-k A)", counts=np.float64, unit=ENERGY),
+    Measured("magnetization", lambda f: f.magnetization, "sum of spins over sites and slices"),
+    Measured("correlation_in_time", lambda f: f.in_time, _IN_TIME, axis="time"),
+    Measured(
+        "slice_magnetization_squared",
+        lambda f: f.magnetization_powers[..., 0],
+        _OF_SLICES.format("second", "spins"),
+        counts=np.int64,
+    ),
+    Measured(
+        "slice_magnetization_fourth",
+        lambda f: f.magnetization_powers[..., 1],
+        _OF_SLICES.format("fourth", "spins"),
+        counts=np.int64,
+    ),
+    Measured("even_correlation_in_time", lambda f: f.even_in_time, _EVEN, counts="bonds", axis="time", when="even"),
+    Measured(
+        "magnetization_mode",
+        lambda f: f.magnetization_mode,
+        _MODE.format("spins"),
+        counts=np.float64,
+        axis="axis",
+        when="modes",
+    ),
+    Measured("overlap", lambda f: f.overlap, f"sum over sites and slices of {_PRODUCT}", **_OF_PAIRS),
+    Measured(
+        "slice_overlap_squared",
+        lambda f: f.overlap_powers[..., 0],
+        _OF_SLICES.format("second", _PRODUCT),
+        counts=np.int64,
+        **_OF_PAIRS,
+    ),
+    Measured(
+        "slice_overlap_fourth",
+        lambda f: f.overlap_powers[..., 1],
+        _OF_SLICES.format("fourth", _PRODUCT),
+        counts=np.int64,
+        **_OF_PAIRS,
+    ),
+    Measured(
+        "link_overlap",
+        lambda f: f.link_overlap,
+        "sum over bonds of the product of two copies' s_i s_j",
+        counts="bonds",
+        **_OF_PAIRS,
+    ),
+    Measured(
+        "link_overlap_in_space", lambda f: f.link_overlap_in_space, _LINKS, "copy_pair", "bonds", when="even pairs"
+    ),
+    Measured(
+        "overlap_mode",
+        lambda f: f.overlap_mode,
+        _MODE.format(_PRODUCT),
+        "copy_pair",
+        np.float64,
+        "axis",
+        when="modes of pairs",
+    ),
+)
+"""What a quantum run measures, in the order of its file."""
 POINTS: Final = "points"
 """The group that has the points of the general form."""
 UNITS: Final = {"k": INVERSE, "gamma": ENERGY, "beta": INVERSE}
@@ -63,8 +131,8 @@ def quantum_layout(
     """
     wanted = even, local, magnetization_modes
     layout = measured_layout(Sizes.of(model), copies, points, times, placement, *wanted)
-    found = observables(model, copies, correlations=True, in_time=True, magnetization_modes=magnetization_modes)
-    summary = summary_series(found, points.axis)
+    facts = Facts(model, copies, correlations=True, in_time=True, magnetization_modes=magnetization_modes)
+    summary = summary_series(observables(facts), points.axis)
     return replace(layout, sums=(*layout.sums, *summary), start=start)
 
 
@@ -79,38 +147,16 @@ def measured_layout(
     magnetization_modes: bool = True,
 ) -> Layout:
     """The same without the summary of an analysis: what the sizes of a model are enough for."""
-    count, links = (np.int32 if items < 2**31 else np.int64 for items in (model.sites, model.bonds))
-    state, pairs = ("sample", "copy", points.axis), ("sample", "copy_pair", points.axis)
-    mode = "|sum of {} exp(i k x)|^2, k = 2 pi / L along axis 0 (time), 1 (x), 2 (y) or 3 (z)"
-    of_slices = "sum over slices of the {} power of the sum over sites of {}"
-    spins, product = "spins", "the product of two copies' spins"
-    action = "action A, the weight being exp(-k A)"
+    conditions = {
+        "even": even,
+        "modes": model.dimension and magnetization_modes,
+        "pairs": copies > 1,
+        "even pairs": even and copies > 1,
+        "modes of pairs": model.dimension and copies > 1,
+    }
+    measured = series_of(MEASURED, model, points.axis, [name for name, holds in conditions.items() if holds])
     if points.is_general:
-        action = "A = E_s + E_tau in space and time, the weight being exp(-k E_s - k_time E_tau)"
-    measured = [
-        Series("step", (), np.int64, "measurement"),
-        Series("sweep", (), np.int64, "sweeps done since thermalisation"),
-        Series("action", state, np.float64, action, ENERGY),
-        Series("magnetization", state, count, "sum of spins over sites and slices"),
-        Series("correlation_in_time", (*state, "time"), count, "sum over sites and slices of s(tau) s(tau + time)"),
-        Series("slice_magnetization_squared", state, np.int64, of_slices.format("second", spins)),
-        Series("slice_magnetization_fourth", state, np.int64, of_slices.format("fourth", spins)),
-    ]
-    if even:
-        measured.append(Series("even_correlation_in_time", (*state, "time"), links, _EVEN))
-    if model.dimension and magnetization_modes:
-        measured.append(Series("magnetization_mode", (*state, "axis"), np.float64, mode.format(spins)))
-    if copies > 1:
-        measured += [
-            Series("overlap", pairs, count, f"sum over sites and slices of {product}"),
-            Series("slice_overlap_squared", pairs, np.int64, of_slices.format("second", product)),
-            Series("slice_overlap_fourth", pairs, np.int64, of_slices.format("fourth", product)),
-            Series("link_overlap", pairs, links, "sum over bonds of the product of two copies' s_i s_j"),
-        ]
-        if even:
-            measured.append(Series("link_overlap_in_space", pairs, links, _LINKS))
-        if model.dimension:
-            measured.append(Series("overlap_mode", (*pairs, "axis"), np.float64, mode.format(product)))
+        measured = tuple(one._replace(long_name=_IN_TERMS) if one.name == "action" else one for one in measured)
     scales = {
         "sample": np.arange(model.samples),
         "time": np.array(times, np.int64),
@@ -118,7 +164,7 @@ def measured_layout(
         "site": np.arange(model.sites // points.slices),
     }
     ladder = (points.axis, points.values, UNITS[points.axis])
-    layout = ladder_layout(tuple(measured), scales, ladder, copies, placement)
+    layout = ladder_layout(measured, scales, ladder, copies, placement)
     given = (*layout.given, *_given(points)) if points.is_general else layout.given
     sums = (*layout.sums, *local_series(points.axis)) if local else layout.sums
     return replace(layout, units={**layout.units, "time": "slices"}, sums=sums, given=given)

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from spinsim import store
-from spinsim.analysis.decay import FEWEST_STEPS as FEWEST_FOR_GAPS
+from spinsim.analysis.gaps import FEWEST_STEPS as FEWEST_FOR_GAPS
 from spinsim.analysis.gaps import PARITIES, Gaps, gaps, has_even
 from spinsim.analysis.printed import as_tables, main_columns, table, with_error
 from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize

@@ -15,14 +15,15 @@ from spinsim.analysis.runs import Axis, Even, InTime
 from spinsim.bits import States
 from spinsim.errors import MissingError, argument
 from spinsim.inputs.texts import count
-from spinsim.jobs.quantum.layout import points_of, quantum_layout
+from spinsim.jobs.quantum.layout import MEASURED, points_of, quantum_layout
 from spinsim.jobs.quantum.local import LOCAL_SUMS
 from spinsim.model.ising import Ising
 from spinsim.model.transverse import Points
-from spinsim.observables.in_time import transverse_magnetization
+from spinsim.observables.moments import transverse_magnetization
 from spinsim.result import load_as
 from spinsim.run.ladder_layout import placement_of, read_permutation, written_again
 from spinsim.run.ladder_result import LadderResult
+from spinsim.run.measured import in_result
 from spinsim.run.own import names_in_file, on_ladder, own_of_result, with_summary
 from spinsim.sampling.placement import Placement
 from spinsim.saved import Configurations, in_file
@@ -119,11 +120,6 @@ class QuantumResult(LadderResult):
 
     has_correlations = True
     has_staggered = False
-
-    @property
-    def has_magnetization_modes(self) -> bool:
-        """True if Fourier modes of the magnetisation were measured."""
-        return bool(self.magnetization_mode.shape[-1])
 
     @property
     def energy(self) -> Floats:
@@ -227,11 +223,6 @@ class QuantumResult(LadderResult):
         measured = np.where(self.local_measurements > 0, self.local_measurements, np.nan)[:, None, None, None]
         return np.asarray(self.k[:, None] * self.local_squares / (measured * self.slices))
 
-    @property
-    def swap_rate(self) -> Floats:
-        """Share of exchanges accepted for each pair of neighbouring points, over all samples."""
-        return np.asarray(self.accepts.sum(axis=0) / np.maximum(self.attempts.sum(axis=0), 1))
-
     @cached_property
     def _layout(self) -> Layout:
         times = tuple(map(int, self.time))
@@ -241,16 +232,11 @@ class QuantumResult(LadderResult):
         return with_summary(layout, *own_of_result(self.measured, on_ladder(self.points.axis)))
 
     def dataset(self) -> xarray.Dataset:
-        """The measurements as an xarray dataset with named axes.
-
-        Raises:
-            InputError: where xarray is not installed.
-        """
-        names = [s.name for s in self._layout.series if s.group == MEASUREMENTS and s.name != "step"]
-        values = {name: self.series(name) for name in names}
-        found = self._labelled(self._layout, values | {"step": np.arange(len(self.sweep))})
+        """As ``LadderResult.dataset``, with the coordinates of each point."""
         others = {"k", "k_time", "gamma", "beta"} - {self.points.axis}
-        return found.assign_coords({name: (self.points.axis, getattr(self, name)) for name in sorted(others)})
+        return (
+            super().dataset().assign_coords({name: (self.points.axis, getattr(self, name)) for name in sorted(others)})
+        )
 
     @property
     def _run_facts(self) -> dict[str, str]:
@@ -263,34 +249,21 @@ class QuantumResult(LadderResult):
         }
 
 
-def unmeasured(rows: int, samples: int, copies: int, places: int) -> dict[str, npt.NDArray[Any]]:
-    """Returns what stands in the place of series that were not measured: with one copy, and without a lattice."""
-    pairs = copies * (copies - 1) // 2
-    of_pairs = ("overlap", "slice_overlap_squared", "slice_overlap_fourth", "link_overlap", "link_overlap_in_space")
-    return {name: np.empty((rows, samples, 0, places), np.int64) for name in of_pairs} | {
-        "even_correlation_in_time": np.empty((rows, samples, copies, places, 0), np.int64),
-        "overlap_mode": np.empty((rows, samples, pairs, places, 0)),
-        "magnetization_mode": np.empty((rows, samples, copies, places, 0)),
-    }
-
-
 def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> QuantumResult:
     """The first rows of a file."""
-    m, names = file[MEASUREMENTS], QuantumResult.__dataclass_fields__
-    own = names_in_file(file)
-    series = unmeasured(rows, *m["action"].shape[1:])
-    series |= {name: m[name][:rows] for name in list(m) if name in names and name not in ("points", "time", *own)}
+    m = file[MEASUREMENTS]
     return QuantumResult(
         model=store.read_model(file),
         points=points_of(file),
         time=m["time"][...],
-        **series,
+        sweep=m["sweep"][:rows],
+        **in_result(MEASURED, m, rows, m["action"].shape[1:]),
         permutation=read_permutation(file, rows),
         configurations=in_file(file, rows),
         placement=placement_of(file),
         **written_again(file, attributes, LOCAL_SUMS),
         attributes=attributes,
-        measured={name: m[name][:rows] for name in own},
+        measured={name: m[name][:rows] for name in names_in_file(file)},
     )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from spinsim.analysis.gaps import InTimeCurve, correlation_in_time, gaps, has_connected, has_even
-from spinsim.analysis.samples import sample_of
+from spinsim.analysis.runs import sample_of
 from spinsim.analysis.summary import estimates
-from spinsim.analysis.tables import Columns, below_each_other, columns_of_samples, estimate_columns
+from spinsim.analysis.tables import Columns, below_each_other, columns_of_samples, estimate_columns, own_columns
 from spinsim.errors import InputError
 from spinsim.jobs.quantum.result import QuantumResult
 
@@ -28,6 +28,8 @@ def columns(result: QuantumResult, by: str) -> Columns:
         return _gaps(result)
     if by == "site":
         return _sites(result)
+    if by in result.measured:
+        return own_columns(result, by)
     raise InputError(f"there is no table by {by!r} of this run: choose {result.axis.name}, sample, time, gap or site")
 
 

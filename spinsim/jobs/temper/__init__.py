@@ -24,6 +24,7 @@ class TemperJob(Job):
     a_run = "a temper run"
     about = "Simulate an Ising model or spin glass in equilibrium at many temperatures that exchange configurations."
     elsewhere: ClassVar[Mapping[str, str]] = {
+        "to_file": "spinsim.run.ladder:ladder_to_file",
         "columns": "tables:columns",
         "draw": "figures:draw",
     }
@@ -36,7 +37,7 @@ class TemperJob(Job):
 
     def changed(self, config: Temper, settings: Mapping[str, Any], path: Path) -> Temper:
         """Returns the configuration of a file's run with more sweeps, of a search with more time."""
-        from spinsim.settings.searches import check_limited
+        from spinsim.settings.shared import check_limited
 
         t = config.temper
         if t.searches and "sweeps" in settings:
@@ -66,12 +67,12 @@ class TemperJob(Job):
     def recounted(self, result: TemperResult, device: str, threads: int | None) -> TemperResult:
         """Returns a run with series that are counted anew from the configurations that it has saved."""
         from spinsim.engine.measuring.correlations import Wanted
-        from spinsim.jobs.temper.running import row_of
+        from spinsim.jobs.temper.layout import MEASURED
         from spinsim.run.recounting import recounted_on_ladder
 
         beta, modes = 1 / result.temperature, result.has_magnetization_modes
         wanted = Wanted(result.has_correlations, magnetization_modes=modes)
-        again: TemperResult = recounted_on_ladder(result, beta, row_of, device, threads, wanted)
+        again: TemperResult = recounted_on_ladder(result, beta, MEASURED, device, threads, wanted)
         return again
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spinsim.analysis import figures as draw_series
-from spinsim.analysis.figures.maxcut import Course, check_begun, draw_cuts
 from spinsim.analysis.figures.panels import run_text
 from spinsim.analysis.figures.paper import PaperFigure
+from spinsim.analysis.figures.runs import Course, check_begun, draw_cuts
 from spinsim.analysis.summary import summarize
 from spinsim.jobs.base import Drawing
 from spinsim.jobs.ladders import averages_of_one, figures_of_several

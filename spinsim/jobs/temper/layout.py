@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 import h5py
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.model.ising import Ising
-from spinsim.observables import observables
+from spinsim.observables import Facts, observables
 from spinsim.run import search
 from spinsim.run.ladder_layout import (
     PLACEMENT,
@@ -20,11 +21,47 @@ from spinsim.run.ladder_layout import (
     ladder_of,
     placement_outline,
 )
+from spinsim.run.measured import Measured, series_of
 from spinsim.run.own import on_ladder, own_in_file, with_series
 from spinsim.run.search import layout_with_search_of
 from spinsim.sampling.placement import Placement
 from spinsim.store.forms import Form, group_of, length_of
 from spinsim.store.layout import ENERGY, MEASUREMENTS, STAGGERED, TEMPERATURE, Layout, Series, Sizes, summary_series
+
+_MODE: Final = "|sum of {} exp(i k x)|^2, k = 2 pi / L along axis 0 (x), 1 (y) or 2 (z)"
+_PRODUCT: Final = "the product of two copies' spins"
+MEASURED: Final = (
+    Measured("energy", lambda f: f.energy, "total energy", counts=np.float64, unit=ENERGY),
+    Measured("magnetization", lambda f: f.magnetization, "sum of spins"),
+    Measured("staggered_magnetization", lambda f: f.staggered_magnetization, STAGGERED, when="staggered"),
+    Measured(
+        "magnetization_mode",
+        lambda f: f.magnetization_mode,
+        _MODE.format("spins"),
+        counts=np.float64,
+        axis="axis",
+        when="modes",
+    ),
+    Measured("overlap", lambda f: f.overlap, f"sum over sites of {_PRODUCT}", "copy_pair", when="pairs"),
+    Measured(
+        "overlap_mode",
+        lambda f: f.overlap_mode,
+        _MODE.format(_PRODUCT),
+        "copy_pair",
+        np.float64,
+        "axis",
+        when="modes of pairs",
+    ),
+    Measured(
+        "link_overlap",
+        lambda f: f.link_overlap,
+        "sum over bonds of the product of two copies' s_i s_j",
+        "copy_pair",
+        "bonds",
+        when="links",
+    ),
+)
+"""What a tempering run measures, in the order of its file."""
 
 
 def temper_layout(
@@ -57,7 +94,8 @@ def temper_layout(
 
 def _summary(model: Ising, copies: int, correlations: bool, staggered: bool, modes: bool) -> list[Series]:
     """Room for what an analysis finds."""
-    return summary_series(observables(model, copies, correlations, staggered=staggered, magnetization_modes=modes))
+    facts = Facts(model, copies, correlations, staggered=staggered, magnetization_modes=modes)
+    return summary_series(observables(facts))
 
 
 def tempering_layout(
@@ -71,29 +109,16 @@ def tempering_layout(
 ) -> Layout:
     """The same without the summary of an analysis: what the sizes of a model are enough for."""
     axes = model.dimension if correlations and (magnetization_modes or copies > 1) else 0
-    count, links = (np.int32 if items < 2**31 else np.int64 for items in (model.sites, model.bonds))
-    state, pairs = ("sample", "copy", "temperature"), ("sample", "copy_pair", "temperature")
-    mode = "|sum of {} exp(i k x)|^2, k = 2 pi / L along axis 0 (x), 1 (y) or 2 (z)"
-    measured = [
-        Series("step", (), np.int64, "measurement"),
-        Series("sweep", (), np.int64, "sweeps done since thermalisation"),
-        Series("energy", state, np.float64, "total energy", ENERGY),
-        Series("magnetization", state, count, "sum of spins"),
-    ]
-    if staggered:
-        measured.append(Series("staggered_magnetization", state, count, STAGGERED))
-    if axes and magnetization_modes:
-        measured.append(Series("magnetization_mode", (*state, "axis"), np.float64, mode.format("spins")))
-    if copies > 1:
-        measured.append(Series("overlap", pairs, count, "sum over sites of the product of two copies' spins"))
-        if axes:
-            product = "the product of two copies' spins"
-            measured.append(Series("overlap_mode", (*pairs, "axis"), np.float64, mode.format(product)))
-        if correlations:
-            what = "sum over bonds of the product of two copies' s_i s_j"
-            measured.append(Series("link_overlap", pairs, links, what))
+    conditions = {
+        "staggered": staggered,
+        "modes": axes and magnetization_modes,
+        "pairs": copies > 1,
+        "modes of pairs": axes and copies > 1,
+        "links": correlations and copies > 1,
+    }
+    measured = series_of(MEASURED, model, "temperature", [name for name, holds in conditions.items() if holds])
     scales = {"sample": np.arange(model.samples), "axis": np.arange(axes)}
-    return ladder_layout(tuple(measured), scales, ("temperature", temperatures, TEMPERATURE), copies, placement)
+    return ladder_layout(measured, scales, ("temperature", temperatures, TEMPERATURE), copies, placement)
 
 
 def _layout_of(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
@@ -103,9 +128,8 @@ def _layout_of(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
     correlations = any(name in group for name in ("link_overlap", "magnetization_mode", "overlap_mode"))
     others = "staggered_magnetization" in group, "magnetization_mode" in group
     layout = tempering_layout(sizes, copies, ladder, correlations, placement_outline(file), *others)
-    return layout_with_search_of(file, with_series(layout, *own_in_file(file, on_ladder("temperature")))), copies * len(
-        ladder
-    )
+    layout = with_series(layout, *own_in_file(file, on_ladder("temperature")))
+    return layout_with_search_of(file, layout), copies * len(ladder)
 
 
 FORM = Form(

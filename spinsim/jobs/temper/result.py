@@ -13,11 +13,12 @@ from spinsim import store
 from spinsim.analysis.runs import Axis, temperatures
 from spinsim.bits import States
 from spinsim.inputs.texts import count
-from spinsim.jobs.temper.layout import temper_layout
+from spinsim.jobs.temper.layout import MEASURED, temper_layout
 from spinsim.model.ising import Ising
 from spinsim.result import load_as
 from spinsim.run.ladder_layout import placement_of, read_permutation, written_again
 from spinsim.run.ladder_result import LadderResult
+from spinsim.run.measured import in_result
 from spinsim.run.own import on_ladder, own_in_file, own_of_result, with_summary
 from spinsim.run.search import Searched, read_search
 from spinsim.sampling.placement import Placement
@@ -27,7 +28,6 @@ from spinsim.store.layout import MEASUREMENTS, Layout
 
 if TYPE_CHECKING:
     import h5py
-    import xarray
 
 
 @dataclass(frozen=True, repr=False)
@@ -99,11 +99,6 @@ class TemperResult(LadderResult):
         return bool(self.link_overlap.shape[2] or self.magnetization_mode.shape[-1])
 
     @property
-    def has_magnetization_modes(self) -> bool:
-        """True if Fourier modes of the magnetisation were measured."""
-        return bool(self.magnetization_mode.shape[-1])
-
-    @property
     def has_staggered(self) -> bool:
         """Whether staggered magnetisations were measured."""
         return bool(self.staggered_magnetization.shape[2])
@@ -127,22 +122,6 @@ class TemperResult(LadderResult):
         return super()._written_again(layout) | ({} if self.search is None else self.search.datasets)
 
     @property
-    def swap_rate(self) -> npt.NDArray[np.float64]:
-        """Share of exchanges accepted for each pair of neighbouring temperatures, over all samples."""
-        return np.asarray(self.accepts.sum(axis=0) / np.maximum(self.attempts.sum(axis=0), 1))
-
-    def dataset(self) -> xarray.Dataset:
-        """The measurements as an xarray dataset with named axes.
-
-        Raises:
-            InputError: where xarray is not installed.
-        """
-        layout = self._layout
-        names = [s.name for s in layout.series if s.group == MEASUREMENTS and s.name != "step"]
-        values = {name: self.series(name) for name in names}
-        return self._labelled(layout, values | {"step": np.arange(len(self.sweep))})
-
-    @property
     def _lowest(self) -> Lowest:
         return Lowest(self.best_energy, self.best_spins)
 
@@ -156,29 +135,14 @@ class TemperResult(LadderResult):
         }
 
 
-def unmeasured(rows: int, samples: int, copies: int, temperatures: int) -> dict[str, npt.NDArray[Any]]:
-    """What stands in the place of series that were not measured."""
-    return {
-        "staggered_magnetization": np.empty((rows, samples, 0, temperatures), np.int32),
-        "overlap": np.empty((rows, samples, 0, temperatures), np.int32),
-        "link_overlap": np.empty((rows, samples, 0, temperatures), np.int32),
-        "overlap_mode": np.empty((rows, samples, copies * (copies - 1) // 2, temperatures, 0)),
-        "magnetization_mode": np.empty((rows, samples, copies, temperatures, 0)),
-    }
-
-
 def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TemperResult:
     """The first rows of a file."""
-    m = file["measurements"]
-    samples, copies, temperatures = m["energy"].shape[1:]
-    nothing = unmeasured(rows, samples, copies, temperatures)
+    m = file[MEASUREMENTS]
     return TemperResult(
         model=store.read_model(file),
         temperature=m["temperature"][...],
         sweep=m["sweep"][:rows],
-        energy=m["energy"][:rows],
-        magnetization=m["magnetization"][:rows],
-        **{name: m[name][:rows] if name in m else without for name, without in nothing.items()},
+        **in_result(MEASURED, m, rows, m["energy"].shape[1:]),
         permutation=read_permutation(file, rows),
         placement=placement_of(file),
         **written_again(file, attributes),

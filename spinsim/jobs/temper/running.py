@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import numpy.typing as npt
 
-from spinsim import store
-from spinsim.analysis.magnets import is_symmetric_glass
+from spinsim.analysis.kinds import is_symmetric_glass
 from spinsim.engine import Engine, check_run, create_engine, resolve_device
 from spinsim.engine.choosing import choose
 from spinsim.engine.moves.move import Move, text_of
@@ -20,8 +19,8 @@ from spinsim.engine.split.filling import copies_of_search, groups_of_search
 from spinsim.engine.update import OfModel, Outline
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count
-from spinsim.jobs.temper.layout import temper_layout
-from spinsim.jobs.temper.result import TemperResult, unmeasured
+from spinsim.jobs.temper.layout import MEASURED, temper_layout
+from spinsim.jobs.temper.result import TemperResult
 from spinsim.jobs.temper.search import Started, TemperSearch, rows_of_search
 from spinsim.jobs.temper.settings import Temper, usual_restart
 from spinsim.machine.memory import require
@@ -30,24 +29,20 @@ from spinsim.mesh.session import others
 from spinsim.model.ising import Ising, repeated
 from spinsim.rng import HALF_SWEEP_BITS
 from spinsim.run.common import (
-    SILENT,
     Watch,
     build_model,
     check_nameable,
     dynamics_of,
     identify,
-    to_file,
     usual_path,
 )
 from spinsim.run.identity import tables_of_file
-from spinsim.run.kept import Kept
 from spinsim.run.ladder import LadderPlan, LadderRun, placed_ladder
-from spinsim.run.ladder_layout import placement_of
-from spinsim.run.own import Own, check_series, functions_of, names_of, on_ladder
-from spinsim.run.restarts import seed_of_start
-from spinsim.run.saving import NEVER, Saving
-from spinsim.run.search import Search, targets_of, with_restarts
-from spinsim.sampling import TemperFrame, Times, tempering
+from spinsim.run.measured import in_result
+from spinsim.run.own import Own, functions_of, on_ladder
+from spinsim.run.saving import Saving
+from spinsim.run.search import Search, seed_of_start, targets_of, with_restarts
+from spinsim.sampling import Times, tempering
 from spinsim.sampling.placement import Placement
 
 Tables = dict[str, dict[str, Any]]
@@ -74,6 +69,53 @@ class TemperPlan(LadderPlan[Temper]):
     def is_done(self, rows: int) -> bool:
         """Whether so many rows are all there is to do, which nobody knows of a search."""
         return super().is_done(rows) and not self.config.temper.searches
+
+    def new_ladder(self, saving: Saving, watch: Watch) -> tuple[npt.NDArray[np.float64], Placement | None]:
+        t = self.config.temper
+        return (t.ladder, None) if t.to_place is None else placed_ladder(self, saving, watch)
+
+    def ladder_in(self, file: h5py.File) -> npt.NDArray[np.float64]:
+        return np.asarray(file["measurements/temperature"][...])
+
+    def run_on(
+        self, ladder: npt.NDArray[np.float64], placement: Placement | None, saving: Saving, watch: Watch
+    ) -> LadderRun:
+        t, copies = self.config.temper, self.config.run.number_of_replicas
+        modes = bool(t.magnetization_modes)
+        given = placement, self.start
+        layout = temper_layout(self.model, copies, ladder, t.correlations, *given, magnetization_modes=modes)
+        if not t.searches:
+            engine = _engine_of(self, ladder, self.config.run.seed, 1)
+            own = Own(functions_of(t.measure, self.measure), engine, on_ladder("temperature"), copies)
+            how = copies, watch.on_updates, saving.due, t.correlations, None, modes, _moves_of(self)
+            frames = tempering(engine, ladder, t.times, *how, self.config.run.seed)
+            return LadderRun(self, saving, watch, engine, frames, layout, MEASURED, own)
+        target = targets_of(self.model, t.target)
+        search = Search(self.model, target, t.time_limit, watch.on_note)
+        rows = rows_of_search(self)
+
+        def is_to_pause() -> bool:
+            return saving.due() or search.is_late()
+
+        def start(number: int, groups: int) -> Started:
+            engine = _engine_of(self, ladder, seed_of_start(self.config.run.seed, number), groups)
+            most = _longest(t.measure_every, engine.colours) if groups == t.number_of_groups else t.sweeps_alone
+            times = Times(0, most, t.measure_every, t.swap_every)
+            how = copies, watch.on_updates, is_to_pause, t.correlations, () if number else rows, modes
+            return engine, tempering(engine, ladder, times, *how)
+
+        _check_groups(self, copies * len(ladder))
+        layout = with_restarts(layout, target, bool(t.restart_after))
+        return TemperSearch(self, saving, watch, start, layout, MEASURED, search)
+
+    def result_of(
+        self, ladder: npt.NDArray[np.float64], placement: Placement | None, found: dict[str, Any]
+    ) -> TemperResult:
+        shape = self.model.samples, self.config.run.number_of_replicas, len(ladder)
+        series = in_result(MEASURED, found, len(found["sweep"]), shape)
+        result = TemperResult(model=self.model, temperature=ladder, placement=placement, **(found | series))
+        self.write_solution(result)
+        return result
 
 
 def plan_temper(config: Temper) -> TemperPlan:
@@ -140,90 +182,6 @@ def _with_modes(config: Temper, model: Ising, begun: Tables) -> Temper:
     return lacking
 
 
-def row_of(frame: TemperFrame) -> dict[str, Any]:
-    """A frame as the file's row."""
-    return {
-        "step": frame.step,
-        "sweep": frame.sweep,
-        "energy": frame.energy,
-        "magnetization": frame.magnetization,
-        "staggered_magnetization": frame.staggered_magnetization,
-        "overlap": frame.overlap,
-        "link_overlap": frame.link_overlap,
-        "overlap_mode": frame.overlap_mode,
-        "magnetization_mode": frame.magnetization_mode,
-        "permutation": frame.holder,
-    }
-
-
-def temper_to_file(plan: TemperPlan, watch: Watch = SILENT) -> bool:
-    """Run a plan into its file; False where the file already holds the finished run.
-
-    A file of the same configuration that was cut short is completed from its last checkpoint.
-
-    Raises:
-        InputError: where the file belongs to another run or cannot be written.
-    """
-    return to_file(plan, watch, _carry_out)
-
-
-def temper_in_memory(plan: TemperPlan, watch: Watch = SILENT) -> TemperResult:
-    """Run a plan without a file.
-
-    Raises:
-        InputError: for what keeps the run from beginning.
-    """
-    ladder, placement = _ladder(plan, NEVER, watch)
-    run = _run_of(plan, ladder, placement, NEVER, watch)
-    kept = Kept(run.layout, plan.rows, "measurements", "measure less often")
-    found = run.in_memory(kept)
-    nothing = unmeasured(len(found["sweep"]), plan.model.samples, plan.config.run.number_of_replicas, len(ladder))
-    measured = {name: found.pop(name) for name in names_of(plan.config.temper.measure)}
-    result = TemperResult(
-        model=plan.model, temperature=ladder, placement=placement, measured=measured, **(nothing | found)
-    )
-    plan.write_solution(result)
-    return result
-
-
-def _run_of(
-    plan: TemperPlan, ladder: npt.NDArray[np.float64], placement: Placement | None, saving: Saving, watch: Watch
-) -> LadderRun:
-    """The run of a plan on a ladder, about to begin."""
-    t, copies = plan.config.temper, plan.config.run.number_of_replicas
-    modes = bool(t.magnetization_modes)
-    layout = temper_layout(plan.model, copies, ladder, t.correlations, placement, plan.start, magnetization_modes=modes)
-    if not t.searches:
-        engine = _engine_of(plan, ladder, plan.config.run.seed, 1)
-        own = Own(functions_of(t.measure, plan.measure), engine, on_ladder("temperature"), copies)
-
-        def with_own(frame: TemperFrame) -> dict[str, Any]:
-            return row_of(frame) | own.row(frame.spins, frame.holder)
-
-        how = copies, watch.on_updates, saving.due, t.correlations
-        frames = tempering(
-            engine, ladder, t.times, *how, magnetization_modes=modes, moves=_moves_of(plan), seed=plan.config.run.seed
-        )
-        return LadderRun(plan, saving, watch, engine, frames, own.in_layout(layout), with_own)
-    target = targets_of(plan.model, t.target)
-    search = Search(plan.model, target, t.time_limit, watch.on_note)
-    rows = rows_of_search(plan)
-
-    def is_to_pause() -> bool:
-        return saving.due() or search.is_late()
-
-    def start(number: int, groups: int) -> Started:
-        engine = _engine_of(plan, ladder, seed_of_start(plan.config.run.seed, number), groups)
-        most = _longest(t.measure_every, engine.colours) if groups == t.number_of_groups else t.sweeps_alone
-        times = Times(0, most, t.measure_every, t.swap_every)
-        how = copies, watch.on_updates, is_to_pause, t.correlations, () if number else rows, modes
-        return engine, tempering(engine, ladder, times, *how)
-
-    _check_groups(plan, copies * len(ladder))
-    layout = with_restarts(layout, target, bool(t.restart_after))
-    return TemperSearch(plan, saving, watch, start, layout, row_of, search)
-
-
 def _moves_of(plan: TemperPlan) -> Sequence[tuple[Move, int]]:
     """The moves of a plan, those that its configuration names.
 
@@ -273,23 +231,3 @@ def _longest(unit: int, colours: int) -> int:
     """As many sweeps as random numbers have room for, a multiple of a unit."""
     most: int = 2**HALF_SWEEP_BITS // colours
     return most // unit * unit
-
-
-def _carry_out(plan: TemperPlan, begun: bool, saving: Saving, watch: Watch) -> None:
-    ladder, placement = _ladder_of_file(plan.path) if begun else _ladder(plan, saving, watch)
-    run = _run_of(plan, ladder, placement, saving, watch)
-    if begun and plan.config.temper.measure:
-        check_series(plan.path, run.layout)
-    run.complete(begun)
-
-
-def _ladder_of_file(path: Path) -> tuple[npt.NDArray[np.float64], Placement | None]:
-    """The temperatures that a run has begun with, and how they were placed."""
-    with store.open_to_read(path) as file:
-        return file["measurements/temperature"][...], placement_of(file)
-
-
-def _ladder(plan: TemperPlan, saving: Saving, watch: Watch) -> tuple[npt.NDArray[np.float64], Placement | None]:
-    """The temperatures of a new run, placed where that is asked for."""
-    t = plan.config.temper
-    return (t.ladder, None) if t.to_place is None else placed_ladder(plan, saving, watch)

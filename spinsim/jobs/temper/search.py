@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -13,11 +13,11 @@ from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.engine.protocols import Spins
 from spinsim.jobs.temper.settings import Temper
 from spinsim.run.common import Plan, Watch
-from spinsim.run.kept import Kept
 from spinsim.run.ladder import LadderRun
-from spinsim.run.restarts import Restarts
+from spinsim.run.measured import Measured
+from spinsim.run.sampled import Kept
 from spinsim.run.saving import Saving
-from spinsim.run.search import RESTARTS, SUMS, Search
+from spinsim.run.search import RESTARTS, SUMS, Restarts, Search
 from spinsim.sampling import Best, TemperFrame
 from spinsim.sampling.portions import updates_a_sweep
 from spinsim.store import RunFile
@@ -50,7 +50,7 @@ class TemperSearch(LadderRun):
         watch: Hears how it goes.
         start: Makes the replicas of so many groups, in the start of a number, 0 for the first.
         layout: Of its file.
-        row: Returns the row of the file that a measurement is.
+        table: Quantities that are measured.
         search: Says when it ends.
     """
 
@@ -61,12 +61,12 @@ class TemperSearch(LadderRun):
         watch: Watch,
         start: Callable[[int, int], Started],
         layout: Layout,
-        row: Callable[[TemperFrame], dict[str, Any]],
+        table: Sequence[Measured],
         search: Search,
     ) -> None:
         t, self._samples = plan.config.temper, plan.model.samples
         self._groups, self._alone = t.number_of_groups, t.number_of_groups > 1
-        super().__init__(plan, saving, watch, *start(0, 1), layout, row)
+        super().__init__(plan, saving, watch, *start(0, 1), layout, table)
         self.best = Best(self.engine, self._samples)
         self._start, self._search, self._every = start, search, t.measure_every
         self._rows, self._sweeps_alone = rows_of_search(plan), t.sweeps_alone

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spinsim.errors import InputError
 from spinsim.settings.config import Config, table
-from spinsim.settings.searches import solution, target, time_limit
 from spinsim.settings.setting import GRID, Table, setting
-from spinsim.settings.shared import RunSettings, own_measure, start, zero_acceptance
+from spinsim.settings.shared import RunSettings, own_measure, solution, start, target, time_limit, zero_acceptance
 
 if TYPE_CHECKING:
     import numpy as np
@@ -235,7 +234,7 @@ class Temper(Config):
 
     def with_temperatures(self, model: Ising) -> Temper:
         """The configuration with its ladder filled in: for searches and graphs one as wide as an anneal."""
-        from spinsim.inputs.defaults import T_START
+        from spinsim.inputs.shared import T_START
         from spinsim.sampling.annealing import automatic_temperatures
 
         if self.temper.temperatures is not None:

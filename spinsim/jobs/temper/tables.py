@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from spinsim.analysis.approach import Approach, approach
+from spinsim.analysis.equilibration import Approach, approach
 from spinsim.analysis.overlaps import overlap_distribution
-from spinsim.analysis.samples import sample_of
+from spinsim.analysis.runs import sample_of
 from spinsim.analysis.summary import estimates
-from spinsim.analysis.tables import Columns, below_each_other, columns_of_samples, estimate_columns
+from spinsim.analysis.tables import Columns, below_each_other, columns_of_samples, estimate_columns, own_columns
 from spinsim.errors import InputError
 from spinsim.jobs.temper.result import TemperResult
 
@@ -27,6 +27,8 @@ def columns(result: TemperResult, by: str) -> Columns:
         return below_each_other([_overlaps(result, k) for k in range(result.model.samples)])
     if by == "bin":
         return _bins(approach(result))
+    if by in result.measured:
+        return own_columns(result, by)
     raise InputError(f"there is no table by {by!r} of this run: choose temperature, sample, overlap or bin")
 
 

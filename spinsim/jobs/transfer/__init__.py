@@ -27,6 +27,7 @@ class TransferJob(Job):
     McCoy-Wu model, random within a layer alone.
     """
     elsewhere: ClassVar[Mapping[str, str]] = {
+        "form": "result:FORM",
         "draw": "figures:draw",
         "progress": "spinsim.run.progress:RowProgress",
     }

@@ -6,13 +6,15 @@ from collections.abc import Callable, Sequence
 from math import floor, isnan, log10
 from typing import TYPE_CHECKING
 
+import matplotlib.style
 import numpy as np
 
+from spinsim.analysis.figures.panels import TEMPERATURE, curve_styles, mark_crossing, scale_logarithmically, sides
+from spinsim.analysis.figures.paper import PAPER, PaperFigure, draw_legend, lay_panels
 from spinsim.analysis.printed import with_error
-from spinsim.analysis.strips import LengthCrossing, length_crossings, scaled_lengths
+from spinsim.analysis.strips import LengthCrossing, length_crossings, length_curve, scaled_lengths
 from spinsim.errors import InputError, worded
 from spinsim.jobs.base import Drawing
-from spinsim.jobs.transfer.lengths import lengths_figure
 from spinsim.jobs.transfer.result import TransferResult
 
 if TYPE_CHECKING:
@@ -22,11 +24,7 @@ if TYPE_CHECKING:
 
 
 def draw(results: Sequence[TransferResult], wanted: Drawing) -> Draw:
-    """Returns a function that draws xi / L of one run or more and says where neighbouring widths cross.
-
-    Raises:
-        InputError: for runs without xi / L.
-    """
+    """Returns a function that draws xi / L of one run or more and says where neighbouring widths cross."""
     average, near = wanted.options.get("average", "mean"), wanted.options.get("near")
     for result in results:
         _say_what_is_left_out(result, wanted.warn)
@@ -44,11 +42,7 @@ def draw(results: Sequence[TransferResult], wanted: Drawing) -> Draw:
 
 
 def _say_what_is_left_out(result: TransferResult, warn: Callable[[str], None]) -> None:
-    """Say how many points have no xi / L: rows to come, levels that did not converge, lengths that rounding hides.
-
-    Raises:
-        InputError: where that leaves nothing to be drawn.
-    """
+    """Say how many points have no xi / L: rows to come, levels that did not converge, lengths that rounding hides."""
     known = np.isfinite(scaled_lengths(result))
     count, hidden = f"{known.size - known.sum()} of {known.size}", int(result.in_noise[:, :, 1, 0].sum())
     if not known.any():
@@ -71,3 +65,69 @@ def _where(c: LengthCrossing) -> str:
     off = "few points between which to interpolate"
     off = off if isnan(c.interpolation) else f"interpolation within {c.interpolation:.1g}"
     return f"T = {where}, k = {1 / c.temperature:.{decimals}f}, {off}"
+
+
+def lengths_figure(
+    results: Sequence[TransferResult],
+    crossings: Sequence[LengthCrossing],
+    average: str = "mean",
+    style: str = "single",
+) -> PaperFigure:
+    """Correlation lengths over widths, on a logarithmic axis, which cross near a transition, with the crossings.
+
+    Error bars are those over samples, where there are several. The axis is k where the first run was given k, else the
+    temperature.
+    """
+    by_k = "k" in given_by(results[0])
+    ordered = sorted(results, key=lambda result: result.model.sites)
+    colours = {}
+    with matplotlib.style.context(PAPER):
+        figure, (ax,) = lay_panels(style, 1, 2.4)
+        for result, (colour, marker) in zip(ordered, curve_styles(len(ordered)), strict=True):
+            curve = length_curve(result, average)
+            colours[curve.width] = colour
+            x = 1 / curve.temperature if by_k else curve.temperature
+            known = not np.isnan(curve.log_error).all()
+            bars = curve.value * np.expm1(np.multiply.outer([-1, 1], curve.log_error)) if known else None
+            ax.errorbar(
+                x, curve.value, None if bars is None else np.abs(bars), fmt=f"{marker if len(x) < 30 else ''}-", ms=2.2,
+                lw=0.8, elinewidth=0.6, color=colour, label=_label(result),
+            )  # fmt: skip
+        for c in crossings:
+            if not c.reason:
+                t = c.temperature
+                place, error = (1 / t, c.error / t**2) if by_k else (t, c.error)
+                mark_crossing(ax, place, c.height, error, (colours[c.widths[0]], colours[c.widths[1]]))
+        scale_logarithmically(ax)
+        ax.set_xlabel(r"coupling $k = 1/T$" if by_k else TEMPERATURE)
+        ax.set_ylabel(r"$\exp[\ln\xi]/L$" if average == "typical" else r"$\xi/L$")
+        draw_legend(figure, ax)
+    figure.caption = _caption(ordered, crossings, average)
+    return figure
+
+
+def _label(result: TransferResult) -> str:
+    """The sides of a layer, as a formula."""
+    return f"$L = {sides(result.model.lattice)}$" if result.model.lattice else result.model.name
+
+
+def _caption(results: Sequence[TransferResult], crossings: Sequence[LengthCrossing], average: str) -> str:
+    samples = max(result.model.samples for result in results)
+    what = r"Typical correlation length $\exp[\ln\xi]$" if average == "typical" else r"Correlation length $\xi$"
+    names = ", ".join(result.model.name for result in results)
+    over = f", over {samples} samples; bars are standard errors over them" if samples > 1 else ""
+    sentences = [f"{what} over width $L$ from transfer matrices of {names}{over}."]
+    for c in crossings:
+        if not c.reason:
+            known = not np.isnan(c.error)
+            where = with_error(c.temperature, c.error) if known else f"{c.temperature:.5g}"
+            sentences.append(f"$L = {c.widths[0]}$ and $L = {c.widths[1]}$ cross at $T = {where}$.")
+    if len(sentences) > 1:
+        sentences.append("Diamonds in the colours of two widths are their crossings.")
+    return " ".join([*sentences, "Lines guide the eye."])
+
+
+def given_by(result: TransferResult) -> list[str]:
+    """Which of ``temperature`` and ``k`` a run was given."""
+    settings = result.config.get("transfer", result.config)
+    return [name for name in ("temperature", "k") if settings.get(name) is not None]

@@ -11,8 +11,9 @@ import numpy as np
 from spinsim.inputs.texts import count, quoted
 from spinsim.jobs.base import Told
 from spinsim.jobs.reports import completed_by, head, precision
-from spinsim.jobs.transfer.result import TransferResult, load_transfer
+from spinsim.jobs.transfer.result import TransferResult
 from spinsim.jobs.transfer.running import TransferPlan
+from spinsim.result import load_as
 
 MOST_LINES: Final = 20
 MOST_NAMED: Final = 3
@@ -34,13 +35,13 @@ def describe(plan: TransferPlan) -> str:
 
 def outcome(plan: TransferPlan, rate: float | None) -> Told:
     """Returns what is said of a run when it is done, or has been tried to the end."""
-    result = load_transfer(plan.path)
+    result = load_as(TransferResult, plan.path)
     return Told({"file": str(plan.path)} | _summary(result), _report(result) + _lacking(result, plan.path))
 
 
 def show(path: Path) -> Told:
     """Returns what ``spinsim show`` says of a file."""
-    result = load_transfer(path)
+    result = load_as(TransferResult, path)
     model, attributes = result.model, result.attributes
     rows, planned = int(result.there.sum()), result.planned_rows
     state = "NOT finished" + ("" if rows == planned else f": {completed_by(path)}")

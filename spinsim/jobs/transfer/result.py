@@ -1,30 +1,100 @@
-"""What a transfer-matrix run gives back."""
+"""Levels of a transfer-matrix run, and the layout of its file."""
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import h5py
 import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
 from spinsim.inputs.texts import count
-from spinsim.jobs.transfer.layout import SPECTRUM, check_samples, transfer_layout
 from spinsim.model.ising import Ising
-from spinsim.result import Result, load_as
-from spinsim.store.layout import Layout, Series
+from spinsim.result import Result
+from spinsim.store.forms import DamageError, Form, axis_of, group_of, length_of
+from spinsim.store.layout import ENERGY, Layout, Series, Sizes
 from spinsim.transfer_matrix.points import read_given
 from spinsim.transfer_matrix.spectrum import RESOLUTION
 
 if TYPE_CHECKING:
-    import h5py
     import xarray
 
+SPECTRUM: Final = "spectrum"
+"""The group of the levels."""
+SECTORS: Final = (b"even", b"odd", b"all")
 MOST_NOISE: Final = 0.01  # of a correlation length that counts
 _FIELDS: Final = {"log_eigenvalue": "levels"}  # series whose field has another name
+_OF_POINT: Final = ("step", "sample", "k", "k_time")
+
+
+def transfer_layout(sites: int, bonds: int, sectors: tuple[str, ...], levels: int) -> Layout:
+    """A row for each sample and temperature, all temperatures of a sample in succession."""
+    state = "sector", "level"
+    rows = [
+        ("step", (), np.int64, "sample * temperatures + temperature", "1"),
+        ("sample", (), np.int64, "disorder sample", "1"),
+        ("k", (), np.float64, "1 / T, which multiplies the couplings of the layer", "k_B / coupling unit"),
+        ("k_time", (), np.float64, "coupling between layers", "1"),
+        ("log_eigenvalue", state, np.float64, "ln of the eigenvalue of the transfer matrix", "1"),
+        ("residual", state, np.float64, "|T x - lambda x| / lambda", "1"),
+        ("correlation_length", state, np.float64, "1 / ln(lambda_0 / lambda), in layers", "1"),
+        ("gap", (), np.float64, "ln of the ratio of the two largest eigenvalues", "1"),
+        ("free_energy_per_site", (), np.float64, "-ln(lambda_0) / (N k)", ENERGY),
+        ("energy_per_site", (), np.float64, "energy per site, of bonds in the layer and to the next", ENERGY),
+        ("products", ("sector",), np.int64, "products with the transfer matrix", "1"),
+        ("sigma", ("level", "site"), np.float64, "<0| s_i |level>; level of the odd sector where there are two", "1"),
+    ]
+    if bonds:
+        rows.append(("sigma_sigma", ("level", "bond"), np.float64, "<0| s_i s_j |level> of the first sector", "1"))
+    scales = {
+        "sector": np.array([name.encode() for name in sectors]),
+        "level": np.arange(levels),
+        "site": np.arange(sites),
+        "bond": np.arange(bonds),
+    }
+    return Layout(scales, {}, tuple(Series(*row, SPECTRUM) for row in rows))
+
+
+def _layout_of(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
+    """Returns the layout that a file should have, by its own axes; there are no replicas."""
+    group = group_of(file, SPECTRUM)
+    sectors, levels = axis_of(group, "sector", None).tolist(), length_of(group, "level")
+    if not sectors or not set(sectors) <= set(SECTORS) or len(set(sectors)) < len(sectors):
+        raise DamageError(f"its sectors {sectors} are none of even, odd and all")
+    return transfer_layout(sizes.sites, sizes.bonds, tuple(name.decode() for name in sectors), levels), 0
+
+
+def check_samples(file: h5py.File, rows: int) -> int:
+    """Refuse rows whose samples do not come in turn; returns how many points a sample has."""
+    samples, there = file[SPECTRUM]["sample"][:rows], len(file["model/sample"])
+    points = int((samples == 0).sum())
+    if not np.array_equal(samples, np.arange(rows) // max(1, points)) or rows > points * there:
+        raise DamageError("its rows belong to other samples than they should")
+    return points
+
+
+FORM: Final = Form(
+    planned=dict.fromkeys(("temperature", "k", "k_time"), (str, type(None))),
+    groups=(SPECTRUM,),
+    layout=_layout_of,
+    check_numbers=check_samples,
+)
+
+
+def values_of(layout: Layout) -> list[str]:
+    """Returns the names of the series that do not only say where a row belongs."""
+    return [series.name for series in layout.series if series.name not in _OF_POINT]
+
+
+def place_of(step: Any, k: npt.NDArray[np.float64], k_time: npt.NDArray[np.float64]) -> dict[str, Any]:
+    """Returns where rows of these numbers belong, by names of series."""
+    sample, point = divmod(step, len(k))
+    return {"step": step, "sample": sample, "k": k[point], "k_time": k_time[point]}
 
 
 @dataclass(frozen=True, repr=False)
@@ -121,18 +191,16 @@ class TransferResult(Result):
             InputError: where xarray is not installed.
         """
         sample, point = np.nonzero(self.there)
-        values = {name: getattr(self, _FIELDS.get(name, name))[sample, point] for name in self._series}
-        where = {"sample": sample, "k": self.k[point], "k_time": self.k_time[point]}
-        return self._labelled(self._layout, values | where | {"step": sample * len(self.k) + point})
+        where = place_of(sample * len(self.k) + point, self.k, self.k_time)
+        return self._labelled(self._layout, where | self._values(sample, point))
+
+    def _values(self, sample: Any, point: Any) -> dict[str, Any]:
+        """The values of one row or several, by names of series."""
+        return {name: getattr(self, _FIELDS.get(name, name))[sample, point] for name in values_of(self._layout)}
 
     @property
     def _layout(self) -> Layout:
         return transfer_layout(self.model.sites, self.model.bonds, self.sectors, self.levels.shape[-1])
-
-    @property
-    def _series(self) -> dict[str, Series]:
-        """What the file holds of each row beside where it belongs."""
-        return {s.name: s for s in self._layout.series if s.name not in ("step", "sample", "k", "k_time")}
 
     @property
     def _run_facts(self) -> dict[str, str]:
@@ -145,14 +213,10 @@ class TransferResult(Result):
 
     def _write(self, target: Path) -> None:
         """Write the run to a new file."""
-        points = len(self.k)
         store.create(target, self.model, self._layout, self.gap.size, self._origin)
         with store.open_to_append(target) as file:
             for step in range(self.gap.size):
-                sample, point = divmod(step, points)
-                where = {"step": step, "sample": sample, "k": self.k[point], "k_time": self.k_time[point]}
-                found = {name: getattr(self, _FIELDS.get(name, name))[sample, point] for name in self._series}
-                file.write(where | found)
+                file.write(place_of(step, self.k, self.k_time) | self._values(*divmod(step, len(self.k))))
             if self.finished:
                 file.finish()
 
@@ -163,27 +227,30 @@ def _level_first(levels: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TransferResult:
-    """Rows as (samples, points, ...), with NaN and 0 for those that are not there yet; points are those of sample 0."""
+    """The first rows of a file; points are those of sample 0."""
     group, model = file[SPECTRUM], store.read_model(file)
     sectors = tuple(name.decode() for name in group["sector"][...])
     points = check_samples(file, rows)
-    table = {}
     layout = transfer_layout(model.sites, model.bonds, sectors, len(group["level"]))
-    for name in (series.name for series in layout.series if series.name not in ("step", "sample", "k", "k_time")):
-        dataset = group[name]
-        empty = np.nan if dataset.dtype.kind == "f" else 0
-        whole = np.full((model.samples * points, *dataset.shape[1:]), empty, dataset.dtype)
-        whole[:rows] = dataset[:rows]
-        table[_FIELDS.get(name, name)] = whole.reshape(model.samples, points, *dataset.shape[1:])
-    table.setdefault("sigma_sigma", np.empty((*table["gap"].shape, len(group["level"]), 0)))
-    k, k_time = group["k"][:points], group["k_time"][:points]
+    ladder = group["k"][:points], group["k_time"][:points]
+    return tabulated(model, *ladder, sectors, layout, lambda name: group[name][:rows], attributes)
+
+
+def tabulated(
+    model: Ising,
+    k: npt.NDArray[np.float64],
+    k_time: npt.NDArray[np.float64],
+    sectors: tuple[str, ...],
+    layout: Layout,
+    rows_of: Callable[[str], npt.NDArray[Any]],
+    attributes: dict[str, str],
+) -> TransferResult:
+    """Rows as (samples, points, ...), with NaN and 0 for those that are not there yet."""
+    shape, table = (model.samples, len(k)), {}
+    for name in values_of(layout):
+        rows = rows_of(name)
+        whole = np.full((prod(shape), *rows.shape[1:]), np.nan if rows.dtype.kind == "f" else 0, rows.dtype)
+        whole[: len(rows)] = rows
+        table[_FIELDS.get(name, name)] = whole.reshape(*shape, *rows.shape[1:])
+    table.setdefault("sigma_sigma", np.empty((*shape, len(layout.scales["level"]), 0)))
     return TransferResult(model=model, k=k, k_time=k_time, sectors=sectors, attributes=attributes, **table)
-
-
-def load_transfer(path: str | os.PathLike[str]) -> TransferResult:
-    """Read a run back from its file; of an unfinished one, what it has.
-
-    Raises:
-        InputError: as ``spinsim.load``, and for a file of another job.
-    """
-    return load_as(TransferResult, path)

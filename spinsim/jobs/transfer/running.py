@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from math import prod
-from typing import Any
 
 import h5py
 import numpy as np
-import numpy.typing as npt
 
 from spinsim import store
 from spinsim.engine import resolve_device
 from spinsim.engine.devices import gpu_numbers
 from spinsim.errors import InputError, worded
-from spinsim.jobs.transfer.result import TransferResult
+from spinsim.jobs.transfer.result import TransferResult, tabulated
 from spinsim.jobs.transfer.settings import Transfer
-from spinsim.jobs.transfer.tasks import Found, Row, Saved, Work, saved_state
+from spinsim.jobs.transfer.tasks import Found, Saved, Work, saved_state
 from spinsim.run.common import SILENT, Plan, Watch, build_model, check_disk, identify, to_file
 from spinsim.run.identity import open_own
 from spinsim.run.saving import Saving
@@ -46,11 +44,7 @@ class TransferPlan(Plan[Transfer]):
 
 
 def plan_transfer(config: Transfer) -> TransferPlan:
-    """Build the layer and name the file.
-
-    Raises:
-        InputError: for anything that keeps the run from beginning.
-    """
+    """Build the layer and name the file."""
     device = resolve_device(config.run.device, config.run.gpus)
     if config.model.instance is None:
         sectors = ("all",) if config.model.field else ("even", "odd")
@@ -67,9 +61,6 @@ def transfer_to_file(plan: TransferPlan, watch: Watch = SILENT) -> bool:
     A file of the same configuration that was cut short is completed from its last row or checkpoint. Levels that do not
     converge become NaN, with a warning, and the run is not finished: the rows that lack some are tried again when all
     others are there, and replaced where that loses no level.
-
-    Raises:
-        InputError: where the file belongs to another run or cannot be written.
     """
     return to_file(plan, watch, _carry_out)
 
@@ -98,7 +89,11 @@ def _carry_out(plan: TransferPlan, begun: bool, saving: Saving, watch: Watch) ->
             on_warning(damaged)
         watch.on_stage("", work.rows)
         on_rows(work.rows - len(steps))
-        found = _saved_on_the_way(work, steps, file, saved, saving) if fits else _whole(work, steps, saving)
+        found = (
+            _saved_on_the_way(work, steps, file, saved, saving)
+            if fits
+            else work.found(steps, lambda: saving.asked_to_stop)
+        )
         for row, problems in found:
             for problem in problems:
                 on_warning(str(problem))
@@ -116,11 +111,7 @@ def _carry_out(plan: TransferPlan, begun: bool, saving: Saving, watch: Watch) ->
 
 
 def _check_points(plan: TransferPlan, points: Points, stored: h5py.Group, rows: int) -> None:
-    """Refuse to go on with rows at other couplings: early development versions took k_time = k whatever |J| was.
-
-    Raises:
-        InputError: where the rows that the file has are at other couplings than those to come.
-    """
+    """Refuse to go on with rows at other couplings: early development versions took k_time = k whatever |J| was."""
     places = np.arange(rows) % len(points.k)
     for name, planned in zip(Points._fields, points, strict=True):
         other = stored[name][:rows] != planned[places]
@@ -130,11 +121,6 @@ def _check_points(plan: TransferPlan, points: Points, stored: h5py.Group, rows: 
                 f"{plan.path} was begun with {name} = {stored[name][first]:.6g}, where its settings mean "
                 f"{planned[places[first]]:.6g} now: run it anew with {worded('another --out', 'another path')}"
             )
-
-
-def _whole(work: Work, steps: Iterable[int], saving: Saving) -> Iterator[Found]:
-    """The rows to come; one that is cut short begins anew when the run goes on."""
-    return work.found(steps, lambda: saving.asked_to_stop)
 
 
 def _saved_on_the_way(
@@ -165,11 +151,7 @@ def _where(device: str, devices: int) -> dict[str, str]:
 
 
 def transfer_in_memory(plan: TransferPlan, watch: Watch = SILENT) -> TransferResult:
-    """Run a plan without a file.
-
-    Raises:
-        InputError: for what keeps the run from beginning, and for levels that do not converge.
-    """
+    """Run a plan without a file; levels that do not converge are refused."""
     work = plan.work()
     if work.caution:
         watch.on_warning(work.caution)
@@ -180,25 +162,9 @@ def transfer_in_memory(plan: TransferPlan, watch: Watch = SILENT) -> TransferRes
             raise problem
         rows.append(row)
         watch.on_updates(1)
-    return _result(work, rows, plan.attributes | _where(plan.device, work.devices) | {"finished": store.stamp()})
-
-
-def _result(work: Work, rows: list[Row], attributes: dict[str, str]) -> TransferResult:
-    shape = work.model.samples, len(work.points.k)
-
-    def table(name: str) -> npt.NDArray[Any]:
-        stacked = np.stack([row[name] for row in rows])
-        return stacked.reshape(*shape, *stacked.shape[1:])
-
-    names = [s.name for s in work.layout.series if s.name not in ("step", "sample", "k", "k_time", "log_eigenvalue")]
-    tables = {name: table(name) for name in names}
-    tables.setdefault("sigma_sigma", np.empty((*shape, work.settings.eigenvalues, 0)))
-    return TransferResult(
-        model=work.model,
-        k=work.points.k,
-        k_time=work.points.k_time,
-        sectors=work.sectors,
-        levels=table("log_eigenvalue"),
-        attributes=attributes,
-        **tables,
+    attributes = plan.attributes | _where(plan.device, work.devices) | {"finished": store.stamp()}
+    return tabulated(
+        *(plan.model, *work.points, work.sectors, work.layout),
+        lambda name: np.stack([row[name] for row in rows]),
+        attributes,
     )

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.inputs.texts import count
-from spinsim.jobs.transfer.layout import transfer_layout
+from spinsim.jobs.transfer.result import place_of, transfer_layout, values_of
 from spinsim.machine.threads import Threads, available_threads
 from spinsim.mesh.group import Member, make_group
 from spinsim.mesh.places import InThread, Kept, Place, answers
@@ -40,27 +40,14 @@ _SOLVER: Final[Callable[..., Solver]] = Solver
 
 
 class Found(NamedTuple):
-    """What a task comes to.
-
-    Attributes:
-        row: Of the file; NaN for what did not converge.
-        problems: What did not, a sentence for each sector.
-    """
+    """A row of the file, NaN for what did not converge, and a problem for each sector that did not."""
 
     row: Row
     problems: list[NotConvergedError]
 
 
 class Work:
-    """All tasks of a run: every sample at every point.
-
-    Args:
-        model: The layers.
-        points: Couplings.
-        sector: ``even``, ``odd`` or ``both``.
-        settings: How levels are found.
-        threads: CPU threads.
-        device: As ``resolve_device`` returns it, by default that of the settings.
+    """All tasks of a run: every sample at every point, on a device as ``resolve_device`` returns it.
 
     Attributes:
         sectors: Their names.
@@ -68,10 +55,7 @@ class Work:
         layout: Of the file.
         devices: How many share each vector.
         split: How they do, in a sentence; empty where there is but one.
-        room: What fits in memory.
-
-    Raises:
-        InputError: for what overflows or cannot fit in memory.
+        room: For vectors in memory.
     """
 
     def __init__(
@@ -105,7 +89,7 @@ class Work:
 
     @property
     def caution(self) -> str:
-        """What the results cannot show for want of memory, in a sentence, empty where there is no such thing."""
+        """Lack of the results for want of memory, in a sentence; empty where there is none."""
         if self.room.basis or self.room.held:
             return ""
         return (
@@ -122,9 +106,9 @@ class Work:
 
     def _task(self, step: int) -> tuple[Any, ...]:
         """Arguments of a solver behind the model."""
-        sample, point = divmod(step, len(self.points.k))
-        k, k_time = float(self.points.k[point]), float(self.points.k_time[point])
-        return sample, k, k_time, self.sectors, self.settings, self.room
+        place = place_of(step, *self.points)
+        ladder = float(place["k"]), float(place["k_time"])
+        return place["sample"], *ladder, self.sectors, self.settings, self.room
 
     @cached_property
     def _members(self) -> list[Member]:
@@ -135,16 +119,10 @@ class Work:
         return self._found(step, solver.row(), solver.problems)
 
     def _found(self, step: int, found: Row, problems: list[NotConvergedError]) -> Found:
-        sample, point = divmod(step, len(self.points.k))
-        where = {"step": step, "sample": sample, "k": self.points.k[point], "k_time": self.points.k_time[point]}
-        return Found({s.name: found[s.name] for s in self.layout.series if s.name in found} | where, problems)
+        return Found(place_of(step, *self.points) | {name: found[name] for name in values_of(self.layout)}, problems)
 
     def found(self, steps: Iterable[int], to_stop: Callable[[], bool] = lambda: False) -> Iterator[Found]:
-        """Rows in the order of their numbers ``steps``.
-
-        Raises:
-            KeyboardInterrupt: soon after ``to_stop`` says so, with the next product of a matrix.
-        """
+        """Rows in the order of their numbers; KeyboardInterrupt with the next product after ``to_stop`` says so."""
         ended = threading.Event()
 
         def on_product() -> None:
@@ -202,13 +180,7 @@ class Work:
 
 
 class _Worker(NamedTuple):
-    """A thread that solves tasks.
-
-    Attributes:
-        place: The thread.
-        model: The layers, which are there.
-        on_product: Ends a task; None at other ranks, which always finish theirs.
-    """
+    """A thread that solves tasks with the layers that are there; ``on_product`` is None at other ranks."""
 
     place: Place
     model: Any

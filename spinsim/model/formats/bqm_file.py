@@ -18,19 +18,13 @@ from spinsim.model.formats.terms import MOST_SITES
 from spinsim.model.problems.labels import Labels, as_labels, label_of, plain_label
 from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic
 
-_MAGIC: Final = b"DIMODBQM"
+MAGIC: Final = b"DIMODBQM"
 _LABELS: Final = b"VARS"
 _INTEGER: Final = re.compile(r"u?int(8|16|32|64)")
 _PAD: Final = 64  # headers and labels end at multiples of so many bytes
 
 
-def recognises(source: Source) -> bool:
-    """By the first bytes."""
-    return source.data.startswith(_MAGIC)
-
-
 def read(source: Source) -> Quadratic:
-    """The problem of a file."""
     try:
         return _Reader(source).problem()
     except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
@@ -43,7 +37,7 @@ class _Reader:
     """The parts of a file, one after the other."""
 
     def __init__(self, source: Source) -> None:
-        self._source, self._rest = source, memoryview(source.data)[len(_MAGIC) :]
+        self._source, self._rest = source, memoryview(source.data)[len(MAGIC) :]
         version = bytes(self._take(2))
         if version[0] not in (1, 2):
             raise InputError(f"{source.name} has version {version[0]} of dimod's format: write it as version 2")
@@ -51,7 +45,6 @@ class _Reader:
         self._about = json.loads(bytes(self._take(self._number())).decode("ascii"))
 
     def problem(self) -> Quadratic:
-        """The problem that they come to."""
         about = self._about
         sites, pairs = (self._whole(number) for number in about["shape"])
         value = np.dtype({"float64": "<f8", "float32": "<f4"}[about["dtype"]])
@@ -102,7 +95,6 @@ class _Reader:
         return int.from_bytes(self._take(4), "little")
 
     def _take(self, size: int) -> memoryview:
-        """The next bytes."""
         if size > len(self._rest):
             raise ValueError
         taken, self._rest = self._rest[:size], self._rest[size:]
@@ -138,8 +130,8 @@ def write(problem: Quadratic) -> bytes:
     kind = {"type": "BinaryQuadraticModel", "variables": named, "vartype": problem.vartype}
     more = {"maxcut": True} if problem.is_maxcut else {}
     head = json.dumps(about | kind | more).encode() + b"\n"
-    head += b" " * (-(len(_MAGIC) + 6 + len(head)) % _PAD)
-    parts = [_MAGIC, b"\x02\x00", len(head).to_bytes(4, "little"), head, np.float64(problem.offset).tobytes()]
+    head += b" " * (-(len(MAGIC) + 6 + len(head)) % _PAD)
+    parts = [MAGIC, b"\x02\x00", len(head).to_bytes(4, "little"), head, np.float64(problem.offset).tobytes()]
     parts += [first.tobytes(), second.tobytes()]
     if named:
         labels = json.dumps([plain_label(name) for name in problem.names]).encode()

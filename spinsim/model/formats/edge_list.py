@@ -13,25 +13,18 @@ from typing import Final
 
 import numpy as np
 
-from spinsim.inputs.whole import check_word
-from spinsim.model.formats.rudy import weights_of
+from spinsim.inputs.checks import check_word
+from spinsim.model.formats.lines import weights_of
 from spinsim.model.formats.source import Source
 from spinsim.model.formats.terms import is_number, number
 from spinsim.model.problems.labels import Labels, plain_label, site_of
 from spinsim.model.problems.quadratic import LARGEST_VALUE, Ends, Quadratic
 
-_SUFFIXES: Final = (".edgelist", ".edges")
 _WHOLE: Final = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 _WORD: Final = re.compile(r"[^\s#{}]+")
 
 
-def recognises(source: Source) -> bool:
-    """By the suffix: lines may hold any words."""
-    return source.suffix in _SUFFIXES
-
-
 def read(source: Source) -> Quadratic:
-    """The problem of a file."""
     labels = source.note.labels
     known: dict[Hashable, int] = {} if labels is None else {place: place for place in range(len(labels))}
     sites = len(known)
@@ -69,7 +62,6 @@ def read(source: Source) -> Quadratic:
 
 
 def _label(word: str) -> Hashable:
-    """A word as a label."""
     return int(word) if _WHOLE.fullmatch(word) else word
 
 

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from spinsim.errors import InputError
-from spinsim.inputs.whole import check_word
+from spinsim.inputs.checks import check_word
 from spinsim.machine.memory import require
 from spinsim.model.formats.source import Source, note_text
 from spinsim.model.formats.terms import Terms, check_sites, is_number, lines_of
@@ -26,17 +26,10 @@ _HEADER: Final = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _VARTYPE: Final = re.compile(r"[ \t]*%.*?\bvartype[:=]\s*(\w+)", re.ASCII)
-_COMMENT: Final = re.compile(r"^[ \t]*%.*", re.MULTILINE)
 _SIZES: Final = re.compile(r"\s*(\d{1,18})\s+(\d{1,18})(?:\s+(\d{1,18}))?\s*", re.ASCII)
 
 
-def recognises(source: Source) -> bool:
-    """By the first character."""
-    return source.line(source.first).lstrip()[0] == "%"
-
-
 def read(source: Source) -> Quadratic:
-    """The problem of a file."""
     header = _HEADER.fullmatch(source.line(source.first))
     if not header:
         raise source.refusal(
@@ -56,7 +49,7 @@ def read(source: Source) -> Quadratic:
     if form == "array":
         ends, values = _array(source, at, sites, symmetry == "symmetric")
     else:
-        terms = Terms(source, at, 1, sites, _COMMENT, unweighted=field == "pattern")
+        terms = Terms(source, at, 1, sites, "%", unweighted=field == "pattern")
         terms.check_number(int(sizes[3]))
         terms.check_room(sites)
         ends, values = terms.ends - 1, terms.values
@@ -97,8 +90,8 @@ def _kind(source: Source) -> str:
 def _array(source: Source, header: int, sites: int, symmetric: bool) -> tuple[Ends, Values]:
     """Entries of a dense matrix that are not 0: a value a line, column by column, from the diagonal on if symmetric."""
     many = sites * (sites + 1) // 2 if symmetric else sites**2
-    words = _COMMENT.sub("", source.text).split("\n")[header:]
-    found = [(number, word) for number, line in enumerate(words, header + 1) for word in line.split()]
+    body = source.below(header, "%")
+    found = [(number, word) for number, line in enumerate(body, header + 1) for word in line.split()]
     if len(found) != many:
         raise source.refusal(header, f"{len(found)} of {many} values follow: correct the size or the values")
     for number, word in found:
@@ -129,14 +122,10 @@ def _once(source: Source, ends: Ends, values: Values, symmetric: bool, sites: in
 
 def write(problem: Quadratic) -> bytes:
     """The file of a problem: weights of a graph as a symmetric matrix, others as an upper triangular one."""
-    linear, ends, pairs = problem.added_up()
-    at = np.flatnonzero(linear)
-    low, high = np.sort(ends, axis=1).T
-    beside = {"offset": problem.offset} if problem.offset else {}
+    ends, values, diagonal = problem.each_once()
+    ends, symmetry, vartype = np.sort(ends, axis=1), "general", f"% vartype={problem.vartype}\n"
     if problem.is_maxcut:
-        every, values, symmetry, vartype = np.stack([high, low], axis=1), pairs, "symmetric", ""
-    else:
-        every = np.concatenate([np.stack([at, at], axis=1), np.stack([low, high], axis=1)])
-        values, symmetry, vartype = np.concatenate([linear[at], pairs]), "general", f"% vartype={problem.vartype}\n"
-    head = f"%%MatrixMarket matrix coordinate real {symmetry}\n{vartype}{note_text(problem, '%', 1, **beside)}"
-    return f"{head}{problem.sites} {problem.sites} {len(every)}\n{lines_of(every + 1, values)}".encode()
+        ends, values, symmetry, vartype = ends[diagonal:, ::-1], values[diagonal:], "symmetric", ""
+    note = note_text(problem, "%", 1, offset=problem.offset)
+    head = f"%%MatrixMarket matrix coordinate real {symmetry}\n{vartype}{note}"
+    return f"{head}{problem.sites} {problem.sites} {len(ends)}\n{lines_of(ends + 1, values)}".encode()

@@ -13,8 +13,8 @@ from math import isfinite
 from typing import Any, Final
 
 from spinsim.errors import InputError
+from spinsim.inputs.checks import check_whole
 from spinsim.inputs.texts import printable
-from spinsim.inputs.whole import check_whole
 from spinsim.machine.files import as_path, open_regular
 from spinsim.machine.memory import require
 from spinsim.model.problems.labels import Labels, as_labels, label_of, plain_label
@@ -52,11 +52,7 @@ class Source:
 
     @cached_property
     def text(self) -> str:
-        """The text, with line ends of one kind.
-
-        Raises:
-            InputError: where it is none, or empty.
-        """
+        """The text, with line ends of one kind."""
         try:
             text = self.data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
         except UnicodeDecodeError as error:
@@ -70,7 +66,6 @@ class Source:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The lines, without their ends."""
         return self.text.split("\n")
 
     @cached_property
@@ -79,7 +74,6 @@ class Source:
         return next(number for number, line in enumerate(self.lines, 1) if line.strip())
 
     def line(self, number: int) -> str:
-        """The line of a number."""
         return self.lines[number - 1]
 
     def first_beyond(self, comments: str) -> int:
@@ -87,23 +81,22 @@ class Source:
         found = (n for n, line in enumerate(self.lines, 1) if line.strip() and line.lstrip()[0] not in comments)
         return next(found, self.first)
 
+    def below(self, header: int, comments: str = "") -> list[str]:
+        """The lines below a header; comments, told by their first characters, are blanked, which keeps the numbers."""
+        text = re.sub(rf"^[ \t]*[{comments}].*", "", self.text, flags=re.MULTILINE) if comments else self.text
+        return text.split("\n")[header:]
+
     def refusal(self, number: int, rule: str) -> InputError:
-        """The refusal of a line by a rule."""
         text = self.line(number).strip()
         shown = repr(text if len(text) <= 60 else text[:57] + "...")
         return InputError(f"line {number} of {self.name} reads {shown}, but {rule}")
 
     def unknown(self, number: int) -> InputError:
-        """The refusal of a line that should be a header."""
         return self.refusal(number, f"it is the header of no known format: {FORMATS}")
 
     @cached_property
     def note(self) -> Note:
-        """What a comment of this program says beside the numbers.
-
-        Raises:
-            InputError: for one that cannot be read.
-        """
+        """What a comment of this program says beside the numbers."""
         for number, line in enumerate(self.lines if "spinsim:" in self.text else (), 1):
             if "spinsim:" in line and (found := _NOTE.fullmatch(line)):
                 try:
@@ -114,11 +107,7 @@ class Source:
         return Note()
 
     def with_note(self, problem: Quadratic) -> Quadratic:
-        """A problem with the name of the file, and with the labels and the constant that its comment says.
-
-        Raises:
-            InputError: for labels that do not fit its variables.
-        """
+        """A problem with the name of the file, and with the labels and the constant that its comment says."""
         note = self.note
         labels = problem.labels if note.labels is None else _labels(note.labels, problem.sites, self.name)
         offset = problem.offset if note.offset is None else note.offset
@@ -143,11 +132,6 @@ class Note:
 
 
 def _note_of(said: Any) -> Note:
-    """The note that a JSON object says.
-
-    Raises:
-        InputError: for what it cannot say.
-    """
     if not isinstance(said, dict) or set(said) - {"labels", "first_label", "offset", "vartype", "maxcut"}:
         raise InputError("it says more than labels, first_label, offset, vartype and maxcut: ")
     labels, first, offset = said.get("labels"), said.get("first_label"), said.get("offset")
@@ -181,12 +165,9 @@ def note_text(problem: Quadratic, comment: str, first: int, **beside: Any) -> st
         problem: Which is written.
         comment: How comments of the format begin.
         first: Label of the first variable that the format itself counts from.
-        beside: More to say.
-
-    Raises:
-        InputError: for labels that have no form in a file.
+        beside: More to say, where it is not 0 and not False.
     """
-    said = dict(beside)
+    said = {name: value for name, value in beside.items() if value}
     names = problem.names
     if isinstance(names, range):
         if names.start != first:
@@ -215,11 +196,7 @@ def _read(path: str | os.PathLike[str], name: str) -> bytes:
 
 
 def _unpacked(data: bytes, name: str) -> bytes:
-    """The content of a gzip file, which ends in its length.
-
-    Raises:
-        InputError: for one that is damaged or has several parts, and where its content does not fit in memory.
-    """
+    """The content of a gzip file, which ends in its length."""
     length = int.from_bytes(data[-4:], "little")
     require(_ROOM_A_BYTE * length, f"reading {name}", "give a smaller instance")
     unpacker, found = zlib.decompressobj(16 + zlib.MAX_WBITS), b""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.inputs.whole import LARGEST, check_word
+from spinsim.inputs.checks import LARGEST, check_word
 from spinsim.machine.memory import require
 from spinsim.model.formats.source import FORMATS, Source
 from spinsim.model.problems.quadratic import LARGEST_VALUE, Ends, Values
@@ -28,7 +27,7 @@ class Terms:
         header: Number of its line.
         low: Least number of a site.
         high: Largest.
-        comment: Matches comments, which may stand among them.
+        comments: First characters of comments, which may stand among them.
         unweighted: Whether lines may also be ``i j`` alone, all of them; their values are 1.
 
     Attributes:
@@ -45,14 +44,12 @@ class Terms:
         header: int,
         low: int,
         high: int,
-        comment: re.Pattern[str] | None = None,
+        comments: str = "",
         unweighted: bool = False,
     ) -> None:
         self._source = source
         self._header = header
-        # blanked comments keep the line numbers
-        text = comment.sub("", source.text) if comment else source.text
-        self._body = text.split("\n")[header:]
+        self._body = source.below(header, comments)
         first = next((line for line in self._body if line.strip()), "")
         self._columns = 2 if unweighted and len(first.split()) == 2 else 3
         table = self._parse()
@@ -69,7 +66,6 @@ class Terms:
         return len(self.values)
 
     def demand(self, good: npt.NDArray[np.bool_], rule: str) -> None:
-        """Refuse the first term that is not good."""
         if not good.all():
             raise self._source.refusal(self.line_number(int(np.argmin(good))), rule)
 
@@ -144,7 +140,6 @@ def is_number(text: str) -> bool:
 
 
 def check_sites(source: Source, header: int, sites: int, name: str) -> None:
-    """Refuse a number of sites that no model has."""
     if not 1 <= sites <= MOST_SITES:
         raise source.refusal(header, f"{name} = {sites} is not a number of sites: use 1 to {MOST_SITES}")
 

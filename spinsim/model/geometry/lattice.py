@@ -17,11 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.model.geometry import CELLS
-from spinsim.model.geometry.unit_cell import Bond, UnitCell
+from spinsim.model.geometry.cells import CELLS, IN_TIME, Bond, UnitCell
 from spinsim.packing import rows_fill_groups
 
 _BONDS_AT_ONCE: Final = 2**16  # that stay in a cache while they are hashed
+WAVE_BITS: Final = 64  # of cosines and sines behind the point, before they are rounded to float64
+_GUARD_BITS: Final = 64  # more while they are computed: enough for 2^31 steps
 
 
 @dataclass(frozen=True)
@@ -214,12 +215,10 @@ class Lattice:
         return np.asarray(along.reshape(-1, self.dimension) @ np.array(self.cell.vectors))
 
     def _is_loop(self, bond: Bond) -> bool:
-        """Whether a bond would join a site to itself."""
         at_home = all(step % side == 0 for step, side in zip(bond.step, self.shape, strict=True))
         return bond.source == bond.target and at_home
 
     def _number_of(self, bond: Bond) -> int:
-        """How often a bond of the cell exists."""
         if self._is_loop(bond):
             return 0
         ends = [0 if self.periodic else abs(step) for step in bond.step]
@@ -227,7 +226,6 @@ class Lattice:
 
 
 def _rectangular(dimension: int) -> UnitCell:
-    """The cell of the chain, the square, the cubic or the hypercubic lattice."""
     for cell in CELLS.values():
         if cell.is_rectangular and cell.dimension == dimension:
             return cell
@@ -251,3 +249,90 @@ def _without_gaps(colour: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
 def _along(array: npt.NDArray[Any], axis: int) -> npt.NDArray[Any]:
     """A view of an array (..., Ly, Lx) with the lattice's ``axis`` in front."""
     return np.moveaxis(array, array.ndim - 1 - axis, 0)
+
+
+def chain(length: int, periodic: bool = True) -> Lattice:
+    """A chain of ``length`` sites."""
+    return Lattice((length,), periodic)
+
+
+def square(width: int, height: int | None = None, periodic: bool = True) -> Lattice:
+    """A square lattice of ``width`` x ``height`` sites (``height`` defaults to ``width``)."""
+    return Lattice((width, width if height is None else height), periodic)
+
+
+def cubic(width: int, height: int | None = None, depth: int | None = None, periodic: bool = True) -> Lattice:
+    """A cubic lattice of ``width`` x ``height`` x ``depth`` sites (both default to ``width``)."""
+    return Lattice((width, width if height is None else height, width if depth is None else depth), periodic)
+
+
+def hypercubic(
+    width: int, height: int | None = None, depth: int | None = None, length: int | None = None, periodic: bool = True
+) -> Lattice:
+    """A hypercubic lattice of ``width`` x ``height`` x ``depth`` x ``length`` sites (all default to ``width``)."""
+    sides = (width, height, depth, length)
+    return Lattice(tuple(width if side is None else side for side in sides), periodic)
+
+
+def triangular(width: int, height: int | None = None, periodic: bool = True) -> Lattice:
+    """A triangular lattice of ``width`` x ``height`` sites, a rhombus (``height`` defaults to ``width``)."""
+    return Lattice((width, width if height is None else height), periodic, CELLS["triangular"])
+
+
+def honeycomb(width: int, height: int | None = None, periodic: bool = True) -> Lattice:
+    """A honeycomb lattice of ``width`` x ``height`` cells of two sites (``height`` defaults to ``width``)."""
+    return Lattice((width, width if height is None else height), periodic, CELLS["honeycomb"])
+
+
+def lattice_in_time(space: Lattice | None, slices: int) -> Lattice | None:
+    """The lattice of space and time, None where space has none or is open."""
+    if space is None or not space.periodic:
+        return None
+    return Lattice((slices, *space.shape), cell=IN_TIME[space.name])
+
+
+def space_of(lattice: Lattice) -> Lattice:
+    name = next(name for name, cell in IN_TIME.items() if cell is lattice.cell)
+    return Lattice(lattice.shape[1:], lattice.periodic, CELLS[name])
+
+
+def wave(side: int) -> npt.NDArray[np.float64]:
+    """Cosines and sines of 2 pi x / side for all x, (2, side), the same bits on every machine.
+
+    A rotation in fixed point: NumPy's cosine may differ in the last bit from one processor to another.
+    """
+    bits = WAVE_BITS + _GUARD_BITS
+    one = 1 << bits
+    cosine, sine = _of_angle(2 * _pi(bits) // side, bits)
+    found = np.empty((2, side))
+    c, s = one, 0
+    for x in range(side):
+        found[:, x] = [((part >> _GUARD_BITS - 1) + 1 >> 1) / (1 << WAVE_BITS) for part in (c, s)]
+        c, s = (c * cosine - s * sine) >> bits, (s * cosine + c * sine) >> bits
+    return found
+
+
+def _pi(bits: int) -> int:
+    """Pi in fixed point by Machin's formula."""
+    extra = 32
+    one = 1 << bits + extra
+
+    def arctangent(inverse: int) -> int:
+        term, total, k = one // inverse, 0, 1
+        while term:
+            total += term // k if k % 4 == 1 else -(term // k)
+            term //= inverse * inverse
+            k += 2
+        return total
+
+    return 4 * (4 * arctangent(5) - arctangent(239)) >> extra
+
+
+def _of_angle(angle: int, bits: int) -> tuple[int, int]:
+    """Cosine and sine in fixed point by their series; ``angle`` is at most 2 pi."""
+    sums, term, k = [0, 0, 0, 0], 1 << bits, 0
+    while term:
+        sums[k % 4] += term
+        k += 1
+        term = (term * angle >> bits) // k
+    return sums[0] - sums[2], sums[1] - sums[3]

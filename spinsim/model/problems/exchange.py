@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+from math import fsum
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 import numpy.typing as npt
 
 from spinsim.inputs.texts import Described
+from spinsim.model.graph import Graph
+from spinsim.model.problems.quadratic import SPIN, Quadratic, are_rounded, quadratic_of, sums_at
 
 if TYPE_CHECKING:
     from spinsim.model.ising import Ising
     from spinsim.model.problems.labels import Labels
     from spinsim.model.problems.matrices import Matrices
-    from spinsim.model.problems.quadratic import Quadratic
-    from spinsim.model.problems.qubo import Qubo
+    from spinsim.model.problems.objects import Qubo
 
 
 class Exchanged(Described):
@@ -24,8 +28,40 @@ class Exchanged(Described):
     variables are kept as they are given.
     """
 
-    @staticmethod
-    def from_qubo(qubo: Any, offset: float = 0.0, name: str = "qubo") -> Ising:
+    @classmethod
+    def from_quadratic(cls, problem: Quadratic) -> Ising:
+        """The model with the energies of a problem: J = -b and h = -a of its form in spins.
+
+        Terms of value 0 are left out; their variables stay.
+
+        Raises:
+            InputError: where the values cannot be held exactly.
+        """
+        spins = problem.check().of_vartype(SPIN)
+        at, linear, ends, pairs = spins.split()
+        sums = sums_at(at, linear, problem.sites)
+        rounded = len(at) > problem.sites and are_rounded(sums, at, linear)
+        # terms of binary variables may become 0 in spins
+        lost = spins is not problem and np.count_nonzero(pairs) < np.count_nonzero(problem.split()[3])
+        maxcut_weight = fsum(pairs) if problem.is_maxcut else None
+        if not pairs.all():
+            ends, pairs = ends[pairs != 0], pairs[pairs != 0]
+        model = cast("type[Ising]", cls)(
+            Graph(problem.sites, ends.astype(np.int32)),
+            -pairs,
+            0.0 - sums if sums.any() else 0.0,  # 0.0 - x, as -x would store -0.0
+            name=problem.name,
+            offset=spins.offset,
+            maxcut_weight=maxcut_weight,
+            labels=problem.labels,
+            vartype=problem.vartype,
+        )
+        model.problem = replace(problem, labels=model.labels)
+        model.rounded = bool(model.rounded or rounded or lost)
+        return model
+
+    @classmethod
+    def from_qubo(cls, qubo: Any, offset: float = 0.0, name: str = "qubo") -> Ising:
         """The model of a QUBO: minimise the sum of value x_u x_v, x = 0, 1, plus ``offset``.
 
         Args:
@@ -37,12 +73,13 @@ class Exchanged(Described):
         Raises:
             InputError: for keys that are no pairs, values that are no finite numbers, and matrices that are not square.
         """
-        from spinsim.model.problems.qubo import from_qubo
+        from spinsim.model.problems.objects import from_qubo
 
-        return from_qubo(qubo, offset, name).ising()
+        return cls.from_quadratic(from_qubo(qubo, offset, name))
 
-    @staticmethod
+    @classmethod
     def from_matrix(
+        cls,
         matrix: Any,
         field: npt.ArrayLike | None = None,
         offset: float = 0.0,
@@ -66,11 +103,11 @@ class Exchanged(Described):
         """
         from spinsim.model.problems.matrices import from_matrix
 
-        return from_matrix(matrix, field, offset, kind, labels, name).ising()
+        return cls.from_quadratic(from_matrix(matrix, field, offset, kind, labels, name))
 
-    @staticmethod
+    @classmethod
     def from_networkx(
-        graph: Any, weight: str = "weight", field: str = "field", maxcut: bool = False, name: str = "graph"
+        cls, graph: Any, weight: str = "weight", field: str = "field", maxcut: bool = False, name: str = "graph"
     ) -> Ising:
         """The model of a ``networkx.Graph``: its nodes are the labels, in their order.
 
@@ -85,12 +122,12 @@ class Exchanged(Described):
         Raises:
             InputError: for what is no such graph, and for attributes that are no finite numbers.
         """
-        from spinsim.model.problems.networks import from_networkx
+        from spinsim.model.problems.objects import from_networkx
 
-        return from_networkx(graph, weight, field, maxcut, name).ising()
+        return cls.from_quadratic(from_networkx(graph, weight, field, maxcut, name))
 
-    @staticmethod
-    def from_bqm(bqm: Any, name: str = "bqm") -> Ising:
+    @classmethod
+    def from_bqm(cls, bqm: Any, name: str = "bqm") -> Ising:
         """The model of a ``dimod.BinaryQuadraticModel``, spin or binary.
 
         dimod's energy is sum a_i s_i + sum b_ij s_i s_j + offset, so J = -b and h = -a; energy + offset is dimod's.
@@ -98,9 +135,9 @@ class Exchanged(Described):
         Raises:
             InputError: for other objects, those of more than quadratic terms among them.
         """
-        from spinsim.model.problems.bqm import from_bqm
+        from spinsim.model.problems.objects import from_bqm
 
-        return from_bqm(bqm, name).ising()
+        return cls.from_quadratic(from_bqm(bqm, name))
 
     def to_qubo(self) -> tuple[Qubo, float]:
         """The problem as ``{(u, v): value}`` of its labels, and the constant: ``from_qubo`` takes both.
@@ -108,7 +145,7 @@ class Exchanged(Described):
         Raises:
             InputError: for several samples, as all of these.
         """
-        from spinsim.model.problems.qubo import to_qubo
+        from spinsim.model.problems.objects import to_qubo
 
         return to_qubo(self.quadratic)
 
@@ -128,7 +165,7 @@ class Exchanged(Described):
         Raises:
             InputError: where NetworkX is not installed.
         """
-        from spinsim.model.problems.networks import to_networkx
+        from spinsim.model.problems.objects import to_networkx
 
         return to_networkx(self.quadratic, weight, field)
 
@@ -138,7 +175,7 @@ class Exchanged(Described):
         Raises:
             InputError: where dimod is not installed.
         """
-        from spinsim.model.problems.bqm import to_bqm
+        from spinsim.model.problems.objects import to_bqm
 
         return to_bqm(self.quadratic)
 
@@ -155,7 +192,7 @@ class Exchanged(Described):
         Raises:
             InputError: for other suffixes, and for a problem that the format cannot hold.
         """
-        from spinsim.model.instances import write_instance
+        from spinsim.model.formats import write_instance
 
         write_instance(self.quadratic, path, overwrite)
 
@@ -166,11 +203,4 @@ class Exchanged(Described):
         Raises:
             InputError: for several samples.
         """
-        from spinsim.model.problems.quadratic import quadratic_of
-
         return quadratic_of(cast("Ising", self))
-
-
-def from_bqm(bqm: Any, name: str = "bqm") -> Ising:
-    """The model of a ``dimod.BinaryQuadraticModel``: the same as ``Ising.from_bqm``."""
-    return Exchanged.from_bqm(bqm, name)

@@ -24,9 +24,6 @@ def as_labels(labels: Any, sites: int) -> range | tuple[Hashable, ...]:
     Args:
         labels: One for each site, hashable and different from each other; None for 0, 1, 2, ...
         sites: Their number.
-
-    Raises:
-        InputError: for another number of labels, equal ones, and some that are not hashable or are nested too deep.
     """
     if labels is None:
         return range(sites)
@@ -60,11 +57,7 @@ def _are_different(labels: tuple[Any, ...]) -> bool:
 
 
 def _check_depth(label: tuple[Any, ...]) -> None:
-    """Refuse a tuple of tuples of tuples ... that no file could hold.
-
-    Raises:
-        InputError: for it.
-    """
+    """Refuse a tuple of tuples of tuples ... that no file could hold."""
     depth, level = 0, [label]
     while level:
         depth += 1
@@ -74,11 +67,7 @@ def _check_depth(label: tuple[Any, ...]) -> None:
 
 
 def site_of(known: dict[Hashable, int], label: Any) -> int:
-    """The site of a label, which gets the next one where it is new; it is added to those known.
-
-    Raises:
-        InputError: for a label that is not hashable.
-    """
+    """The site of a label, which gets the next one where it is new; it is added to those known."""
     try:
         return known.setdefault(label, len(known))
     except TypeError as error:
@@ -86,7 +75,6 @@ def site_of(known: dict[Hashable, int], label: Any) -> int:
 
 
 def shown(label: Any) -> str:
-    """A label as it stands in a sentence."""
     try:
         text = printable(repr(label))
     except Exception:
@@ -95,11 +83,7 @@ def shown(label: Any) -> str:
 
 
 def plain_label(label: Any) -> Any:
-    """A label as JSON has it: texts, numbers, true, false and null as they are, tuples as lists.
-
-    Raises:
-        InputError: for other objects, which no file can hold.
-    """
+    """A label as JSON has it: texts, numbers, true, false and null as they are, tuples as lists."""
     if isinstance(label, np.generic):
         label = label.item()
     if isinstance(label, tuple):
@@ -112,11 +96,7 @@ def plain_label(label: Any) -> Any:
 
 
 def label_of(plain: Any) -> Hashable:
-    """The label that ``plain_label`` made this of.
-
-    Raises:
-        InputError: for what it never makes.
-    """
+    """The label that ``plain_label`` made this of."""
     if isinstance(plain, list):
         return tuple(label_of(part) for part in plain)
     if isinstance(plain, dict) or (isinstance(plain, float) and not np.isfinite(plain)):
@@ -134,11 +114,7 @@ def label_text(label: Hashable) -> str:
 
 
 def label_in(text: str) -> Hashable:
-    """The label that ``label_text`` made a text of; of one without a form in JSON what Python showed.
-
-    Raises:
-        InputError: for other texts.
-    """
+    """The label that ``label_text`` made a text of; of one without a form in JSON what Python showed."""
     try:
         return label_of(json.loads(text))
     except (ValueError, RecursionError) as error:
@@ -156,7 +132,6 @@ def label_word(label: Hashable) -> str:
 
 
 def no_pair(key: Any) -> str:
-    """Return the refusal of a key that is no pair of labels."""
     if isinstance(key, tuple | frozenset) and len(key) > 2:
         return (
             f"term {shown(key)} is of degree {len(key)}, but only pairs are taken: reduce it to pairs first, such as "

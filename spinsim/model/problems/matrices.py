@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from spinsim.errors import InputError
-from spinsim.inputs.whole import as_floats
+from spinsim.inputs.checks import as_floats
 from spinsim.model.problems.labels import Labels, as_labels
 from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, Values, number_in
 
@@ -35,12 +35,6 @@ class Matrices(NamedTuple):
 
 
 def from_matrix(matrix: Any, field: Any, offset: Any, kind: str, labels: Labels | None, name: str) -> Quadratic:
-    """The problem of a matrix.
-
-    Raises:
-        InputError: for what is no square matrix of real numbers, and for an Ising matrix with a diagonal or with
-            J_ij and J_ji that differ.
-    """
     if kind not in KINDS:
         raise InputError(f"kind {kind!r} of a matrix is unknown: choose ising or qubo")
     rows, columns, values, sites = _entries(matrix, fold=kind == "qubo")
@@ -132,21 +126,15 @@ def _fields(field: Any, sites: int) -> tuple[npt.NDArray[np.int64], Values]:
 
 
 def to_matrix(problem: Quadratic, kind: str) -> Matrices:
-    """The problem as a sparse matrix of this kind.
-
-    Raises:
-        InputError: for another kind.
-    """
     if kind not in KINDS:
         raise InputError(f"kind {kind!r} of a matrix is unknown: choose ising or qubo")
     given = problem.of_vartype(BINARY if kind == "qubo" else SPIN)
-    linear, ends, pairs = given.added_up()
-    low, high = np.sort(ends, axis=1).T
     shape = (problem.sites, problem.sites)
     if kind == "qubo":
-        at = np.flatnonzero(linear)
-        places = np.concatenate([at, low]), np.concatenate([at, high])
-        return Matrices(sparse.csr_array((np.concatenate([linear[at], pairs]), places), shape), None, given.offset)
+        ends, values, _ = given.each_once()
+        return Matrices(sparse.csr_array((values, tuple(np.sort(ends, axis=1).T)), shape), None, given.offset)
+    linear, ends, pairs = given.added_up()
+    low, high = np.sort(ends, axis=1).T
     both = np.concatenate([low, high]), np.concatenate([high, low])
     couplings = 0.0 - np.concatenate([pairs, pairs])
     return Matrices(sparse.csr_array((couplings, both), shape), 0.0 - linear, given.offset)

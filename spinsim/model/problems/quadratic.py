@@ -6,7 +6,6 @@ given, not with those that rounding to a quantum left of them.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from math import fsum, isfinite
 from typing import TYPE_CHECKING, Final
@@ -15,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.inputs.whole import check_whole
-from spinsim.model.graph import Graph
+from spinsim.inputs.checks import check_whole
 from spinsim.model.problems.labels import Labels, shown
 from spinsim.model.quanta import lowest_bit, parts_of
 
@@ -58,7 +56,6 @@ class Quadratic:
 
     @property
     def names(self) -> Labels:
-        """Labels of the variables, in their order."""
         return range(self.sites) if self.labels is None else self.labels
 
     @property
@@ -73,9 +70,6 @@ class Quadratic:
         Args:
             in_order: Whether a refusal names the variables of a term in their order, where the order in the term is
                 not the caller's.
-
-        Raises:
-            InputError: for values that are not finite or too large, naming the term.
         """
         wrong = np.flatnonzero(~(np.abs(self.values) < LARGEST_VALUE))
         if len(wrong):
@@ -109,16 +103,20 @@ class Quadratic:
         order = np.argsort(first, kind="stable")
         return sums_at(at, linear, self.sites), ends[first[order]], sums_at(of_pair, pairs, len(first))[order]
 
+    def each_once(self) -> tuple[Ends, Values, int]:
+        """Ends and values of linear terms that are not 0, then of the pairs, none twice; the number of the former."""
+        linear, ends, pairs = self.added_up()
+        at = np.flatnonzero(linear)
+        return np.concatenate([np.stack([at, at], axis=1), ends]), np.concatenate([linear[at], pairs]), len(at)
+
     def with_each_pair_once(self) -> Quadratic:
         """The same with one term for each pair: of several one bond is made, which costs less than several."""
         low, high = np.sort(self.ends, axis=1).T
         keys = np.sort(low * self.sites + high)
         if (keys[1:] != keys[:-1]).all():
             return self
-        linear, ends, pairs = self.added_up()
-        at = np.flatnonzero(linear)
-        every = np.concatenate([np.stack([at, at], axis=1), ends])
-        return replace(self, ends=every, values=np.concatenate([linear[at], pairs]))
+        ends, values, _ = self.each_once()
+        return replace(self, ends=ends, values=values)
 
     def of_vartype(self, vartype: str) -> Quadratic:
         """The same problem in other variables, z = s or x = (1 + s) / 2; only its own has the values as given."""
@@ -135,39 +133,6 @@ class Quadratic:
         changed = np.concatenate([np.stack([sites, sites], axis=1), ends])
         values = np.concatenate([linear, beside, beside, pairs])
         return replace(self, ends=changed, values=values, vartype=vartype, offset=offset, is_maxcut=False)
-
-    def ising(self) -> Ising:
-        """The Ising model with the same energies: J = -b and h = -a of its form in spins.
-
-        Terms of value 0 are left out; their variables stay.
-
-        Raises:
-            InputError: where the values cannot be held exactly.
-        """
-        from spinsim.model.ising import Ising
-
-        spins = self.check().of_vartype(SPIN)
-        at, linear, ends, pairs = spins.split()
-        sums = sums_at(at, linear, self.sites)
-        rounded = len(at) > self.sites and _are_rounded(sums, at, linear)
-        # terms of binary variables may become 0 in spins
-        lost = spins is not self and np.count_nonzero(pairs) < np.count_nonzero(self.split()[3])
-        maxcut_weight = fsum(pairs) if self.is_maxcut else None
-        if not pairs.all():
-            ends, pairs = ends[pairs != 0], pairs[pairs != 0]
-        model = Ising(
-            Graph(self.sites, ends.astype(np.int32)),
-            -pairs,
-            0.0 - sums if sums.any() else 0.0,  # 0.0 - x, as -x would store -0.0
-            name=self.name,
-            offset=spins.offset,
-            maxcut_weight=maxcut_weight,
-            labels=self.labels,
-            vartype=self.vartype,
-        )
-        model.problem = replace(self, labels=model.labels)
-        model.rounded = bool(model.rounded or rounded or lost)
-        return model
 
     def energies(self, states: npt.NDArray[np.int8]) -> Values:
         """The value of each state (states, sites) with the constant, added up without rounding but of the result."""
@@ -189,11 +154,7 @@ class Quadratic:
 
 
 def quadratic_of(model: Ising) -> Quadratic:
-    """The problem that a model was made of, or one with its energies where it came from elsewhere.
-
-    Raises:
-        InputError: for several samples.
-    """
+    """The problem that a model was made of, or one with its energies where it came from elsewhere."""
     if model.problem is not None:
         return model.problem
     if model.samples > 1:
@@ -227,23 +188,17 @@ def sums_at(at: npt.NDArray[np.int64], values: Values, places: int) -> Values:
     return sums
 
 
-def _are_rounded(sums: Values, at: npt.NDArray[np.int64], values: Values) -> bool:
+def are_rounded(sums: Values, at: npt.NDArray[np.int64], values: Values) -> bool:
     """Whether some of the sums at all places are not exactly those of the values."""
     every = np.concatenate([at, np.arange(len(sums))])
     return bool(sums_at(every, np.concatenate([values, -sums]), len(sums)).any())
 
 
 def _total(offset: float, *parts: Values) -> float:
-    """The sum of all values, rounded once."""
     return fsum(np.concatenate([[offset], *parts]).tolist())
 
 
 def number_in(value: object, what: str) -> float:
-    """A value as a float.
-
-    Raises:
-        InputError: for what is no real number.
-    """
     try:
         if isinstance(value, str | bytes | bytearray | complex | np.complexfloating):
             raise TypeError
@@ -255,19 +210,6 @@ def number_in(value: object, what: str) -> float:
 
 
 def finite(value: float, what: str) -> float:
-    """The value itself.
-
-    Raises:
-        InputError: for what is no finite real number.
-    """
     if not isfinite(number_in(value, what)):
         raise InputError(f"{what} is {value}: give a finite number")
     return value
-
-
-def from_terms(
-    known: dict[Hashable, int], terms: list[tuple[int, int]], values: list[float], **others: object
-) -> Quadratic:
-    """A problem of terms whose variables have been numbered in the order in which their labels came."""
-    ends = np.array(terms, np.int64).reshape(-1, 2)
-    return Quadratic(len(known), ends, np.array(values, np.float64), labels=tuple(known), **others)  # type: ignore[arg-type]

@@ -6,14 +6,13 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.inputs.whole import as_floats
+from spinsim.inputs.checks import as_floats
 from spinsim.model.ising import Ising
 
 Array = npt.NDArray[np.float64]
 
 
 def value_name(model: Ising) -> str:
-    """What a problem calls the value that is searched for."""
     return "cut" if model.maxcut_weight is not None else "energy"
 
 
@@ -30,9 +29,6 @@ def check_targets(model: Ising, targets: npt.ArrayLike) -> Array:
     Args:
         model: The problem.
         targets: One for all samples, or one for each.
-
-    Raises:
-        InputError: for another number of them, and for one that no state can have.
     """
     given = np.atleast_1d(as_floats(targets, "target"))
     if given.shape not in ((1,), (model.samples,)):
@@ -98,7 +94,6 @@ def _is_whole(model: Ising) -> bool:
 
 
 def _is_exact(model: Ising) -> bool:
-    """Return whether float64 holds every value that the problem can take."""
     constant = model.offset if model.maxcut_weight is None else model.maxcut_weight
     largest = abs(constant) - min(_bound(model, sample) for sample in range(model.samples))
     return not model.rounded and constant % model.quantum == 0 and largest <= 2.0**53 * model.quantum

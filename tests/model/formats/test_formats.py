@@ -17,7 +17,8 @@ from problems import all_states, bqms, energies, energies_by_dimod, file_of, pla
 from scipy import io, sparse
 
 import spinsim as ss
-from spinsim.model.instances import FORMATS, read_instance, write_instance
+from spinsim.model.formats import FORMATS, write_instance
+from spinsim.model.instances import read_instance
 from spinsim.model.problems.quadratic import Quadratic
 
 quickly = settings(
@@ -67,7 +68,7 @@ def test_problems_come_back_to_the_last_digit(tmp_path: Path, bqm: dimod.BQM) ->
 @quickly
 @given(graphs())
 def test_graphs_come_back_to_the_last_digit(tmp_path: Path, graph: Quadratic) -> None:
-    model = graph.ising()
+    model = ss.Ising.from_quadratic(graph)
     plain = ss.Ising.from_matrix(model.to_matrix().matrix, labels=range(1, graph.sites + 1))
     for suffix in (".edgelist", ".mtx", ".coo", ".bqm"):
         found = again(model.quadratic, tmp_path / f"one{suffix}")

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.cuda.compile import instance
-from spinsim.cuda.launch import Launch
-from spinsim.cuda.records import ADDRESS, SIZE, Fields, record, struct_type
+from spinsim.cuda.launch import ADDRESS, SIZE, Fields, Launch, record, struct_type
 from spinsim.cuda.totals import TotalsInTurn
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.measuring.cuda_counting import CudaCounting

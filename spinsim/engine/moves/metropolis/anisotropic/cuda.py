@@ -11,8 +11,7 @@ import numpy.typing as npt
 from spinsim import packing
 from spinsim.cuda.compile import instance
 from spinsim.cuda.device import multiprocessors, require_memory
-from spinsim.cuda.launch import Launch
-from spinsim.cuda.records import ADDRESS, SIZE, record, struct_type
+from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.cuda import CudaEngine, CudaParts
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics

@@ -27,7 +27,7 @@ import numpy as np
 
 from spinsim import rng
 from spinsim.acceptance import LARGEST_EXPONENT, exp_reduced
-from spinsim.engine.layouts.unpacked.cpu import WORDS
+from spinsim.engine.layouts.unpacked import WORDS
 from spinsim.engine.moves.metropolis.dense.cpu_sweep import MARGIN, SURE, decide, log_bounds, word_of_call
 from spinsim.engine.moves.metropolis.packed.classes import COLUMN_PLANES, OWN_PLANES, TAIL_PLANE
 from spinsim.engine.moves.metropolis.unpacked.cpu_sweep import HALVE, REFINE, UPDATE

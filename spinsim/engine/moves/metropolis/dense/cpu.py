@@ -1,8 +1,13 @@
-"""Dense models on the CPU: replicas in chunks, a task each, with their local fields."""
+"""Dense models on the CPU: replicas in chunks, a task each, with their local fields.
+
+Spins are bits of each replica, in the order in which sites are visited.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,17 +16,199 @@ from spinsim import packing, rng
 from spinsim.acceptance import check_beta
 from spinsim.engine.cpu import CpuEngine, CpuParts
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
-from spinsim.engine.layouts.unpacked.cpu import WORDS
+from spinsim.engine.layouts.unpacked import WORDS
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.moves.exchange.cpu import CpuTempering
 from spinsim.engine.moves.exchange.ladder import Ladder
-from spinsim.engine.moves.metropolis.dense.cpu_state import DenseState, Rows, in_lines
-from spinsim.engine.moves.metropolis.dense.cpu_sweep import sweep_dense
-from spinsim.engine.moves.metropolis.dense.cpu_tempering import temper_dense
-from spinsim.engine.moves.metropolis.dense.cpu_vectors import SITES
+from spinsim.engine.moves.metropolis.dense.cpu_sweep import (
+    SITES,
+    TILE,
+    begin_fields,
+    energies_from_fields,
+    sweep_dense,
+    temper_dense,
+)
+from spinsim.engine.moves.metropolis.dense.plan import DensePlan
+from spinsim.engine.moves.resample.moves import Moves
+from spinsim.engine.protocols import Counts, Spins
+from spinsim.engine.start.at_random import fill_start
 from spinsim.errors import InputError
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
+
+LINE = 64  # bytes of a cache line, and of the widest vectors
+NANOSECONDS = 6  # of two attempts: what 128 spins of other updates take, in whose words the worth of a thread is told
+
+
+def in_lines(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Zeros that begin with a cache line."""
+    kind = np.dtype(dtype)
+    size = int(np.prod(shape)) * kind.itemsize
+    memory = np.zeros(size + LINE, np.uint8)
+    first = -memory.ctypes.data % LINE
+    return memory[first : first + size].view(kind).reshape(shape)
+
+
+class Rows:
+    """What a run on the CPU needs of a model: rows of whole tiles, and orders of whole blocks.
+
+    Attributes:
+        order: Sites as they are visited, uint32, with zeros up to whole blocks.
+        colour: The colour of each, likewise.
+        colours: Half-sweeps in a sweep.
+        double_couplings: 2 J in quanta, (1 or samples, sites, columns).
+        fields: h in quanta, int64 (1 or samples, sites).
+        all_down: Local fields where all spins are -1, (1 or samples, columns).
+    """
+
+    def __init__(self, model: Ising) -> None:
+        plan, sites = DensePlan(model), model.sites
+        couplings = plan.double_couplings
+        tile, self.sites, self.blocks = TILE // couplings.itemsize, sites, -(-sites // SITES)
+        columns = -(-sites // tile) * tile
+        self.order, self.colour = np.zeros((2, SITES * self.blocks), np.uint32)
+        self.order[:sites], self.colour[:sites], self.colours = plan.order, plan.colour, plan.colours
+        self.double_couplings = in_lines((len(couplings), sites, columns), couplings.dtype)
+        self.double_couplings[..., :sites] = couplings
+        self.fields = plan.fields
+        self.all_down = np.zeros((len(plan.all_down), columns), couplings.dtype)
+        self.all_down[:, :sites] = plan.all_down
+
+    def of(self, sample: int) -> npt.NDArray[np.signedinteger]:
+        """Twice the couplings of a sample."""
+        return np.asarray(self.double_couplings[sample % len(self.double_couplings)])
+
+
+class DenseState:
+    """Spins of all samples in chunks of replicas, and their local fields.
+
+    Args:
+        model: What is simulated.
+        replicas: Replicas of each sample.
+        dynamics: How they start.
+        threads: Which work on them.
+        rows: Of the model.
+
+    Attributes:
+        size: Replicas of a chunk, but for the last: a block of 128, less where that would leave threads idle.
+        firsts: First replica of each chunk of a sample.
+        up: Spins in the order of visits, a bit each, uint64 (samples, replicas, blocks of 64 sites).
+        threads: As given.
+    """
+
+    def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, threads: Threads, rows: Rows) -> None:
+        self.model, self.replicas, self.threads, self._rows = model, replicas, threads, rows
+        self.size = packing.LANES
+        while self.size > WORDS and model.samples * -(-replicas // self.size) < threads.count:
+            self.size //= 2
+        self.firsts = range(0, replicas, self.size)
+        self.up = np.zeros((model.samples, replicas, rows.blocks), np.uint64)
+        shape = model.samples, replicas, rows.all_down.shape[1]
+        self._fields = in_lines(shape, rows.all_down.dtype)
+        self._begun: set[tuple[int, int]] = set()  # chunks that have their fields
+        words = np.empty((1, 1, model.sites, 2), np.uint64)
+        for sample in range(model.samples):
+            for block in range(packing.block_count(replicas)):
+                fill_start(words[0, 0], packing.lane_masks(packing.LANES)[0], dynamics, sample, block)
+                first = block * packing.LANES
+                self._set(sample, first, packing.unpack(words, min(packing.LANES, replicas - first))[0])
+
+    def _set(self, sample: int, first: int, spins: npt.NDArray[np.int8]) -> None:
+        """Take configurations (sites, replicas) for the replicas from ``first`` on."""
+        bits = np.zeros((spins.shape[1], SITES * self._rows.blocks), np.bool_)
+        bits[:, : self.model.sites] = spins[self._rows.order[: self.model.sites]].T > 0
+        words = np.packbits(bits, axis=1, bitorder="little").view("<u8")
+        self.up[sample, first : first + spins.shape[1]] = words
+
+    @property
+    def count(self) -> int:
+        """Chunks of all samples."""
+        return self.model.samples * len(self.firsts)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the spins."""
+        return self.up.nbytes
+
+    def each(self, task: Callable[[int, int], None], sweeps: int) -> None:
+        """Run ``task(sample, first)`` for all chunks; it takes about as long as so many sweeps."""
+        attempts = self.model.samples * self.replicas * self.model.sites * sweeps
+        tasks = (partial(task, sample, first) for sample in range(self.model.samples) for first in self.firsts)
+        self.threads.run(tasks, attempts // NANOSECONDS)
+
+    def of(self, sample: int, first: int) -> npt.NDArray[np.uint64]:
+        """Spins of the chunk from replica ``first`` on, (width, blocks), which may be changed."""
+        return self.up[sample, first : first + self.size]
+
+    def fields_of(self, sample: int, first: int) -> npt.NDArray[np.signedinteger]:
+        """Local fields of the same, (width, columns) in the order of visits."""
+        fields: npt.NDArray[np.signedinteger] = self._fields[sample, first : first + self.size]
+        if (sample, first) not in self._begun:
+            fields[:] = self._rows.all_down[sample % len(self._rows.all_down)]
+            begin_fields(self.of(sample, first), fields, self._rows.of(sample))
+            self._begun.add((sample, first))
+        return fields
+
+    def all_fields_of(self, sample: int) -> npt.NDArray[np.signedinteger]:
+        """Those of all replicas of a sample."""
+        for first in self.firsts:
+            self.fields_of(sample, first)
+        return np.asarray(self._fields[sample])
+
+    def words_of(self, samples: slice) -> npt.NDArray[np.uint64]:
+        """Returns the spins of some samples as replica-packed words."""
+        spins = _in_order(self.up[samples], self._rows).swapaxes(1, 2)
+        return packing.pack(spins)
+
+    def words(self) -> npt.NDArray[np.uint64]:
+        """The words of a snapshot: replica-packed."""
+        return self.words_of(slice(None))
+
+    def set_words(self, words: npt.NDArray[np.uint64]) -> None:
+        """Go back to the words of a snapshot."""
+        for sample, spins in enumerate(packing.unpack(words, self.replicas)):
+            self._set(sample, 0, spins)
+        self._begun.clear()
+
+    def copy(self, moves: Moves) -> None:
+        """Copy configurations and their local fields, of chunks that have them."""
+        for sample, source, target in zip(*(array.tolist() for array in moves), strict=True):
+            self.up[sample, target] = self.up[sample, source]
+            if (sample, target - target % self.size) in self._begun:
+                self._fields[sample, target] = self.all_fields_of(sample)[source]
+
+    def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
+        """One configuration, shape (sites,), +1 or -1."""
+        return self._read(self.up, sample, replica)
+
+    def kept(self) -> Spins:
+        """The present configurations, whatever comes later."""
+        return partial(self._read, self.up.copy())
+
+    def _read(self, up: npt.NDArray[np.uint64], sample: int, replica: int) -> npt.NDArray[np.int8]:
+        return _in_order(up[sample, replica], self._rows)
+
+    def counts(self) -> Counts:
+        """Energies and magnetisations of every replica."""
+        energy = np.zeros((self.model.samples, self.replicas), np.int64)
+        magnetization, rows = np.zeros_like(energy), self._rows
+
+        def count(sample: int, first: int) -> None:
+            chunk, fields = slice(first, first + self.size), rows.fields[sample % len(rows.fields)]
+            found = energy[sample, chunk], magnetization[sample, chunk]
+            energies_from_fields(self.of(sample, first), self.fields_of(sample, first), fields, *found)
+
+        self.each(count, 1)
+        return Counts(energy, magnetization, np.zeros_like(energy))
+
+
+def _in_order(up: npt.NDArray[np.uint64], rows: Rows) -> npt.NDArray[np.int8]:
+    """Spins (..., sites) of words (..., blocks)."""
+    bits = np.unpackbits(up.astype("<u8", copy=False).view(np.uint8), axis=-1, count=rows.sites, bitorder="little")
+    spins = np.empty(bits.shape, np.int8)
+    spins[..., rows.order[: rows.sites]] = 2 * bits.view(np.int8) - 1
+    return spins
+
 
 LONG_ROUND = 2**16  # attempts of a sample from which on its chunks are worth a thread each in every round
 

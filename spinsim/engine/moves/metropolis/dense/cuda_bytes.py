@@ -1,14 +1,96 @@
-"""Dense models with any couplings on a GPU: products of bytes, then warps that visit replicas."""
+"""Dense models with any couplings on a GPU: products of bytes, then warps that visit replicas.
+
+Couplings are bytes in the order in which kernels/metropolis/dense_bytes.cu multiplies them.
+
+A block of the sweep has 64 sites, four tiles of 16 rows. Of a tile, 64 columns of one byte of couplings are 1 kB. Lane
+4 g + t of a warp has columns 16 t to 16 t + 15 of rows g and g + 8, eight columns in each half of it: four bytes of row
+g, of row g + 8, the next four of row g, of row g + 8, as the tensor cores take them. All bytes of these columns follow
+each other, then come the next 64 columns.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from spinsim.engine.moves.metropolis.dense.matrix import STEP, WHOLE, Matrix, entry
-from spinsim.engine.moves.metropolis.dense.plan import SITES
+from spinsim.engine.moves.metropolis.dense.plan import SITES, DensePlan
 from spinsim.engine.moves.metropolis.dense.program import Program, stride
+
+WHOLE: Final = 4 * SITES
+"""Columns are a multiple of it, so that up to four thread blocks have whole blocks of sites each."""
+
+STEP: Final = 1024
+"""Bytes of 16 rows, 64 columns and one place of couplings."""
+BYTES: Final = (1, 3, 4, 8)
+"""Bytes of a coupling in kernels."""
+
+Integers = npt.NDArray[np.signedinteger]
+
+
+class Matrix(NamedTuple):
+    """Couplings of all samples.
+
+    Attributes:
+        stages: As the kernel streams them, uint8 (1 or samples, bytes).
+        own: Those within each block of the sweep to later sites, 0 to others, (1 or samples, blocks, 64, 64).
+        bytes: Of a coupling, one of ``BYTES``.
+        wide: Whether local fields have 64 bits.
+        depth: Columns, with those added that are 0.
+    """
+
+    stages: npt.NDArray[np.uint8]
+    own: Integers
+    bytes: int
+    wide: bool
+    depth: int
+
+    @property
+    def nbytes(self) -> int:
+        """Of the arrays."""
+        return self.stages.nbytes + self.own.nbytes
+
+
+def matrix(plan: DensePlan) -> Matrix:
+    """The couplings of a run."""
+    doubled, sites = plan.double_couplings, plan.order.size
+    largest = int(np.abs(doubled).max()) // 2
+    size = _bytes(doubled, largest)
+    depth, blocks = -(-sites // WHOLE) * WHOLE, -(-sites // SITES)
+    own = np.zeros((len(doubled), blocks, SITES, SITES), entry(size))
+    stages = []
+    for k, row in enumerate(doubled):
+        for b in range(blocks):
+            part = np.zeros((SITES, depth), np.int64)
+            there = row[b * SITES : (b + 1) * SITES]
+            part[: len(there), :sites] = there // 2
+            own[k, b] = np.triu(part[:, b * SITES : (b + 1) * SITES])
+            stages.append(_limbs(part, size))
+    wide = doubled.dtype == np.int64 or size > 3
+    return Matrix(np.stack(stages).reshape(len(doubled), -1), own, size, wide, depth)
+
+
+def entry(size: int) -> type[np.signedinteger]:
+    """What a block's own couplings are held in."""
+    return np.int8 if size <= 1 else np.int32 if size <= 4 else np.int64
+
+
+def _bytes(doubled: Integers, largest: int) -> int:
+    """The fewest bytes that serve: signed ones, from -128 to 127, whose sum is the coupling."""
+    least = 3 if doubled.dtype == np.int64 else 1
+    return next(size for size in BYTES if size >= least and largest <= 127 * sum(256**k for k in range(size)))
+
+
+def _limbs(part: Integers, size: int) -> npt.NDArray[np.uint8]:
+    """A block of rows (64, depth) as signed bytes, the lowest one first."""
+    rest, limbs = part.astype(np.int64), []
+    for _ in range(size):
+        limb = rest.astype(np.int8)
+        limbs.append(limb.reshape(4, 2, 8, -1, 4, 2, 2, 4))  # tile, g / 8, g, step, t, half, four, byte
+        rest = (rest - limb) >> 8
+    return np.ascontiguousarray(np.stack(limbs).transpose(1, 4, 0, 6, 3, 5, 7, 2, 8)).reshape(-1).view(np.uint8)
+
 
 THREADS: Final = 512
 STAGES: Final = 3  # of couplings that a warp has room for

@@ -1,14 +1,121 @@
-"""Dense models of couplings of 0 and +-unit on a GPU: products of bits, and a warp for each of 16 replicas."""
+"""Dense models of couplings of 0 and +-unit on a GPU: products of bits, and a warp for each of 16 replicas.
+
+Couplings are bits in the order in which kernels/metropolis/dense_signs.cu multiplies them.
+
+A block of the sweep has 64 sites. Each of 8 warps multiplies two tiles of 8 of them, half of the columns, with spins:
+256 columns a step, and it fetches two steps of a tile at once. Within a step lane 4 g + t has words t and t + 4 of
+eight, of the site of column g of the tile; columns 2 q and 2 q + 1 are sites 32 apart.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from spinsim.engine.moves.metropolis.dense.plan import SITES
+from spinsim.engine.moves.metropolis.dense.plan import SITES, DensePlan
 from spinsim.engine.moves.metropolis.dense.program import DRAWS, Program, stride
-from spinsim.engine.moves.metropolis.dense.signs import PARTS, WARPS, WHOLE, Signs
+
+WARPS: Final = 8
+PARTS: Final = 2
+STEP: Final = 256  # columns
+WHOLE: Final = 4 * PARTS * STEP
+"""Columns are a multiple of it."""
+
+_ONES: Final = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
+
+Words = npt.NDArray[np.uint32]
+
+
+class Signs(NamedTuple):
+    """Couplings of all samples.
+
+    Attributes:
+        planes: Bits of positive couplings and, unless the graph is complete, of negative ones, without those to the
+            block of sites before, as they are streamed, uint32 (1 or samples, blocks, steps / 4, 2 tiles, planes, 256
+            lanes, 4).
+        rows: What lanes read of their two sites, uint32 (1 or samples, blocks, 3 or 5, 32 lanes, 4): bits of positive
+            couplings to the block before and to earlier sites of their own, local fields where no spin is counted, and
+            such bits of all couplings that are not 0.
+        complete: Whether no coupling is 0.
+        unit: In quanta.
+        depth: Columns, with those added that are 0.
+    """
+
+    planes: Words
+    rows: Words
+    complete: bool
+    unit: int
+    depth: int
+
+    @property
+    def nbytes(self) -> int:
+        """Of the arrays."""
+        return self.planes.nbytes + self.rows.nbytes
+
+
+def signs(plan: DensePlan) -> Signs | None:
+    """The couplings of a run, None where they are of several magnitudes."""
+    doubled, sites = plan.double_couplings, plan.order.size
+    unit = int(np.abs(doubled).max()) // 2
+    if doubled.dtype == np.int64 or not unit or not np.all((doubled == 0) | (np.abs(doubled) == 2 * unit)):
+        return None
+    complete = all(np.count_nonzero(matrix) == sites * (sites - 1) for matrix in doubled)
+    depth = -(-sites // WHOLE) * WHOLE
+    blocks = np.arange(-(-sites // SITES))
+    before = (blocks - 1) % blocks.size
+    planes, rows, alone = [], [], []
+    for matrix in doubled:
+        words = np.stack([_words(matrix > 0, depth), _words(matrix < 0, depth)])
+        by_block = words.reshape(2, blocks.size, SITES, -1, 2)
+        near = by_block[:, blocks, :, before]  # (blocks, 2, sites, 2)
+        rows.append(_rows(by_block[:, blocks, :, blocks], near, complete))
+        by_block[:, blocks, :, before] = 0
+        planes.append(np.stack([_streamed(plane) for plane in (words[:1] if complete else words)], axis=3))
+        ones = _count(words)
+        alone.append(ones[1] - ones[0] + _count(near).sum(axis=1).reshape(-1))
+    samples = max(len(doubled), len(plan.fields))
+    all_rows = np.stack([rows[k % len(rows)] for k in range(samples)])
+    for k, row in enumerate(all_rows):
+        local = unit * alone[k % len(alone)]
+        local[:sites] += plan.fields[k % len(plan.fields)]
+        row[:, 2, :, :2] = local.astype(np.int32).view(np.uint32).reshape(-1, 2, 32).transpose(0, 2, 1)
+    return Signs(np.stack(planes), all_rows, complete, unit, depth)
+
+
+def _words(bonds: npt.NDArray[np.bool_], depth: int) -> Words:
+    """Bits (64 blocks, depth / 32), the first column lowest."""
+    sites = len(bonds)
+    padded = np.zeros((-(-sites // SITES) * SITES, depth), np.bool_)
+    padded[:sites, :sites] = bonds
+    return np.packbits(padded, axis=1, bitorder="little").view("<u4").astype(np.uint32)
+
+
+def _count(words: Words) -> npt.NDArray[np.int64]:
+    """Ones in the words of the last axis together."""
+    return np.asarray(_ONES[np.ascontiguousarray(words).view(np.uint8)].sum(axis=-1, dtype=np.int64))
+
+
+def _streamed(words: Words) -> Words:
+    """These words as warps take them, (blocks, pairs of steps, 2 tiles, 256 lanes, 4)."""
+    split = words.reshape(
+        -1, 2, 4, 2, 4, PARTS, words.shape[1] // (16 * PARTS), 2, 2, 4
+    )  # e tiles tile q part pair step half t
+    return split.transpose(0, 6, 3, 2, 5, 4, 1, 9, 7, 8).reshape(len(split), split.shape[6], 2, 32 * WARPS, 4)
+
+
+def _rows(own: Words, near: Words, complete: bool) -> Words:
+    """What a lane reads, of bits (blocks, 2 planes, 64 sites, 2 words) of its sites' block and of the one before."""
+    earlier = (2 ** np.arange(32, dtype=np.uint64) - 1).astype(np.uint32)
+    rows = np.zeros((len(own), 5, 32, 4), np.uint32)
+    for first, planes in ((0, slice(1)), (3, slice(2))):
+        mine, before = (np.bitwise_or.reduce(words[:, planes], axis=1) for words in (own, near))
+        rows[:, first, :, :2], rows[:, first, :, 2:] = before[:, :32], before[:, 32:]
+        masked = mine[:, :32, 0] & earlier, mine[:, 32:, 0], mine[:, 32:, 1] & earlier
+        rows[:, first + 1, :, :3] = np.stack(masked, axis=-1)
+    return rows[:, :3] if complete else rows
+
 
 REPLICAS: Final = 16
 AHEAD: Final = WARPS + REPLICAS // 4 * SITES // 32  # warps that multiply and that draw for the next block of sites

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from spinsim.cuda.records import ADDRESS, struct_type
+from spinsim.cuda.launch import ADDRESS, struct_type
 
 APART: Final = 8  # words from one block's count to the next, so that polls spread over the cache
 TICKETS: Final = struct_type(next=ADDRESS, before=np.uint32)

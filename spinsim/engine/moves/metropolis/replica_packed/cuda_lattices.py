@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from spinsim.cuda.compile import instance
 from spinsim.cuda.device import multiprocessors, require_memory, shared_memory
-from spinsim.cuda.launch import Launch
-from spinsim.cuda.records import record
+from spinsim.cuda.launch import Launch, record
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords, places
 from spinsim.engine.moves.metropolis.packed.classes import PLANES

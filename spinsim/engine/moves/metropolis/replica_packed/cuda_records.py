@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.cuda.records import ADDRESS, SIZE, struct_type
+from spinsim.cuda.launch import ADDRESS, SIZE, struct_type
 from spinsim.engine.layouts.replica_packed.cuda_words import places
 from spinsim.engine.moves.metropolis.packed.batches import Batches
 

@@ -7,8 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.cuda.launch import Launch
-from spinsim.cuda.records import record
+from spinsim.cuda.launch import Launch, record
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.moves.exchange.cuda import LADDER, Placed
 from spinsim.engine.moves.metropolis.packed.kinds import Limits

@@ -16,17 +16,78 @@ from spinsim.engine.layouts.replica_packed.cpu_blocks import Blocks
 from spinsim.engine.measuring.cpu import Integers, Words
 from spinsim.engine.moves.exchange.cpu import CpuTempering
 from spinsim.engine.moves.exchange.ladder import Ladder
-from spinsim.engine.moves.metropolis.site_packed.cpu_comparison import differing_lattices, set_in_layers
-from spinsim.engine.moves.metropolis.site_packed.cpu_sweep import count_site, sweep_site
-from spinsim.engine.moves.metropolis.site_packed.halo.cpu import Halo, SwappedHalo, periodic
-from spinsim.engine.moves.metropolis.site_packed.plan import SitePlan
-from spinsim.engine.moves.metropolis.site_packed.tables import SiteTables
+from spinsim.engine.moves.metropolis.site_packed.cpu_sweep import (
+    count_site,
+    differing_lattices,
+    set_in_layers,
+    sweep_site,
+)
+from spinsim.engine.moves.metropolis.site_packed.plan import SitePlan, SiteTables
 from spinsim.engine.protocols import Counts
 from spinsim.engine.update import Slab
 from spinsim.errors import InputError
 from spinsim.machine.threads import Threads
 from spinsim.mesh.group import Group
 from spinsim.model.ising import Ising
+
+
+def periodic(lattice: Words, edge: int) -> tuple[Words, Words]:
+    """The layers before and after a whole lattice (2, groups, 2), which are its last and its first."""
+    return lattice[:, -edge:], lattice[:, :edge]
+
+
+class Halo:
+    """The layers beside a whole lattice, which are its own.
+
+    Args:
+        words: The state as (samples, replicas, colours, groups, 2).
+        edge: Groups of a layer.
+
+    Attributes:
+        always_there: Whether there is never anything to fetch.
+    """
+
+    always_there = True
+
+    def __init__(self, words: Words, edge: int) -> None:
+        self._words, self._edge = words, edge
+
+    def fetch(self, colour: int) -> None:
+        """Get the present layers of a colour."""
+
+    def of(self, sample: int, replica: int) -> tuple[Words, Words]:
+        """The layers before and after a lattice, each (2, groups, 2)."""
+        return periodic(self._words[sample, replica], self._edge)
+
+
+class SwappedHalo(Halo):
+    """The layers beside a slab, which are those of other slabs.
+
+    Args:
+        words: The slab's state.
+        edge: Groups of a layer.
+        group: Who has the slabs, in their order.
+    """
+
+    always_there = False
+
+    def __init__(self, words: Words, edge: int, group: Group) -> None:
+        super().__init__(words, edge)
+        self._group = group
+        samples, replicas, colours = words.shape[:3]
+        self._beside = np.empty((colours, 2, samples, replicas, edge, 2), np.uint64)
+
+    def fetch(self, colour: int) -> None:
+        """Get the present layers of a colour; all slabs do so at once."""
+        mine = self._words[:, :, colour]
+        first, last = (np.ascontiguousarray(mine[:, :, at]) for at in (slice(self._edge), slice(-self._edge, None)))
+        self._group.ring(first, last, *self._beside[colour])
+
+    def of(self, sample: int, replica: int) -> tuple[Words, Words]:
+        """The layers before and after a slab, each (2, groups, 2)."""
+        before, after = (self._beside[:, side, sample, replica] for side in range(2))
+        return before, after
+
 
 SPLIT_GROUPS: Final = 2**13  # of a colour: from here on, starting threads costs less than a half-sweep
 

@@ -13,6 +13,10 @@ import numpy as np
 
 from spinsim import rng
 from spinsim.engine.layouts.replica_packed.adders import BATCH, ONE, ROW, ZERO, add_four, add_six
+from spinsim.engine.measuring.cpu_comparison import (
+    HALF,
+    transpose,
+)
 from spinsim.engine.moves.metropolis.packed.steps import (
     CLASS,
     FLIP,
@@ -292,3 +296,44 @@ def count_site(state, halo, sides, signs, index, parts):  # type: ignore[no-unty
                 for q in range(n):
                     unsatisfied += set_bits(unlike(k, half * BATCH + q, w))
     return np.int64(up), np.int64(unsatisfied), np.int64(up_first)
+
+
+@kernel
+def differing_lattices(state, one, other, count):  # type: ignore[no-untyped-def]
+    """The sites at which replicas of ``state`` uint64 (replicas, words), a bit a site, differ."""
+    for p in range(one.size):
+        a, b = state[one[p]], state[other[p]]
+        total = np.int64(0)
+        for i in range(a.size):
+            total += np.int64(set_bits(a[i] ^ b[i]))
+        count[p] = total
+
+
+@kernel
+def set_in_layers(lattice, height, along_x, along_y, along_z):  # type: ignore[no-untyped-def]
+    """Add to each axis's layers the bits set in a site-packed ``lattice``, uint64 (colours, rows, words).
+
+    Rows of equal parity hold the same x: 64 of them at a time are turned into a word for each x.
+    """
+    rows, words = lattice.shape[1], lattice.shape[2]
+    for row in range(rows):
+        count = np.int64(0)
+        for colour in range(2):
+            for w in range(words):
+                count += np.int64(set_bits(lattice[colour, row, w]))
+        along_y[row % height] += count
+        along_z[row // height] += count
+    turned, half = np.empty(HALF, np.uint64), height // 2
+    for colour in range(2):
+        for parity in range(2):
+            for w in range(words):
+                for first in range(0, rows // 2, HALF):
+                    n = min(HALF, rows // 2 - first)
+                    for q in range(n):
+                        z = (first + q) // half
+                        y = 2 * ((first + q) % half) + (z + parity) % 2
+                        turned[q] = lattice[colour, y + height * z, w]
+                    turned[n:] = np.uint64(0)
+                    transpose(turned)
+                    for b in range(HALF):
+                        along_x[2 * (HALF * w + b) + (parity + colour) % 2] += np.int64(set_bits(turned[b]))

@@ -1,7 +1,12 @@
-"""Site-packed lattices on a GPU: the state has the layout of the CPU's, read as 128-bit words."""
+"""Site-packed lattices on a GPU: the state has the layout of the CPU's, read as 128-bit words.
+
+A slab of a lattice sees layers beyond its first and its last one: its own, copies that others give, or those in their
+memory.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from math import prod
 from typing import Any, Final
@@ -11,18 +16,170 @@ import numpy.typing as npt
 
 from spinsim import packing
 from spinsim.cuda.compile import instance
-from spinsim.cuda.device import multiprocessors, require_memory
-from spinsim.cuda.launch import Launch
-from spinsim.cuda.memory import shared
-from spinsim.cuda.records import record, round_keys
+from spinsim.cuda.device import Reached, multiprocessors, offer, reach, require_memory, shared
+from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, round_keys, struct_type
 from spinsim.engine.cuda_queue import Queue
-from spinsim.engine.moves.metropolis.site_packed.cuda_records import SIGNS, SLAB
-from spinsim.engine.moves.metropolis.site_packed.halo.cuda import halo_of
+from spinsim.engine.layouts.site_packed import signs_shape
+from spinsim.engine.measuring.cuda_comparison import THREADS, TILE, Compared, Comparison, Part, PartSums, Struct
+from spinsim.engine.moves.metropolis.packed.cuda_sharing import LATTICE_BARRIER
 from spinsim.engine.moves.metropolis.site_packed.plan import SitePlan
-from spinsim.engine.moves.metropolis.site_packed.signs import signs_shape
 from spinsim.engine.moves.resample.moves import Moves
 from spinsim.errors import InputError
 from spinsim.mesh.group import Group
+from spinsim.packing import LANES
+
+SLAB: Final = struct_type(**dict.fromkeys(("width", "height", "depth", "first_row", "parity"), np.uint32))
+HALO: Final = struct_type(before=(ADDRESS, 2), after=(ADDRESS, 2), stride=SIZE)
+SIGNS: Final = struct_type(negative=ADDRESS, stride=SIZE)
+UNIFORM_TABLES: Final = struct_type(always=ADDRESS, planes=ADDRESS, thresholds=ADDRESS, stride=SIZE)
+DIVISOR: Final = struct_type(number=np.uint32, inverse=np.uint32)
+SLAB_BARRIER: Final = struct_type(
+    own=LATTICE_BARRIER,
+    **dict.fromkeys(("before", "after", "to_before", "to_after", "edges"), ADDRESS),
+    done=np.uint32,
+    edge_tiles=np.uint32,
+)
+SHARE: Final = struct_type(columns=np.uint32, tiles=np.uint32, across=DIVISOR, width=DIVISOR)
+
+
+def divisor(number: int) -> tuple[int, int]:
+    """A ``DIVISOR``: a number and the inverse by which the kernels divide."""
+    return number, (2**32 // number + 1) % 2**32
+
+
+COLOURS: Final = 2
+
+
+class Halo:
+    """The layers beside a whole lattice, which are its own last and first.
+
+    Args:
+        plan: What devices share.
+        present: The spins.
+
+    Attributes:
+        record: As kernels take it.
+        is_copied: Whether what is beside a slab has to be fetched before each half-sweep.
+        flags: How slabs wait for each other within a kernel; None where they do not.
+    """
+
+    is_copied = False
+    flags: Flags | None = None
+
+    def __init__(self, plan: SitePlan, present: Any) -> None:
+        whole = present.data.ptr, plan.groups
+        self.record = _within(plan, whole, whole)
+
+    def fetch(self, colour: int) -> None:
+        """Queue getting the present layers of a colour."""
+
+
+class CopiedHalo(Halo):
+    """Copies of the layers beside a slab, which other slabs give.
+
+    Args:
+        plan: What devices share.
+        present: The spins of the slab.
+        group: Who has the slabs, in their order.
+    """
+
+    is_copied = True
+
+    def __init__(self, plan: SitePlan, present: Any, group: Group) -> None:
+        import cupy
+
+        samples, replicas = plan.shape[:2]
+        lattices, edge = present.reshape(samples, replicas, COLOURS, -1, 2), plan.edge
+        self._group = group
+        self._edges = [(lattices[:, :, c, :edge], lattices[:, :, c, -edge:]) for c in range(COLOURS)]
+        self._beside = cupy.zeros((2, COLOURS, samples, replicas, plan.edge, 2), cupy.uint64)
+        before, after = (tuple(of_colour.data.ptr for of_colour in side) for side in self._beside)
+        self.record = record(HALO, before=before, after=after, stride=plan.edge)
+
+    def fetch(self, colour: int) -> None:
+        """Queue getting the present layers of a colour; all slabs do so at once."""
+        import cupy
+
+        first, last = (cupy.ascontiguousarray(layer) for layer in self._edges[colour])
+        self._group.ring(first, last, self._beside[0, colour], self._beside[1, colour])
+
+
+class Flags:
+    """Half-sweeps for which the edges of slabs are done, each of which tells those beside it.
+
+    Args:
+        own: uint32 (3, lattices) in this GPU's memory, where the slabs before and after tell theirs, and where this one
+            counts.
+        before: Address of the like of the slab before.
+        after: Address of that of the slab after.
+    """
+
+    def __init__(self, own: Any, before: int, after: int) -> None:
+        self._own = own
+        first, second, edges = (row.data.ptr for row in own)
+        self._addresses = first, second, before + own[0].nbytes, after, edges
+        self._done = 0
+
+    def next(self, half_sweeps: int) -> tuple[int, ...]:
+        """Members of a ``SLAB_BARRIER``, but its first and last, for a launch of so many half-sweeps."""
+        done = self._done
+        self._done = (done + half_sweeps) % 2**32
+        return *self._addresses, done
+
+
+class PeerHalo(Halo):
+    """The layers beside a slab where they are, in the memory of other GPUs.
+
+    Args:
+        plan: What devices share.
+        groups: Of each colour in the slabs before and after.
+        spins: Those of the slabs before and after.
+        flags: Those of the slabs before and after.
+        own: As ``Flags`` takes it.
+    """
+
+    def __init__(
+        self, plan: SitePlan, groups: Sequence[int], spins: Sequence[Reached], flags: Sequence[Reached], own: Any
+    ) -> None:
+        self._kept = spins, flags  # as long as kernels use them
+        (before, after), (tells_before, tells_after) = ([side.address for side in sides] for sides in self._kept)
+        self.record = _within(plan, (before, groups[0]), (after, groups[1]))
+        self.flags = Flags(own, tells_before, tells_after)
+
+
+def _within(plan: SitePlan, before: tuple[int, int], after: tuple[int, int]) -> npt.NDArray[np.void]:
+    """The last layers of one slab and the first ones of another, each of which is an address and a number of groups."""
+    (start, groups), (next_start, next_groups) = before, after
+    last = tuple(start + 16 * (groups * (colour + 1) - plan.edge) for colour in range(COLOURS))
+    first = tuple(next_start + 16 * next_groups * colour for colour in range(COLOURS))
+    return record(HALO, before=last, after=first, stride=2 * groups)
+
+
+def halo_of(plan: SitePlan, present: Any, queue: Queue, group: Group | None) -> Halo:
+    """What stands beside spins: all slabs make theirs at once.
+
+    Args:
+        plan: What devices share.
+        present: The spins; of a slab an array of ``shared``.
+        queue: Where their work is queued, the present device and stream of CuPy.
+        group: Who has the slabs of a lattice, in their order; None where it is whole.
+    """
+    if group is None:
+        return Halo(plan, present)
+    lattices = plan.shape[0] * plan.shape[1]
+    own = shared((3, lattices), np.uint32)
+    own[:] = 0
+    mine = np.stack([offer(queue.device, array) for array in (present, own)])
+    groups, sides = [np.empty(1, np.int64) for _ in range(2)], [np.empty_like(mine) for _ in range(2)]
+    group.ring(*[np.array([plan.groups])] * 2, *groups)
+    group.ring(mine, mine, *sides)
+    spins, flags = ([reach(queue.device, mine[k], side[k]) for side in sides] for k in range(2))
+    fits = lattices == 1 or all(side[0] == plan.groups for side in groups)  # one stride serves both sides
+    near = [side for side in (*spins, *flags) if side is not None]
+    if group.sum(np.array([fits and len(near) == 4], np.int64))[0] == group.size:
+        return PeerHalo(plan, [int(side[0]) for side in groups], near[:2], near[2:], own)
+    return CopiedHalo(plan, present, group)
+
 
 DRAW_THREADS: Final = 256  # of a block that draws signs
 COUNT_THREADS: Final = 256  # of a block that counts
@@ -157,3 +314,75 @@ class SiteLattices:
     def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration of a state."""
         return packing.unpack_sites(state[sample, replica].get(), self.plan.sides)
+
+
+BLOCKS: Final = 8  # on one multiprocessor
+TILES_A_THREAD: Final = 16  # of rows of a column of words
+MOST_WORDS: Final = 2**20  # of 128 sites that a block compares
+
+
+def compare_lattices(what: Compared, slab: npt.NDArray[np.void]) -> Comparison:
+    """The comparison of site-packed spins.
+
+    Args:
+        what: What is compared.
+        slab: The whole lattice, as kernels read it.
+    """
+    sites = what.model.sites
+    held = PartSums(what, [Part(side, sites // side, what.count, axis) for axis, side in enumerate(what.sides)])
+    return Comparison(what, held, LatticeCounting(what, held, slab))
+
+
+class LatticeCounting:
+    """``CopyCounting`` of whole words, row by row.
+
+    Args:
+        what: What is compared.
+        held: The sums of its parts.
+        slab: The whole lattice, as kernels read it.
+    """
+
+    def __init__(self, what: Compared, held: PartSums, slab: npt.NDArray[np.void]) -> None:
+        self._what, self._held, self._words = what, held, what.model.sites // LANES
+        state, pairs, first = np.uint64(0), what.tempering.pairs(0), np.uint32(0)
+        if not what.full:
+            self._add = self._kernel("differing_lattices", {
+                "state": state, "words": np.uint32(self._words), "pairs": pairs, "same": np.uint64(0),
+            })  # fmt: skip
+            self._layers: list[Launch] = []
+            return
+        self._add = self._kernel(instance("differing_bonds", len(what.sides)), {
+            "state": state, "slab": slab, "pairs": pairs, "same": np.uint64(0),
+        })  # fmt: skip
+        lattices = {"state": state, "slab": slab, "first": first, "pairs": pairs}
+        z = held.sums[2] if len(what.sides) > 2 else np.uint64(0)
+        tiles = -(-what.model.sites // (2 * what.sides[0] * TILE))
+        stripes = np.uint32(-(-tiles // TILES_A_THREAD))
+        self._layers = [
+            self._kernel("layers_of_rows", lattices | {"along_y": held.sums[1], "along_z": z}),
+            self._kernel("layers_of_columns", lattices | {"along_x": held.sums[0], "stripes": stripes}),
+        ]
+
+    def _kernel(self, expression: str, arguments: dict[str, Any]) -> Launch:
+        return Launch(self._what.device, "measuring/overlaps_site_packed.cu", expression, arguments)
+
+    def _shares(self, compared: int, samples: int) -> int:
+        """Thread blocks that share a lattice."""
+        fill = BLOCKS * multiprocessors(self._what.device) // max(1, compared * samples)
+        return min(-(-self._words // THREADS), max(fill, -(-self._words // MOST_WORDS)), 65535)
+
+    def queue_totals(self, stream: Any, state: Any, pairs: Struct, totals: Struct) -> None:
+        """Queue the overlaps or, where all is asked for, the link overlaps of all samples."""
+        count, samples = self._what.pairs, self._what.model.samples
+        if count:
+            grid = count, self._shares(count, samples), samples
+            same = totals["links" if self._what.full else "overlap"]
+            self._add(stream, grid, THREADS, state=state, pairs=pairs, same=same)
+
+    def queue_parts(self, stream: Any, state: Any, pairs: Struct, totals: Struct, samples: range) -> None:
+        """Queue the sums of some samples' layers."""
+        for sums in self._held.sums:
+            sums.data.memset_async(0, sums.nbytes, stream)
+        grid = self._what.count, self._shares(self._what.count, len(samples)), len(samples)
+        for launch in self._layers:
+            launch(stream, grid, THREADS, state=state, pairs=pairs, first=samples.start)

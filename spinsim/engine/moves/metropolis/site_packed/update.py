@@ -4,27 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
-from spinsim import packing
 from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.layouts.site_packed import pack, suits
 from spinsim.engine.protocols import Engine
 from spinsim.engine.update import Counters, InSlabs, Outline, Slab, Update
 from spinsim.model.graph import MOST_LISTED
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES, Packing
-
-
-def suits(outline: Outline) -> bool:
-    """Whether couplings have one magnitude, the field is uniform and the lattice's ``rows_can_be_packed``.
-
-    Models of space and time are left to others: nothing compares the slices of site-packed spins yet.
-    """
-    lattice = outline.lattice
-    if lattice is None or not lattice.rows_can_be_packed or outline.slices > 1 or outline.in_terms:
-        return False
-    return outline.one_magnitude and outline.one_field
 
 
 def needed_bytes(outline: Outline, replicas: int) -> int:
@@ -43,12 +29,6 @@ def needed_bytes(outline: Outline, replicas: int) -> int:
 def counters(outline: Outline, replicas: int) -> Counters:
     """Fields of the random counter: a group is 128 sites, and every replica is a block."""
     return Counters(outline.sites // LANES, replicas, "replicas of a site-packed lattice")
-
-
-def pack(model: Ising, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.uint64]:
-    """Words (replicas, colours, rows, groups in a row, 2) of configurations (replicas, sites)."""
-    assert model.lattice is not None  # noqa: S101  (``suits`` has looked)
-    return np.stack([packing.pack_sites(one, model.lattice.shape) for one in spins])
 
 
 def _on_cpu(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None, slab: Slab | None = None) -> Engine:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -13,22 +12,17 @@ from spinsim import packing, rng
 from spinsim.acceptance import check_beta, check_betas
 from spinsim.engine.cpu import CpuEngine, CpuParts
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
-from spinsim.engine.layouts.unpacked.cpu import WORDS, by_replica, by_word, sum_spins, total_energies
+from spinsim.engine.layouts.unpacked import WORDS, Chunks, by_replica, by_word, sum_spins, total_energies
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.moves.exchange.cpu import CpuTempering
 from spinsim.engine.moves.exchange.ladder import Ladder
-from spinsim.engine.moves.metropolis.unpacked.cpu_sweep import sweep_general
-from spinsim.engine.moves.metropolis.unpacked.cpu_sweep_terms import sweep_general_terms
+from spinsim.engine.moves.metropolis.unpacked.cpu_sweep import sweep_general, sweep_general_terms, temper_unpacked
 from spinsim.engine.moves.metropolis.unpacked.plan import UnpackedPlan
-from spinsim.engine.moves.metropolis.unpacked.tempering.cpu import temper_unpacked
-from spinsim.engine.moves.resample.moves import Moves
-from spinsim.engine.protocols import Counts, Spins
-from spinsim.engine.start.at_random import fill_start
+from spinsim.engine.protocols import Counts
 from spinsim.errors import InputError
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 
-SMALLEST_CHUNK = 32
 LONG_ROUND = 2**17  # updates of a sample from which on its chunks are worth a thread each in every round
 
 
@@ -46,112 +40,6 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None 
         temperatures=tuple(range(1, plan.terms + 1)),
     )
     return CpuEngine(model, replicas, dynamics, parts)
-
-
-class Chunks:
-    """Spins of all samples in chunks of replicas, each a task; int8 (sites, width) in the order of ``by_word``.
-
-    Args:
-        model: What is simulated.
-        replicas: Replicas of each sample.
-        dynamics: How they start.
-        threads: Which work on them.
-
-    Attributes:
-        size: Replicas of a chunk, but for the last: a block of 128, less where that would leave threads idle.
-        firsts: First replica of each chunk of a sample.
-        memory: The chunks of each sample one after the other, int8 (samples, width of all times sites).
-        threads: As given.
-    """
-
-    def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, threads: Threads) -> None:
-        self.model, self.replicas, self.threads = model, replicas, threads
-        self.size = packing.LANES
-        while self.size > SMALLEST_CHUNK and model.samples * -(-replicas // self.size) < threads.count:
-            self.size //= 2
-        self.firsts = range(0, replicas, self.size)
-        width = self.firsts[-1] + self.width(self.firsts[-1])
-        self.memory = np.empty((model.samples, width * model.sites), np.int8)
-        self._views = [[self._view(k, first) for first in self.firsts] for k in range(model.samples)]
-        for sample, chunks in enumerate(self._views):
-            for first, chunk in zip(self.firsts, chunks, strict=True):
-                chunk[:] = self._initial(dynamics, sample, first)
-
-    def width(self, first: int) -> int:
-        """Replicas of the chunk from ``first`` on, rounded up to whole Philox calls."""
-        return -(-min(self.size, self.replicas - first) // WORDS) * WORDS
-
-    def _view(self, sample: int, first: int) -> npt.NDArray[np.int8]:
-        sites, width = self.model.sites, self.width(first)
-        return self.memory[sample, first * sites : (first + width) * sites].reshape(sites, width)
-
-    def _initial(self, dynamics: Dynamics, sample: int, first: int) -> npt.NDArray[np.int8]:
-        """Start spins of a chunk."""
-        block, lane = divmod(first, packing.LANES)
-        words = np.empty((1, 1, self.model.sites, 2), np.uint64)
-        fill_start(words[0, 0], packing.lane_masks(packing.LANES)[0], dynamics, sample, block)
-        spins = packing.unpack(words, packing.LANES)[0, :, lane : lane + self.width(first)]
-        return np.ascontiguousarray(by_word(spins))
-
-    @property
-    def count(self) -> int:
-        """Chunks of all samples."""
-        return self.model.samples * len(self.firsts)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the spins."""
-        return self.memory.nbytes
-
-    def each(self, task: Callable[[int, int], None]) -> None:
-        """Run ``task(sample, first)`` for all chunks."""
-        self.threads.run(partial(task, s, first) for s in range(self.model.samples) for first in self.firsts)
-
-    def of(self, sample: int, first: int) -> npt.NDArray[np.int8]:
-        """The chunk from replica ``first`` on, (sites, width), which may be changed."""
-        return self._views[sample][first // self.size]
-
-    def words_of(self, samples: slice) -> npt.NDArray[np.uint64]:
-        """Returns the spins of some samples as replica-packed words."""
-        return np.stack([self._words_of(k) for k in range(self.model.samples)[samples]])
-
-    def _words_of(self, sample: int) -> npt.NDArray[np.uint64]:
-        spins = np.stack([self.spins(sample, r) for r in range(self.replicas)], axis=1)
-        return np.asarray(packing.pack(spins[None])[0])
-
-    def words(self) -> npt.NDArray[np.uint64]:
-        """The words of a snapshot: replica-packed."""
-        return self.words_of(slice(None))
-
-    def set_words(self, words: npt.NDArray[np.uint64]) -> None:
-        """Go back to the words of a snapshot."""
-        spins = packing.unpack(words, packing.LANES * words.shape[1])
-        for k, chunks in enumerate(self._views):
-            for first, chunk in zip(self.firsts, chunks, strict=True):
-                chunk[:] = by_word(spins[k, :, first : first + chunk.shape[1]])
-
-    def copy(self, moves: Moves) -> None:
-        """Copy configurations."""
-        for sample, source, target in zip(*(array.tolist() for array in moves), strict=True):
-            give, take = (self._views[sample][replica // self.size] for replica in (source, target))
-            take[:, self._column(take, target)] = give[:, self._column(give, source)]
-
-    def _column(self, chunk: npt.NDArray[np.int8], replica: int) -> int:
-        """Where a replica stands in its chunk."""
-        lane = replica % self.size
-        return int(lane % WORDS * (chunk.shape[1] // WORDS) + lane // WORDS)
-
-    def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """One configuration, shape (sites,), +1 or -1."""
-        return self._read(self._views, sample, replica)
-
-    def kept(self) -> Spins:
-        """The present configurations, whatever comes later."""
-        return partial(self._read, [[chunk.copy() for chunk in chunks] for chunks in self._views])
-
-    def _read(self, chunks: list[list[npt.NDArray[np.int8]]], sample: int, replica: int) -> npt.NDArray[np.int8]:
-        spins = chunks[sample][replica // self.size]
-        return spins[:, self._column(spins, replica)].copy()
 
 
 def counts(model: Ising, chunks: Chunks, plan: UnpackedPlan) -> Counts:

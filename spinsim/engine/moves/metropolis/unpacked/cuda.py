@@ -1,27 +1,217 @@
-"""Any couplings and fields on a GPU: spins are bits of words, a thread has a site of 32 replicas."""
+"""Any couplings and fields on a GPU: spins are bits of words, a thread has a site of 32 replicas.
+
+Rounds of sweeps and exchanges are one launch where shared memory holds lattices and ladder.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cached_property, partial
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
-from spinsim.cuda.compile import instance
-from spinsim.cuda.launch import Launch
-from spinsim.engine.cuda import CudaEngine, CudaParts
+from spinsim.acceptance import check_beta, check_betas
+from spinsim.cuda.compile import FLAGS, PHILOX_ROUNDS, Instances, instance
+from spinsim.cuda.device import multiprocessors, shared_memory
+from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
+from spinsim.engine.cuda import CudaEngine, CudaParts, MeasuredRounds
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
+from spinsim.engine.layouts.unpacked import SpinBytes
+from spinsim.engine.measuring.cuda import NOTHING
 from spinsim.engine.measuring.cuda_counting import CudaCounting
-from spinsim.engine.moves.exchange.cuda import GivenPlaces, Placed
+from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, Placed
+from spinsim.engine.moves.exchange.cuda_rounds import LaunchedRounds
+from spinsim.engine.moves.exchange.ladder import Ladder
+from spinsim.engine.moves.metropolis.packed.cuda_sharing import LATTICE_BARRIER
 from spinsim.engine.moves.metropolis.replica_packed.cuda import compare, squares
-from spinsim.engine.moves.metropolis.unpacked.cuda_spins import SpinSweeper
-from spinsim.engine.moves.metropolis.unpacked.cuda_words import WORD, WORDS, SlotPlan, UnpackedSpins
-from spinsim.engine.moves.metropolis.unpacked.tempering.cuda import UnpackedRounds, fits_with_ladder
+from spinsim.engine.moves.metropolis.replica_packed.cuda_records import NOTES
+from spinsim.engine.moves.metropolis.unpacked.cuda_words import WORD, WORDS, UnpackedSpins
+from spinsim.engine.moves.metropolis.unpacked.plan import UnpackedPlan
+from spinsim.engine.moves.metropolis.unpacked.slots import COUNTED_BONDS, SlotPlan, counted_rows
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
+from spinsim.model.terms import MOST_TERMS
+
+INTEGERS: Final = ("int", "long long")  # of couplings and fields
+INSTANCES: Final[Instances] = (
+    *(
+        ("metropolis/unpacked.cu", instance("sweep_unpacked", integer, terms, held, r))
+        for integer, terms, held, r in product(INTEGERS, (1, MOST_TERMS), FLAGS, PHILOX_ROUNDS)
+    ),
+    *(
+        ("tempering/temper_unpacked.cu", instance("temper_unpacked", integer, r))
+        for integer, r in product(INTEGERS, PHILOX_ROUNDS)
+    ),
+    *(("measuring/count_unpacked.cu", instance("total_energy", integer)) for integer in INTEGERS),
+    ("tempering/lay_tables.cu", "lay_betas"),
+    ("measuring/overlaps.cu", "differing_spins"),
+)
+
+
+LAY_THREADS: Final = 256
+
+
+class SpinSweeper(ABC):
+    """What a ``CudaSweeper`` of such spins knows of temperatures; its launch is made anew when they change.
+
+    Args:
+        queue: Where sweeps are queued.
+        spins: The spins.
+        colours: Half-sweeps in a sweep.
+        terms: Of the energy, 1 or 2.
+
+    Attributes:
+        are_laid: Whether replicas have the temperatures of their present places.
+    """
+
+    rounds: MeasuredRounds | None = None  # there may be no kernel of many rounds
+    measured_rounds: MeasuredRounds | None = None
+    are_laid = True
+
+    def __init__(self, queue: Queue, spins: SpinBytes | UnpackedSpins, colours: int, terms: int) -> None:
+        self.colours, self.tasks = colours, spins.model.samples  # replicas run side by side within each
+        self._queue, self._spins, self._terms = queue, spins, terms
+        self._launch: Launch | None = None
+        self._lay: Launch | None = None
+        self._rows = 0  # of temperatures that change: samples times terms
+        self._coldest = np.zeros(terms)  # largest 2 beta times the quantum, of each term
+
+    @abstractmethod
+    def _make_launch(self, double_beta: Any, single_beta: Any) -> None: ...
+
+    def set_beta(self, beta: npt.ArrayLike) -> None:
+        """Take an inverse temperature, one for each replica (replicas,), or of each of two terms (replicas, 2)."""
+        import cupy
+
+        spins = self._spins
+        check = check_betas if self._terms > 1 and np.ndim(beta) > 1 else check_beta
+        values = UnpackedPlan.double_beta(spins.model, check(beta, spins.replicas)[None])
+        missing = spins.width - values.shape[-1]
+        padded = np.pad(values, [(0, 0), (0, 0), (0, missing)], "edge")
+        self._coldest = np.broadcast_to(values[0].max(axis=-1), self._terms)
+        single_beta = np.minimum(padded, np.finfo(np.float32).max).astype(np.float32)
+        self._make_launch(cupy.asarray(padded), cupy.asarray(single_beta))
+        self._lay = None
+
+    def set_ladder(self, placed: Placed) -> None:
+        """Make room for temperatures of each sample's replicas."""
+        import cupy
+
+        ladder, model, width = placed.ladder, self._spins.model, self._spins.width
+        by_term = np.ascontiguousarray(ladder.beta.reshape(ladder.temperatures, -1).T)
+        shape = model.samples, len(by_term), width
+        double_beta, single_beta = cupy.empty(shape, cupy.float64), cupy.empty(shape, cupy.float32)
+        self._coldest = 2.0 * model.quantum * np.broadcast_to(by_term.max(axis=-1), self._terms)
+        self._make_launch(double_beta, single_beta)
+        self._rows = shape[0] * shape[1]
+        self._lay = Launch(self._queue.device, "tempering/lay_tables.cu", "lay_betas", {
+            "double_beta": double_beta, "single_beta": single_beta,
+            "ladder": cupy.asarray(2.0 * model.quantum * by_term), "place": placed.place,
+            "samples": np.uint32(model.samples), "terms": np.uint32(len(by_term)),
+            "temperatures": np.uint32(ladder.temperatures), "replicas": np.uint32(self._spins.replicas),
+            "width": np.uint32(width),
+        })  # fmt: skip
+
+    def lay_tables(self) -> None:
+        """Queue what gives replicas the temperatures of their places."""
+        self.are_laid = True
+        if self._lay is not None:
+            grid = -(-self._rows * self._spins.width // LAY_THREADS), 1, 1
+            self._lay(self._queue.stream, grid, LAY_THREADS)
+
+
+TOLD: Final = struct_type(all=ADDRESS, replicas=SIZE)
+LEFT_SUMS: Final = struct_type(energy=ADDRESS, up=ADDRESS, up_first=ADDRESS)
+BYTES_OF_OWN: Final = 8 + 4 + 4  # of a block's replica: temperature twice, spins +1
+BYTES_OF_ALL: Final = 8 + 4 + 4 + 1  # of a sample's replica: energy, place, holder, end of the ladder
+
+
+def shared_bytes(spins: UnpackedSpins, ladder: Ladder) -> int:
+    """Shared memory of a thread block that has the ladder of its sample beside what sweeps need."""
+    how, padding = spins.grouping, 4
+    own, every = WORD * how.words, WORD * how.words * groups(spins)
+    held = BYTES_OF_OWN * own + 8 * (ladder.temperatures + 1) + BYTES_OF_ALL * every + padding
+    return how.shared_bytes(spins.model.sites, 1) + held
+
+
+def groups(spins: UnpackedSpins) -> int:
+    """Thread blocks that have the replicas of a sample."""
+    return -(-spins.replicas // (WORD * spins.grouping.words))
+
+
+def fits_with_ladder(spins: UnpackedSpins, ladder: Ladder, device: int) -> bool:
+    """Whether thread blocks hold lattices and ladder, and the energy is one, of one term."""
+    fits = spins.grouping.held and shared_bytes(spins, ladder) <= shared_memory(device)
+    return fits and spins.plan.plan.terms == 1
+
+
+class UnpackedRounds(LaunchedRounds):
+    """Rounds of samples whose replicas one thread block has, or several that are resident together.
+
+    Args:
+        spins: The spins.
+        coldest: The largest 2 beta in quanta.
+        queue: As for ``LaunchedRounds``.
+        tempering: Likewise.
+        given: What else it takes.
+
+    Attributes:
+        together: Samples of one launch; 0 where not even the blocks of one are resident together.
+    """
+
+    def __init__(
+        self, spins: UnpackedSpins, coldest: np.float32, queue: Queue, tempering: CudaTempering, **given: Any
+    ) -> None:
+        import cupy
+
+        super().__init__(queue=queue, tempering=tempering, **given)
+        self._threads, self._groups, self._samples = spins.grouping.threads, groups(spins), spins.model.samples
+        every = WORD * spins.grouping.words * self._groups
+        shares = self._samples if self._groups > 1 else 0
+        self._told = cupy.zeros((2, shares, 2, every), cupy.int64)
+        self._arrived, self._arrivals = cupy.zeros(self._samples, cupy.uint32), 0
+        self._launch = self._ready(spins, coldest, every)
+        resident = self._launch.blocks_at_once(self._threads) * multiprocessors(queue.device)
+        self.together = self._samples if self._groups == 1 else min(self._samples, resident // self._groups)
+
+    def _ready(self, spins: UnpackedSpins, coldest: np.float32, every: int) -> Launch:
+        """The kernel with all arguments but those of a launch."""
+        import cupy
+
+        queue, plan, ladder = self._queue, spins.plan.plan, self._tempering.ladder
+        two_beta = cupy.asarray(2.0 * spins.model.quantum * np.ascontiguousarray(ladder.beta.reshape(-1)))
+        near, couplings = self._rows = [cupy.asarray(array) for array in counted_rows(spins.plan)]
+        digit, samples = couplings[0].size, couplings.shape[1]
+        bonds = record(
+            COUNTED_BONDS, near=near, couplings=couplings, digits=digit, rows=len(near),
+            stride=digit // samples if samples > 1 else 0,
+        )  # fmt: skip
+        expression = instance("temper_unpacked", spins.integer, queue.rng_rounds)
+        return Launch(queue.device, "tempering/temper_unpacked.cu", expression, {
+            **spins.arguments, "samples": np.uint32(self._samples),
+            "ladder": two_beta, "coldest": coldest, "exchange": self._tempering.record,
+            "told": record(TOLD, all=self._told, replicas=every), "bonds": bonds,
+            "first_sites": np.uint32(plan.first), "sums": np.zeros((), LEFT_SUMS), "first_here": np.uint32(0),
+            "first_half_sweep": np.uint64(0), "sweeps": np.uint32(0),
+            "first_round": np.uint64(0), "rounds": np.uint32(0),
+            "barriers": np.zeros((), LATTICE_BARRIER), "notes": np.zeros((), NOTES), "measured": NOTHING,
+        }, shared_bytes(spins, ladder))  # fmt: skip
+
+    def _start(self, count: int, half_sweeps: int, **arguments: Any) -> None:
+        """Launch the thread blocks of as many samples as are resident together, again and again."""
+        for first in range(0, self._samples, self.together):
+            grid = self._groups, 1, min(self.together, self._samples - first)
+            self._launch(
+                self._queue.stream, grid, self._threads, self._groups > 1, first_here=first,
+                barriers=(self._arrived.data.ptr, self._arrivals), **arguments,
+            )  # fmt: skip
+        self._arrivals = (self._arrivals + count * self._groups) % 2**32
+
 
 UPDATES_A_LAUNCH: Final = 2**35  # so that a launch stays well below a second
 SWEEPS_A_LAUNCH: Final = 1000

@@ -6,19 +6,14 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from spinsim import packing
 from spinsim.cuda.compile import instance
 from spinsim.cuda.device import multiprocessors, require_memory, shared_memory
-from spinsim.cuda.launch import Launch
-from spinsim.cuda.records import ADDRESS, SIZE, record, struct_type
+from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.cuda_queue import Queue
-from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.replica_packed.cuda_words import COUNT_THREADS, ITEMS_A_THREAD, OrderedWords
-from spinsim.engine.measuring.sums import of_energies_and_up, of_energy_and_up
-from spinsim.engine.moves.metropolis.unpacked.plan import UnpackedPlan
-from spinsim.engine.moves.metropolis.unpacked.slots import SLOTS, SlotRows, slot_rows
+from spinsim.engine.moves.metropolis.unpacked.slots import SLOTS, SlotPlan
 from spinsim.model.ising import Ising
 
 WORD: Final = 32  # replicas of a thread, sites of a warp where it has one word of each
@@ -40,43 +35,6 @@ EXACT_TYPE: Final = struct_type(
     coupling_stride=SIZE,
     field_stride=SIZE,
 )
-
-
-class SlotPlan:
-    """A run whose words a GPU holds in the order of its rows of slots.
-
-    Args:
-        model: What is simulated.
-        replicas: Replicas of each sample.
-        dynamics: How they move.
-
-    Attributes:
-        model: As given.
-        replicas: As given.
-        dynamics: As given.
-        plan: What devices share.
-        batches: The rows, which know the order of the sites.
-        shape: Of the state, (samples, blocks, sites, 2).
-        observables: From energies, spins +1 and those of the first sublattice.
-    """
-
-    def __init__(self, model: Ising, replicas: int, dynamics: Dynamics) -> None:
-        self.model, self.replicas, self.dynamics = model, replicas, dynamics
-        self.plan = model.once(UnpackedPlan)
-        self.batches: SlotRows = slot_rows(self.plan)
-        self.shape = model.samples, packing.block_count(replicas), model.sites, 2
-        self.observables = (of_energy_and_up if self.plan.terms == 1 else of_energies_and_up)(model, self.plan.first)
-
-    def exact(self) -> tuple[npt.NDArray[Any], ...]:
-        """Compressed rows of neighbours by places: start, middle, neighbours, couplings and fields."""
-        plan, order = self.plan, self.batches.order
-        degree = np.diff(plan.start)[order]
-        start = np.append(0, np.cumsum(degree))
-        at = np.repeat(plan.start[order] - start[:-1], degree) + np.arange(plan.neighbour.size)
-        place = np.empty_like(order)
-        place[order] = np.arange(order.size, dtype=order.dtype)
-        middle = start[:-1] + (plan.middle - plan.start[:-1])[order]
-        return start, middle, place[plan.neighbour[at]], plan.couplings[:, at], plan.fields[:, order]
 
 
 class Grouping(NamedTuple):

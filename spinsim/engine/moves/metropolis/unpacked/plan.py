@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.layouts.unpacked.cpu import WORDS
+from spinsim.engine.layouts.unpacked import WORDS
 from spinsim.model.colouring import Adjacency, adjacency, colouring
 from spinsim.model.ising import Ising
 from spinsim.model.terms import MOST_TERMS

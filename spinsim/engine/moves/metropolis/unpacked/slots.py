@@ -1,20 +1,26 @@
-"""Bonds in rows of up to six, whose signs pick a sum of their couplings: what unpacked sweeps of a GPU read.
+"""Bonds in rows of up to six, whose signs pick a sum of their couplings: what unpacked kernels of a GPU read.
 
 Sites of a colour stand in the order of their numbers of rows, most first. The first rows of all of them are a level,
 the second ones the next, and so on: a level is as long as there are sites with so many rows, and threads side by side
 read rows side by side. A field is a bond to a neighbour that is always +1 and stands behind all sites.
+
+Rounds of tempering in one launch count energies from rows of another kind, which have each bond once.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.cuda.records import struct_type
+from spinsim import packing
+from spinsim.cuda.launch import ADDRESS, SIZE, struct_type
+from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.measuring.sums import of_energies_and_up, of_energy_and_up
 from spinsim.engine.moves.metropolis.unpacked.plan import UnpackedPlan
+from spinsim.model.ising import Ising
 
 SLOTS: Final = 6  # bonds of a row
 ROW: Final = 8  # numbers of a row in memory; the seventh coupling is the error of a site's sum
@@ -108,3 +114,82 @@ def slot_rows(plan: UnpackedPlan) -> SlotRows:
         couplings[:, placing.row(term, there, 0 * there), SLOTS] = errors[:, there]
     start = np.array(placing.level_start, np.uint32)
     return SlotRows(placing.order, near, couplings, placing.levels, start)
+
+
+class SlotPlan:
+    """A run whose words a GPU holds in the order of its rows of slots.
+
+    Args:
+        model: What is simulated.
+        replicas: Replicas of each sample.
+        dynamics: How they move.
+
+    Attributes:
+        model: As given.
+        replicas: As given.
+        dynamics: As given.
+        plan: What devices share.
+        batches: The rows, which know the order of the sites.
+        shape: Of the state, (samples, blocks, sites, 2).
+        observables: From energies, spins +1 and those of the first sublattice.
+    """
+
+    def __init__(self, model: Ising, replicas: int, dynamics: Dynamics) -> None:
+        self.model, self.replicas, self.dynamics = model, replicas, dynamics
+        self.plan = model.once(UnpackedPlan)
+        self.batches: SlotRows = slot_rows(self.plan)
+        self.shape = model.samples, packing.block_count(replicas), model.sites, 2
+        self.observables = (of_energy_and_up if self.plan.terms == 1 else of_energies_and_up)(model, self.plan.first)
+
+    def exact(self) -> tuple[npt.NDArray[Any], ...]:
+        """Compressed rows of neighbours by places: start, middle, neighbours, couplings and fields."""
+        plan, order = self.plan, self.batches.order
+        degree = np.diff(plan.start)[order]
+        start = np.append(0, np.cumsum(degree))
+        at = np.repeat(plan.start[order] - start[:-1], degree) + np.arange(plan.neighbour.size)
+        place = np.empty_like(order)
+        place[order] = np.arange(order.size, dtype=order.dtype)
+        middle = start[:-1] + (plan.middle - plan.start[:-1])[order]
+        return start, middle, place[plan.neighbour[at]], plan.couplings[:, at], plan.fields[:, order]
+
+
+DIGIT_BITS: Final = 24  # of each digit but the highest of couplings of 64 bits, so that six of them fit 32 bits
+COUNTED_BONDS: Final = struct_type(near=ADDRESS, couplings=ADDRESS, digits=SIZE, stride=SIZE, rows=SIZE)
+
+
+class CountedRows(NamedTuple):
+    """Each bond once, at its end of the higher place, and fields, which are bonds to a neighbour that is always +1.
+
+    Attributes:
+        near: Places of neighbours, uint32 (rows, ``ROW``): that behind the last for a field; behind them, and in slots
+            of no bond, the row's own place.
+        couplings: J or h in quanta in digits, int32 (digits, 1 or samples, rows, ``ROW``), 0 in slots of no bond.
+    """
+
+    near: npt.NDArray[np.uint32]
+    couplings: npt.NDArray[np.int32]
+
+
+def counted_rows(plan: SlotPlan) -> CountedRows:
+    """The rows of an unpacked run."""
+    start, _, near, couplings, fields = plan.exact()
+    sites = len(start) - 1
+    place, in_field = np.repeat(np.arange(sites), np.diff(start)), np.flatnonzero(fields.any(axis=0))
+    bonds = np.flatnonzero(near < place)
+    own, other = np.append(place[bonds], in_field), np.append(near[bonds], np.full(in_field.size, sites))
+    size = max(len(couplings), len(fields))
+    of_bonds, of_fields = (np.broadcast_to(a, (size, a.shape[1])) for a in (couplings[:, bonds], fields[:, in_field]))
+    values = np.concatenate([of_bonds, of_fields], axis=1)
+    order = np.argsort(own, kind="stable")
+    own, other, values = own[order], other[order], values[:, order]
+    count = np.bincount(own, minlength=sites)
+    slot = np.arange(own.size) - np.repeat(np.cumsum(count) - count, count)
+    depth = -(-count // SLOTS)
+    row = (np.cumsum(depth) - depth)[own] + slot // SLOTS
+    places = np.repeat(np.repeat(np.arange(sites), depth)[:, None], ROW, axis=1).astype(np.uint32)
+    places[row, slot % SLOTS] = other
+    digits = [values] if values.dtype == np.int32 else [values & (2**DIGIT_BITS - 1), values >> DIGIT_BITS]
+    in_rows: npt.NDArray[Any] = np.zeros((len(digits), size, *places.shape), np.int32)
+    for to, digit in zip(in_rows, digits, strict=True):
+        to[:, row, slot % SLOTS] = digit
+    return CountedRows(places, in_rows)

@@ -10,8 +10,7 @@ import numpy.typing as npt
 from spinsim import packing
 from spinsim.cuda.compile import instance
 from spinsim.cuda.device import multiprocessors, shared_memory
-from spinsim.cuda.launch import Launch
-from spinsim.cuda.records import ADDRESS, SIZE, record, struct_type
+from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.dynamics import NO_TEMPERATURE
 from spinsim.engine.layouts.replica_packed.cuda_words import COUNT_THREADS, ITEMS_A_THREAD, CountedWords, places

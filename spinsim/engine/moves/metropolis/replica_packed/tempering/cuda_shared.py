@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from spinsim.cuda.device import shared_memory
-from spinsim.cuda.launch import Launch
-from spinsim.cuda.records import record
+from spinsim.cuda.launch import Launch, record
 from spinsim.engine.measuring.cuda import NOTHING
 from spinsim.engine.moves.exchange.cuda_rounds import LaunchedRounds
 from spinsim.engine.moves.metropolis.packed.kinds import Kind

@@ -1,20 +1,21 @@
-"""What a lattice repeats: the sites of one cell, their bonds, and a colouring that continues from cell to cell.
+"""Unit cells of lattices: their sites and bonds, and a colouring that continues from cell to cell.
 
-Nothing here needs NumPy, so that the command line can name the lattices before it loads anything slow.
+``CELLS`` lists them by the names that users give, ``IN_TIME`` their products with a chain in time, and ``KNOWN`` all
+that a file may name. Nothing here needs NumPy, so that the command line can name the lattices before it loads anything
+slow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import isfinite
-from typing import TYPE_CHECKING, NamedTuple
+from math import isfinite, sqrt
+from typing import Final, NamedTuple
 
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count
 
-if TYPE_CHECKING:
-    from spinsim.model.geometry.lattice import Lattice
+SUFFIX: Final = "-in-time"
 
 
 class Bond(NamedTuple):
@@ -69,12 +70,10 @@ class UnitCell:
 
     @property
     def dimension(self) -> int:
-        """Number of axes."""
         return len(self.vectors)
 
     @property
     def sites(self) -> int:
-        """Number of sites in a cell."""
         return len(self.positions)
 
     @property
@@ -88,12 +87,7 @@ class UnitCell:
         return self.sites == 1 and [bond.step for bond in self.bonds] == _unit_steps(self.dimension)
 
     def check_along(self, along: Sequence[float]) -> None:
-        """Refuse relative strengths of the couplings along the axes that do not fit the cell.
-
-        Raises:
-            InputError: where bonds do not lie along axes, for another number of strengths, and for one that is 0 or not
-                finite.
-        """
+        """Refuse relative strengths of the couplings along the axes that do not fit the cell."""
         text = ",".join(f"{factor:g}" for factor in along)
         if not self.is_rectangular:
             raise InputError(
@@ -107,16 +101,6 @@ class UnitCell:
             )
         if not all(isfinite(factor) and factor for factor in along):
             raise InputError(f"couplings_along {text} must be finite and not 0: give numbers such as 1 and 0.5")
-
-    def lattice(self, shape: tuple[int, ...], periodic: bool = True) -> Lattice:
-        """The lattice of ``shape`` cells, the x axis first.
-
-        Raises:
-            InputError: for a wrong number of sides and for sides that are no positive integers.
-        """
-        from spinsim.model.geometry.lattice import Lattice
-
-        return Lattice(shape, periodic, self)
 
 
 def rectangular(name: str, dimension: int) -> UnitCell:
@@ -133,3 +117,61 @@ def rectangular(name: str, dimension: int) -> UnitCell:
 
 def _unit_steps(dimension: int) -> list[tuple[int, ...]]:
     return [tuple(int(a == axis) for a in range(dimension)) for axis in range(dimension)]
+
+
+def in_time(space: UnitCell, known: Iterable[UnitCell]) -> UnitCell:
+    """Returns the cell of a lattice in space with bonds between equal sites of neighbouring slices.
+
+    The bonds in time come first, one for each site of the cell, then those of space.
+
+    Args:
+        space: The cell in space.
+        known: Cells that are there already: the product of a rectangular cell with a chain is the one that has
+            one axis more.
+    """
+    if space.is_rectangular:
+        for cell in known:
+            if cell.is_rectangular and cell.dimension == space.dimension + 1:
+                return cell
+    along = tuple(Bond(site, site, (1, *[0] * space.dimension)) for site in range(space.sites))
+    number = max(2, space.colours.number)
+    return UnitCell(
+        f"{space.name}{SUFFIX}",
+        vectors=((1.0, *[0.0] * space.dimension), *((0.0, *vector) for vector in space.vectors)),
+        bonds=along + tuple(Bond(bond.source, bond.target, (0, *bond.step)) for bond in space.bonds),
+        colours=Colours(number, (1, *space.colours.weight), space.colours.first, alternating=0),
+        positions=tuple((0, *position) for position in space.positions),
+        parts=space.parts,
+    )
+
+
+TRIANGULAR: Final = UnitCell(
+    "triangular",
+    vectors=((1.0, 0.0), (0.5, sqrt(0.75))),
+    bonds=(Bond(0, 0, (1, 0)), Bond(0, 0, (0, 1)), Bond(0, 0, (-1, 1))),
+    colours=Colours(3, (1, 2)),
+    positions=((0, 0),),
+)
+"""Axis 0 (x) points to the right, axis 1 (y) 60 degrees upwards from it. The bonds of a site go to its neighbours at
+x + 1, at y + 1 and at (x - 1, y + 1). Three colours serve it where periodic sides are multiples of 3.
+
+The ferromagnet's transition lies at T = 4 / ln 3 = 3.640957. Source: R. Houtappel, Physica 16, 425 (1950).
+"""
+HONEYCOMB: Final = UnitCell(
+    "honeycomb",
+    vectors=((sqrt(3), 0.0), (sqrt(0.75), 1.5)),
+    bonds=(Bond(0, 1, (0, 0)), Bond(0, 1, (-1, 0)), Bond(0, 1, (0, -1))),
+    colours=Colours(2, (0, 0), (0, 1)),
+    positions=((0, 0), (1, 1)),
+    parts=3,
+)
+"""Two sites a cell. Axes are those of the triangular lattice of its cells: x to the right, y 60 degrees upwards, each
+step sqrt(3) long. The second site of a cell lies a third of both steps from the first one, which has its bonds to the
+second sites of its own cell, of the cell before along x and of the cell before along y.
+
+The ferromagnet's transition lies at T = 2 / ln(2 + sqrt 3) = 1.518652. Source: R. Houtappel, Physica 16, 425 (1950).
+"""
+_RECTANGULAR: Final = [rectangular(name, d) for d, name in enumerate(("chain", "square", "cubic", "hypercubic"), 1)]
+CELLS: Final[dict[str, UnitCell]] = {cell.name: cell for cell in (*_RECTANGULAR, TRIANGULAR, HONEYCOMB)}
+IN_TIME: Final[dict[str, UnitCell]] = {name: in_time(cell, CELLS.values()) for name, cell in CELLS.items()}
+KNOWN: Final[dict[str, UnitCell]] = CELLS | {cell.name: cell for cell in IN_TIME.values()}

@@ -1,8 +1,9 @@
-"""Signs of a site-packed lattice's couplings: every bond stands twice, once for the sites of each colour.
+"""A word holds 64 sites of one replica: of one row and colour, ``words[replica, colour, row, group of 128, half]``.
 
-The neighbours of a site stand in slots: 0 and 1 are those at y - 1 and y + 1, 2 the one at the same place of the other
-colour's row, 3 the other one along x, 4 and 5 those at z - 1 and z + 1. A site at x = 2 i has x + 1 in slot 2 and x - 1
-in slot 3, one at x = 2 i + 1 the other way round.
+Signs of couplings lie like spins, and every bond stands twice, once for the sites of each colour. The neighbours of a
+site stand in slots: 0 and 1 are those at y - 1 and y + 1, 2 the one at the same place of the other colour's row, 3 the
+other one along x, 4 and 5 those at z - 1 and z + 1. A site at x = 2 i has x + 1 in slot 2 and x - 1 in slot 3, one at
+x = 2 i + 1 the other way round.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from spinsim import packing
+from spinsim.engine.update import Outline
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
@@ -22,6 +25,23 @@ from spinsim.packing import site_shape
 
 _AT_ONCE: Final = 2**22
 """Couplings that a thread has in memory, about."""
+
+
+def suits(outline: Outline) -> bool:
+    """Whether couplings have one magnitude, the field is uniform and the lattice's ``rows_can_be_packed``.
+
+    Models of space and time are left to others: nothing compares the slices of site-packed spins yet.
+    """
+    lattice = outline.lattice
+    if lattice is None or not lattice.rows_can_be_packed or outline.slices > 1 or outline.in_terms:
+        return False
+    return outline.one_magnitude and outline.one_field
+
+
+def pack(model: Ising, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.uint64]:
+    """Words (replicas, colours, rows, groups in a row, 2) of configurations (replicas, sites)."""
+    assert model.lattice is not None  # noqa: S101  (``suits`` has looked)
+    return np.stack([packing.pack_sites(one, model.lattice.shape) for one in spins])
 
 
 @part

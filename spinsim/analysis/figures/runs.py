@@ -1,0 +1,203 @@
+"""Figures of one run: the approach to equilibrium, exchanges and round trips, P(q), the cut of a MaxCut instance."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+
+from spinsim.analysis.equilibration import TESTED, approach
+from spinsim.analysis.figures.panels import (
+    POINTS,
+    TEMPERATURE,
+    in_math,
+    run_text,
+    show_zero,
+    some_temperatures,
+    tick_integers,
+)
+from spinsim.analysis.figures.paper import BLUE, GREY, SKY, VERMILION, PaperFigure, drawn_panels
+from spinsim.analysis.overlaps import bins_for, overlap_distribution
+from spinsim.analysis.runs import Tempered
+from spinsim.analysis.summary import Summary
+from spinsim.errors import InputError
+from spinsim.model.ising import Ising
+from spinsim.observables import SYMBOLS, in_field
+
+Array = npt.NDArray[np.float64]
+
+_BARS: Final = 30  # of the histogram, at most
+_LABELS: Final = {
+    "energy_per_site": SYMBOLS["energy_per_site"],
+    "overlap_squared": r"overlap $[\langle q^2\rangle]$",
+    "link_overlap": r"link overlap $[\langle q_\ell\rangle]$",
+    "link_residual": r"$U + (z/2)(1 - [\langle q_\ell\rangle])/T$",
+}
+
+
+def equilibration_figure(result: Tempered, summary: Summary, style: str = "single") -> PaperFigure:
+    """Averages over the last half of the run, the quarter before and so on, at temperatures from lowest to highest.
+
+    Each bin stands at its last sweep; those that the verdict compares are shaded. With Gaussian couplings
+    a panel shows how far energy and link overlap miss each other. The caption holds the verdicts.
+    """
+    found = approach(result)
+    between = np.sqrt(found.last_sweep[-TESTED - 1] * found.last_sweep[-TESTED])  # the points of two bins
+    with drawn_panels(style, len(found.mean), 1.7, "sweeps after thermalisation") as (figure, panels):
+        for ax, (name, mean) in zip(panels, found.mean.items(), strict=True):
+            ax.axvspan(between, found.last_sweep[-1], color=GREY, alpha=0.15, linewidth=0, zorder=0)
+            for k, colour in some_temperatures(result.temperature):
+                error, label = found.error[name][:, k], f"$T = {result.temperature[k]:.3g}$"
+                bars = np.where(np.isfinite(error), error, 0)  # none where a series does not move
+                look: dict[str, Any] = {"fmt": "o-", "lw": 0.6, "mec": "none", "color": colour, "label": label}
+                ax.errorbar(found.last_sweep, mean[:, k], bars, **look, **POINTS)
+            if name == "link_residual":
+                ax.axhline(0, color=GREY, linewidth=0.8, zorder=1)
+            ax.set_ylabel(_LABELS[name])
+            ax.set_xscale("log")
+    residual = " The last panel is 0 in equilibrium." if "link_residual" in found.mean else ""
+    verdicts = " ".join(f"{name}: {e.verdict}." for name, e in summary.equilibration.items())
+    verdicts, verdict = in_math(verdicts), in_math(summary.verdict)
+    figure.caption = (
+        f"Averages over the last half of the measurements, the quarter before and so on, each bin at its last sweep, "
+        f"of {result.model.name}, {run_text(result)}. Bars are standard errors; the verdict compares the shaded bins."
+        f"{residual} The run: {verdict}. Of the lowest temperature, {verdicts}"
+    )
+    return figure
+
+
+def exchange_figure(result: Tempered, style: str = "single") -> PaperFigure:
+    """Accepted exchanges of each pair of neighbouring temperatures, and a histogram of the replicas' round trips.
+
+    Bars reach from the lowest to the highest rate of the samples: they are no errors. A pair stands at the geometric
+    mean of its temperatures. Replicas that made no round trip have a colour of their own.
+    """
+    if not result.attempts.any():
+        raise InputError(
+            f"the run of {result.model.name} has saved no exchange yet: a first checkpoint must come before"
+        )
+    samples = result.model.samples
+    with drawn_panels(style, 2, 1.7) as (figure, (rates, trips)):
+        _draw_rates(rates, result)
+        _draw_trips(trips, result.round_trips)
+    bars = " Bars reach from the lowest to the highest of the samples." if samples > 1 else ""
+    none = int((result.round_trips == 0).sum())
+    figure.caption = (
+        f"Share of exchanges accepted between neighbouring temperatures, at their geometric mean, and histogram of "
+        f"round trips from the highest temperature to the lowest and back, of {result.model.name}, {run_text(result)}."
+        f"{bars} Of {result.round_trips.size} replicas {none} made no round trip; the mean is "
+        f"{result.round_trips.mean():.3g} in {int(result.sweep[-1])} sweeps."
+    )
+    return figure
+
+
+def _draw_rates(ax: Axes, result: Tempered) -> None:
+    """Means over the samples, with bars over their range where there are several."""
+    rates, mean, ladder = result.accepts / np.maximum(result.attempts, 1), result.swap_rate, result.temperature
+    x = np.sqrt(ladder[1:] * ladder[:-1])
+    if len(rates) > 1:
+        # the rate of all samples can lie outside the range by rounding
+        reach = np.maximum(np.stack([mean - rates.min(axis=0), rates.max(axis=0) - mean]), 0)
+        ax.errorbar(x, mean, reach, fmt="none", color=SKY, elinewidth=1.6, capsize=0, label="range of samples")
+    label = "mean of samples" if len(rates) > 1 else "rate"
+    ax.plot(x, mean, "o", ms=POINTS["ms"], mec="none", color=BLUE, label=label)
+    margin = 0.03 * np.ptp(ladder)
+    ax.set_xlim(ladder.min() - margin, ladder.max() + margin)  # the whole ladder, not the middles of its pairs alone
+    ax.set_ylim(0, 1)
+    ax.set_xlabel(TEMPERATURE)
+    ax.set_ylabel("exchanges accepted")
+
+
+def _draw_trips(ax: Axes, trips: npt.NDArray[np.int64]) -> None:
+    none, most = int((trips == 0).sum()), max(1, int(trips.max()))
+    least = 1 if none else int(trips.min())
+    width = -(-(most - least + 1) // _BARS)
+    edges = np.arange(least, most + width + 1, width)
+    counts, _ = np.histogram(trips, edges)
+    style: dict[str, Any] = {"align": "edge", "ec": "white", "lw": 0.3}
+    ax.bar(edges[:-1] - 0.5, counts, np.diff(edges), color=BLUE, **style)
+    if none:
+        ax.bar([-0.5], [none], 1, color=VERMILION, label="no round trip", **style)
+    ax.set_xlim((0 if none else least) - 0.5, edges[-1] - 0.5)
+    tick_integers(ax.xaxis)
+    tick_integers(ax.yaxis)
+    ax.set_xlabel("round trips")
+    ax.set_ylabel("replicas")
+
+
+def overlap_figure(result: Tempered, style: str = "single") -> PaperFigure:
+    """P(q) at temperatures from the lowest to the highest, evenly chosen; bands are standard errors.
+
+    Without a field it is the mean of P(q) and P(-q), which are equal. There is no band where the error cannot be
+    trusted.
+    """
+    chosen, even = some_temperatures(result.temperature), not in_field(result.model)
+    is_known = True
+    with drawn_panels(style, 1, 2.4) as (figure, (ax,)):
+        for k, colour in chosen:
+            alone = replace(result, overlap=result.overlap[..., [k]])
+            found = overlap_distribution(alone, bins_for(result, k), symmetrize=even)
+            density, error, known = found.density[0], found.error[0], found.trusted[0]
+            ax.plot(found.q, density, color=colour, linewidth=0.8, label=f"$T = {result.temperature[k]:.3g}$")
+            if known.any():
+                low, high = np.maximum(density - error, 0), density + error
+                ax.fill_between(found.q, low, high, where=known, color=colour, alpha=0.25, linewidth=0)
+            is_known &= bool(known[density > 0].all())
+        ax.fill_between([], [], color=GREY, alpha=0.4, linewidth=0, label="standard error")
+        ax.set_xlim(-1, 1)
+        ax.set_xticks([-1, -0.5, 0, 0.5, 1])
+        ax.set_xlabel("overlap $q$")
+        ax.set_ylabel("distribution $P(q)$")
+        show_zero(ax)
+    over = "over samples" if result.model.samples > 1 else "of one sample, from its autocorrelation times"
+    symmetry = ", the mean of $P(q)$ and $P(-q)$" if even else ""
+    none = "" if is_known else " There is none where the error cannot be trusted."
+    figure.caption = (
+        f"Distribution $P(q)$ of the overlap of two copies at {len(chosen)} of {len(result.temperature)} temperatures, "
+        f"of {result.model.name}, {run_text(result)}{symmetry}, in bins as wide as its noise asks for. Bands are "
+        f"standard errors {over}.{none}"
+    )
+    return figure
+
+
+class Course(NamedTuple):
+    """The energies of a run in the order of its measurements."""
+
+    energy: Array  # totals of all replicas, the measurement first
+    shown: Array  # those whose mean and range are drawn, (measurements, replicas)
+    done: Array  # how much was done at each measurement, (measurements,)
+    unit: str  # of ``done``, in words
+    lowest: float  # the lowest energy known, between measurements too
+    run: str  # how large the run is, in words
+    which: str = ""  # which replicas ``shown`` are, in words that follow theirs; empty for all
+
+
+def draw_cuts(model: Ising, course: Course, style: str = "single") -> PaperFigure:
+    """Cuts against what was done: mean and range of the replicas, and the best measured so far."""
+    cuts, shown = model.cut(course.energy), model.cut(course.shown)  # refuses what is none
+    best = np.maximum.accumulate(cuts.reshape(len(cuts), -1).max(axis=1))
+    with drawn_panels(style, 1, 2.3) as (figure, (ax,)):
+        if shown.shape[1] > 1:
+            low, high = shown.min(axis=1), shown.max(axis=1)
+            ax.fill_between(course.done, low, high, color=SKY, alpha=0.5, lw=0, label="range of replicas")
+        ax.plot(course.done, shown.mean(axis=1), color=BLUE, lw=0.8, label="mean of replicas")
+        ax.plot(course.done, best, color=VERMILION, lw=0.8, label="best so far")
+        ax.set_xlim(0, 1.05 * course.done[-1])  # room for the last label within the frame
+        ax.set_xlabel(course.unit)
+        ax.set_ylabel("cut")
+        if (cuts == np.rint(cuts)).all():
+            tick_integers(ax.yaxis)
+    figure.caption = (
+        f"Cuts of the MaxCut instance {model.name}, {course.run}, against {course.unit}: mean and range of the "
+        f"replicas{course.which}, and the best that was measured so far. The best is "
+        f"{float(model.cut(course.lowest)):.10g}."
+    )
+    return figure
+
+
+def check_begun(model: Ising, measurements: int) -> None:
+    if not measurements:
+        raise InputError(f"the run of {model.name} has no finished step: there is nothing to draw yet")

@@ -1,0 +1,138 @@
+"""What kind of magnet a model is, by its couplings, and whether runs of different sizes are of one model."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.analysis.runs import Run
+from spinsim.errors import InputError
+from spinsim.model.identity import described
+from spinsim.model.ising import Ising
+from spinsim.model.quanta import distinct
+from spinsim.model.trotter import first_slice
+from spinsim.observables.moments import in_space
+
+_CLEAR: Final = 4.0  # standard errors by which the mean coupling of a model is above 0
+MOST_DEVIATIONS: Final = 4.0
+"""By which averages of random couplings of one kind may differ, in standard errors: one pair in 16,000 does."""
+SETTINGS: Final = ("couplings", "bond_fraction", "field")
+LATER_SETTINGS: Final = ("dilution", "random_field", "couplings_along")
+"""Settings that runs from before there were any have not, as if they were 0 or none."""
+
+
+def is_ferromagnet(model: Ising) -> bool:
+    """Whether no coupling is negative, so that the magnetisation is the order parameter; some may be 0."""
+    lowest, highest = model.extreme_couplings
+    return lowest >= 0 and highest > 0
+
+
+def is_antiferromagnet(model: Ising) -> bool:
+    """Whether no coupling is positive and all join two sublattices, whose staggered magnetisation is then its order."""
+    lowest, highest = model.extreme_couplings
+    return model.is_bipartite and highest <= 0 and lowest < 0
+
+
+def favours_parallel_spins(model: Ising) -> bool:
+    """Returns whether fields or the mean coupling align spins; elsewhere, as in a +-J glass, |m| is noise of finite N.
+
+    The mean is over bonds and samples, and counts where it is clearly above 0.
+    """
+    if np.any(model.fields):
+        return True
+    couplings = model.couplings
+    return couplings.size > 0 and bool(couplings.mean() > _CLEAR * couplings.std() / np.sqrt(couplings.size))
+
+
+def is_symmetric_glass(model: Ising) -> bool:
+    """Return True for drawn couplings that are even about 0, in zero field: <s_i s_j> then averages to 0 over disorder.
+
+    The magnetisation of such a glass, and each of its modes, is that of free spins. The settings by which couplings
+    were drawn decide, so that all sizes of one model agree; couplings that were given count as none of these.
+    """
+    made = described(model)
+    drawn = made.get("couplings") == "gaussian" or (made.get("couplings"), made.get("bond_fraction")) == ("pm-j", 0.5)
+    return drawn and not np.any(distinct(model.fields))
+
+
+def check_one_model(a: Run, b: Run) -> None:
+    """Refuse runs of two models.
+
+    Lattices must be of one name, one boundary and one ratio of sides. Couplings and fields must be of one kind: by
+    their settings where both files have these, else by the means of J, |J| and J^2 over all bonds of all samples, and
+    of the fields likewise, which may differ by 4 standard errors where they are random.
+    """
+    apart = _lattices_differ(a, b) or _settings_differ(a, b)
+    if apart:
+        raise InputError(
+            f"{a.model.name} and {b.model.name} are not one model in two sizes: {apart}, give runs that are"
+        )
+
+
+def _lattices_differ(a: Run, b: Run) -> str:
+    """How lattices differ besides their size; empty where they do not."""
+    one, other = in_space(a.model), in_space(b.model)
+    if one is None or other is None:
+        return "" if one is other else "one has a lattice, the other has none"
+    if one.dimension != other.dimension:
+        return f"they have {one.dimension} and {other.dimension} dimensions"
+    if one.name != other.name:
+        return f"their lattices are {one.name} and {other.name}"
+    if one.periodic != other.periodic:
+        return "one boundary is periodic, the other is open"
+    if any(p * other.shape[0] != q * one.shape[0] for p, q in zip(one.shape, other.shape, strict=True)):
+        sides = [" x ".join(map(str, lattice.shape)) for lattice in (one, other)]
+        return f"the sides {sides[0]} and {sides[1]} have different ratios"
+    return ""
+
+
+def _settings_differ(a: Run, b: Run) -> str:
+    """How couplings and fields differ; empty where they do not."""
+    settings = [_settings(result) for result in (a, b)]
+    if settings[0] and settings[1]:
+        pairs = [(name, *(one.get(name) or 0.0 for one in settings if one)) for name in (*SETTINGS, *LATER_SETTINGS)]
+        return " and ".join(f"{name} is {a} and {b}" for name, a, b in pairs if a != b)
+    spaces = [first_slice(result.model) if result.model.graph.slices > 1 else result.model for result in (a, b)]
+    for name in ("couplings", "fields"):
+        one, other = (_means(getattr(space, name)) for space in spaces)
+        for power, p, q in zip(("x", "|x|", "x^2"), one, other, strict=True):
+            if p.differs(q):
+                symbol = power.replace("x", "J" if name == "couplings" else "h")
+                return f"their {name} have mean {symbol} {p.mean:.4g} and {q.mean:.4g}"
+    return ""
+
+
+def _settings(result: Run) -> dict[str, Any] | None:
+    """What a run of the command line was told of its couplings; None of an instance and of a Python call."""
+    settings = result.config.get("model")
+    if not isinstance(settings, dict) or settings.get("instance") is not None or not settings.keys() >= set(SETTINGS):
+        return None
+    return settings
+
+
+class _Mean(NamedTuple):
+    """A mean over couplings or fields; the error of one number that all share is 0."""
+
+    mean: float
+    error: float
+
+    @classmethod
+    def of(cls, x: npt.NDArray[np.float64]) -> _Mean:
+        if not len(x):
+            return cls(0.0, 0.0)
+        constant = bool(np.all(x == x[0]))
+        return cls(float(x[0]), 0.0) if constant else cls(float(x.mean()), float(x.std(ddof=1) / np.sqrt(len(x))))
+
+    def differs(self, other: _Mean) -> bool:
+        """Beyond chance; a constant and random numbers always do."""
+        if (self.error == 0) != (other.error == 0):
+            return True
+        chance = MOST_DEVIATIONS * float(np.hypot(self.error, other.error))
+        return abs(self.mean - other.mean) > max(chance, 1e-12 * abs(self.mean))
+
+
+def _means(rows: npt.NDArray[np.float64] | npt.NDArray[np.int8]) -> list[_Mean]:
+    values = np.asarray(rows[:1, :1] if rows.strides[-1] == 0 else rows, np.float64).ravel()
+    return [_Mean.of(x) for x in (values, np.abs(values), values**2)]

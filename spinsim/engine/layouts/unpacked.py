@@ -1,0 +1,251 @@
+"""A byte holds a spin of one replica, +1 or -1, ``spins[site, replica]``, replicas filled up to whole Philox calls.
+
+On a CPU replicas are cut into chunks, in which those that take like words of Philox calls stand side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import packing
+from spinsim.cuda.device import require_memory
+from spinsim.engine.cuda_queue import Queue
+from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.moves.resample.moves import Moves
+from spinsim.engine.protocols import Spins
+from spinsim.engine.start.at_random import fill_start
+from spinsim.machine.compiled import kernel
+from spinsim.machine.threads import Threads
+from spinsim.model.ising import Ising
+
+WORDS: Final = 4  # replicas that one Philox call serves, with a word for each
+CALLS_A_BLOCK: Final = np.uint32(packing.LANES // WORDS)  # of 128 replicas
+SMALLEST_CHUNK: Final = 32  # replicas
+
+
+def by_word(values: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+    """Replica order to the order of ``sweep_general`` along the last axis."""
+    shape = values.shape
+    return values.reshape(*shape[:-1], -1, WORDS).swapaxes(-1, -2).reshape(shape)
+
+
+def by_replica(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The inverse of ``by_word``."""
+    return values.reshape(WORDS, -1).T.reshape(-1)
+
+
+@kernel
+def total_energies(spins, edges, of_first, couplings, fields, energy, magnetization):  # type: ignore[no-untyped-def]
+    """Add total energies in quanta and magnetisations of unpacked ``spins``, int8 (sites, replicas).
+
+    Sums are below 2^53, where float64 is exact; vector units have no product of 64-bit integers.
+
+    Args:
+        spins: The spins, +1 or -1.
+        edges: End sites of the bonds, (bonds, 2).
+        of_first: How many of them, the first ones, belong to term 0, as all fields do.
+        couplings: J of each bond in quanta.
+        fields: h of each site in quanta.
+        energy: (1 or 2 terms, replicas), added to.
+        magnetization: (replicas,), added to.
+    """
+    for term in range(energy.shape[0]):
+        total = np.zeros(magnetization.size)
+        first, stop = (of_first, edges.shape[0]) if term else (0, of_first)
+        for b in range(first, stop):
+            coupling = np.float64(couplings[b])
+            one, other = spins[np.uint32(edges[b, 0])], spins[np.uint32(edges[b, 1])]
+            for r in range(total.size):
+                total[r] -= coupling * np.float64(one[r] * other[r])
+        for i in range(0 if term else spins.shape[0]):
+            field = np.float64(fields[i])
+            row = spins[i]
+            for r in range(total.size):
+                total[r] -= field * np.float64(row[r])
+                magnetization[r] += row[r]
+        for r in range(total.size):
+            energy[term, r] += np.int64(total[r])
+
+
+@kernel
+def sum_spins(spins, sites, totals):  # type: ignore[no-untyped-def]
+    """Add to ``totals`` (replicas,) each replica's sum over ``sites`` of ``spins``, int8 (all sites, replicas)."""
+    for i in sites:
+        row = spins[i]
+        for r in range(totals.size):
+            totals[r] += row[r]
+
+
+class Chunks:
+    """Spins of all samples in chunks of replicas, each a task; int8 (sites, width) in the order of ``by_word``.
+
+    Args:
+        model: What is simulated.
+        replicas: Replicas of each sample.
+        dynamics: How they start.
+        threads: Which work on them.
+
+    Attributes:
+        size: Replicas of a chunk, but for the last: a block of 128, less where that would leave threads idle.
+        firsts: First replica of each chunk of a sample.
+        memory: The chunks of each sample one after the other, int8 (samples, width of all times sites).
+        threads: As given.
+    """
+
+    def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, threads: Threads) -> None:
+        self.model, self.replicas, self.threads = model, replicas, threads
+        self.size = packing.LANES
+        while self.size > SMALLEST_CHUNK and model.samples * -(-replicas // self.size) < threads.count:
+            self.size //= 2
+        self.firsts = range(0, replicas, self.size)
+        width = self.firsts[-1] + self.width(self.firsts[-1])
+        self.memory = np.empty((model.samples, width * model.sites), np.int8)
+        self._views = [[self._view(k, first) for first in self.firsts] for k in range(model.samples)]
+        for sample, chunks in enumerate(self._views):
+            for first, chunk in zip(self.firsts, chunks, strict=True):
+                chunk[:] = self._initial(dynamics, sample, first)
+
+    def width(self, first: int) -> int:
+        """Replicas of the chunk from ``first`` on, rounded up to whole Philox calls."""
+        return -(-min(self.size, self.replicas - first) // WORDS) * WORDS
+
+    def _view(self, sample: int, first: int) -> npt.NDArray[np.int8]:
+        sites, width = self.model.sites, self.width(first)
+        return self.memory[sample, first * sites : (first + width) * sites].reshape(sites, width)
+
+    def _initial(self, dynamics: Dynamics, sample: int, first: int) -> npt.NDArray[np.int8]:
+        """Start spins of a chunk."""
+        block, lane = divmod(first, packing.LANES)
+        words = np.empty((1, 1, self.model.sites, 2), np.uint64)
+        fill_start(words[0, 0], packing.lane_masks(packing.LANES)[0], dynamics, sample, block)
+        spins = packing.unpack(words, packing.LANES)[0, :, lane : lane + self.width(first)]
+        return np.ascontiguousarray(by_word(spins))
+
+    @property
+    def count(self) -> int:
+        """Chunks of all samples."""
+        return self.model.samples * len(self.firsts)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the spins."""
+        return self.memory.nbytes
+
+    def each(self, task: Callable[[int, int], None]) -> None:
+        """Run ``task(sample, first)`` for all chunks."""
+        self.threads.run(partial(task, s, first) for s in range(self.model.samples) for first in self.firsts)
+
+    def of(self, sample: int, first: int) -> npt.NDArray[np.int8]:
+        """The chunk from replica ``first`` on, (sites, width), which may be changed."""
+        return self._views[sample][first // self.size]
+
+    def words_of(self, samples: slice) -> npt.NDArray[np.uint64]:
+        """Returns the spins of some samples as replica-packed words."""
+        return np.stack([self._words_of(k) for k in range(self.model.samples)[samples]])
+
+    def _words_of(self, sample: int) -> npt.NDArray[np.uint64]:
+        spins = np.stack([self.spins(sample, r) for r in range(self.replicas)], axis=1)
+        return np.asarray(packing.pack(spins[None])[0])
+
+    def words(self) -> npt.NDArray[np.uint64]:
+        """The words of a snapshot: replica-packed."""
+        return self.words_of(slice(None))
+
+    def set_words(self, words: npt.NDArray[np.uint64]) -> None:
+        """Go back to the words of a snapshot."""
+        spins = packing.unpack(words, packing.LANES * words.shape[1])
+        for k, chunks in enumerate(self._views):
+            for first, chunk in zip(self.firsts, chunks, strict=True):
+                chunk[:] = by_word(spins[k, :, first : first + chunk.shape[1]])
+
+    def copy(self, moves: Moves) -> None:
+        """Copy configurations."""
+        for sample, source, target in zip(*(array.tolist() for array in moves), strict=True):
+            give, take = (self._views[sample][replica // self.size] for replica in (source, target))
+            take[:, self._column(take, target)] = give[:, self._column(give, source)]
+
+    def _column(self, chunk: npt.NDArray[np.int8], replica: int) -> int:
+        """Where a replica stands in its chunk."""
+        lane = replica % self.size
+        return int(lane % WORDS * (chunk.shape[1] // WORDS) + lane // WORDS)
+
+    def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
+        """One configuration, shape (sites,), +1 or -1."""
+        return self._read(self._views, sample, replica)
+
+    def kept(self) -> Spins:
+        """The present configurations, whatever comes later."""
+        return partial(self._read, [[chunk.copy() for chunk in chunks] for chunks in self._views])
+
+    def _read(self, chunks: list[list[npt.NDArray[np.int8]]], sample: int, replica: int) -> npt.NDArray[np.int8]:
+        spins = chunks[sample][replica // self.size]
+        return spins[:, self._column(spins, replica)].copy()
+
+
+class SpinBytes:
+    """The spins of a run, int8 (samples, sites, width).
+
+    Args:
+        model: What is simulated.
+        replicas: Replicas of each sample.
+        dynamics: How they start.
+        queue: Where its work is queued; the present device and stream of CuPy.
+        others: Bytes that a run takes beside them.
+
+    Attributes:
+        model: As given.
+        replicas: As given.
+        calls: Philox calls of a site.
+        width: Replicas rounded up to whole calls.
+        present: The spins.
+    """
+
+    replica_axis = 2
+
+    def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, queue: Queue, others: int) -> None:
+        import cupy
+
+        self.model, self.replicas, self._queue = model, replicas, queue
+        self.calls = -(-replicas // WORDS)
+        self.width = self.calls * WORDS
+        state, packed = model.samples * model.sites * self.width, 16 * model.sites * packing.block_count(replicas)
+        require_memory(queue.device, others + state + packed, f"the state of {model.name}")
+        self.present = cupy.ones((model.samples, model.sites, self.width), cupy.int8)
+        if dynamics.start == "random":
+            for sample in range(model.samples):
+                self.present[sample] = self._unpacked_start(sample)
+
+    def _unpacked_start(self, sample: int) -> Any:
+        """The packed start of one sample, unpacked on the device."""
+        import cupy
+
+        blocks, sites = packing.block_count(self.replicas), self.model.sites
+        words = cupy.empty((1, blocks, sites, 2), cupy.uint64)
+        lanes = cupy.full((blocks, 2), np.uint64(2**64 - 1))
+        self._queue.start_at_random(words, lanes, sample=sample)
+        bits = cupy.unpackbits(words[0].transpose(1, 0, 2).reshape(-1).view(cupy.uint8), bitorder="little")
+        return 2 * bits.reshape(sites, -1)[:, : self.width].astype(cupy.int8) - 1
+
+    def words(self) -> npt.NDArray[np.uint64]:
+        """The words of a snapshot: replica-packed."""
+        return packing.pack(self.present.get()[..., : self.replicas])
+
+    def set_words(self, words: npt.NDArray[np.uint64]) -> None:
+        """Go back to the words of a snapshot."""
+        self.present.set(np.ascontiguousarray(packing.unpack(words, self.width)))
+
+    def copy(self, moves: Moves) -> None:
+        """Queue copies of configurations."""
+        import cupy
+
+        sample, source, target = (cupy.asarray(array) for array in moves)
+        self.present[sample, :, target] = self.present[sample, :, source]
+
+    def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
+        """One configuration of a state."""
+        return np.asarray(state[sample, :, replica].get())

@@ -1,0 +1,167 @@
+"""Formats of lines ``i j value``: rudy, Biq Mac, COO and qbsolv."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import numpy as np
+
+from spinsim.errors import InputError
+from spinsim.model.formats.source import Source, note_text
+from spinsim.model.formats.terms import MOST_SITES, Terms, check_sites, lines_of
+from spinsim.model.problems.quadratic import BINARY, SPIN, Ends, Quadratic, Values
+
+_COO_SITES: Final = 2**16
+_COO_SITES_A_TERM: Final = 100
+_TWO_NUMBERS: Final = re.compile(r"\s*([+-]?\d{1,18})\s+([+-]?\d{1,18})\s*", re.ASCII)
+_COO: Final = re.compile(r"\s*#.*?\bvartype[:=]\s*(\w+)\s*", re.ASCII)
+_QBSOLV: Final = re.compile(r"\s*p\s+qubo\s+(?:0|unconstrained)((?:\s+\d{1,18}){3})\s*", re.ASCII | re.IGNORECASE)
+
+
+def read_rudy(source: Source) -> Quadratic:
+    """A MaxCut graph: ``n m``, then m lines ``i j w``, or ``i j`` of weight 1, sites from 1.
+
+    Sources: C. Helmberg, F. Rendl, SIAM J. Optim. 10, 673 (2000), for the G-set, made with G. Rinaldi's generator rudy;
+    A. Wiegele, Biq Mac Library (2007).
+    """
+    sites, bonds = _sites_and_terms(source, source.first)
+    terms = Terms(source, source.first, 1, sites, unweighted=True)
+    terms.check_number(bonds)
+    terms.demand(terms.ends[:, 0] != terms.ends[:, 1], "a bond joins two different sites: delete the line and lower m")
+    terms.check_room(sites)
+    return Quadratic(
+        sites, terms.ends - 1, terms.values, labels=range(1, sites + 1), is_maxcut=True, name=source.model_name
+    )
+
+
+def _sites_and_terms(source: Source, number: int) -> tuple[int, int]:
+    """The numbers of sites and of terms that a line announces."""
+    match = _TWO_NUMBERS.fullmatch(source.line(number))
+    if not match:
+        raise source.unknown(number)
+    sites, bonds = (int(text) for text in match.groups())
+    check_sites(source, number, sites, "n")
+    if bonds < 0:
+        raise source.refusal(number, f"m = {bonds} is not a number of bonds: give the number of lines i j w")
+    return sites, bonds
+
+
+def write_rudy(problem: Quadratic) -> bytes:
+    ends, weights = weights_of(problem)
+    names = problem.names
+    if not isinstance(names, range) or names.start not in (0, 1):
+        raise InputError("a rudy file has no room for labels: give another suffix, such as .mtx or .edgelist")
+    return f"{problem.sites} {len(weights)}\n{lines_of(ends + 1, weights)}".encode()
+
+
+def weights_of(problem: Quadratic) -> tuple[Ends, Values]:
+    """Ends and weights of the bonds of a problem that is one of a graph alone."""
+    _, linear, ends, weights = problem.split()
+    if problem.vartype != SPIN or np.any(linear) or problem.offset:
+        raise InputError(
+            "a graph has no fields, no constant and no binary variables: give another suffix, such as .coo or .bqm"
+        )
+    return ends, weights
+
+
+def read_biq_mac(source: Source) -> Quadratic:
+    """A QUBO problem of the Biq Mac Library: minimise x' Q x.
+
+    Comments ``#``, then ``n m`` and m lines ``i j q`` with sites from 1. Q is symmetric and each of its pairs stands
+    there once: x_i x_j has the value 2 q.
+
+    Source: the input format of the Biq Mac solver; A. Wiegele, Biq Mac Library (2007).
+    """
+    header = source.first_beyond("#")
+    sites, entries = _sites_and_terms(source, header)
+    terms = Terms(source, header, 1, sites, "#")
+    terms.check_number(entries)
+    terms.check_room(sites)
+    low, high = np.sort(terms.ends, axis=1).T
+    _, first = np.unique(low * (sites + 1) + high, return_index=True)
+    again = np.ones(len(terms), np.bool_)
+    again[first] = False
+    terms.demand(~again, "this pair stands above already, and Q is symmetric: delete the line and lower m")
+    values = np.where(low == high, terms.values, 2 * terms.values)
+    return source.with_note(Quadratic(sites, terms.ends - 1, values, BINARY, labels=range(1, sites + 1)))
+
+
+def write_biq_mac(problem: Quadratic) -> bytes:
+    binary = problem.of_vartype(BINARY)
+    ends, values, diagonal = binary.each_once()
+    values[diagonal:] /= 2
+    note = note_text(problem, "#", 1, offset=binary.offset)
+    return f"{note}{problem.sites} {len(ends)}\n{lines_of(np.sort(ends, axis=1) + 1, values)}".encode()
+
+
+def read_coo(source: Source) -> Quadratic:
+    """Dimod's COO file: ``# vartype=SPIN`` or ``# vartype=BINARY``, then ``i j value`` with sites from 0.
+
+    i = i is a linear term; other lines with ``#`` are comments. dimod minimises sum h s + sum J s s: our J and h are
+    minus its values. Where nearly all numbers up to the largest never occur, numbers are names, and only those that
+    occur are sites.
+
+    Source: ``dimod.serialization.coo``.
+    """
+    header = source.first
+    match = _COO.match(source.line(header))
+    vartype = match[1].upper() if match else ""
+    if vartype not in (SPIN, BINARY):
+        raise source.unknown(header)
+    terms = Terms(source, header, 0, MOST_SITES - 1, "#")
+    if not len(terms):
+        raise source.refusal(header, "no term follows: add lines i j value")
+    sites, ends, labels = int(terms.ends.max()) + 1, terms.ends, None
+    if sites > max(_COO_SITES, _COO_SITES_A_TERM * len(terms)):
+        found, places = np.unique(ends, return_inverse=True)
+        sites, ends, labels = len(found), places.reshape(-1, 2), tuple(found.tolist())
+    terms.check_room(sites)
+    loops = ends[:, 0] == ends[:, 1]
+    is_maxcut = source.note.is_maxcut and vartype == SPIN and not terms.values[loops].any()
+    return source.with_note(Quadratic(sites, ends, terms.values, vartype, labels=labels, is_maxcut=is_maxcut))
+
+
+def write_coo(problem: Quadratic) -> bytes:
+    """The file of a problem; variables without a term have one of value 0, so that none is lost."""
+    bare = np.setdiff1d(np.arange(problem.sites), problem.ends)
+    ends = np.concatenate([problem.ends, np.stack([bare, bare], axis=1)])
+    values = np.append(problem.values, np.zeros(len(bare)))
+    note = note_text(problem, "#", 0, offset=problem.offset, maxcut=problem.is_maxcut)
+    return f"# vartype={problem.vartype}\n{note}{lines_of(ends, values)}".encode()
+
+
+def read_qbsolv(source: Source) -> Quadratic:
+    """Qbsolv's QUBO file: comments ``c ...``, ``p qubo 0 maxNodes nDiagonals nElements``, then ``i j value``.
+
+    Sites count from 0; i = j are diagonals, elements have i < j.
+
+    Source: the README of github.com/dwavesystems/qbsolv.
+    """
+    header = source.first_beyond("cC")
+    match = _QBSOLV.fullmatch(source.line(header))
+    if not match:
+        raise source.unknown(header)
+    sites, diagonals, elements = (int(text) for text in match[1].split())
+    check_sites(source, header, sites, "maxNodes")
+    terms = Terms(source, header, 0, sites - 1, "cC")
+    first, second = terms.ends.T
+    terms.demand(first <= second, "an element of a qbsolv file has i < j: swap the two indices")
+    for name, announced, found in (
+        ("diagonal", diagonals, np.count_nonzero(first == second)),
+        ("element", elements, np.count_nonzero(first < second)),
+    ):
+        if found != announced:
+            raise source.refusal(
+                header, f"the number of {name} lines below is {found}, not {announced}: correct the count or the lines"
+            )
+    terms.check_room(sites)
+    return source.with_note(Quadratic(sites, terms.ends, terms.values, BINARY))
+
+
+def write_qbsolv(problem: Quadratic) -> bytes:
+    binary = problem.of_vartype(BINARY)
+    ends, values, diagonals = binary.each_once()
+    note = note_text(problem, "c", 0, offset=binary.offset)
+    head = f"{note}p qubo 0 {problem.sites} {diagonals} {len(ends) - diagonals}\n"
+    return f"{head}{lines_of(np.sort(ends, axis=1), values)}".encode()

@@ -1,0 +1,224 @@
+"""Problems as objects with labels: dictionaries of QUBOs, graphs of NetworkX, and models of dimod.
+
+A QUBO is {(u, v): value}, the sum of value x_u x_v with x = 0, 1. Edges of a graph have J and its nodes h, in the signs
+of this program; a graph with the attribute ``maxcut`` has the weights of a MaxCut instance, w = -J, and one whose
+attribute ``vartype`` is BINARY the values of a QUBO.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sized
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.errors import InputError
+from spinsim.model.problems.labels import as_labels, no_pair, shown, site_of
+from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, Values, number_in
+
+Qubo = dict[tuple[Hashable, Hashable], float]
+Sites = npt.NDArray[np.int64]
+
+
+def from_qubo(qubo: Any, offset: Any = 0.0, name: str = "qubo") -> Quadratic:
+    """The problem of a dictionary or matrix; variables in the order in which the keys name them first."""
+    if not isinstance(qubo, Mapping):
+        from spinsim.model.problems.matrices import from_matrix  # which loads SciPy
+
+        return from_matrix(qubo, None, offset, "qubo", None, name)
+    known: dict[Hashable, int] = {}
+    terms, values = [], []
+    for key, value in qubo.items():
+        if not isinstance(key, tuple) or len(key) != 2:
+            raise InputError(no_pair(key))
+        terms.append((site_of(known, key[0]), site_of(known, key[1])))
+        values.append(number_in(value, f"the value of {shown(key)}"))
+    if not known:
+        raise InputError("a QUBO without a term has no variables: give {(u, u): a, (u, v): b} with a value for each")
+    given = _from_terms(known, terms, values, vartype=BINARY, offset=number_in(offset, "offset"), name=name)
+    return given.check().with_each_pair_once()
+
+
+def to_qubo(problem: Quadratic) -> tuple[Qubo, float]:
+    """The dictionary, and the constant beside it; every variable has its linear term, so that none is lost."""
+    binary = problem.of_vartype(BINARY)
+    linear, ends, pairs = binary.added_up()
+    names = problem.names
+    qubo: Qubo = {(name, name): value for name, value in zip(names, linear.tolist(), strict=True)}
+    qubo |= {(names[i], names[j]): value for (i, j), value in zip(ends.tolist(), pairs.tolist(), strict=True)}
+    return qubo, binary.offset
+
+
+def _from_terms(
+    known: dict[Hashable, int], terms: list[tuple[int, int]], values: list[float], **others: object
+) -> Quadratic:
+    """A problem of terms whose variables have been numbered in the order in which their labels came."""
+    ends = np.array(terms, np.int64).reshape(-1, 2)
+    return Quadratic(len(known), ends, np.array(values, np.float64), labels=tuple(known), **others)  # type: ignore[arg-type]
+
+
+def from_networkx(graph: Any, weight: str, field: str, maxcut: bool, name: str) -> Quadratic:
+    """The problem of a graph: sites in the order of its nodes.
+
+    Args:
+        graph: Undirected, with or without parallel edges, which add.
+        weight: Attribute of edges with J, 1 where one has none; of a MaxCut instance w = -J, of a QUBO its value.
+        field: Attribute of nodes with h, 0 where one has none; of a QUBO its linear value.
+        maxcut: Whether it is a MaxCut instance, as the graph may say itself.
+        name: Of the model.
+    """
+    try:
+        nodes, edges, directed = list(graph.nodes(data=True)), list(graph.edges(data=True)), graph.is_directed()
+        about = dict(graph.graph)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise InputError(
+            f"an object of type {type(graph).__name__} is no graph of NetworkX: give a networkx.Graph"
+        ) from error
+    if directed:
+        raise InputError("a directed graph has no couplings of pairs: give graph.to_undirected()")
+    if not nodes:
+        raise InputError("a graph without nodes has nothing to simulate: add at least one")
+    maxcut, vartype = maxcut or about.get("maxcut") is True, _vartype(about)
+    linear, quadratic = _signs(maxcut, vartype)
+    known: dict[Hashable, int] = {}
+    terms, values = [], []
+    for node, data in nodes:
+        at = site_of(known, node)
+        if field in data:
+            terms.append((at, at))
+            values.append(0.0 + linear * number_in(data[field], f"{field} of node {shown(node)}"))
+    for first, second, data in edges:
+        if first == second:
+            raise InputError(f"an edge joins node {shown(first)} to itself: remove it, s s = 1 is a constant")
+        terms.append((known[first], known[second]))
+        values.append(0.0 + quadratic * number_in(data.get(weight, 1.0), f"{weight} of edge {shown((first, second))}"))
+    offset = number_in(about.get("offset", 0.0), "attribute offset of the graph")
+    if maxcut and (offset or vartype == BINARY or any(values[: len(values) - len(edges)])):
+        raise InputError(
+            f"a MaxCut instance has weights of edges alone: leave out its offset, its vartype and {field!r} of nodes"
+        )
+    given = _from_terms(known, terms, values, vartype=vartype, offset=offset, is_maxcut=maxcut, name=name)
+    return given.check().with_each_pair_once()
+
+
+def _vartype(about: dict[str, Any]) -> str:
+    vartype = about.get("vartype", SPIN)
+    if not isinstance(vartype, str) or vartype not in (SPIN, BINARY):
+        raise InputError(f"attribute vartype of the graph is {shown(vartype)}: give SPIN or BINARY, or leave it out")
+    return vartype
+
+
+def _signs(maxcut: bool, vartype: str) -> tuple[float, float]:
+    """The signs in a problem of what stands on nodes and on edges."""
+    return (1.0, 1.0) if vartype == BINARY else (-1.0, 1.0 if maxcut else -1.0)
+
+
+def to_networkx(problem: Quadratic, weight: str, field: str) -> Any:
+    """A ``networkx.Graph`` that ``from_networkx`` takes, with the attributes vartype, offset and maxcut."""
+    try:
+        import networkx as nx
+    except ImportError as error:
+        raise InputError("networkx is missing: install networkx to make graphs of it") from error
+    values, ends, pairs = problem.added_up()
+    names = problem.names
+    linear, quadratic = _signs(problem.is_maxcut, problem.vartype)
+    about = {"vartype": problem.vartype, "offset": problem.offset, "maxcut": problem.is_maxcut}
+    graph = nx.Graph(name=problem.name, **about)
+    for name, value in zip(names, (0.0 + linear * values).tolist(), strict=True):
+        graph.add_node(name, **({field: value} if value else {}))
+    for (i, j), value in zip(ends.tolist(), (0.0 + quadratic * pairs).tolist(), strict=True):
+        graph.add_edge(names[i], names[j], **{weight: value})
+    return graph
+
+
+def from_bqm(bqm: Any, name: str = "bqm") -> Quadratic:
+    """The problem of a ``dimod.BinaryQuadraticModel``, spin or binary; variables in their order there.
+
+    Raises:
+        InputError: for other objects, models of dimod that are no binary quadratic ones among them.
+    """
+    variables, kind = variables_of(bqm)
+    if not variables:
+        raise InputError("a dimod model without variables has nothing to simulate: add at least one")
+    linear, rows, columns, pairs = _biases(bqm, variables)
+    sites, every = len(variables), np.arange(len(variables))
+    ends = np.empty((sites + len(rows), 2), np.int64)
+    ends[:, 0], ends[:, 1] = np.concatenate([every, rows]), np.concatenate([every, columns])
+    values = np.concatenate([linear, pairs])
+    labels = as_labels(variables, sites)
+    return Quadratic(sites, ends, values, kind, number_in(bqm.offset, "offset"), labels, name=name).check(in_order=True)
+
+
+def _biases(bqm: Any, variables: list[Hashable]) -> tuple[Values, Sites, Sites, Values]:
+    """Linear biases in the order of the variables, then the places of each pair's variables, and its bias."""
+    if bqm.dtype != object:
+        linear, (rows, columns, pairs), _ = bqm.to_numpy_vectors(variable_order=variables)[:3]
+        return np.asarray(linear, np.float64), rows, columns, np.asarray(pairs, np.float64)
+    # dimod rounds the numbers of such models where some of them are integers
+    place = {name: site for site, name in enumerate(variables)}
+    found = [number_in(bqm.linear[name], f"the bias of {shown(name)}") for name in variables]
+    terms = list(bqm.iter_quadratic())
+    biases = [number_in(bias, f"the bias of {_pair(place, one, other)}") for one, other, bias in terms]
+    ends = np.array([(place[one], place[other]) for one, other, _ in terms], np.int64).reshape(-1, 2)
+    return np.array(found, np.float64), ends[:, 0], ends[:, 1], np.array(biases, np.float64)
+
+
+def check_pairs(terms: Any) -> None:
+    """Refuse what dimod takes for terms of a problem but has no word for; other objects are left to dimod."""
+    for key, value in terms.items() if isinstance(terms, Mapping) else ():
+        if not isinstance(key, Sized) or len(key) != 2:
+            raise InputError(no_pair(key))
+        number_in(value, f"the value of {shown(key)}")
+
+
+def _pair(place: dict[Hashable, int], one: Hashable, other: Hashable) -> str:
+    return shown((one, other) if place[one] < place[other] else (other, one))
+
+
+def variables_of(bqm: Any) -> tuple[list[Hashable], str]:
+    try:
+        variables, kind = list(bqm.variables), getattr(bqm.vartype, "name", "")
+    except (AttributeError, TypeError) as error:
+        raise InputError(
+            f"an object of type {type(bqm).__name__} is no dimod model: give a dimod.BinaryQuadraticModel"
+        ) from error
+    if not hasattr(bqm, "to_numpy_vectors"):
+        raise InputError(_not_quadratic(bqm))
+    if kind not in (SPIN, BINARY):
+        raise InputError(f"a {type(bqm).__name__} has variables of other kinds: give a dimod.BinaryQuadraticModel")
+    return variables, kind
+
+
+def _not_quadratic(model: Any) -> str:
+    degree = getattr(model, "degree", None)
+    if isinstance(degree, int):
+        return (
+            f"a {type(model).__name__} of degree {degree} is no quadratic model: reduce it to pairs first, by "
+            "dimod.make_quadratic"
+        )
+    if hasattr(model, "constraints"):
+        return f"a {type(model).__name__} may have constraints: give the model that dimod.cqm_to_bqm makes of it"
+    kinds = {model.vartype(name).name for name in model.variables} if callable(model.vartype) else set()
+    if len(kinds) == 1 and kinds <= {SPIN, BINARY}:
+        parts = f"m.linear, m.quadratic, m.offset, {kinds.pop()!r}"
+        return f"a {type(model).__name__} m is no BinaryQuadraticModel: give dimod.BinaryQuadraticModel({parts})"
+    return f"a {type(model).__name__} has more than binary variables and pairs: give a BinaryQuadraticModel"
+
+
+def to_bqm(problem: Quadratic) -> Any:
+    linear, ends, pairs = problem.added_up()
+    rows, columns = ends.T
+    order = list(problem.names)
+    vectors = (linear, (rows, columns, pairs), problem.offset, problem.vartype)
+    return import_dimod().BinaryQuadraticModel.from_numpy_vectors(*vectors, variable_order=order)
+
+
+def import_dimod() -> ModuleType:
+    try:
+        import dimod
+    except ImportError as error:
+        raise InputError("dimod is missing: install spinsim[dimod] to use its models") from error
+    module: ModuleType = dimod
+    return module

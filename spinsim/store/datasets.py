@@ -1,0 +1,142 @@
+"""Datasets of a file: labelled, with named axes, with room set aside; and chunks that are compressed side by side.
+
+HDF5 filters one chunk after the other, in one thread. What is written here is what its filters shuffle, deflate and
+fletcher32 would make, in this order, so that HDF5 reads it.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import product
+from math import prod
+from typing import Any, Final
+
+import h5py
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.machine.threads import available_threads
+
+
+def set_aside() -> h5py.h5p.PropDCID:
+    """Creation properties of a dataset whose room is set aside at once."""
+    properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    properties.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+    return properties
+
+
+def compressed() -> dict[str, Any]:
+    """Compression of what is written once."""
+    return {"compression": "gzip", "compression_opts": LEVEL, "shuffle": True}
+
+
+def written_once(group: h5py.Group, name: str, values: npt.NDArray[np.generic]) -> h5py.Dataset:
+    """A dataset of numbers that never change, with a checksum."""
+    return group.create_dataset(name, data=values, **({"fletcher32": True} if values.size else {}))
+
+
+def scale(group: h5py.Group, name: str, values: npt.NDArray[np.generic], units: str = "1") -> None:
+    """An axis with coordinates."""
+    dataset = written_once(group, name, values)
+    dataset.attrs.update(scale_attributes(name, units))
+    if values.dtype.kind == "S":
+        dataset.attrs["_Encoding"] = "utf-8"  # netCDF's word for it: xarray reads text then
+    dataset.make_scale(name)
+
+
+def scale_attributes(name: str, units: str = "1") -> dict[str, str]:
+    """What an axis says of itself."""
+    return {"long_name": name.replace("_", " "), "units": units}
+
+
+def bare_dimension(group: h5py.Group, name: str, length: int) -> None:
+    """A named axis without coordinates, by netCDF-4's convention: it takes no room however long it is."""
+    dataset = group.create_dataset(name, (length,), np.int8, chunks=(min(length, 2**20),) if length else None)
+    dataset.make_scale(f"This is a netCDF dimension but not a netCDF variable. {length:10}")
+    dataset.attrs["long_name"] = f"an axis of length {length}, numbered from 0, without values of its own"
+
+
+def name_axes(group: h5py.Group) -> None:
+    """Give the datasets of a group and of its groups axes that are named by their lengths, as netCDF asks for names."""
+    found: list[h5py.Dataset] = []
+    group.visititems(lambda _, item: found.append(item) if isinstance(item, h5py.Dataset) else None)
+    for dataset in found:
+        used: list[int] = []
+        for axis, length in enumerate(dataset.shape):
+            again = used.count(length)
+            name = f"length_{length}" + (f"_{again + 1}" if again else "")
+            if name not in group:
+                bare_dimension(group, name, length)
+            dataset.dims[axis].attach_scale(group[name])
+            used.append(length)
+
+
+def label(dataset: h5py.Dataset, scales: tuple[str, ...], long_name: str, units: str) -> None:
+    """Say what a dataset is, and which axes of its group it has."""
+    dataset.attrs.update({"long_name": long_name, "units": units})
+    group = dataset.parent
+    for axis, scale in enumerate(scales):
+        dataset.dims[axis].attach_scale(group[scale])
+
+
+LEVEL: Final = 1  # of deflate
+_MODULUS: Final = 65535  # of Fletcher's sums
+_AHEAD: Final = 2  # chunks a thread that are read before they are compressed
+
+Place = tuple[slice, ...]
+
+
+def copy_chunks(old: h5py.Dataset, new: h5py.Dataset) -> None:
+    """Fill a new dataset, which has these filters and nothing yet, with the numbers of one of its shape and type."""
+    ranges = [range(0, length, size) for length, size in zip(old.shape, new.chunks, strict=True)]
+    many = prod(map(len, ranges))
+    if many == 1:
+        new.id.write_direct_chunk((0,) * old.ndim, filtered(_chunk(old, new, (0,) * old.ndim)))
+        return
+    threads = min(available_threads(), many)
+    waiting: deque[tuple[tuple[int, ...], Future[bytes]]] = deque()
+
+    def store_first() -> None:
+        first, made = waiting.popleft()
+        new.id.write_direct_chunk(first, made.result())
+
+    with ThreadPoolExecutor(threads) as pool:
+        for first in product(*ranges):
+            waiting.append((first, pool.submit(filtered, _chunk(old, new, first))))
+            if len(waiting) > _AHEAD * threads:
+                store_first()
+        while waiting:
+            store_first()
+
+
+def _chunk(old: h5py.Dataset, new: h5py.Dataset, first: tuple[int, ...]) -> npt.NDArray[Any]:
+    """The numbers of one chunk; past the ends of the dataset the fill value."""
+    values: npt.NDArray[Any] = old[
+        tuple(slice(start, start + size) for start, size in zip(first, new.chunks, strict=True))
+    ]
+    if values.shape == new.chunks:
+        return values
+    whole = np.full(new.chunks, new.fillvalue, old.dtype)
+    whole[tuple(slice(0, length) for length in values.shape)] = values
+    return whole
+
+
+def filtered(values: npt.NDArray[Any]) -> bytes:
+    """The bytes of a chunk behind all filters."""
+    octets = np.ascontiguousarray(values).view(np.uint8).reshape(values.size, values.itemsize)
+    packed = zlib.compress(np.ascontiguousarray(octets.T).data, LEVEL)  # neither holds the interpreter lock
+    return packed + fletcher32(packed).to_bytes(4, "little")
+
+
+def fletcher32(content: bytes) -> int:
+    """Fletcher's checksum as HDF5 has it, of words with the higher byte first; an odd byte is one.
+
+    Source: J. G. Fletcher, IEEE Trans. Commun. 30, 247 (1982); H5_checksum_fletcher32 in H5checksum.c.
+    """
+    padded = content + b"\0" * (len(content) % 2)
+    words = np.frombuffer(padded, ">u2").astype(np.uint64)
+    sums = int(words.sum()), int((words * np.arange(len(words), 0, -1, dtype=np.uint64)).sum())
+    low, high = ((total - 1) % _MODULUS + 1 if total else 0 for total in sums)  # sums are folded, never 0 again
+    return high << 16 | low
