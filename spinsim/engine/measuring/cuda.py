@@ -82,7 +82,6 @@ class Held:
         return int(self._first + number * self._stride)
 
     def copy(self, state: Any, number: int, stream: Any) -> None:
-        """Queue a copy of a state."""
         self._copies[number].data.copy_from_device_async(state.data, self._stride, stream)
 
     def spins(self, number: int, state: Reads) -> Spins:
@@ -286,7 +285,6 @@ class Measuring:
         return [partial(self._read, fetched, k, held.spins(k, state)) for k in range(written.count)]
 
     def _read(self, fetched: Fetched, number: int, spins: Spins) -> LadderMeasurement:
-        """The arrays of a measurement."""
         found = self._fields.split(fetched(number))
         correlations = self._comparison.correlations(found)
         exchange = Exchange(**{name: found[name] for name in Exchange._fields})
@@ -344,7 +342,6 @@ class LadderMeasuring:
         self.at_once = max(1, min(AT_ONCE, MEASURED_BYTES // max(frame, int(state.nbytes))))
 
     def of(self, wanted: Wanted) -> Measuring:
-        """Measurements as full as is wanted."""
         if wanted not in self._ready:
             self._ready[wanted] = Measuring(
                 self._stream, self._tempering, self._compare(self._tempering, wanted), self._counting.observables,

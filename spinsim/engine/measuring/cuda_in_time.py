@@ -98,14 +98,12 @@ class CudaSquares:
         spins.read_beside(self._stream, queue)
 
     def sums(self) -> Integers:
-        """The sums so far."""
         import cupy
 
         with cupy.cuda.Device(self._device), self._stream:
             return np.asarray(self._sums.get())
 
     def set_sums(self, sums: Integers) -> None:
-        """Go back to such sums."""
         import cupy
 
         with cupy.cuda.Device(self._device), self._stream:

@@ -118,15 +118,12 @@ class HostSquares:
         self._sums = np.zeros(shape_of_sums(model, ladder), np.int64)
 
     def add(self, spins: Spins, holder: npt.NDArray[np.int32]) -> None:
-        """Add the configurations of a measurement."""
         for k, sums in enumerate(self._sums):
             found = world_line_sums(self._graph, bits_of(spins, k, self._replicas)) ** 2
             sums += found[holder[k]]
 
     def sums(self) -> Integers:
-        """The sums so far."""
         return self._sums
 
     def set_sums(self, sums: Integers) -> None:
-        """Go back to such sums."""
         self._sums[...] = sums

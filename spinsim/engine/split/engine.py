@@ -170,7 +170,6 @@ class EngineOfParts:
         return join(self, self._answers([part.place.ask(timed, finished, later) for part, later in each]))
 
     def _moved(self, sweeps: int) -> None:
-        """Count sweeps that have been asked for."""
         self.half_sweep += sweeps * self.colours
         self._swept += sweeps
 
@@ -212,7 +211,6 @@ class SplitEngine(EngineOfParts):
         return SplitSquares(self.parts, self._all(begun, Engine.local_squares))
 
     def restore(self, saved: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        """Go back to a ``snapshot``, of however many parts."""
         own = [
             {name: array if name in SHARED else part.own(array) for name, array in saved.items()} for part in self.parts
         ]

@@ -41,16 +41,13 @@ class GpuLadder:
 
     @property
     def round(self) -> int:
-        """Exchanges tried."""
         return self._each[0].round
 
     def sweep(self, count: int) -> None:
-        """Queue ``count`` sweeps at the present temperatures."""
         for engine in self._engines:
             engine.sweep(count)
 
     def temper(self, rounds: int, sweeps: int) -> None:
-        """Queue rounds of sweeps and exchanges."""
         both = tuple(zip(self._engines, self._each, strict=True))
         for _ in range(rounds):
             for engine, tempering in both:
@@ -65,12 +62,10 @@ class GpuLadder:
                     engine.parts.sweeper.lay_tables()
 
     def begin_exchange(self) -> Callable[[], Exchange]:
-        """Ask for the present state; the function returned waits for it."""
         with self._engines[0].parts.queue.here():
             return self._each[0].begin_exchange()
 
     def restore(self, exchange: Exchange, rounds: int) -> None:
-        """Go on from a state after so many rounds."""
         for engine in self._engines:
             engine.wait()
         for engine, tempering in zip(self._engines, self._each, strict=True):

@@ -89,7 +89,6 @@ class HostLadder:
             self._tempering.attempt(self.sweep(sweeps))
 
     def begin_exchange(self) -> Callable[[], Exchange]:
-        """The present state, taken at once."""
         copy = self._tempering.exchange.copied()
         return lambda: copy
 
@@ -154,7 +153,6 @@ class ReplicaSplit(EngineOfParts):
             self._moved(count)
 
     def timed_sweep(self, count: int) -> float:
-        """Sweep and return the seconds of the part that took longest."""
         if self._ladder is None:
             return super().timed_sweep(count)
         began = time.perf_counter()
@@ -239,7 +237,6 @@ class ReplicaSplit(EngineOfParts):
         return snapshot_of(words, self.half_sweep, exchanges.round, exchanges.begin_exchange()())
 
     def restore(self, saved: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        """Go back to a ``snapshot``, of however many parts."""
         self.half_sweep = int(saved["half_sweep"])
         words = [cut(saved["spins"], part.blocks, REPLICAS) for part in self.parts]
         self._do_own(Engine.restore, [snapshot_of(own, self.half_sweep, 0, None) for own in words])

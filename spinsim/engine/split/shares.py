@@ -64,7 +64,7 @@ class Asked(NamedTuple):
 
 def in_words(work: Work, device: str) -> str:
     """How much each device gets, in a sentence; empty where there is one device."""
-    devices, ranks = _number_of_devices(device), 1 + len(others())
+    devices, ranks = len(seats(device)), 1 + len(others())
     if devices == 1:
         return ""
     of_ranks = f" of {ranks} ranks" if ranks > 1 else ""
@@ -85,11 +85,6 @@ def in_words(work: Work, device: str) -> str:
     name = "replicas" if work.together == 1 else f"blocks of {work.together} replicas"
     least, most = blocks // -(-used // work.samples), -(-blocks // (used // work.samples))
     return f"{samples} x {blocks} {name} over {where}, {_either(least, most)} each{idle}"
-
-
-def _number_of_devices(device: str) -> int:
-    """Devices of this process and of the ranks that serve it."""
-    return len(seats(device))
 
 
 def turn_of(update: Update, sites: int, replicas: int | None, round_sweeps: int | None) -> float | None:
@@ -209,7 +204,6 @@ def _on_seat(seat: Seat, model: Ising, replicas: int, asked: Asked) -> Engine:
 
 
 def _ask_for_engine(seat: Seat, model: Ising, replicas: int, asked: Asked) -> Reply:
-    """Have an engine made that stays at a seat."""
     return seat.place.ask(_kept_on_one, model, replicas, asked, seat.gpu)
 
 

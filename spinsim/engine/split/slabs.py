@@ -63,7 +63,6 @@ class SlabEngine(SplitEngine):
         self.wait()
 
     def _all(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
-        """What a function of an engine gives for each slab."""
         return together(self._members, _of_engine, function, self._engines, *arguments)
 
     def _do(self, method: Method, *arguments: Any) -> list[Any]:
@@ -98,12 +97,10 @@ class SlabEngine(SplitEngine):
         raise InputError("a lattice that is cut into slabs takes no ladder: make its engine with slabs=False")
 
     def snapshot(self) -> dict[str, npt.NDArray[np.generic]]:
-        """All that a later ``restore`` needs; the same arrays as those of one engine of the whole lattice."""
         found: list[dict[str, npt.NDArray[np.generic]]] = self._do(Engine.snapshot)
         return found[0] | {"spins": np.concatenate([each["spins"] for each in found], axis=ROWS)}
 
     def restore(self, saved: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        """Go back to a ``snapshot``, of however many slabs."""
         spins = np.asarray(saved["spins"])
         self._do(Engine.restore, Each({**saved, "spins": spins[:, :, :, own]} for own in self._rows(spins.shape[ROWS])))
         self.half_sweep = int(saved["half_sweep"])
@@ -178,7 +175,6 @@ def in_slabs(given: Sequence[Seat], model: Ising, replicas: int, dynamics: Dynam
 
 
 def _make(group: Group, layers: range, model: Ising, replicas: int, dynamics: Dynamics, threads: int | None) -> Kept:
-    """The engine of a slab."""
     make = choose(OfModel(model)).in_slabs
     assert make is not None  # noqa: S101  (``seats_of_slabs`` has looked)
     slab = Slab(layers, group)
@@ -192,5 +188,4 @@ def _of_engine(group: Group, function: Callable[..., Any], engine: Engine, *argu
 
 
 def _totals(engine: Engine) -> npt.NDArray[np.int64]:
-    """What a slab counts, one after the other."""
     return np.stack(engine.counts()[:3])

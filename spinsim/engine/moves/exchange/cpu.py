@@ -106,7 +106,6 @@ class CpuTempering:
         self._key, self._dynamics = rng.split_seed(dynamics.seed), dynamics
 
     def attempt(self, counts: Counts) -> None:
-        """Do one round of exchanges of all samples."""
         copies = self.ladder.copies
         energy = counts.energy[..., None] if self.ladder.beta.ndim == 1 else counts.by_term
         for k, row in enumerate(energy, self._dynamics.first_sample):

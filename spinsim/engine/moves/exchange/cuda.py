@@ -46,7 +46,6 @@ class GivenPlaces:
         self.ladder, self.place = ladder, place
 
     def set(self, place: npt.NDArray[np.int32]) -> None:
-        """Take the present places."""
         self.place.set(np.ascontiguousarray(place))
 
 
@@ -94,7 +93,6 @@ class DeviceExchange:
             mine.data.copy_from_device_async(theirs.data, theirs.nbytes, self._stream)
 
     def restore(self, exchange: Exchange, copies: int) -> None:
-        """Set the state."""
         for name, value in exchange._asdict().items():
             getattr(self.arrays, name).set(np.ascontiguousarray(value))
         self.holder.set(holders(exchange.place, copies).reshape(self.holder.shape).astype(np.int32))
@@ -172,12 +170,10 @@ class CudaTempering:
         self.round += 1
 
     def restore(self, exchange: Exchange, rounds: int) -> None:
-        """Go on from a state after so many rounds."""
         self.state.restore(exchange, self.ladder.copies)
         self.round = rounds
 
     def begin_exchange(self) -> Callable[[], Exchange]:
-        """Ask for the present state; the function returned waits for it."""
         return self.state.begin()
 
     def pairs(self, holder: Any) -> npt.NDArray[np.void]:

@@ -94,12 +94,10 @@ class Ladder:
 
     @property
     def temperatures(self) -> int:
-        """Temperatures of the ladder."""
         return len(self.beta)
 
     @property
     def replicas(self) -> int:
-        """Replicas of each sample."""
         return self.copies * self.temperatures
 
     def steps(self, model: Ising) -> npt.NDArray[np.float64]:
@@ -180,5 +178,4 @@ def snapshot_of(
 
 
 def exchange_of(saved: Mapping[str, npt.NDArray[Any]]) -> Exchange:
-    """The state of the exchange that was saved."""
     return Exchange(*(np.array(saved[name]) for name in Exchange._fields))
