@@ -69,15 +69,9 @@ def natural_log(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 def acceptance(
     cost: npt.NDArray[np.int64], beta: npt.ArrayLike, zero_acceptance: float
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
-    """Whether a flip is always accepted, and else its 64-bit threshold.
+    """True for flips that are always accepted, and the others' 64-bit threshold.
 
-    Args:
-        cost: Energy cost of the flip in quanta.
-        beta: Inverse temperature times the quantum; broadcast with ``cost``.
-        zero_acceptance: Probability for cost 0.
-
-    Returns:
-        (always, threshold), of the broadcast shape.
+    ``cost`` is in quanta, ``beta`` is times the quantum, and both broadcast; cost 0 has the given probability.
     """
     cost, beta = np.broadcast_arrays(cost, np.asarray(beta, np.float64))
     with np.errstate(over="ignore"):  # infinity is large enough
@@ -96,13 +90,7 @@ def acceptance_of_terms(
     where |x| is at most ``NEARLY_NOTHING``: terms that cancel do so to rounding alone. Both directions of a flip have
     the same |x|, so that the stationary law is Boltzmann's.
 
-    Args:
-        costs: Energy costs of the flip in quanta, (..., 2).
-        beta: Inverse temperatures times the quantum, (..., 2), broadcast with ``costs``.
-        zero_acceptance: As above.
-
-    Returns:
-        (always, threshold), of the broadcast shape without its last axis.
+    ``costs`` and ``beta`` have shapes (..., 2), which broadcast; results are without the last axis.
     """
     parts = beta * costs.astype(np.float64)
     cost = parts[..., 0] + parts[..., 1]
@@ -112,7 +100,7 @@ def acceptance_of_terms(
 
 
 def _as_thresholds(probability: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
-    """Whether a probability is 1, and else its 64-bit threshold."""
+    """True where a probability is 1, and else its 64-bit threshold."""
     always = probability >= 1.0
     threshold = np.ldexp(np.where(always, 0.0, probability), 64).astype(np.uint64)
     return always, threshold
@@ -167,12 +155,7 @@ COLDEST_TERM: Final = 1e-100
 
 
 def check_betas(beta: npt.ArrayLike, replicas: int) -> npt.NDArray[np.float64]:
-    """Inverse temperatures of both terms of every replica, shape (replicas, 2).
-
-    Args:
-        beta: One number, one for each replica, or one for each term of each replica, (1 or replicas, 2).
-        replicas: How many there are.
-    """
+    """Inverse temperatures of both terms of every replica, (replicas, 2), from one, (replicas,) or (1, 2) or all."""
     values = np.asarray(beta, np.float64)
     if values.shape in ((1, 2), (replicas, 2)):
         values = np.broadcast_to(values, (replicas, 2))

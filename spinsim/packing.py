@@ -25,7 +25,7 @@ LANES: Final = 128
 
 
 class Packing(StrEnum):
-    """How an engine holds its spins. It follows from the configuration alone, never from the device."""
+    """Layout of an engine's spins. It follows from the configuration alone, never from the device."""
 
     REPLICA = "replica-packed"
     SITE = "site-packed"
@@ -79,7 +79,7 @@ def unpack_lane(words: npt.NDArray[np.uint64], bit: int) -> npt.NDArray[np.int8]
 
 
 def rows_fill_groups(shape: tuple[int, ...], periodic: bool) -> bool:
-    """Whether a lattice can be site-packed: square or cubic, periodic, even sides, rows of a multiple of 256 sites."""
+    """True if a lattice can be site-packed: square or cubic, periodic, even sides, rows of a multiple of 256 sites."""
     return periodic and len(shape) > 1 and shape[0] % (2 * LANES) == 0 and all(side % 2 == 0 for side in shape)
 
 

@@ -39,7 +39,7 @@ WEYL_0: Final = np.uint64(0x9E3779B9)
 WEYL_1: Final = np.uint64(0xBB67AE85)
 
 DYNAMICS: Final = 1
-"""Which trajectories follow from a configuration and a seed: it rises with every change that gives them other bits.
+"""Number of the trajectories that follow from a configuration and a seed: it rises with every change of their bits.
 
 It stands in every file and checkpoint; runs of another number can be read but not gone on with."""
 
@@ -57,7 +57,7 @@ if GROUP_BITS + SAMPLE_BITS + BLOCK_BITS + HALF_SWEEP_BITS + STREAM_BITS + PLANE
 
 
 class Stream(IntEnum):
-    """What a random number is for. Streams never share a counter."""
+    """Uses of random numbers. Streams never share a counter."""
 
     UPDATE = 1  # Metropolis acceptance
     START = 2  # initial spins
@@ -152,11 +152,11 @@ def counter_plane(half_sweep: Words, stream: Words, plane: Words) -> Words:
     return ((half_sweep >> SHIFT32) << np.uint64(16)) | (stream << np.uint64(8)) | plane
 
 
-def check_dynamics(number: int, what: str) -> None:
-    """Refuse to go on with ``what``, whose dynamics have this number."""
+def check_dynamics(number: int, name: str) -> None:
+    """Refuse to go on with ``name``, whose dynamics have this number."""
     if number != DYNAMICS:
         raise InputError(
-            f"{what} has dynamics {number} and this version of spinsim has dynamics {DYNAMICS}, which give other bits: "
+            f"{name} has dynamics {number} and this version of spinsim has dynamics {DYNAMICS}, which give other bits: "
             "go on with the version that wrote it, or run it anew under another name"
         )
 

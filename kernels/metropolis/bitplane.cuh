@@ -7,7 +7,7 @@ constexpr int OWN_PLANES = HOST(engine.moves.metropolis.packed.classes.OWN_PLANE
 constexpr int PLANES = OWN_PLANES + COLUMN_PLANES;
 constexpr u32 TAIL_PLANE = HOST(engine.moves.metropolis.packed.classes.TAIL_PLANE);
 // Flips that cost nothing are refused where that many planes are all ones.
-constexpr int ZERO_PLANES = HOST(engine.moves.metropolis.packed.kinds.ZERO_PLANES);
+constexpr int ZERO_PLANES = HOST(engine.moves.metropolis.packed.classes.ZERO_PLANES);
 static_assert(ZERO_PLANES == OWN_PLANES + 1, "decide_lanes takes the last plane of the zero-cost rule from the columns");
 
 

@@ -1,4 +1,4 @@
-// Tables of every replica at its place on the ladder, laid out as spinsim/engine/moves/metropolis/packed/lane_tables.py and
+// Tables of every replica at its place on the ladder, laid out as spinsim/engine/moves/metropolis/packed/classes.py and
 // spinsim/engine/moves/metropolis/site_packed/plan.py say.
 #include "tempering/ladder.cuh"
 

@@ -43,21 +43,6 @@ class IntegratedTime:
     """Its standard error, sigma sqrt(2 tau / n); NaN for a constant series, of which no error is known."""
 
 
-def autocorrelation(series: npt.ArrayLike, chain_axis: int | None = None) -> Array:
-    """Normalised autocorrelation rho(t) of series (n, ...) for t = 0 to n - 1, by FFT with zero padding.
-
-    rho(t) = Gamma(t) / Gamma(0), where Gamma(t) averages (a_i - mean)(a_(i+t) - mean) over the n - t pairs of a chain
-    and over the independent chains that ``chain_axis`` counts, and the mean is that of all chains. Noise dominates it
-    beyond a few tau. The mean that is subtracted is the measured one, which lowers Gamma by about 2 tau Gamma(0) / n.
-    The result has no ``chain_axis`` and is NaN for a constant series.
-    """
-    chains = _chains_second(series, chain_axis)
-    covariance = _autocovariance(chains - chains.mean(axis=(0, 1)))
-    constant = chains.max(axis=(0, 1)) == chains.min(axis=(0, 1))
-    variance = np.where(constant, np.nan, covariance[0])
-    return np.asarray(covariance / variance)
-
-
 def integrated_time(
     series: npt.ArrayLike, chain_axis: int | None = None, least_window: npt.ArrayLike = 0
 ) -> IntegratedTime:
@@ -108,7 +93,7 @@ def windowed_sum(centred: Array, least_window: float = 0) -> tuple[float, int, b
 
     Returns 1/2 + rho(1) + ... + rho(W), the window W, whether it is as wide as it should be, and the variance.
     """
-    covariance = _autocovariance(centred)
+    covariance = autocovariance(centred)
     partial = np.cumsum(covariance) / covariance[0] - 0.5
     wide = np.flatnonzero(np.arange(len(centred)) >= np.maximum(WINDOW * partial, least_window))
     window = int(wide[0]) if wide.size else len(centred) - 1
@@ -127,8 +112,12 @@ def _chains_second(series: npt.ArrayLike, chain_axis: int | None) -> Array:
     return np.moveaxis(values, chain_axis, 1)
 
 
-def _autocovariance(centred: Array) -> Array:
-    """Mean over the chains of (n, chains, ...) and over the n - t pairs of each, for t = 0 to n - 1."""
+def autocovariance(centred: Array) -> Array:
+    """Gamma(t) of series (n, chains, ...) whose mean is 0, for t = 0 to n - 1, by FFT with zero padding.
+
+    It is the mean over the chains and over the n - t pairs of each. Noise dominates it beyond a few tau. Where the mean
+    that was taken off is the measured one, Gamma is lower by about 2 tau Gamma(0) / n.
+    """
     length = len(centred)
     size = next_fast_len(2 * length, real=True)
     spectrum = rfft(centred, size, axis=0)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from spinsim.analysis.autocorrelation import SHORTEST, integrated_time
+from spinsim.analysis.jackknife import standard_error
 from spinsim.analysis.runs import Tempered
 from spinsim.errors import InputError
 from spinsim.inputs.checks import finite_array
@@ -86,7 +87,7 @@ def equilibration(
     start, stop = bin_edges(len(values))
     means = np.array([values[a:b].mean(axis=0) for a, b in zip(start, stop, strict=True)])
     last, samples = values[start[-1] :], values.shape[1]
-    error = _standard_error(means) if samples > 1 else _stationary_errors(last[:, 0], stop - start)
+    error = standard_error(means, 1) if samples > 1 else _stationary_errors(last[:, 0], stop - start)
     pairs = list(combinations(range(len(means) - TESTED, len(means)), 2))
     apart = np.array([means[b] - means[a] for a, b in pairs])
     if samples < together:
@@ -97,7 +98,11 @@ def equilibration(
         errors = np.sqrt(variance * np.array([[1 / length[a] + 1 / length[b]] for a, b in pairs]))
         freedom = length[-1] / (2 * time.window + 1) / (2 if np.any(least_window) else 1)
     else:
-        errors, apart, freedom = _standard_error(apart)[:, None], apart.mean(axis=1)[:, None], np.array([samples - 1.0])
+        errors, apart, freedom = (
+            standard_error(apart, 1)[:, None],
+            apart.mean(axis=1)[:, None],
+            np.array([samples - 1.0]),
+        )
     limits = stdtrit(freedom, 1 - false_alarms / TESTED / len(freedom) / 2)  # what |t| passes
     with np.errstate(divide="ignore", invalid="ignore"):
         scores = np.where((apart == 0) & (errors == 0), 0.0, np.abs(apart) / errors)  # (pairs, tests)
@@ -113,10 +118,6 @@ def bin_edges(length: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]
     """First rows of the logarithmic bins of a series, earliest bin first, and the rows after their last ones."""
     edges = np.array([length >> k for k in range(length.bit_length())][::-1])
     return edges[:-1], edges[1:]
-
-
-def _standard_error(values: Array) -> Array:
-    return np.asarray(values.std(axis=-1, ddof=1) / np.sqrt(values.shape[-1]))
 
 
 def _stationary_errors(last: Array, length: npt.NDArray[np.int64]) -> Array:
@@ -174,11 +175,11 @@ class LinkAgreement:
     def words(self) -> str:
         """What was found, as a clause."""
         k = int(np.abs(self.score).argmax())
-        found = f"energy and link overlap miss U = -(z/2) (1 - q_l) / T by {abs(self.score[k]):.2g} standard errors"
+        missed = f"energy and link overlap miss U = -(z/2) (1 - q_l) / T by {abs(self.score[k]):.2g} standard errors"
         at = f"at T = {self.temperature[k]:.4g}"
         if self.agrees:
-            return f"{found} {at}, where they do most; up to {self.limit:.3g} pass"
-        return f"{found} {at}, more than {self.limit:.3g}"
+            return f"{missed} {at}, where they do most; up to {self.limit:.3g} pass"
+        return f"{missed} {at}, more than {self.limit:.3g}"
 
 
 def approach(result: Tempered) -> Approach:
@@ -189,10 +190,10 @@ def approach(result: Tempered) -> Approach:
     start, stop = bin_edges(steps)
     mean, error, verdict = {}, {}, {}
     for name, series in _series(result).items():
-        found = [equilibration(series[..., t]) for t in range(len(result.temperature))]
-        mean[name] = np.stack([one.mean for one in found], axis=1)
-        error[name] = np.stack([one.error for one in found], axis=1)
-        verdict[name] = np.array([one.verdict.split(":")[0] for one in found])
+        of_each = [equilibration(series[..., t]) for t in range(len(result.temperature))]
+        mean[name] = np.stack([one.mean for one in of_each], axis=1)
+        error[name] = np.stack([one.error for one in of_each], axis=1)
+        verdict[name] = np.array([one.verdict.split(":")[0] for one in of_each])
     sweep = result.sweep
     return Approach(result.temperature, start, stop, sweep[start], sweep[stop - 1], mean, error, verdict)
 
@@ -226,7 +227,7 @@ def link_agreement(result: Tempered, false_alarms: float = FALSE_ALARMS) -> Link
         return None
     residual = link_residual(result)[len(result.sweep) // 2 :].mean(axis=0)
     samples, temperatures = residual.shape
-    error = _standard_error(residual.T)
+    error = standard_error(residual)
     limit = float(stdtrit(samples - 1, 1 - false_alarms / (2 * temperatures)))
     return LinkAgreement(result.temperature, residual.mean(axis=0), error, limit)
 

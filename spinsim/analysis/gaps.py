@@ -34,7 +34,7 @@ from scipy.optimize import least_squares
 from scipy.special import fdtrc
 
 from spinsim.analysis.autocorrelation import integrated_time
-from spinsim.analysis.jackknife import bin_means
+from spinsim.analysis.jackknife import bin_means, standard_error, too_small
 from spinsim.analysis.runs import Tempered
 from spinsim.bits import Bits, unpacked_spins
 from spinsim.errors import InputError, argument
@@ -118,8 +118,8 @@ class InTimeCurve:
 
 def has_leading(result: Tempered, parity: str) -> bool:
     """Returns whether enough configurations of a small space are there; even parity takes those of two copies."""
-    found: Configurations | None = getattr(result, "configurations", None)
-    if found is None or found.shape[0] < FEWEST_STEPS or (parity == "even" and found.shape[2] < 2):
+    saved: Configurations | None = getattr(result, "configurations", None)
+    if saved is None or saved.shape[0] < FEWEST_STEPS or (parity == "even" and saved.shape[2] < 2):
         return False
     return _operators(result.model.graph, parity) is not None
 
@@ -193,7 +193,7 @@ def _measured(
     flat = bits.reshape(-1, bits.shape[-1])
     form = np.zeros((len(lines), len(lines)))
     form[operators[:, 0], operators[:, -1]] = weights
-    found, mean = np.empty((len(flat), len(times))), np.empty(len(flat))
+    correlation, mean = np.empty((len(flat), len(times))), np.empty(len(flat))
     for chosen, spins in _spins(flat, lines):
         of_space = spins.swapaxes(1, 2).astype(np.float64)
         if operators.shape[1] == 1:
@@ -201,8 +201,8 @@ def _measured(
         else:
             one = (of_space @ form * of_space).sum(axis=2) - constant
         mean[chosen] = one.mean(axis=1)
-        found[chosen] = _around(one)[:, times]
-    return found.reshape(*bits.shape[:2], -1), mean.reshape(bits.shape[:2])
+        correlation[chosen] = _around(one)[:, times]
+    return correlation.reshape(*bits.shape[:2], -1), mean.reshape(bits.shape[:2])
 
 
 def _around(series: Array) -> Array:
@@ -219,7 +219,8 @@ def mean_of(series: Array) -> tuple[Array, Array, int]:
     times = series.shape[-1]
     entries = bin_means(series, BINS).reshape(-1, times)
     covariance = np.cov(entries.T).reshape(times, times) / len(entries)
-    return entries.mean(axis=0), covariance * _widening(series, covariance) ** 2, len(entries)
+    wider = too_small(np.sqrt(np.diag(covariance)), integrated_time(series, chain_axis=1).mean_error)
+    return entries.mean(axis=0), covariance * float(wider.max()) ** 2, len(entries)
 
 
 def fit(mean: Array, covariance: Array, entries: int, times: Integers, slices: int, most_levels: int) -> Fit:
@@ -231,9 +232,9 @@ def fit(mean: Array, covariance: Array, entries: int, times: Integers, slices: i
     lost = np.flatnonzero(mean < _CLEAR * np.sqrt(np.diag(covariance)))
     end = int(lost[0]) if lost.size else len(times)
     for levels in range(most_levels, 0, -1):
-        found = _best(mean[:end], covariance[:end, :end], times[:end], slices / 2, entries, levels)
-        if found is not None:
-            return found
+        best = _best(mean[:end], covariance[:end, :end], times[:end], slices / 2, entries, levels)
+        if best is not None:
+            return best
     return Fit()
 
 
@@ -250,14 +251,6 @@ def _best(mean: Array, covariance: Array, times: Integers, half: float, count: i
             break
     is_good = any(each.probability >= _ACCEPTED for each in fits[-2:])
     return fits[-1] if is_good and np.isfinite(fits[-1].error) else None
-
-
-def _widening(series: Array, covariance: Array) -> float:
-    """Returns the factor by which errors grow where stretches are short against the autocorrelation time."""
-    naive = np.sqrt(np.diag(covariance))
-    true = integrated_time(series, chain_axis=1).mean_error
-    ratio = np.divide(np.nan_to_num(true), naive, out=np.ones_like(naive), where=naive > 0)
-    return max(1.0, float(ratio.max()))
 
 
 def _window(c: Array, covariance: Array, t: Integers, half: float, count: int, levels: int) -> Fit:
@@ -310,11 +303,11 @@ def correlation_in_time(result: Tempered, parity: str = "odd") -> InTimeCurve:
     samples, shape = values.shape[1], values.shape[3:]
     of_samples = values.mean(axis=(0, 2))
     if samples > 1:
-        error = of_samples.std(axis=0, ddof=1) / np.sqrt(samples)
+        error = standard_error(of_samples)
         return InTimeCurve(times, of_samples.mean(axis=0), error, np.isfinite(error) & (error > 0))
     flat = values[:, 0].reshape(*values.shape[:1], values.shape[2], -1)
-    found = integrated_time(flat, chain_axis=1)
-    return InTimeCurve(times, of_samples[0], found.mean_error.reshape(shape), found.trusted.reshape(shape))
+    time = integrated_time(flat, chain_axis=1)
+    return InTimeCurve(times, of_samples[0], time.mean_error.reshape(shape), time.trusted.reshape(shape))
 
 
 def gaps(result: Tempered, parity: str = "odd", samples: Iterable[int] | None = None) -> Gaps:
@@ -345,7 +338,7 @@ def decays(result: Tempered, parity: str, samples: Iterable[int]) -> list[list[D
 
 def _of_leading(result: Tempered, parity: str, samples: Iterable[int]) -> list[list[Decay]]:
     """Returns the decays of the operators that show the lowest level best."""
-    found: Configurations = result.configurations  # type: ignore[attr-defined]
+    saved: Configurations = result.configurations  # type: ignore[attr-defined]
     graph, operators = result.model.graph, _operators(result.model.graph, parity)
     assert operators is not None  # noqa: S101  (as has_leading says)
     lines, times = graph.world_lines().astype(np.int64), np.arange(1, min(_MOST_LATER, graph.slices // 2) + 1)
@@ -354,7 +347,7 @@ def _of_leading(result: Tempered, parity: str, samples: Iterable[int]) -> list[l
         series = _leading(bits, lines, operators, times, parity == "even")
         return _decay(series, times, graph.slices, 1, len(operators))
 
-    return [[of(bits[:, :, p]) for p in range(bits.shape[2])] for bits in map(found.of_sample, samples)]
+    return [[of(bits[:, :, p]) for p in range(bits.shape[2])] for bits in map(saved.of_sample, samples)]
 
 
 def _of_averages(result: Tempered, parity: str, samples: Iterable[int]) -> list[list[Decay]]:
@@ -365,8 +358,8 @@ def _of_averages(result: Tempered, parity: str, samples: Iterable[int]) -> list[
 
 def _decay(series: Array, times: Integers, slices: int, most_levels: int, operators: int) -> Decay:
     mean, covariance, entries = mean_of(series)
-    found = fit(mean, covariance, entries, times, slices, most_levels)._replace(operators=operators)
-    return Decay(times, mean, np.sqrt(np.diag(covariance)), found)
+    fitted = fit(mean, covariance, entries, times, slices, most_levels)._replace(operators=operators)
+    return Decay(times, mean, np.sqrt(np.diag(covariance)), fitted)
 
 
 def _series(result: Tempered, parity: str, least: int) -> tuple[Array, Integers]:

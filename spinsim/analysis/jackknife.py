@@ -23,20 +23,14 @@ class Jackknife:
     bias: Array  # estimate of how much ``value`` is too large on average, to order 1/n; ``value - bias`` is free of it
 
 
-@dataclass(frozen=True)
-class Bootstrap:
-    """Resampled values of a function of means."""
+def standard_error(values: Array, axis: int = 0) -> Array:
+    """Standard error of the mean of independent values along an axis."""
+    return np.asarray(values.std(axis=axis, ddof=1) / np.sqrt(values.shape[axis]))
 
-    values: Array
-    """Row 0 belongs to the data themselves, each further row to one resampling; shape (1 + resamples, ...)."""
 
-    @property
-    def value(self) -> Array:
-        return np.asarray(self.values[0])
-
-    @property
-    def error(self) -> Array:
-        return np.asarray(self.values[1:].std(axis=0, ddof=1))
+def too_small(naive: Array, true: Array) -> Array:
+    """Factor, 1 at least, from errors of bins that may be short to those by autocorrelation times, NaN of constants."""
+    return np.maximum(1.0, np.divide(np.nan_to_num(true), naive, out=np.ones_like(naive), where=naive > 0))
 
 
 def bin_means(series: npt.ArrayLike, bins: int) -> Array:
@@ -71,8 +65,11 @@ def jackknife(function: Callable[[Array], npt.ArrayLike], data: npt.ArrayLike, a
 
 def bootstrap(
     function: Callable[[Array], npt.ArrayLike], data: npt.ArrayLike, resamples: int, seed: int, axis: int = 0
-) -> Bootstrap:
+) -> Array:
     """A function of the means of data drawn again with replacement, n of n, ``resamples`` times; as ``jackknife`` else.
+
+    Row 0 of (1 + resamples, ...) belongs to the data themselves, each further row to one resampling; the error is the
+    spread of these.
 
     Trailing axes, such as temperatures, are drawn together, so that resampled curves are as correlated as the data.
     Give independent data, such as lattice sizes, seeds of their own. Source: B. Efron, Ann. Statist. 7, 1 (1979). 1,000
@@ -92,7 +89,7 @@ def bootstrap(
     for _ in range(resamples):
         times = np.bincount(generator.integers(count, size=count), minlength=count)
         rows.append(function(mean + np.tensordot(times, centred, axes=1) / count))
-    return Bootstrap(np.array(rows, dtype=np.float64))
+    return np.array(rows, dtype=np.float64)
 
 
 def _entries_first(data: npt.ArrayLike, axis: int) -> Array:

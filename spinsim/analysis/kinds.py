@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.analysis.jackknife import standard_error
 from spinsim.analysis.runs import Run
 from spinsim.errors import InputError
 from spinsim.model.identity import described
@@ -123,7 +124,7 @@ class _Mean(NamedTuple):
         if not len(x):
             return cls(0.0, 0.0)
         constant = bool(np.all(x == x[0]))
-        return cls(float(x[0]), 0.0) if constant else cls(float(x.mean()), float(x.std(ddof=1) / np.sqrt(len(x))))
+        return cls(float(x[0]), 0.0) if constant else cls(float(x.mean()), float(standard_error(x)))
 
     def differs(self, other: _Mean) -> bool:
         """Beyond chance; a constant and random numbers always do."""

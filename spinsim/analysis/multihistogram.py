@@ -24,6 +24,9 @@ from spinsim.machine.memory import require
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
+_STEPS: Final = 100
+_EXACT: Final = 1e-10  # of a logarithm of a partition function
+_AT_ONCE: Final = 2**21  # weights
 _ROWS: Final = 2**19
 """Measurements that are added up at a time."""
 _MOST_LEVELS: Final = 2**22
@@ -130,11 +133,6 @@ def _distinct(place: Integers, sums: Array) -> tuple[Integers, Array]:
     return cells, np.array([np.bincount(own, row, len(cells)) for row in sums])
 
 
-_STEPS: Final = 100
-_EXACT: Final = 1e-10  # of a logarithm of a partition function
-_AT_ONCE: Final = 2**21  # weights
-
-
 @dataclass(frozen=True)
 class MultiHistogram:
     """Measurements at several temperatures as one set, in which each has a weight at any temperature."""
@@ -179,15 +177,15 @@ def _most_likely(energy: Array, count: Array, beta: Array, log_partition: Array)
     total = float(count.sum())
     each, middle = total / len(beta), float(energy @ count) / total
     centred = energy - middle  # energies about 0 are exact in sums
-    least, found, step = np.inf, log_partition + beta * middle, np.zeros_like(beta)
+    least, guess, step = np.inf, log_partition + beta * middle, np.zeros_like(beta)
     for _ in range(_STEPS):
-        height, sums, products = _mixed(centred, count, beta, found + step)
-        height += each * float((found + step).sum())
+        height, sums, products = _mixed(centred, count, beta, guess + step)
+        height += each * float((guess + step).sum())
         if height > least + 1e-9 * abs(least):
             step = step / 2
             continue
-        least, found = height, found + step
-        if step.any() and np.abs(step).max() < _EXACT * max(1.0, float(np.abs(found).max())):
+        least, guess = height, guess + step
+        if step.any() and np.abs(step).max() < _EXACT * max(1.0, float(np.abs(guess).max())):
             break
         curvature = (np.diag(sums) - products)[1:, 1:]
         step = np.concatenate([[0.0], np.linalg.lstsq(curvature, (sums - each)[1:], rcond=None)[0]])
@@ -195,8 +193,8 @@ def _most_likely(energy: Array, count: Array, beta: Array, log_partition: Array)
             break
     else:
         raise InputError("the energies of neighbouring temperatures do not overlap: measure at temperatures in between")
-    found = found - beta * middle
-    return np.asarray(found - found[0])
+    guess = guess - beta * middle
+    return np.asarray(guess - guess[0])
 
 
 def _mixed(energy: Array, count: Array, beta: Array, log_partition: Array) -> tuple[float, Array, Array]:

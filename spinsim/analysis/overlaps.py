@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import integrated_time
-from spinsim.analysis.jackknife import bin_means
+from spinsim.analysis.jackknife import bin_means, standard_error
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.summary import BINS
 from spinsim.errors import InputError
@@ -52,8 +52,8 @@ def overlap_distribution(result: Tempered, bins: int = 50, symmetrize: bool = Fa
     q, width, place = _bins(sites, bins)
     number = place[(result.overlap.astype(np.int64) + sites) // 2]
     shares = _of_samples if samples > 1 else _of_one
-    found = [shares(number[..., t], q, symmetrize) for t in range(temperatures)]
-    share, error, trusted = (np.array(rows) for rows in zip(*found, strict=True))
+    of_each = [shares(number[..., t], q, symmetrize) for t in range(temperatures)]
+    share, error, trusted = (np.array(rows) for rows in zip(*of_each, strict=True))
     return OverlapDistribution(q, width, share / width, error / width, trusted)
 
 
@@ -92,7 +92,7 @@ def _of_samples(number: npt.NDArray[np.int64], q: Array, symmetrize: bool) -> tu
     share = np.array([np.bincount(number[:, k].ravel(), minlength=q.size) for k in range(samples)]) / number[:, 0].size
     if symmetrize:
         share = (share + share[:, ::-1]) / 2
-    error = share.std(axis=0, ddof=1) / np.sqrt(samples)
+    error = standard_error(share)
     return share.mean(axis=0), error, error > 0
 
 
@@ -110,7 +110,7 @@ def _of_one(number: npt.NDArray[np.int64], q: Array, symmetrize: bool) -> tuple[
     together = -(-len(series) // _MOST)
     time = integrated_time(bin_means(series, len(series) // together))
     stretches = bin_means(filled, min(BINS, len(filled) // 2))
-    error = np.maximum(time.mean_error[:-1], stretches.std(axis=0, ddof=1) / np.sqrt(len(stretches)))
+    error = np.maximum(time.mean_error[:-1], standard_error(stretches))
     return filled.mean(axis=0), error, time.trusted[:-1] & time.trusted[-1]
 
 

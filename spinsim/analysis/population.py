@@ -99,8 +99,8 @@ class Populations:
         samples, replicas = self._family.shape[1:]
         group = self._family[step] + replicas * np.arange(samples)[:, None]
         weights = None if values is None else values.reshape(-1)
-        found = np.bincount(group.reshape(-1), weights, samples * replicas)
-        return found.reshape(samples, replicas).astype(np.float64)
+        sums = np.bincount(group.reshape(-1), weights, samples * replicas)
+        return sums.reshape(samples, replicas).astype(np.float64)
 
     def _sums(self, values: Array) -> Array:
         """Weighted sums of values (steps, samples, replicas) over independent groups, (steps, samples, groups)."""

@@ -72,17 +72,17 @@ def all_columns(estimates: Mapping[str, Estimate]) -> list[str]:
 
 
 def table(
-    found: Summary | Reweighting, names: Sequence[str], beside: Mapping[str, Sequence[str]] | None = None
+    averages: Summary | Reweighting, names: Sequence[str], beside: Mapping[str, Sequence[str]] | None = None
 ) -> list[str]:
     """A line for each temperature, cut into several tables where columns do not fit side by side.
 
     ``beside`` has more columns for the first table, by their heads.
     """
-    first = [found.axis.symbol, *(f"{value:.5g}" for value in found.axis.values)]
+    first = [averages.axis.symbol, *(f"{value:.5g}" for value in averages.axis.values)]
     tables = [[first, *([head, *cells] for head, cells in (beside or {}).items())]]
     taus: list[list[npt.NDArray[np.float64]]] = [[]]
     for name in names:
-        e = found.estimates[name]
+        e = averages.estimates[name]
         column = [LABELS.get(name, name), *map(with_error, e.value.tolist(), e.error.tolist(), e.trusted.tolist())]
         if sum(map(_width, (*tables[-1], column, [_TAU]))) > WIDTH and taus[-1]:
             tables.append([first])
@@ -91,7 +91,7 @@ def table(
         taus[-1].append(e.tau)
     lines = []
     for number, (columns, of_each) in enumerate(zip(tables, taus, strict=True)):
-        longest = np.max([np.zeros(len(found.axis.values)), *of_each], axis=0)
+        longest = np.max([np.zeros(len(averages.axis.values)), *of_each], axis=0)
         columns.append([_TAU, *(f"{tau:.3g}" for tau in longest)])
         rows = zip(*([cell.rjust(_width(column)) for cell in column] for column in columns), strict=True)
         lines += [""] * bool(number) + ["".join(row) for row in rows]
@@ -108,16 +108,16 @@ def _width(column: list[str]) -> int:
     return max(map(len, column)) + 2
 
 
-def as_tables(found: Summary) -> dict[str, object]:
+def as_tables(summary: Summary) -> dict[str, object]:
     """Returns everything, for ``--json``; what is no number and errors that cannot be trusted are null."""
-    tables: dict[str, object] = {found.axis.name: found.axis.values.tolist()}
-    for name, e in found.estimates.items():
+    tables: dict[str, object] = {summary.axis.name: summary.axis.values.tolist()}
+    for name, e in summary.estimates.items():
         tables[name] = finite(e.value)
         tables[f"{name}_error"] = finite(np.where(e.trusted, e.error, np.nan))
         tables[f"{name}_tau"] = e.tau.tolist()
-    tables |= {"verdict": found.verdict, "problems": list(found.problems), "doubts": list(found.doubts)}
-    tables["notes"] = found.notes
-    tables["equilibrated"] = {name: e.equilibrated for name, e in found.equilibration.items()}
+    tables |= {"verdict": summary.verdict, "problems": list(summary.problems), "doubts": list(summary.doubts)}
+    tables["notes"] = summary.notes
+    tables["equilibrated"] = {name: e.equilibrated for name, e in summary.equilibration.items()}
     return tables
 
 

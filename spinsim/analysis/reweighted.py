@@ -18,9 +18,9 @@ from spinsim.analysis.summary import (
     check_length,
     facts_of,
     few_samples,
-    measured,
     observed,
     one_series,
+    per_site,
     sweeps_a_step,
     widening,
 )
@@ -148,7 +148,7 @@ def _numbers(sample: Tempered, chosen: slice, names: list[str], pairs: bool = Fa
     rows = dict.fromkeys(COPY_SERIES, slice(0) if pairs else chosen)
     rows |= dict.fromkeys(PAIR_SERIES, chosen if pairs else slice(0))
     part = replace(sample, **{key: whole[:, :, r] for key, r in rows.items() if len(whole := getattr(sample, key))})
-    run = measured(part)
+    run = per_site(part)
     return {name: MOMENTS[name].value(run)[:, 0] for name in names}
 
 
@@ -229,7 +229,7 @@ class _Time(NamedTuple):
 
 def _times(result: Tempered) -> dict[str, _Time]:
     """Autocorrelation times of the series of all observables, one after the other, as they are large."""
-    found, run = {}, measured(result)
+    found, run = {}, per_site(result)
     for name in dict.fromkeys(["energy", *series_of(_observables(result, "hottest"))]):
         series = one_series(run, name)
         time = integrated_time(series, chain_axis=2)

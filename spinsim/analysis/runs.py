@@ -8,10 +8,29 @@ from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.analysis.jackknife import standard_error
 from spinsim.model.ising import Ising
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+
+_SAMPLES_FIRST: Final = (
+    "attempts accepts round_trips best_energy best_spins best_states local_squares local_measurements"
+)
+"""Attributes of results whose first axis is that of the samples."""
+_SAMPLES_SECOND: Final = (
+    "energy magnetization staggered_magnetization mean_slice_energy family population_free_energy parents overlap "
+    "permutation link_overlap overlap_mode magnetization_mode action correlation_in_time slice_magnetization_squared "
+    "slice_magnetization_fourth slice_overlap_squared slice_overlap_fourth even_correlation_in_time "
+    "link_overlap_in_space"
+)
+"""Those whose second axis is."""
+FEWEST_FOR_ERRORS: Final = 4
+"""Independent numbers from which on their scatter gives an error; of two it covers 50 % in place of 68, of three 58."""
+COPY_SERIES: Final = ("energy", "magnetization", "staggered_magnetization", "magnetization_mode")
+"""Series of each copy of a tempering run, (steps, samples, copies, ...)."""
+PAIR_SERIES: Final = ("overlap", "link_overlap", "overlap_mode")
+"""Series of each pair of copies, (steps, samples, pairs of copies, ...)."""
 
 
 class Axis(NamedTuple):
@@ -185,26 +204,7 @@ class Strips(Run, Protocol):
     def temperature(self) -> Floats: ...  # 1 / k, (points,)
 
 
-Array = npt.NDArray[np.float64]
 AnyRun = TypeVar("AnyRun", bound=Run)
-
-_SAMPLES_FIRST: Final = (
-    "attempts accepts round_trips best_energy best_spins best_states local_squares local_measurements"
-)
-"""Attributes of results whose first axis is that of the samples."""
-_SAMPLES_SECOND: Final = (
-    "energy magnetization staggered_magnetization mean_slice_energy family population_free_energy parents overlap "
-    "permutation link_overlap overlap_mode magnetization_mode action correlation_in_time slice_magnetization_squared "
-    "slice_magnetization_fourth slice_overlap_squared slice_overlap_fourth even_correlation_in_time "
-    "link_overlap_in_space"
-)
-"""Those whose second axis is."""
-FEWEST_FOR_ERRORS: Final = 4
-"""Independent numbers from which on their scatter gives an error; of two it covers 50 % in place of 68, of three 58."""
-COPY_SERIES: Final = ("energy", "magnetization", "staggered_magnetization", "magnetization_mode")
-"""Series of each copy of a tempering run, (steps, samples, copies, ...)."""
-PAIR_SERIES: Final = ("overlap", "link_overlap", "overlap_mode")
-"""Series of each pair of copies, (steps, samples, pairs of copies, ...)."""
 
 
 def sample_of(result: AnyRun, sample: int) -> AnyRun:
@@ -232,15 +232,15 @@ def samples_of(result: AnyRun, chosen: slice) -> AnyRun:
 class Lowest(NamedTuple):
     """The lowest energies that replicas met."""
 
-    per_site: Array  # of each sample, (samples,)
+    per_site: Floats  # of each sample, (samples,)
     hits: npt.NDArray[np.int64]  # how many of a sample's replicas met it, (samples,)
     mean: float  # over the samples, per site
     error: float  # its standard error over samples, NaN for fewer than four
 
 
-def lowest(model: Ising, best_energy: Array) -> Lowest:
+def lowest(model: Ising, best_energy: Floats) -> Lowest:
     """What ``best_energy`` (samples, replicas), total energies, comes to in each sample."""
     least = best_energy.min(axis=1)
     per_site, samples = least / model.sites, len(least)
-    error = float(per_site.std(ddof=1) / np.sqrt(samples)) if samples >= FEWEST_FOR_ERRORS else np.nan
+    error = float(standard_error(per_site)) if samples >= FEWEST_FOR_ERRORS else np.nan
     return Lowest(per_site, (best_energy == least[:, None]).sum(axis=1), float(per_site.mean()), error)

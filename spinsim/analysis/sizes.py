@@ -24,6 +24,7 @@ from spinsim.observables.moments import in_space
 
 Array = npt.NDArray[np.float64]
 
+RESAMPLES: Final = 500  # errors to 3 %
 FEW_MISSING: Final = 0.05
 """Share of resamples up to which it needs no word that they do not cross."""
 MOST_MISSING: Final = 0.5
@@ -73,8 +74,8 @@ def crossing(
         raise InputError(
             f"{rows} and {len(second[1])} rows of curves: give both the full data's row and at least 2 resamples"
         )
-    found = _sign_changes(*first, *second)
-    candidates = found[0]
+    roots = _sign_changes(*first, *second)
+    candidates = roots[0]
     if near is None and len(candidates) > 1:
         where = ", ".join(f"{x:.6g}" for x in candidates)
         return _none(candidates, rows, f"the curves cross {len(candidates)} times, at {where}: say near which")
@@ -83,12 +84,12 @@ def crossing(
         reason = f"the curves do not cross between {low:.4g} and {high:.4g}, which both have"
         return _none(candidates, rows, f"{reason}: give a wider range, {_MORE}")
     value = float(candidates[0] if near is None else _nearest(candidates, near))
-    resampled = np.array([_nearest(roots, value) for roots in found[1:]])
-    missing = float(np.isnan(resampled).mean())
+    of_resamples = np.array([_nearest(each, value) for each in roots[1:]])
+    missing = float(np.isnan(of_resamples).mean())
     caution = f"{missing:.0%} of the resampled curves do not cross" if missing > FEW_MISSING else ""
     if missing > MOST_MISSING:
-        return Crossing(np.nan, np.nan, candidates, resampled, f"{caution}: give {_MORE}")
-    return Crossing(value, float(np.nanstd(resampled, ddof=1)), candidates, resampled, "", caution)
+        return Crossing(np.nan, np.nan, candidates, of_resamples, f"{caution}: give {_MORE}")
+    return Crossing(value, float(np.nanstd(of_resamples, ddof=1)), candidates, of_resamples, "", caution)
 
 
 def _check(x: npt.ArrayLike, curves: npt.ArrayLike, which: str) -> tuple[Array, Array]:
@@ -117,7 +118,7 @@ def _sign_changes(x1: Array, curves1: Array, x2: Array, curves2: Array) -> list[
     if low >= high:
         raise InputError(f"x1 ends at {x1[-1]:g} and x2 begins at {x2[0]:g}, or the reverse: give ranges that overlap")
     finite = np.isfinite(np.concatenate([curves1, curves2], axis=1)).all(axis=1)
-    found: list[Array] = [np.empty(0)] * len(curves1)
+    changes: list[Array] = [np.empty(0)] * len(curves1)
     knots = np.unique(np.concatenate([x1, x2]))
     knots = knots[(knots >= low) & (knots <= high)]
     splines = [CubicSpline(x, curves[finite].T) for x, curves in ((x1, curves1), (x2, curves2))]
@@ -131,11 +132,8 @@ def _sign_changes(x1: Array, curves1: Array, x2: Array, curves2: Array) -> list[
         roots = roots[np.diff(roots, prepend=-np.inf) > _SAME * (high - low)]
         between = np.concatenate([[low], roots, [high]])
         sides = np.sign(difference((between[1:] + between[:-1]) / 2))
-        found[row] = roots[sides[1:] * sides[:-1] < 0]
-    return found
-
-
-RESAMPLES: Final = 500  # errors to 3 %
+        changes[row] = roots[sides[1:] * sides[:-1] < 0]
+    return changes
 
 
 @dataclass(frozen=True)
@@ -161,14 +159,14 @@ class SizeCrossing:
     @property
     def sentence(self) -> str:
         """Where the two cross, or why that cannot be told."""
-        sizes, found = " and ".join(self.labels), self.crossing
-        if found.reason:
-            return f"{sizes}: {found.reason}"
-        where = f"{sizes} cross at {self.symbol} = {with_error(found.value, found.error, self.trusted)}"
+        sizes, crossing = " and ".join(self.labels), self.crossing
+        if crossing.reason:
+            return f"{sizes}: {crossing.reason}"
+        where = f"{sizes} cross at {self.symbol} = {with_error(crossing.value, crossing.error, self.trusted)}"
         if not self.trusted:
             return f"{where}, without an error: series too short near it, or fewer than four samples"
-        caution = f"; {found.caution}, the error is that of the others: more samples or more sweeps help"
-        return where + (caution if found.caution else "")
+        caution = f"; {crossing.caution}, the error is that of the others: more samples or more sweeps help"
+        return where + (caution if crossing.caution else "")
 
 
 @dataclass(frozen=True)
@@ -208,8 +206,8 @@ def compare_sizes(
     comparisons = []
     for name in names:
         if all(name in summary.estimates for summary in of_each):
-            found = zip(ordered, of_each, resamples, strict=True)
-            curves = [_curve(result, summary.estimates[name], rows[name]) for result, summary, rows in found]
+            each = zip(ordered, of_each, resamples, strict=True)
+            curves = [_curve(result, summary.estimates[name], rows[name]) for result, summary, rows in each]
             pairs = [_cross(a, b, near, ordered[0].axis.symbol) for a, b in combinations(curves, 2)]
             comparisons.append(Comparison(name, curves, pairs))
     if not comparisons and in_field(ordered[0].model):

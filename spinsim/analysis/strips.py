@@ -78,7 +78,7 @@ def length_curve(result: Strips, average: str = "mean", seed: int = 0) -> Length
     rows = _per_sample(result, average)[:, order]
     inverse = _inverse(average)
     if len(rows) > 1:
-        log = bootstrap(lambda mean: np.log(inverse(mean)), rows, RESAMPLES, seed).values
+        log = bootstrap(lambda mean: np.log(inverse(mean)), rows, RESAMPLES, seed)
     else:
         log = np.tile(np.log(inverse(rows)), (1 + RESAMPLES, 1))
     return LengthCurve(width, len(rows), result.temperature[order], log)

@@ -11,13 +11,13 @@ import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime, integrated_time
 from spinsim.analysis.equilibration import FEW_SAMPLES, Equilibration
-from spinsim.analysis.jackknife import bin_means, bootstrap, jackknife
+from spinsim.analysis.jackknife import bin_means, bootstrap, jackknife, standard_error, too_small
 from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Axis, Tempered
 from spinsim.analysis.verdict import judge
 from spinsim.errors import InputError, argument
 from spinsim.machine.memory import require
 from spinsim.observables import Facts, Observable, Point, left_out, observables, own_observables
-from spinsim.observables.moments import MOMENTS, Measured, moments_of, series_of
+from spinsim.observables.moments import MOMENTS, PerSite, moments_of, series_of
 
 Array = npt.NDArray[np.float64]
 
@@ -88,9 +88,9 @@ def summarize(result: Tempered) -> Summary:
     notes = _on_samples(result, long_enough) + left_out(facts_of(result))
     if judged.links and judged.links.agrees:
         notes.append(f"With Gaussian couplings {judged.links.words}.")
-    found = _estimates(result, series, times)
+    estimated = _estimates(result, series, times)
     said = (judged.problems, judged.doubts, judged.words)
-    return Summary(result.axis, found, judged.equilibration, *said, long_enough, notes)
+    return Summary(result.axis, estimated, judged.equilibration, *said, long_enough, notes)
 
 
 def estimates(result: Tempered) -> dict[str, Estimate]:
@@ -106,7 +106,7 @@ def resampled(result: Tempered, resamples: int, seed: int) -> dict[str, Array]:
     """
     series = checked_series(result)
     averages = averaged(result, series)
-    curves = bootstrap(averages.observed, _entries(averages.moments), resamples, seed).values
+    curves = bootstrap(averages.observed, _entries(averages.moments), resamples, seed)
     times = _times(series) if result.model.samples == 1 else {}
     wider = {name: widening(series[name], time) for name, time in times.items()}
     return {
@@ -121,9 +121,9 @@ def _times(series: dict[str, Array]) -> dict[str, IntegratedTime]:
 
 def _estimates(result: Tempered, series: dict[str, Array], times: dict[str, IntegratedTime]) -> dict[str, Estimate]:
     averages = averaged(result, series)
-    found = jackknife(averages.observed, _entries(averages.moments))
+    of_all = jackknife(averages.observed, _entries(averages.moments))
     wider = {name: widening(values, times[name]) for name, values in series.items()}
-    each = zip(averages.records, found.value, found.error, strict=True)
+    each = zip(averages.records, of_all.value, of_all.error, strict=True)
     return {o.name: _estimate(result, value, error * wider[o.series], times[o.series]) for o, value, error in each}
 
 
@@ -133,8 +133,8 @@ def own_estimate(result: Tempered, name: str) -> Estimate:
     values = np.asarray(_own(result)[name], np.float64)
     series = values.reshape(*values.shape[:3], -1)
     time = integrated_time(series, chain_axis=2)
-    found = jackknife(np.asarray, _entries(series.mean(axis=2)[:, :, None])[:, 0])
-    return _estimate(result, found.value, found.error * widening(series, time), time)
+    average = jackknife(np.asarray, _entries(series.mean(axis=2)[:, :, None])[:, 0])
+    return _estimate(result, average.value, average.error * widening(series, time), time)
 
 
 def _estimate(result: Tempered, value: Array, error: Array, time: IntegratedTime) -> Estimate:
@@ -186,7 +186,7 @@ class Averages(NamedTuple):
 
 def averaged(result: Tempered, series: dict[str, Array]) -> Averages:
     """Average the moments of a run over copies, of whose series those in ``series`` are there already."""
-    records, run = observables_of(result), measured(result)
+    records, run = observables_of(result), per_site(result)
     names = moments_of(records)
     moments = [(series[name] if name in series else one_series(run, name)).mean(axis=2) for name in names]
     point = Point(result.model, result.temperature)
@@ -199,9 +199,9 @@ def averaged(result: Tempered, series: dict[str, Array]) -> Averages:
     return Averages(records, values, np.stack(moments, axis=2))
 
 
-def observed(point: Point, found: Sequence[Observable], at: Mapping[str, Array]) -> Array:
+def observed(point: Point, records: Sequence[Observable], at: Mapping[str, Array]) -> Array:
     """Observables, (observables, temperatures), from averages of moments by name."""
-    return np.stack([o.value(point, *(at[name] for name in o.moments)) for o in found])
+    return np.stack([o.value(point, *(at[name] for name in o.moments)) for o in records])
 
 
 def facts_of(result: Tempered) -> Facts:
@@ -225,9 +225,9 @@ def _own(result: Tempered) -> Mapping[str, Array]:
     return getattr(result, "measured", {})
 
 
-def measured(result: Tempered) -> Measured:
+def per_site(result: Tempered) -> PerSite:
     model, sites = result.model, result.model.sites
-    return Measured(
+    return PerSite(
         model,
         energy=result.energy / sites,
         m=result.magnetization / sites,
@@ -242,7 +242,7 @@ def measured(result: Tempered) -> Measured:
     )
 
 
-def one_series(run: Measured, name: str) -> Array:
+def one_series(run: PerSite, name: str) -> Array:
     """Returns a moment by its name, (steps, samples, chains, temperatures)."""
     if name in run.own:
         return np.asarray(run.own[name], np.float64)
@@ -270,7 +270,7 @@ def checked_series(result: Tempered) -> dict[str, Array]:
     check_length(result)
     singles = _SINGLES * result.energy.size + _PAIRS * result.overlap.size
     require(8.0 * singles, "analysing the run", "measure less often, or run with fewer --replicas")
-    run = measured(result)
+    run = per_site(result)
     return {name: one_series(run, name) for name in series_of(observables_of(result))}
 
 
@@ -298,9 +298,7 @@ def widening(series: Array, time: IntegratedTime) -> Array:
         return np.ones(series.shape[-1])
     chains = series[:, 0]
     stretches = bin_means(chains.mean(axis=1), min(BINS, len(chains) // 2))
-    found = stretches.std(axis=0, ddof=1) / np.sqrt(len(stretches))
-    true = np.nan_to_num(time.mean_error[0])
-    return np.asarray(np.maximum(1.0, np.divide(true, found, out=np.ones_like(found), where=found > 0)))
+    return too_small(standard_error(stretches), time.mean_error[0])
 
 
 def sweeps_a_step(result: Tempered) -> int:

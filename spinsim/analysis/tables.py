@@ -127,13 +127,13 @@ def columns_of_samples(
         one = sample_of(run, sample)
         own, best = columns(one), best_energy(one)
         rows = len(next(iter(own.values())))
-        found = None if best is None or not best.size else lowest(one.model, best)
+        least = None if best is None or not best.size else lowest(one.model, best)
         tables.append(
             {
                 "sample": np.full(rows, sample),
                 **own,
-                "lowest_energy_per_site": np.full(rows, found.mean if found else np.nan),
-                "hits": np.full(rows, found.hits[0] if found else 0),
+                "lowest_energy_per_site": np.full(rows, least.mean if least else np.nan),
+                "hits": np.full(rows, least.hits[0] if least else 0),
             }
         )
     return below_each_other(tables)
@@ -147,10 +147,10 @@ def summary_columns(summary: Summary) -> Columns:
     return {summary.axis.name: summary.axis.values} | estimate_columns(summary.estimates)
 
 
-def estimate_columns(found: dict[str, Estimate]) -> Columns:
+def estimate_columns(estimates: dict[str, Estimate]) -> Columns:
     """Four columns of each estimate, without errors that cannot be trusted."""
     columns: Columns = {}
-    for name, estimate in found.items():
+    for name, estimate in estimates.items():
         columns |= {
             name: estimate.value,
             f"{name}_error": np.where(estimate.trusted, estimate.error, np.nan),
@@ -185,9 +185,9 @@ def arranged(frame: pd.DataFrame) -> pd.DataFrame:
     Columns in front of the first observable, such as the temperature, stay there. ``frame.attrs["units"]`` has the unit
     of each column by name, 1 for pure numbers.
     """
-    found = frame[in_order(list(frame.columns))]
-    found.attrs["units"] = {name: _unit(name) for name in found.columns}
-    return found
+    table = frame[in_order(list(frame.columns))]
+    table.attrs["units"] = {name: _unit(name) for name in table.columns}
+    return table
 
 
 def _unit(name: str) -> str:

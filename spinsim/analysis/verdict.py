@@ -26,6 +26,8 @@ from spinsim.inputs.checks import finite_array
 
 Array = npt.NDArray[np.float64]
 
+_DEAD: Final = 5e-4  # share of exchanges that is printed as 0.000
+_MOST_SHORT: Final = 0.25  # samples by the square root of their number, by which averages have that part of an error
 SPAN: Final = 10
 """Autocorrelation times that the walks of each sample must span."""
 SPAN_OF_FEW: Final = 20
@@ -70,10 +72,10 @@ class Walks(NamedTuple):
     @property
     def words(self) -> str:
         where = f" in {int(self.short.sum())} of {len(self.span)} samples" if len(self.span) > 1 else ""
-        found = f"{self.span.min():.2g} autocorrelation times of that walk ({self.least} are needed)"
+        walked = f"{self.span.min():.2g} autocorrelation times of that walk ({self.least} are needed)"
         if self.round_trips is not None:
-            found += f" and {self.round_trips.min():.2g} round trips a replica ({ROUND_TRIPS} are needed)"
-        return f"replicas{where} walked too little along the ladder, {found}; run longer"
+            walked += f" and {self.round_trips.min():.2g} round trips a replica ({ROUND_TRIPS} are needed)"
+        return f"replicas{where} walked too little along the ladder, {walked}; run longer"
 
 
 def walks(result: Tempered) -> Walks | None:
@@ -94,10 +96,6 @@ def _tau(permutation: Integers) -> float:
     place = np.argsort(permutation, axis=-1).reshape(steps, copies * places)
     centred = (place - (places - 1) / 2) / np.sqrt((places**2 - 1) / 12)
     return max(windowed_sum(centred)[0], 0.5)
-
-
-_DEAD: Final = 5e-4  # share of exchanges that is printed as 0.000
-_MOST_SHORT: Final = 0.25  # samples by the square root of their number, by which averages have that part of an error
 
 
 @dataclass(frozen=True)
@@ -141,8 +139,8 @@ def judge(result: Tempered, coldest: dict[str, Array]) -> Verdict:
     share = FALSE_ALARMS / (len(coldest) + (copies > 1) + comparable(result))
     walked = walks(result)
     together, window = (FEW_SAMPLES, 0) if walked is None else (FEWEST_SAMPLES, walked.window)
-    found = {name: equilibration(series.mean(axis=2), share, together, window) for name, series in coldest.items()}
-    drifts = {name: e.verdict.removeprefix("not equilibrated: ") for name, e in found.items() if e.drifts}
+    tested = {name: equilibration(series.mean(axis=2), share, together, window) for name, series in coldest.items()}
+    drifts = {name: e.verdict.removeprefix("not equilibrated: ") for name, e in tested.items() if e.drifts}
     problems = [f"{name} at {where} drifts, {words}" for name, words in drifts.items()]
     if copies > 1:
         apart = copies_disagree(coldest["energy"], share, window)
@@ -152,15 +150,15 @@ def judge(result: Tempered, coldest: dict[str, Array]) -> Verdict:
     links = link_agreement(result, share)
     if links and not links.agrees:
         problems.append(links.words)
-    doubts = [*_unknown_drifts(found, where), *_short_samples(walked, coldest["energy"], where)]
-    return Verdict(found, (*problems, *exchange_problems(result)), tuple(doubts), links, where)
+    doubts = [*_unknown_drifts(tested, where), *_short_samples(walked, coldest["energy"], where)]
+    return Verdict(tested, (*problems, *exchange_problems(result)), tuple(doubts), links, where)
 
 
-def _unknown_drifts(found: dict[str, Equilibration], where: str) -> list[str]:
-    undecided = [name for name, e in found.items() if not (e.equilibrated or e.drifts)]
+def _unknown_drifts(tested: dict[str, Equilibration], where: str) -> list[str]:
+    undecided = [name for name, e in tested.items() if not (e.equilibrated or e.drifts)]
     if not undecided:
         return []
-    return [f"of {_listed(undecided)} at {where}, {found[undecided[0]].verdict.removeprefix('undecided: ')}"]
+    return [f"of {_listed(undecided)} at {where}, {tested[undecided[0]].verdict.removeprefix('undecided: ')}"]
 
 
 def _short_samples(walked: Walks | None, energy: Array, where: str) -> list[str]:

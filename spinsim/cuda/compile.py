@@ -25,11 +25,7 @@ _LAYOUT: Final = re.compile(r"\bCHECK_LAYOUT\(([\w<>, ]+), ([\w.]+)\);")
 
 
 def stated(name: str) -> Any:
-    """What a dotted name below ``spinsim`` stands for, such as ``rng.Stream.UPDATE``.
-
-    Raises:
-        AttributeError: where there is no such name.
-    """
+    """What a dotted name below ``spinsim`` stands for, such as ``rng.Stream.UPDATE``."""
     return resolve_name(f"spinsim.{name}")
 
 
@@ -105,7 +101,6 @@ def signatures(file: str) -> dict[str, tuple[str, ...]]:
 
 
 def parameters(file: str, expression: str) -> tuple[str, ...]:
-    """The names of a kernel's parameters, in order."""
     return signatures(file)[expression.partition("<")[0]]
 
 
@@ -120,5 +115,4 @@ def kernel(device: int, file: str, expression: str) -> Any:
 
 
 def instance(name: str, *parameters: object) -> str:
-    """A template instance as C++ writes it."""
     return f"{name}<{', '.join(str(p).lower() for p in parameters)}>"

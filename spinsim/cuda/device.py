@@ -72,7 +72,6 @@ def wake() -> None:
 
 
 def names() -> list[str]:
-    """Names of the GPUs, empty where there is none to use."""
     if why_not() is not None:
         return []
     import cupy
@@ -82,7 +81,6 @@ def names() -> list[str]:
 
 
 def shared_memory(device: int) -> int:
-    """Shared memory that one thread block may have, in bytes."""
     import cupy
 
     return int(cupy.cuda.Device(device).attributes["MaxSharedMemoryPerBlockOptin"])
@@ -96,7 +94,6 @@ def has_clusters(device: int) -> bool:
 
 
 def multiprocessors(device: int) -> int:
-    """Streaming multiprocessors of a GPU."""
     import cupy
 
     return int(cupy.cuda.Device(device).attributes["MultiProcessorCount"])
@@ -120,11 +117,7 @@ def free_blocks() -> None:
 def require_memory(
     device: int, needed: int, what: str, mend: str = "choose a smaller size, fewer samples or fewer replicas"
 ) -> None:
-    """Refuse what does not fit a GPU.
-
-    Raises:
-        InputError: naming the need and the room.
-    """
+    """Refuse what does not fit a GPU."""
     free = free_memory(device)
     if needed > free:
         raise InputError(
@@ -160,16 +153,7 @@ def offer(device: int, array: Any) -> npt.NDArray[np.int64]:
 
 
 class Reached:
-    """An array of another GPU.
-
-    Args:
-        address: Where it is for kernels of this GPU.
-        device: This GPU.
-        opened: Whether it belongs to another process.
-
-    Attributes:
-        address: As given.
-    """
+    """An array of another GPU."""
 
     def __init__(self, address: int, device: int, opened: bool) -> None:
         self.address = address
@@ -185,13 +169,7 @@ def _close(address: int, device: int) -> None:
 
 
 def reach(device: int, mine: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64]) -> Reached | None:
-    """An array that another GPU offers; None where kernels of this one cannot reach it.
-
-    Args:
-        device: Number of this GPU.
-        mine: What it offers itself.
-        theirs: What the other one offers.
-    """
+    """An array that another GPU offers; None where kernels of this one cannot reach it."""
     import cupy
 
     runtime = cupy.cuda.runtime

@@ -34,11 +34,7 @@ def address(argument: Any) -> Any:
 
 
 def record(kind: Layout, **members: Any) -> npt.NDArray[np.void]:
-    """A struct by the names of its members: numbers, structs as tuples, arrays on the device as their address.
-
-    Raises:
-        TypeError: where the names are not those of the struct's members.
-    """
+    """A struct by the names of its members: numbers, structs as tuples, arrays on the device as their address."""
     names = kind.names or ()
     if members.keys() != set(names):
         raise TypeError(f"a struct of {', '.join(names)} is given {', '.join(members)}")
@@ -61,8 +57,6 @@ class Fields:
 
     Attributes:
         words: First word of each.
-        sizes: Items of each.
-        size: Words of the buffer.
     """
 
     def __init__(self, **fields: tuple[tuple[int, ...], Any]) -> None:
@@ -93,14 +87,9 @@ class Launch:
     """One kernel instance on one device and its arguments.
 
     Args:
-        device: Number of the device.
-        file: Kernel file.
         expression: Template instance.
         arguments: NumPy scalars, structs and arrays on the device, by the names of the kernel's parameters.
         shared: Dynamic shared memory in bytes.
-
-    Raises:
-        TypeError: where the names are not those of the parameters.
     """
 
     def __init__(

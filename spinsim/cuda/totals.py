@@ -26,7 +26,6 @@ class Totals:
     Attributes:
         sums: int64 on the device; 0 when a kernel begins to add to them.
         parts: Addresses of ``sums[0]``, ``sums[1]`` and so on.
-        memory: Pinned memory of the same size.
         added: The event behind the kernel.
         copied: The event behind the copy.
         cleared: The event behind the zeros for the next kernel.
@@ -97,10 +96,8 @@ class TotalsInTurn:
     ) -> Fetched:
         """Start copying totals behind the kernel just launched; the function returned waits for them, or one row.
 
-        Args:
-            totals: As taken.
-            queue_more: Is given a stream where it may queue what adds to them, beside later sweeps.
-            rows: The first ones alone are copied.
+        ``queue_more`` is given a stream where it may queue what adds to them, beside later sweeps. Of ``rows`` the
+        first ones alone are copied.
         """
         everything = totals.sums.nbytes
         size = everything if rows is None else everything // len(totals.sums) * rows

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from spinsim.cuda.compile import PHILOX_ROUNDS, Instances, instance
-from spinsim.engine.moves.metropolis.anisotropic.cuda_instances import INSTANCES as ANISOTROPIC
+from spinsim.engine.moves.metropolis.anisotropic.cuda import INSTANCES as ANISOTROPIC
 from spinsim.engine.moves.metropolis.dense.cuda import INSTANCES as DENSE
-from spinsim.engine.moves.metropolis.replica_packed.cuda_instances import INSTANCES as REPLICA_PACKED
+from spinsim.engine.moves.metropolis.replica_packed.cuda_records import INSTANCES as REPLICA_PACKED
+from spinsim.engine.moves.metropolis.replica_packed.degrees.cuda import INSTANCES as DEGREES
 from spinsim.engine.moves.metropolis.site_packed.cuda import INSTANCES as SITE_PACKED
 from spinsim.engine.moves.metropolis.unpacked.cuda import INSTANCES as UNPACKED
 
@@ -21,4 +22,4 @@ SHARED: Instances = (
 
 def instantiations() -> Instances:
     """Pairs of a kernel file and an expression that names a function or a template instance of it."""
-    return (*SHARED, *ANISOTROPIC, *REPLICA_PACKED, *SITE_PACKED, *DENSE, *UNPACKED)
+    return (*SHARED, *ANISOTROPIC, *REPLICA_PACKED, *DEGREES, *SITE_PACKED, *DENSE, *UNPACKED)

@@ -14,8 +14,8 @@ from spinsim.engine.protocols import Engine
 from spinsim.mesh.group import Group
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.ising import Ising
+from spinsim.model.quanta import most_units
 from spinsim.model.terms import degrees_of_terms
-from spinsim.model.units import most_units
 from spinsim.packing import LANES, Packing, block_count
 
 

@@ -20,40 +20,31 @@ _RULE: Final = (
 _LONG: Final = re.compile(r"[+-]?(\d{16,})(\.0*)?", re.ASCII)
 
 
-def check_whole(value: Any, what: str) -> None:
+def check_whole(value: Any, name: str) -> None:
     """Refuse a whole number that no float64 equals; other numbers pass."""
     if isinstance(value, int | np.integer) and abs(int(value)) > LARGEST and float(value) != int(value):
-        raise InputError(f"{what} is {value}, which {_RULE}")
+        raise InputError(f"{name} is {value}, which {_RULE}")
 
 
-def check_word(word: str, what: str) -> None:
+def check_word(word: str, name: str) -> None:
     """The same for a word that stands for a number."""
     match = _LONG.fullmatch(word.strip())
     if match and len(match[1]) < 400:
-        check_whole(int(match[1]), what)
+        check_whole(int(match[1]), name)
 
 
-def as_floats(values: npt.ArrayLike, what: str) -> npt.NDArray[np.float64]:
-    """Numbers as float64, whole ones as they are.
-
-    Args:
-        values: A number, an array or lists.
-        what: They are called in a refusal.
-
-    Raises:
-        InputError: as ``check_whole``.
-        TypeError: or ValueError as NumPy does for what are no numbers.
-    """
+def as_floats(values: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
+    """Numbers, arrays and lists as float64, whole numbers as they are; NumPy's errors for what are no numbers."""
     given: npt.NDArray[Any] = np.asarray(values)
-    found = np.asarray(given, np.float64)
+    floats = np.asarray(given, np.float64)
     if given.dtype == np.float64 and isinstance(values, np.ndarray | float):
-        return found
-    large = ~(np.abs(found) < LARGEST)
+        return floats
+    large = ~(np.abs(floats) < LARGEST)
     if large.any():
         each = given if given.dtype.kind in "iu" else np.asarray(values, object)
-        for value in each[large].tolist() if each.shape == found.shape else []:
-            check_whole(value, what)
-    return found
+        for value in each[large].tolist() if each.shape == floats.shape else []:
+            check_whole(value, name)
+    return floats
 
 
 def finite_array(values: npt.ArrayLike, name: str, least: int = 2) -> Array:

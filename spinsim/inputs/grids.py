@@ -7,7 +7,6 @@ multiple of the one before; ``0.8,1.0,1.3`` are these. They may fall as well as 
 from __future__ import annotations
 
 from decimal import Decimal
-from functools import lru_cache
 from math import isfinite
 from typing import Final
 
@@ -55,13 +54,9 @@ def shown(text: str) -> str:
 
 
 def read_grid(name: str, text: str, wanted: str = "", any_sign: bool = False) -> Array:
-    """The numbers that a text stands for.
+    """The numbers that a text stands for, above 0 unless ``any_sign``; those in a geometric row in any case.
 
-    Args:
-        name: Of the setting, for messages.
-        text: What the user wrote.
-        wanted: What may be written, for messages; ``form()`` where it is left out.
-        any_sign: Whether numbers need not be above 0; those in a geometric row must in any case.
+    Messages have the ``name`` of the setting and what is ``wanted``, ``form()`` by default.
     """
     try:
         values = _numbers(name, text)
@@ -118,17 +113,11 @@ def geometric(first: float, last: float, count: int) -> Array:
     """A geometric row with the same bits everywhere; the last bits of ``np.geomspace`` depend on the processor."""
     if count == 1:
         return np.array([first], np.float64)
-    growth = _logarithm(float(last), float(first))
+    growth = float((Decimal(float(last)) / Decimal(float(first))).ln())
     mantissa, power = exp_reduced(growth * (np.arange(count) / (count - 1)))
     row = first * np.ldexp(mantissa, power.astype(np.int64))
     row[-1] = last
     return np.asarray(row)
-
-
-@lru_cache(maxsize=32)
-def _logarithm(value: float, unit: float) -> float:
-    """Of a value in a unit, with the same bits everywhere."""
-    return float((Decimal(value) / Decimal(unit)).ln())
 
 
 def is_grid(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""How texts of users are shown: on one line, and as a shell takes them."""
+"""Texts of users as they are shown: on one line, and as a shell takes them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import html
 import os
 import shlex
 import textwrap
-from collections.abc import Mapping
 from typing import Final
 
 _OTHER_MODELS: Final = ("potts", "clock", "xy", "heisenberg", "blume-capel")
 WIDTH: Final = 80
-"""Of a terminal, in characters."""
+"""Width of a terminal, in characters."""
 
 
 def printable(text: str) -> str:
@@ -40,17 +39,6 @@ def count(number: int, name: str) -> str:
     return f"{number} {name}{'' if number == 1 else 's'}"
 
 
-def one_line(kind: str, facts: Mapping[str, str]) -> str:
-    """An object in one line: its kind and what there is to say of it."""
-    return f"{kind}({', '.join(facts.values())})"
-
-
-def as_html(kind: str, facts: Mapping[str, str]) -> str:
-    """The same as a small table, for notebooks."""
-    rows = (f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in facts.items())
-    return f"<table><caption>{html.escape(kind)}</caption>{''.join(rows)}</table>"
-
-
 def wrapped(sentence: str, head: str = "") -> list[str]:
     """Returns a sentence after its head, in lines that fit a terminal."""
     return textwrap.wrap(head + sentence, WIDTH, subsequent_indent=" " * len(head), break_on_hyphens=False)
@@ -60,10 +48,12 @@ class Described:
     """An object that shows itself in one line, and in a notebook as a small table."""
 
     def __repr__(self) -> str:
-        return one_line(type(self).__name__, self._facts)
+        return f"{type(self).__name__}({', '.join(self._facts.values())})"
 
     def _repr_html_(self) -> str:
-        return as_html(type(self).__name__, self._facts)
+        facts = ((html.escape(name), html.escape(value)) for name, value in self._facts.items())
+        rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in facts)
+        return f"<table><caption>{html.escape(type(self).__name__)}</caption>{rows}</table>"
 
     @property
     def _facts(self) -> dict[str, str]:

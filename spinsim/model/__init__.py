@@ -1,1 +1,1 @@
-"""What is simulated: lattices, graphs, couplings, fields, instance files."""
+"""Models: lattices, graphs, couplings, fields, instance files."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from operator import index
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,16 +14,7 @@ from spinsim import rng
 from spinsim.errors import InputError
 from spinsim.inputs.shared import as_seed
 from spinsim.inputs.texts import beyond_ising
-from spinsim.model.drawing import (
-    GAUSSIAN_GRID,
-    Drawn,
-    check_dilution,
-    check_random_field,
-    dilute,
-    gaussian,
-    random_fields,
-    uniforms,
-)
+from spinsim.model.drawing import GAUSSIAN_GRID, Drawn, dilute, gaussian_rows
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
@@ -75,7 +67,9 @@ def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
     seed = as_seed(seed)
     _check_disorder(samples, seed, dilution, random_field)
     drawn = Drawn(float(bond_fraction), seed, samples)
-    rows = drawn if couplings == "pm-j" else _gaussian_rows(Graph.of_lattice(lattice).bonds, samples, seed)
+    rows: npt.ArrayLike | Drawn = drawn
+    if couplings == "gaussian":
+        rows = gaussian_rows(samples, Graph.of_lattice(lattice).bonds, seed, rng.Stream.COUPLINGS)
     model = _disordered(lattice, couplings, rows, field, samples, seed, dilution, random_field, couplings_along)
     if couplings == "pm-j":
         model.origin["bond_fraction"] = drawn.bond_fraction
@@ -86,17 +80,10 @@ def _check_disorder(samples: int, seed: int, dilution: float, random_field: floa
     if not 1 <= samples <= 2**rng.SAMPLE_BITS:
         raise InputError(f"{samples} samples cannot be simulated: give 1 to 2^{rng.SAMPLE_BITS}")
     rng.split_seed(seed)
-    check_dilution(dilution)
-    check_random_field(random_field)
-
-
-def _gaussian_rows(bonds: int, samples: int, seed: int) -> npt.NDArray[np.float64]:
-    """Gaussian couplings (samples, bonds)."""
-    rows = np.empty((samples, bonds))
-    for sample, row in enumerate(rows):
-        for where, uniform in uniforms(seed, rng.Stream.COUPLINGS, sample, bonds):
-            row[where] = gaussian(uniform)
-    return rows
+    if not 0 <= dilution < 1:
+        raise InputError(f"dilution {dilution} leaves no model: give a probability from 0 to below 1")
+    if not 0 <= random_field < inf:
+        raise InputError(f"random field {random_field} is no standard deviation: give a finite number, at least 0")
 
 
 def _disordered(
@@ -123,14 +110,14 @@ def _disordered(
             rows = np.full((samples, lattice.bonds), rows, np.int8)
         dilute(rows, seed, dilution)
         name += f"-dilution-{dilution:g}"
-    given = held = np.asarray(field, np.float64)
+    given = on_grid = np.asarray(field, np.float64)
     if couplings == "gaussian" or random_field:
-        held = round_to(given, GAUSSIAN_GRID)
-    fields = held
+        on_grid = round_to(given, GAUSSIAN_GRID)
+    fields = on_grid
     if random_field:
-        fields = held + random_fields(lattice.sites, samples, seed, random_field)
+        fields = on_grid + gaussian_rows(samples, lattice.sites, seed, rng.Stream.RANDOM_FIELD, random_field)
         name += f"-random-field-{random_field:g}"
-    change, terms = relative_change(given, held), None
+    change, terms = relative_change(given, on_grid), None
     if along is not None:
         rows = exact = along_axes(lattice, np.asarray(rows), along)
         if couplings == "gaussian" or random_field:
@@ -140,22 +127,11 @@ def _disordered(
     model = Ising(lattice, rows, fields, name=name, terms=terms)
     model.rounding_error = max(model.rounding_error, change)
     model.rounded |= model.rounding_error > 0
-    model.origin = _origin(couplings, given, seed, dilution, random_field, along)
+    model.origin = {"couplings": couplings, "disorder_seed": index(seed), "dilution": float(dilution)}
+    model.origin |= {"random_field": float(random_field)}
+    model.origin |= {"field": float(given)} if given.ndim == 0 else {}
+    model.origin |= {} if along is None else {"couplings_along": ",".join(map(str, along))}
     return model
-
-
-def _origin(
-    couplings: str,
-    field: npt.NDArray[np.float64],
-    seed: int,
-    dilution: float,
-    random_field: float,
-    along: Sequence[float] | None,
-) -> dict[str, Any]:
-    found: dict[str, Any] = {"couplings": couplings, "disorder_seed": index(seed), "dilution": float(dilution)}
-    found |= {"random_field": float(random_field)}
-    found |= {"field": float(field)} if field.ndim == 0 else {}
-    return found if along is None else found | {"couplings_along": ",".join(map(str, along))}
 
 
 def lattice_model(

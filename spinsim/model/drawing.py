@@ -9,14 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from math import inf
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
-from spinsim.errors import InputError
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.threads import Threads
 from spinsim.model.quanta import Rows
@@ -123,11 +121,6 @@ def gaussian(uniform: npt.NDArray[np.uint64], deviation: float = 1.0) -> npt.NDA
     return np.asarray(np.rint(deviation * ndtri(between) / GAUSSIAN_GRID) * GAUSSIAN_GRID)
 
 
-def check_dilution(dilution: float) -> None:
-    if not 0 <= dilution < 1:
-        raise InputError(f"dilution {dilution} leaves no model: give a probability from 0 to below 1")
-
-
 def dilute(couplings: Rows, seed: int, dilution: float) -> None:
     """Set the couplings (samples, bonds) of missing bonds to 0, in place.
 
@@ -139,15 +132,12 @@ def dilute(couplings: Rows, seed: int, dilution: float) -> None:
             row[where][below(uniform, dilution)] = 0
 
 
-def check_random_field(deviation: float) -> None:
-    if not 0 <= deviation < inf:
-        raise InputError(f"random field {deviation} is no standard deviation: give a finite number, at least 0")
-
-
-def random_fields(sites: int, samples: int, seed: int, deviation: float) -> npt.NDArray[np.float64]:
-    """Fields (samples, sites) of mean 0 and this standard deviation, multiples of 2^-24."""
-    fields = np.empty((samples, sites))
-    for sample, row in enumerate(fields):
-        for where, uniform in uniforms(seed, rng.Stream.RANDOM_FIELD, sample, sites):
+def gaussian_rows(
+    samples: int, count: int, seed: int, stream: rng.Stream, deviation: float = 1.0
+) -> npt.NDArray[np.float64]:
+    """Normal numbers (samples, count) of mean 0 and this standard deviation, multiples of 2^-24."""
+    rows = np.empty((samples, count))
+    for sample, row in enumerate(rows):
+        for where, uniform in uniforms(seed, stream, sample, count):
             row[where] = gaussian(uniform, deviation)
-    return fields
+    return rows

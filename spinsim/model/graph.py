@@ -1,18 +1,24 @@
-"""Graphs: any set of bonds between sites, and the colouring that checkerboard updates need."""
+"""Graphs: any set of bonds between sites, their adjacency lists and the colouring that checkerboard updates need."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
+from spinsim.machine.compiled import kernel
 from spinsim.model.geometry.lattice import Lattice
-from spinsim.model.keeping import own
 
+Array = TypeVar("Array", bound=npt.NDArray[Any])
+MOST_KEPT: Final = 2**20
+"""Bonds and sites of all samples up to which a model keeps what follows from it.
+
+Of larger models a run takes so long that doing it again costs nothing, and memory counts.
+"""
 MOST_LISTED: Final = 2**20
 """Bonds of a lattice up to which files hold them as a list; of more the lattice alone says which they are."""
 HUGE: Final = 2**27
@@ -143,11 +149,124 @@ class Graph:
         return int(self.degrees().max())
 
 
+def is_kept(numbers: int) -> bool:
+    """True if a model keeps what follows from so many bonds and sites."""
+    return numbers <= MOST_KEPT
+
+
+def own(array: Array) -> Array:
+    """An array that its giver does not change later, as what is kept follows from it: a small one is copied.
+
+    One that cannot be written to may be a view of another that can be, so that it is copied as well; but a number that
+    stands for all of a row, of which there is nothing to be gained by writing it out.
+    """
+    if array.size > 2 * MOST_KEPT:  # a bond has two ends
+        return array
+    if array.ndim and array.strides[-1] == 0:
+        return np.broadcast_to(array[..., :1].copy(), array.shape)  # type: ignore[return-value]
+    return array.copy()
+
+
+def frozen(array: Array) -> Array:
+    """The same for one that its holder does not change either: a small one is a copy that cannot be written to."""
+    mine = own(array)
+    if mine is not array:
+        mine.flags.writeable = False
+    return mine
+
+
 def _may_be_larger(lattice: Lattice | None) -> bool:
-    """Whether there is an update that has no need of a list of bonds."""
+    """True if there is an update that has no need of a list of bonds."""
     return lattice is not None and lattice.rows_can_be_packed
 
 
 def _check_bonds(lattice: Lattice) -> None:
     if lattice.most_bonds > 2**31:
         raise InputError(f"{lattice.sites} sites with their bonds exceed the limit of 2^31: choose a smaller lattice")
+
+
+class Adjacency(NamedTuple):
+    """Neighbours in compressed rows: those of site i stand at ``start[i]:start[i + 1]``, in order of their bonds."""
+
+    start: npt.NDArray[np.int64]
+    neighbour: npt.NDArray[np.int32]
+    bond: npt.NDArray[np.int32]
+
+
+@kernel
+def _fill_rows(edges, cursor, neighbour, bond):  # type: ignore[no-untyped-def]
+    for b in range(edges.shape[0]):
+        i, j = edges[b, 0], edges[b, 1]
+        neighbour[cursor[i]] = j
+        bond[cursor[i]] = b
+        cursor[i] += 1
+        neighbour[cursor[j]] = i
+        bond[cursor[j]] = b
+        cursor[j] += 1
+
+
+def adjacency(graph: Graph) -> Adjacency:
+    """The neighbours of every site of ``graph`` and the bonds to them."""
+    start = np.zeros(graph.sites + 1, np.int64)
+    np.cumsum(graph.degrees(), out=start[1:])
+    neighbour = np.empty(2 * graph.bonds, np.int32)
+    bond = np.empty(2 * graph.bonds, np.int32)
+    _fill_rows.with_steps(graph.bonds, graph.edges, start[:-1].copy(), neighbour, bond)
+    return Adjacency(start, neighbour, bond)
+
+
+@kernel
+def _breadth_first_two_colours(start, neighbour, colour, queue):  # type: ignore[no-untyped-def]
+    for root in range(colour.size):
+        if colour[root] >= 0:
+            continue
+        colour[root] = 0
+        queue[0] = root
+        head, tail = 0, 1
+        while head < tail:
+            i = queue[head]
+            head += 1
+            for e in range(start[i], start[i + 1]):
+                j = neighbour[e]
+                if colour[j] < 0:
+                    colour[j] = 1 - colour[i]
+                    queue[tail] = j
+                    tail += 1
+                elif colour[j] == colour[i]:
+                    return False
+    return True
+
+
+@kernel
+def _greedy(start, neighbour, order, colour, used):  # type: ignore[no-untyped-def]
+    for i in order:
+        for e in range(start[i], start[i + 1]):
+            j = neighbour[e]
+            if colour[j] >= 0:
+                used[colour[j]] = i
+        c = 0
+        while used[c] == i:
+            c += 1
+        colour[i] = c
+
+
+def colouring(graph: Graph) -> npt.NDArray[np.int32]:
+    """Colours (sites,) from 0 up such that no bond joins two sites of one colour.
+
+    Those of its lattice where these continue across its boundary; else two colours where the graph is bipartite, else
+    greedy with the sites of highest degree first (Welsh and Powell, Comput. J. 10, 85 (1967)).
+    """
+    if graph.lattice is not None:
+        regular = graph.lattice.colours()
+        if regular is not None:
+            return regular
+    near = adjacency(graph)
+    colour = np.full(graph.sites, -1, np.int32)
+    steps, queue = graph.sites + 2 * graph.bonds, np.empty(graph.sites, np.int32)
+    if not _breadth_first_two_colours.with_steps(steps, near.start, near.neighbour, colour, queue):
+        colour[:] = -1
+        degree = np.diff(near.start)
+        order = np.argsort(-degree, kind="stable")
+        used = np.full(int(degree.max()) + 2, -1, np.int64)
+        _greedy.with_steps(steps, near.start, near.neighbour, order, colour, used)
+    return colour

@@ -1,4 +1,6 @@
-"""The identity of a model, SHA-256 of all that decides how it moves and what it is called, and its settings in words.
+"""Quantities that follow from a model alone: kept with it, its identity, its settings in words.
+
+The identity is the SHA-256 of all that decides how a model moves and what it is called.
 
 A run of a model given in Python, or read from an instance file, is identified by the model's content; the settings of
 ``[model]`` that it answers to say the same in words, as far as they are known, and count in no identity. ``sites`` is
@@ -8,21 +10,46 @@ always among them, and no setting: files from before lack it.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeVar, TypeVarTuple, cast
 
 import numpy as np
 
 from spinsim.model.drawing import Drawn
 from spinsim.model.geometry.lattice import space_of
+from spinsim.model.graph import is_kept
 from spinsim.model.problems.labels import label_text
 from spinsim.model.quanta import one_if_equal
 
 if TYPE_CHECKING:
     from spinsim.model.ising import Ising
 
+Made = TypeVar("Made")
+Given = TypeVarTuple("Given")
 _AT_ONCE: Final = 2**16  # numbers that are widened at once, in a cache
 _MARK: Final = "sites"
 _COUPLINGS: Final = {1.0: "ferromagnet", -1.0: "antiferromagnet"}
+
+
+class Keeping:
+    """The part of ``Ising`` that keeps what was made of it; copies, on other ranks too, begin with nothing."""
+
+    def once(self, make: Callable[[Ising, *Given], Made], *given: *Given) -> Made:
+        """Return what ``make`` returns for the model and whatever else is given, hashable and seldom anything new.
+
+        Who calls it changes nothing of what is returned.
+        """
+        model = cast("Ising", self)
+        if not is_kept(model.samples * (model.bonds + model.sites)):
+            return make(model, *given)
+        kept: dict[Any, Made] = vars(self).setdefault("_kept", {})
+        key = make, given
+        if key not in kept:
+            kept[key] = make(model, *given)
+        return kept[key]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_kept"}
 
 
 def content_sha256_of(model: Ising) -> str:
@@ -43,13 +70,7 @@ def former_sha256_of(model: Ising) -> str:
 
 
 def sha256_of(model: Ising, in_lists: bool, drawn: Drawn | None) -> str:
-    """SHA-256 of a model.
-
-    Args:
-        model: A model.
-        in_lists: True if bonds, couplings and fields count one by one.
-        drawn: How couplings are drawn where that is to count in their stead.
-    """
+    """SHA-256 of a model; in lists bonds, couplings and fields count one by one, else how couplings are drawn."""
     digest = hashlib.sha256(f"{model.sites} {model.offset!r} {model.maxcut_weight!r}".encode())
     for piece in model.graph.identity(in_lists):
         digest.update(piece)
@@ -72,7 +93,21 @@ def sha256_of(model: Ising, in_lists: bool, drawn: Drawn | None) -> str:
 
 def described(model: Ising) -> dict[str, Any]:
     """Settings that lead to a model, in space where it has slices in time, as far as it knows them."""
-    return _derived(model) | model.origin
+    graph, lattice = model.graph, model.lattice
+    if lattice is not None and graph.slices > 1:
+        lattice = space_of(lattice)
+    settings: dict[str, Any] = {_MARK: graph.sites // graph.slices, "samples": model.samples}
+    if lattice is not None:
+        size, boundary = "x".join(map(str, lattice.shape)), "periodic" if lattice.periodic else "open"
+        settings |= {"lattice": lattice.name, "size": size, "boundary": boundary}
+    if graph.slices == 1:
+        if model.uniform_coupling in _COUPLINGS:
+            settings["couplings"] = _COUPLINGS[model.uniform_coupling]
+        if (drawn := model.drawn) is not None:
+            settings |= {"couplings": "pm-j", "bond_fraction": drawn.bond_fraction, "disorder_seed": drawn.seed}
+        if model.uniform_field is not None:
+            settings["field"] = model.uniform_field * model.quantum
+    return settings | model.origin
 
 
 def described_in(tables: object) -> dict[str, Any]:
@@ -81,29 +116,3 @@ def described_in(tables: object) -> dict[str, Any]:
     if not isinstance(table, dict) or _MARK not in table:
         return {}
     return {name: value for name, value in table.items() if name != "instance"}
-
-
-def _derived(model: Ising) -> dict[str, Any]:
-    graph, lattice = model.graph, model.lattice
-    if lattice is not None and graph.slices > 1:
-        lattice = space_of(lattice)
-    found: dict[str, Any] = {_MARK: graph.sites // graph.slices, "samples": model.samples}
-    if lattice is not None:
-        size, boundary = "x".join(map(str, lattice.shape)), "periodic" if lattice.periodic else "open"
-        found |= {"lattice": lattice.name, "size": size, "boundary": boundary}
-    if graph.slices == 1:
-        found |= _of_values(model)
-    return found
-
-
-def _of_values(model: Ising) -> dict[str, Any]:
-    """Settings of couplings that are all equal or were drawn, and of a uniform field."""
-    found: dict[str, Any] = {}
-    if model.uniform_coupling in _COUPLINGS:
-        found["couplings"] = _COUPLINGS[model.uniform_coupling]
-    if model.drawn is not None:
-        drawn = model.drawn
-        found |= {"couplings": "pm-j", "bond_fraction": drawn.bond_fraction, "disorder_seed": drawn.seed}
-    if model.uniform_field is not None:
-        found["field"] = model.uniform_field * model.quantum
-    return found

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from spinsim.errors import InputError
-from spinsim.model.formats import FORMATS
+from spinsim.model.formats import read_problem
 from spinsim.model.formats.source import Source
 from spinsim.model.ising import Ising
 
@@ -41,7 +41,7 @@ def read_instance(path: str | os.PathLike[str]) -> Ising:
             names the file and, where there is one, the line.
     """
     source = Source(path)
-    problem = next(each for each in FORMATS if each.recognises(source)).read(source)
+    problem = read_problem(source)
     try:
         return Ising.from_quadratic(problem)
     except InputError as error:

@@ -19,9 +19,8 @@ from spinsim.inputs.texts import count
 from spinsim.machine.memory import require
 from spinsim.model.drawing import Drawn
 from spinsim.model.geometry.lattice import Lattice
-from spinsim.model.graph import Graph
-from spinsim.model.identity import content_sha256_of
-from spinsim.model.keeping import Keeping, frozen
+from spinsim.model.graph import Graph, frozen
+from spinsim.model.identity import Keeping, content_sha256_of
 from spinsim.model.problems.exchange import Exchanged
 from spinsim.model.problems.labels import Labels, as_labels
 from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, finite
@@ -34,11 +33,13 @@ from spinsim.model.quanta import (
     distinct,
     energy_scale_of,
     extremes_of,
+    largest_local_field_of,
     relative_change,
     round_to,
+    units_of,
+    weights_of,
 )
 from spinsim.model.terms import check_terms, magnitudes_of
-from spinsim.model.units import largest_local_field_of, units_of, weights_of
 
 _BYTES_A_LISTED: Final = 24  # bonds, and what makes the list
 
@@ -107,11 +108,11 @@ class Ising(Exchanged, Keeping):
         self.quantum, self.rounded = common_quantum(rows, fields)
         if self.drawn is not None and self.rounded:
             rows = self.drawn.rows(self.bonds)
-        held = [round_to(given, self.quantum) if self.rounded else given for given in (rows, fields)]
-        self.rounding_error = max(map(relative_change, (rows, fields), held))
-        self.fields = frozen(held[1])
+        multiples = [round_to(given, self.quantum) if self.rounded else given for given in (rows, fields)]
+        self.rounding_error = max(map(relative_change, (rows, fields), multiples))
+        self.fields = frozen(multiples[1])
         if self.drawn is None or self.rounded:
-            self.couplings = frozen(held[0])
+            self.couplings = frozen(multiples[0])
         self.name = name or self.graph.label
         self.offset = finite(offset, "offset")
         self.maxcut_weight = None if maxcut_weight is None else finite(maxcut_weight, "maxcut_weight")
@@ -143,7 +144,7 @@ class Ising(Exchanged, Keeping):
 
     @property
     def is_bipartite(self) -> bool:
-        """Whether the model lives on a lattice of two sublattices, which all bonds join."""
+        """True if the model lives on a lattice of two sublattices, which all bonds join."""
         return self.lattice is not None and self.lattice.is_bipartite and self.graph.slices == 1
 
     @property
@@ -180,7 +181,7 @@ class Ising(Exchanged, Keeping):
 
     @property
     def one_coupling(self) -> bool:
-        """Whether J is held as one number for all bonds."""
+        """True if J is held as one number for all bonds."""
         return self.drawn is None and self.couplings.strides[-1] == 0
 
     caution = property(caution_of)
@@ -190,7 +191,7 @@ class Ising(Exchanged, Keeping):
         return self._in_quanta(self.couplings, sample)
 
     def negative_bonds(self) -> npt.NDArray[np.bool_]:
-        """Which couplings are below 0, shape (1 or samples, bonds); one number for all bonds is not copied."""
+        """True for couplings below 0, shape (1 or samples, bonds); one number for all bonds is not copied."""
         return np.broadcast_to(distinct(self.couplings) < 0, self.couplings.shape)
 
     def integer_fields(self, sample: int) -> npt.NDArray[np.int64]:

@@ -43,19 +43,16 @@ def check_terms(terms: npt.ArrayLike | None, bonds: int) -> npt.NDArray[np.uint8
 def magnitudes_of(couplings: npt.NDArray[Any], terms: npt.NDArray[np.uint8], quantum: float) -> tuple[int, ...] | None:
     """|J| of each term in quanta; 1 of a term without bonds, None where a term has several or one that is 0.
 
-    Args:
-        couplings: J (1 or samples, bonds).
-        terms: The term of each bond.
-        quantum: Unit of the integers.
+    Couplings are (1 or samples, bonds), terms (bonds,).
     """
-    found = []
+    magnitudes = []
     for term in range(MOST_TERMS):
         sizes = np.abs(couplings[:, terms == term])
         largest = float(sizes.max(initial=0))
         if sizes.size and not (largest and largest == sizes.min()):
             return None
-        found.append(round(largest / quantum) if sizes.size else 1)
-    return tuple(found)
+        magnitudes.append(round(largest / quantum) if sizes.size else 1)
+    return tuple(magnitudes)
 
 
 def degrees_of_terms(model: Ising) -> tuple[int, int] | None:
@@ -71,13 +68,7 @@ def degrees_of_terms(model: Ising) -> tuple[int, int] | None:
 
 
 def along_axes(lattice: Lattice, couplings: npt.ArrayLike, along: Sequence[float]) -> npt.NDArray[np.float64]:
-    """Couplings times the factor of the axis of each bond; one number stays one where all factors are equal.
-
-    Args:
-        lattice: Whose bonds lie along its axes.
-        couplings: One number, or J of each bond, (samples, bonds).
-        along: A factor for each axis.
-    """
+    """Couplings, one or (samples, bonds), times the factor of each bond's axis; equal factors keep one number one."""
     if len(set(along)) == 1:
         return np.asarray(couplings) * np.float64(along[0])
     return np.asarray(np.asarray(couplings) * np.array(along, np.float64)[lattice.bond_numbers()])

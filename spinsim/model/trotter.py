@@ -1,4 +1,6 @@
-"""The isotropic Suzuki-Trotter form of the transverse-field Ising model: slices of one model in (imaginary) time.
+"""The Suzuki-Trotter form of the transverse-field Ising model: slices of one model in (imaginary) time.
+
+First the isotropic form, in which both couplings are one number k.
 
 The weight of a configuration is exp(-k A) with the action
 
@@ -9,12 +11,18 @@ Gamma = -ln tanh(k) / (2 k), with the step in time k, the unit of energy that of
 inverse temperature. Source: M. Suzuki, Prog. Theor. Phys. 56, 1454 (1976).
 
 A is the energy of a classical model of one dimension more, which is what ``trotter`` makes: k is its inverse
-temperature. Site (x, tau) of a lattice whose cells have one site, or of a graph, has the number tau + slices x;
+temperature. In the general form space and time have couplings of their own: with the step in time
+Delta tau = beta / slices the weight is exp(- K_s E_s - K_tau E_tau), where E_s is the energy in space and
+E_tau = - sum of s(tau) s(tau + 1), K_s = Delta tau and K_tau = -ln tanh(Gamma Delta tau) / 2.
+
+Site (x, tau) of a lattice whose cells have one site, or of a graph, has the number tau + slices x;
 ``Graph.world_lines`` knows it for all.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from typing import Any, Final
 
 import numpy as np
@@ -27,6 +35,17 @@ from spinsim.model.graph import Graph
 from spinsim.model.identity import described
 from spinsim.model.ising import Ising
 
+Floats = npt.NDArray[np.float64]
+
+LEAST_TURN: Final = 1e-9
+"""Gamma Delta tau below which no spin would turn against its neighbours in time."""
+MOST_TURN: Final = 10.0
+"""Gamma Delta tau above which neighbours in time would not know of each other."""
+LEAST_STEP: Final = 1e-9
+"""Step in time of the isotropic form below which neither space nor time would order anything."""
+MOST_STEP: Final = 10.0
+"""Step in time of the isotropic form above which no spin would turn against its neighbours in time."""
+_DIGITS: Final = 40
 _BOND_BYTES, _COUPLING_BYTES = 64, 40  # of a bond: its ends and lists of neighbours; and its coupling in each sample
 FEWEST: Final = 2
 """Slices: the trace over two has two bonds between equal sites of both, which a lattice of side 2 has too."""
@@ -67,7 +86,11 @@ def trotter(space: Ising, slices: int, by_term: bool = False, powers: bool = Tru
     require(needed, f"{space.name} in {slices} slices", "give fewer slices, samples or sites")
     lattice = lattice_in_time(space.lattice, slices)
     graph = _of_graph(space.graph, slices) if lattice is None else Graph.of_lattice(lattice, slices)
-    couplings = _couplings_on_lattice(space, lattice) if lattice else _couplings_on_graph(space, slices)
+    if lattice:
+        couplings = _couplings_on_lattice(space, lattice)
+    else:
+        rows = np.repeat(space.couplings, slices, axis=1)
+        couplings = np.concatenate([rows, np.ones((len(rows), space.sites * slices), rows.dtype)], axis=1)
     terms = _terms(space, graph, slices) if by_term else None
     model = Ising(graph, couplings, _fields(space, graph), name=f"{space.name}-{slices}-slices", terms=terms)
     model.origin = described(space)
@@ -104,11 +127,6 @@ def _of_graph(space: Graph, slices: int) -> Graph:
     return Graph(space.sites * slices, np.concatenate([in_space.reshape(-1, 2), in_time.reshape(-1, 2)]), None, slices)
 
 
-def _couplings_on_graph(space: Ising, slices: int) -> npt.NDArray[Any]:
-    rows = np.repeat(space.couplings, slices, axis=1)
-    return np.concatenate([rows, np.ones((len(rows), space.sites * slices), rows.dtype)], axis=1)
-
-
 def _couplings_on_lattice(space: Ising, lattice: Lattice) -> npt.NDArray[Any]:
     """Couplings in the order of the lattice's bonds; one number where all are 1."""
     if len(space.couplings) == 1 and space.one_coupling and space.uniform_coupling in (None, 1.0):
@@ -119,11 +137,13 @@ def _couplings_on_lattice(space: Ising, lattice: Lattice) -> npt.NDArray[Any]:
     rows = np.zeros((len(space.couplings), own.most_bonds), space.couplings.dtype)
     present = own.present_bonds()
     rows[:, slice(None) if present is None else present] = space.couplings
-    found: npt.NDArray[Any] = np.ones((len(rows), own.most_bonds // in_space, slices, in_time + in_space), rows.dtype)
-    found[..., in_time:] = rows.reshape(len(rows), -1, 1, in_space)
-    found = found.reshape(len(rows), -1)
+    couplings: npt.NDArray[Any] = np.ones(
+        (len(rows), own.most_bonds // in_space, slices, in_time + in_space), rows.dtype
+    )
+    couplings[..., in_time:] = rows.reshape(len(rows), -1, 1, in_space)
+    couplings = couplings.reshape(len(rows), -1)
     present = lattice.present_bonds()
-    return found if present is None else np.ascontiguousarray(found[:, present])
+    return couplings if present is None else np.ascontiguousarray(couplings[:, present])
 
 
 def _terms(space: Ising, graph: Graph, slices: int) -> npt.NDArray[np.uint8]:
@@ -138,6 +158,98 @@ def _fields(space: Ising, graph: Graph) -> npt.NDArray[Any]:
     """The field of each site of space in every slice."""
     if space.fields.strides[-1] == 0:
         return np.asarray(space.fields[0, 0])
-    found = np.empty((len(space.fields), graph.sites), space.fields.dtype)
-    found[:, graph.world_lines()] = space.fields[:, :, None]
-    return found
+    fields = np.empty((len(space.fields), graph.sites), space.fields.dtype)
+    fields[:, graph.world_lines()] = space.fields[:, :, None]
+    return fields
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """A ladder of points, arrays of shape (points,), from the end that is deepest in the ordered phase.
+
+    Attributes:
+        axis: What the ladder goes along: ``k`` in the isotropic form, ``gamma`` or ``beta`` in the general one.
+        slices: In time.
+        gamma: Transverse field, in the unit of the couplings.
+        beta: Inverse temperature, in its inverse.
+        k: Step in time, which is the coupling K_s of space, likewise.
+        k_time: Coupling K_tau of neighbours in time.
+    """
+
+    axis: str
+    slices: int
+    gamma: Floats
+    beta: Floats
+    k: Floats
+    k_time: Floats
+
+    def __len__(self) -> int:
+        return len(self.k)
+
+    @property
+    def is_general(self) -> bool:
+        return self.axis != "k"
+
+    @property
+    def values(self) -> Floats:
+        values: Floats = getattr(self, self.axis)
+        return values
+
+    @property
+    def couplings(self) -> Floats:
+        """Inverse temperatures of the model of space and time: (points,), or (points, 2) where it has two terms."""
+        return np.stack([self.k, self.k_time], axis=1) if self.is_general else self.k
+
+
+def isotropic(k: Floats, slices: int) -> Points:
+    """Returns the points of the isotropic form, k from the largest to the smallest."""
+    with np.errstate(over="ignore"):  # what is too large is refused as a temperature 1 / k
+        return Points("k", slices, np.asarray(-np.log(np.tanh(k)) / (2 * k)), k * slices, k, k)
+
+
+def general(gamma: Floats, beta: Floats, slices: int) -> Points:
+    """The points of the general form, sorted: Gamma rises, or beta falls; one of the two is a single number."""
+    if len(gamma) > 1 and len(beta) > 1:
+        raise InputError(
+            f"{len(gamma)} values of gamma and {len(beta)} of beta are no ladder: give one number for one of them"
+        )
+    axis = "beta" if len(beta) > 1 else "gamma"
+    gamma, beta = np.sort(gamma), np.sort(beta)[::-1]
+    for name, values in (("gamma", gamma), ("beta", beta)):
+        twice = values[1:][np.diff(values) == 0]
+        if twice.size:
+            raise InputError(f"{name} {twice[0]:g} stands there twice: give each value once")
+    gamma, beta = (np.array(values) for values in np.broadcast_arrays(gamma, beta))
+    step = beta / slices
+    for field, one in zip(gamma.tolist(), step.tolist(), strict=True):
+        check_turn(field, one)
+    k_time = np.array([coupling_in_time(field, one) for field, one in zip(gamma.tolist(), step.tolist(), strict=True)])
+    return Points(axis, slices, gamma, beta, step, k_time)
+
+
+def check_steps(k: Floats) -> None:
+    """Refuse steps in time of the isotropic form at which spins are frozen in time or hardly feel anything."""
+    for value in k.tolist():
+        if not LEAST_STEP <= value <= MOST_STEP:
+            why = "leaves no spin free in time" if value > MOST_STEP else "leaves spins that do not interact"
+            raise InputError(f"k {value:g} {why}: give values from {LEAST_STEP:g} to {MOST_STEP:g}")
+
+
+def check_turn(gamma: float, step: float) -> None:
+    """Refuse a field and a step in time whose coupling in time would be too strong or too weak."""
+    turn = gamma * step
+    if not LEAST_TURN <= turn <= MOST_TURN:
+        why = "leaves no spin free in time" if turn < LEAST_TURN else "leaves slices that do not interact"
+        mend = "fewer slices" if turn < LEAST_TURN else "more slices"
+        raise InputError(
+            f"gamma {gamma:g} times the step in time beta / slices = {step:g} is {turn:.3g}, which {why}: "
+            f"give {mend}, for a product from {LEAST_TURN:g} to {MOST_TURN:g}"
+        )
+
+
+def coupling_in_time(gamma: float, step: float) -> float:
+    """K_tau = -ln tanh(Gamma Delta tau) / 2, with the same bits on every machine: logarithms of libraries differ."""
+    with localcontext() as context:
+        context.prec = _DIGITS
+        turned = (-2 * Decimal(gamma) * Decimal(step)).exp()
+        return float(((1 + turned) / (1 - turned)).ln() / 2)

@@ -59,12 +59,12 @@ def _by_distance(batch: Batch, values: Any) -> Any:
     assert lattice is not None  # noqa: S101  (it has a grid)
     sides = lattice.shape
     sites = tuple(range(-len(sides), 0))
-    found = xp.zeros((*values.shape[: -len(sides)], len(sides), max(sides) // 2 + 1))
+    averages = xp.zeros((*values.shape[: -len(sides)], len(sides), max(sides) // 2 + 1))
     for axis, side in enumerate(sides):
         moved = xp.moveaxis(values, -1 - axis, -1)  # x is the last axis of the grid
         for r in range(side // 2 + 1):
             other, here = xp.roll(moved, -r, axis=-1), moved
             if not lattice.periodic:
                 other, here = moved[..., r:], moved[..., : side - r]
-            found[..., axis, r] = (here * other).mean(axis=sites, dtype=xp.float64)
-    return found
+            averages[..., axis, r] = (here * other).mean(axis=sites, dtype=xp.float64)
+    return averages

@@ -37,7 +37,7 @@ Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Measured:
+class PerSite:
     """The series of a run, (steps, samples, copies or pairs of copies, temperatures)."""
 
     model: Ising
@@ -56,7 +56,7 @@ class Measured:
 class Moment(NamedTuple):
     """A number of each copy, or of each pair of copies, whose average counts."""
 
-    value: Callable[[Measured], Array]  # of (steps, samples, copies or pairs, temperatures)
+    value: Callable[[PerSite], Array]  # of (steps, samples, copies or pairs, temperatures)
     pairs: bool = False
     variance: bool = False  # it is the variance of that number within each sample instead of its average
 
@@ -98,12 +98,12 @@ MOMENTS: Final = {
 """Every moment by name; to add one is to add a line here. Energies are per site, as are m and q."""
 
 
-def moments_of(found: Iterable[Observable]) -> list[str]:
-    return list(dict.fromkeys(name for o in found for name in o.moments))
+def moments_of(records: Iterable[Observable]) -> list[str]:
+    return list(dict.fromkeys(name for o in records for name in o.moments))
 
 
-def series_of(found: Iterable[Observable]) -> list[str]:
-    return list(dict.fromkeys(o.series for o in found))
+def series_of(records: Iterable[Observable]) -> list[str]:
+    return list(dict.fromkeys(o.series for o in records))
 
 
 def connected_squares(overlap: npt.NDArray[np.int64], copies: int) -> Array:

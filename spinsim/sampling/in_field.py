@@ -16,9 +16,9 @@ from spinsim.engine.protocols import Counts, Engine
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
 from spinsim.machine.threads import Threads
-from spinsim.model.colouring import colouring
+from spinsim.model.graph import colouring
 from spinsim.model.ising import Ising
-from spinsim.model.transverse import check_turn, coupling_in_time
+from spinsim.model.trotter import check_turn, coupling_in_time
 
 
 class InField:
@@ -88,7 +88,7 @@ class BestSlices:
 
     A replica of ``trotter(space, slices, by_term=True)`` is a ring of slices, each a configuration of space. The weight
     exp(- K_s E_s - K_tau E_tau) is that of the quantum model in the transverse field Gamma at the inverse temperature
-    beta, with K_s = beta / slices and K_tau = -ln tanh(Gamma K_s) / 2 (model/transverse.py). As Gamma falls, slices are
+    beta, with K_s = beta / slices and K_tau = -ln tanh(Gamma K_s) / 2 (model/trotter.py). As Gamma falls, slices are
     bound ever more tightly to their neighbours: simulated quantum annealing.
 
     Sweeps, states and random numbers are those of the engine of space and time. Energies, magnetisations and

@@ -86,7 +86,7 @@ def test_the_square_ferromagnet_at_nearby_temperatures() -> None:
 def noisy(x: Array, slope: float, seed: int, noise: float = 0.02, samples: int = 100, resamples: int = 200) -> Array:
     """Bootstrapped curves of tanh(slope (x - 1)) from noisy samples."""
     data = np.tanh(slope * (x - 1)) + noise * np.sqrt(samples) * generator(seed).standard_normal((samples, len(x)))
-    return bootstrap(lambda mean: mean, data, resamples, seed).values
+    return bootstrap(lambda mean: mean, data, resamples, seed)
 
 
 def test_crossing_of_noisy_curves() -> None:

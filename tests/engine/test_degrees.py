@@ -10,8 +10,7 @@ from engines import PACKED, hubs, random_graph, random_signs, run_both, temper_b
 
 from spinsim.engine import Dynamics, choose_packing, create_engine
 from spinsim.engine.moves.metropolis.packed.batches import Costs
-from spinsim.engine.moves.metropolis.packed.classes import MAX_DEGREE, MAX_DEGREE_IN_FIELD
-from spinsim.engine.moves.metropolis.packed.kinds import cheap_bits
+from spinsim.engine.moves.metropolis.packed.classes import MAX_DEGREE, MAX_DEGREE_IN_FIELD, cheap_bits
 from spinsim.engine.moves.metropolis.replica_packed.cpu import COSTS
 from spinsim.engine.moves.metropolis.replica_packed.plan import ReplicaPlan
 from spinsim.engine.moves.metropolis.replica_packed.update import MOST_UNITS

@@ -13,24 +13,27 @@ from hypothesis import strategies as st
 from spinsim import packing
 from spinsim.acceptance import LARGEST_EXPONENT, acceptance, exp_reduced
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.moves.metropolis.packed.classes import PLANES, Classes
-from spinsim.engine.moves.metropolis.packed.cpu_tables import lay_one_temperature
-from spinsim.engine.moves.metropolis.packed.kinds import (
+from spinsim.engine.moves.metropolis.packed.classes import (
     COLD_CLEAR,
+    PLANES,
     WARM_CLEAR,
+    Classes,
     Kind,
     Limits,
+    Tables,
     bits_up_to,
+    build_tables,
     cheap_bits,
+    distinct_of,
+    empty_tables,
     kind_of,
 )
-from spinsim.engine.moves.metropolis.packed.lane_tables import Tables, build_tables, distinct_of, empty_tables
+from spinsim.engine.moves.metropolis.packed.cpu_sweeper import lay_one_temperature
 from spinsim.engine.moves.metropolis.replica_packed.plan import ReplicaPlan
 from spinsim.engine.moves.metropolis.site_packed.plan import build_site_tables
-from spinsim.model.colouring import colouring
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.geometry.lattice import Lattice, cubic
-from spinsim.model.graph import Graph
+from spinsim.model.graph import Graph, colouring
 
 
 @given(st.integers(1, 3), st.integers(1, 5), st.integers(1, 300), st.integers(0, 2**32))

@@ -15,8 +15,7 @@ from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.gaps import correlation_in_time, gaps
 from spinsim.analysis.runs import sample_of
 from spinsim.analysis.summary import estimates, summarize
-from spinsim.model.transverse import coupling_in_time
-from spinsim.model.trotter import trotter
+from spinsim.model.trotter import coupling_in_time, trotter
 from spinsim.observables import Facts, observables
 
 K = [0.6, 0.4, 0.3]

@@ -11,8 +11,7 @@ import pytest
 from spinsim.engine.moves.metropolis.packed.batches import Costs, build_batches
 from spinsim.engine.moves.metropolis.packed.classes import Classes
 from spinsim.machine import compiled
-from spinsim.model.colouring import colouring
-from spinsim.model.graph import Graph
+from spinsim.model.graph import Graph, colouring
 
 GPU_RUN = """
 import sys

@@ -15,12 +15,12 @@ from harness import run
 
 import spinsim as ss
 from spinsim.engine.moves.metropolis.replica_packed import cpu_sweep
-from spinsim.engine.moves.metropolis.replica_packed.tempering import cpu as tempering
+from spinsim.engine.moves.metropolis.replica_packed import cpu_tempering as tempering
 from spinsim.machine import clock, compiled, stored
-from spinsim.model import colouring
+from spinsim.model import graph
 
 MUTANTS = 60
-STAMP = stored._stamp("spinsim.model.colouring.any")
+STAMP = stored._stamp("spinsim.model.graph.any")
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def _compiled() -> dict[str, compiled.Compiled]:
-    return {name: item for name, item in vars(colouring).items() if isinstance(item, compiled.Compiled)}
+    return {name: item for name, item in vars(graph).items() if isinstance(item, compiled.Compiled)}
 
 
 def colour() -> tuple[list[int], list[str]]:
@@ -43,7 +43,7 @@ def colour() -> tuple[list[int], list[str]]:
     for entry in _compiled().values():
         compiled.forget(entry)
     before = len(clock.COMPILED)
-    found = colouring.colouring(ss.Graph(4, np.array([[0, 1], [1, 2], [2, 3], [0, 3]])))
+    found = graph.colouring(ss.Graph(4, np.array([[0, 1], [1, 2], [2, 3], [0, 3]])))
     return found.tolist(), [name for name, _ in clock.COMPILED[before:]]
 
 

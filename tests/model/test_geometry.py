@@ -12,8 +12,8 @@ from spinsim.analysis.figures.paper import ORANGE
 from spinsim.analysis.sizes import compare_sizes
 from spinsim.engine.moves.exchange.ladder import copy_pairs
 from spinsim.jobs.anneal.figures import configuration_figure
-from spinsim.model.colouring import colouring
 from spinsim.model.geometry.cells import CELLS
+from spinsim.model.graph import colouring
 
 LATTICES = {
     name: lattice

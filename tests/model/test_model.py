@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import spinsim as ss
 from spinsim.errors import InputError
-from spinsim.model.colouring import adjacency, colouring
 from spinsim.model.drawing import GAUSSIAN_GRID
+from spinsim.model.graph import adjacency, colouring
 from spinsim.model.quanta import sum_of
 
 shapes = st.lists(st.integers(1, 5), min_size=1, max_size=3).map(tuple)

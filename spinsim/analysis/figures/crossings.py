@@ -91,12 +91,12 @@ def _draw_inset(ax: Axes, comparison: Comparison) -> None:
 
 def _window(comparison: Comparison) -> tuple[float, float, float, float] | None:
     """Returns the ends of an inset along x and along y: crossings with two errors and two points on both sides."""
-    found = [pair for pair in comparison.crossings if np.isfinite(pair.crossing.value)]
-    if not found:
+    crossed = [pair for pair in comparison.crossings if np.isfinite(pair.crossing.value)]
+    if not crossed:
         return None
     grid = np.unique(np.concatenate([curve.temperature for curve in comparison.curves]))
     ends = []
-    for pair in found:
+    for pair in crossed:
         value, error = pair.crossing.value, 2 * pair.crossing.error
         above = int(np.searchsorted(grid, value))
         ends += [min(value - error, grid[max(0, above - 1)]), max(value + error, grid[min(len(grid) - 1, above)])]

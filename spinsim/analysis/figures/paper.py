@@ -169,9 +169,9 @@ def draw_legend(figure: Figure, *axes: Axes) -> None:
 
     Error bars, which matplotlib lists last, come first.
     """
-    found = [pair for ax in axes for pair in sorted(zip(*ax.get_legend_handles_labels(), strict=True), key=_is_line)]
+    keys = [pair for ax in axes for pair in sorted(zip(*ax.get_legend_handles_labels(), strict=True), key=_is_line)]
     unique: dict[str, Any] = {}
-    for handle, label in found:
+    for handle, label in keys:
         unique.setdefault(label, handle)
     most = min(len(unique), _LEGEND_COLUMNS)
     even = {-(-len(unique) // rows) for rows in range(1, len(unique) + 1)}  # numbers of columns that fill their rows

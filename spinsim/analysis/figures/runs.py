@@ -44,21 +44,21 @@ def equilibration_figure(result: Tempered, summary: Summary, style: str = "singl
     Each bin stands at its last sweep; those that the verdict compares are shaded. With Gaussian couplings
     a panel shows how far energy and link overlap miss each other. The caption holds the verdicts.
     """
-    found = approach(result)
-    between = np.sqrt(found.last_sweep[-TESTED - 1] * found.last_sweep[-TESTED])  # the points of two bins
-    with drawn_panels(style, len(found.mean), 1.7, "sweeps after thermalisation") as (figure, panels):
-        for ax, (name, mean) in zip(panels, found.mean.items(), strict=True):
-            ax.axvspan(between, found.last_sweep[-1], color=GREY, alpha=0.15, linewidth=0, zorder=0)
+    averages = approach(result)
+    between = np.sqrt(averages.last_sweep[-TESTED - 1] * averages.last_sweep[-TESTED])  # the points of two bins
+    with drawn_panels(style, len(averages.mean), 1.7, "sweeps after thermalisation") as (figure, panels):
+        for ax, (name, mean) in zip(panels, averages.mean.items(), strict=True):
+            ax.axvspan(between, averages.last_sweep[-1], color=GREY, alpha=0.15, linewidth=0, zorder=0)
             for k, colour in some_temperatures(result.temperature):
-                error, label = found.error[name][:, k], f"$T = {result.temperature[k]:.3g}$"
+                error, label = averages.error[name][:, k], f"$T = {result.temperature[k]:.3g}$"
                 bars = np.where(np.isfinite(error), error, 0)  # none where a series does not move
                 look: dict[str, Any] = {"fmt": "o-", "lw": 0.6, "mec": "none", "color": colour, "label": label}
-                ax.errorbar(found.last_sweep, mean[:, k], bars, **look, **POINTS)
+                ax.errorbar(averages.last_sweep, mean[:, k], bars, **look, **POINTS)
             if name == "link_residual":
                 ax.axhline(0, color=GREY, linewidth=0.8, zorder=1)
             ax.set_ylabel(_LABELS[name])
             ax.set_xscale("log")
-    residual = " The last panel is 0 in equilibrium." if "link_residual" in found.mean else ""
+    residual = " The last panel is 0 in equilibrium." if "link_residual" in averages.mean else ""
     verdicts = " ".join(f"{name}: {e.verdict}." for name, e in summary.equilibration.items())
     verdicts, verdict = in_math(verdicts), in_math(summary.verdict)
     figure.caption = (
@@ -138,13 +138,13 @@ def overlap_figure(result: Tempered, style: str = "single") -> PaperFigure:
     is_known = True
     with drawn_panels(style, 1, 2.4) as (figure, (ax,)):
         for k, colour in chosen:
-            alone = replace(result, overlap=result.overlap[..., [k]])
-            found = overlap_distribution(alone, bins_for(result, k), symmetrize=even)
-            density, error, known = found.density[0], found.error[0], found.trusted[0]
-            ax.plot(found.q, density, color=colour, linewidth=0.8, label=f"$T = {result.temperature[k]:.3g}$")
+            at_one = replace(result, overlap=result.overlap[..., [k]])
+            p = overlap_distribution(at_one, bins_for(result, k), symmetrize=even)
+            density, error, known = p.density[0], p.error[0], p.trusted[0]
+            ax.plot(p.q, density, color=colour, linewidth=0.8, label=f"$T = {result.temperature[k]:.3g}$")
             if known.any():
                 low, high = np.maximum(density - error, 0), density + error
-                ax.fill_between(found.q, low, high, where=known, color=colour, alpha=0.25, linewidth=0)
+                ax.fill_between(p.q, low, high, where=known, color=colour, alpha=0.25, linewidth=0)
             is_known &= bool(known[density > 0].all())
         ax.fill_between([], [], color=GREY, alpha=0.4, linewidth=0, label="standard error")
         ax.set_xlim(-1, 1)

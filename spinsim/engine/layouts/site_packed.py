@@ -86,7 +86,6 @@ def build_signs(model: Ising, rows: range) -> npt.NDArray[np.uint64] | None:
     """Signs uint64 (1 or samples, colour, slot, row, group, half), set where J < 0; None where none is.
 
     Args:
-        model: On a lattice whose rows can be packed.
         rows: Of the sites whose bonds are wanted, among those of all planes; whole planes.
     """
     assert model.lattice is not None  # noqa: S101  (its caller has looked)

@@ -5,6 +5,7 @@ On a CPU replicas are cut into chunks, in which those that take like words of Ph
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
@@ -35,7 +36,6 @@ def by_word(values: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
 
 
 def by_replica(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The inverse of ``by_word``."""
     return values.reshape(WORDS, -1).T.reshape(-1)
 
 
@@ -46,7 +46,6 @@ def total_energies(spins, edges, of_first, couplings, fields, energy, magnetizat
     Sums are below 2^53, where float64 is exact; vector units have no product of 64-bit integers.
 
     Args:
-        spins: The spins, +1 or -1.
         edges: End sites of the bonds, (bonds, 2).
         of_first: How many of them, the first ones, belong to term 0, as all fields do.
         couplings: J of each bond in quanta.
@@ -81,105 +80,114 @@ def sum_spins(spins, sites, totals):  # type: ignore[no-untyped-def]
             totals[r] += row[r]
 
 
-class Chunks:
-    """Spins of all samples in chunks of replicas, each a task; int8 (sites, width) in the order of ``by_word``.
+class InChunks(ABC):
+    """Spins of all samples on a CPU in chunks of replicas, each a task.
 
     Args:
-        model: What is simulated.
-        replicas: Replicas of each sample.
-        dynamics: How they start.
-        threads: Which work on them.
+        smallest: Replicas that a chunk must have.
 
     Attributes:
         size: Replicas of a chunk, but for the last: a block of 128, less where that would leave threads idle.
         firsts: First replica of each chunk of a sample.
+    """
+
+    def __init__(self, model: Ising, replicas: int, threads: Threads, smallest: int) -> None:
+        self.model, self.replicas, self.threads = model, replicas, threads
+        self.size = packing.LANES
+        while self.size > smallest and model.samples * -(-replicas // self.size) < threads.count:
+            self.size //= 2
+        self.firsts = range(0, replicas, self.size)
+
+    def _start(self, dynamics: Dynamics) -> None:
+        words = np.empty((1, 1, self.model.sites, 2), np.uint64)
+        for sample in range(self.model.samples):
+            for block, first in enumerate(range(0, self.replicas, packing.LANES)):
+                fill_start(words[0, 0], packing.lane_masks(packing.LANES)[0], dynamics, sample, block)
+                lanes = min(packing.LANES, self.width(first, self.replicas))
+                self._set(sample, first, packing.unpack(words, lanes)[0])
+
+    def width(self, first: int, stop: int | None = None) -> int:
+        """Replicas from ``first`` on in its chunk or up to ``stop``, rounded up to whole Philox calls."""
+        stop = min(first + self.size, self.replicas) if stop is None else stop
+        return -(-(stop - first) // WORDS) * WORDS
+
+    @abstractmethod
+    def _set(self, sample: int, first: int, spins: npt.NDArray[np.int8]) -> None:
+        """Take configurations (sites, replicas), of whole Philox calls, for the replicas from ``first`` on."""
+
+    @abstractmethod
+    def words_of(self, samples: slice) -> npt.NDArray[np.uint64]: ...
+
+    @property
+    def count(self) -> int:
+        return self.model.samples * len(self.firsts)
+
+    def worth(self, sweeps: int) -> int | None:
+        """Words of 128 spins that so many sweeps are worth, as ``Threads.run`` takes them."""
+        return None
+
+    def each(self, task: Callable[[int, int], None], sweeps: int = 1) -> None:
+        """Run ``task(sample, first)`` for all chunks; it takes about as long as so many sweeps."""
+        tasks = (partial(task, sample, first) for sample in range(self.model.samples) for first in self.firsts)
+        self.threads.run(tasks, self.worth(sweeps))
+
+    def words(self) -> npt.NDArray[np.uint64]:
+        return self.words_of(slice(None))
+
+    def set_words(self, words: npt.NDArray[np.uint64]) -> None:
+        for sample, spins in enumerate(packing.unpack(words, self.width(0, self.replicas))):
+            self._set(sample, 0, spins)
+
+
+class Chunks(InChunks):
+    """A byte for each spin; chunks are int8 (sites, width) in the order of ``by_word``.
+
+    Attributes:
         memory: The chunks of each sample one after the other, int8 (samples, width of all times sites).
-        threads: As given.
     """
 
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, threads: Threads) -> None:
-        self.model, self.replicas, self.threads = model, replicas, threads
-        self.size = packing.LANES
-        while self.size > SMALLEST_CHUNK and model.samples * -(-replicas // self.size) < threads.count:
-            self.size //= 2
-        self.firsts = range(0, replicas, self.size)
-        width = self.firsts[-1] + self.width(self.firsts[-1])
-        self.memory = np.empty((model.samples, width * model.sites), np.int8)
+        super().__init__(model, replicas, threads, SMALLEST_CHUNK)
+        self.memory = np.empty((model.samples, self.width(0, replicas) * model.sites), np.int8)
         self._views = [[self._view(k, first) for first in self.firsts] for k in range(model.samples)]
-        for sample, chunks in enumerate(self._views):
-            for first, chunk in zip(self.firsts, chunks, strict=True):
-                chunk[:] = self._initial(dynamics, sample, first)
-
-    def width(self, first: int) -> int:
-        """Replicas of the chunk from ``first`` on, rounded up to whole Philox calls."""
-        return -(-min(self.size, self.replicas - first) // WORDS) * WORDS
+        self._start(dynamics)
 
     def _view(self, sample: int, first: int) -> npt.NDArray[np.int8]:
         sites, width = self.model.sites, self.width(first)
         return self.memory[sample, first * sites : (first + width) * sites].reshape(sites, width)
 
-    def _initial(self, dynamics: Dynamics, sample: int, first: int) -> npt.NDArray[np.int8]:
-        """Start spins of a chunk."""
-        block, lane = divmod(first, packing.LANES)
-        words = np.empty((1, 1, self.model.sites, 2), np.uint64)
-        fill_start(words[0, 0], packing.lane_masks(packing.LANES)[0], dynamics, sample, block)
-        spins = packing.unpack(words, packing.LANES)[0, :, lane : lane + self.width(first)]
-        return np.ascontiguousarray(by_word(spins))
-
-    @property
-    def count(self) -> int:
-        """Chunks of all samples."""
-        return self.model.samples * len(self.firsts)
+    def _set(self, sample: int, first: int, spins: npt.NDArray[np.int8]) -> None:
+        for at in range(0, spins.shape[1], self.size):
+            self.of(sample, first + at)[:] = by_word(spins[:, at : at + self.size])
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the spins."""
         return self.memory.nbytes
-
-    def each(self, task: Callable[[int, int], None]) -> None:
-        """Run ``task(sample, first)`` for all chunks."""
-        self.threads.run(partial(task, s, first) for s in range(self.model.samples) for first in self.firsts)
 
     def of(self, sample: int, first: int) -> npt.NDArray[np.int8]:
         """The chunk from replica ``first`` on, (sites, width), which may be changed."""
         return self._views[sample][first // self.size]
 
     def words_of(self, samples: slice) -> npt.NDArray[np.uint64]:
-        """Returns the spins of some samples as replica-packed words."""
         return np.stack([self._words_of(k) for k in range(self.model.samples)[samples]])
 
     def _words_of(self, sample: int) -> npt.NDArray[np.uint64]:
         spins = np.stack([self.spins(sample, r) for r in range(self.replicas)], axis=1)
         return np.asarray(packing.pack(spins[None])[0])
 
-    def words(self) -> npt.NDArray[np.uint64]:
-        """The words of a snapshot: replica-packed."""
-        return self.words_of(slice(None))
-
-    def set_words(self, words: npt.NDArray[np.uint64]) -> None:
-        """Go back to the words of a snapshot."""
-        spins = packing.unpack(words, packing.LANES * words.shape[1])
-        for k, chunks in enumerate(self._views):
-            for first, chunk in zip(self.firsts, chunks, strict=True):
-                chunk[:] = by_word(spins[k, :, first : first + chunk.shape[1]])
-
     def copy(self, moves: Moves) -> None:
-        """Copy configurations."""
         for sample, source, target in zip(*(array.tolist() for array in moves), strict=True):
-            give, take = (self._views[sample][replica // self.size] for replica in (source, target))
+            give, take = (self.of(sample, replica) for replica in (source, target))
             take[:, self._column(take, target)] = give[:, self._column(give, source)]
 
     def _column(self, chunk: npt.NDArray[np.int8], replica: int) -> int:
-        """Where a replica stands in its chunk."""
         lane = replica % self.size
         return int(lane % WORDS * (chunk.shape[1] // WORDS) + lane // WORDS)
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """One configuration, shape (sites,), +1 or -1."""
         return self._read(self._views, sample, replica)
 
     def kept(self) -> Spins:
-        """The present configurations, whatever comes later."""
         return partial(self._read, [[chunk.copy() for chunk in chunks] for chunks in self._views])
 
     def _read(self, chunks: list[list[npt.NDArray[np.int8]]], sample: int, replica: int) -> npt.NDArray[np.int8]:
@@ -191,18 +199,11 @@ class SpinBytes:
     """The spins of a run, int8 (samples, sites, width).
 
     Args:
-        model: What is simulated.
-        replicas: Replicas of each sample.
-        dynamics: How they start.
-        queue: Where its work is queued; the present device and stream of CuPy.
         others: Bytes that a run takes beside them.
 
     Attributes:
-        model: As given.
-        replicas: As given.
         calls: Philox calls of a site.
         width: Replicas rounded up to whole calls.
-        present: The spins.
     """
 
     replica_axis = 2
@@ -221,7 +222,6 @@ class SpinBytes:
                 self.present[sample] = self._unpacked_start(sample)
 
     def _unpacked_start(self, sample: int) -> Any:
-        """The packed start of one sample, unpacked on the device."""
         import cupy
 
         blocks, sites = packing.block_count(self.replicas), self.model.sites
@@ -232,20 +232,16 @@ class SpinBytes:
         return 2 * bits.reshape(sites, -1)[:, : self.width].astype(cupy.int8) - 1
 
     def words(self) -> npt.NDArray[np.uint64]:
-        """The words of a snapshot: replica-packed."""
         return packing.pack(self.present.get()[..., : self.replicas])
 
     def set_words(self, words: npt.NDArray[np.uint64]) -> None:
-        """Go back to the words of a snapshot."""
         self.present.set(np.ascontiguousarray(packing.unpack(words, self.width)))
 
     def copy(self, moves: Moves) -> None:
-        """Queue copies of configurations."""
         import cupy
 
         sample, source, target = (cupy.asarray(array) for array in moves)
         self.present[sample, :, target] = self.present[sample, :, source]
 
     def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """One configuration of a state."""
         return np.asarray(state[sample, :, replica].get())

@@ -32,7 +32,7 @@ from spinsim.analysis.figures.panels import (
     sides,
     tick_integers,
 )
-from spinsim.analysis.figures.paper import BLUE, ORANGE, PAPER, STYLES, PaperFigure, draw_legend, lay_panels
+from spinsim.analysis.figures.paper import BLUE, ORANGE, PAPER, STYLES, PaperFigure, drawn_panels
 from spinsim.analysis.figures.runs import Course, check_begun, draw_cuts
 from spinsim.analysis.kinds import favours_parallel_spins
 from spinsim.analysis.population import FEWEST, MANY
@@ -113,8 +113,7 @@ def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperF
     names = ["energy_per_site", "specific_heat", *([order.name] if _is_shown(order, model) else [])]
     off_scale = is_off_scale(temperature, table.energy, table.specific_heat)
     heat = np.where(off_scale, np.nan, table.specific_heat)
-    with matplotlib.style.context(PAPER):
-        figure, panels = lay_panels(style, len(names), 1.4, abscissae)
+    with drawn_panels(style, len(names), 1.4, abscissae) as (figure, panels):
         for ax, name in zip(panels, names, strict=True):
             ax.set_ylabel(SYMBOLS[name])
         _draw_series(panels[0], x, table.energy, table.energy_error, replicas_text(result))
@@ -136,8 +135,6 @@ def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperF
                 tick_integers(ax.xaxis)
         elif result.family is not None:  # from infinity on
             panels[-1].set_xscale("log")
-        figure.align_ylabels()
-        draw_legend(figure, *panels)
     figure.caption = _caption(result, table, bool(off_scale.any()))
     return figure
 
@@ -149,13 +146,11 @@ def _is_shown(order: OrderParameter, model: Ising) -> bool:
 
 def _quantum_figure(result: AnnealResult, gamma: Array, style: str) -> PaperFigure:
     """Energies per site of best slices, and of all slices, against the transverse field."""
-    with matplotlib.style.context(PAPER):
-        figure, (ax,) = lay_panels(style, 1, 1.4, FIELD)
+    with drawn_panels(style, 1, 1.4, FIELD) as (figure, (ax,)):
         ax.set_ylabel(SYMBOLS["energy_per_site"])
         best, mean = quantum_energies(result)
         _draw_series(ax, gamma, *best, "best slices")
         _draw_series(ax, gamma, *mean, "all slices", color=ORANGE)
-        draw_legend(figure, ax)
     figure.caption = (
         f"Energy per site of the best slice of each replica, and of all its slices, after each step of "
         f"{result.model.name}, {replicas_text(result)}. {BARS[:-1]} {_entries(result)}."
@@ -167,14 +162,11 @@ def _loop_figure(result: AnnealResult, field: Array, table: Thermodynamics, styl
     """Energy and magnetisation per site against the field, in the order of the steps."""
     temperature = table.temperature
     where = f", at $T = {temperature[0]:.6g}$" if is_constant(temperature) else ""
-    with matplotlib.style.context(PAPER):
-        figure, panels = lay_panels(style, 2, 1.4, f"field $h${where}")
+    with drawn_panels(style, 2, 1.4, f"field $h${where}") as (figure, panels):
         for ax, label in zip(panels, (SYMBOLS["energy_per_site"], SYMBOLS["magnetization"]), strict=True):
             ax.set_ylabel(label)
         _draw_series(panels[0], field, table.energy, table.energy_error, replicas_text(result))
         _draw_series(panels[1], field, table.signed_magnetization, table.signed_magnetization_error)
-        figure.align_ylabels()
-        draw_legend(figure, *panels)
     what = rf"Energy, that of the field included, and magnetisation $\langle m\rangle$ per site of {result.model.name}"
     figure.caption = f"{what}, {replicas_text(result)}, after each step. {BARS[:-1]} {_entries(result)}."
     return figure

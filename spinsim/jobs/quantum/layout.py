@@ -12,8 +12,7 @@ import numpy.typing as npt
 from spinsim.errors import InputError
 from spinsim.jobs.quantum.local import LOCAL, LOCAL_SUMS, local_series
 from spinsim.model.ising import Ising
-from spinsim.model.transverse import Points, general, isotropic
-from spinsim.model.trotter import FEWEST
+from spinsim.model.trotter import FEWEST, Points, general, isotropic
 from spinsim.observables import Facts, observables
 from spinsim.run.ladder_layout import (
     PLACEMENT,

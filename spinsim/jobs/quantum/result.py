@@ -18,7 +18,7 @@ from spinsim.inputs.texts import count
 from spinsim.jobs.quantum.layout import MEASURED, points_of, quantum_layout
 from spinsim.jobs.quantum.local import LOCAL_SUMS
 from spinsim.model.ising import Ising
-from spinsim.model.transverse import Points
+from spinsim.model.trotter import Points
 from spinsim.observables.moments import transverse_magnetization
 from spinsim.result import load_as
 from spinsim.run.ladder_layout import placement_of, read_permutation, written_again

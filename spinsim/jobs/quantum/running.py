@@ -16,7 +16,7 @@ from spinsim.jobs.quantum.local import LocalSums
 from spinsim.jobs.quantum.result import QuantumResult
 from spinsim.jobs.quantum.settings import Quantum
 from spinsim.model.ising import Ising
-from spinsim.model.transverse import Points
+from spinsim.model.trotter import Points
 from spinsim.run.common import (
     Watch,
     build_model,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from spinsim.model.transverse import Points
+    from spinsim.model.trotter import Points
     from spinsim.sampling import Range, Times
 
 MOST_TIMES: Final = 16
@@ -172,7 +172,7 @@ class QuantumSettings(Table):
     def points_of(self, ladder: npt.NDArray[np.float64]) -> Points:
         """The points of a ladder that a pre-run places, which is given in 1 / k, Gamma or 1 / beta."""
         from spinsim.inputs.grids import read_grid
-        from spinsim.model.transverse import check_steps, general, isotropic
+        from spinsim.model.trotter import check_steps, general, isotropic
 
         if self.gamma is None or self.beta is None:
             check_steps(1 / ladder)
@@ -201,7 +201,7 @@ class QuantumSettings(Table):
         import numpy as np
 
         from spinsim.inputs.grids import form, read_grid, shown
-        from spinsim.model.transverse import check_steps, general, isotropic
+        from spinsim.model.trotter import check_steps, general, isotropic
 
         if self.gamma is not None and self.beta is not None:
             return general(read_grid("gamma", self.gamma), read_grid("beta", self.beta), self.slices)

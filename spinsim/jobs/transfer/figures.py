@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from math import floor, isnan, log10
 from typing import TYPE_CHECKING
 
-import matplotlib.style
 import numpy as np
 
 from spinsim.analysis.figures.panels import TEMPERATURE, curve_styles, mark_crossing, scale_logarithmically, sides
-from spinsim.analysis.figures.paper import PAPER, PaperFigure, draw_legend, lay_panels
+from spinsim.analysis.figures.paper import PaperFigure, drawn_panels
 from spinsim.analysis.printed import with_error
 from spinsim.analysis.strips import LengthCrossing, length_crossings, length_curve, scaled_lengths
 from spinsim.errors import InputError, worded
@@ -81,8 +80,7 @@ def lengths_figure(
     by_k = "k" in given_by(results[0])
     ordered = sorted(results, key=lambda result: result.model.sites)
     colours = {}
-    with matplotlib.style.context(PAPER):
-        figure, (ax,) = lay_panels(style, 1, 2.4)
+    with drawn_panels(style, 1, 2.4) as (figure, (ax,)):
         for result, (colour, marker) in zip(ordered, curve_styles(len(ordered)), strict=True):
             curve = length_curve(result, average)
             colours[curve.width] = colour
@@ -101,7 +99,6 @@ def lengths_figure(
         scale_logarithmically(ax)
         ax.set_xlabel(r"coupling $k = 1/T$" if by_k else TEMPERATURE)
         ax.set_ylabel(r"$\exp[\ln\xi]/L$" if average == "typical" else r"$\xi/L$")
-        draw_legend(figure, ax)
     figure.caption = _caption(ordered, crossings, average)
     return figure
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from spinsim.errors import InputError
 from spinsim.machine.outputs import write_outputs
-from spinsim.model.formats import bqm_file, edge_list, lines, matrix_market
+from spinsim.model.formats import bqm_file, lines, matrix_market
 from spinsim.model.formats.source import Source
 from spinsim.model.problems.quadratic import Quadratic
 
@@ -20,24 +20,23 @@ class Format(NamedTuple):
     Attributes:
         name: In words.
         suffixes: Of files that are written in it.
-        recognises: Whether a file is of it.
+        recognises: Whether a file is of it; None where its suffix says so.
         read: The problem of such a file.
         write: The content of such a file.
     """
 
     name: str
     suffixes: tuple[str, ...]
-    recognises: Callable[[Source], bool]
+    recognises: Callable[[Source], bool] | None
     read: Callable[[Source], Quadratic]
     write: Callable[[Quadratic], bytes]
+
+    def fits(self, source: Source) -> bool:
+        return self.recognises(source) if self.recognises else source.suffix in self.suffixes
 
 
 def _begins(characters: str) -> Callable[[Source], bool]:
     return lambda source: source.line(source.first).lstrip()[0] in characters
-
-
-def _ends(*suffixes: str) -> Callable[[Source], bool]:
-    return lambda source: source.suffix in suffixes
 
 
 FORMATS: Final = (
@@ -48,8 +47,8 @@ FORMATS: Final = (
         bqm_file.read,
         bqm_file.write,
     ),
-    Format("edge list", (".edgelist", ".edges"), _ends(".edgelist", ".edges"), edge_list.read, edge_list.write),
-    Format("Biq Mac QUBO", (".sparse",), _ends(".sparse"), lines.read_biq_mac, lines.write_biq_mac),
+    Format("edge list", (".edgelist", ".edges"), None, lines.read_edge_list, lines.write_edge_list),
+    Format("Biq Mac QUBO", (".sparse",), None, lines.read_biq_mac, lines.write_biq_mac),
     Format("MatrixMarket", (".mtx", ".mm"), _begins("%"), matrix_market.read, matrix_market.write),
     Format("COO", (".coo",), _begins("#"), lines.read_coo, lines.write_coo),
     Format("qbsolv", (".qubo",), _begins("cCpP"), lines.read_qbsolv, lines.write_qbsolv),
@@ -58,17 +57,15 @@ FORMATS: Final = (
 """In the order in which a file is tried: the first that recognises it reads it."""
 
 
-def write_instance(problem: Quadratic, path: str | os.PathLike[str], overwrite: bool = False) -> None:
-    """Write a problem into a file of the format that its suffix names.
+def read_problem(source: Source) -> Quadratic:
+    return next(each for each in FORMATS if each.fits(source)).read(source)
 
-    Args:
-        problem: With all it has: values to the last digit, the constant and the labels.
-        path: Of the file.
-        overwrite: Whether an instance file that is there may be replaced.
-    """
+
+def write_instance(problem: Quadratic, path: str | os.PathLike[str], overwrite: bool = False) -> None:
+    """Write a problem, to the last digit, into a file of the format that its suffix names."""
     suffix = Path(path).suffix.lower()
-    found = next((each for each in FORMATS if suffix in each.suffixes), None)
-    if found is None:
+    chosen = next((each for each in FORMATS if suffix in each.suffixes), None)
+    if chosen is None:
         known = ", ".join(f"{each.suffixes[0]} ({each.name})" for each in FORMATS)
         raise InputError(f"suffix {suffix!r} of {path} names no format of instances: choose one of {known}")
-    write_outputs({Path(path): ("instance", found.write(problem))}, overwrite)
+    write_outputs({Path(path): ("instance", chosen.write(problem))}, overwrite)

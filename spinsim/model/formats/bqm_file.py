@@ -13,10 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.model.formats.source import Source
-from spinsim.model.formats.terms import MOST_SITES
+from spinsim.model.formats.source import MOST_SITES, Source
 from spinsim.model.problems.labels import Labels, as_labels, label_of, plain_label
-from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic
+from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, one_half
 
 MAGIC: Final = b"DIMODBQM"
 _LABELS: Final = b"VARS"
@@ -60,19 +59,16 @@ class _Reader:
         own, other = np.repeat(np.arange(sites), np.diff(begin)), quadratic["other"].astype(np.int64)
         if len(other) and not (other.min() >= 0 and other.max() < sites):
             raise ValueError
-        values = quadratic["value"].astype(np.float64)
-        lower, upper = other < own, other > own
-        order = np.lexsort((other[upper], own[upper])), np.lexsort((own[lower], other[lower]))
-        mirrored = own[upper][order[0]], other[upper][order[0]], values[upper][order[0]]
-        given = other[lower][order[1]], own[lower][order[1]], values[lower][order[1]]
-        equal = (np.array_equal(a, b, equal_nan=True) for a, b in zip(mirrored, given, strict=True))
-        if len(given[0]) != pairs or not all(equal):
+        half = one_half(np.stack([own, other], axis=1), quadratic["value"].astype(np.float64))
+        if half is None or len(half[1]) != pairs:
             raise ValueError
+        ends, values = half
+        order = np.lexsort((ends[:, 1], ends[:, 0]))
         every = np.arange(sites)
         return Quadratic(
             sites,
-            np.concatenate([np.stack([every, every], axis=1), np.stack(given[:2], axis=1)]),
-            np.concatenate([linear["value"].astype(np.float64), given[2]]),
+            np.concatenate([np.stack([every, every], axis=1), ends[order]]),
+            np.concatenate([linear["value"].astype(np.float64), values[order]]),
             about["vartype"],
             float(offset),
             self._labels(sites),

@@ -17,9 +17,8 @@ import numpy as np
 from spinsim.errors import InputError
 from spinsim.inputs.checks import check_word
 from spinsim.machine.memory import require
-from spinsim.model.formats.source import Source, note_text
-from spinsim.model.formats.terms import Terms, check_sites, is_number, lines_of
-from spinsim.model.problems.quadratic import BINARY, LARGEST_VALUE, SPIN, Ends, Quadratic, Values
+from spinsim.model.formats.source import Source, Terms, check_sites, is_number, lines_of, note_text
+from spinsim.model.problems.quadratic import BINARY, LARGEST_VALUE, SPIN, Ends, Quadratic, Values, one_half
 
 _HEADER: Final = re.compile(
     r"\s*%%MatrixMarket\s+matrix\s+(coordinate|array)\s+(real|integer|double|pattern)\s+(general|symmetric)\s*",
@@ -59,9 +58,15 @@ def read(source: Source) -> Quadratic:
             "alone, or write general for symmetric"
         )
     kind = _kind(source)
-    if kind != BINARY:
-        ends, values = _once(source, ends, values, symmetry == "symmetric", sites)
-    elif symmetry == "symmetric":
+    if kind != BINARY and symmetry == "general":
+        half = one_half(ends, values)
+        if half is None:
+            raise InputError(
+                f"{source.name} is neither symmetric nor triangular, though its pairs count once: give each of them "
+                "once"
+            )
+        ends, values = half
+    elif kind == BINARY and symmetry == "symmetric":
         values = np.where(ends[:, 0] == ends[:, 1], values, 2 * values)
     if not kind and (values[ends[:, 0] == ends[:, 1]] != 0).any():
         raise InputError(
@@ -91,33 +96,18 @@ def _array(source: Source, header: int, sites: int, symmetric: bool) -> tuple[En
     """Entries of a dense matrix that are not 0: a value a line, column by column, from the diagonal on if symmetric."""
     many = sites * (sites + 1) // 2 if symmetric else sites**2
     body = source.below(header, "%")
-    found = [(number, word) for number, line in enumerate(body, header + 1) for word in line.split()]
-    if len(found) != many:
-        raise source.refusal(header, f"{len(found)} of {many} values follow: correct the size or the values")
-    for number, word in found:
+    words = [(number, word) for number, line in enumerate(body, header + 1) for word in line.split()]
+    if len(words) != many:
+        raise source.refusal(header, f"{len(words)} of {many} values follow: correct the size or the values")
+    for number, word in words:
         if not is_number(word) or not abs(float(word)) < LARGEST_VALUE:
             raise source.refusal(number, f"{word[:20]!r} is no value: write a finite number below 1e300")
         check_word(word, f"the value in line {number} of {source.name}")
     require(64.0 * many, f"reading {source.name}")
     columns, rows = np.triu_indices(sites) if symmetric else (part.ravel() for part in np.indices((sites, sites)))
-    values = np.array([float(word) for _, word in found])
+    values = np.array([float(word) for _, word in words])
     present = values != 0
     return np.stack([rows, columns], axis=1)[present].astype(np.int64), values[present]
-
-
-def _once(source: Source, ends: Ends, values: Values, symmetric: bool, sites: int) -> tuple[Ends, Values]:
-    """Each pair once: of a general matrix the upper half, whose mirror image the lower one must be, if it is there."""
-    upper, lower = ends[:, 0] < ends[:, 1], ends[:, 0] > ends[:, 1]
-    if symmetric or not (upper.any() and lower.any()):
-        return ends, values
-    order = [np.lexsort((part[:, 1], part[:, 0])) for part in (ends[upper], ends[lower][:, ::-1])]
-    same = len(order[0]) == len(order[1])
-    same = same and np.array_equal(ends[upper][order[0]], ends[lower][:, ::-1][order[1]])
-    if not (same and np.array_equal(values[upper][order[0]], values[lower][order[1]])):
-        raise InputError(
-            f"{source.name} is neither symmetric nor triangular, though its pairs count once: give each of them once"
-        )
-    return ends[~lower], values[~lower]
 
 
 def write(problem: Quadratic) -> bytes:

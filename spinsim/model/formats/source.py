@@ -1,4 +1,4 @@
-"""The content of an instance file, and refusals that quote its lines."""
+"""The content of an instance file: its comments, its lines ``i j value``, and refusals that quote them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from functools import cached_property
 from math import isfinite
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
+
 from spinsim.errors import InputError
-from spinsim.inputs.checks import check_whole
+from spinsim.inputs.checks import LARGEST, check_whole, check_word
 from spinsim.inputs.texts import printable
 from spinsim.machine.files import as_path, open_regular
 from spinsim.machine.memory import require
 from spinsim.model.problems.labels import Labels, as_labels, label_of, plain_label
-from spinsim.model.problems.quadratic import LARGEST_VALUE, Quadratic
+from spinsim.model.problems.quadratic import LARGEST_VALUE, Ends, Quadratic, Values
 
 FORMATS: Final = (
     "give a rudy / G-set / Biq Mac file ('n m', then lines 'i j w' or 'i j'; with the suffix .sparse a QUBO), a dimod "
@@ -29,6 +32,10 @@ FORMATS: Final = (
 _ROOM_A_BYTE: Final = 16  # of text, while it is read
 _GZIP: Final = b"\x1f\x8b"
 _NOTE: Final = re.compile(r"[ \t]*[#cC%][ \t]*spinsim:(.*)")
+MOST_SITES: Final = 2**31 - 1  # bonds hold their sites as int32
+_SITES_UNASKED: Final = 2**20
+_SITES_A_TERM: Final = 100
+_COLUMNS: Final = {2: "two, two sites", 3: "three, two sites and a value"}
 
 
 class Source:
@@ -42,13 +49,13 @@ class Source:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        found = as_path(path, "an instance")
+        file = as_path(path, "an instance")
         self.name = str(path) if str(path) and str(path).isprintable() else repr(str(path))
-        self.data = _read(found, self.name)
+        self.data = _read(file, self.name)
         if self.data.startswith(_GZIP):
             self.data = _unpacked(self.data, self.name)
-            found = found.with_suffix("") if found.suffix.lower() == ".gz" else found
-        self.model_name, self.suffix = printable(found.stem), found.suffix.lower()
+            file = file.with_suffix("") if file.suffix.lower() == ".gz" else file
+        self.model_name, self.suffix = printable(file.stem), file.suffix.lower()
 
     @cached_property
     def text(self) -> str:
@@ -78,8 +85,8 @@ class Source:
 
     def first_beyond(self, comments: str) -> int:
         """First line that is neither blank nor a comment by its first character; the first of all if there is none."""
-        found = (n for n, line in enumerate(self.lines, 1) if line.strip() and line.lstrip()[0] not in comments)
-        return next(found, self.first)
+        numbers = (n for n, line in enumerate(self.lines, 1) if line.strip() and line.lstrip()[0] not in comments)
+        return next(numbers, self.first)
 
     def below(self, header: int, comments: str = "") -> list[str]:
         """The lines below a header; comments, told by their first characters, are blanked, which keeps the numbers."""
@@ -96,7 +103,7 @@ class Source:
 
     @cached_property
     def note(self) -> Note:
-        """What a comment of this program says beside the numbers."""
+        """The note in a comment of this program, beside the numbers."""
         for number, line in enumerate(self.lines if "spinsim:" in self.text else (), 1):
             if "spinsim:" in line and (found := _NOTE.fullmatch(line)):
                 try:
@@ -116,7 +123,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Note:
-    """What formats with comments hold in one of them, where it has no other place.
+    """Facts without another place, which formats with comments hold in one of them.
 
     Attributes:
         labels: Of the variables.
@@ -161,11 +168,8 @@ def _labels(said: list[Any] | range, sites: int, name: str) -> Labels:
 def note_text(problem: Quadratic, comment: str, first: int, **beside: Any) -> str:
     """The comment line that holds what a format has no other place for; empty where there is nothing.
 
-    Args:
-        problem: Which is written.
-        comment: How comments of the format begin.
-        first: Label of the first variable that the format itself counts from.
-        beside: More to say, where it is not 0 and not False.
+    ``comment`` begins comments of the format, which itself counts variables from ``first``; of what is ``beside``
+    nothing is said that is 0 or False.
     """
     said = {name: value for name, value in beside.items() if value}
     names = problem.names
@@ -199,9 +203,146 @@ def _unpacked(data: bytes, name: str) -> bytes:
     """The content of a gzip file, which ends in its length."""
     length = int.from_bytes(data[-4:], "little")
     require(_ROOM_A_BYTE * length, f"reading {name}", "give a smaller instance")
-    unpacker, found = zlib.decompressobj(16 + zlib.MAX_WBITS), b""
+    unpacker, content = zlib.decompressobj(16 + zlib.MAX_WBITS), b""
     with suppress(zlib.error):
-        found = unpacker.decompress(data, length + 1)
-    if not unpacker.eof or unpacker.unused_data or len(found) != length:
+        content = unpacker.decompress(data, length + 1)
+    if not unpacker.eof or unpacker.unused_data or len(content) != length:
         raise InputError(f"{name} is a gzip file that is damaged or has several parts: unpack it by gunzip")
-    return found
+    return content
+
+
+class Terms:
+    """The lines below a header.
+
+    Args:
+        source: The file.
+        header: Number of its line.
+        low: Least number of a site.
+        high: Largest.
+        comments: First characters of comments, which may stand among them.
+        unweighted: Whether lines may also be ``i j`` alone, all of them; their values are 1.
+
+    Attributes:
+        ends: Both sites of each term as the file numbers them, ``int64`` (terms, 2).
+        values: The value of each term, ``float64`` (terms,).
+
+    Raises:
+        InputError: for the first line that is no term.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        header: int,
+        low: int,
+        high: int,
+        comments: str = "",
+        unweighted: bool = False,
+    ) -> None:
+        self._source = source
+        self._header = header
+        self._body = source.below(header, comments)
+        first = next((line for line in self._body if line.strip()), "")
+        self._columns = 2 if unweighted and len(first.split()) == 2 else 3
+        table = self._parse()
+        self.values = table[:, 2] if self._columns == 3 else np.ones(len(table))
+        self.demand(np.abs(self.values) < LARGEST_VALUE, "the value must be finite and below 1e300: correct it")
+        self._check_whole()
+        one, other = table[:, 0], table[:, 1]
+        self.demand((np.rint(one) == one) & (np.rint(other) == other), "sites have whole numbers: correct the index")
+        inside = (np.minimum(one, other) >= low) & (np.maximum(one, other) <= high)
+        self.demand(inside, f"sites are numbered {low} to {high}: correct the index or the header")
+        self.ends = table[:, :2].astype(np.int64)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def demand(self, good: npt.NDArray[np.bool_], rule: str) -> None:
+        if not good.all():
+            raise self._source.refusal(self.line_number(int(np.argmin(good))), rule)
+
+    def _check_whole(self) -> None:
+        """Refuse values that are whole numbers beyond those of float64."""
+        for term in np.flatnonzero(np.abs(self.values) >= LARGEST).tolist() if self._columns == 3 else []:
+            number = self.line_number(term)
+            check_word(
+                self._body[number - self._header - 1].split()[2], f"the value in line {number} of {self._source.name}"
+            )
+
+    def line_number(self, term: int) -> int:
+        """Line of a term; a slow search, for refusals only."""
+        return [number for number, line in enumerate(self._body, self._header + 1) if line.strip()][term]
+
+    def check_number(self, announced: int) -> None:
+        """Refuse another number of terms than the header announces as m."""
+        if len(self) > announced:
+            raise self._source.refusal(
+                self.line_number(announced),
+                f"line {self._header} announces m = {announced} and {len(self)} bonds follow: correct m or delete the "
+                "extra lines",
+            )
+        if len(self) < announced:
+            raise self._source.refusal(
+                self._header, f"only {len(self)} of m = {announced} bonds follow: correct m or add the missing lines"
+            )
+
+    def check_room(self, sites: int) -> None:
+        """Refuse numbers of sites that come of a slip in a number, and those that do not fit."""
+        name = self._source.name
+        if sites > max(_SITES_UNASKED, _SITES_A_TERM * len(self)):
+            raise InputError(
+                f"{name} with {sites} sites and only {len(self)} lines below its header leaves nearly all sites "
+                f"without a bond: correct the number of sites, at most {_SITES_A_TERM} a line where there are more "
+                f"than {_SITES_UNASKED}"
+            )
+        require(64.0 * sites, f"{name} with {sites} sites")
+
+    def _parse(self) -> npt.NDArray[np.float64]:
+        if not "".join(self._body).strip():
+            return np.empty((0, self._columns))
+        try:
+            table = np.loadtxt(self._body, np.float64, comments=None, ndmin=2)
+        except ValueError as error:
+            raise self._malformed() from error
+        if table.shape[1] != self._columns:
+            raise self._malformed()
+        return table
+
+    def _malformed(self) -> InputError:
+        """The refusal of the first line that is not so many numbers."""
+        write = _COLUMNS[self._columns]
+        for number, line in enumerate(self._body, self._header + 1):
+            columns = line.split()
+            if columns and len(columns) != self._columns:
+                count = f"{len(columns)} column" + "s" * (len(columns) > 1)
+                return self._source.refusal(number, f"it has {count}: write {write}")
+            for text in columns:
+                if not is_number(text):
+                    return self._source.refusal(number, f"{text[:20]!r} is not a number: write {write.split(', ')[1]}")
+        return self._source.refusal(self._header, f"the lines below it are not {write} each: {FORMATS}")
+
+
+def is_number(text: str) -> bool:
+    """True if NumPy reads it as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return text.isascii() and "_" not in text  # Python takes more than NumPy
+
+
+def check_sites(source: Source, header: int, sites: int, name: str) -> None:
+    if not 1 <= sites <= MOST_SITES:
+        raise source.refusal(header, f"{name} = {sites} is not a number of sites: use 1 to {MOST_SITES}")
+
+
+def lines_of(ends: Ends, values: Values | None = None) -> str:
+    """Lines of terms; values to the last digit, without exponents, which not all readers know."""
+    if values is None:
+        return "".join(f"{i} {j}\n" for i, j in ends.tolist())
+    return "".join(f"{i} {j} {number(value)}\n" for (i, j), value in zip(ends.tolist(), values.tolist(), strict=True))
+
+
+def number(value: float) -> str:
+    """The shortest decimal that is read as this value."""
+    return np.format_float_positional(value, trim="-")

@@ -83,7 +83,7 @@ class UnitCell:
 
     @property
     def is_rectangular(self) -> bool:
-        """Whether a cell is one site whose bond number a goes to the next site along axis a."""
+        """True if a cell is one site whose bond number a goes to the next site along axis a."""
         return self.sites == 1 and [bond.step for bond in self.bonds] == _unit_steps(self.dimension)
 
     def check_along(self, along: Sequence[float]) -> None:
@@ -122,12 +122,8 @@ def _unit_steps(dimension: int) -> list[tuple[int, ...]]:
 def in_time(space: UnitCell, known: Iterable[UnitCell]) -> UnitCell:
     """Returns the cell of a lattice in space with bonds between equal sites of neighbouring slices.
 
-    The bonds in time come first, one for each site of the cell, then those of space.
-
-    Args:
-        space: The cell in space.
-        known: Cells that are there already: the product of a rectangular cell with a chain is the one that has
-            one axis more.
+    The bonds in time come first, one for each site of the cell, then those of space. The product of a rectangular cell
+    with a chain is the known one that has one axis more.
     """
     if space.is_rectangular:
         for cell in known:

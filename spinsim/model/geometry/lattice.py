@@ -54,7 +54,7 @@ class Lattice:
 
     @property
     def name(self) -> str:
-        """What users call the lattice, such as ``square``."""
+        """Name that users give the lattice, such as ``square``."""
         return self.cell.name
 
     @property
@@ -84,12 +84,12 @@ class Lattice:
 
     @property
     def joins_layers(self) -> bool:
-        """Whether the bonds are those from every site to the site at the same place of the next layer of each axis."""
+        """True if the bonds are those from every site to the site at the same place of the next layer of each axis."""
         return self.cell.is_rectangular
 
     @property
     def rows_can_be_packed(self) -> bool:
-        """Whether the lattice can be site-packed: square or cubic, with sides that ``packing`` takes."""
+        """True if the lattice can be site-packed: square or cubic, with sides that ``packing`` takes."""
         rows_fill = rows_fill_groups(self.shape, self.periodic)
         return self.joins_layers and self.dimension in (2, 3) and rows_fill
 
@@ -128,7 +128,7 @@ class Lattice:
         return numbers if present is None else numbers[present]
 
     def present_bonds(self) -> npt.NDArray[np.bool_] | None:
-        """Which of the bonds of all cells exist; None when all do."""
+        """True for the bonds of all cells that exist; None when all do."""
         if self.periodic and not any(map(self._is_loop, self.cell.bonds)):
             return None
         present = np.ones((*self.shape[::-1], len(self.cell.bonds)), np.bool_)
@@ -156,7 +156,7 @@ class Lattice:
         return _without_gaps(colour.reshape(-1)) if rule.number > 2 else colour.reshape(-1)
 
     def _continues(self, axis: int) -> bool:
-        """Whether the cell's rule of colours holds across the periodic boundary of an axis."""
+        """True if the cell's rule of colours holds across the periodic boundary of an axis."""
         side, rule = self.shape[axis], self.cell.colours
         if axis == rule.alternating:
             return side % 2 == 0
@@ -168,12 +168,12 @@ class Lattice:
 
     @property
     def is_bipartite(self) -> bool:
-        """Whether all bonds join two sublattices: the two colours of its cell, which continue across the boundary."""
+        """True if all bonds join two sublattices: the two colours of its cell, which continue across the boundary."""
         return self.cell.colours.number == 2 and self._colours_continue
 
     @property
     def _colours_continue(self) -> bool:
-        """Whether the colours of the cell's rule fit together where the lattice closes on itself."""
+        """True if the colours of the cell's rule fit together where the lattice closes on itself."""
         return not self.periodic or all(map(self._continues, range(self.dimension)))
 
     def layers(self, axis: int) -> npt.NDArray[np.int32]:
@@ -188,10 +188,10 @@ class Lattice:
         The phase of a layer in the mode of the axis is 2 pi times the ratio of the two. The mode's wave vector is the
         axis's reciprocal vector over its number of cells, the smallest one that is perpendicular to all other axes.
         """
-        parts, found = self.cell.parts, []
+        parts, phases = self.cell.parts, []
         for side, in_cell in zip(self.shape, np.array(self.cell.positions).T, strict=True):
-            found.append(((parts * np.arange(side)[:, None] + in_cell).reshape(-1), parts * side))
-        return found
+            phases.append(((parts * np.arange(side)[:, None] + in_cell).reshape(-1), parts * side))
+        return phases
 
     def momentum(self, axis: int) -> float:
         """The lattice momentum K of an axis's smallest wave vector k, in inverse distances of nearest neighbours.
@@ -233,7 +233,7 @@ def _rectangular(dimension: int) -> UnitCell:
 
 
 def _moved(grid: npt.NDArray[np.int32], step: tuple[int, ...]) -> npt.NDArray[np.int32]:
-    """What stands ``step`` cells further in a periodic array (..., Ly, Lx)."""
+    """The entries ``step`` cells further in a periodic array (..., Ly, Lx)."""
     moves: Iterator[tuple[int, int]] = ((grid.ndim - 1 - axis, -by) for axis, by in enumerate(step) if by)
     for axis, by in moves:
         grid = np.roll(grid, by, axis)
@@ -258,30 +258,33 @@ def chain(length: int, periodic: bool = True) -> Lattice:
 
 def square(width: int, height: int | None = None, periodic: bool = True) -> Lattice:
     """A square lattice of ``width`` x ``height`` sites (``height`` defaults to ``width``)."""
-    return Lattice((width, width if height is None else height), periodic)
+    return Lattice(_sides(width, height), periodic)
 
 
 def cubic(width: int, height: int | None = None, depth: int | None = None, periodic: bool = True) -> Lattice:
     """A cubic lattice of ``width`` x ``height`` x ``depth`` sites (both default to ``width``)."""
-    return Lattice((width, width if height is None else height, width if depth is None else depth), periodic)
+    return Lattice(_sides(width, height, depth), periodic)
 
 
 def hypercubic(
     width: int, height: int | None = None, depth: int | None = None, length: int | None = None, periodic: bool = True
 ) -> Lattice:
     """A hypercubic lattice of ``width`` x ``height`` x ``depth`` x ``length`` sites (all default to ``width``)."""
-    sides = (width, height, depth, length)
-    return Lattice(tuple(width if side is None else side for side in sides), periodic)
+    return Lattice(_sides(width, height, depth, length), periodic)
+
+
+def _sides(width: int, *others: int | None) -> tuple[int, ...]:
+    return width, *(width if side is None else side for side in others)
 
 
 def triangular(width: int, height: int | None = None, periodic: bool = True) -> Lattice:
     """A triangular lattice of ``width`` x ``height`` sites, a rhombus (``height`` defaults to ``width``)."""
-    return Lattice((width, width if height is None else height), periodic, CELLS["triangular"])
+    return Lattice(_sides(width, height), periodic, CELLS["triangular"])
 
 
 def honeycomb(width: int, height: int | None = None, periodic: bool = True) -> Lattice:
     """A honeycomb lattice of ``width`` x ``height`` cells of two sites (``height`` defaults to ``width``)."""
-    return Lattice((width, width if height is None else height), periodic, CELLS["honeycomb"])
+    return Lattice(_sides(width, height), periodic, CELLS["honeycomb"])
 
 
 def lattice_in_time(space: Lattice | None, slices: int) -> Lattice | None:
@@ -304,12 +307,12 @@ def wave(side: int) -> npt.NDArray[np.float64]:
     bits = WAVE_BITS + _GUARD_BITS
     one = 1 << bits
     cosine, sine = _of_angle(2 * _pi(bits) // side, bits)
-    found = np.empty((2, side))
+    waves = np.empty((2, side))
     c, s = one, 0
     for x in range(side):
-        found[:, x] = [((part >> _GUARD_BITS - 1) + 1 >> 1) / (1 << WAVE_BITS) for part in (c, s)]
+        waves[:, x] = [((part >> _GUARD_BITS - 1) + 1 >> 1) / (1 << WAVE_BITS) for part in (c, s)]
         c, s = (c * cosine - s * sine) >> bits, (s * cosine + c * sine) >> bits
-    return found
+    return waves
 
 
 def _pi(bits: int) -> int:

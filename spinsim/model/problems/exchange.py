@@ -1,4 +1,4 @@
-"""What an ``Ising`` is made of, and made into: objects of other programs, and files."""
+"""Objects of other programs, and files, of which an ``Ising`` is made, and into which it is made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What callers call the sites of a model: any hashable objects, in the order given."""
+"""Labels that callers give the sites of a model: any hashable objects, in the order given."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ _SHOWN = 40  # characters of a label in a sentence
 def as_labels(labels: Any, sites: int) -> range | tuple[Hashable, ...]:
     """Labels of the sites, in their order: a ``range`` where they are whole numbers that follow each other.
 
-    Args:
-        labels: One for each site, hashable and different from each other; None for 0, 1, 2, ...
-        sites: Their number.
+    They are hashable and different from each other; None stands for 0, 1, 2, ...
     """
     if labels is None:
         return range(sites)
@@ -31,22 +29,22 @@ def as_labels(labels: Any, sites: int) -> range | tuple[Hashable, ...]:
         return labels
     if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
         raise InputError(f"labels of type {type(labels).__name__} are no list: give one label for each site")
-    found = tuple(labels)
-    for label in found:
+    names = tuple(labels)
+    for label in names:
         if isinstance(label, tuple):
             _check_depth(label)
-    if len(found) != sites:
-        raise InputError(f"{len(found)} labels do not fit {sites} sites: give one label for each site")
-    if not _are_different(found):
+    if len(names) != sites:
+        raise InputError(f"{len(names)} labels do not fit {sites} sites: give one label for each site")
+    if not _are_different(names):
         known: dict[Hashable, int] = {}
-        for place, label in enumerate(found):
+        for place, label in enumerate(names):
             if site_of(known, label) < place:
                 raise InputError(f"label {shown(label)} stands for two sites: give different labels")
-    if all(type(label) is int or isinstance(label, np.integer) for label in found):
-        first = int(found[0]) if found else 0
-        if found == tuple(range(first, first + sites)):
+    if all(type(label) is int or isinstance(label, np.integer) for label in names):
+        first = int(names[0]) if names else 0
+        if names == tuple(range(first, first + sites)):
             return range(first, first + sites)
-    return found
+    return names
 
 
 def _are_different(labels: tuple[Any, ...]) -> bool:

@@ -15,7 +15,7 @@ from scipy import sparse
 from spinsim.errors import InputError
 from spinsim.inputs.checks import as_floats
 from spinsim.model.problems.labels import Labels, as_labels
-from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, Values, number_in
+from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, Values, number_in, one_half
 
 KINDS = ("ising", "qubo")
 
@@ -51,7 +51,12 @@ def from_matrix(matrix: Any, field: Any, offset: Any, kind: str, labels: Labels 
             f"an Ising matrix has {values[diagonal][0]:g} on its diagonal, though s_i s_i = 1 is a constant: "
             "set it to 0 and give fields as field"
         )
-    ends, values = _each_pair_once(ends[~diagonal], values[~diagonal], sites)
+    half = one_half(ends[~diagonal], values[~diagonal])
+    if half is None:
+        raise InputError(
+            f"an Ising matrix of {sites} sites is neither symmetric nor triangular: give J_ij = J_ji, or each pair once"
+        )
+    ends, values = np.sort(half[0], axis=1), half[1]
     at, fields = _fields(field, sites)
     every = np.concatenate([np.stack([at, at], axis=1), ends])
     return Quadratic(sites, every, 0.0 - np.concatenate([fields, values]), SPIN, constant, names, name=name).check()
@@ -60,9 +65,7 @@ def from_matrix(matrix: Any, field: Any, offset: Any, kind: str, labels: Labels 
 def _entries(matrix: Any, fold: bool) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Values, int]:
     """Rows, columns and values of the entries, of a dense matrix those that are not 0, and the number of rows.
 
-    Args:
-        matrix: What the caller gave.
-        fold: Whether entries below the diagonal of a dense one are added to their mirror images.
+    To ``fold`` adds entries of a dense one below the diagonal to their mirror images.
     """
     if not sparse.issparse(matrix):
         try:
@@ -77,8 +80,8 @@ def _entries(matrix: Any, fold: bool) -> tuple[npt.NDArray[np.int64], npt.NDArra
             "terms to pairs first"
         )
     if kind not in "biuf":
-        what = "complex numbers" if kind == "c" else f"{given.dtype} values"
-        raise InputError(f"the matrix holds {what}: give a square matrix of real numbers")
+        kinds = "complex numbers" if kind == "c" else f"{given.dtype} values"
+        raise InputError(f"the matrix holds {kinds}: give a square matrix of real numbers")
     if len(sides) != 2 or sides[0] != sides[1] or not sides[0]:
         raise InputError(f"the matrix has shape {sides}: give a square one, a row for each site")
     if not sparse.issparse(given):
@@ -89,26 +92,11 @@ def _entries(matrix: Any, fold: bool) -> tuple[npt.NDArray[np.int64], npt.NDArra
         rows, columns = np.nonzero(dense)
         return rows, columns, dense[rows, columns], sides[0]
     form: Any = sparse.coo_array
-    found = form(given)
-    found.sum_duplicates()
-    row, column = (np.asarray(part).astype(np.int64) for part in found.coords)
+    entries = form(given)
+    entries.sum_duplicates()
+    row, column = (np.asarray(part).astype(np.int64) for part in entries.coords)
     order = np.lexsort((column, row))
-    return row[order], column[order], as_floats(found.data, "a value of the matrix")[order], sides[0]
-
-
-def _each_pair_once(ends: npt.NDArray[np.int64], values: Values, sites: int) -> tuple[npt.NDArray[np.int64], Values]:
-    """The entries of a triangular matrix, or of the upper half of a symmetric one."""
-    upper = ends[:, 0] < ends[:, 1]
-    if upper.all() or not upper.any():
-        return np.sort(ends, axis=1), values
-    above, below = ends[upper], ends[~upper][:, ::-1]
-    order = np.lexsort((below[:, 1], below[:, 0]))
-    others = values[~upper][order]
-    if not (np.array_equal(above, below[order]) and np.array_equal(values[upper], others, equal_nan=True)):
-        raise InputError(
-            f"an Ising matrix of {sites} sites is neither symmetric nor triangular: give J_ij = J_ji, or each pair once"
-        )
-    return above, values[upper]
+    return row[order], column[order], as_floats(entries.data, "a value of the matrix")[order], sides[0]
 
 
 def _fields(field: Any, sites: int) -> tuple[npt.NDArray[np.int64], Values]:

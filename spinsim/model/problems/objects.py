@@ -60,14 +60,9 @@ def _from_terms(
 
 
 def from_networkx(graph: Any, weight: str, field: str, maxcut: bool, name: str) -> Quadratic:
-    """The problem of a graph: sites in the order of its nodes.
+    """The problem of an undirected graph: sites in the order of its nodes; parallel edges add.
 
-    Args:
-        graph: Undirected, with or without parallel edges, which add.
-        weight: Attribute of edges with J, 1 where one has none; of a MaxCut instance w = -J, of a QUBO its value.
-        field: Attribute of nodes with h, 0 where one has none; of a QUBO its linear value.
-        maxcut: Whether it is a MaxCut instance, as the graph may say itself.
-        name: Of the model.
+    An edge without the attribute ``weight`` has J = 1, a node without ``field`` h = 0.
     """
     try:
         nodes, edges, directed = list(graph.nodes(data=True)), list(graph.edges(data=True)), graph.is_directed()
@@ -158,11 +153,11 @@ def _biases(bqm: Any, variables: list[Hashable]) -> tuple[Values, Sites, Sites, 
         return np.asarray(linear, np.float64), rows, columns, np.asarray(pairs, np.float64)
     # dimod rounds the numbers of such models where some of them are integers
     place = {name: site for site, name in enumerate(variables)}
-    found = [number_in(bqm.linear[name], f"the bias of {shown(name)}") for name in variables]
+    linear = [number_in(bqm.linear[name], f"the bias of {shown(name)}") for name in variables]
     terms = list(bqm.iter_quadratic())
     biases = [number_in(bias, f"the bias of {_pair(place, one, other)}") for one, other, bias in terms]
     ends = np.array([(place[one], place[other]) for one, other, _ in terms], np.int64).reshape(-1, 2)
-    return np.array(found, np.float64), ends[:, 0], ends[:, 1], np.array(biases, np.float64)
+    return np.array(linear, np.float64), ends[:, 0], ends[:, 1], np.array(biases, np.float64)
 
 
 def check_pairs(terms: Any) -> None:

@@ -65,12 +65,7 @@ class Quadratic:
         return float(sizes.min()) if len(sizes) else 0.0
 
     def check(self, in_order: bool = False) -> Quadratic:
-        """Returns it.
-
-        Args:
-            in_order: Whether a refusal names the variables of a term in their order, where the order in the term is
-                not the caller's.
-        """
+        """The problem itself; ``in_order`` where the order of variables in a term is not the caller's."""
         wrong = np.flatnonzero(~(np.abs(self.values) < LARGEST_VALUE))
         if len(wrong):
             ends = self.ends[wrong[0]].tolist()
@@ -125,18 +120,18 @@ class Quadratic:
         at, linear, ends, pairs = self.split()
         if vartype == SPIN:  # b x x' = b/4 (1 + s + s' + s s') and a x = a/2 (1 + s)
             linear, pairs = linear / 2, pairs / 4
-            offset, beside = _total(self.offset, linear, pairs), pairs
+            offset, of_ends = _total(self.offset, linear, pairs), pairs
         else:  # b s s' = b (4 x x' - 2 x - 2 x' + 1) and a s = a (2 x - 1)
             offset = _total(self.offset, -linear, pairs)
-            linear, beside, pairs = 2 * linear, -2 * pairs, 4 * pairs
+            linear, of_ends, pairs = 2 * linear, -2 * pairs, 4 * pairs
         sites = np.concatenate([at, *ends.T])
         changed = np.concatenate([np.stack([sites, sites], axis=1), ends])
-        values = np.concatenate([linear, beside, beside, pairs])
+        values = np.concatenate([linear, of_ends, of_ends, pairs])
         return replace(self, ends=changed, values=values, vartype=vartype, offset=offset, is_maxcut=False)
 
     def energies(self, states: npt.NDArray[np.int8]) -> Values:
         """The value of each state (states, sites) with the constant, added up without rounding but of the result."""
-        found: list[Values] = []
+        blocks: list[Values] = []
         of_sites = np.concatenate(
             [states.T, np.ones((1, len(states)), np.int8)]
         )  # by which linear terms are multiplied
@@ -148,8 +143,8 @@ class Quadratic:
             for column in range(0, len(states), columns):
                 some = of_sites[:, column : column + columns]
                 sums[column : column + columns] = (parts @ (some[one] * some[other])).T
-            found.append(sums)
-        every = np.concatenate([np.full((len(states), 1), self.offset), *found], axis=1)
+            blocks.append(sums)
+        every = np.concatenate([np.full((len(states), 1), self.offset), *blocks], axis=1)
         return np.array([fsum(row) for row in every.tolist()])
 
 
@@ -176,6 +171,22 @@ def quadratic_of(model: Ising) -> Quadratic:
     return spins.of_vartype(model.vartype)
 
 
+def one_half(ends: Ends, values: Values) -> tuple[Ends, Values] | None:
+    """Entries of a matrix with each pair once: the upper half, or all of them where one half is empty.
+
+    None where both halves have entries and are no mirror images of each other.
+    """
+    upper, lower = ends[:, 0] < ends[:, 1], ends[:, 0] > ends[:, 1]
+    if not (upper.any() and lower.any()):
+        return ends, values
+    halves = (ends[upper], values[upper]), (ends[lower][:, ::-1], values[lower])
+    orders = [np.lexsort((pairs[:, 1], pairs[:, 0])) for pairs, _ in halves]
+    for one, other in zip(*halves, strict=True):
+        if not np.array_equal(one[orders[0]], other[orders[1]], equal_nan=True):
+            return None
+    return ends[~lower], values[~lower]
+
+
 def sums_at(at: npt.NDArray[np.int64], values: Values, places: int) -> Values:
     """The sum of the values at each place, rounded once, whatever their order."""
     sums = np.bincount(at, values, places).astype(np.float64)  # of nothing, bincount returns integers
@@ -189,7 +200,7 @@ def sums_at(at: npt.NDArray[np.int64], values: Values, places: int) -> Values:
 
 
 def are_rounded(sums: Values, at: npt.NDArray[np.int64], values: Values) -> bool:
-    """Whether some of the sums at all places are not exactly those of the values."""
+    """True if some of the sums at all places are not exactly those of the values."""
     every = np.concatenate([at, np.arange(len(sums))])
     return bool(sums_at(every, np.concatenate([values, -sums]), len(sums)).any())
 
@@ -198,18 +209,18 @@ def _total(offset: float, *parts: Values) -> float:
     return fsum(np.concatenate([[offset], *parts]).tolist())
 
 
-def number_in(value: object, what: str) -> float:
+def number_in(value: object, name: str) -> float:
     try:
         if isinstance(value, str | bytes | bytearray | complex | np.complexfloating):
             raise TypeError
-        found = float(value)  # type: ignore[arg-type]
+        number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{what} is {shown(value)}: give a finite number") from error
-    check_whole(value, what)
-    return found
+        raise InputError(f"{name} is {shown(value)}: give a finite number") from error
+    check_whole(value, name)
+    return number
 
 
-def finite(value: float, what: str) -> float:
-    if not isfinite(number_in(value, what)):
-        raise InputError(f"{what} is {value}: give a finite number")
+def finite(value: float, name: str) -> float:
+    if not isfinite(number_in(value, name)):
+        raise InputError(f"{name} is {value}: give a finite number")
     return value

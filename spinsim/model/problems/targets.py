@@ -24,12 +24,7 @@ def value_of(model: Ising, energy: npt.ArrayLike) -> Array:
 
 
 def check_targets(model: Ising, targets: npt.ArrayLike) -> Array:
-    """Returns the target of each sample, (samples,).
-
-    Args:
-        model: The problem.
-        targets: One for all samples, or one for each.
-    """
+    """The target of each sample, (samples,), from one or as many."""
     given = np.atleast_1d(as_floats(targets, "target"))
     if given.shape not in ((1,), (model.samples,)):
         raise InputError(
@@ -66,16 +61,13 @@ def _bound(model: Ising, sample: int) -> float:
 
 
 def met(model: Ising, energy: npt.ArrayLike, target: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-    """Whether energies of the Ising model meet targets: cuts as large, energies as low, or better.
+    """True where energies of the Ising model meet targets: cuts as large, energies as low, or better.
 
     Values count as equal that differ by less than rounding may have made: that of the problem to the quantum, and that
     of whoever computed the target, who may add the same numbers up in another order. Whole numbers are compared
     exactly; ``check_targets`` refuses targets of problems whose sums of whole numbers are rounded.
 
-    Args:
-        model: The problem.
-        energy: Without the constant, (samples, ...).
-        target: In the problem's own terms, (samples,) or (1,).
+    Energies (samples, ...) are without the constant, targets (samples,) or (1,) in the problem's own terms.
     """
     values = value_of(model, energy)
     wanted = np.asarray(target, np.float64).reshape(-1, *(1,) * (values.ndim - 1))
@@ -100,7 +92,7 @@ def _is_exact(model: Ising) -> bool:
 
 
 def _rounding(model: Ising) -> float:
-    """How far apart two computations of the same energy with its constant may be; less than levels are, where known."""
+    """Largest difference of two computations of one energy with its constant; less than levels are, where known."""
     if model.once(_is_whole) and model.once(_is_exact):
         return 0.0
     constant = model.offset if model.maxcut_weight is None else model.maxcut_weight

@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.model.colouring import adjacency
-from spinsim.model.graph import Graph
+from spinsim.model.graph import Graph, adjacency
 from spinsim.model.terms import MOST_TERMS
 
 

@@ -15,8 +15,7 @@ from spinsim.engine.layouts.replica_packed.cpu_blocks import Blocks
 from spinsim.engine.layouts.replica_packed.cpu_counting import count_unsatisfied, count_up
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.moves.exchange.cpu import CpuTempering
-from spinsim.engine.moves.metropolis.anisotropic.cpu_sweep import sweep_terms
-from spinsim.engine.moves.metropolis.anisotropic.cpu_tempering import temper_terms
+from spinsim.engine.moves.metropolis.anisotropic.cpu_sweep import sweep_terms, temper_terms
 from spinsim.engine.moves.metropolis.anisotropic.plan import TermPlan
 from spinsim.engine.moves.metropolis.packed.cpu_sweeper import TableSweeper
 from spinsim.engine.moves.metropolis.replica_packed.cpu import SPLIT_SITES

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property, partial
+from itertools import product
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
-from spinsim.cuda.compile import instance
+from spinsim.cuda.compile import PHILOX_ROUNDS, Instances, instance
 from spinsim.cuda.device import multiprocessors, require_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.cuda import CudaEngine, CudaParts
@@ -18,7 +19,7 @@ from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.layouts.replica_packed.cuda_words import COUNT_THREADS, ITEMS_A_THREAD, OrderedWords, places
 from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.moves.exchange.cuda import Placed
-from spinsim.engine.moves.metropolis.anisotropic.plan import TermPlan
+from spinsim.engine.moves.metropolis.anisotropic.plan import LEAST_CLASS_BITS, MOST_CLASS_BITS, TermPlan
 from spinsim.engine.moves.metropolis.replica_packed.cuda import UNBOUNDED, compare, squares
 from spinsim.engine.moves.metropolis.replica_packed.cuda_tables import DeviceTables, LadderTables
 from spinsim.errors import InputError
@@ -177,3 +178,14 @@ class TermSweeper:
             for batch in self._batches[starts[colour] : starts[colour + 1]]:
                 grid = min(room, -(-batch[1] // THREADS)), blocks, samples
                 self._launch(self._queue.stream, grid, THREADS, batch=batch, half_sweep=half_sweep + done)
+
+
+INSTANCES: Final[Instances] = (
+    *(
+        ("metropolis/anisotropic.cu", instance("sweep_terms", bits, r))
+        for bits, r in product(range(LEAST_CLASS_BITS, MOST_CLASS_BITS + 1), PHILOX_ROUNDS)
+    ),
+    ("measuring/count_replica_packed.cu", "count_more_bonds"),
+    ("measuring/by_temperature_terms.cu", "sort_terms"),
+    *(("tempering/exchange_terms.cu", instance("exchange_terms", rounds)) for rounds in PHILOX_ROUNDS),
+)

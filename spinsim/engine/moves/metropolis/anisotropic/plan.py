@@ -2,21 +2,68 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
 from spinsim.acceptance import acceptance_of_terms, check_betas
 from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.measuring.sums import Integers, Linear, Observables
 from spinsim.engine.moves.metropolis.anisotropic.batches import build_batches
-from spinsim.engine.moves.metropolis.anisotropic.classes import TermClasses
-from spinsim.engine.moves.metropolis.anisotropic.sums import observables_of
-from spinsim.engine.moves.metropolis.packed.kinds import Limits
-from spinsim.engine.moves.metropolis.packed.lane_tables import Tables, tables_of_lanes
+from spinsim.engine.moves.metropolis.packed.classes import Limits, Tables, tables_of_lanes
 from spinsim.errors import InputError
-from spinsim.model.colouring import colouring
+from spinsim.model.graph import colouring
 from spinsim.model.ising import Ising
 from spinsim.model.terms import MOST_TERMS
+
+LEAST_CLASS_BITS, MOST_CLASS_BITS = 4, 6  # of which kernels are made
+
+
+def bits_of_counts(degrees: tuple[int, ...], in_field: bool) -> tuple[int, int]:
+    """Bits of the count of each term, where sites have at most so many bonds of it."""
+    first, second = (max(1, degree.bit_length()) for degree in degrees)
+    return first, max(second, LEAST_CLASS_BITS - in_field - first)
+
+
+@dataclass(frozen=True)
+class TermClasses:
+    """Flip classes of a model of two terms.
+
+    Attributes:
+        kinds: Bonds of each term, phantom ones included, of every kind of site, (kinds, 2).
+        magnitudes: |J| of each term in quanta.
+        field: h in quanta.
+    """
+
+    kinds: npt.NDArray[np.int64]
+    magnitudes: tuple[int, ...]
+    field: int
+
+    @property
+    def count_bits(self) -> tuple[int, int]:
+        """Bits of the count of each term."""
+        return bits_of_counts(tuple(self.kinds.max(axis=0).tolist()), bool(self.field))
+
+    @property
+    def bits(self) -> int:
+        """Bits of a class."""
+        return sum(self.count_bits) + bool(self.field)
+
+    @property
+    def tables(self) -> int:
+        """Kinds of sites, each with a table of its own."""
+        return len(self.kinds)
+
+    def costs(self) -> npt.NDArray[np.int64]:
+        """Flip costs of each term in quanta, (kinds, classes, 2); no site has a class of more bonds than its kind."""
+        first, second = self.count_bits
+        index = np.arange(2**self.bits)
+        counts = np.stack([index & (2**first - 1), index >> first & (2**second - 1)], axis=-1)
+        costs = 2 * np.array(self.magnitudes) * (self.kinds[:, None] - 2 * counts)
+        costs[..., 0] += 2 * self.field * np.where(index >> (first + second), 1, -1)
+        return np.asarray(costs)
 
 
 class TermPlan:
@@ -76,3 +123,30 @@ class TermPlan:
         scaled = beta * self.model.quantum
         certain, thresholds = acceptance_of_terms(costs, scaled, self.dynamics.zero_acceptance)
         return Limits(np.ascontiguousarray(certain), np.ascontiguousarray(thresholds))  # as kernels read them
+
+
+def observables_of(model: Ising, magnitudes: tuple[int, ...], field: int, first: int) -> Observables:
+    """From spins +1, ``up``, unsatisfied bonds of each term, and the spins +1 of the first sublattice, ``up_first``.
+
+    Args:
+        model: Bonds of two terms, each with couplings of one magnitude, and a uniform field, which belongs to term 0.
+        magnitudes: |J| of each term in quanta.
+        field: h in quanta.
+        first: Sites of the first sublattice, 0 where the model is not bipartite.
+    """
+    assert model.terms is not None  # noqa: S101  (there are two)
+    names = ("up", "unsatisfied_0", "unsatisfied_1", "up_first")
+    ground = [-magnitude * int(np.count_nonzero(model.terms == term)) for term, magnitude in enumerate(magnitudes)]
+    ground[0] += field * model.sites
+    weights = np.array([[-2 * field, 2 * magnitudes[0], 0, 0], [0, 0, 2 * magnitudes[1], 0]])
+    there = 1 if first else 0
+
+    def linear(of_sums: Integers, constant: int) -> Linear:
+        return Linear(dict(zip(names, of_sums.tolist(), strict=True)), constant)
+
+    return Observables(
+        energy=linear(weights.sum(axis=0), sum(ground)),
+        magnetization=linear(np.array([2, 0, 0, 0]), -model.sites),
+        staggered_magnetization=linear(np.array([-2 * there, 0, 0, 4]), there * (model.sites - 2 * first)),
+        terms=tuple(map(linear, weights, ground)),
+    )

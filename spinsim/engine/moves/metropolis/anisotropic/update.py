@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.moves.metropolis.anisotropic.classes import MOST_CLASS_BITS, bits_of_counts
+from spinsim.engine.moves.metropolis.anisotropic.plan import MOST_CLASS_BITS, bits_of_counts
 from spinsim.engine.moves.metropolis.replica_packed.update import WORD_BYTES, pack
 from spinsim.engine.protocols import Engine
 from spinsim.engine.update import Outline, Pace, Update, by_sites, bytes_with_adjacency

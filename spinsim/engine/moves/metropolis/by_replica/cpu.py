@@ -19,7 +19,7 @@ from spinsim.engine.start.at_random import fill_start
 from spinsim.engine.start.given import as_spins
 from spinsim.machine.memory import require
 from spinsim.machine.threads import Threads
-from spinsim.model.colouring import adjacency, colouring
+from spinsim.model.graph import adjacency, colouring
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES, Packing
 

@@ -5,21 +5,18 @@ Spins are bits of each replica, in the order in which sites are visited.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim import packing, rng
-from spinsim.acceptance import check_beta
+from spinsim import packing
 from spinsim.engine.cpu import CpuEngine, CpuParts
-from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
-from spinsim.engine.layouts.unpacked import WORDS
+from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.layouts.unpacked import WORDS, InChunks
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.moves.exchange.cpu import CpuTempering
-from spinsim.engine.moves.exchange.ladder import Ladder
 from spinsim.engine.moves.metropolis.dense.cpu_sweep import (
     SITES,
     TILE,
@@ -29,10 +26,9 @@ from spinsim.engine.moves.metropolis.dense.cpu_sweep import (
     temper_dense,
 )
 from spinsim.engine.moves.metropolis.dense.plan import DensePlan
+from spinsim.engine.moves.metropolis.unpacked.cpu import ChunkSweeper, Times
 from spinsim.engine.moves.resample.moves import Moves
 from spinsim.engine.protocols import Counts, Spins
-from spinsim.engine.start.at_random import fill_start
-from spinsim.errors import InputError
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 
@@ -54,8 +50,6 @@ class Rows:
 
     Attributes:
         order: Sites as they are visited, uint32, with zeros up to whole blocks.
-        colour: The colour of each, likewise.
-        colours: Half-sweeps in a sweep.
         double_couplings: 2 J in quanta, (1 or samples, sites, columns).
         fields: h in quanta, int64 (1 or samples, sites).
         all_down: Local fields where all spins are -1, (1 or samples, columns).
@@ -75,66 +69,39 @@ class Rows:
         self.all_down[:, :sites] = plan.all_down
 
     def of(self, sample: int) -> npt.NDArray[np.signedinteger]:
-        """Twice the couplings of a sample."""
         return np.asarray(self.double_couplings[sample % len(self.double_couplings)])
 
 
-class DenseState:
-    """Spins of all samples in chunks of replicas, and their local fields.
-
-    Args:
-        model: What is simulated.
-        replicas: Replicas of each sample.
-        dynamics: How they start.
-        threads: Which work on them.
-        rows: Of the model.
+class DenseState(InChunks):
+    """Bits of spins, and their local fields.
 
     Attributes:
-        size: Replicas of a chunk, but for the last: a block of 128, less where that would leave threads idle.
-        firsts: First replica of each chunk of a sample.
         up: Spins in the order of visits, a bit each, uint64 (samples, replicas, blocks of 64 sites).
-        threads: As given.
     """
 
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, threads: Threads, rows: Rows) -> None:
-        self.model, self.replicas, self.threads, self._rows = model, replicas, threads, rows
-        self.size = packing.LANES
-        while self.size > WORDS and model.samples * -(-replicas // self.size) < threads.count:
-            self.size //= 2
-        self.firsts = range(0, replicas, self.size)
+        super().__init__(model, replicas, threads, WORDS)
+        self._rows = rows
         self.up = np.zeros((model.samples, replicas, rows.blocks), np.uint64)
         shape = model.samples, replicas, rows.all_down.shape[1]
         self._fields = in_lines(shape, rows.all_down.dtype)
         self._begun: set[tuple[int, int]] = set()  # chunks that have their fields
-        words = np.empty((1, 1, model.sites, 2), np.uint64)
-        for sample in range(model.samples):
-            for block in range(packing.block_count(replicas)):
-                fill_start(words[0, 0], packing.lane_masks(packing.LANES)[0], dynamics, sample, block)
-                first = block * packing.LANES
-                self._set(sample, first, packing.unpack(words, min(packing.LANES, replicas - first))[0])
+        self._start(dynamics)
 
     def _set(self, sample: int, first: int, spins: npt.NDArray[np.int8]) -> None:
-        """Take configurations (sites, replicas) for the replicas from ``first`` on."""
+        spins = spins[:, : self.replicas - first]
         bits = np.zeros((spins.shape[1], SITES * self._rows.blocks), np.bool_)
         bits[:, : self.model.sites] = spins[self._rows.order[: self.model.sites]].T > 0
         words = np.packbits(bits, axis=1, bitorder="little").view("<u8")
         self.up[sample, first : first + spins.shape[1]] = words
-
-    @property
-    def count(self) -> int:
-        """Chunks of all samples."""
-        return self.model.samples * len(self.firsts)
+        self._begun.clear()
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the spins."""
         return self.up.nbytes
 
-    def each(self, task: Callable[[int, int], None], sweeps: int) -> None:
-        """Run ``task(sample, first)`` for all chunks; it takes about as long as so many sweeps."""
-        attempts = self.model.samples * self.replicas * self.model.sites * sweeps
-        tasks = (partial(task, sample, first) for sample in range(self.model.samples) for first in self.firsts)
-        self.threads.run(tasks, attempts // NANOSECONDS)
+    def worth(self, sweeps: int) -> int:
+        return self.model.samples * self.replicas * self.model.sites * sweeps // NANOSECONDS
 
     def of(self, sample: int, first: int) -> npt.NDArray[np.uint64]:
         """Spins of the chunk from replica ``first`` on, (width, blocks), which may be changed."""
@@ -156,19 +123,8 @@ class DenseState:
         return np.asarray(self._fields[sample])
 
     def words_of(self, samples: slice) -> npt.NDArray[np.uint64]:
-        """Returns the spins of some samples as replica-packed words."""
         spins = _in_order(self.up[samples], self._rows).swapaxes(1, 2)
         return packing.pack(spins)
-
-    def words(self) -> npt.NDArray[np.uint64]:
-        """The words of a snapshot: replica-packed."""
-        return self.words_of(slice(None))
-
-    def set_words(self, words: npt.NDArray[np.uint64]) -> None:
-        """Go back to the words of a snapshot."""
-        for sample, spins in enumerate(packing.unpack(words, self.replicas)):
-            self._set(sample, 0, spins)
-        self._begun.clear()
 
     def copy(self, moves: Moves) -> None:
         """Copy configurations and their local fields, of chunks that have them."""
@@ -178,18 +134,15 @@ class DenseState:
                 self._fields[sample, target] = self.all_fields_of(sample)[source]
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """One configuration, shape (sites,), +1 or -1."""
         return self._read(self.up, sample, replica)
 
     def kept(self) -> Spins:
-        """The present configurations, whatever comes later."""
         return partial(self._read, self.up.copy())
 
     def _read(self, up: npt.NDArray[np.uint64], sample: int, replica: int) -> npt.NDArray[np.int8]:
         return _in_order(up[sample, replica], self._rows)
 
     def counts(self) -> Counts:
-        """Energies and magnetisations of every replica."""
         energy = np.zeros((self.model.samples, self.replicas), np.int64)
         magnetization, rows = np.zeros_like(energy), self._rows
 
@@ -214,7 +167,6 @@ LONG_ROUND = 2**16  # attempts of a sample from which on its chunks are worth a 
 
 
 def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None) -> CpuEngine:
-    """The engine of dense models."""
     rows, pool = model.once(Rows), Threads(threads)
     state = DenseState(model, replicas, dynamics, pool, rows)
     parts = CpuParts(
@@ -228,38 +180,17 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None 
     return CpuEngine(model, replicas, dynamics, parts)
 
 
-class DenseSweeper:
-    """A ``CpuSweeper`` of dense models.
-
-    Args:
-        model: What is simulated.
-        rows: Its couplings.
-        dynamics: How replicas move.
-        state: The spins and their local fields.
-    """
+class DenseSweeper(ChunkSweeper):
+    """A ``CpuSweeper`` of dense models."""
 
     def __init__(self, model: Ising, rows: Rows, dynamics: Dynamics, state: DenseState) -> None:
-        self.colours, self.tasks = rows.colours, state.count
-        self._rows, self._dynamics, self._state = rows, dynamics, state
-        self._unit, self._key = 2.0 * model.quantum, (*rng.split_seed(dynamics.seed), dynamics.rng_rounds)
-        self._double_beta: npt.NDArray[np.float64] | None = None  # (1 or samples, replicas)
+        super().__init__(model, rows.colours, 1, dynamics, state)
+        self._rows, self._state = rows, state
+        self._keys = (*self._key, dynamics.rng_rounds)
 
-    def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Take an inverse temperature, or one for each replica (replicas,)."""
-        self._double_beta = self._unit * check_beta(beta, self._state.replicas)[None]
-
-    def set_ladder(self, ladder: Ladder) -> None:
-        """Nothing to prepare: there are no tables."""
-
-    def set_places(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> None:
-        """Give replicas the temperatures ``place`` (samples, replicas) of a ladder."""
-        self._double_beta = self._unit * ladder.beta[place]
-
-    def sweep(self, count: int, half_sweep: int) -> None:
-        """Attempt every spin ``count`` times, after so many half-sweeps."""
-        if self._double_beta is None:
-            raise InputError(NO_TEMPERATURE)
-        self._state.each(partial(self._sweep_chunk, self._double_beta, count, half_sweep), count)
+    @property
+    def _long_round(self) -> int:
+        return LONG_ROUND
 
     def _sweep_chunk(
         self, double_beta: npt.NDArray[np.float64], count: int, half_sweep: int, sample: int, first: int
@@ -272,42 +203,31 @@ class DenseSweeper:
             in_lines((SITES,), couplings.dtype),
             (rows.order, rows.colour, rows.colours),
             couplings,
-            double_beta[sample % len(double_beta), first : first + len(up)].copy(),
+            double_beta[sample % len(double_beta), 0, first : first + len(up)].copy(),
             self._dynamics.zero_acceptance,
             (self._dynamics.counter_block(sample, block), np.uint64(lane // WORDS)),
-            self._key,
+            self._keys,
             np.uint64(half_sweep),
             count,
         )
 
-    def temper(self, tempering: CpuTempering, rounds: int, sweeps: int, half_sweep: int) -> bool:
-        """Do all rounds of a sample in one call, unless its chunks are worth a thread each in every round."""
-        rows, state, ladder = self._rows, self._state, tempering.ladder
-        samples, threads = state.model.samples, state.threads
-        idle = samples < threads.count and len(state.firsts) > 1
-        if idle and rows.sites * state.replicas * sweeps >= LONG_ROUND:
-            return False
-
-        def task(k: int) -> None:
-            couplings = rows.of(k)
-            temper_dense(
-                state.up[k],
-                state.all_fields_of(k),
-                in_lines((SITES,), couplings.dtype),
-                (rows.order, rows.colour, rows.colours),
-                couplings,
-                rows.fields[k % len(rows.fields)],
-                self._unit * ladder.beta,
-                self._dynamics.zero_acceptance,
-                (tempering.steps, ladder.copies),
-                tempering.of_sample(k),
-                self._dynamics.first_sample + k,
-                self._key,
-                np.uint64(half_sweep),
-                (tempering.round, rounds, sweeps),
-            )
-
-        threads.run(partial(task, k) for k in range(samples))
-        tempering.round += rounds
-        self.set_places(ladder, tempering.exchange.place)
-        return True
+    def _temper_sample(
+        self, tempering: CpuTempering, double_beta: npt.NDArray[np.float64], times: Times, half_sweep: int, sample: int
+    ) -> None:
+        rows, couplings = self._rows, self._rows.of(sample)
+        temper_dense(
+            self._state.up[sample],
+            self._state.all_fields_of(sample),
+            in_lines((SITES,), couplings.dtype),
+            (rows.order, rows.colour, rows.colours),
+            couplings,
+            rows.fields[sample % len(rows.fields)],
+            double_beta[0],
+            self._dynamics.zero_acceptance,
+            (tempering.steps, tempering.ladder.copies),
+            tempering.of_sample(sample),
+            self._dynamics.first_sample + sample,
+            self._keys,
+            np.uint64(half_sweep),
+            times,
+        )

@@ -38,7 +38,6 @@ _FIRST: Final = ir.Constant(_WORD, 0)
 
 @intrinsic
 def float_bits(typing_context, x):  # type: ignore[no-untyped-def]
-    """The bits of a float32 as int32."""
     from numba import types
 
     def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
@@ -49,7 +48,6 @@ def float_bits(typing_context, x):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def as_float(typing_context, x):  # type: ignore[no-untyped-def]
-    """The float32 of such bits."""
     from numba import types
 
     def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
@@ -59,15 +57,7 @@ def as_float(typing_context, x):  # type: ignore[no-untyped-def]
 
 
 class _Vectors:
-    """Vectors of the elements of an array, as code is written.
-
-    Args:
-        context: Of Numba.
-        builder: Writes the code.
-        kind: Numba's type of the array.
-        array: The array itself.
-        count: Elements of a vector.
-    """
+    """Vectors of the elements of an array, as code is written."""
 
     def __init__(self, context: Any, builder: Any, kind: Any, array: Any, count: int) -> None:
         self._builder, self._size = builder, kind.dtype.bitwidth // 8
@@ -77,7 +67,6 @@ class _Vectors:
 
     @property
     def stride(self) -> Any:
-        """Elements of a row of a matrix."""
         return self._builder.extract_value(self._array.shape, 1)
 
     def load(self, at: Any) -> Any:
@@ -87,7 +76,6 @@ class _Vectors:
         return found
 
     def store(self, vector: Any, at: Any) -> None:
-        """Write a vector there."""
         self._builder.store(vector, self._pointer(at)).align = self._size
 
     def _pointer(self, at: Any) -> Any:
@@ -104,29 +92,36 @@ def _possible(context, builder, costs, double_beta, bounds):  # type: ignore[no-
     return builder.bitcast(builder.fcmp_unordered("<=", exponents, bounds), _WORD)
 
 
+def _write_costs(of_spins):  # type: ignore[no-untyped-def]
+    """Code that writes the costs of 64 flips and tells what may flip; ``of_spins`` makes them where spins are, or not.
+
+    It is given the builder, the costs written before and 64 numbers of a row, and returns those of spins and others.
+    """
+
+    def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        costs, row, limits = (_Vectors(context, builder, signature.args[k], args[k], SITES) for k in (0, 1, 5))
+        spins = builder.bitcast(args[3], ir.VectorType(ir.IntType(1), SITES))
+        made = builder.select(spins, *of_spins(builder, costs, row.load(args[2])))
+        costs.store(made, _FIRST)
+        return _possible(context, builder, made, args[4], limits.load(_FIRST))
+
+    return generate
+
+
 @intrinsic
 def begin_costs(typing_context, costs, fields, first, up, double_beta, bounds):  # type: ignore[no-untyped-def]
     """Write half the costs of flips of 64 sites from ``fields[first:]`` and their spins; returns what may flip.
 
     Args:
-        typing_context: Of Numba.
         costs: (64,), of the type of the fields.
         fields: Local fields of a replica.
-        first: The first of the sites, int64.
         up: Which of their spins are +1, a word.
         double_beta: Twice the inverse temperature times the quantum, float32.
         bounds: What a cost times ``double_beta`` must not exceed for a flip, float32 (64,).
     """
     from numba import types
 
-    def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        made, held, limits = (_Vectors(context, builder, signature.args[k], args[k], SITES) for k in (0, 1, 5))
-        there = held.load(args[2])
-        spins = builder.bitcast(args[3], ir.VectorType(ir.IntType(1), SITES))
-        found = builder.select(spins, there, builder.neg(there))
-        made.store(found, _FIRST)
-        return _possible(context, builder, found, args[4], limits.load(_FIRST))
-
+    generate = _write_costs(lambda builder, _, row: (row, builder.neg(row)))
     return types.uint64(costs, fields, types.int64, types.uint64, types.float32, bounds), generate
 
 
@@ -135,25 +130,17 @@ def flip_costs(typing_context, costs, row, first, alike, double_beta, bounds):  
     """Change the costs of 64 sites by the flip of one of them; returns what may flip then.
 
     Args:
-        typing_context: Of Numba.
         costs: Half the costs of the 64 flips, (64,), as ``begin_costs`` wrote them.
         row: Twice the couplings to the site that flips.
-        first: The first of the sites, int64.
         alike: Which of the 64 spins were like its own, a word.
-        double_beta: As ``begin_costs`` takes it.
-        bounds: As ``begin_costs`` takes them.
     """
     from numba import types
 
-    def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        made, held, limits = (_Vectors(context, builder, signature.args[k], args[k], SITES) for k in (0, 1, 5))
-        before, change = made.load(_FIRST), held.load(args[2])
-        spins = builder.bitcast(args[3], ir.VectorType(ir.IntType(1), SITES))
-        found = builder.select(spins, builder.sub(before, change), builder.add(before, change))
-        made.store(found, _FIRST)
-        return _possible(context, builder, found, args[4], limits.load(_FIRST))
+    def changed(builder, costs, row):  # type: ignore[no-untyped-def]
+        before = costs.load(_FIRST)
+        return builder.sub(before, row), builder.add(before, row)
 
-    return types.uint64(costs, row, types.int64, types.uint64, types.float32, bounds), generate
+    return types.uint64(costs, row, types.int64, types.uint64, types.float32, bounds), _write_costs(changed)
 
 
 @intrinsic
@@ -161,7 +148,6 @@ def add_rows(typing_context, fields, rows, first, at, minus, plus):  # type: ign
     """Subtract some of 64 rows from ``fields`` and add others, in a tile of columns.
 
     Args:
-        typing_context: Of Numba.
         fields: Of a replica, (columns,).
         rows: All of them, (sites, columns).
         first: The first of the 64, int64.
@@ -256,7 +242,6 @@ def draw_bounds(bounds, order, colour, block, half_sweep, k0, k1, rounds, call):
 
 @part
 def word_of_call(word, site, block, time, call, k0, k1, rounds):  # type: ignore[no-untyped-def]
-    """One of the four words of a Philox call."""
     x0, x1, x2, x3 = rng.philox(site, block, rng.low32(time), rng.counter_plane(time, UPDATE, call), k0, k1, rounds)
     low, high = x0 if word == 0 else x1, x2 if word == 2 else x3
     return np.float64(np.uint32(low if word < 2 else high))
@@ -309,8 +294,6 @@ def flips_of_block(  # type: ignore[no-untyped-def]
         bounds: Of the exponents of their flips, (64,).
         local_fields: Of the replica, (columns,), which are left as they are.
         rows: Twice the couplings, (sites, columns).
-        first: The first of the sites.
-        double_beta: Of the replica.
         zero: Probability of a flip that costs nothing, and its exponent in float32.
         visits: Sites in order and the colour of each.
         counter: Counter word 1, the half-sweep, the Philox call of the replica, and its word in it.
@@ -395,18 +378,11 @@ def temper_dense(  # type: ignore[no-untyped-def]
 
     Args:
         up: As ``sweep_dense`` takes it, of all replicas, and so are the next four and the zero acceptance.
-        local_fields: As ``sweep_dense`` takes them.
-        costs: As ``sweep_dense`` takes them.
-        visits: As ``sweep_dense`` takes them.
-        rows: As ``sweep_dense`` takes them.
         fields: h in quanta, (sites,).
         double_beta: Twice the inverse temperatures times the quantum, (temperatures,).
-        zero_acceptance: Probability of a flip that costs nothing.
         ladder: ``Ladder.steps``, copies.
         exchanged: A row of ``Exchange``, changed in place.
-        sample: Its number.
         key: The two key words and the Philox rounds.
-        half_sweep: Half-sweeps done so far.
         times: Rounds done so far, rounds to do, sweeps of each.
     """
     (steps, copies), (before, rounds, sweeps), (k0, k1, rng_rounds) = ladder, times, key

@@ -97,21 +97,7 @@ def compare(model: Ising, width: int, device: int, tempering: CudaTempering, wan
 
 
 class DenseSpins(SpinBytes):
-    """The spins of a dense run, and what kernels read of its model.
-
-    Args:
-        model: What is simulated.
-        replicas: Replicas of each sample.
-        dynamics: How they start.
-        plan: What devices share.
-        couplings: As kernels take them.
-        queue: Where its work is queued; the present device and stream of CuPy.
-
-    Attributes:
-        plan: As given.
-        program: The kernels of couplings such as those of the model.
-        grid: Thread blocks.
-    """
+    """The spins of a dense run, and what kernels read of its model."""
 
     def __init__(
         self, model: Ising, replicas: int, dynamics: Dynamics, plan: DensePlan, couplings: Signs | Matrix, queue: Queue
@@ -145,7 +131,6 @@ class DenseSpins(SpinBytes):
         return self.program.energies(self._queue.device, self._present | sums)
 
     def sweeps(self, arguments: dict[str, Any]) -> Launch:
-        """The kernel that sweeps them, of which these are the other arguments."""
         arguments = self._present | self._colours | arguments
         return self.program.sweeps(self._queue.device, self._queue.rng_rounds, arguments)
 
@@ -155,13 +140,7 @@ class DenseSpins(SpinBytes):
 
 
 class DenseSweeper(SpinSweeper):
-    """A ``CudaSweeper`` of dense models.
-
-    Args:
-        queue: Where sweeps are queued.
-        spins: The spins.
-        zero_acceptance: Probability of a flip that costs nothing.
-    """
+    """A ``CudaSweeper`` of dense models."""
 
     def __init__(self, queue: Queue, spins: DenseSpins, zero_acceptance: float) -> None:
         super().__init__(queue, spins, spins.plan.colours, terms=1)
@@ -178,7 +157,6 @@ class DenseSweeper(SpinSweeper):
         })  # fmt: skip
 
     def sweep(self, count: int, half_sweep: int) -> None:
-        """Queue ``count`` attempts of every spin, after so many half-sweeps."""
         if self._launch is None:
             raise InputError(NO_TEMPERATURE)
         spins = self._dense

@@ -48,12 +48,10 @@ class Matrix(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Of the arrays."""
         return self.stages.nbytes + self.own.nbytes
 
 
 def matrix(plan: DensePlan) -> Matrix:
-    """The couplings of a run."""
     doubled, sites = plan.double_couplings, plan.order.size
     largest = int(np.abs(doubled).max()) // 2
     size = _bytes(doubled, largest)
@@ -124,16 +122,7 @@ def groups(matrix: Matrix, sites: int, width: int, room: int, clusters: bool) ->
 
 
 def program(matrix: Matrix, fields: Any, sites: int, width: int, room: int, clusters: bool) -> Program:
-    """The kernels of such a model, whose fields are int64 (1 or samples, 64 blocks).
-
-    Args:
-        matrix: Its couplings.
-        fields: As said.
-        sites: Of the model.
-        width: Replicas, with those that fill a word.
-        room: Bytes of shared memory that a thread block may have.
-        clusters: Whether thread blocks can be launched together.
-    """
+    """The kernels of such a model, whose fields are int64 (1 or samples, 64 blocks)."""
     import cupy
 
     stages, own, size, wide, depth = matrix
@@ -143,7 +132,6 @@ def program(matrix: Matrix, fields: Any, sites: int, width: int, room: int, clus
     return Program(
         name="bytes",
         kind=kind,
-        counting=kind,
         group=group,
         cluster=cluster,
         threads=THREADS,

@@ -51,7 +51,6 @@ class Signs(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Of the arrays."""
         return self.planes.nbytes + self.rows.nbytes
 
 
@@ -93,7 +92,6 @@ def _words(bonds: npt.NDArray[np.bool_], depth: int) -> Words:
 
 
 def _count(words: Words) -> npt.NDArray[np.int64]:
-    """Ones in the words of the last axis together."""
     return np.asarray(_ONES[np.ascontiguousarray(words).view(np.uint8)].sum(axis=-1, dtype=np.int64))
 
 
@@ -123,7 +121,6 @@ APART: Final = 4  # words between rows in shared memory
 
 
 def group_bytes(sites: int) -> int:
-    """Shared memory of a group of replicas."""
     depth = -(-sites // WHOLE) * WHOLE
     bits, sums, bounds = 4 * (depth // 32 + APART), 2 * PARTS * 4 * (32 + APART), 2 * SITES * 8
     return DRAWS + REPLICAS * (16 + bits + sums + bounds)
@@ -137,7 +134,6 @@ def program(signs: Signs, fields: Any) -> Program:
     return Program(
         name="signs",
         kind=(complete,),
-        counting=(complete,),
         group=REPLICAS,
         cluster=1,
         threads=32 * (REPLICAS + AHEAD),

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from spinsim.model.colouring import colouring
+from spinsim.model.graph import colouring
 from spinsim.model.ising import Ising
 
 SITES: Final = 64
@@ -46,10 +45,3 @@ class DensePlan:
         for k, row in enumerate(self.all_down):
             couplings = self.double_couplings[k % len(self.double_couplings)]
             row[:] = self.fields[k % len(self.fields)] - couplings.sum(axis=1, dtype=np.int64) // 2
-
-    def rows(self, sample: int) -> tuple[npt.NDArray[np.signedinteger], npt.NDArray[np.signedinteger]]:
-        """Twice the couplings of a sample, and its local fields where all spins are -1."""
-        return (
-            self.double_couplings[sample % len(self.double_couplings)],
-            self.all_down[sample % len(self.all_down)],
-        )

@@ -20,20 +20,18 @@ class Program:
 
     Attributes:
         name: Of the file in kernels/metropolis/, and of its kernels behind ``sweep_`` and ``energies_``.
-        kind: Template parameters of the first.
-        counting: Those of the second.
+        kind: Template parameters of both.
         group: Replicas of a thread block.
         cluster: Thread blocks that are launched together.
         threads: Of a thread block.
-        shared: Its bytes of shared memory.
-        arguments: What both take of the model.
-        sweeping: What the first takes besides.
-        adding: What the second takes besides.
+        shared: Bytes of its shared memory.
+        arguments: Those of both that describe the model.
+        sweeping: Those of the first alone.
+        adding: Those of the second alone.
     """
 
     name: str
     kind: tuple[object, ...]
-    counting: tuple[object, ...]
     group: int
     cluster: int
     threads: int
@@ -47,8 +45,7 @@ class Program:
         return self._launch(device, instance(f"sweep_{self.name}", *self.kind, rounds), self.sweeping | arguments)
 
     def energies(self, device: int, arguments: dict[str, Any]) -> Launch:
-        """The kernel that adds energies."""
-        return self._launch(device, instance(f"energies_{self.name}", *self.counting), self.adding | arguments)
+        return self._launch(device, instance(f"energies_{self.name}", *self.kind), self.adding | arguments)
 
     def _launch(self, device: int, expression: str, arguments: dict[str, Any]) -> Launch:
         return Launch(device, f"metropolis/dense_{self.name}.cu", expression, self.arguments | arguments, self.shared)

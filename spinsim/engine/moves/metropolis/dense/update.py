@@ -42,7 +42,6 @@ def _is_dense(outline: Outline, least_degree: int, sparsest: int) -> bool:
 
 
 def needed_bytes(outline: Outline, replicas: int) -> int:
-    """Memory that a run takes at most."""
     most = 8  # of a coupling or local field
     making = 3 * most * outline.sites**2
     matrices = outline.samples * outline.sites * (most * outline.sites + 512)  # rows end with whole tiles

@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from spinsim.engine.moves.metropolis.packed.classes import Classes
 from spinsim.machine.compiled import kernel
-from spinsim.model.colouring import adjacency
-from spinsim.model.graph import Graph
+from spinsim.model.graph import Graph, adjacency
 
 
 class Costs(NamedTuple):

@@ -9,11 +9,18 @@ K - 1 bits of n are the *class* that picks a threshold. With a field the class i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import cached_property
-from typing import ClassVar, Final
+from math import log2
+from typing import ClassVar, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
+
+from spinsim.acceptance import ZERO_ACCEPTANCE
+from spinsim.cuda.launch import ADDRESS, struct_type
+from spinsim.engine.dynamics import Dynamics
+from spinsim.packing import LANES, block_count, pack_lanes
 
 OWN_PLANES: Final = 5
 """Most significant bits of every lane's uniform: bit b of word w of the calls ``plane`` 0 to 4 is lane 32 w + b's."""
@@ -71,3 +78,174 @@ class Classes:
         spin = np.where(index >> self.count_bits, 1, -1) if self.field else np.ones_like(index)
         degree = np.array([[self.padded_degree(0)], [self.padded_degree(1)]])
         return np.asarray(2 * self.magnitude * (degree - 2 * count) + 2 * self.field * spin)
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Thresholds of every lane, of each sample and block or, of length 1, of all.
+
+    Attributes:
+        always: ``always[sample, block, parity, class, half]``: a set bit is a lane whose flip needs no random number.
+        planes: ``planes[sample, block, parity, plane, class, half]``: bit ``63 - plane`` of each lane's threshold.
+        thresholds: ``thresholds[sample, block, parity, class, lane]``: the thresholds of acceptance.py.
+    """
+
+    always: npt.NDArray[np.uint64]
+    planes: npt.NDArray[np.uint64]
+    thresholds: npt.NDArray[np.uint64]
+
+
+def distinct_of(
+    beta: npt.NDArray[np.float64],
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp] | None]:
+    """The different inverse temperatures of replicas, and which of them each lane has; None where there is one alone.
+
+    Args:
+        beta: Of every replica, (replicas,), as ``check_beta`` returns it; lanes past the last replica have its own.
+    """
+    if not beta.strides[0] or np.all(beta == beta[0]):  # one number was given for all, or annealing gave it
+        return beta[:1], None
+    lanes = np.full(block_count(len(beta)) * LANES, beta[-1])
+    lanes[: len(beta)] = beta
+    return np.unique(lanes, return_inverse=True)
+
+
+def build_tables(limits: Limits, place: npt.NDArray[np.intp] | None) -> Tables:
+    """The tables of lanes at temperatures ``place`` of ``limits``; of one block where there is one alone."""
+    return tables_of_one(limits) if place is None else tables_of_lanes(limits, place)
+
+
+def tables_of_one(limits: Limits) -> Tables:
+    """The tables of one block at the one temperature that ``limits`` are of."""
+    certain, threshold = limits.certain[..., 0], limits.thresholds[..., 0]
+    bits = threshold[:, None] >> np.arange(63, 63 - PLANES, -1, dtype=np.uint64)[:, None] & np.uint64(1)
+    always, planes = (
+        np.repeat((np.uint64(0) - of_lane)[..., None], 2, axis=-1) for of_lane in (certain.astype(np.uint64), bits)
+    )
+    return Tables(always[None, None], planes[None, None], np.repeat(threshold[..., None], LANES, axis=-1)[None, None])
+
+
+def tables_of_lanes(limits: Limits, place: npt.NDArray[np.int64]) -> Tables:
+    """The tables of lanes at temperatures ``place`` (lanes of all blocks,) of those that ``limits`` are of."""
+    shape = (*limits.certain.shape[:2], -1, LANES)
+    always, threshold = (np.moveaxis(np.take(rows, place, axis=-1).reshape(shape), 2, 0) for rows in limits)
+    planes = [
+        pack_lanes((threshold >> np.uint64(63 - plane) & np.uint64(1)).astype(np.bool_)) for plane in range(PLANES)
+    ]
+    return Tables(
+        always=pack_lanes(always)[None],
+        planes=np.ascontiguousarray(np.stack(planes, axis=2))[None],
+        thresholds=np.ascontiguousarray(threshold)[None],
+    )
+
+
+class SomeClasses(Protocol):
+    """Flip classes of one term or of two."""
+
+    @property
+    def bits(self) -> int:
+        """Bits of a class."""
+
+    @property
+    def tables(self) -> int:
+        """Tables of their own that sites have, by the parity of their degree or otherwise."""
+
+
+def empty_tables(classes: SomeClasses, samples: int, replicas: int) -> Tables:
+    """Room for tables of each sample."""
+    blocks = block_count(replicas)
+    kinds = (samples, blocks, classes.tables), 2**classes.bits
+    return Tables(
+        always=np.empty((*kinds[0], kinds[1], 2), np.uint64),
+        planes=np.empty((*kinds[0], PLANES, kinds[1], 2), np.uint64),
+        thresholds=np.zeros((*kinds[0], kinds[1], LANES), np.uint64),
+    )
+
+
+ZERO_PLANES: Final = round(-log2(1 - ZERO_ACCEPTANCE))
+"""Flips that cost nothing are refused, under the default rule, where so many planes are all ones."""
+
+
+LEAST_BITS: Final = 2  # of cheap classes
+
+
+class Limits(NamedTuple):
+    """What decides flips at some temperatures, (parity of the degree, class, temperature).
+
+    Attributes:
+        certain: Whether a flip needs no random number.
+        thresholds: Else its threshold.
+    """
+
+    certain: npt.NDArray[np.bool_]
+    thresholds: npt.NDArray[np.uint64]
+
+
+class Kind(IntEnum):
+    """Special cases of the packed update with kernels of their own.
+
+    ANY: none. PLAIN: only gains flip for certain, no field, the default zero-cost rule. WARM, COLD: besides, thresholds
+    begin with as many zeros as ``WARM_CLEAR`` or ``COLD_CLEAR`` say.
+    """
+
+    ANY = 0
+    PLAIN = 1
+    WARM = 2
+    COLD = 3
+
+
+class Clear(NamedTuple):
+    """How many of the first planes hold no threshold bits of a class that costs energy.
+
+    Attributes:
+        largest: Of class 0, the largest cost, which sites of four bonds do not have.
+        middle: Of class 1.
+        smallest: Of class 2.
+    """
+
+    largest: int
+    middle: int
+    smallest: int
+
+
+WARM_CLEAR: Final = Clear(4, 2, 1)
+"""With six bonds of +-J: below T = 4.32 |J|."""
+
+COLD_CLEAR: Final = Clear(OWN_PLANES, OWN_PLANES, 2)
+"""Below T = 2.31 |J|: of the own planes, only the smallest cost has bits."""
+
+
+class PackedPlan(Protocol):
+    """What a special case follows from, of either packed update."""
+
+    dynamics: Dynamics
+    has_field: bool
+
+
+def kind_of(plan: PackedPlan, limits: Limits) -> Kind:
+    """The special case of a run at temperatures of ``limits``; its sites of odd degree are at most ``PLAIN``."""
+    if plan.has_field or plan.dynamics.zero_acceptance != ZERO_ACCEPTANCE or limits.certain.any():
+        return Kind.ANY
+    for kind, clear in ((Kind.COLD, COLD_CLEAR), (Kind.WARM, WARM_CLEAR)):
+        beyond = np.array([[64 - planes] for planes in clear], np.uint64)
+        if not (limits.thresholds[0, : len(clear)] >> beyond).any():
+            return kind
+    return Kind.PLAIN
+
+
+def cheap_bits(limits: Limits) -> int:
+    """B of cheap_steps.py: of the classes, without a field, all but the last 2^B have no bits in the planes."""
+    in_planes = limits.certain | (limits.thresholds >> np.uint64(64 - PLANES) != 0)
+    of_class: npt.NDArray[np.bool_] = in_planes.any(axis=(0, 2))[::-1]  # the cheapest first
+    return bits_up_to(int(of_class.nonzero()[0].max(initial=0)))
+
+
+def bits_up_to(last: int) -> int:
+    """Of so many bits is the number of the last class, of the cheapest first, that has bits in the planes."""
+    return max(LEAST_BITS, last.bit_length())
+
+
+APART: Final = 8  # words from one block's count to the next, so that polls spread over the cache
+TICKETS: Final = struct_type(next=ADDRESS, before=np.uint32)
+LATTICE_BARRIER: Final = struct_type(arrived=ADDRESS, before=np.uint32)
+NEIGHBOUR_BARRIER: Final = struct_type(arrived=ADDRESS, before=np.uint32, reach=np.uint32)

@@ -19,17 +19,13 @@ from spinsim.engine.layouts.replica_packed.cpu_counting import count_lattices, c
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.moves.exchange.cpu import CpuTempering
 from spinsim.engine.moves.metropolis.packed.batches import Costs
-from spinsim.engine.moves.metropolis.packed.cpu_sweeper import TableSweeper
-from spinsim.engine.moves.metropolis.packed.cpu_tables import lay_one_temperature
-from spinsim.engine.moves.metropolis.packed.kinds import Limits, bits_up_to, cheap_bits
-from spinsim.engine.moves.metropolis.packed.lane_tables import Tables, empty_tables
+from spinsim.engine.moves.metropolis.packed.classes import Limits, Tables, bits_up_to, cheap_bits, empty_tables
+from spinsim.engine.moves.metropolis.packed.cpu_sweeper import TableSweeper, lay_one_temperature
 from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep import sweep_packed
 from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep_in_field import sweep_packed_in_field
-from spinsim.engine.moves.metropolis.replica_packed.degrees.cpu_sweep import sweep_by_degree
-from spinsim.engine.moves.metropolis.replica_packed.degrees.cpu_tempering import temper_by_degree
+from spinsim.engine.moves.metropolis.replica_packed.cpu_tempering import temper_samples, temper_samples_in_field
+from spinsim.engine.moves.metropolis.replica_packed.degrees.cpu_sweep import sweep_by_degree, temper_by_degree
 from spinsim.engine.moves.metropolis.replica_packed.plan import ReplicaPlan
-from spinsim.engine.moves.metropolis.replica_packed.tempering.cpu import temper_samples
-from spinsim.engine.moves.metropolis.replica_packed.tempering.cpu_in_field import temper_samples_in_field
 from spinsim.engine.protocols import Counts
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising

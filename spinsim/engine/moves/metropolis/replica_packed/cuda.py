@@ -22,14 +22,13 @@ from spinsim.engine.measuring.cuda_in_time import CudaSquares, Layout, Products
 from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, Placed
 from spinsim.engine.moves.exchange.cuda_rounds import LaunchedRounds
 from spinsim.engine.moves.exchange.ladder import Ladder
-from spinsim.engine.moves.metropolis.packed.cuda_sharing import LATTICE_BARRIER, TICKETS
-from spinsim.engine.moves.metropolis.packed.kinds import Kind, Limits, kind_of
+from spinsim.engine.moves.metropolis.packed.classes import LATTICE_BARRIER, TICKETS, Kind, Limits, kind_of
 from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import WARP, ReplicaLattices, shared_bytes
 from spinsim.engine.moves.metropolis.replica_packed.cuda_records import GLOBAL_THREADS
 from spinsim.engine.moves.metropolis.replica_packed.cuda_tables import DeviceTables, LadderTables
+from spinsim.engine.moves.metropolis.replica_packed.cuda_tempering import launched_rounds
 from spinsim.engine.moves.metropolis.replica_packed.degrees.cuda import COSTS, TILE_SITES, DegreeLattices, DegreeSweeper
 from spinsim.engine.moves.metropolis.replica_packed.plan import FEW_BONDS, ReplicaPlan, is_field_in_class
-from spinsim.engine.moves.metropolis.replica_packed.tempering.cuda import launched_rounds
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 

@@ -14,8 +14,7 @@ from spinsim.cuda.device import multiprocessors, require_memory, shared_memory
 from spinsim.cuda.launch import Launch, record
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords, places
-from spinsim.engine.moves.metropolis.packed.classes import PLANES
-from spinsim.engine.moves.metropolis.packed.kinds import Kind
+from spinsim.engine.moves.metropolis.packed.classes import PLANES, Kind
 from spinsim.engine.moves.metropolis.replica_packed.cuda_records import (
     GLOBAL_THREADS,
     MODEL,

@@ -10,8 +10,7 @@ import numpy.typing as npt
 from spinsim.cuda.launch import Launch, record
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.moves.exchange.cuda import LADDER, Placed
-from spinsim.engine.moves.metropolis.packed.kinds import Limits
-from spinsim.engine.moves.metropolis.packed.lane_tables import SomeClasses, Tables, empty_tables
+from spinsim.engine.moves.metropolis.packed.classes import Limits, SomeClasses, Tables, empty_tables
 from spinsim.engine.moves.metropolis.replica_packed.cuda_records import TABLES
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES

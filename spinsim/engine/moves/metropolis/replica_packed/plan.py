@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,15 +12,74 @@ from spinsim import packing
 from spinsim.acceptance import acceptance, check_beta
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.measuring.sums import of_up_and_unsatisfied
-from spinsim.engine.moves.metropolis.packed.batches import Costs, build_batches
-from spinsim.engine.moves.metropolis.packed.classes import LEAST_COUNT_BITS, MAX_DEGREE, MAX_DEGREE_IN_FIELD, Classes
-from spinsim.engine.moves.metropolis.packed.kinds import Limits
-from spinsim.engine.moves.metropolis.packed.lane_tables import Tables, build_tables, distinct_of
-from spinsim.engine.moves.metropolis.replica_packed.degrees.fields import LoneBonds, starts
+from spinsim.engine.moves.metropolis.packed.batches import Batches, Costs, build_batches
+from spinsim.engine.moves.metropolis.packed.classes import (
+    LEAST_COUNT_BITS,
+    MAX_COUNT_BITS,
+    MAX_DEGREE,
+    MAX_DEGREE_IN_FIELD,
+    Classes,
+    Limits,
+    Tables,
+    build_tables,
+    distinct_of,
+)
 from spinsim.errors import InputError
-from spinsim.model.colouring import colouring
+from spinsim.model.graph import colouring
 from spinsim.model.ising import Ising
-from spinsim.model.units import bonds_of_units, most_units
+from spinsim.model.quanta import bonds_of_units, most_units
+
+OTHER_SHIFT: Final = MAX_COUNT_BITS  # of a site's start: bits that differ where the spin is against the field
+UP_SHIFT: Final = 2 * MAX_COUNT_BITS  # of whether the field is above 0
+COLUMNS: Final = 8  # that are read at once: so many words behind the last site
+
+
+def starts(
+    batches: Batches, units: npt.NDArray[np.int64], fields: npt.NDArray[np.int64] | None
+) -> npt.NDArray[np.uint64]:
+    """Where each site of ``batches.order`` begins to count, (1 or samples, sites and some words), or (1, 0).
+
+    The lowest bits are the unsatisfied phantom bonds; then come bits that differ where the field is unsatisfied, and
+    whether it is above 0.
+
+    Args:
+        batches: The order of the sites.
+        units: Bonds of each site, those to the spin that is always +1 among them, (sites,).
+        fields: These alone, below 0 where the field is, (1 or samples, sites).
+    """
+    if fields is None:
+        return np.empty((1, 0), np.uint64)
+    order, sizes = batches.order, np.diff(batches.first)
+    units, fields = units[order], fields[:, order]
+    bits = np.array([max(LEAST_COUNT_BITS, int(most).bit_length()) for most in batches.most])
+    full = (1 << np.repeat(bits, sizes)) - 2 + units % 2
+    base = (full - units) // 2
+    other = base ^ (base + np.abs(fields[0]))
+    found = np.zeros((len(fields), order.size + COLUMNS), np.uint64)
+    found[:, : order.size] = (fields > 0).astype(np.int64) << UP_SHIFT | other << OTHER_SHIFT | base
+    return found
+
+
+class LoneBonds(NamedTuple):
+    """Bonds to the spin that is always +1.
+
+    Attributes:
+        sites: Of them, (bonds,).
+        positive: Which have a coupling above 0, (1 or samples, bonds).
+    """
+
+    sites: npt.NDArray[np.uint32]
+    positive: npt.NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, fields: npt.NDArray[np.int64] | None) -> LoneBonds:
+        """Those of fields in units, (1 or samples, sites)."""
+        if fields is None:
+            return cls(np.empty(0, np.uint32), np.empty((1, 0), np.uint8))
+        units = np.abs(fields[0])
+        sites = np.repeat(np.arange(units.size, dtype=np.uint32), units)
+        return cls(sites, np.ascontiguousarray(fields[:, sites] > 0, np.uint8))
+
 
 FEW_BONDS: Final = 7  # so many and the spin are 16 classes
 FEW_UNITS: Final = 31  # so many without the spin are

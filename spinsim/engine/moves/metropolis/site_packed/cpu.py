@@ -37,55 +37,31 @@ def periodic(lattice: Words, edge: int) -> tuple[Words, Words]:
 
 
 class Halo:
-    """The layers beside a whole lattice, which are its own.
+    """The layers beside a lattice: its own, which is periodic, or of a slab those of the slabs beside it.
 
     Args:
         words: The state as (samples, replicas, colours, groups, 2).
         edge: Groups of a layer.
-
-    Attributes:
-        always_there: Whether there is never anything to fetch.
+        group: Who has the slabs, in their order; None where the lattice is whole.
     """
 
-    always_there = True
-
-    def __init__(self, words: Words, edge: int) -> None:
-        self._words, self._edge = words, edge
-
-    def fetch(self, colour: int) -> None:
-        """Get the present layers of a colour."""
-
-    def of(self, sample: int, replica: int) -> tuple[Words, Words]:
-        """The layers before and after a lattice, each (2, groups, 2)."""
-        return periodic(self._words[sample, replica], self._edge)
-
-
-class SwappedHalo(Halo):
-    """The layers beside a slab, which are those of other slabs.
-
-    Args:
-        words: The slab's state.
-        edge: Groups of a layer.
-        group: Who has the slabs, in their order.
-    """
-
-    always_there = False
-
-    def __init__(self, words: Words, edge: int, group: Group) -> None:
-        super().__init__(words, edge)
-        self._group = group
+    def __init__(self, words: Words, edge: int, group: Group | None) -> None:
+        self._words, self._edge, self.group = words, edge, group
         samples, replicas, colours = words.shape[:3]
-        self._beside = np.empty((colours, 2, samples, replicas, edge, 2), np.uint64)
+        self._copies = np.empty((colours, 2, samples, replicas, edge, 2) if group is not None else 0, np.uint64)
 
     def fetch(self, colour: int) -> None:
         """Get the present layers of a colour; all slabs do so at once."""
-        mine = self._words[:, :, colour]
-        first, last = (np.ascontiguousarray(mine[:, :, at]) for at in (slice(self._edge), slice(-self._edge, None)))
-        self._group.ring(first, last, *self._beside[colour])
+        if self.group is not None:
+            mine = self._words[:, :, colour]
+            first, last = (np.ascontiguousarray(mine[:, :, at]) for at in (slice(self._edge), slice(-self._edge, None)))
+            self.group.ring(first, last, *self._copies[colour])
 
     def of(self, sample: int, replica: int) -> tuple[Words, Words]:
-        """The layers before and after a slab, each (2, groups, 2)."""
-        before, after = (self._beside[:, side, sample, replica] for side in range(2))
+        """The layers before and after, each (2, groups, 2)."""
+        if self.group is None:
+            return periodic(self._words[sample, replica], self._edge)
+        before, after = (self._copies[:, side, sample, replica] for side in range(2))
         return before, after
 
 
@@ -98,10 +74,6 @@ def engine(
     """The engine of couplings of one magnitude and a uniform field on lattices whose ``rows_can_be_packed``.
 
     Args:
-        model: The whole lattice.
-        replicas: Of each sample.
-        dynamics: How they move.
-        threads: CPU threads, None for all.
         slab: What it has of the lattice; None for all.
     """
     plan, pool = SitePlan(model, replicas, dynamics, slab and slab.layers), Threads(threads)
@@ -129,10 +101,8 @@ class SiteLattices:
     """The words of a site-packed state and its signs in the form that kernels take.
 
     Attributes:
-        sides: Groups in a row, rows in a plane, planes.
         words: The state as (samples, replicas, colours, groups, 2).
         signs: (1 or samples, colour, slot, group, half), without slots where no coupling is negative.
-        halo: The layers before and after it.
     """
 
     def __init__(self, plan: SitePlan, blocks: Blocks, group: Group | None) -> None:
@@ -142,15 +112,13 @@ class SiteLattices:
         self.words = blocks.state.reshape(samples, replicas, colours, plan.groups, 2)
         signs = np.empty((1, colours, 0, rows, width, 2), np.uint64) if plan.signs is None else plan.signs
         self.signs = signs.reshape(*signs.shape[:3], plan.groups, 2)
-        self.halo = Halo(self.words, plan.edge) if group is None else SwappedHalo(self.words, plan.edge, group)
+        self.halo = Halo(self.words, plan.edge, group)
 
     def signs_of(self, sample: int) -> Words:
-        """The signs of one sample."""
         return np.asarray(self.signs[sample % len(self.signs)])
 
 
 def counts(plan: SitePlan, blocks: Blocks, lattices: SiteLattices) -> Counts:
-    """Energies and magnetisations of every replica."""
     names = plan.observables.sums
     lattices.halo.fetch(1)
     totals = np.zeros((len(names), blocks.parts, *plan.shape[:2]), np.int64)
@@ -165,13 +133,7 @@ def counts(plan: SitePlan, blocks: Blocks, lattices: SiteLattices) -> Counts:
 
 
 class SiteSweeper:
-    """A ``CpuSweeper`` of site-packed words.
-
-    Args:
-        plan: What devices share.
-        blocks: The words.
-        lattices: The same for kernels.
-    """
+    """A ``CpuSweeper`` of site-packed words."""
 
     def __init__(self, plan: SitePlan, blocks: Blocks, lattices: SiteLattices) -> None:
         self.colours, self.tasks = plan.colours, blocks.count * blocks.parts
@@ -180,22 +142,19 @@ class SiteSweeper:
         self._tables: SiteTables | None = None
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Take an inverse temperature or one for each replica (replicas,)."""
         self._tables = self._plan.tables(beta)
 
     def set_ladder(self, ladder: Ladder) -> None:
         """Nothing to prepare: tables are made anew after each round, which is long."""
 
     def set_places(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> None:
-        """Give replicas the temperatures ``place`` (samples, replicas) of a ladder."""
         self._tables = self._plan.tables_at(ladder, place)
 
     def sweep(self, count: int, half_sweep: int) -> None:
-        """Attempt every spin ``count`` times, after so many half-sweeps."""
         if self._tables is None:
             raise InputError(NO_TEMPERATURE)
         halo = self._lattices.halo
-        prepare = None if halo.always_there else lambda colour: halo.fetch(1 - colour)
+        prepare = None if halo.group is None else lambda colour: halo.fetch(1 - colour)
         self._blocks.sweep(partial(self._sweep_part, self._tables), count, half_sweep, self.colours, prepare)
 
     def _sweep_part(
@@ -208,13 +167,12 @@ class SiteSweeper:
         sample: int,
         replica: int,
     ) -> None:
-        arrays = tables.always, tables.planes, tables.thresholds
         sweep_site(
             self._lattices.words[sample, replica],
             self._lattices.halo.of(sample, replica),
             self._lattices.sides,
             self._lattices.signs_of(sample),
-            *(array[sample % len(array), replica] for array in arrays),
+            *(array[sample % len(array), replica] for array in tables),
             self._plan.first_group,
             self._plan.dynamics.counter_block(sample, replica),
             self._key,

@@ -140,7 +140,6 @@ def apply_signs(slots, first, n, signs, w):  # type: ignore[no-untyped-def]
 
 @part
 def unlike(k, e, w):  # type: ignore[no-untyped-def]
-    """Unsatisfied bonds of slot k."""
     return w[SPIN + e] ^ w[NEAR + k * ROW + e]
 
 
@@ -185,7 +184,6 @@ def load(colour, first, n, own, other, before, after, sides, signs, w):  # type:
 
 @part
 def flip(first, n, own, w):  # type: ignore[no-untyped-def]
-    """Flips into the groups of a batch."""
     for q in range(n):
         own[first + q, 0] = w[SPIN + q] ^ w[FLIP + q]
         own[first + q, 1] = w[SPIN + BATCH + q] ^ w[FLIP + BATCH + q]

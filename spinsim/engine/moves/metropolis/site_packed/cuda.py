@@ -22,9 +22,15 @@ from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Compared, Comparison
 from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.moves.exchange.cuda import LADDER, CudaTempering, Placed
-from spinsim.engine.moves.metropolis.packed.classes import PLANES
-from spinsim.engine.moves.metropolis.packed.cuda_sharing import APART, LATTICE_BARRIER, NEIGHBOUR_BARRIER, TICKETS
-from spinsim.engine.moves.metropolis.packed.kinds import Kind, kind_of
+from spinsim.engine.moves.metropolis.packed.classes import (
+    APART,
+    LATTICE_BARRIER,
+    NEIGHBOUR_BARRIER,
+    PLANES,
+    TICKETS,
+    Kind,
+    kind_of,
+)
 from spinsim.engine.moves.metropolis.site_packed.cuda_lattices import (
     SHARE,
     SLAB_BARRIER,
@@ -71,10 +77,6 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int, slab: S
     """The engine of couplings of one magnitude and a uniform field on lattices whose ``rows_can_be_packed``.
 
     Args:
-        model: The whole lattice.
-        replicas: Of each sample.
-        dynamics: How they move.
-        device: Number of the GPU.
         slab: What it has of the lattice; None for all.
     """
     plan, queue = SitePlan(model, replicas, dynamics, slab and slab.layers), Queue(device, dynamics)
@@ -97,7 +99,6 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int, slab: S
 def compare(
     slab: npt.NDArray[np.void], device: int, model: Ising, tempering: CudaTempering, wanted: Wanted
 ) -> Comparison:
-    """What compares copies of a ladder, as fully as is wanted."""
     return compare_lattices(Compared(device, model, tempering, wanted), slab)
 
 
@@ -146,10 +147,7 @@ class SharedSweeps:
     """Sweeps at the temperatures of tables, by as many blocks as the device holds at once.
 
     Args:
-        queue: Where they are queued.
-        lattices: The spins.
         tables: always, planes, thresholds, as ``SiteTables`` has them.
-        kind: The special case of their temperatures.
     """
 
     def __init__(self, queue: Queue, lattices: SiteLattices, tables: list[Any], kind: Kind) -> None:
@@ -171,7 +169,6 @@ class SharedSweeps:
         self._arrivals = self._drawn = 0
 
     def _ready(self, queue: Queue, lattices: SiteLattices, share: Share, kind: Kind) -> Launch:
-        """The kernel with all arguments but those of a launch."""
         plan, dimension, signed, slots = self._plan, lattices.dimension, lattices.is_signed, 2 * lattices.dimension
         always, planes, thresholds = self._tables
         stride = plan.replicas if len(always) > 1 else 0
@@ -189,7 +186,6 @@ class SharedSweeps:
         }, 16 * THREADS * (slots + 1 + signed * slots))  # fmt: skip
 
     def sweep(self, half_sweeps: int, half_sweep: int) -> None:
-        """Queue so many half-sweeps after others."""
         most = min(UPDATES_A_LAUNCH // (packing.LANES * self._plan.groups * self._count), HALF_SWEEPS_A_LAUNCH)
         while half_sweeps:
             several = min(half_sweeps, max(1, most))
@@ -201,7 +197,6 @@ class SharedSweeps:
             half_sweeps -= several
 
     def _queue_launch(self, several: int, half_sweep: int) -> None:
-        """Queue one launch."""
         share, flags = self._share, self._halo.flags
         samples, replicas = self._plan.shape[:2]
         barriers: tuple[Any, ...] = (self._arrived.data.ptr, self._arrivals)
@@ -222,12 +217,7 @@ class SharedSweeps:
 
 
 class SiteSweeper:
-    """A ``CudaSweeper`` of site-packed words.
-
-    Args:
-        queue: Where sweeps are queued.
-        lattices: The spins.
-    """
+    """A ``CudaSweeper`` of site-packed words."""
 
     rounds = measured_rounds = None  # lattices of this size are never tempered in one launch
 
@@ -238,20 +228,16 @@ class SiteSweeper:
         self._lay: Launch | None = None
 
     def _kind(self, beta: npt.NDArray[np.float64]) -> Kind:
-        """The special case of inverse temperatures ``beta``."""
         return min(kind_of(self._plan, self._plan.limits(np.unique(beta))), Kind.PLAIN)
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Take an inverse temperature or one for each replica (replicas,)."""
         import cupy
 
-        tables = self._plan.tables(beta)
-        arrays = [cupy.asarray(a) for a in (tables.always, tables.planes, tables.thresholds)]
+        arrays = [cupy.asarray(array) for array in self._plan.tables(beta)]
         kind = self._kind(check_beta(beta, self._plan.replicas))
         self._sweeps, self._lay = SharedSweeps(self._queue, self._lattices, arrays, kind), None
 
     def set_ladder(self, placed: Placed) -> None:
-        """Make room for tables of each sample."""
         import cupy
 
         plan, beta = self._plan, placed.ladder.beta
@@ -270,12 +256,10 @@ class SiteSweeper:
         })  # fmt: skip
 
     def lay_tables(self) -> None:
-        """Queue what gives replicas the temperatures of their places."""
         if self._lay is not None:
             self._lay(self._queue.stream, (-(-self.tasks // THREADS), 1, 1), THREADS)
 
     def sweep(self, count: int, half_sweep: int) -> None:
-        """Queue ``count`` attempts of every spin, after so many half-sweeps."""
         if self._sweeps is None:
             raise InputError(NO_TEMPERATURE)
         self._sweeps.sweep(count * self.colours, half_sweep)

@@ -21,7 +21,7 @@ from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, round_keys, struc
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.layouts.site_packed import signs_shape
 from spinsim.engine.measuring.cuda_comparison import THREADS, TILE, Compared, Comparison, Part, PartSums, Struct
-from spinsim.engine.moves.metropolis.packed.cuda_sharing import LATTICE_BARRIER
+from spinsim.engine.moves.metropolis.packed.classes import LATTICE_BARRIER
 from spinsim.engine.moves.metropolis.site_packed.plan import SitePlan
 from spinsim.engine.moves.resample.moves import Moves
 from spinsim.errors import InputError
@@ -51,37 +51,28 @@ COLOURS: Final = 2
 
 
 class Halo:
-    """The layers beside a whole lattice, which are its own last and first.
+    """The layers beside a lattice where they are: in its own memory or, of a slab, in that of other GPUs.
 
     Args:
-        plan: What devices share.
-        present: The spins.
+        layers: ``HALO``, as kernels take it.
+        flags: How slabs wait for each other within a kernel; None where they do not.
+        kept: Memory of other GPUs that must stay open as long as kernels use it.
 
     Attributes:
-        record: As kernels take it.
-        is_copied: Whether what is beside a slab has to be fetched before each half-sweep.
-        flags: How slabs wait for each other within a kernel; None where they do not.
+        is_copied: True if layers have to be fetched before each half-sweep.
     """
 
     is_copied = False
-    flags: Flags | None = None
 
-    def __init__(self, plan: SitePlan, present: Any) -> None:
-        whole = present.data.ptr, plan.groups
-        self.record = _within(plan, whole, whole)
+    def __init__(self, layers: npt.NDArray[np.void], flags: Flags | None = None, kept: Sequence[Reached] = ()) -> None:
+        self.record, self.flags, self._kept = layers, flags, kept
 
     def fetch(self, colour: int) -> None:
-        """Queue getting the present layers of a colour."""
+        """Queue getting the present layers of a colour; all slabs do so at once."""
 
 
 class CopiedHalo(Halo):
-    """Copies of the layers beside a slab, which other slabs give.
-
-    Args:
-        plan: What devices share.
-        present: The spins of the slab.
-        group: Who has the slabs, in their order.
-    """
+    """Copies of the layers beside a slab, which other slabs give."""
 
     is_copied = True
 
@@ -94,10 +85,9 @@ class CopiedHalo(Halo):
         self._edges = [(lattices[:, :, c, :edge], lattices[:, :, c, -edge:]) for c in range(COLOURS)]
         self._beside = cupy.zeros((2, COLOURS, samples, replicas, plan.edge, 2), cupy.uint64)
         before, after = (tuple(of_colour.data.ptr for of_colour in side) for side in self._beside)
-        self.record = record(HALO, before=before, after=after, stride=plan.edge)
+        super().__init__(record(HALO, before=before, after=after, stride=plan.edge))
 
     def fetch(self, colour: int) -> None:
-        """Queue getting the present layers of a colour; all slabs do so at once."""
         import cupy
 
         first, last = (cupy.ascontiguousarray(layer) for layer in self._edges[colour])
@@ -127,26 +117,6 @@ class Flags:
         return *self._addresses, done
 
 
-class PeerHalo(Halo):
-    """The layers beside a slab where they are, in the memory of other GPUs.
-
-    Args:
-        plan: What devices share.
-        groups: Of each colour in the slabs before and after.
-        spins: Those of the slabs before and after.
-        flags: Those of the slabs before and after.
-        own: As ``Flags`` takes it.
-    """
-
-    def __init__(
-        self, plan: SitePlan, groups: Sequence[int], spins: Sequence[Reached], flags: Sequence[Reached], own: Any
-    ) -> None:
-        self._kept = spins, flags  # as long as kernels use them
-        (before, after), (tells_before, tells_after) = ([side.address for side in sides] for sides in self._kept)
-        self.record = _within(plan, (before, groups[0]), (after, groups[1]))
-        self.flags = Flags(own, tells_before, tells_after)
-
-
 def _within(plan: SitePlan, before: tuple[int, int], after: tuple[int, int]) -> npt.NDArray[np.void]:
     """The last layers of one slab and the first ones of another, each of which is an address and a number of groups."""
     (start, groups), (next_start, next_groups) = before, after
@@ -159,13 +129,12 @@ def halo_of(plan: SitePlan, present: Any, queue: Queue, group: Group | None) -> 
     """What stands beside spins: all slabs make theirs at once.
 
     Args:
-        plan: What devices share.
         present: The spins; of a slab an array of ``shared``.
-        queue: Where their work is queued, the present device and stream of CuPy.
         group: Who has the slabs of a lattice, in their order; None where it is whole.
     """
     if group is None:
-        return Halo(plan, present)
+        whole = present.data.ptr, plan.groups
+        return Halo(_within(plan, whole, whole))
     lattices = plan.shape[0] * plan.shape[1]
     own = shared((3, lattices), np.uint32)
     own[:] = 0
@@ -177,7 +146,9 @@ def halo_of(plan: SitePlan, present: Any, queue: Queue, group: Group | None) -> 
     fits = lattices == 1 or all(side[0] == plan.groups for side in groups)  # one stride serves both sides
     near = [side for side in (*spins, *flags) if side is not None]
     if group.sum(np.array([fits and len(near) == 4], np.int64))[0] == group.size:
-        return PeerHalo(plan, [int(side[0]) for side in groups], near[:2], near[2:], own)
+        before, after, *tells = (side.address for side in near)
+        layers = _within(plan, (before, int(groups[0][0])), (after, int(groups[1][0])))
+        return Halo(layers, Flags(own, *tells), near)
     return CopiedHalo(plan, present, group)
 
 
@@ -190,23 +161,15 @@ class SiteLattices:
     """The state of a site-packed run, and what kernels read of its model.
 
     Args:
-        plan: What devices share.
-        queue: Where its work is queued; the present device and stream of CuPy.
         group: Who has the slabs of a lattice, of which this is one; None where it is whole.
 
     Attributes:
-        plan: As given.
-        present: The spins.
         dimension: Axes of the lattice.
         width: Groups in a row.
         height: Rows in a plane.
         depth: Planes.
         count: Replicas over all samples.
         is_signed: Whether some couplings are negative.
-        halo: The layers before and after it.
-
-    Raises:
-        InputError: for lattices that are too large for the kernels' addresses.
     """
 
     replica_axis = 1
@@ -264,18 +227,15 @@ class SiteLattices:
 
     @property
     def slab(self) -> npt.NDArray[np.void]:
-        """What it has of the lattice."""
         first_row = self.plan.first_group // self.width
         return record(SLAB, width=self.width, height=self.height, depth=self.depth, first_row=first_row, parity=0)
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What every kernel takes that looks at neighbours."""
         return {"state": self.present, "slab": self.slab, "halo": self.halo.record, "signs": self._negative}
 
     @property
     def _negative(self) -> npt.NDArray[np.void]:
-        """Where couplings are negative."""
         stride = 4 * self.dimension * self.plan.groups if len(self._signs) > 1 else 0
         return record(SIGNS, negative=self._signs, stride=stride)
 
@@ -299,20 +259,16 @@ class SiteLattices:
         launch(self._queue.stream, grid, COUNT_THREADS, up=up, unsatisfied=unsatisfied, up_first=up_first)
 
     def words(self) -> npt.NDArray[np.uint64]:
-        """The words of a snapshot."""
         return np.asarray(self.present.get())
 
     def set_words(self, words: npt.NDArray[np.uint64]) -> None:
-        """Go back to the words of a snapshot."""
         self.present.set(words)
 
     def copy(self, moves: Moves) -> None:
-        """Queue copies of configurations."""
         for sample, source, target in zip(*(array.tolist() for array in moves), strict=True):
             self.present[sample, target] = self.present[sample, source]
 
     def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """One configuration of a state."""
         return packing.unpack_sites(state[sample, replica].get(), self.plan.sides)
 
 
@@ -322,25 +278,14 @@ MOST_WORDS: Final = 2**20  # of 128 sites that a block compares
 
 
 def compare_lattices(what: Compared, slab: npt.NDArray[np.void]) -> Comparison:
-    """The comparison of site-packed spins.
-
-    Args:
-        what: What is compared.
-        slab: The whole lattice, as kernels read it.
-    """
+    """The comparison of site-packed spins."""
     sites = what.model.sites
     held = PartSums(what, [Part(side, sites // side, what.count, axis) for axis, side in enumerate(what.sides)])
     return Comparison(what, held, LatticeCounting(what, held, slab))
 
 
 class LatticeCounting:
-    """``CopyCounting`` of whole words, row by row.
-
-    Args:
-        what: What is compared.
-        held: The sums of its parts.
-        slab: The whole lattice, as kernels read it.
-    """
+    """``CopyCounting`` of whole words, row by row."""
 
     def __init__(self, what: Compared, held: PartSums, slab: npt.NDArray[np.void]) -> None:
         self._what, self._held, self._words = what, held, what.model.sites // LANES
@@ -367,7 +312,6 @@ class LatticeCounting:
         return Launch(self._what.device, "measuring/overlaps_site_packed.cu", expression, arguments)
 
     def _shares(self, compared: int, samples: int) -> int:
-        """Thread blocks that share a lattice."""
         fill = BLOCKS * multiprocessors(self._what.device) // max(1, compared * samples)
         return min(-(-self._words // THREADS), max(fill, -(-self._words // MOST_WORDS)), 65535)
 
@@ -380,7 +324,6 @@ class LatticeCounting:
             self._add(stream, grid, THREADS, state=state, pairs=pairs, same=same)
 
     def queue_parts(self, stream: Any, state: Any, pairs: Struct, totals: Struct, samples: range) -> None:
-        """Queue the sums of some samples' layers."""
         for sums in self._held.sums:
             sums.data.memset_async(0, sums.nbytes, stream)
         grid = self._what.count, self._shares(self._what.count, len(samples)), len(samples)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,15 +15,13 @@ from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.site_packed import build_signs, suits
 from spinsim.engine.measuring.sums import of_up_and_unsatisfied
 from spinsim.engine.moves.exchange.ladder import Ladder
-from spinsim.engine.moves.metropolis.packed.classes import PLANES, Classes
-from spinsim.engine.moves.metropolis.packed.kinds import Limits
+from spinsim.engine.moves.metropolis.packed.classes import PLANES, Classes, Limits
 from spinsim.engine.update import OfModel
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
 
-@dataclass(frozen=True)
-class SiteTables:
+class SiteTables(NamedTuple):
     """Thresholds of every replica, the same in all lanes, of each sample or, of length 1, of all; sites of even degree.
 
     Attributes:
@@ -51,8 +49,6 @@ class SitePlan:
 
     Args:
         model: Couplings of one magnitude and a uniform field on a lattice whose ``rows_can_be_packed``.
-        replicas: Replicas of each sample.
-        dynamics: How they move.
         layers: The rows or, in three dimensions, planes of a slab of the lattice, an even number from an even one on;
             None for the whole lattice.
 
@@ -67,12 +63,8 @@ class SitePlan:
         is_signed: Whether some couplings are below 0.
         classes: Flip classes.
         has_field: Whether the spin is part of the class.
-        colours: Half-sweeps in a sweep.
         observables: From the spins +1, those of the first sublattice, which is colour 0, and the unsatisfied bonds; a
             bond belongs to the slab that has its site of colour 0.
-
-    Raises:
-        InputError: for a model that cannot be site-packed.
     """
 
     colours = 2
@@ -100,11 +92,9 @@ class SitePlan:
 
     @cached_property
     def signs(self) -> npt.NDArray[np.uint64] | None:
-        """As ``build_signs`` makes them; None where no coupling is below 0."""
         return build_signs(self.model, self.rows)
 
     def tables(self, beta: npt.ArrayLike) -> SiteTables:
-        """Acceptance tables for an inverse temperature or one for each replica (replicas,)."""
         return self._tables(check_beta(beta, self.replicas)[None])
 
     def tables_at(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> SiteTables:

@@ -12,7 +12,7 @@ from spinsim import packing, rng
 from spinsim.acceptance import check_beta, check_betas
 from spinsim.engine.cpu import CpuEngine, CpuParts
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
-from spinsim.engine.layouts.unpacked import WORDS, Chunks, by_replica, by_word, sum_spins, total_energies
+from spinsim.engine.layouts.unpacked import WORDS, Chunks, InChunks, by_replica, by_word, sum_spins, total_energies
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.moves.exchange.cpu import CpuTempering
 from spinsim.engine.moves.exchange.ladder import Ladder
@@ -23,11 +23,13 @@ from spinsim.errors import InputError
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 
+Times = tuple[int, int, int]
+"""Rounds done so far, rounds to do, sweeps of each."""
+
 LONG_ROUND = 2**17  # updates of a sample from which on its chunks are worth a thread each in every round
 
 
 def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None) -> CpuEngine:
-    """The engine of any couplings and fields."""
     plan, pool = model.once(UnpackedPlan), Threads(threads)
     chunks = Chunks(model, replicas, dynamics, pool)
     parts = CpuParts(
@@ -70,39 +72,17 @@ def _in_quanta(model: Ising, sample: int) -> tuple[npt.NDArray[np.int64], npt.ND
 
 
 class ChunkSweeper(ABC):
-    """Temperatures of a ``CpuSweeper`` of chunks, each of which is swept by itself.
+    """Temperatures and rounds of a ``CpuSweeper`` of chunks, each of which is swept by itself.
 
     Args:
-        model: What is simulated.
-        colours: Half-sweeps in a sweep.
         terms: Inverse temperatures that a replica may have.
-        dynamics: How replicas move.
-        chunks: The spins.
     """
 
-    def __init__(self, model: Ising, colours: int, terms: int, dynamics: Dynamics, chunks: Chunks) -> None:
+    def __init__(self, model: Ising, colours: int, terms: int, dynamics: Dynamics, chunks: InChunks) -> None:
         self.colours, self.tasks = colours, chunks.count
-        self._model, self._terms, self._chunks = model, terms, chunks
+        self._model, self._terms, self._in_chunks = model, terms, chunks
         self._key, self._dynamics = rng.split_seed(dynamics.seed), dynamics
         self._double_beta: npt.NDArray[np.float64] | None = None
-
-    def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Take an inverse temperature, one for each replica (replicas,), or of each of two terms (replicas, 2)."""
-        check = check_betas if self._terms > 1 and np.ndim(beta) > 1 else check_beta
-        self._double_beta = UnpackedPlan.double_beta(self._model, check(beta, self._chunks.replicas)[None])
-
-    def set_ladder(self, ladder: Ladder) -> None:  # noqa: B027  (no sweeper of chunks has tables)
-        """Nothing to prepare: there are no tables."""
-
-    def set_places(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> None:
-        """Give replicas the temperatures ``place`` (samples, replicas) of a ladder."""
-        self._double_beta = UnpackedPlan.double_beta(self._model, ladder.beta[place])
-
-    def sweep(self, count: int, half_sweep: int) -> None:
-        """Attempt every spin ``count`` times, after so many half-sweeps."""
-        if self._double_beta is None:
-            raise InputError(NO_TEMPERATURE)
-        self._chunks.each(partial(self._sweep_chunk, self._double_beta, count, half_sweep))
 
     @abstractmethod
     def _sweep_chunk(
@@ -113,20 +93,57 @@ class ChunkSweeper(ABC):
         ``double_beta`` is as ``UnpackedPlan.double_beta`` makes it.
         """
 
+    @abstractmethod
+    def _temper_sample(
+        self, tempering: CpuTempering, double_beta: npt.NDArray[np.float64], times: Times, half_sweep: int, sample: int
+    ) -> None:
+        """Do rounds of a sample, of a ladder ``double_beta`` (terms, temperatures)."""
+
+    @property
+    @abstractmethod
+    def _long_round(self) -> int:
+        """Updates of a sample from which on its chunks are worth a thread each in every round."""
+
+    def set_beta(self, beta: npt.ArrayLike) -> None:
+        """Take an inverse temperature, one for each replica (replicas,), or of each of two terms (replicas, 2)."""
+        check = check_betas if self._terms > 1 and np.ndim(beta) > 1 else check_beta
+        self._double_beta = UnpackedPlan.double_beta(self._model, check(beta, self._in_chunks.replicas)[None])
+
+    def set_ladder(self, ladder: Ladder) -> None:  # noqa: B027  (no sweeper of chunks has tables)
+        """Nothing to prepare: there are no tables."""
+
+    def set_places(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> None:
+        self._double_beta = UnpackedPlan.double_beta(self._model, ladder.beta[place])
+
+    def sweep(self, count: int, half_sweep: int) -> None:
+        if self._double_beta is None:
+            raise InputError(NO_TEMPERATURE)
+        self._in_chunks.each(partial(self._sweep_chunk, self._double_beta, count, half_sweep), count)
+
+    def temper(self, tempering: CpuTempering, rounds: int, sweeps: int, half_sweep: int) -> bool:
+        """Do all rounds of a sample in one call, unless its chunks are worth a thread each in every round."""
+        model, chunks, ladder = self._model, self._in_chunks, tempering.ladder
+        idle = model.samples < chunks.threads.count and len(chunks.firsts) > 1
+        if idle and model.sites * chunks.replicas * sweeps >= self._long_round:
+            return False
+        double_beta, times = UnpackedPlan.double_beta(model, ladder.beta[None])[0], (tempering.round, rounds, sweeps)
+        task = partial(self._temper_sample, tempering, double_beta, times, half_sweep)
+        chunks.threads.run(partial(task, k) for k in range(model.samples))
+        tempering.round += rounds
+        self.set_places(ladder, tempering.exchange.place)
+        return True
+
 
 class UnpackedSweeper(ChunkSweeper):
-    """A ``CpuSweeper`` of unpacked spins.
-
-    Args:
-        model: What is simulated.
-        plan: What devices share.
-        dynamics: How replicas move.
-        chunks: The spins.
-    """
+    """A ``CpuSweeper`` of unpacked spins."""
 
     def __init__(self, model: Ising, plan: UnpackedPlan, dynamics: Dynamics, chunks: Chunks) -> None:
         super().__init__(model, plan.colours, plan.terms, dynamics, chunks)
-        self._plan = plan
+        self._plan, self._chunks = plan, chunks
+
+    @property
+    def _long_round(self) -> int:
+        return LONG_ROUND
 
     def _sweep_chunk(
         self, double_beta: npt.NDArray[np.float64], count: int, half_sweep: int, sample: int, first: int
@@ -154,35 +171,25 @@ class UnpackedSweeper(ChunkSweeper):
         else:
             sweep_general(state, *order, *rest)
 
-    def temper(self, tempering: CpuTempering, rounds: int, sweeps: int, half_sweep: int) -> bool:
-        """Do all rounds of a sample in one call, unless its chunks are worth a thread each in every round."""
-        model, plan, ladder, chunks = self._model, self._plan, tempering.ladder, self._chunks
-        idle = model.samples < chunks.threads.count and len(chunks.firsts) > 1
-        if idle and model.sites * chunks.replicas * sweeps >= LONG_ROUND:
-            return False
-        double_beta = UnpackedPlan.double_beta(model, ladder.beta[None])[0]
-
-        def task(k: int) -> None:
-            couplings, fields = model.once(_in_quanta, k)
-            temper_unpacked(
-                chunks.memory[k],
-                (model.sites, chunks.size),
-                (plan.edges, plan.of_first, couplings[plan.bonds], fields),
-                (plan.order, plan.colour_start, plan.start, plan.middle, plan.neighbour),
-                plan.couplings[k % len(plan.couplings)],
-                plan.fields[k % len(plan.fields)],
-                double_beta,
-                (tempering.steps, ladder.copies),
-                tempering.of_sample(k),
-                self._dynamics.zero_acceptance,
-                self._dynamics.first_sample + k,
-                self._key,
-                self._dynamics.rng_rounds,
-                np.uint64(half_sweep),
-                (tempering.round, rounds, sweeps),
-            )
-
-        chunks.threads.run(partial(task, k) for k in range(model.samples))
-        tempering.round += rounds
-        self.set_places(ladder, tempering.exchange.place)
-        return True
+    def _temper_sample(
+        self, tempering: CpuTempering, double_beta: npt.NDArray[np.float64], times: Times, half_sweep: int, sample: int
+    ) -> None:
+        model, plan = self._model, self._plan
+        couplings, fields = model.once(_in_quanta, sample)
+        temper_unpacked(
+            self._chunks.memory[sample],
+            (model.sites, self._chunks.size),
+            (plan.edges, plan.of_first, couplings[plan.bonds], fields),
+            (plan.order, plan.colour_start, plan.start, plan.middle, plan.neighbour),
+            plan.couplings[sample % len(plan.couplings)],
+            plan.fields[sample % len(plan.fields)],
+            double_beta,
+            (tempering.steps, tempering.ladder.copies),
+            tempering.of_sample(sample),
+            self._dynamics.zero_acceptance,
+            self._dynamics.first_sample + sample,
+            self._key,
+            self._dynamics.rng_rounds,
+            np.uint64(half_sweep),
+            times,
+        )

@@ -242,25 +242,12 @@ def sweep_general_terms(  # type: ignore[no-untyped-def]
     spins, order, colour_start, start, middle, near, couplings, fields, double_beta, zero_acceptance, block, first_call,
     key, rounds, half_sweep, sweeps,
 ):  # fmt: skip
-    """``sweep_general`` of two terms.
+    """``sweep_general`` of two terms; fields belong to term 0.
 
     Args:
-        spins: As there.
-        order: As there.
-        colour_start: As there.
-        start: As there.
         middle: Of the neighbours of site i, those before ``middle[i]`` are by bonds of term 0.
-        near: As there.
-        couplings: As there.
-        fields: As there; they belong to term 0.
         double_beta: Twice the inverse temperature of each term times the quantum, (2, positions).
         zero_acceptance: Factor of the probability of a flip that costs nearly nothing.
-        block: As there.
-        first_call: As there.
-        key: As there.
-        rounds: As there.
-        half_sweep: As there.
-        sweeps: As there.
     """
     k0, k1 = key
     replicas = double_beta.shape[1]
@@ -298,23 +285,16 @@ def temper_unpacked(  # type: ignore[no-untyped-def]
     chunks, size, bonds, plan, couplings, fields, double_beta, ladder, exchanged, zero_acceptance, sample, key,
     rng_rounds, half_sweep, times,
 ):  # fmt: skip
-    """The same of unpacked spins.
+    """Rounds of sweeps of all replicas of a sample, each followed by exchanges of their temperatures.
 
     Args:
         chunks: int8, the arrays (sites, 4 * calls) of ``sweep_general`` one after the other, changed in place.
         size: Sites, replicas of a chunk but the last.
         bonds: Edges, those of term 0 first, how many these are, and couplings (bonds,) and fields (sites,) in quanta.
         plan: ``UnpackedPlan``'s order, colour_start, start, middle, neighbour.
-        couplings: A row of its couplings.
-        fields: A row of its fields.
         double_beta: Twice the inverse temperatures of 1 or 2 terms times the quantum, (terms, temperatures).
         ladder: ``Ladder.steps``, copies.
         exchanged: A row of ``Exchange``, changed in place.
-        zero_acceptance: Probability of a flip that costs nothing.
-        sample: Its number.
-        key: The two key words.
-        rng_rounds: Philox rounds, 7 or 10.
-        half_sweep: Half-sweeps done so far.
         times: Rounds done so far, rounds to do, sweeps of each.
     """
     sites, chunk = size

@@ -27,7 +27,7 @@ from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, Placed
 from spinsim.engine.moves.exchange.cuda_rounds import LaunchedRounds
 from spinsim.engine.moves.exchange.ladder import Ladder
-from spinsim.engine.moves.metropolis.packed.cuda_sharing import LATTICE_BARRIER
+from spinsim.engine.moves.metropolis.packed.classes import LATTICE_BARRIER
 from spinsim.engine.moves.metropolis.replica_packed.cuda import compare, squares
 from spinsim.engine.moves.metropolis.replica_packed.cuda_records import NOTES
 from spinsim.engine.moves.metropolis.unpacked.cuda_words import WORD, WORDS, UnpackedSpins
@@ -58,12 +58,6 @@ LAY_THREADS: Final = 256
 
 class SpinSweeper(ABC):
     """What a ``CudaSweeper`` of such spins knows of temperatures; its launch is made anew when they change.
-
-    Args:
-        queue: Where sweeps are queued.
-        spins: The spins.
-        colours: Half-sweeps in a sweep.
-        terms: Of the energy, 1 or 2.
 
     Attributes:
         are_laid: Whether replicas have the temperatures of their present places.
@@ -99,7 +93,6 @@ class SpinSweeper(ABC):
         self._lay = None
 
     def set_ladder(self, placed: Placed) -> None:
-        """Make room for temperatures of each sample's replicas."""
         import cupy
 
         ladder, model, width = placed.ladder, self._spins.model, self._spins.width
@@ -118,7 +111,6 @@ class SpinSweeper(ABC):
         })  # fmt: skip
 
     def lay_tables(self) -> None:
-        """Queue what gives replicas the temperatures of their places."""
         self.are_laid = True
         if self._lay is not None:
             grid = -(-self._rows * self._spins.width // LAY_THREADS), 1, 1
@@ -140,7 +132,6 @@ def shared_bytes(spins: UnpackedSpins, ladder: Ladder) -> int:
 
 
 def groups(spins: UnpackedSpins) -> int:
-    """Thread blocks that have the replicas of a sample."""
     return -(-spins.replicas // (WORD * spins.grouping.words))
 
 
@@ -152,13 +143,6 @@ def fits_with_ladder(spins: UnpackedSpins, ladder: Ladder, device: int) -> bool:
 
 class UnpackedRounds(LaunchedRounds):
     """Rounds of samples whose replicas one thread block has, or several that are resident together.
-
-    Args:
-        spins: The spins.
-        coldest: The largest 2 beta in quanta.
-        queue: As for ``LaunchedRounds``.
-        tempering: Likewise.
-        given: What else it takes.
 
     Attributes:
         together: Samples of one launch; 0 where not even the blocks of one are resident together.
@@ -180,7 +164,6 @@ class UnpackedRounds(LaunchedRounds):
         self.together = self._samples if self._groups == 1 else min(self._samples, resident // self._groups)
 
     def _ready(self, spins: UnpackedSpins, coldest: np.float32, every: int) -> Launch:
-        """The kernel with all arguments but those of a launch."""
         import cupy
 
         queue, plan, ladder = self._queue, spins.plan.plan, self._tempering.ladder
@@ -218,7 +201,6 @@ SWEEPS_A_LAUNCH: Final = 1000
 
 
 def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> CudaEngine:
-    """The engine of any couplings and fields."""
     plan, queue = SlotPlan(model, replicas, dynamics), Queue(device, dynamics)
     check_grid(model.samples, plan.shape[1] * WORDS)
     with queue.here():
@@ -239,13 +221,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Cuda
 
 
 class UnpackedSweeper(SpinSweeper):
-    """A ``CudaSweeper`` of unpacked spins.
-
-    Args:
-        queue: Where sweeps are queued.
-        spins: The spins.
-        counting: Takes the sums of the state in which many rounds end.
-    """
+    """A ``CudaSweeper`` of unpacked spins."""
 
     def __init__(self, queue: Queue, spins: UnpackedSpins, counting: CudaCounting) -> None:
         super().__init__(queue, spins, spins.plan.plan.colours, spins.plan.plan.terms)
@@ -267,11 +243,9 @@ class UnpackedSweeper(SpinSweeper):
 
     @property
     def _single_coldest(self) -> npt.NDArray[np.float32]:
-        """The largest 2 beta in quanta of each term."""
         return np.minimum(self._coldest, np.finfo(np.float32).max).astype(np.float32)
 
     def set_ladder(self, placed: Placed) -> None:
-        """Make room for temperatures of each sample's replicas."""
         super().set_ladder(placed)
         spins, queue = self._unpacked, self._queue
         if isinstance(placed, GivenPlaces) or not fits_with_ladder(spins, placed.ladder, queue.device):
@@ -285,12 +259,10 @@ class UnpackedSweeper(SpinSweeper):
 
     @cached_property
     def _most_sweeps(self) -> int:
-        """Sweeps of one launch."""
         updates = self._unpacked.model.sites * self._unpacked.width * self._unpacked.model.samples
         return max(1, min(UPDATES_A_LAUNCH // updates, SWEEPS_A_LAUNCH))
 
     def sweep(self, count: int, half_sweep: int) -> None:
-        """Queue ``count`` attempts of every spin, after so many half-sweeps."""
         if self._launch is None:
             raise InputError(NO_TEMPERATURE)
         if not self.are_laid:

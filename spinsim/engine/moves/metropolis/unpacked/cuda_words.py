@@ -14,7 +14,6 @@ from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.layouts.replica_packed.cuda_words import COUNT_THREADS, ITEMS_A_THREAD, OrderedWords
 from spinsim.engine.moves.metropolis.unpacked.slots import SLOTS, SlotPlan
-from spinsim.model.ising import Ising
 
 WORD: Final = 32  # replicas of a thread, sites of a warp where it has one word of each
 WORDS: Final = packing.LANES // WORD  # of a block of 128 replicas
@@ -79,23 +78,21 @@ def grouping(plan: SlotPlan, room: int, processors: int) -> Grouping:
 class UnpackedSpins(OrderedWords):
     """The spins of an unpacked run, and what kernels read of its model.
 
-    Args:
-        plan: The run.
-        queue: Where its work is queued; the present device and stream of CuPy.
-
     Attributes:
-        plan: As given.
         grouping: How replicas and sites are shared out.
         order: Sites, colour by colour.
         colour_start: Where each colour begins, and where the last ends.
         slots: Rows of slots, as kernels take them.
-        exact: Couplings and fields, likewise.
+        width: Replicas rounded up to whole blocks.
+        integer: The type of couplings and fields in kernels.
     """
 
     def __init__(self, plan: SlotPlan, queue: Queue) -> None:
         import cupy
 
         self.plan, self._queue, rows = plan, queue, plan.batches
+        self.model, self.replicas, self.width = plan.model, plan.replicas, packing.LANES * plan.shape[1]
+        self.integer = "int" if plan.plan.couplings.dtype == np.int32 else "long long"
         arrays = [*plan.exact(), rows.near, rows.couplings, rows.levels.view(np.uint32), rows.level_start, rows.order]
         needed = sum(a.nbytes for a in arrays) + 8 * int(np.prod(plan.shape))
         require_memory(queue.device, needed, f"the state of {plan.model.name}")
@@ -112,28 +109,7 @@ class UnpackedSpins(OrderedWords):
         super().__init__(plan, queue, cupy.asarray(packing.lane_masks(plan.replicas)))
 
     @property
-    def model(self) -> Ising:
-        """What is simulated."""
-        return self.plan.model
-
-    @property
-    def replicas(self) -> int:
-        """Replicas of each sample."""
-        return self.plan.replicas
-
-    @property
-    def width(self) -> int:
-        """Replicas rounded up to whole blocks."""
-        return packing.LANES * self.plan.shape[1]
-
-    @property
-    def integer(self) -> str:
-        """The type of couplings and fields in kernels."""
-        return "int" if self.plan.plan.couplings.dtype == np.int32 else "long long"
-
-    @property
     def arguments(self) -> dict[str, Any]:
-        """What every kernel that sweeps takes."""
         plan, dynamics, queue = self.plan.plan, self.plan.dynamics, self._queue
         return {
             "state": self.present, "sites": np.uint32(self.model.sites), "blocks": np.uint32(self.plan.shape[1]),
@@ -145,7 +121,6 @@ class UnpackedSpins(OrderedWords):
 
     @cached_property
     def _energies(self) -> list[Launch]:
-        """The kernels that add up the energy of each term."""
         file, terms = "measuring/count_unpacked.cu", self.plan.plan.terms
         columns = min(MEASURE_COLUMNS, self.width // MEASURE_REPLICAS)
         common = {
@@ -164,7 +139,6 @@ class UnpackedSpins(OrderedWords):
 
     @cached_property
     def _spins_up(self) -> Launch:
-        """The kernel that counts spins +1."""
         none = dict.fromkeys(("edges", "negative", "sign_stride", "unsatisfied", "up", "up_first"), np.uint64(0))
         return Launch(self._queue.device, "measuring/count_replica_packed.cu", "count_replica", {
             "state": self.present, "sites": np.uint32(self.model.sites), "bonds": np.uint32(0),

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine.layouts.unpacked import WORDS
-from spinsim.model.colouring import Adjacency, adjacency, colouring
+from spinsim.model.graph import Adjacency, adjacency, colouring
 from spinsim.model.ising import Ising
 from spinsim.model.terms import MOST_TERMS
 
@@ -22,7 +22,6 @@ class UnpackedPlan:
         neighbour: Neighbours in compressed rows.
         couplings: J of each neighbour in quanta, (1 or samples, neighbours), int32 where local fields fit, else int64.
         fields: h in quanta, (1 or samples, sites), of the same type.
-        colours: Half-sweeps in a sweep.
         first: Sites of the first sublattice, which come first in the order; 0 where the model is not bipartite.
         terms: Terms of the energy: 2 where the model states them.
         bonds: The model's bonds, those of term 0 first.
@@ -55,7 +54,6 @@ class UnpackedPlan:
         """Twice ``beta`` times the quantum, (1 or samples, 1 or 2 terms, replicas padded to whole Philox calls).
 
         Args:
-            model: What is simulated.
             beta: Inverse temperatures, (1 or samples, replicas), or of both terms, (1 or samples, replicas, 2).
         """
         padding = np.repeat(beta[:, -1:], -beta.shape[1] % WORDS, axis=1)

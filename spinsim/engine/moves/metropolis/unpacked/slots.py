@@ -50,15 +50,7 @@ class SlotRows:
 
 
 class Placing:
-    """Where the rows of an unpacked run stand.
-
-    Attributes:
-        order: As ``SlotRows`` has it.
-        place: Of each site in it.
-        levels: As ``SlotRows`` has them.
-        level_start: Likewise.
-        own: The place of each row's site.
-    """
+    """Where the rows of an unpacked run stand."""
 
     def __init__(self, plan: UnpackedPlan, depth: list[npt.NDArray[np.int64]]) -> None:
         sites, begin = plan.order.size, np.asarray(plan.colour_start)
@@ -87,7 +79,6 @@ class Placing:
 
 
 def slot_rows(plan: UnpackedPlan) -> SlotRows:
-    """The rows of an unpacked run."""
     bounds = [(plan.start[:-1], plan.middle), (plan.middle, plan.start[1:])][: plan.terms]
     in_field = plan.fields.any(axis=0)
     used = [stop - first + (in_field if term == 0 else 0) for term, (first, stop) in enumerate(bounds)]
@@ -119,18 +110,8 @@ def slot_rows(plan: UnpackedPlan) -> SlotRows:
 class SlotPlan:
     """A run whose words a GPU holds in the order of its rows of slots.
 
-    Args:
-        model: What is simulated.
-        replicas: Replicas of each sample.
-        dynamics: How they move.
-
     Attributes:
-        model: As given.
-        replicas: As given.
-        dynamics: As given.
-        plan: What devices share.
         batches: The rows, which know the order of the sites.
-        shape: Of the state, (samples, blocks, sites, 2).
         observables: From energies, spins +1 and those of the first sublattice.
     """
 
@@ -171,7 +152,6 @@ class CountedRows(NamedTuple):
 
 
 def counted_rows(plan: SlotPlan) -> CountedRows:
-    """The rows of an unpacked run."""
     start, _, near, couplings, fields = plan.exact()
     sites = len(start) - 1
     place, in_field = np.repeat(np.arange(sites), np.diff(start)), np.flatnonzero(fields.any(axis=0))

@@ -18,7 +18,6 @@ def suits(_: Outline) -> bool:
 
 
 def needed_bytes(outline: Outline, replicas: int) -> int:
-    """Memory that a run takes at most."""
     unpacking = 3 * LANES * outline.sites  # of one block's start
     return unpacking + bytes_with_adjacency(outline, replicas, LANES)
 

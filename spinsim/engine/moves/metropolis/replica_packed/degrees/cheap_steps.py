@@ -35,7 +35,7 @@ from spinsim.engine.moves.metropolis.packed.steps import (
     settle_columns,
 )
 from spinsim.engine.moves.metropolis.packed.wide_steps import TREE, WIDE_WORDS, select
-from spinsim.engine.moves.metropolis.replica_packed.degrees.fields import OTHER_SHIFT, UP_SHIFT
+from spinsim.engine.moves.metropolis.replica_packed.plan import OTHER_SHIFT, UP_SHIFT
 from spinsim.machine.compiled import part
 
 CHEAP: Final = SCRATCH_WORDS  # lanes of cheap classes; carries while bonds are counted

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
-from spinsim.cuda.compile import instance
+from spinsim.cuda.compile import FLAGS, PHILOX_ROUNDS, Instances, instance
 from spinsim.cuda.device import multiprocessors, shared_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.cuda_queue import Queue
@@ -16,8 +17,7 @@ from spinsim.engine.dynamics import NO_TEMPERATURE
 from spinsim.engine.layouts.replica_packed.cuda_words import COUNT_THREADS, ITEMS_A_THREAD, CountedWords, places
 from spinsim.engine.moves.exchange.cuda import Placed
 from spinsim.engine.moves.metropolis.packed.batches import Batches, Costs
-from spinsim.engine.moves.metropolis.packed.classes import PLANES
-from spinsim.engine.moves.metropolis.packed.kinds import Limits, cheap_bits
+from spinsim.engine.moves.metropolis.packed.classes import PLANES, Limits, cheap_bits
 from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import require_state
 from spinsim.engine.moves.metropolis.replica_packed.cuda_tables import DeviceTables, LadderTables
 from spinsim.engine.moves.metropolis.replica_packed.plan import ReplicaPlan
@@ -206,3 +206,9 @@ class DegreeSweeper:
         """Sweeps of one launch."""
         most = UPDATES_A_LAUNCH // (packing.LANES * self._plan.model.sites * self.tasks)
         return max(1, min(most, SWEEPS_A_LAUNCH))
+
+
+INSTANCES: Final[Instances] = tuple(
+    ("metropolis/replica_packed_degrees.cu", instance("sweep_degrees", bits, in_shared, in_fields, r))
+    for bits, in_shared, in_fields, r in product(TREE_BITS, FLAGS, FLAGS, PHILOX_ROUNDS)
+)
