@@ -44,7 +44,6 @@ _SWEEPS: Final = 1000
 _MOST: Final = 10**9
 _MOST_BETAS: Final = 10_000
 _AT_ONCE: Final = 256  # problems that are ready at a time
-_OF_SCHEDULE: Final = ("num_sweeps", "num_sweeps_per_beta", "beta_range", "beta_schedule", "beta_schedule_type")
 _LEAST_BETA: Final = 1e-150  # so that no ratio of two overflows
 
 
@@ -66,7 +65,7 @@ class SpinsimSampler(_Sampler, _Initialized):
 
     @property
     def properties(self) -> dict[str, Any]:
-        """What the sampler can do."""
+        """Abilities of the sampler."""
         return {"beta_schedule_options": SCHEDULES}
 
     @property
@@ -173,7 +172,7 @@ class SpinsimSampler(_Sampler, _Initialized):
         dynamics = Dynamics(as_seed(seed))
         reads = None if given["num_reads"] is None else _count("num_reads", given["num_reads"], 1)
         model = self._model_of(from_bqm(bqm)) if variables_of(bqm)[0] else None
-        schedule, kind = _schedule(model, **{name: given[name] for name in _OF_SCHEDULE})
+        schedule, kind = _schedule(model, given)
         start = self._start(bqm, given["initial_states"], given["initial_states_generator"], reads, dynamics.seed)
         replicas = (reads or 1) if start is None else len(start)
         ready = None
@@ -288,21 +287,15 @@ def _defaults() -> dict[str, Any]:
     return {one.name: one.default for one in parameters if one.kind is one.KEYWORD_ONLY and one.name != "seed"}
 
 
-def _schedule(
-    model: Ising | None,
-    num_sweeps: Any,
-    num_sweeps_per_beta: Any,
-    beta_range: Any,
-    beta_schedule: Any,
-    beta_schedule_type: Any,
-) -> tuple[Schedule, str]:
-    """Return the schedule that the arguments of these names mean, and its type; an empty one without a model."""
-    sweeps, ends, listed, kind = num_sweeps, beta_range, beta_schedule, beta_schedule_type
+def _schedule(model: Ising | None, given: dict[str, Any]) -> tuple[Schedule, str]:
+    """Return the schedule that the arguments of ``sample`` mean, and its type; an empty one without a model."""
+    names = "num_sweeps", "beta_range", "beta_schedule", "beta_schedule_type"
+    sweeps, ends, listed, kind = (given[name] for name in names)
     if kind is None:
         kind = SCHEDULES[0] if listed is None else SCHEDULES[-1]
     if not isinstance(kind, str) or kind not in SCHEDULES:
         raise InputError(f"beta_schedule_type {shown(kind)} is unknown: choose one of {', '.join(SCHEDULES)}")
-    each = _count("num_sweeps_per_beta", num_sweeps_per_beta, 1)
+    each = _count("num_sweeps_per_beta", given["num_sweeps_per_beta"], 1)
     if kind == "custom":
         if listed is None or ends is not None:
             raise InputError("a custom schedule is said by beta_schedule alone: give it, and no beta_range")
@@ -321,10 +314,10 @@ def _schedule(
     if ends is None and model is not None:
         first, last = (1 / temperature for temperature in model.once(automatic_temperatures))
     elif ends is not None:
-        given = _betas("beta_range", ends)
-        if len(given) != 2:
-            raise InputError(f"beta_range has {len(given)} numbers: give the first and the last inverse temperature")
-        first, last = given.tolist()
+        both = _betas("beta_range", ends)
+        if len(both) != 2:
+            raise InputError(f"beta_range has {len(both)} numbers: give the first and the last inverse temperature")
+        first, last = both.tolist()
         if first > last:
             raise InputError(
                 f"beta_range falls from {first:g} to {last:g}, which heats the reads: give the lower inverse "

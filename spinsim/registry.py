@@ -13,9 +13,5 @@ FOLDERS: Final[dict[str, str]] = {}
 
 
 def record_of(name: str) -> Any:
-    """Returns the record of the job of this name.
-
-    Raises:
-        KeyError: for a name that is none of ``FOLDERS``.
-    """
+    """Returns the record of the job of this name."""
     return import_module(FOLDERS[name]).JOB

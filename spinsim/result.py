@@ -1,4 +1,4 @@
-"""What results of all jobs have, and how a run is read back from its file."""
+"""Results of all jobs, and reading a run back from its file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -53,7 +52,7 @@ def when_asked() -> Any:
 
 
 class Result(Described):
-    """What results of all jobs have, read off the root attributes of their files."""
+    """The result of a run of any job, read off the root attributes of their files."""
 
     job: ClassVar[str]
     attributes: dict[str, str] = when_asked()
@@ -61,7 +60,6 @@ class Result(Described):
 
     @property
     def _facts(self) -> dict[str, str]:
-        """What there is to say of it, by name."""
         size = {"model": self.model.name, "size": count(self.model.sites, "site")}
         samples = {"samples": count(self.model.samples, "sample")}
         return size | samples | self._run_facts | {"state": "finished" if self.finished else "not finished"}
@@ -112,7 +110,6 @@ class Result(Described):
 
     @property
     def _run_facts(self) -> dict[str, str]:
-        """What there is to say of a run of this job."""
         raise NotImplementedError
 
     @property
@@ -127,7 +124,7 @@ class Result(Described):
 
     @property
     def finished(self) -> bool:
-        """Whether the run went on to its end."""
+        """True if the run went on to its end."""
         return "finished" in self.attributes
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> Path:
@@ -201,11 +198,17 @@ class Result(Described):
 
     def _labelled(self, layout: Layout, values: Mapping[str, npt.NDArray[Any]]) -> xarray.Dataset:
         """Series of a layout's first group as xarray opens them in the file."""
-        group, module = layout.groups[0], _import_xarray()
-        variables: dict[str, Any] = {
-            axis: (axis, _as_text(layout.scales[axis]), store.scale_attributes(axis, layout.units.get(axis, "1")))
-            for axis in layout.axes(group)
-        }
+        group = layout.groups[0]
+        try:
+            import xarray
+        except ImportError as error:
+            raise InputError("xarray is missing: install spinsim[xarray] to use dataset()") from error
+        variables: dict[str, Any] = {}
+        for axis in layout.axes(group):
+            labels: Any = layout.scales[axis]
+            if labels.dtype.kind == "S":  # names as Python's text
+                labels = np.array([name.decode() for name in labels], object)
+            variables[axis] = (axis, labels, store.scale_attributes(axis, layout.units.get(axis, "1")))
         coordinates = [*variables, "step", *layout.coordinates(group)]
         for series in layout.series:
             if series.group == group:
@@ -213,26 +216,7 @@ class Result(Described):
                 numbers: npt.NDArray[Any] = np.asarray(values[series.name], series.dtype)
                 variables[series.name] = (("step", *series.axes), numbers, attributes)
         origin = {key: value for key, value in self.attributes.items() if key != "finished"}
-        dataset: xarray.Dataset = module.Dataset(variables, attrs=origin).set_coords(coordinates)
-        return dataset
-
-
-def _as_text(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Names as Python's text; numbers as they are."""
-    return np.array([name.decode() for name in values], object) if values.dtype.kind == "S" else values
-
-
-def _import_xarray() -> ModuleType:
-    """The xarray module.
-
-    Raises:
-        InputError: where it is not installed.
-    """
-    try:
-        import xarray
-    except ImportError as error:
-        raise InputError("xarray is missing: install spinsim[xarray] to use dataset()") from error
-    return xarray
+        return xarray.Dataset(variables, attrs=origin).set_coords(coordinates)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -254,11 +238,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def load_as(kind: type[OneResult], path: str | os.PathLike[str]) -> OneResult:
-    """Read a run back that must be of the job of ``kind``.
-
-    Raises:
-        InputError: as ``load``, and for a file of another job.
-    """
+    """Read a run back that must be of the job of ``kind``."""
     result = load(path)
     if not isinstance(result, kind):
         wanted = record_of(kind.job).a_run

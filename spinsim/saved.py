@@ -20,7 +20,7 @@ from spinsim.inputs.texts import Described, count
 from spinsim.machine.memory import require
 from spinsim.result import Result
 from spinsim.store import complete_rows, open_to_read
-from spinsim.store.configurations import CONFIGURATIONS, with_configurations
+from spinsim.store.configurations import CONFIGURATIONS
 from spinsim.store.layout import BYTE, EVERY, Layout
 
 _PIECE_BYTES: Final = 2**24  # of bits that are in memory at a time
@@ -42,10 +42,10 @@ class Configurations(Described):
         every: Rows of the run for each saved one.
     """
 
-    def __init__(self, axes: Labels, beside: Labels, sites: int, every: int, read: Callable[[int, int], Bits]) -> None:
+    def __init__(self, axes: Labels, of_rows: Labels, sites: int, every: int, read: Callable[[int, int], Bits]) -> None:
         self.axes, self.sites, self.every = dict(axes), sites, every
-        self._beside, self._read = dict(beside), read
-        self._held: tuple[int, Bits] | None = None
+        self._of_rows, self._read = dict(of_rows), read
+        self._last_piece: tuple[int, Bits] | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -87,7 +87,7 @@ class Configurations(Described):
     @property
     def labels(self) -> dict[str, npt.NDArray[Any]]:
         """All labels, each of shape (configurations,), such as pandas makes a table of; ``parity`` reads everything."""
-        names = ["step", *self._beside, *(name for name in self.axes if name != "step")]
+        names = ["step", *self._of_rows, *(name for name in self.axes if name != "step")]
         return {name: self.label(name) for name in names} | {"parity": self.parity}
 
     @property
@@ -123,20 +123,21 @@ class Configurations(Described):
         Raises:
             InputError: where they have no such label.
         """
-        if name not in self._beside and name not in self.axes:
-            raise InputError(f"these configurations have no {name}: they have {', '.join([*self._beside, *self.axes])}")
-        axis = 0 if name in self._beside else list(self.axes).index(name)
-        values = self._beside[name] if name in self._beside else self.axes[name]
+        names = [*self._of_rows, *self.axes]
+        if name not in names:
+            raise InputError(f"these configurations have no {name}: they have {', '.join(names)}")
+        axis = 0 if name in self._of_rows else list(self.axes).index(name)
+        values = self._of_rows[name] if name in self._of_rows else self.axes[name]
         along = [1] * len(self.shape)
         along[axis] = -1
         return np.broadcast_to(values.reshape(along), self.shape).reshape(-1)
 
     def at_step(self, step: int) -> dict[str, Any]:
-        """What the run's row of a number holds of them, by the names of series; nothing where none were saved."""
+        """Values of the run's row of a number, by the names of series; nothing where none were saved."""
         if (step + 1) % self.every:
             return {}
         row = step // self.every
-        return {"spins": self._bits(row)} | {name: values[row] for name, values in self._beside.items()}
+        return {"spins": self._bits(row)} | {name: values[row] for name, values in self._of_rows.items()}
 
     def _bits(self, row: int) -> Bits:
         """The bits of one saved row."""
@@ -150,9 +151,9 @@ class Configurations(Described):
 
     def _piece(self, first: int) -> Bits:
         """The bits of the saved rows from a multiple of ``_depth`` on; the piece read last is kept."""
-        if self._held is None or self._held[0] != first:
-            self._held = first, self._read(first, min(first + self._depth, self.shape[0]))
-        return self._held[1]
+        if self._last_piece is None or self._last_piece[0] != first:
+            self._last_piece = first, self._read(first, min(first + self._depth, self.shape[0]))
+        return self._last_piece[1]
 
     def _chosen(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int8]:
         """The configurations of these numbers, (configurations, sites)."""
@@ -192,11 +193,7 @@ def configurations(run: Result | str | os.PathLike[str]) -> Configurations:
 
 
 def in_file(file: h5py.File, rows: int) -> Configurations | None:
-    """Those of the first rows of the run in an open file, whose path they are read from when they are asked for.
-
-    Returns:
-        None where none are saved.
-    """
+    """Lazily read configurations of the first rows of the run in an open file; None where none are saved."""
     if CONFIGURATIONS not in file:
         return None
     group, path = file[CONFIGURATIONS], Path(os.fsdecode(file.filename)).absolute()
@@ -215,22 +212,12 @@ def in_file(file: h5py.File, rows: int) -> Configurations | None:
 
 
 def in_memory(layout: Layout, kept: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> Configurations | None:
-    """Those of a run without a file, whose groups ``kept`` has by name; None where none were saved."""
+    """Configurations of a run without a file, whose groups ``kept`` has by name; None where none were saved."""
     if CONFIGURATIONS not in kept:
         return None
     group, numbers = kept[CONFIGURATIONS], layout.numbers[CONFIGURATIONS]
     spins = next(s for s in layout.series if (s.group, s.name) == (CONFIGURATIONS, "spins"))
     axes = {"step": group["step"]} | {name: np.asarray(layout.scales[name]) for name in spins.axes if name != BYTE}
-    beside = {name: values for name, values in group.items() if name not in ("spins", "step")}
+    of_rows = {name: values for name, values in group.items() if name not in ("spins", "step")}
     bits = group["spins"]
-    return Configurations(axes, beside, numbers["sites"], numbers[EVERY], lambda first, end: bits[first:end])
-
-
-def with_those(found: Configurations | None, layout: Layout) -> Layout:
-    """The layout of a file that is to hold configurations, if there are any, beside what it holds without them."""
-    return layout if found is None else with_configurations(layout, found.every, found.sites)
-
-
-def at_step(found: Configurations | None, step: int) -> dict[str, Any]:
-    """What the row of a number holds of configurations, by the names of series."""
-    return {} if found is None else found.at_step(step)
+    return Configurations(axes, of_rows, numbers["sites"], numbers[EVERY], lambda first, end: bits[first:end])

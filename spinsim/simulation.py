@@ -188,7 +188,6 @@ class Simulation(Described):
 
     @property
     def _facts(self) -> dict[str, str]:
-        """What there is to say of it, by name."""
         values = np.unique(self._temperature)
         said = f"{values[0]:g}" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g}"
         return {
@@ -203,12 +202,7 @@ class Simulation(Described):
 
 
 def _temperatures(given: npt.ArrayLike, replicas: int, scale: float) -> npt.NDArray[np.float64]:
-    """Returns a temperature, shape (), or one for each replica, (replicas,).
-
-    Raises:
-        InputError: for other shapes, for what is no number, and for numbers that are not positive or, in units of the
-            local field ``scale``, too large for spins to mix.
-    """
+    """Returns a temperature, shape (), or one for each replica, (replicas,)."""
     try:
         values = np.array(given, np.float64)
     except (TypeError, ValueError) as error:
@@ -223,11 +217,7 @@ def _temperatures(given: npt.ArrayLike, replicas: int, scale: float) -> npt.NDAr
 
 
 def _whole(name: str, given: Any) -> int:
-    """Returns a whole number from 0.
-
-    Raises:
-        InputError: for anything else.
-    """
+    """Returns a whole number from 0."""
     try:
         value = index(given)
     except TypeError as error:

@@ -78,11 +78,7 @@ class Lowest(NamedTuple):
 
 
 def solutions(model: Ising, lowest: Lowest) -> list[Solution]:
-    """The solution of each sample.
-
-    Raises:
-        InputError: where the run has none yet.
-    """
+    """The solution of each sample."""
     energy, spins, of_each = lowest
     if energy is None or spins is None or not np.isfinite(energy).all():
         raise MissingError(f"the run of {model.name} has no lowest state yet: complete it first")
@@ -125,32 +121,21 @@ def as_text(found: Iterable[Solution], name: str) -> str:
 
 
 def as_json(found: Iterable[Solution], model: Ising) -> dict[str, Any]:
-    """Solutions as JSON has them; labels without a form there as Python shows them."""
-    return {
-        "model": model.name,
-        "vartype": model.vartype,
-        "labels": [_plain(label) for label in model.labels],
-        "solutions": [_one_as_json(one) for one in found],
-    }
-
-
-def _one_as_json(one: Solution) -> dict[str, Any]:
-    """One of them: its energy, its values in the order of the labels, and those of each replica."""
-    cut = {} if one.cut is None else {"cut": one.cut}
-    said = {"sample": one.sample, "energy": one.energy, **cut, "values": one.values.tolist()}
-    replicas: list[dict[str, Any]] = [{"energy": energy} for energy in one.replica_energies.tolist()]
-    if one.replica_values is not None:
-        for replica, values in zip(replicas, one.replica_values.tolist(), strict=True):
-            replica["values"] = values
-    return said | {"replicas": replicas}
+    """Solutions as JSON has them, values in the order of the labels; labels that it lacks are written as in Python."""
+    each = []
+    for one in found:
+        replicas: list[dict[str, Any]] = [{"energy": energy} for energy in one.replica_energies.tolist()]
+        for replica, values in zip(replicas, [] if one.replica_values is None else one.replica_values, strict=False):
+            replica["values"] = values.tolist()
+        cut = {} if one.cut is None else {"cut": one.cut}
+        said = {"sample": one.sample, "energy": one.energy, **cut, "values": one.values.tolist()}
+        each.append(said | {"replicas": replicas})
+    labels = [_plain(label) for label in model.labels]
+    return {"model": model.name, "vartype": model.vartype, "labels": labels, "solutions": each}
 
 
 def as_sampleset(found: Iterable[Solution], model: Ising) -> Any:
-    """Solutions as a ``dimod.SampleSet`` with the labels of the problem.
-
-    Raises:
-        InputError: where dimod is not installed.
-    """
+    """Solutions as a ``dimod.SampleSet`` with the labels of the problem."""
     dimod, values, energies, of = import_dimod(), [], [], []
     for one in found:
         states = one.values[None] if one.replica_values is None else one.replica_values
@@ -173,11 +158,7 @@ def _plain(label: Hashable) -> Any:
 
 
 def check_solution(path: str | os.PathLike[str], overwrite: bool) -> None:
-    """Refuse a path to which no solution can be written.
-
-    Raises:
-        InputError: for another suffix than .txt and .json, and for a file that is there.
-    """
+    """Refuse a path to which no solution can be written."""
     suffix = Path(path).suffix.lower()
     if suffix not in KINDS:
         ending = f"ends in {suffix!r}" if suffix else "has no suffix"
@@ -188,11 +169,7 @@ def check_solution(path: str | os.PathLike[str], overwrite: bool) -> None:
 
 
 def write_solution(found: list[Solution], model: Ising, path: str | os.PathLike[str], overwrite: bool) -> None:
-    """Write solutions as text or, where the file ends in .json, as JSON.
-
-    Raises:
-        InputError: as ``check_solution``, and where the file cannot be written.
-    """
+    """Write solutions as text or, where the file ends in .json, as JSON."""
     as_it_is = Path(path).suffix.lower() == ".json"
     text = json.dumps(as_json(found, model)) if as_it_is else as_text(found, model.name)
     write_outputs({Path(path): ("solution", f"{text}\n".encode(errors="backslashreplace"))}, overwrite)

@@ -46,7 +46,7 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
         quiet: Whether nothing is said.
         as_json: Whether its numbers are printed as one JSON object, and nothing else.
     """
-    from spinsim.run import Watch
+    from spinsim.run.common import Watch, to_file
 
     job, silent = job_of(plan.config.job), quiet or as_json
     if not silent:
@@ -56,10 +56,9 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
                 say(line)
     with job.progress(silent) as progress:
         try:
-            ran = job.to_file(
-                plan,
-                Watch(progress.begin, progress.advance, partial(say, err=True), progress.watch_parts, progress.note),
-            )
+            say_warning = partial(say, err=True)
+            watch = Watch(progress.begin, progress.advance, say_warning, progress.watch_parts, progress.note)
+            ran = to_file(plan, watch)
         except KeyboardInterrupt:
             progress.stop()
             if plan.path.exists():

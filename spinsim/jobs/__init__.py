@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from spinsim.registry import FOLDERS, record_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from spinsim.jobs.base import Job
 
 __all__ = ["FOLDERS", "all_jobs", "job_of"]
@@ -19,14 +21,8 @@ __all__ = ["FOLDERS", "all_jobs", "job_of"]
 FOLDERS.update({name: f"spinsim.jobs.{name}" for name in ("anneal", "temper", "quantum", "transfer")})
 
 
-def job_of(name: str) -> Job:
-    """Returns the record of the job of this name.
-
-    Raises:
-        KeyError: for a name that is none of ``FOLDERS``.
-    """
-    job: Job = record_of(name)
-    return job
+job_of: Callable[[str], Job] = record_of
+"""Returns the record of the job of a name; KeyError for a name that is none of ``FOLDERS``."""
 
 
 def all_jobs() -> list[Job]:

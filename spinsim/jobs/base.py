@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from spinsim.analysis.summary import Summary
     from spinsim.analysis.tables import Columns
     from spinsim.result import Result
-    from spinsim.run import Plan, Watch
+    from spinsim.run import Plan
     from spinsim.run.progress import Bar
     from spinsim.settings.config import Config
     from spinsim.store.forms import Form
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Told(NamedTuple):
-    """What is said of a run.
+    """A report of a run.
 
     Attributes:
         numbers: For ``--json``.
@@ -111,22 +111,21 @@ class Elsewhere:
         return getattr(import_module(module if "." in module else f"{owner.__module__}.{module}"), name)
 
 
-def usual(place: str) -> Any:
-    """A member that usually stands in this place; ``Job.elsewhere`` names other places."""
+def at(place: str) -> Any:
+    """A member of a record that stands in this place, as ``Elsewhere`` has it."""
     return Elsewhere(place)
 
 
 class Job:
     """The record of a job: all that the rest of the program knows of it.
 
-    Members that stand in modules of the job's folder are imported when they are first used, so that a record costs
-    nothing until then. The methods here serve jobs that have none of their own.
+    Members that stand in modules of the job's folder, where ``at`` says, are imported when they are used, so that a
+    record costs nothing until then. The methods here serve jobs that have none of their own.
 
     Attributes:
         name: The command, the table of its settings, and the root attribute ``job`` of its files.
         a_run: One of its runs in the words of a sentence, such as "an anneal run".
         about: A sentence for ``--help`` on what its command does, and more.
-        elsewhere: Places of members that stand in other places than the usual ones, by the member's name.
         resumable: Its own settings that ``resume`` may change, in words, empty where the usual words serve.
         figures: Figures of one file.
         figures_of_several: Figures of several files together.
@@ -136,7 +135,6 @@ class Job:
         read: Returns the result of an open file, of its first rows and root attributes; DamageError where the numbers
             of the file do not fit together.
         plan: Returns the run of a configuration, ready to begin: its model built, its file named.
-        to_file: Runs a plan into its file; False where the file already holds the finished run.
         progress: Returns what counts and shows how far a run is, of whether it is silent.
         describe: Returns what is about to run by a plan, in one sentence.
         outcome: Returns what is said of a plan's run when it is done; its rate as its progress has it, None where the
@@ -148,25 +146,19 @@ class Job:
     name: ClassVar[str]
     a_run: ClassVar[str]
     about: ClassVar[str]
-    elsewhere: ClassVar[Mapping[str, str]] = {}
     resumable: ClassVar[Mapping[str, str]] = {}
     figures: ClassVar[FigureSet] = FigureSet()
     figures_of_several: ClassVar[FigureSet] = FigureSet()
-    config: type[Config] = usual("settings:{0}")
-    plan_type: type[Plan[Any]] = usual("running:{0}Plan")
-    form: Form = usual("layout:FORM")
-    read: Callable[[h5py.File, int, dict[str, str]], Result] = usual("result:read")
-    plan: Callable[[Any], Plan[Any]] = usual("running:plan_{1}")
-    to_file: Callable[[Any, Watch], bool] = usual("running:{1}_to_file")
-    progress: Callable[..., Bar] = usual("spinsim.run.progress:UpdateProgress")
-    describe: Callable[[Any], str] = usual("report:describe")
-    outcome: Callable[[Any, float | None], Told] = usual("report:outcome")
-    show: Callable[[Path], Told] = usual("report:show")
-    plot: Callable[..., dict[str, Any]] = usual("spinsim.jobs.plotting:plot")
-
-    def __init_subclass__(cls) -> None:
-        for member, place in cls.elsewhere.items():
-            setattr(cls, member, Elsewhere(place))
+    config: type[Config] = at("settings:{0}")
+    plan_type: type[Plan[Any]] = at("running:{0}Plan")
+    form: Form = at("layout:FORM")
+    read: Callable[[h5py.File, int, dict[str, str]], Result] = at("result:read")
+    plan: Callable[[Any], Plan[Any]] = at("running:plan_{1}")
+    progress: Callable[..., Bar] = at("spinsim.run.progress:UpdateProgress")
+    describe: Callable[[Any], str] = at("report:describe")
+    outcome: Callable[[Any, float | None], Told] = at("report:outcome")
+    show: Callable[[Path], Told] = at("report:show")
+    plot: Callable[..., dict[str, Any]] = at("spinsim.jobs.plotting:plot")
 
     def changed(self, config: Any, settings: Mapping[str, Any], path: Path) -> Any:
         """Returns the configuration of a file's run with other values of settings of the job's own."""

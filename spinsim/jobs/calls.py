@@ -1,4 +1,4 @@
-"""What Python calls of all jobs share: the plan of a command whose model is given, carried out in memory or a file."""
+"""Calls in Python, of all jobs: the plan of a command whose model is given, carried out in memory or a file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from spinsim.inputs.shared import RANDOM
 from spinsim.jobs import job_of
 from spinsim.model.ising import Ising, check_model
 from spinsim.result import Result, load
-from spinsim.run.common import OnUpdates, Plan, Watch, provenance
+from spinsim.run.common import OnUpdates, Plan, Watch, provenance, to_file
 from spinsim.run.identity import tables_of_file
 from spinsim.run.resuming import plan_resume
 from spinsim.settings.config import AnyConfig, Config, build_config, tables_of
@@ -84,7 +84,7 @@ def resume(
     how = {"device": device, "gpus": gpus, "threads": threads, "checkpoint_every": checkpoint_every}
     lengths = {"sweeps": sweeps, "most_steps": most_steps, "time_limit": time_limit, "anneals": anneals}
     plan = plan_resume(Path(path), lengths, how, moves, measure)
-    return carried_out(plan, path, progress, on_updates, None)
+    return carried_out(plan, path, progress, on_updates)
 
 
 def recount(run: Result | OutFile, device: str = RunSettings.device, threads: int | None = RunSettings.threads) -> Any:
@@ -115,16 +115,8 @@ def documented_call(job: type[Config]) -> Callable[[Call], Call]:
 def config_of_call(job: type[AnyConfig], model: Ising, given: dict[str, Any], **checks: Check) -> AnyConfig:
     """Returns the configuration of a call whose model is given; whole numbers of NumPy serve as those of Python.
 
-    Args:
-        job: Which it is.
-        model: What is simulated.
-        given: Arguments of the call by their names, those of its ``**settings`` under ``settings``; None stands for
-            the default, of a seed for a fresh one.
-        checks: Of numbers of some settings, as ``text_of_call`` takes them.
-
-    Raises:
-        TypeError: for a name that is no setting.
-        InputError: for values that are not allowed.
+    ``given`` has the arguments of the call by their names, those of its ``**settings`` under ``settings``; None stands
+    for the default, of a seed for a fresh one. ``checks`` are those of numbers, as ``text_of_call`` takes them.
     """
     of_run, of_job = (tables_of(job)[table] for table in ("run", job.job))
     tables: Tables = {"run": {}, job.job: {}}
@@ -153,13 +145,7 @@ def _given_model(name: str) -> ModelSettings:
 def text_of_call(name: str, values: npt.ArrayLike | str | None, check: Check) -> str | None:
     """Returns the text of a configuration for numbers that a call gives as text, one or many.
 
-    Args:
-        name: Of the setting.
-        values: What the call was given.
-        check: Refuses numbers by a sentence that names the first wrong one; a text would be quoted whole.
-
-    Raises:
-        InputError: for what are no finite numbers.
+    ``check`` refuses numbers by a sentence that names the first wrong one; a text would be quoted whole.
     """
     if values is None or isinstance(values, str):
         return values
@@ -193,20 +179,9 @@ def start_of_call(start: Start, model: Ising, replicas: int | None) -> tuple[str
     return name_of(spins), spins
 
 
-def carried_out(
-    plan: Plan[Any],
-    out: OutFile | None,
-    progress: bool,
-    on_updates: OnUpdates | None,
-    in_memory: Callable[[Any, Watch], Any] | None,
-) -> Any:
-    """Carry a plan out, into its file where there is one, and return what it comes to.
-
-    ``on_updates`` is called now and then with what was done since the last call; ``in_memory`` runs a plan without a
-    file, None where it has one in any case.
-    """
-    job = job_of(plan.config.job)
-    with job.progress(silent=not progress) as bar:
+def carried_out(plan: Plan[Any], out: OutFile | None, progress: bool, on_updates: OnUpdates | None) -> Any:
+    """Carry a plan out, into its file where there is one, and return what it comes to."""
+    with job_of(plan.config.job).progress(silent=not progress) as bar:
 
         def advance(done: int) -> None:
             bar.advance(done)
@@ -214,10 +189,10 @@ def carried_out(
                 on_updates(done)
 
         watch = Watch(bar.begin, advance, partial(warn, stacklevel=4), bar.watch_parts, bar.note)
-        if out is None and in_memory is not None:
-            return in_memory(plan, watch)
+        if out is None:
+            return plan.in_memory(watch)
         try:
-            job.to_file(plan, watch)
+            to_file(plan, watch)
         except KeyboardInterrupt:
             if not plan.path.exists():
                 raise

@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 
 
 def plot(
-    result: Result,
-    names: str | Iterable[str] | None,
-    folder: str | os.PathLike[str] | None,
-    about: Mapping[str, Any],
+    result: Result, names: str | Iterable[str] | None, folder: str | os.PathLike[str] | None, about: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Returns the figures of a run by their names, or their files where a folder is given.
 
@@ -34,9 +31,6 @@ def plot(
         names: Of figures, one or several, None for all that it has.
         folder: For the files, if any.
         about: ``style``, ``format`` and ``overwrite`` of ``Result.plot``, and options as ``Job.figures`` names them.
-
-    Raises:
-        InputError: for figures that the run does not have, options that do nothing and files that may not be written.
     """
     job, options = job_of(result.job), dict(about)
     style, suffix, overwrite = (options.pop(name) for name in ("style", "format", "overwrite"))

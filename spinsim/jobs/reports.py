@@ -1,4 +1,4 @@
-"""What reports of several jobs have: heads of ``show``, lowest energies, how exactly a model is held."""
+"""Lines that reports of several jobs share: heads of ``show``, lowest energies, how exactly a model is held."""
 
 from __future__ import annotations
 

@@ -125,6 +125,14 @@ class Plan(Generic[AnyConfig]):
                 "would be saved: give a smaller number, or 0 to save none"
             )
 
+    def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:
+        """Run it into its file, which has been begun or is to be created; it is opened with ``open_own``."""
+        raise NotImplementedError
+
+    def in_memory(self, watch: Watch) -> Any:
+        """Run it without a file and return its result."""
+        raise NotImplementedError
+
     @property
     def first_packing(self) -> Packing | None:
         """How spins are held when the file is begun, before a field is set."""
@@ -376,20 +384,18 @@ def as_found(plan: AnyPlan) -> tuple[AnyPlan, bool]:
     return replace(plan, config=config, attributes=plan.attributes | named), done
 
 
-def to_file(plan: AnyPlan, watch: Watch, carry_out: Callable[[AnyPlan, bool, Saving, Watch], None]) -> bool:
+def to_file(plan: Plan[Any], watch: Watch = SILENT) -> bool:
     """Run a plan into its file; False where the file already holds the finished run.
 
-    ``carry_out`` takes the plan, whether its file has been begun, when to save and who watches; it opens the file with
-    ``open_own``.
+    A file of the same configuration that was cut short is completed from its last checkpoint.
     """
-    ran = _to_file(plan, watch, carry_out)
+    ran = _to_file(plan, watch)
     if plan.solution is not None:
         plan.write_solution(load(plan.path))
     return ran
 
 
-def _to_file(plan: AnyPlan, watch: Watch, carry_out: Callable[[AnyPlan, bool, Saving, Watch], None]) -> bool:
-    """Run a plan into its file; False where the file already holds the finished run."""
+def _to_file(plan: Plan[Any], watch: Watch) -> bool:
     begun = os.path.lexists(plan.path)
     if begun:
         plan, done = as_found(plan)
@@ -400,7 +406,7 @@ def _to_file(plan: AnyPlan, watch: Watch, carry_out: Callable[[AnyPlan, bool, Sa
     saving = Saving(plan.config.run.checkpoint_every)
     with saving.on_signals():
         try:
-            carry_out(plan, begun, saving, watch)
+            plan.carry_out(begun, saving, watch)
         except AlreadyFinishedError:
             return False
     return True

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.engine import Engine
 from spinsim.engine.moves.exchange.ladder import Exchange
-from spinsim.run.common import SILENT, AnyConfig, Plan, Watch, dynamics_of, to_file
+from spinsim.run.common import AnyConfig, Plan, Watch, dynamics_of
 from spinsim.run.ladder_layout import TEMPERING, placement_of
 from spinsim.run.measured import Measured, row_of
 from spinsim.run.own import Own, check_series, names_of
@@ -47,6 +47,26 @@ class LadderPlan(Plan[AnyConfig]):
         """The result of a run in memory, of what ``LadderRun.in_memory`` returns."""
         raise NotImplementedError
 
+    def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:
+        """Run it into its file."""
+        if begun:
+            with store.open_to_read(self.path) as file:
+                ladder, placement = self.ladder_in(file), placement_of(file)
+        else:
+            ladder, placement = self.new_ladder(saving, watch)
+        run = self.run_on(ladder, placement, saving, watch)
+        if begun and self.of_job.measure:
+            check_series(self.path, run.layout)
+        run.complete(begun)
+
+    def in_memory(self, watch: Watch) -> Any:
+        """Run it without a file and return its result."""
+        ladder, placement = self.new_ladder(NEVER, watch)
+        run = self.run_on(ladder, placement, NEVER, watch)
+        found = run.in_memory(Kept(run.layout, self.rows, MEASUREMENTS, "measure less often"))
+        measured = {name: found.pop(name) for name in names_of(self.of_job.measure)}
+        return self.result_of(ladder, placement, found | {"measured": measured})
+
     @property
     def of_job(self) -> Any:
         """The table of its job."""
@@ -72,42 +92,6 @@ class LadderPlan(Plan[AnyConfig]):
     def updates(self, replicas: int) -> int:
         """Attempted spin updates of the whole run with this many replicas of each sample, at all places."""
         return self.model.sites * self.model.samples * replicas * int(self.of_job.times.total)
-
-
-def ladder_to_file(plan: LadderPlan[Any], watch: Watch = SILENT) -> bool:
-    """Run a plan into its file; False where the file already holds the finished run.
-
-    A file of the same configuration that was cut short is completed from its last checkpoint.
-
-    Raises:
-        InputError: where the file belongs to another run or cannot be written.
-    """
-    return to_file(plan, watch, _carry_out)
-
-
-def _carry_out(plan: LadderPlan[Any], begun: bool, saving: Saving, watch: Watch) -> None:
-    if begun:
-        with store.open_to_read(plan.path) as file:
-            ladder, placement = plan.ladder_in(file), placement_of(file)
-    else:
-        ladder, placement = plan.new_ladder(saving, watch)
-    run = plan.run_on(ladder, placement, saving, watch)
-    if begun and plan.of_job.measure:
-        check_series(plan.path, run.layout)
-    run.complete(begun)
-
-
-def ladder_in_memory(plan: LadderPlan[Any], watch: Watch = SILENT) -> Any:
-    """The result of a plan that runs without a file.
-
-    Raises:
-        InputError: for what keeps the run from beginning.
-    """
-    ladder, placement = plan.new_ladder(NEVER, watch)
-    run = plan.run_on(ladder, placement, NEVER, watch)
-    found = run.in_memory(Kept(run.layout, plan.rows, MEASUREMENTS, "measure less often"))
-    measured = {name: found.pop(name) for name in names_of(plan.of_job.measure)}
-    return plan.result_of(ladder, placement, found | {"measured": measured})
 
 
 def placed_ladder(plan: LadderPlan[Any], saving: Saving, watch: Watch, betas: Betas | None = None) -> Placed:

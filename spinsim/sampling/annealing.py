@@ -34,7 +34,7 @@ _LOWEST: Final = 1e-4  # of the root mean square field of all sites: below are r
 
 
 class AnnealFrame(NamedTuple):
-    """What annealing yields after each temperature.
+    """A measurement of annealing, after each temperature.
 
     Attributes:
         step: Index of the temperature, from 0.
@@ -76,10 +76,8 @@ def automatic_temperatures(model: Ising, start: float | None = None) -> tuple[fl
     widely, the first temperature is at least a quarter of the largest root mean square field of a site, and the last at
     most a third of the smallest that is not 0, where a flip against it succeeds with probability exp(-6).
 
-    Args:
-        model: What is annealed.
-        start: The first temperature as a multiple of the field of all sites; by default ``T_START``, of dense models
-            ``_DENSE_START``.
+    ``start`` is the first temperature as a multiple of the field of all sites, by default ``T_START``, of dense models
+    ``_DENSE_START``.
     """
     scale, stop = model.energy_scale or 1.0, T_STOP
     if start is None:
@@ -98,7 +96,7 @@ def automatic_temperatures(model: Ising, start: float | None = None) -> tuple[fl
 
 
 class Annealed(Sweeps, Counting, Protocol):
-    """What annealing asks of an engine."""
+    """The engine of an anneal."""
 
 
 def annealing(
@@ -155,11 +153,7 @@ def annealing(
 
 
 def check_fields(fields: npt.ArrayLike, steps: int, name: str = "field") -> npt.NDArray[np.float64]:
-    """Returns a field for each step as float64 (steps,), which a refusal calls by its name.
-
-    Raises:
-        InputError: for what are no finite numbers, and for another number of them.
-    """
+    """Returns a field for each step as float64 (steps,), which a refusal calls by its name."""
     try:
         values = np.atleast_1d(np.asarray(fields, np.float64))
     except (TypeError, ValueError) as error:

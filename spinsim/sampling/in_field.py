@@ -68,7 +68,7 @@ class InField:
 
 
 def _is_rounded(model: Ising, without: Ising) -> bool:
-    """Whether the couplings of a model are of other sizes in a field than without it.
+    """Return True if the couplings of a model are of other sizes in a field than without it.
 
     Graphs of large degrees, and of couplings and fields that are few units, have another update in a field that
     changes, which holds spins alike; all others have the same.

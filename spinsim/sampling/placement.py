@@ -113,7 +113,7 @@ class Range:
 
 
 class Placed(NamedTuple):
-    """What a placement gives.
+    """A ladder that was placed.
 
     Attributes:
         ladder: Temperatures from the lowest to the highest.
@@ -319,12 +319,7 @@ def six_digits(value: float) -> float:
 
 
 def overlapping_temperatures(
-    model: Ising,
-    last: float,
-    overlap: float,
-    dynamics: Dynamics,
-    device: str = "auto",
-    threads: int | None = None,
+    model: Ising, last: float, overlap: float, dynamics: Dynamics, device: str = "auto", threads: int | None = None
 ) -> Array:
     """Temperatures down to ``last`` whose neighbours overlap, the first one with infinity, by at least a given part.
 

@@ -35,7 +35,7 @@ _HOTTEST: Final = 2.0**20  # in units of 1 / b: beta + b minus b keeps eleven di
 
 
 class Resampled(Counting, Resamples, Protocol):
-    """What a population asks of an engine."""
+    """The engine of a population."""
 
 
 class Population:
@@ -117,9 +117,6 @@ def temperatures_from_infinity(model: Ising, last: float, steps: int) -> Array:
     A step of beta is to be a constant part of the inverse deviation of the energy. With the root mean square local
     field s of N sites that is sqrt(N / 2) s at beta = 0, and sqrt(N) / beta at low temperatures where the heat capacity
     is 1 k_B a site; (beta + b) with b = sqrt(2) / s therefore grows by the same factor in all steps.
-
-    Raises:
-        InputError: for a last temperature beside which all couplings are as good as none.
     """
     shift = check_last(model, last)
     temperatures = 1 / (geometric(shift, shift + 1 / last, steps + 1)[1:] - shift)
@@ -128,11 +125,7 @@ def temperatures_from_infinity(model: Ising, last: float, steps: int) -> Array:
 
 
 def check_last(model: Ising, last: float) -> float:
-    """Refuse a last temperature beside which all couplings are as good as none; returns the b of a model.
-
-    Raises:
-        InputError: for it.
-    """
+    """Refuse a last temperature beside which all couplings are as good as none; returns the b of a model."""
     shift = _SQRT2 / (model.energy_scale or 1.0)
     if last * shift > _HOTTEST:
         raise InputError(
@@ -143,11 +136,7 @@ def check_last(model: Ising, last: float) -> float:
 
 
 def check_populations(count: int, replicas: int) -> None:
-    """Refuse populations that are not equally large.
-
-    Raises:
-        InputError: for them.
-    """
+    """Refuse populations that are not equally large."""
     if count < 1 or replicas % count:
         raise InputError(
             f"{replicas} replicas make no {count} populations of equal size: give a number that divides the replicas"

@@ -14,25 +14,23 @@ import pytest
 from rich.progress import TextColumn
 from several import on_cpus
 
-from spinsim.jobs.anneal.running import anneal_to_file, plan_anneal
+from spinsim.jobs.anneal.running import plan_anneal
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.jobs.temper.running import plan_temper
 from spinsim.jobs.temper.settings import Temper, TemperSettings
 from spinsim.machine.clock import compiling_seconds, said_to_compile
 from spinsim.machine.compiled import body
 from spinsim.run import Watch
-from spinsim.run.ladder import ladder_to_file
+from spinsim.run.common import to_file
 from spinsim.run.progress import COMPILING, Bar, RowProgress, UpdateProgress
 from spinsim.settings.shared import ModelSettings, RunSettings
 
 RUNS = [
     (
-        anneal_to_file,
         plan_anneal,
         Anneal(anneal=AnnealSettings(steps=3, sweeps=5), run=RunSettings(checkpoint_every=0)),
     ),
     (
-        ladder_to_file,
         plan_temper,
         Temper(
             temper=TemperSettings(temperatures="1,2,3", thermalize=10, sweeps=40),
@@ -84,7 +82,7 @@ def test_the_bar_says_that_kernels_are_compiled(monkeypatch: pytest.MonkeyPatch,
 def test_devices_are_told_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     on_cpus(monkeypatch, 2)
-    for to_file, plan_of, config in RUNS:
+    for plan_of, config in RUNS:
         with UpdateProgress(silent=True) as progress:
             several = replace(
                 config, model=ModelSettings(couplings="pm-j", samples=3), run=replace(config.run, device="cpu")
@@ -96,8 +94,8 @@ def test_devices_are_told_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     assert progress.speed[0].endswith(" s (devices while they work: 1 to 5.5)")
 
 
-@pytest.mark.parametrize(("to_file", "plan_of", "config"), RUNS, ids=["anneal", "temper"])
-def test_a_resumed_run_counts_from_where_it_stood(to_file, plan_of, config, tmp_path: Path, monkeypatch) -> None:
+@pytest.mark.parametrize(("plan_of", "config"), RUNS, ids=["anneal", "temper"])
+def test_a_resumed_run_counts_from_where_it_stood(plan_of, config, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     plan, stages, counted = plan_of(config), [], []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 
 import h5py
 import numpy as np
@@ -11,7 +12,7 @@ from harness import one_sentence, run
 
 import spinsim as ss
 from spinsim.errors import on_command_line
-from spinsim.inputs.grids import read_grid
+from spinsim.inputs.grids import as_text, read_grid
 from spinsim.jobs.temper.settings import Temper
 from spinsim.jobs.transfer.settings import Transfer
 from spinsim.settings.config import build_config
@@ -105,3 +106,15 @@ def test_a_linear_ladder_is_resumed_as_such(do, capsys, monkeypatch) -> None:
     assert run(capsys, monkeypatch, "resume", path, "--sweeps", 200, "--quiet").status == 0
     np.testing.assert_array_equal(ss.load(path).temperature, [2, 2.25, 2.5, 2.75, 3])
     np.testing.assert_array_equal(ss.load(path).energy, ss.load(long).energy)
+
+
+def test_numbers_given_in_python_are_those_of_their_text() -> None:
+    """A text carries them along, to other ranks too; nobody changes them by what was read."""
+    numbers = np.random.default_rng(1).random(50) * 2.0**-300
+    text = as_text(numbers)
+    for written in (text, deepcopy(text), str.__str__(text)):
+        read = read_grid("numbers", written)
+        np.testing.assert_array_equal(read, numbers)
+        read[:] = 0
+    assert json.loads(json.dumps(text)) == text
+    np.testing.assert_array_equal(read_grid("numbers", json.loads(json.dumps(text))), numbers)

@@ -17,7 +17,7 @@ import spinsim as ss
 from spinsim import store
 from spinsim.machine.files import Disk
 from spinsim.run import plan_resume
-from spinsim.run.ladder import ladder_to_file
+from spinsim.run.common import to_file
 
 OWN = ("command", "config", "history")
 ANNEAL = "anneal --size 4 --couplings pm-j --samples 2 --steps 12 --sweeps 2 --replicas 5 --quiet"
@@ -202,16 +202,16 @@ def test_of_two_extensions_at_once_the_longer_one_wins(first: int, spin, tmp_pat
     with pytest.MonkeyPatch.context() as patch:
         at_row(patch, 30, interrupt)
         with pytest.raises(KeyboardInterrupt):
-            ladder_to_file(plans.pop(first))
+            to_file(plans.pop(first))
     before = Path("a.h5").read_bytes()
     ((second, plan),) = plans.items()
     if second < first:
         with pytest.raises(ss.InputError, match=r"a.h5 (holds another run|was changed)"):
-            ladder_to_file(plan)
+            to_file(plan)
         assert Path("a.h5").read_bytes() == before
         assert spin("resume a.h5 --quiet").status == 0
     else:
-        ladder_to_file(plan)
+        to_file(plan)
     assert spin(f"{TEMPER.replace('200', '800')} --out whole.h5").status == 0
     assert contents(tmp_path / "a.h5", *OWN) == contents(tmp_path / "whole.h5", *OWN)
 

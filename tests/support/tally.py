@@ -16,7 +16,7 @@ from spinsim.jobs.reports import head_of_steps
 from spinsim.model.ising import Ising
 from spinsim.result import Result, load
 from spinsim.run import Plan, Watch
-from spinsim.run.common import build_model, identify, to_file
+from spinsim.run.common import build_model, identify
 from spinsim.run.identity import open_own
 from spinsim.run.progress import Bar, RowProgress
 from spinsim.run.saving import Saving
@@ -51,6 +51,16 @@ class TallyPlan(Plan[Tally]):
     def rows(self) -> int:
         return self.config.tally.times
 
+    def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:
+        if not begun:
+            store.create(self.path, self.model, layout(self.model.samples), self.rows, self.attributes)
+        watch.on_stage("", self.rows)
+        with open_own(self, begun) as file:
+            for step in range(self.rows):
+                file.write({"step": step, "satisfied": (self.model.couplings > 0).sum(axis=1)})
+                watch.on_updates(1)
+            file.finish()
+
 
 @dataclass(frozen=True, repr=False)
 class TallyResult(Result):
@@ -76,17 +86,6 @@ def layout_of(file: h5py.File, sizes: Any) -> tuple[Layout, int]:
     return layout(length_of(group_of(file, GROUP), "sample")), 0
 
 
-def carry_out(plan: TallyPlan, begun: bool, saving: Saving, watch: Watch) -> None:
-    if not begun:
-        store.create(plan.path, plan.model, layout(plan.model.samples), plan.rows, plan.attributes)
-    watch.on_stage("", plan.rows)
-    with open_own(plan, begun) as file:
-        for step in range(plan.rows):
-            file.write({"step": step, "satisfied": (plan.model.couplings > 0).sum(axis=1)})
-            watch.on_updates(1)
-        file.finish()
-
-
 class TallyJob(Job):
     """The record."""
 
@@ -103,9 +102,6 @@ class TallyJob(Job):
     def plan(self, config: Tally) -> TallyPlan:
         model = build_model(config.model, config.run.replicas)
         return TallyPlan(config, model, resolve_device("cpu"), *identify(config, model))
-
-    def to_file(self, plan: TallyPlan, watch: Watch) -> bool:
-        return to_file(plan, watch, carry_out)
 
     def progress(self, silent: bool) -> Bar:
         return RowProgress(silent)

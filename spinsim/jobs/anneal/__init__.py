@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from spinsim.errors import InputError, argument
-from spinsim.jobs.base import FigureSet, Job, PlotOption
+from spinsim.jobs.base import FigureSet, Job, PlotOption, at
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,17 +15,15 @@ if TYPE_CHECKING:
 
 
 class AnnealJob(Job):
-    """What the rest of the program knows of annealing."""
+    """The record of annealing."""
 
     name = "anneal"
     a_run = "an anneal run"
     about = "Cool replicas of an Ising model or spin glass through a temperature schedule."
-    elsewhere: ClassVar[Mapping[str, str]] = {
-        "recounted": "running:recounted",
-        "form": "result:FORM",
-        "columns": "tables:columns",
-        "draw": "figures:draw",
-    }
+    recounted = at("running:recounted")
+    form = at("result:FORM")
+    columns = at("tables:columns")
+    draw = at("figures:draw")
     resumable: ClassVar[Mapping[str, str]] = {
         "time_limit": "Seconds that a search shall last in all at most",
         "anneals": "Anneals that a search shall have in all at most",

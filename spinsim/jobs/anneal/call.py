@@ -15,7 +15,7 @@ from spinsim.engine import resolve_device
 from spinsim.errors import InputError
 from spinsim.inputs.shared import seeds_of
 from spinsim.jobs.anneal.result import AnnealResult
-from spinsim.jobs.anneal.running import AnnealPlan, anneal_in_memory, filled_in
+from spinsim.jobs.anneal.running import AnnealPlan, filled_in
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.jobs.calls import carried_out, config_of_call, documented_call, identity_of_call, start_of_call
 from spinsim.machine.threads import WORTH_A_THREAD, Threads
@@ -146,5 +146,5 @@ def anneal(  # noqa: D417  (the settings describe themselves)
     plan = AnnealPlan(
         config, model, where, *identity_of_call(config, model), start=spins, measure=as_functions(measure)
     )
-    result: AnnealResult = carried_out(plan, out, progress, on_updates, anneal_in_memory)
+    result: AnnealResult = carried_out(plan, out, progress, on_updates)
     return result

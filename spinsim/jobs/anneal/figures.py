@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -72,9 +73,6 @@ def cut_figure(result: AnnealResult, style: str = "single") -> PaperFigure:
     """Cuts against sweeps: mean and range of the replicas, and the best measured so far.
 
     The abscissa is the step where it is not known how many sweeps a step had.
-
-    Raises:
-        InputError: for a model that is no MaxCut instance, and where nothing is measured yet.
     """
     steps = len(result.energy)
     check_begun(result.model, steps)
@@ -94,9 +92,6 @@ def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperF
     infinite lattice. Specific heats that are not the slope of the energy are left out, and those far above it where
     that could not be tested are marked "off scale". A run in a field that changes has its energy and m, with its sign,
     against the field, a quantum anneal the energies of its slices against the transverse field.
-
-    Raises:
-        InputError: where no step is done yet.
     """
     if not len(result.temperature):
         raise InputError(f"the run of {result.model.name} has no finished step: there is nothing to draw yet")
@@ -113,9 +108,7 @@ def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperF
     names = ["energy_per_site", "specific_heat", *([order.name] if _is_shown(order, model) else [])]
     off_scale = is_off_scale(temperature, table.energy, table.specific_heat)
     heat = np.where(off_scale, np.nan, table.specific_heat)
-    with drawn_panels(style, len(names), 1.4, abscissae) as (figure, panels):
-        for ax, name in zip(panels, names, strict=True):
-            ax.set_ylabel(SYMBOLS[name])
+    with _panels(style, names, abscissae) as (figure, panels):
         _draw_series(panels[0], x, table.energy, table.energy_error, replicas_text(result))
         why = "undefined for a single replica" if result.energy.shape[2] == 1 else "nowhere the slope of the energy"
         _draw_series(panels[1], x, heat, table.specific_heat_error, why_none=why)
@@ -139,6 +132,15 @@ def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperF
     return figure
 
 
+@contextmanager
+def _panels(style: str, names: Sequence[str], abscissa: str) -> Iterator[tuple[PaperFigure, list[Axes]]]:
+    """A figure with a panel for each observable."""
+    with drawn_panels(style, len(names), 1.4, abscissa) as (figure, panels):
+        for ax, name in zip(panels, names, strict=True):
+            ax.set_ylabel(SYMBOLS[name])
+        yield figure, panels
+
+
 def _is_shown(order: OrderParameter, model: Ising) -> bool:
     """Returns whether an order parameter is more than the noise of finite sizes."""
     return model.maxcut_weight is None and (order.name != "abs_magnetization" or favours_parallel_spins(model))
@@ -146,8 +148,7 @@ def _is_shown(order: OrderParameter, model: Ising) -> bool:
 
 def _quantum_figure(result: AnnealResult, gamma: Array, style: str) -> PaperFigure:
     """Energies per site of best slices, and of all slices, against the transverse field."""
-    with drawn_panels(style, 1, 1.4, FIELD) as (figure, (ax,)):
-        ax.set_ylabel(SYMBOLS["energy_per_site"])
+    with _panels(style, ["energy_per_site"], FIELD) as (figure, (ax,)):
         best, mean = quantum_energies(result)
         _draw_series(ax, gamma, *best, "best slices")
         _draw_series(ax, gamma, *mean, "all slices", color=ORANGE)
@@ -162,9 +163,7 @@ def _loop_figure(result: AnnealResult, field: Array, table: Thermodynamics, styl
     """Energy and magnetisation per site against the field, in the order of the steps."""
     temperature = table.temperature
     where = f", at $T = {temperature[0]:.6g}$" if is_constant(temperature) else ""
-    with drawn_panels(style, 2, 1.4, f"field $h${where}") as (figure, panels):
-        for ax, label in zip(panels, (SYMBOLS["energy_per_site"], SYMBOLS["magnetization"]), strict=True):
-            ax.set_ylabel(label)
+    with _panels(style, ["energy_per_site", "magnetization"], f"field $h${where}") as (figure, panels):
         _draw_series(panels[0], field, table.energy, table.energy_error, replicas_text(result))
         _draw_series(panels[1], field, table.signed_magnetization, table.signed_magnetization_error)
     what = rf"Energy, that of the field included, and magnetisation $\langle m\rangle$ per site of {result.model.name}"
@@ -258,7 +257,7 @@ def why_no_configuration(result: AnnealResult, sample: int = 0) -> str:
 
 
 def _layer(lattice: Lattice) -> str:
-    """What the coordinates of the sites that are drawn have in common, such as z = 0."""
+    """The coordinates that all sites that are drawn share, such as z = 0."""
     return " = ".join([*"zw"[: lattice.dimension - 2], "0"])
 
 

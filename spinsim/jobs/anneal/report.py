@@ -1,4 +1,4 @@
-"""What is said of annealing runs: before they begin, when they are done, and by ``show``."""
+"""Reports of annealing runs: before they begin, when they are done, and by ``show``; probabilities of success."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ def _by_temperature(result: AnnealResult) -> list[str]:
 
 @dataclass(frozen=True)
 class Success:
-    """What anneals of one length say of one target.
+    """Success of anneals of one length with one target.
 
     Attributes:
         sweeps: Of an anneal.
@@ -308,17 +308,13 @@ class Success:
 def success_of(
     model: Ising, anneals: Anneals | None, target: float | None = None, independent: bool = True
 ) -> Success | None:
-    """What the longest anneals of a search say of a target, its own by default; None without one, or of many samples.
+    """Success of the longest anneals of a search, with its own target by default; None without one, or of many samples.
 
     A search that ended with its target stopped at its first success, so that the share of its anneals that met it is no
     probability, nor is that of any other target: it is told how many there were, if there was a whole one of that
     length before.
 
-    Args:
-        model: What was annealed.
-        anneals: Of the search, None where there was none.
-        target: In the problem's own terms.
-        independent: Whether replicas are; those of populations are not, so that their anneals count as a whole.
+    Replicas of populations are not ``independent``, so that their anneals count as a whole.
     """
     if anneals is None or (target is None and anneals.target is None) or model.samples > 1 or not len(anneals.sweeps):
         return None

@@ -1,12 +1,11 @@
-"""What an annealing run gives back, and the layout of its file."""
+"""Result of an annealing run, and the layout of its file."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from dataclasses import field as default
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import h5py
 import numpy as np
@@ -19,16 +18,12 @@ from spinsim.errors import MissingError
 from spinsim.inputs.texts import count
 from spinsim.jobs.anneal.search import ANNEALS, SUMS, Anneals, layout_with_those_of, read_anneals
 from spinsim.model.ising import Ising
-from spinsim.result import Result
 from spinsim.run.own import REPLICAS, own_in_file, own_of_result, with_series
-from spinsim.saved import Configurations, at_step, in_file, with_those
+from spinsim.run.results import SampledResult
+from spinsim.saved import Configurations, in_file
 from spinsim.solution import Lowest
 from spinsim.store.forms import Form, group_of, length_of
 from spinsim.store.layout import BITS, BYTE, ENERGY, MEASUREMENTS, STAGGERED, TEMPERATURE, Layout, Series, Sizes
-
-if TYPE_CHECKING:
-    import xarray
-
 
 _REPLICAS: Final = "sample", "replica"
 _POPULATIONS: Final = "sample", "population"
@@ -102,16 +97,12 @@ def _layout_of(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
 
 STATES: Final = {"best_states": f"{MEASUREMENTS}/best_states"}
 FORM: Final = Form(
-    planned={"steps": (int,)},
-    groups=(MEASUREMENTS, ANNEALS),
-    layout=_layout_of,
-    has_best=True,
-    sums={**STATES, **SUMS},
+    planned={"steps": (int,)}, groups=(MEASUREMENTS, ANNEALS), layout=_layout_of, has_best=True, sums={**STATES, **SUMS}
 )
 
 
 @dataclass(frozen=True, repr=False)
-class AnnealResult(Result):
+class AnnealResult(SampledResult):
     """Measurements of an annealing run.
 
     Attributes:
@@ -189,7 +180,7 @@ class AnnealResult(Result):
 
     @property
     def free_energy_error(self) -> npt.NDArray[np.float64]:
-        """Its standard error, likewise; NaN where few families or populations are left, as of averages."""
+        """Standard error of ``free_energy``; NaN where few families or populations are left, as of averages."""
         return self.populations.free_energy()[1]
 
     @property
@@ -217,22 +208,22 @@ class AnnealResult(Result):
         parts = [part for part in PART_OF if getattr(self, part) is not None]
         states_of = 0 if self.best_states is None else self.model.sites
         populations = 0 if self.parents is None else self.parents.shape[2]
-        layout = anneal_layout(*self.energy.shape[1:], parts, None, states_of, populations)
+        _, samples, replicas = self.energy.shape
+        layout = anneal_layout(samples, replicas, parts, None, states_of, populations)
         layout = with_series(layout, *own_of_result(self.measured, REPLICAS))
         return layout if self.anneals is None else self.anneals.in_layout(layout)
 
-    def dataset(self) -> xarray.Dataset:
-        """The measurements as an xarray dataset with named axes.
+    @property
+    def _rows(self) -> int:
+        return len(self.temperature)
 
-        Raises:
-            InputError: where xarray is not installed.
-        """
-        layout = self._layout
-        values = {s.name: self._series(s.name) for s in layout.series if s.name != "step"}
-        return self._labelled(layout, values | {"step": np.arange(len(self.energy))})
+    @property
+    def _planned(self) -> int:
+        return int(self.config.get("anneal", {}).get("steps", 0))
 
-    def _series(self, name: str) -> Any:
-        return self.measured[name] if name in self.measured else getattr(self, name)
+    def _written_again(self, layout: Layout) -> dict[str, npt.NDArray[Any]]:
+        states = {} if self.best_states is None else {STATES["best_states"]: self.best_states}
+        return states | ({} if self.anneals is None else self.anneals.datasets)
 
     @property
     def _lowest(self) -> Lowest:
@@ -249,29 +240,11 @@ class AnnealResult(Result):
             "steps": count(len(self.temperature), "step") + ends,
         }
 
-    def _write(self, target: Path) -> None:
-        """Write the run to a new file."""
-        replicas, layout = self.energy.shape[2], with_those(self.configurations, self._layout)
-        planned = self.config.get("anneal", {}).get("steps", 0)
-        store.create(target, self.model, layout, max(planned, len(self.temperature)), self._origin, best_of=replicas)
-        with store.open_to_append(target) as file:
-            names = {series.name for series in self._layout.series} - {"step"}
-            for step in range(len(self.temperature)):
-                saved = at_step(self.configurations, step)
-                file.write({"step": step} | saved | {name: self._series(name)[step] for name in names})
-            file.write_best(self.best_energy, self.best_spins)
-            if self.best_states is not None:
-                file.write_again({STATES["best_states"]: self.best_states})
-            if self.anneals is not None:
-                file.write_again(self.anneals.datasets)
-            if self.finished:
-                file.finish()
-
 
 def with_rows(result: AnnealResult, which: Any) -> AnnealResult:
     """Returns a run with some of its rows alone, by numbers or a slice, and without configurations."""
     series = {name: getattr(result, name) for name in ("temperature", "energy", "magnetization", *PART_OF)}
-    some = {name: None if values is None else values[which] for name, values in series.items()}
+    some: dict[str, Any] = {name: None if values is None else values[which] for name, values in series.items()}
     measured = {name: values[which] for name, values in result.measured.items()}
     return replace(result, **some, configurations=None, measured=measured)
 

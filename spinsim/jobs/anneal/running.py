@@ -25,7 +25,7 @@ from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import check_slices, trotter
 from spinsim.packing import Packing
-from spinsim.run.common import SILENT, Plan, Watch, build_model, check_nameable, dynamics_of, identify, to_file
+from spinsim.run.common import Plan, Watch, build_model, check_nameable, dynamics_of, identify
 from spinsim.run.identity import tables_of_file
 from spinsim.run.own import REPLICAS, Own, check_series, functions_of, names_of
 from spinsim.run.recounting import saved_of
@@ -91,17 +91,15 @@ class AnnealPlan(Plan[Anneal]):
 
     @property
     def rows(self) -> int:
-        """Rows of the finished file, one for each temperature of the first anneal."""
+        """One for each temperature of the first anneal."""
         return self.first.steps
 
     @property
     def outline(self) -> Outline:
-        """What is moved: the model, or its slices in time."""
         a = self.config.anneal
         return OfSlices(self.model, a.slices_in_time) if a.quantum else super().outline
 
     def is_done(self, rows: int) -> bool:
-        """Whether so many rows are all there is to do, which nobody knows of a search."""
         return super().is_done(rows) and not self.config.anneal.is_search
 
     @property
@@ -111,7 +109,6 @@ class AnnealPlan(Plan[Anneal]):
 
     @property
     def split(self) -> str:
-        """How devices share out the work, in a sentence; empty where there is one."""
         slabs = "" if self.config.anneal.quantum else slabs_in_words(self.model, self.replicas or 1, self.device)
         return slabs or super().split
 
@@ -126,8 +123,21 @@ class AnnealPlan(Plan[Anneal]):
         """How spins are held when the file is begun, before a field is set."""
         return None if self.config.anneal.quantum else super().packing
 
+    def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:
+        run = _Annealing(self, saving, watch, recorded_in(self.path) if begun else 0)
+        if begun and self.config.anneal.measure:
+            check_series(self.path, run.layout)
+        run.complete(begun)
+
+    def in_memory(self, watch: Watch) -> AnnealResult:
+        run = _Annealing(self, NEVER, watch)
+        found = run.in_memory(Kept(run.layout, self.rows, "steps", "choose fewer steps, samples or replicas"))
+        measured = {name: found.pop(name) for name in names_of(self.config.anneal.measure)}
+        result = AnnealResult(self.model, **found, measured=measured)
+        self.write_solution(result)
+        return result
+
     def updates(self, replicas: int) -> int:
-        """Attempted spin updates of the whole run with this many replicas of each sample; 0 where that is not known."""
         a = self.config.anneal
         return 0 if a.ends_early else self.updates_of_first(replicas, a.anneals or 1)
 
@@ -151,29 +161,6 @@ def plan_anneal(config: Anneal) -> AnnealPlan:
     return AnnealPlan(config, model, device, *identify(config, model))
 
 
-def anneal_to_file(plan: AnnealPlan, watch: Watch = SILENT) -> bool:
-    """Run a plan into its file; False where the file already holds the finished run."""
-
-    def carry_out(plan: AnnealPlan, begun: bool, saving: Saving, watch: Watch) -> None:
-        run = _Annealing(plan, saving, watch, recorded_in(plan.path) if begun else 0)
-        if begun and plan.config.anneal.measure:
-            check_series(plan.path, run.layout)
-        run.complete(begun)
-
-    return to_file(plan, watch, carry_out)
-
-
-def anneal_in_memory(plan: AnnealPlan, watch: Watch = SILENT) -> AnnealResult:
-    """Run a plan without a file."""
-    run = _Annealing(plan, NEVER, watch)
-    kept = Kept(run.layout, plan.rows, "steps", "choose fewer steps, samples or replicas")
-    found = run.in_memory(kept)
-    measured = {name: found.pop(name) for name in names_of(plan.config.anneal.measure)}
-    result = AnnealResult(plan.model, **found, measured=measured)
-    plan.write_solution(result)
-    return result
-
-
 class _Annealing(SampledRun):
     """An annealing run under way, a single anneal or a search of several."""
 
@@ -184,40 +171,28 @@ class _Annealing(SampledRun):
         super().__init__(plan, saving, watch, _engine_of(plan))
         self._population: Population | None = None
         self._frames = self._frames_of(self.engine)
-        parts = {
-            "field": a.fields is not None,
-            "gamma": a.quantum,
-            "staggered_magnetization": plan.model.is_bipartite,
-            "family": a.populations,
-        }
-        layout = anneal_layout(
-            plan.model.samples,
-            run.number_of_replicas,
-            [part for part, is_there in parts.items() if is_there],
-            plan.start,
-            plan.model.sites * a.best_states,
-            a.populations,
-        )
+        has = {"field": a.fields is not None, "gamma": a.quantum, "family": a.populations}
+        has["staggered_magnetization"] = plan.model.is_bipartite
+        size = plan.model.samples, run.number_of_replicas
+        states_of = plan.model.sites * a.best_states
+        layout = anneal_layout(*size, [part for part in has if has[part]], plan.start, states_of, a.populations)
         self._own = Own(functions_of(a.measure, plan.measure), cast("Engine", self.engine), REPLICAS)
         self.layout = self._search.in_layout(self._own.in_layout(layout))
         self._states = BestOfEach(self.engine) if a.best_states else None
 
     def _frames_of(self, engine: Engine | InField | BestSlices) -> Iterator[AnnealFrame | None]:
         """The steps of an anneal of these replicas."""
-        a, on_updates = self._present, self._watch.on_updates
+        a, heard = self._present, (self._watch.on_updates, self._is_to_pause)
         if a.populations:
             run = self._anneal.config.run
             seed = seed_of_start(run.seed, self._search.number)
             self._population = Population(cast("Engine", engine), a.populations, seed, run.rng_rounds)
-        return annealing(
-            engine, a.ladder, a.sweeps, on_updates, self._is_to_pause, a.fields, a.gammas, self._population
-        )
+        return annealing(engine, a.ladder, a.sweeps, *heard, a.fields, a.gammas, self._population)
 
     @property
     def _present(self) -> AnnealSettings:
         """The settings of the present anneal."""
-        number = self._search.number
-        return self._anneal.config.anneal.of_anneal(number) if number else self._anneal.first
+        return self._anneal.config.anneal.of_anneal(self._search.number)
 
     def _is_to_pause(self) -> bool:
         return self._saving.due() or self._search.is_late()
@@ -230,13 +205,11 @@ class _Annealing(SampledRun):
         self._frames = self._frames_of(self.engine)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """The state from which the run can go on."""
         states = {} if self._states is None else {"best_states": self._states.bits}
         population = {} if self._population is None else self._population.state()
         return super().state() | states | population | self._search.state()
 
     def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
-        """Go back to a state."""
         self._search.restore(saved)
         if self._search.number:
             self._begin_anneal()
@@ -247,7 +220,6 @@ class _Annealing(SampledRun):
             self._states.energy, self._states.bits = saved["best_energy"].copy(), saved["best_states"]
 
     def write_best(self, file: RunFile | Kept) -> None:
-        """Write the lowest states met so far, and the anneals of a search."""
         super().write_best(file)
         if self._states is not None:
             file.write_again({STATES["best_states"]: self._states.bits})
@@ -255,12 +227,10 @@ class _Annealing(SampledRun):
             file.write_again({SUMS[name]: values for name, values in self._search.written().items()})
 
     def in_memory(self, kept: Kept) -> dict[str, Any]:
-        """Carry the run out without a file; returns what its result takes of it."""
         found = super().in_memory(kept) | {"anneals": self._search.result()}
         return found if self._states is None else found | {"best_states": self._states.bits}
 
     def updates_done(self) -> int:
-        """Attempted spin updates so far, those of earlier anneals among them."""
         return self._anneal.updates_of_first(self.engine.replicas, self._search.number) + super().updates_done()
 
     def go_on(self, file: RunFile | Kept) -> None:
@@ -295,7 +265,7 @@ class _Annealing(SampledRun):
 
     @property
     def may_go_on(self) -> bool:
-        """Whether the run can be made longer: a search whose targets are not met."""
+        """True of a search whose targets are not met."""
         return self._search.recorded > 0 and not self._search.is_met
 
     def _keep(self, file: RunFile | Kept) -> None:
@@ -407,7 +377,7 @@ def recounted(result: AnnealResult, device: str, threads: int | None) -> AnnealR
         set_spins(engine, found.row(number))
         measured.append(measure(engine))
     energy, magnetization, staggered = (np.stack(each) for each in zip(*measured, strict=True))
-    counted = {"energy": energy, "magnetization": magnetization}
+    counted: dict[str, Any] = {"energy": energy, "magnetization": magnetization}
     if result.staggered_magnetization is not None:
         counted["staggered_magnetization"] = staggered
     return replace(with_rows(result, rows), **counted)

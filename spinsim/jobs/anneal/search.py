@@ -77,12 +77,7 @@ class Anneals(Outcome):
         return np.asarray(self.sweeps == self.planned)
 
     def hits(self, model: Ising, target: npt.ArrayLike | None = None) -> npt.NDArray[np.int64]:
-        """How many replicas met a target in each anneal, (anneals, samples).
-
-        Args:
-            model: What was annealed.
-            target: In the problem's own terms, one or one for each sample; that of the search where left out.
-        """
+        """Number of replicas that met a target, by default that of the search, in each anneal, (anneals, samples)."""
         given = self.target if target is None else as_floats(target, "target")
         wanted = np.atleast_1d(np.asarray(given, np.float64))
         found = [met(model, energy, wanted).sum(axis=1) for energy in self.energy]
@@ -90,7 +85,7 @@ class Anneals(Outcome):
 
     @property
     def datasets(self) -> dict[str, npt.NDArray[Any]]:
-        """What a file holds of them, by path: a row at least."""
+        """Datasets of a file by path, with a row at least."""
         rows = self.energy, self.sweeps, self.planned, self.seconds
         each = _recorded(max(1, len(self.sweeps)), self.energy.shape[1:], rows)
         return {_EACH[name]: values for name, values in each.items()} | super().datasets
@@ -104,7 +99,7 @@ class AnnealSearch(Search):
     """The anneals of a run under way; the only one of a run that is no search.
 
     Args:
-        model: What is annealed.
+        model: Of the run.
         replicas: Of each sample.
         target: As the setting has it.
         time_limit: Seconds, None for any number.
@@ -157,13 +152,9 @@ class AnnealSearch(Search):
         self.number += 1
         self._lowest, self._since = np.full_like(self._lowest, np.inf), now
 
-    def written(self) -> dict[str, npt.NDArray[Any]]:
-        """What a file holds of all anneals that are over, by the names under which checkpoints hold it."""
-        return self._with_rows(self.recorded)
-
-    def _with_rows(self, rows: int) -> dict[str, npt.NDArray[Any]]:
-        """The same with room for so many anneals."""
-        each = _recorded(rows, self._lowest.shape, zip(*self._each, strict=True))
+    def written(self, rows: int | None = None) -> dict[str, npt.NDArray[Any]]:
+        """All anneals that are over, by the names under which checkpoints hold it; with room for so many rows."""
+        each = _recorded(self.recorded if rows is None else rows, self._lowest.shape, zip(*self._each, strict=True))
         return each | {"anneals_done": np.array(self.number, np.int64)} | super().state()
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
@@ -187,12 +178,12 @@ class AnnealSearch(Search):
 
     def result(self) -> Anneals | None:
         """Returns what came out; None where nothing is recorded."""
-        return _anneals(self._with_rows(len(self._each)), self.target) if self.recorded else None
+        return _anneals(self.written(len(self._each)), self.target) if self.recorded else None
 
 
 def _recorded(rows: int, shape: tuple[int, ...], found: Iterable[Any]) -> dict[str, npt.NDArray[Any]]:
-    """What a checkpoint holds of each anneal, with room for so many, of these samples and replicas."""
-    each = {
+    """Arrays of a checkpoint for each anneal, with room for so many, of these samples and replicas."""
+    each: dict[str, npt.NDArray[Any]] = {
         f"anneal_{one.name}": np.full(
             (rows, *shape[: len(one.axes) - 1]), np.nan if one.dtype is np.float64 else 0, one.dtype
         )
@@ -217,11 +208,7 @@ def with_anneals(layout: Layout, anneals: int, target: Array | None) -> Layout:
 
 
 def layout_with_those_of(file: h5py.File, layout: Layout) -> Layout:
-    """A layout with the anneals that a file holds, by its own axes.
-
-    Raises:
-        DamageError: where these make no sense.
-    """
+    """A layout with the anneals that a file holds, by its own axes."""
     if ANNEALS not in file:
         return layout
     group = group_of(file, ANNEALS)

@@ -157,14 +157,6 @@ class AnnealSettings(Table):
                 raise InputError(f"{name} {said} {does} not go with {with_what}{mend}")
         if self.schedule == _LISTED and self.temperatures is None:
             raise InputError(f"schedule {_LISTED!r} goes with temperatures alone: choose linear or geometric")
-        if self.growing and (self.temperatures is not None or self.field is not None):
-            raise InputError(
-                "growing anneals have steps of their own: give the ends of the temperatures, and no fields"
-            )
-        if self.growing and not self.is_search:
-            raise InputError(
-                "growing goes with several anneals: give a target, a time_limit or anneals, or leave it out"
-            )
         if self.slices is not None:
             from spinsim.model.trotter import check_slices
 
@@ -174,6 +166,14 @@ class AnnealSettings(Table):
             from spinsim.sampling.annealing import check_fields
 
             check_fields(self.fields, steps)
+        if self.growing and (self.temperatures is not None or self.field is not None):
+            raise InputError(
+                "growing anneals have steps of their own: give the ends of the temperatures, and no fields"
+            )
+        if self.growing and not self.is_search:
+            raise InputError(
+                "growing goes with several anneals: give a target, a time_limit or anneals, or leave it out"
+            )
 
     @cached_property
     def listed(self) -> npt.NDArray[np.float64]:
@@ -225,12 +225,12 @@ class AnnealSettings(Table):
 
     @property
     def ends_early(self) -> bool:
-        """Whether a target or the time may end the run."""
+        """True if a target or the time may end the run."""
         return self.target is not None or self.time_limit is not None
 
     @property
     def is_search(self) -> bool:
-        """Whether it is more than a single anneal that nothing ends early."""
+        """True of more than a single anneal that nothing ends early."""
         return self.ends_early or self.anneals not in (None, 1)
 
     @property
@@ -342,7 +342,7 @@ class Anneal(Config):
         if ladder is None:
             t_start = first if given.t_start is None else given.t_start
             return replace(self, anneal=replace(given, t_start=t_start, t_stop=t_stop))
-        ends = {"t_start": float(ladder[0]), "t_stop": float(ladder[-1])}
+        ends: dict[str, Any] = {"t_start": float(ladder[0]), "t_stop": float(ladder[-1])}
         written = replace(given, temperatures=as_text(ladder), steps=len(ladder), schedule=_LISTED, **ends)
         return replace(self, anneal=written)
 

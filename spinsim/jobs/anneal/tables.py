@@ -14,11 +14,7 @@ Array = npt.NDArray[np.float64]
 
 
 def columns(result: AnnealResult, by: str) -> Columns:
-    """Returns the columns of ``ss.table``.
-
-    Raises:
-        InputError: where there is no such table, or no step is done yet.
-    """
+    """Returns the columns of ``ss.table``."""
     if not len(result.temperature):
         raise InputError(f"the run of {result.model.name} has no finished step: there is nothing to tabulate yet")
     if by == "temperature":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from spinsim.jobs.base import FigureSet, Job, ladder_options
+from spinsim.jobs.base import FigureSet, Job, at, ladder_options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,13 +29,10 @@ class QuantumJob(Job):
         "-ln tanh(k) / (2 k). The general form, with --gamma and --beta: the step in time is beta / slices, the "
         "coupling in time -ln tanh(gamma step) / 2."
     )
-    elsewhere: ClassVar[Mapping[str, str]] = {
-        "to_file": "spinsim.run.ladder:ladder_to_file",
-        "columns": "tables:columns",
-        "draw": "figures:draw",
-        "analysis": "report:in_time_lines",
-        "together": "report:extrapolations",
-    }
+    columns = at("tables:columns")
+    draw = at("figures:draw")
+    analysis = at("report:in_time_lines")
+    together = at("report:extrapolations")
     resumable: ClassVar[Mapping[str, str]] = {"sweeps": "Measured sweeps that a quantum run shall have in all"}
     figures = FigureSet(("thermodynamics", "order", "time", "gaps", "local"), _OF_ONE)
     figures_of_several = FigureSet(("crossings", "thermodynamics"), _OF_SEVERAL)

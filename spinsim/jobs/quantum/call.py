@@ -9,19 +9,12 @@ from typing import Any, Final
 import numpy.typing as npt
 
 from spinsim.engine import resolve_device
-from spinsim.jobs.calls import (
-    carried_out,
-    config_of_call,
-    documented_call,
-    identity_of_call,
-    start_of_call,
-)
+from spinsim.jobs.calls import carried_out, config_of_call, documented_call, identity_of_call, start_of_call
 from spinsim.jobs.quantum.result import QuantumResult
 from spinsim.jobs.quantum.running import QuantumPlan
 from spinsim.jobs.quantum.settings import Quantum, QuantumSettings
 from spinsim.model.ising import Ising, check_model
 from spinsim.model.trotter import trotter
-from spinsim.run.ladder import ladder_in_memory
 from spinsim.run.own import Measure, as_functions, text_of_measure
 from spinsim.settings.config import tables_of
 from spinsim.settings.shared import RunSettings
@@ -103,5 +96,5 @@ def quantum(  # noqa: D417  (the settings describe themselves)
         start=spins,
         measure=as_functions(measure),
     )
-    result: QuantumResult = carried_out(plan, out, progress, on_updates, ladder_in_memory)
+    result: QuantumResult = carried_out(plan, out, progress, on_updates)
     return result

@@ -22,9 +22,9 @@ from spinsim.model.trotter import Points
 from spinsim.observables.moments import transverse_magnetization
 from spinsim.result import load_as
 from spinsim.run.ladder_layout import placement_of, read_permutation, written_again
-from spinsim.run.ladder_result import LadderResult
 from spinsim.run.measured import in_result
 from spinsim.run.own import names_in_file, on_ladder, own_of_result, with_summary
+from spinsim.run.results import LadderResult
 from spinsim.sampling.placement import Placement
 from spinsim.saved import Configurations, in_file
 from spinsim.store.layout import MEASUREMENTS, Layout

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from spinsim.errors import InputError, argument
-from spinsim.jobs.base import FigureSet, Job, ladder_options
+from spinsim.jobs.base import FigureSet, Job, at, ladder_options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,11 +23,8 @@ class TemperJob(Job):
     name = "temper"
     a_run = "a temper run"
     about = "Simulate an Ising model or spin glass in equilibrium at many temperatures that exchange configurations."
-    elsewhere: ClassVar[Mapping[str, str]] = {
-        "to_file": "spinsim.run.ladder:ladder_to_file",
-        "columns": "tables:columns",
-        "draw": "figures:draw",
-    }
+    columns = at("tables:columns")
+    draw = at("figures:draw")
     resumable: ClassVar[Mapping[str, str]] = {
         "sweeps": "Measured sweeps that a tempering or quantum run shall have in all",
         "time_limit": "Seconds that a search shall last in all at most",

@@ -11,18 +11,11 @@ import numpy.typing as npt
 from spinsim.acceptance import check_temperatures
 from spinsim.engine import resolve_device
 from spinsim.engine.moves.move import Move, text_of
-from spinsim.jobs.calls import (
-    carried_out,
-    config_of_call,
-    documented_call,
-    identity_of_call,
-    start_of_call,
-)
+from spinsim.jobs.calls import carried_out, config_of_call, documented_call, identity_of_call, start_of_call
 from spinsim.jobs.temper.result import TemperResult
 from spinsim.jobs.temper.running import TemperPlan, filled_in
 from spinsim.jobs.temper.settings import Temper, TemperSettings
 from spinsim.model.ising import Ising
-from spinsim.run.ladder import ladder_in_memory
 from spinsim.run.own import Measure, as_functions, text_of_measure
 from spinsim.settings.shared import RunSettings
 
@@ -96,5 +89,5 @@ def temper(  # noqa: D417  (the settings describe themselves)
     functions = as_functions(measure)
     named_by = identity_of_call(config, model)
     plan = TemperPlan(config, model, where, *named_by, start=spins, moves=own_moves, measure=functions)
-    result: TemperResult = carried_out(plan, out, progress, on_updates, ladder_in_memory)
+    result: TemperResult = carried_out(plan, out, progress, on_updates)
     return result

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from spinsim.errors import InputError
 from spinsim.inputs.texts import quoted
-from spinsim.jobs.base import FigureSet, Job, PlotOption
+from spinsim.jobs.base import FigureSet, Job, PlotOption, at
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +17,7 @@ _AVERAGE = PlotOption("the lengths of transfer runs", ("lengths",))
 
 
 class TransferJob(Job):
-    """What the rest of the program knows of transfer matrices."""
+    """The record of transfer matrices."""
 
     name = "transfer"
     a_run = "a transfer run"
@@ -26,11 +26,9 @@ class TransferJob(Job):
     All layers of a sample are equal, with ferromagnetic bonds --k-time between them: random couplings make a
     McCoy-Wu model, random within a layer alone.
     """
-    elsewhere: ClassVar[Mapping[str, str]] = {
-        "form": "result:FORM",
-        "draw": "figures:draw",
-        "progress": "spinsim.run.progress:RowProgress",
-    }
+    form = at("result:FORM")
+    draw = at("figures:draw")
+    progress = at("spinsim.run.progress:RowProgress")
     resumable: ClassVar[Mapping[str, str]] = {"most_steps": ""}
     figures = FigureSet(("lengths",), {"average": _AVERAGE})
     figures_of_several = FigureSet(

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from spinsim.engine import resolve_device
 from spinsim.jobs.calls import carried_out, config_of_call, documented_call, identity_of_call
 from spinsim.jobs.transfer.result import TransferResult
-from spinsim.jobs.transfer.running import TransferPlan, transfer_in_memory
+from spinsim.jobs.transfer.running import TransferPlan
 from spinsim.jobs.transfer.settings import Transfer, TransferSettings
 from spinsim.model.ising import Ising
 from spinsim.settings.shared import RunSettings
@@ -71,5 +71,5 @@ def transfer(  # noqa: D417  (the settings describe themselves)
     checks = {name: partial(positive, name) for name in ("k", "temperature", "k_time")}
     config = config_of_call(Transfer, model, given, **checks)
     plan = TransferPlan(config, model, resolve_device(device, config.run.gpus), *identity_of_call(config, model))
-    result: TransferResult = carried_out(plan, out, progress, on_rows, transfer_in_memory)
+    result: TransferResult = carried_out(plan, out, progress, on_rows)
     return result

@@ -67,10 +67,7 @@ def _where(c: LengthCrossing) -> str:
 
 
 def lengths_figure(
-    results: Sequence[TransferResult],
-    crossings: Sequence[LengthCrossing],
-    average: str = "mean",
-    style: str = "single",
+    results: Sequence[TransferResult], crossings: Sequence[LengthCrossing], average: str = "mean", style: str = "single"
 ) -> PaperFigure:
     """Correlation lengths over widths, on a logarithmic axis, which cross near a transition, with the crossings.
 

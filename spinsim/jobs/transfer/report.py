@@ -1,4 +1,4 @@
-"""What is said of transfer-matrix runs: before they begin, when they are done, and by ``show``."""
+"""Reports of transfer-matrix runs: before they begin, when they are done, and by ``show``."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from spinsim.errors import InputError, worded
 from spinsim.jobs.transfer.result import TransferResult, tabulated
 from spinsim.jobs.transfer.settings import Transfer
 from spinsim.jobs.transfer.tasks import Found, Saved, Work, saved_state
-from spinsim.run.common import SILENT, Plan, Watch, build_model, check_disk, identify, to_file
+from spinsim.run.common import Plan, Watch, build_model, check_disk, identify
 from spinsim.run.identity import open_own
 from spinsim.run.saving import Saving
 from spinsim.store import RunFile
@@ -28,19 +28,85 @@ class TransferPlan(Plan[Transfer]):
 
     @property
     def rows(self) -> int:
-        """Rows of the finished file, one for each sample and point."""
+        """One for each sample and point."""
         return self.work().rows
 
     @property
     def split(self) -> str:
-        """How devices share out the work."""
         return self.work().split
 
     def work(self) -> Work:
-        """Its tasks."""
         config, t = self.config, self.config.transfer
         settings = t.settings(config.run.seed, self.device)
         return Work(self.model, t.points(self.model), t.sector, settings, config.run.threads, self.device)
+
+    def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:
+        """Run it into its file.
+
+        Levels that do not converge become NaN, with a warning, and the run is not finished: the rows that lack some are
+        tried again when all others are there, and replaced where that loses no level.
+        """
+        work, on_rows, on_warning = self.work(), watch.on_updates, watch.on_warning
+        shapes = work.like_saved()  # other ones than the file's where memory has room for another basis now
+        if not begun:
+            check_disk(self.path, self.model, 0, work.layout, work.rows)
+            where = _where(self.device, work.devices)
+            store.create(self.path, self.model, work.layout, work.rows, self.attributes | where, checkpoint=shapes)
+        with store.open_to_read(self.path) as written:
+            rows, slot = store.complete_rows(written), written.get("checkpoint/0", {})
+            stored = {name: slot[name].shape for name in list(slot)}
+            fits = shapes is not None and stored == {name: array.shape for name, array in shapes.items()}
+            known = np.isfinite(written["spectrum/log_eigenvalue"][:rows])
+            lacking = set(np.flatnonzero(~known.all(axis=(1, 2))).tolist())
+            _check_points(self, work.points, written["spectrum"], rows)
+        if work.caution:
+            on_warning(work.caution)
+        steps = range(rows, work.rows) if rows < work.rows else sorted(lacking)
+        with open_own(self, begun) as file:
+            file.check_rows(rows)
+            saved, damaged = file.saved()
+            if damaged:
+                on_warning(damaged)
+            watch.on_stage("", work.rows)
+            on_rows(work.rows - len(steps))
+            found = (
+                _saved_on_the_way(work, steps, file, saved, saving)
+                if fits
+                else work.found(steps, lambda: saving.asked_to_stop)
+            )
+            for row, problems in found:
+                for problem in problems:
+                    on_warning(str(problem))
+                (lacking.add if problems else lacking.discard)(row["step"])
+                if row["step"] >= rows:
+                    file.write(row)
+                elif np.isfinite(row["log_eigenvalue"])[known[row["step"]]].all():
+                    file.replace(row, "log_eigenvalue")
+                on_rows(1)
+                if saving.due():
+                    file.flush()
+                    saving.saved()
+            if not lacking:
+                file.finish()
+
+    def in_memory(self, watch: Watch) -> TransferResult:
+        """Run it without a file and return its result; levels that do not converge are refused."""
+        work = self.work()
+        if work.caution:
+            watch.on_warning(work.caution)
+        watch.on_stage("", work.rows)
+        rows = []
+        for row, problems in work.found(range(work.rows)):
+            for problem in problems:
+                raise problem
+            rows.append(row)
+            watch.on_updates(1)
+        attributes = self.attributes | _where(self.device, work.devices) | {"finished": store.stamp()}
+        return tabulated(
+            *(self.model, *work.points, work.sectors, work.layout),
+            lambda name: np.stack([row[name] for row in rows]),
+            attributes,
+        )
 
 
 def plan_transfer(config: Transfer) -> TransferPlan:
@@ -53,61 +119,6 @@ def plan_transfer(config: Transfer) -> TransferPlan:
     plan = TransferPlan(config, model, device, *identify(config, model))
     plan.work()
     return plan
-
-
-def transfer_to_file(plan: TransferPlan, watch: Watch = SILENT) -> bool:
-    """Run a plan into its file; False where the file already holds the finished run.
-
-    A file of the same configuration that was cut short is completed from its last row or checkpoint. Levels that do not
-    converge become NaN, with a warning, and the run is not finished: the rows that lack some are tried again when all
-    others are there, and replaced where that loses no level.
-    """
-    return to_file(plan, watch, _carry_out)
-
-
-def _carry_out(plan: TransferPlan, begun: bool, saving: Saving, watch: Watch) -> None:
-    work, on_rows, on_warning = plan.work(), watch.on_updates, watch.on_warning
-    shapes = work.like_saved()  # other ones than the file's where memory has room for another basis now
-    if not begun:
-        check_disk(plan.path, plan.model, 0, work.layout, work.rows)
-        where = _where(plan.device, work.devices)
-        store.create(plan.path, plan.model, work.layout, work.rows, plan.attributes | where, checkpoint=shapes)
-    with store.open_to_read(plan.path) as written:
-        rows, slot = store.complete_rows(written), written.get("checkpoint/0", {})
-        held = {name: slot[name].shape for name in list(slot)}
-        fits = shapes is not None and held == {name: array.shape for name, array in shapes.items()}
-        known = np.isfinite(written["spectrum/log_eigenvalue"][:rows])
-        lacking = set(np.flatnonzero(~known.all(axis=(1, 2))).tolist())
-        _check_points(plan, work.points, written["spectrum"], rows)
-    if work.caution:
-        on_warning(work.caution)
-    steps = range(rows, work.rows) if rows < work.rows else sorted(lacking)
-    with open_own(plan, begun) as file:
-        file.check_rows(rows)
-        saved, damaged = file.saved()
-        if damaged:
-            on_warning(damaged)
-        watch.on_stage("", work.rows)
-        on_rows(work.rows - len(steps))
-        found = (
-            _saved_on_the_way(work, steps, file, saved, saving)
-            if fits
-            else work.found(steps, lambda: saving.asked_to_stop)
-        )
-        for row, problems in found:
-            for problem in problems:
-                on_warning(str(problem))
-            (lacking.add if problems else lacking.discard)(row["step"])
-            if row["step"] >= rows:
-                file.write(row)
-            elif np.isfinite(row["log_eigenvalue"])[known[row["step"]]].all():
-                file.replace(row, "log_eigenvalue")
-            on_rows(1)
-            if saving.due():
-                file.flush()
-                saving.saved()
-        if not lacking:
-            file.finish()
 
 
 def _check_points(plan: TransferPlan, points: Points, stored: h5py.Group, rows: int) -> None:
@@ -148,23 +159,3 @@ def _where(device: str, devices: int) -> dict[str, str]:
         kind = names()[gpu_numbers(device)[0]]
     name = f"{devices} x {kind}" if devices > 1 else kind
     return {"engine": f"{'cpu' if device == 'cpu' else 'cuda'}, transfer matrix", "devices": name}
-
-
-def transfer_in_memory(plan: TransferPlan, watch: Watch = SILENT) -> TransferResult:
-    """Run a plan without a file; levels that do not converge are refused."""
-    work = plan.work()
-    if work.caution:
-        watch.on_warning(work.caution)
-    watch.on_stage("", work.rows)
-    rows = []
-    for row, problems in work.found(range(work.rows)):
-        for problem in problems:
-            raise problem
-        rows.append(row)
-        watch.on_updates(1)
-    attributes = plan.attributes | _where(plan.device, work.devices) | {"finished": store.stamp()}
-    return tabulated(
-        *(plan.model, *work.points, work.sectors, work.layout),
-        lambda name: np.stack([row[name] for row in rows]),
-        attributes,
-    )

@@ -26,11 +26,7 @@ class TransferSettings(Table):
     """Couplings and levels of a transfer matrix; by default at the transition of the ferromagnet."""
 
     temperature: str | None = setting(
-        None,
-        f"Temperatures, {_FORMS}",
-        shown="transition of the ferromagnet",
-        unit="coupling unit / k_B",
-        numbers=GRID,
+        None, f"Temperatures, {_FORMS}", shown="transition of the ferromagnet", unit="coupling unit / k_B", numbers=GRID
     )
     k: str | None = setting(None, f"Or couplings 1 / T, {_FORMS}", shown="", unit="k_B / coupling unit", numbers=GRID)
     k_time: str | None = setting(

@@ -98,7 +98,7 @@ class Work:
         )
 
     def solver(self, step: int, on_product: OnProduct | None = None) -> AnySolver:
-        """Of one row, with all threads."""
+        """The solver of one row, with all threads."""
         given = self.model, *self._task(step)
         if self.devices == 1 and self._seats[0].gpu in (None, 0):
             return _SOLVER(*given, self._threads, on_product or (lambda: None))
@@ -173,8 +173,8 @@ class Work:
     def like_saved(self) -> Saved | None:
         """Arrays like those of a checkpoint within a task, None where there will be none."""
         dimension = 1 << (self.model.sites - (self.sectors != ("all",)))
-        held = (self.room.basis + self.settings.eigenvalues) * dimension * 8 * 2
-        if self.model.sites <= SMALL_BITS or not self.room.basis or held > SAVED_BYTES:
+        needed = (self.room.basis + self.settings.eigenvalues) * dimension * 8 * 2
+        if self.model.sites <= SMALL_BITS or not self.room.basis or needed > SAVED_BYTES:
             return None
         return saved_state(0, self.solver(0))
 
