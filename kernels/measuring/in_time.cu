@@ -4,11 +4,11 @@
 #include "metropolis/bitplane.cuh"
 #include "measuring/pairs.cuh"
 
-constexpr u32 THREADS = HOST(engine.measuring.in_time.cuda.THREADS), WARPS = THREADS / 32;
-constexpr u32 LINES = HOST(engine.measuring.in_time.cuda.LINES);  // whose pairs a thread adds together
+constexpr u32 THREADS = HOST(engine.measuring.cuda_comparison.TIME_THREADS), WARPS = THREADS / 32;
+constexpr u32 LINES = HOST(engine.measuring.cuda_comparison.WORLD_LINES);  // whose pairs a thread adds together
 constexpr int COUNT_PLANES = 8;
-static_assert(HOST(engine.measuring.in_time.cuda.WORDS) / 32 + LINES < 1 << COUNT_PLANES, "the planes hold a thread's pairs");
-static_assert(2 * HOST(engine.measuring.in_time.cuda.MOST_SLICES) <= HOST(engine.measuring.in_time.cuda.WORDS), "a line fits twice");
+static_assert(HOST(engine.measuring.cuda_comparison.LINE_WORDS) / 32 + LINES < 1 << COUNT_PLANES, "the planes hold a thread's pairs");
+static_assert(2 * HOST(engine.measuring.cuda_comparison.MOST_SLICES) <= HOST(engine.measuring.cuda_comparison.LINE_WORDS), "a line fits twice");
 
 // Thread blocks take `together` world lines each (x), of blocks of replicas (y) and samples (z), into shared memory, where each
 // warp takes times in turn; of `slices` slices they hold, `stretch` words apart, the first ones again behind the last, so that

@@ -1,4 +1,4 @@
-// Exchange of neighbouring temperatures within each copy of a sample: spinsim/engine/moves/exchange/cpu_exchange.py on the GPU.
+// Exchange of neighbouring temperatures within each copy of a sample: spinsim/engine/moves/exchange/cpu.py on the GPU.
 // A round tries pairs (t, t + 1) of even t or of odd t; a round trip ends when a replica that has been at the hottest
 // temperature and then at the coldest is at the hottest again.
 #pragma once

@@ -12,12 +12,11 @@ import numpy.typing as npt
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.cpu import CpuComparison, CpuMeasuring
-from spinsim.engine.measuring.in_time.local import HostSquares
+from spinsim.engine.measuring.in_time import HostSquares
 from spinsim.engine.moves.exchange.cpu import CpuTempering
-from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, check_ladder
-from spinsim.engine.moves.exchange.snapshots import exchange_of, snapshot_of
+from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, check_ladder, exchange_of, snapshot_of
 from spinsim.engine.moves.resample.moves import Moves, moves_of
-from spinsim.engine.protocols import Counts, LadderMeasurement, Spins
+from spinsim.engine.protocols import Counts, LadderMeasurement, Spins, one_by_one
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
 from spinsim.machine.threads import Threads
@@ -133,21 +132,17 @@ class CpuEngine:
 
     @property
     def tasks(self) -> int:
-        """Parts that run side by side."""
         return self._sweeper.tasks
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Set the inverse temperature: a number, one for each replica (replicas,), or of two terms (replicas, 2)."""
         self._sweeper.set_beta(beta)
         self._tempering = None
 
     def sweep(self, count: int) -> None:
-        """Attempt every spin of every replica ``count`` times."""
         self._sweeper.sweep(count, self.half_sweep)
         self.half_sweep += count * self.colours
 
     def timed_sweep(self, count: int) -> float:
-        """Sweep and return the seconds it took."""
         began = time.perf_counter()
         self.sweep(count)
         return time.perf_counter() - began
@@ -156,11 +151,9 @@ class CpuEngine:
         """Nothing to wait for: sweeps return when they are done."""
 
     def part_rates(self) -> list[float]:
-        """No parts."""
         return []
 
     def counts(self) -> Counts:
-        """Energy and magnetisation of every replica."""
         return self._counts()
 
     def begin_counts(self) -> Callable[[], Counts]:
@@ -169,15 +162,12 @@ class CpuEngine:
         return lambda: counts
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """One configuration, shape (sites,), +1 or -1."""
         return self._state.spins(sample, replica)
 
     def take_from(self, parent: npt.NDArray[np.integer]) -> None:
-        """Give each replica the configuration of its parent, (samples, replicas), who keeps its own."""
         self._state.copy(moves_of(parent))
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
-        """Give each copy of each sample a ladder of inverse temperatures, as engine/moves/exchange/ladder.py says."""
         ladder = check_ladder(beta, copies, self.replicas, self.temperatures)
         self._tempering = CpuTempering(ladder, self.model, self._dynamics)
         self._sweeper.set_ladder(ladder)
@@ -188,12 +178,10 @@ class CpuEngine:
         self._sweeper.set_places(tempering.ladder, tempering.exchange.place)
 
     def take_ladder(self, ladder: Ladder) -> None:
-        """Make ready for places on a ladder whose exchanges are made elsewhere."""
         self._tempering, self._taken = None, ladder
         self._sweeper.set_ladder(ladder)
 
     def begin_sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Callable[[], Counts]:
-        """Sweep ``count`` times at places (samples, replicas) of the ladder that was taken; what is counted then."""
         assert self._taken is not None  # noqa: S101  (``take_ladder`` came before)
         self._sweeper.set_places(self._taken, place)
         self.sweep(count)
@@ -205,7 +193,6 @@ class CpuEngine:
         return self._tempering
 
     def temper(self, rounds: int, sweeps: int) -> None:
-        """``rounds`` times: sweep ``sweeps`` times, then try to exchange neighbouring temperatures."""
         tempering = self._on_ladder()
         if self._sweeper.temper(tempering, rounds, sweeps, self.half_sweep):
             self.half_sweep += rounds * sweeps * self.colours
@@ -216,41 +203,30 @@ class CpuEngine:
             self._take_places(tempering)
 
     def begin_exchange(self) -> Callable[[], Exchange]:
-        """The present state of the exchange, taken at once."""
         copy = self._on_ladder().exchange.copied()
         return lambda: copy
 
     def prepare_measurements(self, kept: int, wanted: Wanted = WITHOUT_TIMES) -> None:
-        """Refuse measurements that have no room, where ``kept`` of them are there at a time."""
         require(kept * self._state.nbytes, "keeping the configurations of measurements under way")
 
     def begin_measurement(self, wanted: Wanted = WITHOUT_TIMES) -> Callable[[], LadderMeasurement]:
-        """What is measured of every copy at every temperature, at once."""
         found = self._measuring.measure(self._on_ladder(), self._counts(), self._state.kept(), wanted)
         return lambda: found
 
     def temper_measured(
         self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES
     ) -> list[Callable[[], LadderMeasurement]]:
-        """``count`` times: ``temper``, then ``begin_measurement``."""
-        begun = []
-        for _ in range(count):
-            self.temper(rounds, sweeps)
-            begun.append(self.begin_measurement(wanted))
-        return begun
+        return one_by_one(self, count, rounds, sweeps, wanted)
 
     def local_squares(self) -> HostSquares:
-        """Make what adds up squares along world lines over measurements of the present ladder."""
         return HostSquares(self.model, self._on_ladder().ladder)
 
     def snapshot(self) -> dict[str, npt.NDArray[np.generic]]:
-        """All that a later ``restore`` needs."""
         tempering = self._tempering
         exchange, rounds = (None, 0) if tempering is None else (tempering.exchange, tempering.round)
         return snapshot_of(self._state.words(), self.half_sweep, rounds, exchange)
 
     def restore(self, saved: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        """Go back to a ``snapshot``."""
         self._state.set_words(np.asarray(saved["spins"], np.uint64))
         self.half_sweep = int(saved["half_sweep"])
         if self._tempering is not None:

@@ -13,14 +13,12 @@ import numpy.typing as npt
 from spinsim.cuda.device import names
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
-from spinsim.engine.measuring.cuda import Measurements, Measuring
+from spinsim.engine.measuring.cuda import LadderMeasuring, Measurements, Measuring
 from spinsim.engine.measuring.cuda_comparison import Comparison
 from spinsim.engine.measuring.cuda_counting import CudaCounting
-from spinsim.engine.measuring.cuda_ladder import LadderMeasuring
-from spinsim.engine.measuring.in_time.local import HostSquares
+from spinsim.engine.measuring.in_time import HostSquares
 from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, Placed
-from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, check_ladder
-from spinsim.engine.moves.exchange.snapshots import exchange_of, snapshot_of
+from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, check_ladder, exchange_of, snapshot_of
 from spinsim.engine.moves.resample.moves import Moves, moves_of
 from spinsim.engine.protocols import Counts, LadderMeasurement, LocalSquares
 from spinsim.errors import InputError
@@ -166,22 +164,18 @@ class CudaEngine:
 
     @property
     def tasks(self) -> int:
-        """Parts that run side by side."""
         return self._sweeper.tasks
 
     @property
     def at_once(self) -> int:
-        """Measurements that are best made in succession, of the present ladder."""
         return 1 if self._ladder is None else self._ladder.measuring.at_once
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Set the inverse temperature: a number, one for each replica (replicas,), or of two terms (replicas, 2)."""
         with self._queue.here():
             self._sweeper.set_beta(beta)
         self._ladder = None
 
     def sweep(self, count: int) -> None:
-        """Attempt every spin of every replica ``count`` times."""
         with self._queue.here():
             self._sweeper.sweep(count, self.half_sweep)
         self.half_sweep += count * self.colours
@@ -199,35 +193,28 @@ class CudaEngine:
             return float(cupy.cuda.get_elapsed_time(began, ended)) / 1e3
 
     def wait(self) -> None:
-        """Return when the device is done."""
         self._queue.stream.synchronize()
 
     def part_rates(self) -> list[float]:
-        """No parts."""
         return []
 
     def begin_counts(self) -> Callable[[], Counts]:
-        """Ask for the present energies and magnetisations; the function returned waits for them."""
         with self._queue.here():
             return self._counting.begin(self.half_sweep)
 
     def counts(self) -> Counts:
-        """Energy and magnetisation of every replica."""
         return self.begin_counts()()
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """One configuration, shape (sites,), +1 or -1."""
         with self._queue.here():
             return self._state.read(self._state.present, sample, replica)
 
     def take_from(self, parent: npt.NDArray[np.integer]) -> None:
-        """Give each replica the configuration of its parent, (samples, replicas), who keeps its own."""
         with self._queue.here():
             self._state.copy(moves_of(parent))
         self._counting.forget()
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
-        """Give each copy of each sample a ladder of inverse temperatures, as engine/moves/exchange/ladder.py says."""
         queue, counting = self._queue, self._counting
         ladder = check_ladder(beta, copies, self.replicas, self.temperatures)
         with queue.here():
@@ -241,7 +228,6 @@ class CudaEngine:
             self._sweeper.lay_tables()
 
     def take_ladder(self, ladder: Ladder) -> None:
-        """Make ready for places on a ladder whose exchanges are made elsewhere."""
         import cupy
 
         with self._queue.here():
@@ -254,7 +240,6 @@ class CudaEngine:
         self._sweeper.lay_tables()
 
     def begin_sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Callable[[], Counts]:
-        """Sweep ``count`` times at places (samples, replicas) of the ladder that was taken, and ask what is counted."""
         assert self._given is not None  # noqa: S101  (``take_ladder`` came before)
         with self._queue.here():
             self._given.set(place)
@@ -274,7 +259,6 @@ class CudaEngine:
         return self._ladder
 
     def temper(self, rounds: int, sweeps: int) -> None:
-        """``rounds`` times: sweep ``sweeps`` times, then try to exchange neighbouring temperatures."""
         tempering, many = self._on_ladder().tempering, self._sweeper.rounds
         most = many.most(sweeps) if many is not None else 0
         with self._queue.here():
@@ -291,17 +275,14 @@ class CudaEngine:
                 self._sweeper.lay_tables()
 
     def begin_exchange(self) -> Callable[[], Exchange]:
-        """Ask for the present state of the exchange; the function returned waits for it."""
         with self._queue.here():
             return self._on_ladder().tempering.begin_exchange()
 
     def prepare_measurements(self, kept: int, wanted: Wanted = WITHOUT_TIMES) -> None:
-        """Refuse measurements that have no room, where ``kept`` of them are there at a time."""
         with self._queue.here():
             self._on_ladder().measuring.prepare(kept, wanted)
 
     def begin_measurement(self, wanted: Wanted = WITHOUT_TIMES) -> Callable[[], LadderMeasurement]:
-        """Ask for what is measured of every copy at every temperature; the function returned waits for it."""
         with self._queue.here():
             measuring = self._on_ladder().measuring.of(wanted)
             measurements = measuring.open(self._state.present, 1)
@@ -312,7 +293,6 @@ class CudaEngine:
     def temper_measured(
         self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES
     ) -> list[Callable[[], LadderMeasurement]]:
-        """``count`` times: ``temper``, then ``begin_measurement``."""
         begun: list[Callable[[], LadderMeasurement]] = []
         with self._queue.here():
             measuring = self._on_ladder().measuring.of(wanted)
@@ -339,11 +319,9 @@ class CudaEngine:
         self._counting.give_back(counted)
 
     def local_squares(self) -> LocalSquares:
-        """Make what adds up squares along world lines over measurements of the present ladder."""
         return self._squares(self._on_ladder().tempering.ladder)
 
     def snapshot(self) -> dict[str, npt.NDArray[np.generic]]:
-        """All that a later ``restore`` needs; the same arrays as the CPU engine's."""
         with self._queue.here():
             exchange, rounds = None, 0
             if self._ladder is not None:
@@ -352,7 +330,6 @@ class CudaEngine:
             return snapshot_of(self._state.words(), self.half_sweep, rounds, exchange)
 
     def restore(self, saved: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        """Go back to a ``snapshot``."""
         with self._queue.here():
             self._state.set_words(np.asarray(saved["spins"], np.uint64))
             self._counting.forget()

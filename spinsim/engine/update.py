@@ -86,32 +86,26 @@ class OfModel:
 
     @property
     def largest_degree(self) -> int:
-        """Bonds of the site that has most of them."""
         return self._model.graph.largest_degree
 
     @property
     def one_magnitude(self) -> bool:
-        """Whether all couplings are +J or -J."""
         return self._model.magnitude is not None
 
     @property
     def most_units(self) -> int | None:
-        """Sum of |J| of a site's bonds and of its |h|, at most, in units (``Ising.units``); None without them."""
         return None if self._model.field_changes and self._model.uniform_field != 0 else self._model.once(most_units)
 
     @property
     def one_field(self) -> bool:
-        """Whether all sites are in the same field."""
         return self._model.uniform_field is not None
 
     @property
     def in_field(self) -> bool:
-        """Whether there is a field."""
         return self._model.uniform_field != 0
 
     @property
     def degrees_of_terms(self) -> tuple[int, int] | None:
-        """Bonds of each of two terms at the site that has most of them, where a term's couplings are +J or -J."""
         return degrees_of_terms(self._model)
 
 
@@ -144,7 +138,6 @@ class Planned:
 
     @property
     def sites(self) -> int:
-        """Sites of a configuration."""
         return self.lattice.sites
 
     @property
@@ -154,7 +147,6 @@ class Planned:
 
     @property
     def largest_degree(self) -> int:
-        """Bonds of the site that has most of them."""
         return self.lattice.cell.coordination
 
 

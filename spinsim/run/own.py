@@ -26,8 +26,7 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.bits import unpacked_spins
 from spinsim.engine import Engine
-from spinsim.engine.measuring.kept_spins import bits_of
-from spinsim.engine.protocols import Spins
+from spinsim.engine.protocols import Spins, bits_of
 from spinsim.errors import InputError, argument
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising

@@ -13,8 +13,7 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.bits import States
 from spinsim.engine import Engine
-from spinsim.engine.measuring.kept_spins import bits_of
-from spinsim.engine.protocols import Spins
+from spinsim.engine.protocols import Spins, bits_of
 from spinsim.machine.memory import require
 from spinsim.run.common import Plan, Watch, check_disk, engine_attributes, updates_done
 from spinsim.run.identity import make_room, open_own

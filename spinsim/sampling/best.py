@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.bits import Bits, States, of_replica_packed, unpacked_spins
-from spinsim.engine.measuring.kept_spins import PresentSpins, bits_of, bits_of_one
-from spinsim.engine.protocols import Counting, Engine, Spins
+from spinsim.engine.protocols import Counting, Engine, PresentSpins, Spins, bits_of, bits_of_one
 from spinsim.machine.memory import require
 from spinsim.packing import Packing
 from spinsim.sampling.in_field import BestSlices, InField

@@ -9,7 +9,7 @@ from harness import one_sentence, run
 
 import spinsim as ss
 from spinsim.bits import packed_spins
-from spinsim.engine.measuring.in_time.local import world_line_sums
+from spinsim.engine.measuring.in_time import world_line_sums
 from spinsim.model.trotter import trotter
 
 K = [0.4, 0.3]

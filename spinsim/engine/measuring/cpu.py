@@ -21,10 +21,13 @@ from spinsim.engine.measuring.correlations import (
     overlaps_alone,
     waves,
 )
-from spinsim.engine.measuring.cpu_comparison import differing_copies, second_and_fourth_powers, squared_modes
-from spinsim.engine.measuring.cpu_items import count_items
-from spinsim.engine.measuring.in_time.cpu import CpuEven
-from spinsim.engine.measuring.in_time.items import pairs_in_time, slices
+from spinsim.engine.measuring.cpu_comparison import (
+    count_items,
+    differing_copies,
+    second_and_fourth_powers,
+    squared_modes,
+)
+from spinsim.engine.measuring.in_time import CpuEven, pairs_in_time, slices
 from spinsim.engine.moves.exchange.cpu import CpuTempering
 from spinsim.engine.moves.exchange.ladder import Ladder, copy_pairs, holders
 from spinsim.engine.protocols import Counts, LadderMeasurement, Spins
@@ -75,17 +78,14 @@ class CpuReplicaComparison:
         return [layers(lattice, axis) for axis in range(lattice.dimension)] if lattice else []
 
     def differing_copies(self, words: Words, holder: Integers, pairs: Integers) -> Integers:
-        """Returns how many sites copies differ at, (samples, pairs, temperatures)."""
         found = np.empty((len(holder), len(pairs), holder.shape[2]), np.int64)
         differing_copies(words, holder, pairs, found)
         return found
 
     def differing_bonds(self, words: Words, one: Integers, other: Integers) -> Integers:
-        """Bonds at which the products of both ends differ, (pairs,)."""
         return np.asarray(count_items(words, all_bonds(self._model), one, other).sum(axis=0))
 
     def differing_in_layers(self, words: Words, one: Integers, other: Integers) -> list[Integers]:
-        """Sites of each layer along each axis at which replicas differ, (layers, pairs)."""
         return [count_items(words, items, one, other) for items in self._layers]
 
 
@@ -149,7 +149,6 @@ class CpuMeasuring:
         return self._model.sites - 2 * found
 
     def _correlations(self, ladder: Ladder, holder: Integers, wanted: Wanted) -> Correlations:
-        """Overlaps, link overlaps, modes and what is measured in time."""
         times, even = wanted.times, self._even(wanted.times) if wanted.even else None
         model, pairs, comparison = self._model, len(copy_pairs(ladder.copies)), self._comparison
         shape = model.samples, pairs, ladder.temperatures
@@ -203,18 +202,15 @@ class CpuMeasuring:
         return slices(self._model.graph) if self._model.graph.slices > 1 else None
 
     def _in_time(self, times: tuple[int, ...]) -> Items:
-        """Pairs of sites at these times, listed once."""
         if times not in self._listed:
             self._listed = {times: pairs_in_time(self._model.graph.world_lines(), times)}
         return self._listed[times]
 
     def _even(self, times: tuple[int, ...]) -> CpuEven:
-        """Returns what counts products of neighbours, made once."""
         if times not in self._products:
             self._products = {times: CpuEven(self._model.graph, times)}
         return self._products[times]
 
     @cached_property
     def _waves(self) -> list[npt.NDArray[np.float64]]:
-        """The smallest wave of each axis."""
         return waves(self._model.lattice)

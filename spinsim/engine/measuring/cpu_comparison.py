@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
+from spinsim.engine.measuring.correlations import Items
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.intrinsics import set_bits
 from spinsim.packing import LANES
 
+Words = npt.NDArray[np.uint64]
+Integers = npt.NDArray[np.int64]
 HALF = 64
 LOWER = np.uint64(0xFFFFFFFF)
 ALL = np.uint64(2**64 - 1)
@@ -134,3 +138,10 @@ def second_and_fourth_powers(differing, size, found):  # type: ignore[no-untyped
             square = value * value
             found[p, 0] += square
             found[p, 1] += square * square
+
+
+def count_items(words: Words, items: Items, one: Integers, other: Integers) -> Integers:
+    """Items of each segment in which replicas of replica-packed words differ, (segments, pairs)."""
+    count = np.zeros((items.segments, one.size), np.int64)
+    differing_items(words, items.ends, items.size, one, other, count)
+    return count

@@ -2,21 +2,139 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.bits import Bits
+from spinsim.cuda.device import require_memory
 from spinsim.cuda.launch import SIZE, Fields, Launch, record, struct_type
 from spinsim.cuda.totals import Fetched, Totals, TotalsInTurn
+from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Comparison
-from spinsim.engine.measuring.cuda_held import Held, HeldStates, Reads
+from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.measuring.sums import Linear, Observables
 from spinsim.engine.moves.exchange.cuda import CudaTempering
 from spinsim.engine.moves.exchange.ladder import Exchange
-from spinsim.engine.protocols import LadderMeasurement, Spins
+from spinsim.engine.protocols import KeptSpins, LadderMeasurement, Spins
+from spinsim.model.ising import Ising
+
+KEEPING: Final = "keeping the configurations of measurements under way"
+MEND: Final = "keep fewer frames, or choose a smaller size, fewer samples or fewer replicas"
+
+
+class Reads(Protocol):
+    """A state that finds configurations in itself and in copies of it.
+
+    It may have ``read_all(state, sample)``, which finds those of all replicas of a sample as bits, too.
+    """
+
+    def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
+        """One configuration, fetched by the present stream."""
+
+
+class HeldSpins(KeptSpins):
+    """The configurations of one moment in a copy of the state on the device.
+
+    Args:
+        read: As ``KeptSpins`` takes it.
+        bits: Likewise.
+        read_beside: Given a stream and a function of it and the copy's address, which queues kernels there that read
+            the copy: the copy lasts until they have.
+    """
+
+    def __init__(
+        self,
+        read: Spins,
+        bits: Callable[[int], Bits] | None,
+        read_beside: Callable[[Any, Callable[[Any, int], None]], None],
+    ) -> None:
+        super().__init__(read, bits)
+        self.read_beside = read_beside
+
+
+class Held:
+    """Room for copies of a state on the device, made behind the sweeps that are queued and read beside later ones.
+
+    Args:
+        device: Number of the device.
+        copies: The room, (copies, ...).
+        reads: Stream of those who read.
+
+    Attributes:
+        made: The event behind the last copy.
+        compared: The event behind the last kernel that reads them.
+    """
+
+    def __init__(self, device: int, copies: Any, reads: Any) -> None:
+        import cupy
+
+        self._device, self._copies, self._reads = device, copies, reads
+        self._stride, self._first = copies.nbytes // len(copies), copies.data.ptr
+        self.made, self.compared = (cupy.cuda.Event(disable_timing=True) for _ in range(2))
+
+    def address(self, number: int) -> int:
+        """Where a copy lies."""
+        return int(self._first + number * self._stride)
+
+    def copy(self, state: Any, number: int, stream: Any) -> None:
+        self._copies[number].data.copy_from_device_async(state.data, self._stride, stream)
+
+    def spins(self, number: int, state: Reads) -> Spins:
+        """What a state finds in a copy of it."""
+        import cupy
+
+        def found(read: Callable[..., Any], *which: int) -> Any:
+            with cupy.cuda.Device(self._device), self._reads:
+                self._reads.wait_event(self.made)
+                return read(self._copies[number], *which)
+
+        read_all = getattr(state, "read_all", None)
+        bits = None if read_all is None else partial(found, read_all)
+        return HeldSpins(partial(found, state.read), bits, partial(self._read_beside, number))
+
+    def _read_beside(self, number: int, stream: Any, queue: Callable[[Any, int], None]) -> None:
+        stream.wait_event(self.made)
+        queue(stream, self.address(number))
+        self.compared.record(stream)  # measurements are given out when the kernels that compare have ended
+
+
+class HeldStates:
+    """Rooms for copies, used again when nothing reads them any more.
+
+    Args:
+        device: Number of the device.
+        sweeps: The stream of the kernels.
+    """
+
+    def __init__(self, device: int, sweeps: Any) -> None:
+        import cupy
+
+        self._device, self._sweeps, self._reads = device, sweeps, cupy.cuda.Stream(non_blocking=True)
+        self._idle: list[tuple[Any, Any]] = []
+
+    def take(self, state: Any, copies: int) -> Held:
+        """Room for copies of a state, always as many.
+
+        Raises:
+            InputError: where the device has none.
+        """
+        import cupy
+
+        if self._idle:
+            room, compared = self._idle.pop(0)  # read longest ago
+            self._sweeps.wait_event(compared)
+        else:
+            require_memory(self._device, copies * state.nbytes, KEEPING, MEND)
+            room = cupy.empty((copies, *state.shape), state.dtype)
+        held = Held(self._device, room, self._reads)
+        weakref.finalize(held, self._idle.append, (room, held.compared))
+        return held
+
 
 THREADS: Final = 256  # of a sample
 LINEAR: Final = struct_type(one=np.int64, other=np.int64, third=np.int64, constant=np.int64)
@@ -167,7 +285,6 @@ class Measuring:
         return [partial(self._read, fetched, k, held.spins(k, state)) for k in range(written.count)]
 
     def _read(self, fetched: Fetched, number: int, spins: Spins) -> LadderMeasurement:
-        """The arrays of a measurement."""
         found = self._fields.split(fetched(number))
         correlations = self._comparison.correlations(found)
         exchange = Exchange(**{name: found[name] for name in Exchange._fields})
@@ -181,3 +298,59 @@ class Measuring:
             spins,
             found.get("energy_by_term", found["energy"][..., None]),
         )
+
+
+AT_ONCE: Final = 5  # measurements; more would make launches no cheaper to speak of
+MEASURED_BYTES: Final = 2**28  # of these measurements' copies of the state, and of their numbers
+
+
+class LadderMeasuring:
+    """Measurements of one engine's present ladder, as full as they are wanted.
+
+    Args:
+        model: What is simulated.
+        device: Number of the device.
+        stream: Of the kernels; the present one of CuPy.
+        tempering: The ladder.
+        counting: Sums of the present state.
+        compare: Makes what compares copies of the ladder, as fully as is wanted.
+        state: The spins on the device.
+
+    Attributes:
+        at_once: Measurements that are best made in succession.
+    """
+
+    def __init__(
+        self,
+        model: Ising,
+        device: int,
+        stream: Any,
+        tempering: CudaTempering,
+        counting: CudaCounting,
+        compare: Callable[[CudaTempering, Wanted], Comparison],
+        state: Any,
+    ) -> None:
+        self._device, self._stream, self._tempering, self._state = device, stream, tempering, state
+        self._counting, self._compare = counting, compare
+        self._held = HeldStates(device, stream)
+        self._ready: dict[Wanted, Measuring] = {}
+        pairs, axes = (
+            len(tempering.copies) * tempering.ladder.temperatures,
+            model.lattice.dimension if model.lattice else 0,
+        )
+        frame = model.samples * (tempering.ladder.replicas + pairs) * (40 + 8 * axes)
+        self.at_once = max(1, min(AT_ONCE, MEASURED_BYTES // max(frame, int(state.nbytes))))
+
+    def of(self, wanted: Wanted) -> Measuring:
+        if wanted not in self._ready:
+            self._ready[wanted] = Measuring(
+                self._stream, self._tempering, self._compare(self._tempering, wanted), self._counting.observables,
+                self._counting.stride, self._held, self.at_once,
+            )  # fmt: skip
+        return self._ready[wanted]
+
+    def prepare(self, kept: int, wanted: Wanted) -> None:
+        """Refuse measurements that have no room, where ``kept`` of them are there at a time."""
+        measuring = self.of(wanted)
+        require_memory(self._device, kept * self.at_once * int(self._state.nbytes), KEEPING)
+        measuring.prepare(self._state)

@@ -77,7 +77,6 @@ class CudaCounting:
         self._totals.give_back(totals)
 
     def begin(self, half_sweep: int) -> Callable[[], Counts]:
-        """Ask for energies and magnetisations; the function returned waits for them."""
         fetched, names = self._totals.fetch(self.take(half_sweep)), self.observables.sums
 
         def counts() -> Counts:

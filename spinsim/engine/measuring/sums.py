@@ -31,7 +31,6 @@ class Linear:
     constant: int
 
     def of(self, sums: Mapping[str, Integers]) -> Integers:
-        """Its exact values."""
         weighted = [weight * sums[name] for name, weight in self.weights.items() if weight]
         if not weighted:
             return np.full_like(next(iter(sums.values())), self.constant)
@@ -77,7 +76,6 @@ class Observables:
 
     @property
     def sums(self) -> tuple[str, ...]:
-        """Names of the sums, in the order in which kernels take them."""
         return tuple(self.energy.weights)
 
     def counts(self, sums: Mapping[str, Integers]) -> Counts:

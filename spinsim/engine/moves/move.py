@@ -123,7 +123,6 @@ def apply(engine: Movable, move: Move, beta: npt.NDArray[np.float64], time: int,
 
 
 def _unpacked(engine: Movable, words: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
-    """Configurations (samples, replicas, sites) of a snapshot."""
     if engine.packing is Packing.SITE:
         assert engine.model.lattice is not None  # noqa: S101  (no other model is held so)
         return unpack_sites(words, engine.model.lattice.shape)

@@ -1,139 +1,331 @@
-"""An engine whose samples are shared out to several devices, of this process and of other ranks.
+"""Engines put together from engines of parts, of this process and of other ranks: the table of their verbs.
 
-Random numbers depend on a sample's number in the whole run, so that each part moves its samples as one engine of all
-samples would. What is measured, exchanged and saved is that of all parts, sample after sample.
+Random numbers depend on the numbers of a sample, a replica and a site in the whole run, so that each part moves its
+spins as one engine of all would. ``EngineOfParts`` says of each verb how parts share its argument and how their results
+become one; that each part has its own verb follows. Parts are samples here, replicas in replicas.py, slabs in slabs.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any, Final
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial, wraps
+from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
-from spinsim.engine.moves.exchange.ladder import Exchange
-from spinsim.engine.protocols import Counts, Engine, LadderMeasurement
-from spinsim.engine.split.parts import Part, SplitSpins, SplitSquares, where
-from spinsim.engine.split.together import Method, Together, done, joined
-from spinsim.mesh.places import Kept
+from spinsim.engine.protocols import Counts, Engine, KeptSpins, LadderMeasurement, LocalSquares, Spins, bits_of
+from spinsim.machine.clock import compiling_seconds
+from spinsim.mesh.places import Kept, Place, Reply, answers
 from spinsim.model.ising import Ising
 
 SHARED: Final = ("half_sweep", "round")
-"""What a snapshot holds once for all samples."""
+"""Fields that a snapshot holds once for all parts."""
+
+Method = Callable[..., Any]
+"""A method of a protocol, which stands for that of any engine."""
+
+P = ParamSpec("P")
+Result = TypeVar("Result")
+Tuple = TypeVar("Tuple", bound=NamedTuple)
 
 
-class SplitEngine(Together):
-    """An ``Engine`` put together from engines of parts of its samples.
+class Part(NamedTuple):
+    """A part of a run, and where it is.
+
+    Attributes:
+        place: Where it is.
+        engine: Its engine, which stays there.
+        share: Numbers of its samples, or of its replicas.
+        axis: Axis of arrays (samples, replicas, ...) that is shared out.
+        blocks: The same as blocks of replicas that stay together, where parts are replicas.
+    """
+
+    place: Place
+    engine: Any
+    share: range
+    axis: int = 0
+    blocks: range = range(0)
+
+    def own(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Entries of its samples or replicas in an array of all."""
+        return cut(array, self.share, self.axis)
+
+
+def forward(
+    method: Callable[Concatenate[Any, P], Result],
+    sweeps: Callable[..., int] | None = None,
+    own: bool = False,
+    join: Callable[[Any, list[Any]], Any] | None = None,
+    begins: bool = False,
+) -> Callable[Concatenate[Any, P], Result]:
+    """A verb that all parts carry out.
+
+    Args:
+        method: The verb in its protocol.
+        sweeps: Sweeps that it does, from its arguments.
+        own: Whether parts share out its argument, rather than all getting the same.
+        join: What becomes of the results of all parts; None: nothing is returned.
+        begins: Whether it returns a function that waits for the result.
+    """
+
+    @wraps(method)
+    def verb(self: EngineOfParts, *arguments: Any) -> Any:
+        if begins:
+            assert join is not None  # noqa: S101  (what is begun has results)
+            return partial(self._joined_later, join, self._all(begun, method, *arguments))
+        if own:
+            found = self._do_own(method, [part.own(*arguments) for part in self.parts])
+        else:
+            found = self._do(method, *arguments)
+        if sweeps:
+            self._moved(sweeps(*arguments))
+        return join(self, found) if join else None
+
+    return verb  # type: ignore[return-value]  # arguments are given in order
+
+
+def longest(_: EngineOfParts, found: list[float]) -> float:
+    return max(found)
+
+
+def in_a_row(engine: EngineOfParts, found: list[Tuple]) -> Tuple:
+    """Arrays of all parts, one after the other along their axis, and what is no array of the first."""
+    return joined(found, engine.axis)
+
+
+def measured(engine: EngineOfParts, found: list[LadderMeasurement]) -> LadderMeasurement:
+    spins = SplitSpins(engine.parts, [each.spins for each in found], engine.replicas)
+    return joined(found, engine.axis)._replace(spins=spins)
+
+
+def all_saved(engine: EngineOfParts, found: list[dict[str, Any]]) -> dict[str, npt.NDArray[np.generic]]:
+    return {
+        name: one if name in SHARED else np.concatenate([each[name] for each in found], engine.axis)
+        for name, one in found[0].items()
+    }
+
+
+class EngineOfParts:
+    """What engines of parts have in common, whatever is shared out.
 
     Args:
         model: What is simulated, all samples.
         replicas: Configurations of each sample.
-        parts: All of them, in the order of their samples.
+        parts: All of them, in order.
 
     Attributes:
+        half_sweep: Half-sweeps asked for.
+        devices: How many devices there are.
+        tasks: Parts that run side by side.
+        parts: As given.
+        axis: Along which arrays of parts follow each other.
         at_once: Measurements that are best made in succession, of the present ladder.
     """
 
+    axis = 0
+
+    set_beta = forward(Engine.set_beta)
+    sweep = forward(Engine.sweep, sweeps=lambda count: count)
+    timed_sweep = forward(Engine.timed_sweep, sweeps=lambda count: count, join=longest)
+    wait = forward(Engine.wait)
+    begin_counts = forward(Engine.begin_counts, join=in_a_row, begins=True)
+    take_from = forward(Engine.take_from, own=True)
+    temper = forward(Engine.temper, sweeps=lambda rounds, sweeps: rounds * sweeps)
+    begin_exchange = forward(Engine.begin_exchange, join=in_a_row, begins=True)
+    prepare_measurements = forward(Engine.prepare_measurements)
+    begin_measurement = forward(Engine.begin_measurement, join=measured, begins=True)
+    snapshot = forward(Engine.snapshot, join=all_saved)
+
     def __init__(self, model: Ising, replicas: int, parts: Sequence[Part]) -> None:
-        super().__init__(model, replicas, parts)
-        self._parts, self.at_once = parts, 1
+        self.model, self.replicas, self.half_sweep, self.at_once = model, replicas, 0, 1
+        self.parts, self._busy, self._swept = parts, np.zeros(len(parts)), 0
+        facts = self._all(facts_of)
+        self.packing, self.colours, self.device_name = facts[0][:3]
+        devices, tasks = zip(*(each[3:] for each in facts), strict=True)
+        self.devices, self.tasks = sum(devices), sum(tasks)
 
-    def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Set the inverse temperature: a number or one for each replica (replicas,)."""
-        self._do(Engine.set_beta, beta)
-        self.at_once = 1
+    def _all(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """Results of a function of an engine for each part."""
+        return self._answers([part.place.ask(timed, function, part.engine, *arguments) for part in self.parts])
 
-    def sweep(self, count: int) -> None:
-        """Attempt every spin of every replica ``count`` times."""
-        self._do(Engine.sweep, count)
-        self._moved(count)
+    def _answers(self, replies: Iterable[Reply]) -> list[Any]:
+        """Results of all parts, while it is counted how long each was busy."""
+        found: list[tuple[Any, float]] = answers(replies)
+        self._busy += [seconds for _, seconds in found]
+        return [outcome for outcome, _ in found]
 
-    def timed_sweep(self, count: int) -> float:
-        """Sweep and return the seconds of the part that took longest."""
-        took: list[float] = self._do(Engine.timed_sweep, count)
-        self._moved(count)
-        return max(took)
+    def _do(self, method: Method, *arguments: Any) -> list[Any]:
+        return self._all(done, method, *arguments)
 
-    def begin_counts(self) -> Callable[[], Counts]:
-        """Ask for the present energies and magnetisations; the function returned waits for them."""
-        begun = self._begin(Engine.begin_counts)
-        return lambda: joined(self._finish(begun))
+    def _do_own(self, method: Method, own: Iterable[Any]) -> list[Any]:
+        """Results of a method whose argument is each part's own."""
+        each = zip(self.parts, own, strict=True)
+        return self._answers([part.place.ask(timed, done, part.engine, method, mine) for part, mine in each])
+
+    def _joined_later(self, join: Callable[[Any, list[Any]], Any], begun: Sequence[Any]) -> Any:
+        each = zip(self.parts, begun, strict=True)
+        return join(self, self._answers([part.place.ask(timed, finished, later) for part, later in each]))
+
+    def _moved(self, sweeps: int) -> None:
+        self.half_sweep += sweeps * self.colours
+        self._swept += sweeps
+
+    def part_rates(self) -> list[float]:
+        """Updates/ns of each part while it worked; nothing where a part is that of several devices."""
+        if self.devices > len(self.parts):
+            return []
+        spins = self.model.samples * self.replicas * self.model.sites
+        whole = (self.model.samples, self.replicas)[self.axis]
+        sizes = [spins * len(part.share) // whole for part in self.parts]
+        return [size * self._swept / max(busy, 1e-9) / 1e9 for size, busy in zip(sizes, self._busy, strict=True)]
+
+    def counts(self) -> Counts:
+        return self.begin_counts()()
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """One configuration, shape (sites,), +1 or -1."""
-        number, own = where(self._parts, sample)
-        part = self._parts[number]
-        found: npt.NDArray[np.int8] = part.place.ask(done, part.engine, Engine.spins, own, replica)()
+        numbers = [sample, replica]
+        k, numbers[self.axis] = where(self.parts, numbers[self.axis])
+        part = self.parts[k]
+        found: npt.NDArray[np.int8] = part.place.ask(done, part.engine, Engine.spins, *numbers)()
         return found
 
-    def take_from(self, parent: npt.NDArray[np.integer]) -> None:
-        """Give each replica the configuration of its parent, (samples, replicas), who keeps its own."""
-        self._do_own(Engine.take_from, [part.own(parent) for part in self._parts])
+
+class SplitEngine(EngineOfParts):
+    """An ``Engine`` put together from engines of parts of its samples."""
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
-        """Give each copy of each sample a ladder of inverse temperatures, as engine/moves/exchange/ladder.py says."""
         self._do(Engine.set_ladder, beta, copies)
         self.at_once = min(self._all(_at_once))
-
-    def temper(self, rounds: int, sweeps: int) -> None:
-        """``rounds`` times: sweep ``sweeps`` times, then try to exchange neighbouring temperatures."""
-        self._do(Engine.temper, rounds, sweeps)
-        self._moved(rounds * sweeps)
-
-    def begin_exchange(self) -> Callable[[], Exchange]:
-        """Ask for the present state of the exchange; the function returned waits for it."""
-        begun = self._begin(Engine.begin_exchange)
-        return lambda: joined(self._finish(begun))
-
-    def prepare_measurements(self, kept: int, wanted: Wanted = WITHOUT_TIMES) -> None:
-        """Refuse measurements that have no room, where ``kept`` of them are there at a time."""
-        self._do(Engine.prepare_measurements, kept, wanted)
-
-    def begin_measurement(self, wanted: Wanted = WITHOUT_TIMES) -> Callable[[], LadderMeasurement]:
-        """Ask for what is measured of every copy at every temperature; the function returned waits for it."""
-        return partial(self._measured, self._begin(Engine.begin_measurement, wanted))
 
     def temper_measured(
         self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES
     ) -> list[Callable[[], LadderMeasurement]]:
-        """``count`` times: ``temper``, then ``begin_measurement``."""
-        begun = self._all(_several_begun, Engine.temper_measured, count, rounds, sweeps, wanted)
+        begun = self._all(_several_begun, count, rounds, sweeps, wanted)
         self._moved(count * rounds * sweeps)
-        return [partial(self._measured, later) for later in zip(*begun, strict=True)]
-
-    def _measured(self, begun: Sequence[Any]) -> LadderMeasurement:
-        found: list[LadderMeasurement] = self._finish(begun)
-        spins = SplitSpins(self._parts, [measured.spins for measured in found], self.replicas)
-        return joined(found)._replace(spins=spins)
+        return [partial(self._joined_later, measured, later) for later in zip(*begun, strict=True)]
 
     def local_squares(self) -> SplitSquares:
-        """Make what adds up squares along world lines over measurements of the present ladder."""
-        return SplitSquares(self._parts, self._begin(Engine.local_squares))
-
-    def snapshot(self) -> dict[str, npt.NDArray[np.generic]]:
-        """All that a later ``restore`` needs; the same arrays as those of one engine of all samples."""
-        found: list[dict[str, npt.NDArray[np.generic]]] = self._do(Engine.snapshot)
-        return {
-            name: one if name in SHARED else np.concatenate([each[name] for each in found])
-            for name, one in found[0].items()
-        }
+        return SplitSquares(self.parts, self._all(begun, Engine.local_squares))
 
     def restore(self, saved: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        """Go back to a ``snapshot``, of however many parts."""
         own = [
-            {name: array if name in SHARED else part.own(array) for name, array in saved.items()}
-            for part in self._parts
+            {name: array if name in SHARED else part.own(array) for name, array in saved.items()} for part in self.parts
         ]
         self._do_own(Engine.restore, own)
         self.half_sweep = int(saved["half_sweep"])
+
+
+def cut(array: npt.NDArray[Any], share: range, axis: int) -> npt.NDArray[Any]:
+    """Entries of a share along the first axis of an array or the second."""
+    mine = slice(share.start, share.stop)
+    return array[:, mine] if axis else array[mine]
+
+
+def where(parts: Sequence[Part], number: int) -> tuple[int, int]:
+    """The part of a sample or replica, and its number there."""
+    k = next(k for k, part in enumerate(parts) if number in part.share)
+    return k, number - parts[k].share.start
+
+
+class SplitSpins(KeptSpins):
+    """Configurations of one moment, which stay where they are.
+
+    Args:
+        parts: All of them, of samples.
+        kept: The configurations of each.
+        replicas: Of each sample.
+
+    Attributes:
+        kept: As given.
+    """
+
+    def __init__(self, parts: Sequence[Part], kept: Sequence[Any], replicas: int) -> None:
+        self._parts, self.kept = parts, kept
+        super().__init__(partial(self._there, _configuration), lambda sample: self._there(bits_of, sample, replicas))
+
+    def _there(self, function: Callable[..., Any], sample: int, argument: int) -> Any:
+        k, own = where(self._parts, sample)
+        return self._parts[k].place.ask(function, self.kept[k], own, argument)()
+
+
+class SplitSquares:
+    """``LocalSquares`` of an engine of parts, which add up where their configurations are.
+
+    Args:
+        parts: All of them.
+        squares: ``LocalSquares`` of each.
+    """
+
+    def __init__(self, parts: Sequence[Part], squares: Sequence[Any]) -> None:
+        self._each = tuple(zip(parts, squares, strict=True))
+
+    def add(self, spins: Spins, holder: npt.NDArray[np.int32]) -> None:
+        """Add the configurations of a measurement of the same engine."""
+        assert isinstance(spins, SplitSpins)  # noqa: S101  (its measurements have such)
+        each = zip(self._each, spins.kept, strict=True)
+        answers(
+            [part.place.ask(done, squares, LocalSquares.add, kept, part.own(holder)) for (part, squares), kept in each]
+        )
+
+    def sums(self) -> npt.NDArray[np.int64]:
+        return np.concatenate(answers([part.place.ask(done, own, LocalSquares.sums) for part, own in self._each]))
+
+    def set_sums(self, sums: npt.NDArray[np.int64]) -> None:
+        answers([part.place.ask(done, own, LocalSquares.set_sums, part.own(sums)) for part, own in self._each])
+
+
+def joined(found: Sequence[Tuple], axis: int) -> Tuple:
+    """Arrays of all parts, one after the other along an axis, and what is no array of the first."""
+    fields: list[Any] = []
+    for values in zip(*found, strict=True):
+        first = values[0]
+        if isinstance(first, np.ndarray):
+            fields.append(np.concatenate(values, axis))
+        else:
+            fields.append(joined(values, axis) if isinstance(first, tuple) else first)
+    return type(found[0])(*fields)
+
+
+def timed(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
+    """The result of a function, and how many seconds it took without compiling."""
+    began = time.perf_counter() - compiling_seconds()
+    found = function(*arguments)
+    return found, time.perf_counter() - compiling_seconds() - began
+
+
+def facts_of(engine: Engine) -> tuple[Any, ...]:
+    return engine.packing, engine.colours, engine.device_name, engine.devices, engine.tasks
+
+
+def done(thing: Any, method: Method, *arguments: Any) -> Any:
+    """The result of a method, of the object's own type."""
+    return getattr(thing, method.__name__)(*arguments)
+
+
+def begun(engine: Engine, method: Method, *arguments: Any) -> Kept:
+    """The same, which stays where it is."""
+    return Kept(done(engine, method, *arguments))
+
+
+def finished(later: Callable[[], Any]) -> Any:
+    """Call a function; configurations of a measurement stay where they are."""
+    found = later()
+    if isinstance(found, LadderMeasurement):
+        kept: Any = Kept(found.spins)
+        return found._replace(spins=kept)
+    return found
 
 
 def _at_once(engine: Engine) -> int:
     return engine.at_once
 
 
-def _several_begun(engine: Engine, method: Method, *arguments: Any) -> list[Kept]:
-    return [Kept(later) for later in done(engine, method, *arguments)]
+def _several_begun(engine: Engine, *arguments: Any) -> list[Kept]:
+    return [Kept(later) for later in engine.temper_measured(*arguments)]
+
+
+def _configuration(spins: Spins, sample: int, replica: int) -> npt.NDArray[np.int8]:
+    return spins(sample, replica)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from spinsim.engine.moves.exchange.cuda_across import TemperingAcross
+from spinsim.engine.moves.exchange.cuda import TemperingAcross
 from spinsim.engine.moves.exchange.ladder import Exchange, Ladder
 from spinsim.model.ising import Ising
 
 if TYPE_CHECKING:
     from spinsim.engine.cuda import CudaEngine
+    from spinsim.engine.split.engine import SplitEngine
 
 
 class GpuLadder:
@@ -40,16 +41,13 @@ class GpuLadder:
 
     @property
     def round(self) -> int:
-        """Exchanges tried."""
         return self._each[0].round
 
     def sweep(self, count: int) -> None:
-        """Queue ``count`` sweeps at the present temperatures."""
         for engine in self._engines:
             engine.sweep(count)
 
     def temper(self, rounds: int, sweeps: int) -> None:
-        """Queue rounds of sweeps and exchanges."""
         both = tuple(zip(self._engines, self._each, strict=True))
         for _ in range(rounds):
             for engine, tempering in both:
@@ -64,12 +62,10 @@ class GpuLadder:
                     engine.parts.sweeper.lay_tables()
 
     def begin_exchange(self) -> Callable[[], Exchange]:
-        """Ask for the present state; the function returned waits for it."""
         with self._engines[0].parts.queue.here():
             return self._each[0].begin_exchange()
 
     def restore(self, exchange: Exchange, rounds: int) -> None:
-        """Go on from a state after so many rounds."""
         for engine in self._engines:
             engine.wait()
         for engine, tempering in zip(self._engines, self._each, strict=True):
@@ -77,11 +73,12 @@ class GpuLadder:
                 tempering.restore(exchange, rounds)
                 engine.parts.sweeper.lay_tables()
 
-    def show(self, whole: CudaEngine) -> None:
+    def show(self, whole: SplitEngine) -> None:
         """Queue bringing an engine of all replicas, on the first of these GPUs, to the present state."""
         import cupy
 
-        queue, first = whole.parts.queue, 0
+        shown: CudaEngine = whole.parts[0].engine.value
+        queue, first = shown.parts.queue, 0
         for engine in self._engines:
             theirs, stream = engine.parts.state.present, engine.parts.queue.stream
             with engine.parts.queue.here():
@@ -90,9 +87,9 @@ class GpuLadder:
             with queue.here():
                 taken = cupy.cuda.Event(disable_timing=True)
                 queue.stream.wait_event(swept)
-                first += _take(whole, theirs, first)
+                first += _take(shown, theirs, first)
                 if engine is self._engines[0]:
-                    whole.follow(self._each[0], engine.half_sweep)
+                    shown.follow(self._each[0], engine.half_sweep)
                 taken.record(queue.stream)
             with engine.parts.queue.here():
                 stream.wait_event(taken)

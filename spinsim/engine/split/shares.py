@@ -10,9 +10,8 @@ from spinsim.engine.choosing import check_memory, choose, update_of
 from spinsim.engine.devices import seats
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.protocols import Engine
-from spinsim.engine.split.engine import SplitEngine
-from spinsim.engine.split.parts import Part, ReplicaPart
-from spinsim.engine.split.replicas import ReplicaSplit
+from spinsim.engine.split.engine import Part, SplitEngine
+from spinsim.engine.split.replicas import REPLICAS, ReplicaSplit
 from spinsim.engine.split.slabs import in_slabs, seats_of_slabs
 from spinsim.engine.update import OfModel, Update
 from spinsim.inputs.texts import count
@@ -65,7 +64,7 @@ class Asked(NamedTuple):
 
 def in_words(work: Work, device: str) -> str:
     """How much each device gets, in a sentence; empty where there is one device."""
-    devices, ranks = _number_of_devices(device), 1 + len(others())
+    devices, ranks = len(seats(device)), 1 + len(others())
     if devices == 1:
         return ""
     of_ranks = f" of {ranks} ranks" if ranks > 1 else ""
@@ -86,11 +85,6 @@ def in_words(work: Work, device: str) -> str:
     name = "replicas" if work.together == 1 else f"blocks of {work.together} replicas"
     least, most = blocks // -(-used // work.samples), -(-blocks // (used // work.samples))
     return f"{samples} x {blocks} {name} over {where}, {_either(least, most)} each{idle}"
-
-
-def _number_of_devices(device: str) -> int:
-    """Devices of this process and of the ranks that serve it."""
-    return len(seats(device))
 
 
 def turn_of(update: Update, sites: int, replicas: int | None, round_sweeps: int | None) -> float | None:
@@ -190,7 +184,7 @@ def _of_replicas(seats: Sequence[Seat], model: Ising, replicas: int, asked: Aske
         dynamics = replace(asked.dynamics, first_block=asked.dynamics.first_block + mine.start)
         replies.append(_ask_for_engine(seat, model, len(own), asked._replace(dynamics=dynamics)))
     engines = zip(given, answers(replies), ranges, strict=True)
-    parts = [ReplicaPart(seat.place, kept, own, mine) for (seat, mine), kept, own in engines]
+    parts = [Part(seat.place, kept, own, REPLICAS, mine) for (seat, mine), kept, own in engines]
 
     def make_whole() -> Part:
         any_start = asked._replace(dynamics=replace(asked.dynamics, start="up"))
@@ -210,7 +204,6 @@ def _on_seat(seat: Seat, model: Ising, replicas: int, asked: Asked) -> Engine:
 
 
 def _ask_for_engine(seat: Seat, model: Ising, replicas: int, asked: Asked) -> Reply:
-    """Have an engine made that stays at a seat."""
     return seat.place.ask(_kept_on_one, model, replicas, asked, seat.gpu)
 
 

@@ -18,8 +18,7 @@ from spinsim.engine.choosing import check_memory, choose
 from spinsim.engine.devices import seats
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.protocols import Counts, Engine
-from spinsim.engine.split.engine import SplitEngine
-from spinsim.engine.split.parts import Part
+from spinsim.engine.split.engine import Method, Part, SplitEngine
 from spinsim.engine.update import OfModel, Slab
 from spinsim.errors import InputError
 from spinsim.mesh.group import Each, Group, Member, Seat, make_group, together
@@ -64,17 +63,17 @@ class SlabEngine(SplitEngine):
         self.wait()
 
     def _all(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
-        """What a function of an engine gives for each slab."""
         return together(self._members, _of_engine, function, self._engines, *arguments)
+
+    def _do(self, method: Method, *arguments: Any) -> list[Any]:
+        """Results of a method for each slab; all but sweeps are asked for when sweeps are done."""
+        if method not in (Engine.sweep, Engine.timed_sweep, Engine.wait):
+            self.wait()
+        return super()._do(method, *arguments)
 
     def part_rates(self) -> list[float]:
         """Nothing: slabs wait for each other while they work, so that no device has a rate of its own."""
         return []
-
-    def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Set the inverse temperature: a number or one for each replica (replicas,)."""
-        self.wait()
-        super().set_beta(beta)
 
     def begin_counts(self) -> Callable[[], Counts]:
         """The present energies and magnetisations, taken at once."""
@@ -83,13 +82,9 @@ class SlabEngine(SplitEngine):
         return lambda: found
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """One configuration, shape (sites,), +1 or -1."""
-        self.wait()
         return np.concatenate(self._do(Engine.spins, sample, replica))
 
     def take_from(self, parent: npt.NDArray[np.integer]) -> None:
-        """Give each replica the configuration of its parent, (samples, replicas), who keeps its own."""
-        self.wait()
         self._do(Engine.take_from, parent)
         self.wait()
 
@@ -102,17 +97,12 @@ class SlabEngine(SplitEngine):
         raise InputError("a lattice that is cut into slabs takes no ladder: make its engine with slabs=False")
 
     def snapshot(self) -> dict[str, npt.NDArray[np.generic]]:
-        """All that a later ``restore`` needs; the same arrays as those of one engine of the whole lattice."""
-        self.wait()
         found: list[dict[str, npt.NDArray[np.generic]]] = self._do(Engine.snapshot)
         return found[0] | {"spins": np.concatenate([each["spins"] for each in found], axis=ROWS)}
 
     def restore(self, saved: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        """Go back to a ``snapshot``, of however many slabs."""
-        self.wait()
         spins = np.asarray(saved["spins"])
-        own = [{**saved, "spins": spins[:, :, :, layers]} for layers in self._rows(spins.shape[ROWS])]
-        self._all(_restore, Each(own))
+        self._do(Engine.restore, Each({**saved, "spins": spins[:, :, :, own]} for own in self._rows(spins.shape[ROWS])))
         self.half_sweep = int(saved["half_sweep"])
 
     def _rows(self, rows: int) -> list[slice]:
@@ -185,7 +175,6 @@ def in_slabs(given: Sequence[Seat], model: Ising, replicas: int, dynamics: Dynam
 
 
 def _make(group: Group, layers: range, model: Ising, replicas: int, dynamics: Dynamics, threads: int | None) -> Kept:
-    """The engine of a slab."""
     make = choose(OfModel(model)).in_slabs
     assert make is not None  # noqa: S101  (``seats_of_slabs`` has looked)
     slab = Slab(layers, group)
@@ -199,9 +188,4 @@ def _of_engine(group: Group, function: Callable[..., Any], engine: Engine, *argu
 
 
 def _totals(engine: Engine) -> npt.NDArray[np.int64]:
-    """What a slab counts, one after the other."""
     return np.stack(engine.counts()[:3])
-
-
-def _restore(engine: Engine, own: Mapping[str, npt.NDArray[np.generic]]) -> None:
-    engine.restore(own)

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine.choosing import update_of
-from spinsim.engine.moves.exchange.ladder import Exchange
-from spinsim.engine.moves.exchange.snapshots import snapshot_of
+from spinsim.engine.moves.exchange.ladder import Exchange, snapshot_of
 from spinsim.engine.protocols import Engine
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising

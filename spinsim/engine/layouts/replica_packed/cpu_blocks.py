@@ -10,10 +10,8 @@ import numpy.typing as npt
 
 from spinsim.bits import Bits
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.measuring.kept_spins import KeptSpins
-from spinsim.engine.moves.resample.cpu import copy_replicas
-from spinsim.engine.moves.resample.moves import Moves
-from spinsim.engine.protocols import Spins
+from spinsim.engine.moves.resample.moves import Moves, copy_replicas
+from spinsim.engine.protocols import KeptSpins, Spins
 from spinsim.engine.start.at_random import fill_start
 from spinsim.machine.threads import Threads
 
@@ -75,7 +73,6 @@ class Blocks:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the state."""
         return self.state.nbytes
 
     def each(self, task: Callable[[int, int, int], None], parts: int = 1, times: int | None = None) -> None:
@@ -113,23 +110,18 @@ class Blocks:
         return np.asarray(self.state[samples])
 
     def words(self) -> Words:
-        """A copy of the state as snapshots hold it."""
         return self.state.copy()
 
     def set_words(self, words: Words) -> None:
-        """Set the state."""
         self.state[:] = words
 
     def copy(self, moves: Moves) -> None:
-        """Copy configurations."""
         copy_replicas(self.state, moves, self._threads)
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """One configuration, shape (sites,), +1 or -1."""
         return self._read(self.state[sample], replica)
 
     def kept(self) -> Spins:
-        """The present configurations, whatever comes later."""
         copy, read_all = self.state.copy(), self._read_all
         bits = None if read_all is None else lambda sample: read_all(copy[sample])
         return KeptSpins(lambda sample, replica: self._read(copy[sample], replica), bits)

@@ -13,11 +13,12 @@ from spinsim.bits import Bits, of_replica_packed
 from spinsim.cuda.launch import Launch
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.moves.resample.cuda import copy_lanes
+from spinsim.engine.moves.resample.moves import Moves, first_moves
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
 
 COUNT_THREADS: Final = 256  # of a block that counts
+COPY_THREADS: Final = 128  # of a block of 128 replicas, a site each
 ITEMS_A_THREAD: Final = 24  # sites or bonds that a thread counts, at most 31
 
 
@@ -83,11 +84,9 @@ class OrderedWords:
             queue.start_at_random(self.present, lanes, cupy.asarray(self._order))
 
     def words(self) -> npt.NDArray[np.uint64]:
-        """The words of a snapshot: in the order of the sites."""
         return np.ascontiguousarray(self.present.get()[:, :, self._place])
 
     def set_words(self, words: npt.NDArray[np.uint64]) -> None:
-        """Go back to the words of a snapshot."""
         self.present.set(np.ascontiguousarray(words[:, :, self._order]))
 
     def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
@@ -99,6 +98,17 @@ class OrderedWords:
     def read_all(self, state: Any, sample: int) -> Bits:
         """All configurations of a sample of a state as bits, (replicas, bytes)."""
         return of_replica_packed(state[sample].get()[:, self._place], self._replicas)
+
+
+def copy_lanes(queue: Queue, state: Any, moves: Moves) -> None:
+    """Queue copies of lanes of a state (samples, blocks, sites, 2); the present device and stream are the queue's."""
+    import cupy
+
+    samples, blocks, sites, _ = state.shape
+    Launch(queue.device, "packing/copy_lanes.cu", "copy_lanes", {
+        "state": state, "sites": np.uint32(sites), "first": cupy.asarray(first_moves(moves, samples, blocks)),
+        "source": cupy.asarray(moves.source.astype(np.uint32)), "target": cupy.asarray(moves.target.astype(np.uint32)),
+    })(queue.stream, (-(-sites // COPY_THREADS), blocks, samples), COPY_THREADS)  # fmt: skip
 
 
 class CountedPlan(OrderedPlan, Protocol):

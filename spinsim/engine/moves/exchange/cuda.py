@@ -1,8 +1,8 @@
-"""Exchange of temperatures on a GPU: its state, the kernels that change it, and what the host reads of it."""
+"""Exchange of temperatures on a GPU: its state, the kernels that change it, and one ladder over several GPUs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -12,8 +12,10 @@ from spinsim.cuda.compile import instance
 from spinsim.cuda.launch import ADDRESS, SIZE, Fields, Launch, record, struct_type
 from spinsim.cuda.totals import TotalsInTurn
 from spinsim.engine.cuda_queue import Queue
+from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.measuring.sums import Observables
 from spinsim.engine.moves.exchange.ladder import Exchange, Ladder, copy_pairs, holders
+from spinsim.model.ising import Ising
 
 THREADS: Final = 128  # of a sample's exchanges
 EXCHANGE: Final = struct_type(
@@ -44,7 +46,6 @@ class GivenPlaces:
         self.ladder, self.place = ladder, place
 
     def set(self, place: npt.NDArray[np.int32]) -> None:
-        """Take the present places."""
         self.place.set(np.ascontiguousarray(place))
 
 
@@ -92,7 +93,6 @@ class DeviceExchange:
             mine.data.copy_from_device_async(theirs.data, theirs.nbytes, self._stream)
 
     def restore(self, exchange: Exchange, copies: int) -> None:
-        """Set the state."""
         for name, value in exchange._asdict().items():
             getattr(self.arrays, name).set(np.ascontiguousarray(value))
         self.holder.set(holders(exchange.place, copies).reshape(self.holder.shape).astype(np.int32))
@@ -170,12 +170,10 @@ class CudaTempering:
         self.round += 1
 
     def restore(self, exchange: Exchange, rounds: int) -> None:
-        """Go on from a state after so many rounds."""
         self.state.restore(exchange, self.ladder.copies)
         self.round = rounds
 
     def begin_exchange(self) -> Callable[[], Exchange]:
-        """Ask for the present state; the function returned waits for it."""
         return self.state.begin()
 
     def pairs(self, holder: Any) -> npt.NDArray[np.void]:
@@ -190,3 +188,69 @@ class CudaTempering:
 
 Placed: TypeAlias = CudaTempering | GivenPlaces
 """Replicas at the temperatures of a ``ladder``, whose indices are in ``place``."""
+
+
+class TemperingAcross(CudaTempering):
+    """The exchanges of all replicas of one sample, as one of several GPUs makes them.
+
+    Args:
+        queue: Where kernels are queued; the present device and stream of CuPy.
+        ladder: Temperatures of each copy.
+        model: What is simulated, one sample.
+        counting: Of the replicas that are here.
+        first: Number of the first of them.
+        lanes: Sums of all replicas: those of each GPU, added up.
+
+    Attributes:
+        own: Places of the replicas that are here.
+        given: The event behind what others have been given.
+    """
+
+    def __init__(
+        self, queue: Queue, ladder: Ladder, model: Ising, counting: CudaCounting, first: int, replicas: int, lanes: int
+    ) -> None:
+        import cupy
+
+        super().__init__(
+            queue, ladder, ladder.steps(model), (counting.shape[0], 1, lanes), counting.observables
+        )  # which makes the first set of sums
+        self._sets = self._sums, cupy.zeros(self._sums.shape, cupy.int64)
+        self._records = [self._sums_of(sums).item() for sums in self._sets]
+        self._own = own = slice(first, first + counting.stride)
+        self._to_count = [tuple(part[0, own].data.ptr for part in sums) for sums in self._sets]
+        self.own = GivenPlaces(ladder, self.place[:, first : first + replicas])
+        self.given = cupy.cuda.Event(disable_timing=True)
+        self._to: list[list[tuple[Any, Any, int]]] = []
+
+    def meet(self, others: Sequence[TemperingAcross]) -> None:
+        """Know the other GPUs, whose sums of replicas here this one writes."""
+        self._others = others
+        for mine, theirs in zip(self._sets, zip(*(other._sets for other in others), strict=True), strict=True):
+            to = []
+            for k in range(len(mine)):
+                source = mine[k, 0, self._own]
+                to += [(sums[k, 0, self._own].data, source.data, source.nbytes) for sums in theirs]
+            self._to.append(to)
+
+    @property
+    def to_count(self) -> tuple[int, ...]:
+        """Addresses to which what is counted here is added before an exchange."""
+        return self._to_count[self.round % 2]
+
+    def give(self) -> None:
+        """Queue giving others what has been counted."""
+        for target, source, size in self._to[self.round % 2]:
+            target.copy_from_device_async(source, size, self._stream)
+        self.given.record(self._stream)
+
+    def exchange(self) -> None:
+        """Queue one round of exchanges, when all others have given what they counted."""
+        for other in self._others:
+            self._stream.wait_event(other.given)
+        self._exchange(self._stream, (1, 1, 1), THREADS, round=self.round, sums=self._records[self.round % 2])
+        self.round += 1
+
+    def restore(self, exchange: Exchange, rounds: int) -> None:
+        """Go on from a state after so many rounds, when all that was queued is done."""
+        super().restore(exchange, rounds)
+        self._stream.synchronize()

@@ -49,15 +49,12 @@ class LaunchedRounds(ABC):
         self._most_sweeps = most_sweeps
 
     def most(self, sweeps: int) -> int:
-        """How many rounds of so many sweeps one launch takes; 0 where they must go one by one."""
         return self._most_sweeps // max(1, sweeps)
 
     def temper(self, rounds: int, sweeps: int, half_sweep: int) -> None:
-        """Queue a launch, after so many half-sweeps."""
         self._queue_rounds(rounds, sweeps, half_sweep, notes=NO_NOTES)
 
     def measured(self, rounds: int, sweeps: int, half_sweep: int, measuring: Measuring, into: Measurements) -> None:
-        """Queue a launch of ``rounds`` rounds before each of the measurements."""
         notes = into.address(0), into.held.address(0), rounds
         self._queue_rounds(into.count * rounds, sweeps, half_sweep, notes=notes, measured=measuring.record)
 

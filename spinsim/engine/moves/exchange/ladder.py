@@ -15,9 +15,10 @@ Source: K. Hukushima, K. Nemoto, J. Phys. Soc. Jpn. 65, 1604 (1996).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -93,12 +94,10 @@ class Ladder:
 
     @property
     def temperatures(self) -> int:
-        """Temperatures of the ladder."""
         return len(self.beta)
 
     @property
     def replicas(self) -> int:
-        """Replicas of each sample."""
         return self.copies * self.temperatures
 
     def steps(self, model: Ising) -> npt.NDArray[np.float64]:
@@ -166,3 +165,17 @@ def check_ladder(beta: npt.ArrayLike, copies: int, replicas: int, temperatures: 
             f"but the engine has {replicas}: make it with as many"
         )
     return ladder
+
+
+def snapshot_of(
+    spins: npt.NDArray[np.uint64], half_sweep: int, round_: int, exchange: Exchange | None
+) -> dict[str, npt.NDArray[np.generic]]:
+    """What an engine saves: packed spins, counters and, with a ladder, the state of the exchange."""
+    saved: dict[str, npt.NDArray[np.generic]] = {"spins": spins, "half_sweep": np.array(half_sweep, np.int64)}
+    if exchange is None:
+        return saved
+    return saved | {"round": np.array(round_, np.int64)} | exchange.copied()._asdict()
+
+
+def exchange_of(saved: Mapping[str, npt.NDArray[Any]]) -> Exchange:
+    return Exchange(*(np.array(saved[name]) for name in Exchange._fields))

@@ -1,12 +1,16 @@
-"""Which configurations take the place of which."""
+"""Resampling of a population: the choice of parents, and copies of packed configurations on the CPU."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import partial
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.acceptance import exp_reduced
+from spinsim.machine.compiled import kernel
+from spinsim.machine.threads import Threads
 from spinsim.packing import LANES
 
 
@@ -40,3 +44,103 @@ def first_moves(moves: Moves, samples: int, blocks: int) -> npt.NDArray[np.int64
     """The first of the moves to each block of 128 replicas of each sample, and how many there are: (parts + 1,)."""
     found = np.searchsorted(moves.sample * blocks + moves.target // LANES, np.arange(samples * blocks + 1))
     return np.asarray(found, np.int64)
+
+
+LEAST: Final = -700.0
+"""Exponent of a weight, of which nothing is left beside 1."""
+_POWERS: Final = 0.5 ** np.arange(1024.0)
+
+
+@kernel
+def choose_parents(exponent, family, uniform, populations, parent, total, copied):  # type: ignore[no-untyped-def]
+    """Choose the parent of each replica, of populations one after the other, so many of each sample.
+
+    With the expected numbers of copies added up to x_i, replica i is copied as often as there are whole numbers n with
+    x_{i-1} <= n + uniform < x_i. Replicas are added up family by family, so that a family's copies are rounded
+    together. Who is copied keeps its place, and further copies go to the places of others in turn.
+
+    Args:
+        exponent: Of the weights, at most 0, (all populations, size).
+        family: Of each replica, a replica of its population by its number in the sample, likewise.
+        uniform: Between 0 and 1, (all populations,).
+        populations: Of a sample.
+        parent: Takes the parent of each replica by its number in the sample, (all populations, size).
+        total: Takes sums of weights, (all populations,).
+        copied: Takes how many are copied, likewise.
+    """
+    size = exponent.shape[1]
+    weight, start = np.empty(size), np.empty(size + 1, np.int64)
+    order, copies = np.empty(size, np.int64), np.empty(size, np.int64)
+    for part in range(uniform.size):
+        first = part % populations * size
+        for i in range(size):
+            mantissa, power = exp_reduced(max(exponent[part, i], LEAST))
+            weight[i] = mantissa * _POWERS[np.int64(-power)]
+        start[:] = 0
+        for i in range(size):
+            start[family[part, i] - first + 1] += 1
+        for i in range(size):
+            start[i + 1] += start[i]
+        for i in range(size):
+            own = family[part, i] - first
+            order[start[own]] = i
+            start[own] += 1
+        running = 0.0
+        for i in range(size):
+            running += weight[order[i]]
+        total[part] = running
+        scale, running, below = size / running, 0.0, 0
+        for i in range(size):
+            running += weight[order[i]]
+            upto = min(max(np.int64(np.ceil(running * scale - uniform[part])), 0), size) if i < size - 1 else size
+            copies[order[i]] = upto - below
+            below = upto
+        spare, left, found = -1, 0, 0
+        for i in range(size):
+            parent[part, i] = first + i
+            found += copies[i] > 0
+            if copies[i] == 0:
+                while left == 0:
+                    spare += 1
+                    left = max(copies[spare] - 1, 0)
+                parent[part, i] = first + spare
+                left -= 1
+        copied[part] = found
+
+
+LANES_WORTH_THREADS: Final = 2**17
+"""Spins that are copied in about 100 microseconds, in which threads take their tasks over."""
+
+REPLICA_PACKED: Final = 4
+"""Axes of replica-packed words; site-packed ones have six, with a row of words for each replica."""
+_ONE = np.uint64(1)
+
+
+@kernel
+def copy_lanes(words, sample, source, target):  # type: ignore[no-untyped-def]
+    """Give replicas ``target`` the bits of ``source`` in words (samples, blocks, groups, 2)."""
+    for i in range(source.size):
+        give, take = words[sample[i], source[i] // 128], words[sample[i], target[i] // 128]
+        from_half, to_half = source[i] // 64 % 2, target[i] // 64 % 2
+        from_bit, to_bit = np.uint64(source[i] % 64), np.uint64(target[i] % 64)
+        kept = ~(_ONE << to_bit)
+        for group in range(give.shape[0]):
+            bit = (give[group, from_half] >> from_bit) & _ONE
+            take[group, to_half] = (take[group, to_half] & kept) | (bit << to_bit)
+
+
+def copy_replicas(words: npt.NDArray[np.uint64], moves: Moves, threads: Threads) -> None:
+    """Make copies in the words of a snapshot, replica-packed or site-packed, which have the shapes of packing.py."""
+    samples, blocks = words.shape[:2]
+    if words.ndim > REPLICA_PACKED:
+        for sample, source, target in zip(*(array.tolist() for array in moves), strict=True):
+            words[sample, target] = words[sample, source]
+    elif moves.target.size * words.shape[2] < LANES_WORTH_THREADS:
+        copy_lanes(words, *moves)
+    else:
+        threads.share_out(partial(_copy_to, words, moves, first_moves(moves, samples, blocks)), samples * blocks)
+
+
+def _copy_to(words: npt.NDArray[np.uint64], moves: Moves, first: npt.NDArray[np.int64], part: int, stop: int) -> None:
+    """Make the copies to some of the blocks of all samples, which no other thread writes."""
+    copy_lanes(words, *(each[first[part] : first[stop]] for each in moves))

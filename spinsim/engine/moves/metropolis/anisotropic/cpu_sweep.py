@@ -7,7 +7,7 @@ import numpy as np
 from spinsim import rng
 from spinsim.engine.layouts.replica_packed.adders import ONE, ROW
 from spinsim.engine.layouts.replica_packed.cpu_counting import count_unsatisfied, count_up
-from spinsim.engine.moves.exchange.cpu_exchange import exchange
+from spinsim.engine.moves.exchange.cpu import exchange
 from spinsim.engine.moves.metropolis.packed.cpu_sweeper import lay_tables
 from spinsim.engine.moves.metropolis.packed.steps import CLASS, SPIN, collect_flips, finish_lanes, prefixes, scatter
 from spinsim.engine.moves.metropolis.packed.wide_steps import WIDE_WORDS, compare_wide, decide_wide

@@ -21,7 +21,7 @@ from llvmlite import ir
 from spinsim import rng
 from spinsim.acceptance import LARGEST_EXPONENT, exp_reduced
 from spinsim.engine.layouts.unpacked import WORDS
-from spinsim.engine.moves.exchange.cpu_exchange import exchange
+from spinsim.engine.moves.exchange.cpu import exchange
 from spinsim.engine.moves.metropolis.unpacked.cpu_sweep import HALVE, MANTISSA_BITS_32, REFINE, TWO32, UPDATE
 from spinsim.machine.compiled import intrinsic, kernel, part
 from spinsim.machine.intrinsics import trailing_zeros

@@ -16,9 +16,8 @@ from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.layouts.unpacked import CALLS_A_BLOCK, SpinBytes
 from spinsim.engine.measuring.correlations import Wanted
-from spinsim.engine.measuring.cuda_comparison import Compared, Comparison
+from spinsim.engine.measuring.cuda_comparison import Compared, Comparison, compare_replicas
 from spinsim.engine.measuring.cuda_counting import CudaCounting
-from spinsim.engine.measuring.lists.cuda import compare_replicas
 from spinsim.engine.measuring.sums import of_energy_and_down
 from spinsim.engine.moves.exchange.cuda import CudaTempering
 from spinsim.engine.moves.metropolis.dense import cuda_bytes, cuda_signs

@@ -6,7 +6,7 @@ import numpy as np
 
 from spinsim import rng
 from spinsim.engine.layouts.replica_packed.cpu_counting import WORDS, count_unsatisfied, count_up
-from spinsim.engine.moves.exchange.cpu_exchange import exchange
+from spinsim.engine.moves.exchange.cpu import exchange
 from spinsim.engine.moves.metropolis.packed.cpu_sweeper import lay_tables
 from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep import scratch_of_sweeps, sweep_and_tally
 from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep_in_field import sweep_packed_in_field

@@ -16,12 +16,9 @@ from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.layouts.replica_packed.cuda_words import OrderedPlan, places
 from spinsim.engine.measuring.correlations import Wanted
-from spinsim.engine.measuring.cuda_comparison import Compared, Comparison
+from spinsim.engine.measuring.cuda_comparison import Compared, Comparison, InTime, compare_replicas, fits_in_time
 from spinsim.engine.measuring.cuda_counting import CudaCounting
-from spinsim.engine.measuring.in_time.cuda import InTime, fits_in_time
-from spinsim.engine.measuring.in_time.cuda_local import CudaSquares
-from spinsim.engine.measuring.in_time.cuda_products import Layout, Products
-from spinsim.engine.measuring.lists.cuda import compare_replicas
+from spinsim.engine.measuring.cuda_in_time import CudaSquares, Layout, Products
 from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, Placed
 from spinsim.engine.moves.exchange.cuda_rounds import LaunchedRounds
 from spinsim.engine.moves.exchange.ladder import Ladder

@@ -16,7 +16,7 @@ import numpy as np
 from spinsim import rng
 from spinsim.acceptance import LARGEST_EXPONENT, NEARLY_NOTHING, ROUND, exp_reduced
 from spinsim.engine.layouts.unpacked import WORDS, total_energies
-from spinsim.engine.moves.exchange.cpu_exchange import exchange
+from spinsim.engine.moves.exchange.cpu import exchange
 from spinsim.machine.compiled import kernel, part
 from spinsim.packing import LANES
 

@@ -12,7 +12,7 @@ import numpy as np
 from spinsim import rng
 from spinsim.engine.layouts.replica_packed.adders import BATCH, ONE, ROW, ZERO
 from spinsim.engine.layouts.replica_packed.cpu_counting import count_lone, count_unsatisfied
-from spinsim.engine.moves.exchange.cpu_exchange import exchange
+from spinsim.engine.moves.exchange.cpu import exchange
 from spinsim.engine.moves.metropolis.packed.cpu_sweeper import lay_tables
 from spinsim.engine.moves.metropolis.packed.steps import NEAR, SPIN, collect_flips, finish_lanes, prefixes, scatter
 from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep import gather, share_of_batches

@@ -1,0 +1,129 @@
+"""Space and time on the host: lists of what is counted, products of neighbours, squares along world lines.
+
+The product of the spins of a bond in space is an operator of even parity. It is counted as a spin is, in words with a
+bit for each bond at each slice, bond by bond as world lines are: bond b at slice tau is item tau + slices b.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.bits import Bits, spins_up
+from spinsim.engine.measuring.correlations import CHUNK, Items, in_segments
+from spinsim.engine.measuring.cpu_comparison import count_items
+from spinsim.engine.moves.exchange.ladder import Ladder
+from spinsim.engine.protocols import Spins, bits_of
+from spinsim.model.graph import Graph
+from spinsim.model.ising import Ising
+
+
+def slices(graph: Graph) -> Items:
+    """Returns the sites of a graph of space and time slice by slice; each slice is a segment."""
+    sites = graph.world_lines().T
+    return in_segments(np.ascontiguousarray(sites).reshape(-1, 1), sites.shape[1])
+
+
+def pairs_in_time(lines: npt.NDArray[np.integer], times: Sequence[int]) -> Items:
+    """Returns each item of ``lines`` (lines, slices) with that of its line at a later time, a segment for each time."""
+    ends = [np.stack([lines, np.roll(lines, -time, axis=1)], axis=-1).reshape(-1, 2) for time in times]
+    return in_segments(np.concatenate(ends).astype(np.int32), lines.size)
+
+
+def lines_of_bonds(graph: Graph) -> npt.NDArray[np.int32]:
+    """Returns the items that stand for bonds in space at each slice, (bonds, slices)."""
+    slices = graph.slices
+    return np.arange(len(graph.bonds_in_space()) * slices, dtype=np.int32).reshape(-1, slices)
+
+
+def all_bonds_in_space(graph: Graph) -> Items:
+    """Returns these items in segments without a meaning."""
+    return in_segments(lines_of_bonds(graph).reshape(-1, 1), CHUNK)
+
+
+def ends_of_bonds(graph: Graph) -> npt.NDArray[np.int32]:
+    """Returns both ends of each of these items, (items, 2)."""
+    lines = graph.world_lines()
+    return np.stack([lines[end] for end in graph.bonds_in_space().T], axis=-1).reshape(-1, 2).astype(np.int32)
+
+
+Words = npt.NDArray[np.uint64]
+Integers = npt.NDArray[np.int64]
+
+
+class EvenCounts(NamedTuple):
+    """Numbers of bonds in space at all slices.
+
+    Attributes:
+        differing: At which the products of two copies differ, (pairs,).
+        turned: Of each time at which the product is another one that much later, (times, replicas).
+        bonds: How many there are.
+    """
+
+    differing: Integers
+    turned: Integers
+    bonds: int
+
+
+class CpuEven:
+    """Counts products of neighbours in space, from replica-packed words.
+
+    Args:
+        graph: Space and time.
+        times: Slices from one product to the other.
+    """
+
+    def __init__(self, graph: Graph, times: tuple[int, ...]) -> None:
+        self._ends, self._all = ends_of_bonds(graph), all_bonds_in_space(graph)
+        self._pairs = pairs_in_time(lines_of_bonds(graph), times)
+
+    def count(self, words: Words, one: Integers, other: Integers, first: int) -> EvenCounts:
+        """Returns the counts of ``words`` (blocks, sites, 2), of ``first`` pairs, then of replicas alone."""
+        products = np.ascontiguousarray(words[:, self._ends[:, 0]] ^ words[:, self._ends[:, 1]])
+        differing = count_items(products, self._all, one[:first], other[:first]).sum(axis=0)
+        turned = count_items(products, self._pairs, one[first:], other[first:])
+        return EvenCounts(differing, turned, len(self._ends))
+
+
+def shape_of_sums(model: Ising, ladder: Ladder) -> tuple[int, int, int, int]:
+    """Returns (samples, copies, places, sites of space) of a model of space and time."""
+    return model.samples, ladder.copies, ladder.temperatures, model.sites // model.graph.slices
+
+
+def world_line_sums(graph: Graph, bits: Bits) -> Integers:
+    """Returns the sum of spins over the slices of each site of space, (..., sites of space), of bits (..., bytes)."""
+    slices, in_cell = graph.slices, graph.lattice.cell.sites if graph.lattice else 1
+    outer = bits.shape[:-1]
+    if in_cell == 1 and slices % 8 == 0:  # a site's slices are whole bytes
+        up = spins_up(bits.reshape(*outer, -1, slices // 8))
+    else:
+        spins = np.unpackbits(bits, axis=-1, count=graph.sites, bitorder="little")
+        up = spins.reshape(*outer, -1, slices, in_cell).sum(axis=-2, dtype=np.int64).reshape(*outer, -1)
+    return np.asarray(2 * up - slices)
+
+
+class HostSquares:
+    """``LocalSquares`` that fetches configurations and adds them up on the host.
+
+    Args:
+        model: Of space and time.
+        ladder: Where its replicas stand.
+    """
+
+    def __init__(self, model: Ising, ladder: Ladder) -> None:
+        self._graph, self._replicas = model.graph, ladder.replicas
+        self._sums = np.zeros(shape_of_sums(model, ladder), np.int64)
+
+    def add(self, spins: Spins, holder: npt.NDArray[np.int32]) -> None:
+        for k, sums in enumerate(self._sums):
+            found = world_line_sums(self._graph, bits_of(spins, k, self._replicas)) ** 2
+            sums += found[holder[k]]
+
+    def sums(self) -> Integers:
+        return self._sums
+
+    def set_sums(self, sums: Integers) -> None:
+        self._sums[...] = sums

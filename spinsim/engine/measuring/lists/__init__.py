@@ -1,1 +1,0 @@
-"""Copies compared by lists of sites and bonds, whatever the lattice or graph."""
