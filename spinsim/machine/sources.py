@@ -57,9 +57,13 @@ def _followed(path: Path) -> Iterator[Path]:
 
 
 def _file(module: str) -> Path:
-    """Name the file of a module, given without ``spinsim.``."""
+    """Name the file of a module, given without ``spinsim.``.
+
+    An empty folder of a module's name, left by an earlier version in a working tree, is none, as for Python itself.
+    """
     path = _ROOT.joinpath(*module.split(".")) if module else _ROOT
-    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    package = path / "__init__.py"
+    return package if package.is_file() else path.with_suffix(".py")
 
 
 @cache

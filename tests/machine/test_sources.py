@@ -82,6 +82,7 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str | None)
     if changed is not None:
         with open(root / changed, "a") as file:
             file.write("# changed\n")
+        (root / "rng").mkdir()  # a folder that an earlier version left in a working tree
     monkeypatch.setattr(sources, "_ROOT", root)
     for cached in (sources.source_digest, sources.sources, sources._imported, sources._content, sources._digest):
         cached.cache_clear()
