@@ -15,8 +15,8 @@ import numpy.typing as npt
 from spinsim.acceptance import check_temperatures
 from spinsim.engine import Dynamics, create_engine, resolve_device
 from spinsim.engine.dynamics import STARTS
+from spinsim.engine.given import as_spins, set_spins
 from spinsim.engine.protocols import Engine
-from spinsim.engine.start.given import as_spins, set_spins
 from spinsim.errors import InputError
 from spinsim.inputs.texts import Described, count
 from spinsim.machine.memory import require

@@ -9,9 +9,9 @@ import numpy.typing as npt
 from spinsim.engine.choosing import check_memory, check_run, choose_packing
 from spinsim.engine.devices import DEVICES, resolve_device
 from spinsim.engine.dynamics import Dynamics, Start
+from spinsim.engine.given import as_spins, begin_with
 from spinsim.engine.protocols import Counts, Engine
 from spinsim.engine.split.shares import on_all_devices
-from spinsim.engine.start.given import as_spins, begin_with
 from spinsim.engine.update import Planned
 from spinsim.model.ising import Ising, check_model
 

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine import resolve_device
+from spinsim.engine.given import as_spins, name_of
 from spinsim.engine.moves.move import Move
-from spinsim.engine.start.given import as_spins, name_of
 from spinsim.errors import InputError
 from spinsim.inputs.checks import as_floats
 from spinsim.inputs.grids import as_text

@@ -1,15 +1,20 @@
-"""``result.plot()``: the figures of ``spinsim plot`` as Matplotlib figures, or in files."""
+"""``result.plot()``: the figures of ``spinsim plot`` as Matplotlib figures, or in files; those of all ladders."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
+from spinsim.analysis import figures
 from spinsim.analysis.figures import FORMATS, STYLES, save_figures
+from spinsim.analysis.figures.paper import PaperFigure
+from spinsim.analysis.runs import Tempered
+from spinsim.analysis.sizes import check_sizes, compare_sizes, say_crossings, sites_of_space
+from spinsim.analysis.summary import Summary, summarize
 from spinsim.errors import InputError
 from spinsim.jobs import job_of
 from spinsim.jobs.base import Drawing
@@ -17,7 +22,7 @@ from spinsim.machine.files import as_path
 from spinsim.settings.setting import either, nearest
 
 if TYPE_CHECKING:
-    from spinsim.jobs.base import Job
+    from spinsim.jobs.base import Draw, Job
     from spinsim.result import Result
 
 
@@ -66,3 +71,36 @@ def _check(job: Job, names: Sequence[str] | None, options: Mapping[str, Any]) ->
             raise TypeError(f"plot() of {job.a_run} has no option {name!r}{hint}")
         if names is not None and not set(names) & set(known[name].figures):
             raise InputError(f"{name} is for {known[name].purpose}: leave it out, or ask for {known[name].figures[0]}")
+
+
+def averages_of_one(result: Tempered, wanted: Drawing, summary: Callable[[], Summary]) -> Draw:
+    """Returns functions that draw the averages of a run and, where it has any, what orders in it."""
+
+    def thermodynamics() -> PaperFigure:
+        return figures.averages_figure([result], [summary()], wanted.style, columns=wanted.options.get("columns"))
+
+    drawn: Draw = {"thermodynamics": thermodynamics}
+    if wanted.what == "order" or figures.order_names(result):
+        drawn["order"] = lambda: figures.order_figure(result, summary(), wanted.style)
+    return drawn
+
+
+def figures_of_several(results: Sequence[Tempered], wanted: Drawing) -> Draw:
+    """Returns functions that draw crossings of several sizes, which are said too, and their averages."""
+    ordered = sorted(results, key=lambda result: sites_of_space(result.model))
+    check_sizes(ordered)
+    observable, near, columns = (wanted.options.get(name) for name in ("observable", "near", "columns"))
+
+    @cache
+    def summaries() -> list[Summary]:
+        return [summarize(result) for result in ordered]
+
+    def crossings() -> PaperFigure:
+        found = compare_sizes(ordered, observable, near, summaries())
+        say_crossings(found, wanted.say)
+        return figures.crossings_figure(found, wanted.style, figures.ladder_label(ordered[0].axis))
+
+    def thermodynamics() -> PaperFigure:
+        return figures.averages_figure(ordered, summaries(), wanted.style, observable, columns)
+
+    return {"crossings": crossings, "thermodynamics": thermodynamics}

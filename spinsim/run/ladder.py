@@ -13,8 +13,7 @@ from spinsim import store
 from spinsim.engine import Engine
 from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.run.common import AnyConfig, Plan, Watch, dynamics_of
-from spinsim.run.ladder_layout import TEMPERING, placement_of
-from spinsim.run.measured import Measured, row_of
+from spinsim.run.ladder_layout import TEMPERING, Measured, placement_of, row_of
 from spinsim.run.own import Own, check_series, names_of
 from spinsim.run.sampled import Kept, SampledRun
 from spinsim.run.saving import NEVER, Saving

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine import Dynamics, create_engine
+from spinsim.engine.given import set_spins
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
-from spinsim.engine.start.given import set_spins
 from spinsim.errors import InputError
 from spinsim.result import Result
-from spinsim.run.measured import Measured, row_of
+from spinsim.run.ladder_layout import Measured, row_of
 from spinsim.sampling.tempering import frame_of
 from spinsim.saved import Configurations, configurations
 

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from spinsim import rng, store
 from spinsim.engine import resolve_device
+from spinsim.engine.given import GIVEN, name_of
 from spinsim.engine.moves.move import Move
-from spinsim.engine.start.given import GIVEN, name_of
 from spinsim.errors import InputError
 from spinsim.model.identity import described_in
 from spinsim.registry import record_of

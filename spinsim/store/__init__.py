@@ -28,8 +28,8 @@ from spinsim.store.reading import (
     open_to_read,
     read_attributes,
     text_attributes,
+    verify,
 )
-from spinsim.store.verifying import verify
 
 __all__ = [
     "SCHEMA",

@@ -1,4 +1,4 @@
-"""Opening a file of a run, and what it says of itself."""
+"""Opening a file of a run, what it says of itself, and reading all of it to check it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ from pathlib import Path
 from typing import Any, Final
 
 import h5py
+import numpy as np
 
 from spinsim.errors import InputError, worded
 from spinsim.machine.files import Disk, is_locked, not_written
 from spinsim.machine.memory import require
-from spinsim.store.configurations import CONFIGURATIONS
-from spinsim.store.forms import DamageError, form_of
+from spinsim.store.checkpoints import CHECKPOINTS, read_checkpoint
+from spinsim.store.configurations import CONFIGURATIONS, check_configurations
+from spinsim.store.forms import DamageError, check_texts, form_of
 from spinsim.store.layout import BEST, EVERY, SUMMARY_GROUP
 from spinsim.store.probing import look_at_headers, survives
-from spinsim.store.row_checksums import CHECKSUM
+from spinsim.store.row_checksums import CHECKSUM, check_rows
 from spinsim.store.schema import check_schema, layout_of
 
 SCHEMA: Final = "spinsim/1"
@@ -225,3 +227,66 @@ def _check_version(path: Path, file: h5py.File) -> None:
     if isinstance(schema, str) and re.fullmatch(r"spinsim/[0-9]+", schema):
         raise InputError(f"{path} has schema {schema}, this version of spinsim reads {SCHEMA}: use a newer spinsim")
     raise InputError(f"{path} has schema {str(schema)[:40]!r}, not {SCHEMA}: give a file that spinsim wrote")
+
+
+_PIECE_BYTES: Final = 2**24
+
+
+def verify(file: h5py.File, written: bool) -> bool:
+    """Read every number of a file whose schema has been checked; HDF5 compares the checksums that it has.
+
+    Args:
+        file: Open for reading.
+        written: Whether another process writes it meanwhile: its checkpoints are left alone then.
+
+    Returns:
+        Whether every series has checksums.
+
+    Raises:
+        DamageError: for what can be read and is wrong all the same.
+        OSError: for what cannot be read, numbers with a wrong checksum among it.
+    """
+    check_texts(file)
+    summed = True
+    for name in groups_of(file):
+        group = file[name]
+        for item in [group[key] for key in list(group) if isinstance(group.get(key), h5py.Dataset)]:
+            _read(item)
+            summed &= not item.chunks or not item.id.get_storage_size() or item.fletcher32 or CHECKSUM in group
+    rows = complete_rows(file)
+    if not written:
+        _check_rows(file, rows)
+    _check_steps(file)
+    form_of(file).check_numbers(file, rows)
+    check_configurations(file, rows)
+    if CHECKPOINTS in file and not written:
+        _, problem, _ = read_checkpoint(file[CHECKPOINTS])
+        if problem:
+            raise DamageError(problem.partition(":")[0])
+    return summed
+
+
+def _read(item: h5py.Dataset) -> None:
+    """Every number, in pieces."""
+    if not item.size or item.dtype.hasobject or not item.id.get_storage_size():
+        return
+    rows = max(1, _PIECE_BYTES // max(1, prod(item.shape[1:]) * item.dtype.itemsize)) if item.ndim else 0
+    for first in range(0, len(item), rows) if rows else ():
+        item[first : first + rows]
+    if not rows:
+        item[()]
+
+
+def _check_rows(file: h5py.File, rows: int) -> None:
+    """Rows are as they were written, in files that have a checksum for each."""
+    for every, series in series_by_group(file):
+        check_rows(series, rows // every)
+
+
+def _check_steps(file: h5py.File) -> None:
+    """Rows are numbered from 0."""
+    for name in groups_of(file):
+        if "step" in file[name]:
+            steps = file[name]["step"][...]
+            if not np.array_equal(steps, np.arange(len(steps))):
+                raise DamageError(f"the rows of {name} are not numbered in turn")

@@ -18,7 +18,7 @@ from spinsim.acceptance import COLDEST, ZERO_ACCEPTANCE
 from spinsim.cli import flags
 from spinsim.engine import DEVICES, Dynamics
 from spinsim.engine.dynamics import STARTS
-from spinsim.engine.start.given import GIVEN
+from spinsim.engine.given import GIVEN
 from spinsim.jobs import FOLDERS, all_jobs, job_of
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.jobs.temper.settings import TemperSettings

@@ -19,7 +19,7 @@ from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.moves.resample.moves import Moves
 from spinsim.engine.protocols import Spins
-from spinsim.engine.start.at_random import fill_start
+from spinsim.engine.start import fill_start
 from spinsim.machine.compiled import kernel
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine import Dynamics, Engine, create_engine, resolve_device
+from spinsim.engine.given import set_spins
 from spinsim.engine.split.filling import USUAL, replicas_that_fill
 from spinsim.engine.split.slabs import slabs_in_words
-from spinsim.engine.start.given import set_spins
 from spinsim.engine.update import OfModel, Outline
 from spinsim.errors import InputError
 from spinsim.inputs.grids import as_text

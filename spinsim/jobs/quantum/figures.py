@@ -18,7 +18,7 @@ from spinsim.analysis.summary import FEWEST_STEPS as FEWEST_MEASUREMENTS
 from spinsim.analysis.summary import summarize
 from spinsim.errors import InputError
 from spinsim.jobs.base import Drawing
-from spinsim.jobs.ladders import averages_of_one, figures_of_several
+from spinsim.jobs.plotting import averages_of_one, figures_of_several
 from spinsim.jobs.quantum.result import QuantumResult
 
 if TYPE_CHECKING:

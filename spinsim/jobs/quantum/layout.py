@@ -18,12 +18,13 @@ from spinsim.run.ladder_layout import (
     PLACEMENT,
     SUMS,
     TEMPERING,
+    Measured,
     check_permutation,
     ladder_layout,
     ladder_of,
     placement_outline,
+    series_of,
 )
-from spinsim.run.measured import Measured, series_of
 from spinsim.run.own import on_ladder, own_in_file, with_series
 from spinsim.sampling.placement import Placement
 from spinsim.store.forms import DamageError, Form, axis_of, group_of, length_of

@@ -21,8 +21,7 @@ from spinsim.model.ising import Ising
 from spinsim.model.trotter import Points
 from spinsim.observables.moments import transverse_magnetization
 from spinsim.result import load_as
-from spinsim.run.ladder_layout import placement_of, read_permutation, written_again
-from spinsim.run.measured import in_result
+from spinsim.run.ladder_layout import in_result, placement_of, read_permutation, written_again
 from spinsim.run.own import names_in_file, on_ladder, own_of_result, with_summary
 from spinsim.run.results import LadderResult
 from spinsim.sampling.placement import Placement

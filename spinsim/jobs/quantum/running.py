@@ -25,7 +25,7 @@ from spinsim.run.common import (
     identify,
 )
 from spinsim.run.ladder import LadderPlan, LadderRun, placed_ladder
-from spinsim.run.measured import in_result
+from spinsim.run.ladder_layout import in_result
 from spinsim.run.own import Own, functions_of, on_ladder
 from spinsim.run.saving import Saving
 from spinsim.sampling.placement import Placement

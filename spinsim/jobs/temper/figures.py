@@ -14,7 +14,7 @@ from spinsim.analysis.figures.paper import PaperFigure
 from spinsim.analysis.figures.runs import Course, check_begun, draw_cuts
 from spinsim.analysis.summary import summarize
 from spinsim.jobs.base import Drawing
-from spinsim.jobs.ladders import averages_of_one, figures_of_several
+from spinsim.jobs.plotting import averages_of_one, figures_of_several
 from spinsim.jobs.temper.result import TemperResult
 
 if TYPE_CHECKING:

@@ -16,12 +16,13 @@ from spinsim.run.ladder_layout import (
     PLACEMENT,
     SUMS,
     TEMPERING,
+    Measured,
     check_permutation,
     ladder_layout,
     ladder_of,
     placement_outline,
+    series_of,
 )
-from spinsim.run.measured import Measured, series_of
 from spinsim.run.own import on_ladder, own_in_file, with_series
 from spinsim.run.search import layout_with_search_of
 from spinsim.sampling.placement import Placement

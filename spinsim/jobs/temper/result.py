@@ -16,8 +16,7 @@ from spinsim.inputs.texts import count
 from spinsim.jobs.temper.layout import MEASURED, temper_layout
 from spinsim.model.ising import Ising
 from spinsim.result import load_as
-from spinsim.run.ladder_layout import placement_of, read_permutation, written_again
-from spinsim.run.measured import in_result
+from spinsim.run.ladder_layout import in_result, placement_of, read_permutation, written_again
 from spinsim.run.own import on_ladder, own_in_file, own_of_result, with_summary
 from spinsim.run.results import LadderResult
 from spinsim.run.search import Searched, read_search

@@ -38,7 +38,7 @@ from spinsim.run.common import (
 )
 from spinsim.run.identity import tables_of_file
 from spinsim.run.ladder import LadderPlan, LadderRun, placed_ladder
-from spinsim.run.measured import in_result
+from spinsim.run.ladder_layout import in_result
 from spinsim.run.own import Own, functions_of, on_ladder
 from spinsim.run.saving import Saving
 from spinsim.run.search import Search, seed_of_start, targets_of, with_restarts

@@ -14,7 +14,7 @@ from spinsim.engine.protocols import Spins
 from spinsim.jobs.temper.settings import Temper
 from spinsim.run.common import Plan, Watch
 from spinsim.run.ladder import LadderRun
-from spinsim.run.measured import Measured
+from spinsim.run.ladder_layout import Measured
 from spinsim.run.sampled import Kept
 from spinsim.run.saving import Saving
 from spinsim.run.search import RESTARTS, SUMS, Restarts, Search

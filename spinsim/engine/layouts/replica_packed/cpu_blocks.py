@@ -12,7 +12,7 @@ from spinsim.bits import Bits
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.moves.resample.moves import Moves, copy_replicas
 from spinsim.engine.protocols import KeptSpins, Spins
-from spinsim.engine.start.at_random import fill_start
+from spinsim.engine.start import fill_start
 from spinsim.machine.threads import Threads
 
 Words = npt.NDArray[np.uint64]

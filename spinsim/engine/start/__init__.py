@@ -1,1 +1,0 @@
-"""Initial configurations: given ones, and random ones as each update draws them."""
