@@ -1,0 +1,283 @@
+"""Measurements of a ladder added up as they are made, to sums whose size does not grow with the length of the run.
+
+A *term* is a number of every copy, or of every pair of copies, at each place of the ladder: a weighted sum of one or
+two measured numbers (its *sources*) and a constant, or its absolute value, square or fourth power. Of every term there
+are
+
+* sums over *blocks* of equally many measurements. There are ``blocks`` of them; when all are full, neighbours are added
+  to each other and new ones begin, so that between half of them and all of them are in use;
+* of some terms, sums of each copy over the whole run;
+* of the terms whose autocorrelation is followed, sums and squares of sums over 1, 2, 4, ... consecutive measurements
+  (*levels*), from which autocorrelation times follow by blocking (H. Flyvbjerg, H. G. Petersen, J. Chem. Phys. 91, 461
+  (1989)), about the first value, so that little is lost to rounding.
+
+The places of replicas on the ladder are followed likewise, in integers, and overlaps and link overlaps have histograms.
+
+Every number belongs to one sample and, but for the walks, to one place. It is added to in the order of the measurements
+and, within one, of the copies, by plain IEEE operations: so a run has the same bits on every device, however samples
+are shared out and however often it is interrupted. ``Reduced.arrays`` lists all arrays with their shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.model.ising import Ising
+
+LEVELS: Final = 20
+"""Sums of up to 2^19 consecutive measurements are followed."""
+MOST_CELLS: Final = 256
+"""Cells of a histogram at most; a cell holds the like number of neighbouring values."""
+_FEW_SAMPLES: Final = 16
+"""Samples below which errors come from time: copies are followed one by one then, and levels are kept block by block."""
+_BLOCKS: Final = (64, 32, 16)
+_BLOCK_BYTES: Final = 2**26
+"""Bytes that the sums over blocks may take before there are fewer blocks."""
+ABSOLUTE: Final = 0
+CONNECTED: Final = -1
+"""Powers of terms that are none: |x|, and the connected square of overlaps (``observables.moments``)."""
+
+
+class Source(NamedTuple):
+    """A measured number of every copy, or of every pair of copies, at each place.
+
+    Attributes:
+        name: Field of ``LadderMeasurement`` or of its ``correlations``.
+        elements: Positions along its last axis of the numbers that are added up, in turn; none where it has no such
+            axis.
+    """
+
+    name: str
+    elements: tuple[int, ...] = ()
+
+
+class Term(NamedTuple):
+    """A number that is added up: a power of scale_0 x_0 + scale_1 x_1 + constant.
+
+    Attributes:
+        name: Of what it averages to, as ``observables.moments`` has it.
+        sources: One or two.
+        scales: Of each source, (sources, places).
+        constant: (places,).
+        power: 1, 2 or 4, ``ABSOLUTE`` or ``CONNECTED``.
+        of_pairs: Whether it is a number of pairs of copies.
+        followed: Whether its autocorrelation is followed.
+        by_copy: Whether there are sums of each copy.
+    """
+
+    name: str
+    sources: tuple[Source, ...]
+    scales: npt.NDArray[np.float64]
+    constant: npt.NDArray[np.float64]
+    power: int
+    of_pairs: bool = False
+    followed: bool = False
+    by_copy: bool = False
+
+
+class Histogram(NamedTuple):
+    """Cells of the values -n, -n + 2, ..., n of an overlap.
+
+    Attributes:
+        source: ``overlap`` or ``link_overlap``.
+        values: n + 1.
+        cells: How many; value number v is in cell v cells // values.
+    """
+
+    source: str
+    values: int
+    cells: int
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """What is added up of a run on a ladder.
+
+    Attributes:
+        model: What is simulated.
+        copies: At each place of the ladder.
+        places: Of the ladder.
+        terms: In the order of the arrays.
+    """
+
+    model: Ising
+    copies: int
+    places: int
+    terms: tuple[Term, ...]
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of copies."""
+        return self.copies * (self.copies - 1) // 2
+
+    @cached_property
+    def few(self) -> bool:
+        """Whether samples are so few that errors come from time."""
+        return self.model.samples < _FEW_SAMPLES
+
+    @cached_property
+    def blocks(self) -> int:
+        """Blocks that there are room for, a power of two."""
+        one = 8 * len(self.terms) * self.model.samples * self.places
+        return next((blocks for blocks in _BLOCKS if blocks * one <= _BLOCK_BYTES), _BLOCKS[-1])
+
+    @cached_property
+    def followed(self) -> tuple[int, ...]:
+        """Numbers of the terms whose autocorrelation is followed."""
+        return tuple(k for k, term in enumerate(self.terms) if term.followed)
+
+    @cached_property
+    def by_copy(self) -> tuple[int, ...]:
+        """Numbers of the terms that have sums of each copy."""
+        return tuple(k for k, term in enumerate(self.terms) if term.by_copy)
+
+    @cached_property
+    def histograms(self) -> tuple[Histogram, ...]:
+        """Of overlaps and, where they are measured, of link overlaps; none without pairs of copies."""
+        names = {source.name for term in self.terms for source in term.sources}
+        most = {"overlap": self.model.sites, "link_overlap": self.model.bonds}
+        return tuple(
+            Histogram(name, n + 1, min(n + 1, MOST_CELLS)) for name, n in most.items() if self.pairs and name in names
+        )
+
+    @cached_property
+    def sources(self) -> tuple[Source, ...]:
+        """All sources, each once."""
+        return tuple(dict.fromkeys(source for term in self.terms for source in term.sources))
+
+    @property
+    def chains(self) -> int:
+        """Copies or pairs of copies that are followed one by one; 1 where their sum is."""
+        return max(self.copies, self.pairs) if self.few else 1
+
+    @property
+    def level_blocks(self) -> int:
+        """Blocks that have levels of their own; of many samples all measurements are one."""
+        return self.blocks if self.few else 1
+
+    def arrays(self) -> dict[str, tuple[tuple[int, ...], type]]:
+        """Shapes and types of all arrays by name.
+
+        ``block_sums`` (terms, blocks, samples, places), sums over copies or pairs and the measurements of a block;
+        ``copy_sums`` (terms with ``by_copy``, samples, copies, places); of followed terms ``level_sums`` and
+        ``level_squares`` (followed, level blocks, levels, samples, places), the sums that wait for their other half,
+        ``level_open`` (followed, levels, samples, chains, places), and ``first_value`` (followed, samples, places),
+        which levels are about; ``walk_squares`` (levels, samples) and ``walk_open`` (levels, samples, replicas) of
+        2 place - places + 1; ``<source>_histogram`` (samples, places, cells); ``measurements``, how many have been
+        added of each sample, (samples,).
+        """
+        samples, places, followed = self.model.samples, self.places, len(self.followed)
+        levels = followed, self.level_blocks, LEVELS, samples, places
+        shapes: dict[str, tuple[tuple[int, ...], type]] = {
+            "block_sums": ((len(self.terms), self.blocks, samples, places), np.float64),
+            "copy_sums": ((len(self.by_copy), samples, self.copies, places), np.float64),
+            "level_sums": (levels, np.float64),
+            "level_squares": (levels, np.float64),
+            "level_open": ((followed, LEVELS, samples, self.chains, places), np.float64),
+            "first_value": ((followed, samples, places), np.float64),
+            "walk_squares": ((LEVELS, samples), np.int64),
+            "walk_open": ((LEVELS, samples, self.copies * places), np.int64),
+            "measurements": ((samples,), np.int64),
+        }
+        for one in self.histograms:
+            shapes[f"{one.source}_histogram"] = ((samples, places, one.cells), np.uint32)
+        return shapes
+
+    @property
+    def nbytes(self) -> int:
+        """Size of all arrays."""
+        return sum(prod(shape) * np.dtype(kind).itemsize for shape, kind in self.arrays().values())
+
+    def block_length(self, measurements: int) -> int:
+        """Measurements of a full block once so many have been added, a power of two."""
+        length = 1
+        while length * self.blocks < measurements:
+            length *= 2
+        return length
+
+
+class Tables(NamedTuple):
+    """Terms as kernels take them.
+
+    Attributes:
+        first: Number of each term's first source among ``Reduced.sources``, int64 (terms,).
+        second: Of its second source, -1 where it has none, likewise.
+        scales: (terms, 2, places).
+        constant: (terms, places).
+        power: (terms,).
+        of_pairs: (terms,).
+        followed: Place of a term among those that are followed, -1 where it is none, (terms,).
+        by_copy: Likewise of those with sums of each copy.
+    """
+
+    first: npt.NDArray[np.int64]
+    second: npt.NDArray[np.int64]
+    scales: npt.NDArray[np.float64]
+    constant: npt.NDArray[np.float64]
+    power: npt.NDArray[np.int64]
+    of_pairs: npt.NDArray[np.bool_]
+    followed: npt.NDArray[np.int64]
+    by_copy: npt.NDArray[np.int64]
+
+
+def tables_of(reduced: Reduced) -> Tables:
+    """Return the terms of a reduction as kernels take them."""
+    number = {source: k for k, source in enumerate(reduced.sources)}
+    terms, places = reduced.terms, reduced.places
+    scales, constant = np.zeros((len(terms), 2, places)), np.zeros((len(terms), places))
+    for k, term in enumerate(terms):
+        scales[k, : len(term.sources)], constant[k] = term.scales, term.constant
+
+    def place_among(chosen: Sequence[int]) -> npt.NDArray[np.int64]:
+        found = np.full(len(terms), -1)
+        found[list(chosen)] = np.arange(len(chosen))
+        return found
+
+    return Tables(
+        np.array([number[term.sources[0]] for term in terms], np.int64),
+        np.array([number[term.sources[1]] if len(term.sources) > 1 else -1 for term in terms], np.int64),
+        scales,
+        constant,
+        np.array([term.power for term in terms], np.int64),
+        np.array([term.of_pairs for term in terms], np.bool_),
+        place_among(reduced.followed),
+        place_among(reduced.by_copy),
+    )
+
+
+def empty_arrays(reduced: Reduced) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays of a run that has not measured yet."""
+    return {name: np.zeros(shape, kind) for name, (shape, kind) in reduced.arrays().items()}
+
+
+def merge_blocks(sums: Any, axis: int) -> None:
+    """Add neighbouring blocks to each other, in place: the first half holds the results, the other half is emptied.
+
+    ``sums`` is an array of NumPy or CuPy whose blocks stand along ``axis``.
+    """
+    blocks, before = sums.shape[axis], (slice(None),) * axis
+    half = blocks // 2
+    sums[(*before, slice(0, half))] = sums[(*before, slice(0, blocks, 2))] + sums[(*before, slice(1, blocks, 2))]
+    sums[(*before, slice(half, blocks))] = 0
+
+
+def block_of(reduced: Reduced, number: int) -> tuple[int, bool]:
+    """Return the block of a measurement, counted from 0, and whether neighbouring blocks are merged before it."""
+    length = reduced.block_length(number + 1)
+    return number // length, number == length * reduced.blocks // 2 and length > 1
+
+
+def prefixed(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    """Return arrays by the names under which checkpoints hold them."""
+    return {f"{PREFIX}{name}": array for name, array in arrays.items()}
+
+
+PREFIX: Final = "reduced_"
+"""Of the names of arrays in checkpoints."""

@@ -1,0 +1,154 @@
+"""Terms that a run on a ladder adds up so that all of its averages follow, by the names of moments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.engine.measuring.reduction import ABSOLUTE, CONNECTED, Reduced, Source, Term
+from spinsim.model.ising import Ising
+from spinsim.observables.moments import in_space, moments_of, series_of
+from spinsim.observables.observable import Facts
+from spinsim.observables.table import observables
+
+Array = npt.NDArray[np.float64]
+
+VARIANCES: Final = {
+    "(E - <E>)^2": ("energy", "E^2"),
+    "(m - <m>)^2": ("m", "m^2"),
+    "(|m| - <|m|>)^2": ("|m|", "m^2"),
+    "(H - <H>)^2": ("H", "H^2"),
+}
+"""Terms whose averages make the variance of a number: that number and its square. The autocorrelation of the square
+stands for that of the variance."""
+_ALWAYS_FOLLOWED: Final = ("energy", "e_s", "q^2", "q_link")
+"""Terms by which a run is judged, beside those that errors of observables ask for."""
+
+
+class Ladder(NamedTuple):
+    """The places of a ladder, with what models of space and time need of them.
+
+    Attributes:
+        places: How many.
+        times: Of correlations in time, in slices; empty for space alone.
+        gamma: Transverse field at each place, (places,); empty likewise.
+        k_time: Coupling of neighbours in time, likewise.
+        even: Whether products of neighbours in space are correlated in time.
+    """
+
+    places: int
+    times: tuple[int, ...] = ()
+    gamma: Array = np.empty(0)
+    k_time: Array = np.empty(0)
+    even: bool = False
+
+
+def correlation_name(number: int, even: bool = False) -> str:
+    """Return the name of the term that averages to the correlation at a time, by its number among the times."""
+    return f"{'even ' if even else ''}C({number})"
+
+
+def reduced_run(facts: Facts, ladder: Ladder) -> Reduced:
+    """Return what a run adds up so that every observable that it has follows, with its autocorrelation."""
+    records = observables(facts)
+    wanted = dict.fromkeys(_ALWAYS_FOLLOWED)
+    wanted |= dict.fromkeys(term for name in moments_of(records) for term in VARIANCES.get(name, (_name(name),)))
+    wanted |= dict.fromkeys(
+        correlation_name(k, even) for even in (False, True)[: 1 + ladder.even] for k in range(len(ladder.times))
+    )
+    if ladder.even and facts.copies > 1:
+        wanted |= {"q_link in space": None}
+    followed = {VARIANCES[name][1] if name in VARIANCES else _name(name) for name in series_of(records)}
+    followed |= set(_ALWAYS_FOLLOWED)
+    by_copy = {"energy"} | {VARIANCES[name][0] for name in moments_of(records) if name in VARIANCES}
+    forms = _forms(facts, ladder)
+    terms = [
+        forms[name](name)._replace(followed=name in followed, by_copy=name in by_copy)
+        for name in wanted
+        if name in forms
+    ]
+    return Reduced(facts.model, facts.copies, ladder.places, tuple(terms))
+
+
+def _name(moment: str) -> str:
+    """Return the term that a moment is the average of."""
+    return correlation_name(0) if moment == "C(1)" else moment
+
+
+def _forms(facts: Facts, ladder: Ladder) -> dict[str, Callable[[str], Term]]:
+    """Return what makes each term that a run can add up, by name."""
+    model, places = facts.model, ladder.places
+    sites, slices = model.sites, model.graph.slices
+    found: dict[str, Callable[[str], Term]] = {}
+
+    def add(names: Sequence[str], source: Source, unit: float, of_pairs: bool = False) -> None:
+        for name, power in zip(names, (1, ABSOLUTE, 2, 4), strict=False):
+            if name:
+                found[name] = _plain(source, unit, power, of_pairs, places)
+
+    add(("energy", "", "E^2", "E^4"), Source("energy"), 1 / sites)
+    add(("m", "|m|", "m^2", "m^4"), Source("magnetization"), 1 / sites)
+    if facts.staggered:
+        add(("", "|m_s|", "m_s^2", "m_s^4"), Source("staggered_magnetization"), 1 / sites)
+    along = _longest(model)
+    if facts.correlations and along and facts.magnetization_modes:
+        add(("|m(k)|^2",), Source("magnetization_mode", along), 1 / len(along) / sites**2)
+    if facts.copies > 1:
+        add(("q", "|q|", "q^2", "q^4"), Source("overlap"), 1 / sites, True)
+        found["connected q^2"] = _plain(Source("overlap"), 1 / sites**2, CONNECTED, True, places)
+        if facts.correlations:
+            add(("q_link",), Source("link_overlap"), 1 / max(1, model.bonds), True)
+            if along:
+                add(("|q(k)|^2",), Source("overlap_mode", along), 1 / len(along) / sites**2, True)
+    if facts.in_time:
+        space, products = sites // slices, max(1, slices * len(model.graph.bonds_in_space()))
+        for k in range(len(ladder.times)):
+            add((correlation_name(k),), Source("in_time", (k,)), 1 / sites)
+            if ladder.even:
+                add((correlation_name(k, True),), Source("even_in_time", (k,)), 1 / products)
+        powers = ((0, "_eq^2", 2), (1, "_eq^4", 4))
+        for element, name, power in powers:
+            add((f"m{name}",), Source("magnetization_powers", (element,)), 1 / (slices * space**power))
+            if facts.copies > 1:
+                add((f"q{name}",), Source("overlap_powers", (element,)), 1 / (slices * space**power), True)
+        if facts.magnetization_modes:
+            add(("|m(k_time)|^2",), Source("magnetization_mode", (0,)), 1 / sites**2)
+        if facts.copies > 1:
+            add(("|q(k_time)|^2",), Source("overlap_mode", (0,)), 1 / sites**2, True)
+            if ladder.even:
+                add(("q_link in space",), Source("link_overlap_in_space"), 1 / products, True)
+        found |= _energies_in_time(sites, ladder)
+    return found
+
+
+def _energies_in_time(sites: int, ladder: Ladder) -> dict[str, Callable[[str], Term]]:
+    """Return the terms of the energy of space and of the quantum model, which correlations in time make of the action.
+
+    e_s is the action without its bonds in time, and H = e_s - Gamma (cosh(2 K_tau) - C(1) sinh(2 K_tau)).
+    """
+    sources, ones = (Source("energy"), Source("in_time", (0,))), np.ones(ladder.places)
+    shift, slope = -ladder.gamma * np.cosh(2 * ladder.k_time), ladder.gamma * np.sinh(2 * ladder.k_time)
+    in_space = np.stack([ones, ones]) / sites, np.zeros(ladder.places)
+    whole = np.stack([ones, 1 + slope]) / sites, shift
+    return {
+        "e_s": lambda name: Term(name, sources, *in_space, 1),
+        "H": lambda name: Term(name, sources, *whole, 1),
+        "H^2": lambda name: Term(name, sources, *whole, 2),
+    }
+
+
+def _plain(source: Source, unit: float, power: int, of_pairs: bool, places: int) -> Callable[[str], Term]:
+    scales, constant = np.full((1, places), unit), np.zeros(places)
+    return lambda name: Term(name, (source,), scales, constant, power, of_pairs)
+
+
+def _longest(model: Ising) -> tuple[int, ...]:
+    """Return the axes of the largest length in space, as modes number them; none without a lattice."""
+    space = in_space(model)
+    if space is None or model.lattice is None:
+        return ()
+    first = model.lattice.dimension - len(space.shape)
+    return tuple(first + axis for axis, side in enumerate(space.shape) if side == max(space.shape))
