@@ -77,10 +77,10 @@ def follow(c, number, sums, squares, waiting):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def add_terms(
+def add_terms(  # type: ignore[no-untyped-def]
     of_copies, of_pairs, first, second, scales, constant, power, is_of_pairs, followed, by_copy, pairs,
     number, block, level_block, block_sums, copy_sums, level_sums, level_squares, level_open, first_value, begin, end,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     """Add the terms of some samples, from ``begin`` to before ``end``, of measurement ``number``.
 
     ``of_copies`` (sources, samples, copies, places) and ``of_pairs`` (sources, samples, pairs, places) hold the values

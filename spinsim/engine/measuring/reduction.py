@@ -36,7 +36,7 @@ LEVELS: Final = 20
 MOST_CELLS: Final = 256
 """Cells of a histogram at most; a cell holds the like number of neighbouring values."""
 _FEW_SAMPLES: Final = 16
-"""Samples below which errors come from time: copies are followed one by one then, and levels are kept block by block."""
+"""Samples below which errors come from time: copies are then followed one by one, and levels kept block by block."""
 _BLOCKS: Final = (64, 32, 16)
 _BLOCK_BYTES: Final = 2**26
 """Bytes that the sums over blocks may take before there are fewer blocks."""
