@@ -16,8 +16,9 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.analysis.reduced import ReducedRun
+from spinsim.bits import States, packed_spins
 from spinsim.engine.measuring.reduction import LEVELS, PREFIX, Reduced
-from spinsim.engine.protocols import Reduction
+from spinsim.engine.protocols import DeviceReduction, Reduction
 from spinsim.errors import InputError
 from spinsim.sampling import Best
 from spinsim.sampling.tempering import Reducing
@@ -281,8 +282,15 @@ class MeasurementSums:
 
     def take_lowest(self, best: Best) -> None:
         """Take over the lowest states that were found on a device."""
-        if self.finds_lowest:
-            self.reduction.lowest(best)
+        if not isinstance(self.reduction, DeviceReduction):
+            return
+        found = self.reduction.lowest()
+        best.energy[...] = found.energy
+        for sample in found.changed.tolist():
+            if isinstance(best.spins, States):
+                best.spins.bits[sample] = packed_spins(found.spins(sample))
+            else:
+                best.spins[sample] = found.spins(sample)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return all arrays by the names under which checkpoints hold them."""
@@ -292,8 +300,8 @@ class MeasurementSums:
         """Go back to what a checkpoint holds."""
         arrays = {name: saved[f"{PREFIX}{name}"] for name in self._reduced.arrays()}
         self.reduction.restore(arrays)
-        if self.finds_lowest:
-            self.reduction.restore_lowest(best)
+        if isinstance(self.reduction, DeviceReduction):
+            self.reduction.restore_lowest(best.energy, best.spins)
 
     def run(self, config: Any) -> ReducedRun:
         """Return what a result has of the sums of a run with a configuration."""

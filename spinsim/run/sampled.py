@@ -184,7 +184,8 @@ class SampledRun(ABC):
     def file_bytes(self) -> int:
         """Size of the finished file at most; what can be compressed takes less."""
         saved = sum(array.nbytes for array in self.state().values()) if self.may_go_on else 0
-        lowest = self.best.energy.nbytes + self.best.spins.nbytes
+        spins = self.best.spins.bits if isinstance(self.best.spins, States) else self.best.spins
+        lowest = self.best.energy.nbytes + spins.nbytes
         model = store.stored_bytes(self.engine.model)
         return int(self.layout.room(self.rows) + self.layout.sums_bytes + saved + lowest + model)
 
