@@ -217,16 +217,17 @@ class LadderRun(SampledRun):
                 own = {} if self._own is None else self._own.row(frame.spins, frame.holder)
                 row = self._row(frame) | own | {"step": frame.step // self._keeping.stride}
                 file.write(self.with_spins(row, frame.spins, frame.holder))
-        self._save(file)
-        if self._sums is not None:
-            file.write_again(self._sums.datasets())
+        self._save(file, is_last=True)
 
-    def _save(self, file: RunFile | Kept) -> None:
-        """Write what is written again and again, the checkpoint last."""
+    def _save(self, file: RunFile | Kept, is_last: bool = False) -> None:
+        """Write what is written again and again, the checkpoint last; sums when the run ends, as they are large."""
         if self._sums is not None:
             self._sums.take_lowest(self.best)
         self._write_again(file)
-        file.save(self.state())
+        state = self.state()
+        if is_last and self._sums is not None:
+            file.write_again(self._sums.datasets(state))
+        file.save(state)
 
     def _write_again(self, file: RunFile | Kept) -> None:
         """Write exchanges, sums and lowest states as they are now."""

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.analysis.reduced import ReducedRun
 from spinsim.bits import States, packed_spins
-from spinsim.engine.measuring.reduction import LEVELS, PREFIX, Reduced
+from spinsim.engine.measuring.reduction import LEVELS, PREFIX, Reduced, empty_arrays
 from spinsim.engine.protocols import DeviceReduction, Reduction
 from spinsim.errors import InputError
 from spinsim.sampling import Best
@@ -294,7 +294,13 @@ class MeasurementSums:
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return all arrays by the names under which checkpoints hold them."""
-        return {f"{PREFIX}{name}": array for name, array in self.reduction.state().items()}
+        begun = self.reduction.measurements > 0
+        arrays = self.reduction.state() if begun else empty_arrays(self._reduced)
+        return {f"{PREFIX}{name}": array for name, array in arrays.items()}
+
+    def datasets(self, state: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+        """Return what the file holds of the arrays of a checkpoint, by path."""
+        return {path: state[name] for name, path in SUMS.items() if name in state}
 
     def restore(self, saved: Mapping[str, npt.NDArray[Any]], best: Best) -> None:
         """Go back to what a checkpoint holds."""
@@ -307,11 +313,6 @@ class MeasurementSums:
         """Return what a result has of the sums of a run with a configuration."""
         every = int(getattr(config, config.job).measure_every)
         return ReducedRun(self._reduced, self.reduction.state(), every, self._stride)
-
-    def datasets(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the arrays that the file holds, by path."""
-        arrays = self.reduction.state()
-        return {f"{REDUCED}/{name}": arrays[name] for name in _STORED if name in arrays}
 
 
 def _every(number: int) -> bool:
