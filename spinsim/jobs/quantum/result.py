@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
+from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.runs import Axis, Even, InTime
+from spinsim.analysis.sources import measurements_of
 from spinsim.bits import States
 from spinsim.errors import MissingError, argument
 from spinsim.inputs.texts import count
@@ -83,6 +85,8 @@ class QuantumResult(LadderResult):
         configurations: Spins in space and time of every so many-th measurement; None where none were saved.
         attributes: Root attributes of its file: configuration, versions and so on.
         measured: Observables of the user's own by name, each (steps, samples, copies, points) or with more axes.
+        reduced: What was added up of all measurements as they were made, of which the series hold some; None where the
+            series hold all of them.
     """
 
     job = "quantum"
@@ -116,6 +120,7 @@ class QuantumResult(LadderResult):
     configurations: Configurations | None = None
     attributes: dict[str, str] = field(default_factory=dict)
     measured: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    reduced: ReducedRun | None = None
 
     has_correlations = True
     has_staggered = False
@@ -244,7 +249,7 @@ class QuantumResult(LadderResult):
             "slices": f"{self.slices} slices",
             "copies": f"{self.action.shape[2]} copies",
             "points": f"{len(self.points)} {self.axis.name} from {values.min():g} to {values.max():g}",
-            "steps": count(len(self.sweep), "measurement"),
+            "steps": count(measurements_of(self), "measurement"),
         }
 
 

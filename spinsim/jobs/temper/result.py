@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
+from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.runs import Axis, temperatures
+from spinsim.analysis.sources import measurements_of
 from spinsim.bits import States
 from spinsim.inputs.texts import count
 from spinsim.jobs.temper.layout import MEASURED, temper_layout
@@ -59,6 +61,8 @@ class TemperResult(LadderResult):
         search: How a search went, None of a run that is none.
         attributes: Root attributes of its file: configuration, versions and so on.
         measured: Observables of the user's own by name, each (steps, samples, copies, temperatures) or with more axes.
+        reduced: What was added up of all measurements as they were made, of which the series hold some; None where the
+            series hold all of them.
     """
 
     job = "temper"
@@ -84,6 +88,7 @@ class TemperResult(LadderResult):
     search: Searched | None = None
     attributes: dict[str, str] = field(default_factory=dict)
     measured: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    reduced: ReducedRun | None = None
 
     in_time = None
 
@@ -130,7 +135,7 @@ class TemperResult(LadderResult):
         return {
             "copies": f"{self.energy.shape[2]} copies",
             "temperatures": f"{count(len(self.temperature), 'temperature')} from {low:g} to {high:g}",
-            "steps": count(len(self.sweep), "measurement"),
+            "steps": count(measurements_of(self), "measurement"),
         }
 
 
