@@ -117,7 +117,9 @@ class TestMemory:
         add(3 * engine.at_once)
         for owner, name in ((cupy, "zeros"), (cupy, "empty"), (cupy, "asarray"), (cupy.cuda, "alloc_pinned_memory")):
             make = getattr(owner, name)
-            monkeypatch.setattr(owner, name, lambda *given, _make=make, _name=name: asked.append(_name) or _make(*given))
+            monkeypatch.setattr(
+                owner, name, lambda *given, _make=make, _name=name: asked.append(_name) or _make(*given)
+            )
         add(5 * engine.at_once)
         assert not asked
         assert reduction.measurements == 8 * engine.at_once
@@ -125,8 +127,8 @@ class TestMemory:
     @pytest.mark.parametrize(
         ("free", "message"),
         [
-            ([1000], "adding up measurements of cubic-4x4x4-pm-j needs .* on GPU 0 but 1.0 kB are free: choose"),
-            ([2**30, 1000], "the lowest state of every sample needs .* but 1.0 kB are free"),
+            ([1000], "adding up measurements of cubic-4x4x4-pm-j needs .* on GPU 0 but 1000 B are free: choose"),
+            ([2**30, 1000], "the lowest state of every sample needs .* but 1000 B are free"),
         ],
     )
     def test_sums_without_room_are_refused(
