@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from reductions import RUNS, assert_same, begin, check_lowest, check_reduction, measure, oracle
+from engines import ladder
+from reductions import RUNS, Run, assert_same, begin, check_lowest, check_reduction, measure, oracle
 
 from spinsim.engine.measuring import reduction as reducing
 from spinsim.engine.measuring.cpu_reduction import HostReduction
 from spinsim.errors import InputError
+from spinsim.model.disorder import EdwardsAnderson
+from spinsim.model.geometry.lattice import cubic
 
 COUNTS = 1, 2, 3, 5, 8
 
@@ -45,6 +48,14 @@ def test_sums_have_the_bits_of_the_host(device: str, name: str) -> None:
 def test_long_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     check_reduction(RUNS[name], "cuda", (200, 57, 1))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("samples", [15, 128])
+def test_large_runs(samples: int) -> None:
+    run = Run(lambda: EdwardsAnderson(cubic(6), samples=samples, field=0.2), ladder(0.8, 2.0, 32), 4)
+    check_reduction(run, "cuda", COUNTS)
+    check_lowest(run, "cuda", COUNTS)
 
 
 @pytest.mark.parametrize(
