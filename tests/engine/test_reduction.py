@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from reductions import RUNS, assert_same, begin, check_lowest, check_reduction, measure, oracle
+from engines import ladder
+from reductions import RUNS, Run, assert_same, begin, check_lowest, check_reduction, measure, oracle
 
 from spinsim.engine.measuring import reduction as reducing
 from spinsim.engine.measuring.cpu_reduction import HostReduction
 from spinsim.errors import InputError
+from spinsim.model.disorder import EdwardsAnderson
+from spinsim.model.geometry.lattice import cubic
 
 COUNTS = 1, 2, 3, 5, 8
 
@@ -45,6 +48,14 @@ def test_sums_have_the_bits_of_the_host(device: str, name: str) -> None:
 def test_long_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     check_reduction(RUNS[name], "cuda", (200, 57, 1))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("samples", [15, 128])
+def test_large_runs(samples: int) -> None:
+    run = Run(lambda: EdwardsAnderson(cubic(6), samples=samples, field=0.2), ladder(0.8, 2.0, 32), 4)
+    check_reduction(run, "cuda", COUNTS)
+    check_lowest(run, "cuda", COUNTS)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +128,9 @@ class TestMemory:
         add(3 * engine.at_once)
         for owner, name in ((cupy, "zeros"), (cupy, "empty"), (cupy, "asarray"), (cupy.cuda, "alloc_pinned_memory")):
             make = getattr(owner, name)
-            monkeypatch.setattr(owner, name, lambda *given, _make=make, _name=name: asked.append(_name) or _make(*given))
+            monkeypatch.setattr(
+                owner, name, lambda *given, _make=make, _name=name: asked.append(_name) or _make(*given)
+            )
         add(5 * engine.at_once)
         assert not asked
         assert reduction.measurements == 8 * engine.at_once
@@ -125,8 +138,8 @@ class TestMemory:
     @pytest.mark.parametrize(
         ("free", "message"),
         [
-            ([1000], "adding up measurements of cubic-4x4x4-pm-j needs .* on GPU 0 but 1.0 kB are free: choose"),
-            ([2**30, 1000], "the lowest state of every sample needs .* but 1.0 kB are free"),
+            ([1000], "adding up measurements of cubic-4x4x4-pm-j needs .* on GPU 0 but 1000 B are free: choose"),
+            ([2**30, 1000], "the lowest state of every sample needs .* but 1000 B are free"),
         ],
     )
     def test_sums_without_room_are_refused(

@@ -155,9 +155,7 @@ def values_of_term(reduced: Reduced, term: Term, measurement: LadderMeasurement)
     """A term's values (samples, copies, pairs or one, places)."""
     if term.power == CONNECTED:
         return term.scales[0] * connected(reduced.copies, values_of(measurement, term.sources[0]))
-    scaled = [
-        scale * values_of(measurement, source) for scale, source in zip(term.scales, term.sources, strict=True)
-    ]
+    scaled = [scale * values_of(measurement, source) for scale, source in zip(term.scales, term.sources, strict=True)]
     total = sum(scaled) + term.constant
     return abs(total) if term.power == ABSOLUTE else total**term.power
 

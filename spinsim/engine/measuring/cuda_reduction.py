@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping
 from math import prod
 from typing import Any, Final, NamedTuple
@@ -126,6 +127,7 @@ class CudaReduction:
             self._lowest = CudaLowest(device, reduced.model, reduced.copies * reduced.places, state, read, self._reads)
         self._launches: dict[Wanted, Launch] = {}
         self._terms: list[Any] = []
+        weakref.finalize(self, self._added.synchronize).atexit = False  # before its memory is free for others
         self._merge = Launch(device, "measuring/reduce.cu", "merge_blocks", {
             "sums": np.uint64(0), "rows": np.uint64(0), "blocks": np.uint64(reduced.blocks), "columns": np.uint64(0),
         })  # fmt: skip
