@@ -123,20 +123,6 @@ class TotalsInTurn:
 
         return fetched
 
-    def queue_beside(self, totals: Totals, queue: Callable[[Any], None]) -> None:
-        """Queue work on totals behind the kernel just launched, beside later sweeps; they are not copied.
-
-        ``take_back`` ends it. Totals that are not cleared alone can be used so.
-        """
-        totals.added.record(self._sweeps)
-        self._beside.wait_event(totals.added)
-        queue(self._beside)
-        totals.cleared.record(self._beside)
-
-    def take_back(self, totals: Totals) -> None:
-        """Take totals for other measurements, which wait for the work on them."""
-        self._idle.append(totals)
-
     def _give_back_later(self, totals: Totals) -> None:
         totals.copied.synchronize()  # pinned memory is not given to others while a copy is under way
         self._idle.append(totals)

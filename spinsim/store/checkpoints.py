@@ -20,6 +20,8 @@ _LONG_NAME: Final = "two states to go on from, for spinsim itself; the one of th
 
 CHECKPOINTS: Final = "checkpoint"
 """Their group."""
+_RANDOM: Final = "spins"
+"""The array of spins in bits, which hardly become fewer when they are compressed."""
 SAME: Final = "same"
 """The attribute that names arrays which a finished file does not hold twice: they are those of other datasets."""
 NUMBERS: Final = ("serial", "checksum", "rows")
@@ -62,9 +64,9 @@ def pack_checkpoints(
         group.create_dataset(name, data=np.array([first, 0], np.int64), chunks=(2,), fletcher32=True)
     for slot in ("0", "1"):
         for name, value in arrays.items():
-            how: dict[str, Any] = (
-                {"chunks": True, "fletcher32": True, **compressed()} if value.ndim and value.size else {}
-            )
+            how: dict[str, Any] = {"chunks": True, "fletcher32": True} if value.ndim and value.size else {}
+            if how and name != _RANDOM:
+                how |= compressed()
             if name in same:
                 continue
             dataset = group.create_dataset(f"{slot}/{name}", value.shape, value.dtype, **how)

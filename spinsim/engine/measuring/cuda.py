@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import weakref
-from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, Protocol
@@ -150,7 +149,6 @@ TERMS: Final = struct_type(
     **dict.fromkeys(("per_up", "per_first", "first_constant", "per_second", "second_constant"), np.int64), energies=SIZE
 )
 NOTHING: Final = np.zeros((), MEASURED)
-STILL_READ: Final = 2  # measurements that stay on the device and may be compared yet, while sweeps write the next one
 
 
 class Measurements:
@@ -236,7 +234,6 @@ class Measuring:
         )  # fmt: skip
         self.buffer = Buffer(fields.words, what, comparison.axes)
         self._totals, self._shape = TotalsInTurn(sweeps, clears=False), (most, fields.size)
-        self._still_read: deque[Measurements] = deque()
         file, kernel = "measuring/by_temperature.cu", "sort_by_temperature"
         self._sums: tuple[str, ...] = ("one", "other", "third")
         more: dict[str, Any] = {}
@@ -298,20 +295,18 @@ class Measuring:
                     reduction.queue(stream, self.buffer, first, held.address(k))
             held.compared.record(stream)
 
+        # Nobody waits for measurements that are added up, and kernels beside sweeps cost more than their own time: a
+        # multiprocessor takes a kernel of another share of shared memory only when those of the sweeps have left it.
+        if reduction is not None:
+            compare(self._sweeps)
         if not rows:
-            self._totals.queue_beside(written.totals, compare)
-            self._leave(written)
+            self._totals.give_back(written.totals)
             return [None] * written.count
-        numbers = self._totals.fetch(written.totals, compare, range(rows[0], rows[-1] + 1))
+        more = compare if reduction is None else None
+        numbers = self._totals.fetch(written.totals, more, range(rows[0], rows[-1] + 1))
         return [
             partial(self._read, numbers, k, held.spins(k, state)) if k in rows else None for k in range(written.count)
         ]
-
-    def _leave(self, written: Measurements) -> None:
-        """Let measurements that nobody fetches go once others are there that the next ones need not wait for."""
-        self._still_read.append(written)
-        if len(self._still_read) > STILL_READ:
-            self._totals.take_back(self._still_read.popleft().totals)
 
     def _read(self, fetched: Fetched, number: int, spins: Spins) -> LadderMeasurement:
         found = self._fields.split(fetched(number))
