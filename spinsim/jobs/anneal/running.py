@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from spinsim.engine import Dynamics, Engine, create_engine, resolve_device
 from spinsim.engine.given import set_spins
+from spinsim.engine.moves.move import check_given
 from spinsim.engine.split.filling import USUAL, replicas_that_fill
 from spinsim.engine.split.slabs import slabs_in_words
 from spinsim.engine.update import OfModel, Outline
@@ -166,6 +167,7 @@ class _Annealing(SampledRun):
 
     def __init__(self, plan: AnnealPlan, saving: Saving, watch: Watch, recorded: int = 0) -> None:
         self._anneal, run, a = plan, plan.config.run, plan.config.anneal
+        check_given(plan.moves, a.moves, "ss.anneal")
         how = a.target, a.time_limit, a.anneals, watch.on_note, recorded
         self._search = AnnealSearch(plan.model, run.number_of_replicas, *how)
         super().__init__(plan, saving, watch, _engine_of(plan))
@@ -183,11 +185,12 @@ class _Annealing(SampledRun):
     def _frames_of(self, engine: Engine | InField | BestSlices) -> Iterator[AnnealFrame | None]:
         """The steps of an anneal of these replicas."""
         a, heard = self._present, (self._watch.on_updates, self._is_to_pause)
+        run = self._anneal.config.run
+        seed = seed_of_start(run.seed, self._search.number)
         if a.populations:
-            run = self._anneal.config.run
-            seed = seed_of_start(run.seed, self._search.number)
             self._population = Population(cast("Engine", engine), a.populations, seed, run.rng_rounds)
-        return annealing(engine, a.ladder, a.sweeps, *heard, a.fields, a.gammas, self._population)
+        own = self._anneal.moves, seed
+        return annealing(engine, a.ladder, a.sweeps, *heard, a.fields, a.gammas, self._population, *own)
 
     @property
     def _present(self) -> AnnealSettings:
