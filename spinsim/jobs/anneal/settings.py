@@ -11,7 +11,16 @@ from spinsim.errors import InputError, argument
 from spinsim.inputs.shared import T_START, T_STOP
 from spinsim.settings.config import Config, table
 from spinsim.settings.setting import GRID, Table, setting
-from spinsim.settings.shared import RunSettings, own_measure, own_moves, solution, start, target, time_limit, zero_acceptance
+from spinsim.settings.shared import (
+    RunSettings,
+    own_measure,
+    own_moves,
+    solution,
+    start,
+    target,
+    time_limit,
+    zero_acceptance,
+)
 
 if TYPE_CHECKING:
     import numpy as np

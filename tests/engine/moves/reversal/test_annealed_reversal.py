@@ -76,5 +76,5 @@ def test_refused() -> None:
     for moves in ([(RowReversal(), 0)], [(RowReversal(), 2), (RowReversal(), 4)], "row-reversal:2"):
         with pytest.raises(ss.InputError, match="row-reversal"):
             ss.anneal(model, [2.0], moves=moves)
-    with pytest.raises(ss.InputError, match="moves .* do not go with quantum"):
+    with pytest.raises(ss.InputError, match=r"moves .* do not go with quantum"):
         ss.anneal(model, quantum=True, moves=[(RowReversal(), 2)])
