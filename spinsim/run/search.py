@@ -51,7 +51,7 @@ LENGTHS: Final = ("time_limit", "anneals")
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a search went, whatever it did until it ended.
+    """Outcome of a search, whatever it did until it ended.
 
     Attributes:
         done: How much was done in all, in the unit of ``UNIT``; files have it all in ``GROUP``.
@@ -72,34 +72,41 @@ class Outcome:
 
     @property
     def is_met(self) -> bool:
-        """Whether there were targets and all of them were met."""
+        """True if there were targets and all of them were met."""
         return self.target is not None and not np.isnan(self.met_seconds).any()
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """What it came to, for ``--json``."""
+        """Numbers for ``--json``."""
         if self.target is None:
             return {"search_seconds": self.elapsed}
         when = [None if math.isnan(at) else at for at in self.met_seconds.tolist()]
-        found = {"target": self.target.tolist(), "target_met": self.is_met, "target_met_seconds": when}
-        return {"search_seconds": self.elapsed, **found}
+        target = {"target": self.target.tolist(), "target_met": self.is_met, "target_met_seconds": when}
+        return {"search_seconds": self.elapsed, **target}
 
     @property
     def datasets(self) -> dict[str, npt.NDArray[Any]]:
-        """What a file holds of it, by path."""
+        """Datasets of a file, by path."""
         return {path: np.asarray(getattr(self, name)) for name, path in sums_in(self.GROUP).items()}
 
     def verdict(self, model: Ising, lowest: Array) -> str:
-        """Whether the targets were met, in a line, by lowest energies (samples,); empty without targets."""
+        """One line that says if the targets were met, by lowest energies (samples,); empty without targets."""
         if self.target is None:
             return ""
         done = count(int(self.met_after.max()) if self.is_met else self.done, self.UNIT)
-        return verdict(model, self.target, lowest, self.met_seconds, self.elapsed, done)
+        missed, samples = int(np.isnan(self.met_seconds).sum()), len(self.target)
+        if not missed:
+            targets = f"target {self.target[0]:.15g}" if samples == 1 else f"targets of {samples} samples"
+            return f"{targets} met after {done}, {self.met_seconds.max():.3g} s"
+        if samples == 1:
+            best = float(value_of(model, lowest)[0])
+            return f"target {self.target[0]:.15g} not met in {self.elapsed:.3g} s, {done}; best {best:.15g}"
+        return f"targets of {missed} of {samples} samples not met in {self.elapsed:.3g} s, {done}"
 
 
 @dataclass(frozen=True)
 class Searched(Outcome):
-    """How a search went that was one run: in sweeps, those before the first measurement and of all starts among them.
+    """Outcome of a search that was one run, in sweeps: before the first measurement and of all starts.
 
     Attributes:
         restarts: How often it began anew; None where it never does so.
@@ -147,8 +154,8 @@ def with_search(layout: Layout, target: Array | None, kind: type[Outcome], each:
         Series("met_seconds", ("sample",), np.float64, "time at which the target was met", "s", group),
         Series("met_after", ("sample",), np.int64, f"{units} begun by then, -1 where it was not met", "1", group),
     )
-    what = Series("target", ("sample",), np.float64, "target, a cut or an energy with its constant", "1", group)
-    given = () if target is None else ((what, target),)
+    targets = Series("target", ("sample",), np.float64, "target, a cut or an energy with its constant", "1", group)
+    given = () if target is None else ((targets, target),)
     return replace(layout, sums=(*layout.sums, *each, *sums), given=(*layout.given, *given))
 
 
@@ -165,7 +172,7 @@ def layout_with_search_of(file: h5py.File, layout: Layout) -> Layout:
 def again_in(
     file: h5py.File, saved: Mapping[str, npt.NDArray[Any]], paths: Mapping[str, str]
 ) -> dict[str, npt.NDArray[Any]]:
-    """What a file holds that is written again and again, by names.
+    """Datasets of a file that are written again and again, by names.
 
     Args:
         file: Open.
@@ -180,14 +187,15 @@ def read_search(file: h5py.File, saved: Mapping[str, npt.NDArray[Any]]) -> Searc
     if GROUP not in file:
         return None
     paths = SUMS | ({"restarts": RESTARTS} if RESTARTS in file else {})
-    found, target = again_in(file, saved, paths), target_in(file, GROUP)
-    restarts = int(found["restarts"]) if "restarts" in found else None
-    whole = int(found["done"]), float(found["elapsed"]), target, found["met_seconds"], found["met_after"]
-    return Searched(*whole, restarts)
+    stored = again_in(file, saved, paths)
+    return Searched(
+        int(stored["done"]), float(stored["elapsed"]), target_in(file, GROUP), stored["met_seconds"],
+        stored["met_after"], int(stored["restarts"]) if "restarts" in stored else None,
+    )  # fmt: skip
 
 
 def has_met_target(file: h5py.File) -> bool:
-    """Whether a file holds a finished search that has met its targets."""
+    """True if a file holds a finished search that has met its targets."""
     if "finished" not in text_attributes(file):
         return False
     groups = [file[name] for name in ("search", "anneals") if name in file and "target" in file[name]]
@@ -235,20 +243,20 @@ class Search:
 
     @property
     def is_met(self) -> bool:
-        """Whether there are targets and all of them are met."""
+        """True if there are targets and all of them are met."""
         return self._target is not None and not np.isnan(self.met_seconds).any()
 
     def is_late(self) -> bool:
-        """Whether the time is up."""
+        """True if the time is up."""
         return self.elapsed >= self._limit
 
     @property
     def is_over(self) -> bool:
-        """Whether the search ends."""
+        """True if the search ends."""
         return self.is_met or self.is_late()
 
     def outcome(self, done: int, restarts: int | None) -> Searched:
-        """Returns how it went, after so much was done and so many restarts, None where it has none."""
+        """Returns the outcome, after so much was done and so many restarts, None where it has none."""
         return Searched(done, self.elapsed, self._target, self.met_seconds, self.met_after, restarts)
 
     def look(self, energy: Array, after: int) -> None:
@@ -279,31 +287,10 @@ class Search:
 
 
 def goal(target: str | None, time_limit: float | None, model: Ising) -> str:
-    """What ends a search, in words that follow what it does; empty where nothing does."""
+    """Ends of a search, in words that follow its description; empty where nothing ends it."""
     words = [] if target is None else [f"until the {value_name(model)} meets {target}"]
     words += [] if time_limit is None else [f"for at most {time_limit:g} s"]
     return " or ".join(words)
-
-
-def verdict(model: Ising, target: Array, lowest: Array, met_seconds: Array, elapsed: float, done: str) -> str:
-    """Whether the targets of a search were met, in a line.
-
-    Args:
-        model: What was searched.
-        target: Of each sample, (samples,).
-        lowest: Lowest energy of each sample, (samples,).
-        met_seconds: When targets were met, (samples,), NaN where they were not.
-        elapsed: Seconds of the whole search.
-        done: What was done until targets were met, or in all, in words.
-    """
-    missed = int(np.isnan(met_seconds).sum())
-    if not missed:
-        what = f"target {target[0]:.15g}" if len(target) == 1 else f"targets of {len(target)} samples"
-        return f"{what} met after {done}, {met_seconds.max():.3g} s"
-    if len(target) == 1:
-        best = float(value_of(model, lowest)[0])
-        return f"target {target[0]:.15g} not met in {elapsed:.3g} s, {done}; best {best:.15g}"
-    return f"targets of {missed} of {len(target)} samples not met in {elapsed:.3g} s, {done}"
 
 
 NAMES: Final = ("restarts", "restart_before", "restart_since", "restart_lowest")

@@ -71,7 +71,7 @@ def temperature_schedule(start: float, stop: float, steps: int, schedule: str) -
 
 
 def automatic_temperatures(model: Ising, start: float | None = None) -> tuple[float, float]:
-    """Where an anneal begins and ends that is not told, from the fields of the problem.
+    """First and last temperature of an anneal that is given none, from the fields of the problem.
 
     On a lattice multiples of the root mean square local field of all sites. On other graphs, whose sites may differ
     widely, the first temperature is at least a quarter of the largest root mean square field of a site, and the last at

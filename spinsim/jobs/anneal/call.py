@@ -73,17 +73,17 @@ def _anneal_each(
     pool = Threads(value("threads") if side_by_side else 1)
     if side_by_side:
         arguments = arguments | {"threads": 1}
-    found: list[Any] = [None] * len(models)
+    results: list[Any] = [None] * len(models)
 
     def one(k: int, seed: Any) -> None:
         try:
-            found[k] = call(**arguments | {"model": models[k], "seed": seed})
+            results[k] = call(**arguments | {"model": models[k], "seed": seed})
         except InputError as error:
             raise InputError(f"model {k} of the list: {error}") from error
 
     # threads of small models would wait for each other in Python
     pool.run(partial(one, k, seed) for k, seed in enumerate(seeds_of(value("seed"), len(models))))
-    return found
+    return results
 
 
 @of_models

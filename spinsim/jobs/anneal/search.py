@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from spinsim.inputs.checks import as_floats
 from spinsim.inputs.texts import count
+from spinsim.jobs.anneal.settings import AnnealSettings
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.model.problems.targets import met
@@ -80,8 +81,8 @@ class Anneals(Outcome):
         """Number of replicas that met a target, by default that of the search, in each anneal, (anneals, samples)."""
         given = self.target if target is None else as_floats(target, "target")
         wanted = np.atleast_1d(np.asarray(given, np.float64))
-        found = [met(model, energy, wanted).sum(axis=1) for energy in self.energy]
-        return np.asarray(found, np.int64).reshape(len(self.energy), -1)
+        hits = [met(model, energy, wanted).sum(axis=1) for energy in self.energy]
+        return np.asarray(hits, np.int64).reshape(len(self.energy), -1)
 
     @property
     def datasets(self) -> dict[str, npt.NDArray[Any]]:
@@ -101,9 +102,7 @@ class AnnealSearch(Search):
     Args:
         model: Of the run.
         replicas: Of each sample.
-        target: As the setting has it.
-        time_limit: Seconds, None for any number.
-        most: Anneals, None for any number; one where there is neither target nor limit.
+        settings: Of the run.
         on_note: As that of ``Search``.
         recorded: Anneals that a file has room for which was begun before, 0 where there is none.
 
@@ -116,21 +115,18 @@ class AnnealSearch(Search):
         self,
         model: Ising,
         replicas: int,
-        target: str | None,
-        time_limit: float | None,
-        most: int | None,
+        settings: AnnealSettings,
         on_note: Callable[[str], None] = lambda words: None,
         recorded: int = 0,
     ) -> None:
-        self.target = targets_of(model, target)
-        super().__init__(model, self.target, time_limit, on_note)
-        searches = target is not None or time_limit is not None
-        self._most = most or (None if searches else 1)
-        shape = model.samples, replicas
-        fit = min(_MOST, max(_FEWEST, _BYTES // (8 * model.samples * replicas)))
-        self.recorded = max(recorded, most or 0) or fit if searches or self._most != 1 else 0
-        if self.recorded * model.samples * replicas > _BYTES:  # the question itself takes longer than an easy problem
-            require(32.0 * self.recorded * model.samples * replicas, count(self.recorded, "anneal"), "give fewer")
+        self.target = targets_of(model, settings.target)
+        super().__init__(model, self.target, settings.time_limit, on_note)
+        self._most = settings.anneals or (None if settings.ends_early else 1)
+        shape, size = (model.samples, replicas), model.samples * replicas
+        fit = min(_MOST, max(_FEWEST, _BYTES // (8 * size)))
+        self.recorded = (max(recorded, settings.anneals or 0) or fit) if settings.is_search else 0
+        if self.recorded * size > _BYTES:  # the question itself takes longer than an easy problem
+            require(32.0 * self.recorded * size, count(self.recorded, "anneal"), "give fewer")
         self._each: list[tuple[Any, ...]] = []  # in the order of _SERIES
         self.number, self._lowest, self._since = 0, np.full(shape, np.inf), 0.0
 
@@ -181,7 +177,7 @@ class AnnealSearch(Search):
         return _anneals(self.written(len(self._each)), self.target) if self.recorded else None
 
 
-def _recorded(rows: int, shape: tuple[int, ...], found: Iterable[Any]) -> dict[str, npt.NDArray[Any]]:
+def _recorded(rows: int, shape: tuple[int, ...], columns: Iterable[Any]) -> dict[str, npt.NDArray[Any]]:
     """Arrays of a checkpoint for each anneal, with room for so many, of these samples and replicas."""
     each: dict[str, npt.NDArray[Any]] = {
         f"anneal_{one.name}": np.full(
@@ -189,16 +185,16 @@ def _recorded(rows: int, shape: tuple[int, ...], found: Iterable[Any]) -> dict[s
         )
         for one in _SERIES
     }
-    for values, first in zip(each.values(), found, strict=False):
+    for values, first in zip(each.values(), columns, strict=False):
         values[: len(first)] = first
     return each
 
 
-def _anneals(found: Mapping[str, npt.NDArray[Any]], target: Array | None) -> Anneals:
+def _anneals(stored: Mapping[str, npt.NDArray[Any]], target: Array | None) -> Anneals:
     """Returns anneals from what files and checkpoints hold of them."""
-    done = int(found["anneals_done"])
-    each = [found[name][: min(done, len(found[name]))] for name in _EACH]
-    return Anneals(done, float(found["elapsed"]), target, found["met_seconds"], found["met_after"], *each)
+    done = int(stored["anneals_done"])
+    each = [stored[name][:done] for name in _EACH]
+    return Anneals(done, float(stored["elapsed"]), target, stored["met_seconds"], stored["met_after"], *each)
 
 
 def with_anneals(layout: Layout, anneals: int, target: Array | None) -> Layout:
