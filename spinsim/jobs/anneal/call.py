@@ -148,7 +148,7 @@ def anneal(  # noqa: D417  (the settings describe themselves)
     config = config_of_call(Anneal, model, given, temperatures=check_temperatures)
     where = resolve_device(device, config.run.gpus)
     config = filled_in(config, model, where)
-    own = {"moves": own_moves, "measure": as_functions(measure)}
-    plan = AnnealPlan(config, model, where, *identity_of_call(config, model), start=spins, **own)
+    named_by, functions = identity_of_call(config, model), as_functions(measure)
+    plan = AnnealPlan(config, model, where, *named_by, start=spins, moves=own_moves, measure=functions)
     result: AnnealResult = carried_out(plan, out, progress, on_updates)
     return result
