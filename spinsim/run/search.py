@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
 import h5py
 import numpy as np
@@ -35,16 +35,8 @@ def targets_of(model: Ising, text: str | None) -> Array | None:
     return check_targets(model, read_grid("target", text, "a number, or one for each sample: -540,-538", any_sign=True))
 
 
-def sums_in(group: str) -> dict[str, str]:
-    """Paths of what is written again and again of a search, by the names under which checkpoints hold it."""
-    return {name: f"{group}/{name}" for name in ("done", "elapsed", "met_seconds", "met_after")}
-
-
 GROUP: Final = "search"
-"""The group of what ended a search that was one run."""
-SUMS: Final = sums_in(GROUP)
-RESTARTS: Final = f"{GROUP}/restarts"
-"""Path of the number of restarts of a search that was one run; searches that have none, and older files, lack it."""
+"""The group of the outcome of a search that was one run."""
 LENGTHS: Final = ("time_limit", "anneals")
 """The settings that say how long a search may be."""
 
@@ -63,6 +55,8 @@ class Outcome:
 
     UNIT: ClassVar[str]
     GROUP: ClassVar[str]
+    OWN: ClassVar[tuple[Series, ...]] = ()
+    """Series of a kind of search, which come first in its group."""
 
     done: int
     elapsed: float
@@ -84,10 +78,37 @@ class Outcome:
         target = {"target": self.target.tolist(), "target_met": self.is_met, "target_met_seconds": when}
         return {"search_seconds": self.elapsed, **target}
 
+    @classmethod
+    def series(cls) -> tuple[Series, ...]:
+        """Datasets of a file that are written again and again, named as the attributes are."""
+        group, units = cls.GROUP, f"{cls.UNIT}s"
+        return (
+            *cls.OWN,
+            Series("done", (), np.int64, f"{units} of the whole search", "1", group),
+            Series("elapsed", (), np.float64, "time of the whole search", "s", group),
+            Series("met_seconds", ("sample",), np.float64, "time at which the target was met", "s", group),
+            Series("met_after", ("sample",), np.int64, f"{units} begun by then, -1 where it was not met", "1", group),
+        )
+
+    @classmethod
+    def of(cls, values: Mapping[str, npt.NDArray[Any]], target: Array | None) -> Self:
+        """Returns the outcome that arrays by the names of attributes say."""
+        return cls(target=target, **{name: array if array.ndim else array.item() for name, array in values.items()})
+
+    @classmethod
+    def read(cls, file: h5py.File, saved: Mapping[str, npt.NDArray[Any]]) -> Self | None:
+        """Returns the outcome that a file holds, if any; ``saved`` has what its last checkpoint says, by path."""
+        if cls.GROUP not in file:
+            return None
+        paths = {s.name: s.path for s in cls.series() if s.path in file}
+        values = {name: np.asarray(saved[path] if path in saved else file[path][...]) for name, path in paths.items()}
+        return cls.of(values, target_in(file, cls.GROUP))
+
     @property
     def datasets(self) -> dict[str, npt.NDArray[Any]]:
         """Datasets of a file, by path."""
-        return {path: np.asarray(getattr(self, name)) for name, path in sums_in(self.GROUP).items()}
+        values = {s.path: getattr(self, s.name) for s in self.series()}
+        return {path: np.asarray(value) for path, value in values.items() if value is not None}
 
     def verdict(self, model: Ising, lowest: Array) -> str:
         """One line that says if the targets were met, by lowest energies (samples,); empty without targets."""
@@ -114,6 +135,9 @@ class Searched(Outcome):
 
     UNIT: ClassVar[str] = "sweep"
     GROUP: ClassVar[str] = GROUP
+    OWN: ClassVar[tuple[Series, ...]] = (
+        Series("restarts", (), np.int64, "times that the search began anew", "1", GROUP),
+    )
 
     restarts: int | None = None
 
@@ -122,41 +146,29 @@ class Searched(Outcome):
         """Numbers for ``--json``."""
         return {"search_sweeps": self.done, "search_restarts": self.restarts or 0, **super().numbers}
 
-    @property
-    def datasets(self) -> dict[str, npt.NDArray[Any]]:
-        """Datasets of a file, by path."""
-        return super().datasets | ({} if self.restarts is None else {RESTARTS: np.array(self.restarts, np.int64)})
-
     def in_layout(self, layout: Layout) -> Layout:
         """A layout with room for it."""
         return with_restarts(layout, self.target, self.restarts is not None)
 
 
+SUMS: Final = {s.name: s.path for s in Searched.series() if s not in Searched.OWN}
+"""Paths of what is written again and again, by the names under which checkpoints hold it."""
+RESTARTS: Final = Searched.OWN[0].path
+"""Path of the number of restarts of a search that was one run; searches that have none, and older files, lack it."""
+read_search = Searched.read
+
+
 def with_restarts(layout: Layout, target: Array | None, restarts: bool) -> Layout:
     """A layout with a search that was one run, and with the number of its restarts if it has any."""
-    number = Series("restarts", (), np.int64, "times that the search began anew", "1", GROUP)
-    return with_search(layout, target, Searched, (number,) if restarts else ())
+    return with_search(layout, target, Searched, () if restarts else Searched.OWN)
 
 
-def with_search(layout: Layout, target: Array | None, kind: type[Outcome], each: tuple[Series, ...]) -> Layout:
-    """A layout with a group of what ended a search, and the target of each sample.
-
-    Args:
-        layout: Without it.
-        target: Of each sample, (samples,); None for none.
-        kind: Of search, which says in which unit it counts.
-        each: Series of the same group that come first.
-    """
-    group, units = kind.GROUP, f"{kind.UNIT}s"
-    sums = (
-        Series("done", (), np.int64, f"{units} of the whole search", "1", group),
-        Series("elapsed", (), np.float64, "time of the whole search", "s", group),
-        Series("met_seconds", ("sample",), np.float64, "time at which the target was met", "s", group),
-        Series("met_after", ("sample",), np.int64, f"{units} begun by then, -1 where it was not met", "1", group),
-    )
-    targets = Series("target", ("sample",), np.float64, "target, a cut or an energy with its constant", "1", group)
+def with_search(layout: Layout, target: Array | None, kind: type[Outcome], without: tuple[Series, ...] = ()) -> Layout:
+    """A layout with the group of a kind of search, but for some of its series, and the target of each sample."""
+    targets = Series("target", ("sample",), np.float64, "target, a cut or an energy with its constant", "1", kind.GROUP)
     given = () if target is None else ((targets, target),)
-    return replace(layout, sums=(*layout.sums, *each, *sums), given=(*layout.given, *given))
+    sums = [s for s in kind.series() if s not in without]
+    return replace(layout, sums=(*layout.sums, *sums), given=(*layout.given, *given))
 
 
 def target_in(file: h5py.File, group: str) -> Array | None:
@@ -169,36 +181,11 @@ def layout_with_search_of(file: h5py.File, layout: Layout) -> Layout:
     return with_restarts(layout, target_in(file, GROUP), RESTARTS in file) if GROUP in file else layout
 
 
-def again_in(
-    file: h5py.File, saved: Mapping[str, npt.NDArray[Any]], paths: Mapping[str, str]
-) -> dict[str, npt.NDArray[Any]]:
-    """Datasets of a file that are written again and again, by names.
-
-    Args:
-        file: Open.
-        saved: What its last checkpoint says, by paths, of an unfinished run.
-        paths: Of the datasets, by names.
-    """
-    return {name: np.asarray(saved[path] if path in saved else file[path][...]) for name, path in paths.items()}
-
-
-def read_search(file: h5py.File, saved: Mapping[str, npt.NDArray[Any]]) -> Searched | None:
-    """Returns the search that a file holds, as ``again_in`` takes it; None where it is of none."""
-    if GROUP not in file:
-        return None
-    paths = SUMS | ({"restarts": RESTARTS} if RESTARTS in file else {})
-    stored = again_in(file, saved, paths)
-    return Searched(
-        int(stored["done"]), float(stored["elapsed"]), target_in(file, GROUP), stored["met_seconds"],
-        stored["met_after"], int(stored["restarts"]) if "restarts" in stored else None,
-    )  # fmt: skip
-
-
 def has_met_target(file: h5py.File) -> bool:
     """True if a file holds a finished search that has met its targets."""
     if "finished" not in text_attributes(file):
         return False
-    groups = [file[name] for name in ("search", "anneals") if name in file and "target" in file[name]]
+    groups = [file[name] for name in (GROUP, "anneals") if name in file and "target" in file[name]]
     return any(not np.isnan(group["met_seconds"][...]).any() for group in groups)
 
 

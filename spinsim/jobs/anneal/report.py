@@ -26,7 +26,7 @@ from spinsim.analysis.time_to_solution import (
 from spinsim.inputs.texts import count, quoted
 from spinsim.jobs.anneal.result import AnnealResult, with_rows
 from spinsim.jobs.anneal.running import AnnealPlan
-from spinsim.jobs.anneal.search import Anneals, read_anneals
+from spinsim.jobs.anneal.search import Anneals
 from spinsim.jobs.anneal.tables import of_populations, quantum_energies
 from spinsim.jobs.base import Told
 from spinsim.jobs.reports import (
@@ -80,7 +80,7 @@ def outcome(plan: AnnealPlan, rate: float | None) -> Told:
         best_energy, rows = file["best/energy"][...], len(file["measurements/energy"])
         last_energy = file["measurements/energy"][-1] if rows else None
         lanes = empty_lanes(str(file.attrs["engine"]), plan.config.run.number_of_replicas, 1)
-        anneals = read_anneals(file, {})
+        anneals = Anneals.read(file, {})
     numbers = _summary(plan, best_energy, last_energy) | {"updates_per_ns": rate}
     lines = lowest_lines(plan.model, best_energy, 1 if anneals is None else anneals.done) + lanes + solution_lines(plan)
     following = [f"spinsim plot {quoted(plan.path)}"] if rows else []
