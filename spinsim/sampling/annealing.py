@@ -109,7 +109,7 @@ def annealing(
     fields: npt.ArrayLike | None = None,
     gammas: npt.ArrayLike | None = None,
     population: Population | None = None,
-    moves: Sequence[tuple[Move, int]] = (),
+    moves: Sequence[tuple[Move, int]] | None = None,
     seed: int = 1,
 ) -> Iterator[AnnealFrame | None]:
     """Sweep through the temperatures in order and yield a measurement after each.
@@ -158,7 +158,7 @@ def annealing(
         steps = _Steps(acting, ladder, engine.set_field, values)
     else:
         raise InputError("fields that change take an engine whose field can be set: give an InField")
-    return _anneal(steps, sweeps, on_updates or ignore, pause or never, population, Moves(moves, seed))
+    return _anneal(steps, sweeps, on_updates or ignore, pause or never, population, Moves(moves or (), seed))
 
 
 def check_fields(fields: npt.ArrayLike, steps: int, name: str = "field") -> npt.NDArray[np.float64]:

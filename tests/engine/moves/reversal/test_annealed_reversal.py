@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from enumeration import Thermal
 from reversal import RowReversal
+from several import on_cpus
 
 import spinsim as ss
+from spinsim.engine.split import shares
 
 MODELS = {
     "replica-packed": lambda: ss.EdwardsAnderson(ss.square(6), samples=2, seed=3),
@@ -47,6 +49,15 @@ def test_against_enumeration(field: list[float] | None) -> None:
 def test_emulated(name: str, emulated: None) -> None:
     model = MODELS[name]()
     check_same(run(model), run(model, device="cuda"))
+
+
+def test_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shares, "SHORTEST_TURN", 0)
+    model = ss.EdwardsAnderson(ss.square(4), samples=4, seed=3)
+    whole = run(model)
+    on_cpus(monkeypatch, 2)
+    assert ss.create_engine(model, 70, ss.Dynamics(), "cpu", slabs=False).devices == 2
+    check_same(whole, run(model))
 
 
 def test_moves_change_no_schedule_and_count_sweeps_over_its_steps() -> None:
