@@ -93,7 +93,8 @@ class Outcome:
     @classmethod
     def of(cls, values: Mapping[str, npt.NDArray[Any]], target: Array | None) -> Self:
         """Returns the outcome that arrays by the names of attributes say."""
-        return cls(target=target, **{name: array if array.ndim else array.item() for name, array in values.items()})
+        own: dict[str, Any] = {name: array if array.ndim else array.item() for name, array in values.items()}
+        return cls(target=target, **own)
 
     @classmethod
     def read(cls, file: h5py.File, saved: Mapping[str, npt.NDArray[Any]]) -> Self | None:
