@@ -30,6 +30,7 @@ def anneal(
     checkpoint_every: float = 60.0,
     progress: bool = False,
     measure: str | Mapping[str, Measure] | None = None,
+    moves: str | Sequence[tuple[Move, int]] | None = None,
     *,
     t_start: float | None = None,
     t_stop: float | None = None,
@@ -85,6 +86,8 @@ def anneal(
         measure: Observables of your own, functions by name, as ``ss.temper`` takes them; they
             return floats or whole numbers of the shape (samples, replicas), or with more axes
             behind these.
+        moves: Moves of your own, as ``ss.temper`` takes them: ``[(move, 10)]``. Their names as
+            text are refused.
         t_start: First temperature (a positive finite number, at least 1e-300); by default 1.5 x
             the root mean square local field, of dense problems 1 x the same; of populations the
             first below infinity.

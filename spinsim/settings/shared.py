@@ -195,6 +195,16 @@ def own_measure() -> Any:
     )
 
 
+def own_moves() -> Any:
+    """The setting that names moves of a user's own."""
+    return setting(
+        None,
+        "Moves of your own between sweeps, each with its number of sweeps: row-reversal:10; given in Python as objects",
+        flag=None,
+        before=None,
+    )
+
+
 def target() -> Any:
     """The values that end a search."""
     return setting(

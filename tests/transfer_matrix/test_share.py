@@ -176,7 +176,7 @@ def test_a_run_of_several_devices_stops_when_it_is_told(monkeypatch: pytest.Monk
     work = Work(GLASS(ss.chain(13)), make_points([0.4], None), "both", Settings(basis=0), 1)
     asked = iter(range(100))
     with pytest.raises(KeyboardInterrupt):
-        list(work.found([0], lambda: next(asked) == 5))
+        list(work.solved([0], lambda: next(asked) == 5))
     assert next(asked) == 6
 
 

@@ -285,7 +285,7 @@ def test_what_has_converged_is_kept(find: str) -> None:
 @pytest.mark.parametrize("basis", [None, 0])
 def test_levels_that_rounding_hides(basis: int | None) -> None:
     work = Work(ss.Ising(ss.chain(14)), make_points([3.0, 20.0], None), "both", Settings(basis=basis), 1)
-    (row, problems), (hidden, problem) = work.found(range(2))
+    (row, problems), (hidden, problem) = work.solved(range(2))
     assert not problems
     np.testing.assert_allclose(np.diff(row["log_eigenvalue"][0]), np.diff(strip_levels(14, 3, 3, "even", 2)), rtol=1e-9)
     assert "sector even: 1 of 2 levels" in str(problem[0])
