@@ -119,13 +119,13 @@ def _rate(
     name: str,
     case: str,
     call: Callable[[], object],
-    beside: Callable[[], object] | None,
+    reference: Callable[[], object] | None,
     repeats: int,
     work: tuple[str, float, float],
 ) -> Rate:
     """Time a call, in turns with another where there is one; ``work`` is its type, operations and bytes."""
     kind, operations, moved = work
-    seconds, other = (seconds_of(call, repeats),) * 2 if beside is None else seconds_beside(call, beside, repeats)
+    seconds, other = (seconds_of(call, repeats),) * 2 if reference is None else seconds_beside(call, reference, repeats)
     most = peak(kind)
     share = None if most is None or not operations else operations / seconds / most
     return Rate(name, case, seconds, operations, moved, other / seconds, share)
@@ -159,8 +159,8 @@ def wide_products(repeats: int) -> Iterator[Rate]:
     yield _rate("copy", "2^29 float64", copy, None, repeats, _amplitudes(0))
     for side in (32, 64, 128):
         factor = cupy.random.RandomState(2).random_sample((side, side))
-        for hand, turn in (("left", (side, -1)), ("right", (-1, side))):
-            wide, out = x.reshape(turn), y.reshape(turn)
+        for hand, shape in (("left", (side, -1)), ("right", (-1, side))):
+            wide, out = x.reshape(shape), y.reshape(shape)
             pair, case = (factor, wide) if hand == "left" else (wide, factor), f"{side} x {side} from the {hand}"
             library, ours = (
                 partial(cupy.matmul, *pair, out=out),

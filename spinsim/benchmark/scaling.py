@@ -94,8 +94,8 @@ class ProductCase:
         """Amplitudes of the result in a nanosecond, for each of several products, on so many devices."""
         asked = f"{CUDA}:{devices}" if device == CUDA and not others() else device
         members = make_group(seats(asked)[:devices])
-        found = together(members, _product_seconds, self.spins(devices), device, threads, repeats)
-        return [2 ** (self.spins(devices) - 1) / max(seconds) / 1e9 for seconds in zip(*found, strict=True)]
+        of_members = together(members, _product_seconds, self.spins(devices), device, threads, repeats)
+        return [2 ** (self.spins(devices) - 1) / max(seconds) / 1e9 for seconds in zip(*of_members, strict=True)]
 
 
 Case = SweepCase | ProductCase
@@ -179,14 +179,14 @@ def scaling_rates(device: str, threads: int | None, repeats: int, rng_rounds: in
     """Time every case on every number of devices: the median of ``repeats`` runs of about half a second each."""
     where = resolve_device(device)
     for case in CUDA_CASES if where == CUDA else CPU_CASES:
-        alone = 0.0
+        of_one_device = 0.0
         for devices in numbers_of_devices(where):
             if isinstance(case, ProductCase) and devices.bit_count() > 1:
                 continue  # vectors are shared by powers of two
             rates = case.rates(devices, where, threads, repeats, Dynamics(rng_rounds=rng_rounds))
             median = statistics.median(rates)
-            alone = alone or median
-            yield ScalingRate(case, devices, median, min(rates), max(rates), median / alone)
+            of_one_device = of_one_device or median
+            yield ScalingRate(case, devices, median, min(rates), max(rates), median / of_one_device)
 
 
 def _product_seconds(group: Group, spins: int, device: str, threads: int | None, repeats: int) -> list[float]:

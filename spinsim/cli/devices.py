@@ -25,9 +25,11 @@ def devices() -> None:
     lines.append(f"mpi   {missing}" if missing else f"mpi   ready: {ranks} rank{'s' if ranks > 1 else ''}")
     for line in lines:
         say(line)
-    for place, found in zip(others(), answers([place.ask(_of_this_process) for place in others()]), strict=True):
-        say(f"{place.ask(name_of, place.rank)()}:")
-        for line in found:
+    for place, lines_there in zip(
+        others(), answers([place.request(_of_this_process) for place in others()]), strict=True
+    ):
+        say(f"{place.request(name_of, place.rank)()}:")
+        for line in lines_there:
             say(f"  {line}")
 
 

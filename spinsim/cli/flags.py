@@ -40,11 +40,11 @@ def real(text: str) -> float:
     from spinsim.inputs.checks import check_word  # loads NumPy
 
     try:
-        found = float(text)
+        number = float(text)
     except ValueError as error:
         raise typer.BadParameter(f"{text!r} is not a number: give one such as 0.5") from error
     check_word(str(text), "the number")  # a default is a number already
-    return found
+    return number
 
 
 def check_repeats(repeats: int) -> None:

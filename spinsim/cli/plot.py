@@ -30,12 +30,13 @@ def plot(
             metavar="FILE", help="A file that spinsim wrote, or temper, quantum or transfer files of several sizes."
         ),
     ],
-    what: Annotated[
+    figure_name: Annotated[
         str,
         typer.Option(
+            "--what",
             help="all, or one: thermodynamics or configuration of an anneal run; thermodynamics, order, overlap, "
             "exchange or equilibration of a temper run; thermodynamics, order, time, gaps or local of a quantum run; "
-            "cut of a MaxCut run; crossings or thermodynamics of several sizes; lengths of transfer runs."
+            "cut of a MaxCut run; crossings or thermodynamics of several sizes; lengths of transfer runs.",
         ),
     ] = "all",
     sample: Annotated[int | None, Whole(help="Disorder sample of the configuration.  [0]")] = None,
@@ -97,15 +98,15 @@ def plot(
     given = {"sample": sample, "observable": observable, "columns": columns, "near": near, "average": average}
     options = {name: value for name, value in given.items() if value is not None}
     results = [load(file) for file in files]
-    _check_figure(job, what, files, results)
-    _check_options(job, chosen, what, options)
-    figures = job.draw(results, Drawing(what, style, options, say, partial(say, err=True)))
-    if file and what == "all" and len(figures) > 1:
+    _check_figure(job, figure_name, files, results)
+    _check_options(job, chosen, figure_name, options)
+    figures = job.draw(results, Drawing(figure_name, style, options, say, partial(say, err=True)))
+    if file and figure_name == "all" and len(figures) > 1:
         raise InputError(
             f"--out {out} names one figure of {', '.join(figures)}: add --what and one of these, or give a folder such "
             "as figures/"
         )
-    drawn = {name: draw() for name, draw in figures.items() if what in ("all", name)}
+    drawn = {name: draw() for name, draw in figures.items() if figure_name in ("all", name)}
     stem = _stem(files)
     paths = {name: file or folder / f"{stem}-{name}.{suffix or 'pdf'}" for name in drawn}
     _save_and_say({paths[name]: figure for name, figure in drawn.items()}, overwrite)
@@ -158,23 +159,23 @@ def _job_of_all(files: list[Path]) -> Job:
     return jobs[0]
 
 
-def _check_figure(job: Job, what: str, files: list[Path], results: list[Any]) -> None:
+def _check_figure(job: Job, figure: str, files: list[Path], results: list[Any]) -> None:
     """Refuse a figure that these files do not have, with those that they have."""
     from spinsim.errors import InputError
     from spinsim.jobs.base import Drawing
 
     chosen = job.figures if len(files) == 1 else job.figures_of_several
-    if what in ("all", *chosen.names):
+    if figure in ("all", *chosen.names):
         return
-    if what in job.figures_of_several.names:
-        raise InputError(f"{files[0]} alone has no {what}: give {job.name} files of two sizes or more")
+    if figure in job.figures_of_several.names:
+        raise InputError(f"{files[0]} alone has no {figure}: give {job.name} files of two sizes or more")
     figures = _either(list(job.draw(results, Drawing())))
     if len(files) > 1:
-        raise InputError(f"there is no figure {what!r} of several {job.name} files: choose {figures}")
-    raise InputError(f"{files[0]} holds {job.a_run} and has no figure {what!r}: choose {figures}")
+        raise InputError(f"there is no figure {figure!r} of several {job.name} files: choose {figures}")
+    raise InputError(f"{files[0]} holds {job.a_run} and has no figure {figure!r}: choose {figures}")
 
 
-def _check_options(job: Job, chosen: FigureSet, what: str, options: Mapping[str, object]) -> None:
+def _check_options(job: Job, chosen: FigureSet, figure: str, options: Mapping[str, object]) -> None:
     """Refuse options that would do nothing."""
     from spinsim.errors import InputError
     from spinsim.jobs import all_jobs
@@ -184,7 +185,7 @@ def _check_options(job: Job, chosen: FigureSet, what: str, options: Mapping[str,
         option = chosen.options.get(name) or next(one.options[name] for one in sets if name in one.options)
         if name not in chosen.options:
             raise InputError(f"--{name} is for {option.purpose}: leave it out")
-        if what not in ("all", *option.figures):
+        if figure not in ("all", *option.figures):
             raise InputError(f"--{name} is for {option.purpose}: leave it out, or ask for --what {option.figures[0]}")
 
 

@@ -67,14 +67,14 @@ def same_place(arrays: Mapping[str, Any], dimensions: int | Mapping[str, int] = 
     return str(reference.dtype)
 
 
-def require_type(kind: str, allowed: tuple[str, ...], what: str) -> None:
+def require_type(kind: str, allowed: tuple[str, ...], product: str) -> None:
     """Refuse types that a product does not take.
 
     Raises:
         InputError: naming the type and those that would do.
     """
     if kind not in allowed:
-        raise InputError(f"{what} takes {' or '.join(allowed)}, not {kind}: convert with astype")
+        raise InputError(f"{product} takes {' or '.join(allowed)}, not {kind}: convert with astype")
 
 
 def _apart(lines: int, length: int, between: int, within: int) -> int | None:

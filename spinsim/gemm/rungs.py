@@ -108,13 +108,13 @@ def file(name: str) -> str:
 def expressions() -> list[tuple[str, str]]:
     """Every instance of every rung, with its file."""
     layouts = Layout(1, 1, 2, 1), Layout(1, 1, 1, 2)
-    found = [
+    instances = [
         (file(name), expression(name, kind, a, b))
         for name, kinds in RUNGS.items()
         for kind in kinds
         for a, b in product(layouts, repeat=2)
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(instances))
 
 
 def best(kind: str, m: int, n: int, parts: int) -> str:

@@ -36,12 +36,12 @@ def expressions() -> list[tuple[str, str]]:
     return [(FILE, name) for name in names]
 
 
-def _check(given: dict[str, Any], what: str, rows: tuple[str, str]) -> None:
-    require_type(same_place(given), ("float64",), what)
+def _check(given: dict[str, Any], product: str, rows: tuple[str, str]) -> None:
+    require_type(same_place(given), ("float64",), product)
     one, other = (given[name] for name in rows)
-    if what == "tall_dot" and one.shape[0] != other.shape[0]:
+    if product == "tall_dot" and one.shape[0] != other.shape[0]:
         raise InputError(f"v has shape {one.shape} and w {other.shape}: give both as many rows")
-    if what == "tall_matmul" and one.shape[1] != other.shape[0]:
+    if product == "tall_matmul" and one.shape[1] != other.shape[0]:
         raise InputError(f"v has shape {one.shape} and y {other.shape}: give y as many rows as v has columns")
     for name in rows:
         if given[name].shape[1] > COLUMNS:

@@ -257,14 +257,16 @@ def _umask() -> int:
     return mask
 
 
-def as_path(path: Any, what: str) -> Path:
+def as_path(path: Any, subject: str) -> Path:
     """What a caller gave as a path.
 
     Raises:
         InputError: for what is neither a text nor a path.
     """
     if not isinstance(path, str | os.PathLike):
-        raise InputError(f"{what} is given as {type(path).__name__}, which is no path: give a text or a pathlib.Path")
+        raise InputError(
+            f"{subject} is given as {type(path).__name__}, which is no path: give a text or a pathlib.Path"
+        )
     return Path(path)
 
 

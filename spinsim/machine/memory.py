@@ -28,7 +28,7 @@ def readable(count: float) -> str:
     return f"{count:.1f} TiB" if count < 1024 else f"{count / 1024:.1f} PiB"
 
 
-def require(needed: float, what: str, mend: str = "choose a smaller size, fewer samples or fewer replicas") -> None:
+def require(needed: float, subject: str, mend: str = "choose a smaller size, fewer samples or fewer replicas") -> None:
     """Refuse ``what`` where it needs more memory than there is.
 
     Raises:
@@ -38,7 +38,7 @@ def require(needed: float, what: str, mend: str = "choose a smaller size, fewer 
         return
     room = available_bytes()
     if needed > room:
-        raise InputError(f"{what} needs {readable(needed)} of memory but {readable(room)} are available: {mend}")
+        raise InputError(f"{subject} needs {readable(needed)} of memory but {readable(room)} are available: {mend}")
 
 
 @contextmanager

@@ -46,16 +46,16 @@ def check_output(path: Path, kind: str, overwrite: bool) -> None:
     if not os.path.lexists(path) or _is_stream(path):
         return
     if not os.path.isfile(path):
-        what = "a directory" if os.path.isdir(path) else "no file"
-        raise InputError(f"{path} is {what}: choose another name for the output")
+        kind_there = "a directory" if os.path.isdir(path) else "no file"
+        raise InputError(f"{path} is {kind_there}: choose another name for the output")
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}): choose another name for the output") from error
     if head and not _BEGINNINGS[kind].match(head):
-        what = _IN_WORDS.get(kind, f"{kind.upper()} file")
-        raise InputError(f"{path} exists and is no {what}: choose another name for the output")
+        kind_there = _IN_WORDS.get(kind, f"{kind.upper()} file")
+        raise InputError(f"{path} exists and is no {kind_there}: choose another name for the output")
     if not overwrite:
         raise InputError(
             f"{path} exists already: choose another name, or add {argument('overwrite', True)} to replace it"

@@ -173,7 +173,7 @@ def make_group(seats: Sequence[Seat]) -> list[Member]:
     ranks = [seat.rank for seat in seats]
     number = next(_numbers)
     nccl = new_name(seats) if len(set(ranks)) > 1 else None
-    asked = [seat.place.ask(_join, number, k, ranks, seat.gpu, nccl) for k, seat in enumerate(seats)]
+    asked = [seat.place.request(_join, number, k, ranks, seat.gpu, nccl) for k, seat in enumerate(seats)]
     return [Member(*each) for each in zip(seats, answers(asked), strict=True)]
 
 
@@ -195,7 +195,7 @@ def together(members: Sequence[Member], function: Any, *arguments: Any) -> list[
     asked = []
     for k, (seat, group) in enumerate(members):
         own = [argument[k] if isinstance(argument, Each) else argument for argument in arguments]
-        asked.append(seat.place.ask(_work, group, function, *own))
+        asked.append(seat.place.request(_work, group, function, *own))
     return answers(asked)
 
 

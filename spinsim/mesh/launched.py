@@ -35,6 +35,6 @@ def launched(environment: Mapping[str, str] = os.environ) -> Launched | None:
     """How this process was started with others; None where it is alone."""
     for by, rank, ranks in _VARIABLES:
         if rank in environment and ranks in environment:
-            found = Launched(int(environment[rank]), int(environment[ranks]), by)
-            return found if found.ranks > 1 else None
+            process = Launched(int(environment[rank]), int(environment[ranks]), by)
+            return process if process.ranks > 1 else None
     return None

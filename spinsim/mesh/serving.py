@@ -105,11 +105,11 @@ class AtRank(Place):
         """The thread of the rank with that number, from 1 on."""
         return InThreadAtRank(self, number)
 
-    def ask(self, function: Callable[..., Any], *arguments: Any) -> Reply:
+    def request(self, function: Callable[..., Any], *arguments: Any) -> Reply:
         """Have a function carried out."""
-        return self.ask_thread(0, function, *arguments)
+        return self.request_of_thread(0, function, *arguments)
 
-    def ask_thread(self, thread: int, function: Callable[..., Any], *arguments: Any) -> Reply:
+    def request_of_thread(self, thread: int, function: Callable[..., Any], *arguments: Any) -> Reply:
         """Have a function carried out by one of the rank's threads."""
         dropped = [self._dropped.popleft() for _ in range(len(self._dropped))]
         with self._sending:
@@ -162,9 +162,9 @@ class InThreadAtRank(Place):
     def __init__(self, of: AtRank, number: int) -> None:
         self._of, self._number, self.rank = of, number, of.rank
 
-    def ask(self, function: Callable[..., Any], *arguments: Any) -> Reply:
+    def request(self, function: Callable[..., Any], *arguments: Any) -> Reply:
         """Have a function carried out."""
-        return self._of.ask_thread(self._number, function, *arguments)
+        return self._of.request_of_thread(self._number, function, *arguments)
 
 
 def _number_of(thing: Any) -> int | None:
@@ -199,7 +199,7 @@ class _Serving:
         opened_here = opened(arguments)
         del message, arguments  # what they hold may be dropped next
         if thread:
-            self._threads.setdefault(thread, InThread()).ask(self._in_thread, number, function, opened_here)
+            self._threads.setdefault(thread, InThread()).request(self._in_thread, number, function, opened_here)
         else:
             self._carry_out(number, function, opened_here)
         return True

@@ -117,16 +117,16 @@ def _serve(ranks: Ranks) -> None:
 
 def _settle_all() -> None:
     """Tell each rank which one of its node it is, and how many share its processors."""
-    asked = answers([place.ask(_whereabouts) for place in _Session.others])
-    found = [_whereabouts(), *asked]
-    before, ranks, sharing = Counter[str](), Counter(host for host, _ in found), Counter(found)
+    asked = answers([place.request(_whereabouts) for place in _Session.others])
+    whereabouts = [_whereabouts(), *asked]
+    before, ranks, sharing = Counter[str](), Counter(host for host, _ in whereabouts), Counter(whereabouts)
     settled = []
-    for where in found:
+    for where in whereabouts:
         host = where[0]
         settled.append((OnNode(before[host], ranks[host]), sharing[where]))
         before[host] += 1
     _settle(*settled[0])
-    answers([place.ask(_settle, *one) for place, one in zip(_Session.others, settled[1:], strict=True)])
+    answers([place.request(_settle, *one) for place, one in zip(_Session.others, settled[1:], strict=True)])
 
 
 def _whereabouts() -> tuple[str, frozenset[int]]:

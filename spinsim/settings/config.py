@@ -102,14 +102,14 @@ class Config:
     @classmethod
     def from_tables(cls, tables: Tables) -> Self:
         """The configuration that a file of any version holds: unknown settings left out, later ones filled in."""
-        found: dict[str, Any] = {}
+        read: dict[str, Any] = {}
         for name, kind in kinds_of(cls).items():
             known = settings_of(kind)
             before = {one.name: one.before for one in known.values() if one.before is not ...}
-            found[name] = kind(
+            read[name] = kind(
                 **before | {key: value for key, value in kind.stored(tables[name]).items() if key in known}
             )
-        return cls(**found)
+        return cls(**read)
 
     @classmethod
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:

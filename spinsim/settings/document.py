@@ -216,18 +216,18 @@ def _split(lines: list[str]) -> tuple[list[str], dict[str, list[str]], list[str]
 
 def _wrapped(lines: list[str]) -> list[str]:
     """Returns the paragraphs and items of a docstring in lines of one width."""
-    found: list[list[str]] = [[]]
+    units: list[list[str]] = [[]]
     in_items = False
     for line in lines:
         indent = len(line) - len(line.lstrip())
         if not line.strip() or line in _SECTIONS or line in _PROSE:
             in_items = line in _SECTIONS or (in_items and not line.strip())
-            found += [[line], []]
-        elif in_items and indent == _INDENT and found[-1]:
-            found.append([line])
+            units += [[line], []]
+        elif in_items and indent == _INDENT and units[-1]:
+            units.append([line])
         else:
-            found[-1].append(line)
-    return [part for unit in found if unit for part in _unit(unit)]
+            units[-1].append(line)
+    return [part for unit in units if unit for part in _unit(unit)]
 
 
 def _unit(lines: list[str]) -> list[str]:

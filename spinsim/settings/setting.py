@@ -234,12 +234,12 @@ def once(function: Callable[[Kind], Found]) -> Callable[[Kind], Found]:
 def settings_of(kind: type[Table]) -> Mapping[str, Setting]:
     """The settings of a table by name, in the order of its fields."""
     hints = get_type_hints(kind)
-    found = {}
+    settings = {}
     for field in dataclasses.fields(cast("Any", kind)):
         types = get_args(hints[field.name]) or (hints[field.name],)
         one = next(each for each in types if each is not type(None))
-        found[field.name] = replace(field.metadata[_KEY], name=field.name, kind=one, optional=type(None) in types)
-    return MappingProxyType(found)
+        settings[field.name] = replace(field.metadata[_KEY], name=field.name, kind=one, optional=type(None) in types)
+    return MappingProxyType(settings)
 
 
 def either(values: tuple[Any, ...]) -> str:

@@ -235,5 +235,5 @@ def check_limited(target: str | None, limit: float | None, changes: Mapping[str,
         InputError: for it.
     """
     if limit is None and "time_limit" in changes:
-        what = "a run that no time ends" if target is None else "a search that goes on until its target is met"
-        raise InputError(f"{path} holds {what}: leave {argument('time_limit')} out")
+        kind_of_run = "a run that no time ends" if target is None else "a search that goes on until its target is met"
+        raise InputError(f"{path} holds {kind_of_run}: leave {argument('time_limit')} out")

@@ -198,11 +198,11 @@ class RunFile:
             check_checkpoints(group, self.path)
             return read_checkpoint(group)
 
-        found, damaged, self._end = self._thread.submit(read).result()
+        arrays, damaged, self._end = self._thread.submit(read).result()
         self.check_rows(self._end)
-        if found and like is not None and _forms(found) != _forms(like):
+        if arrays and like is not None and _forms(arrays) != _forms(like):
             raise InputError(f"{self.path} is damaged, its checkpoint is of another run: take another copy of it")
-        return found, damaged
+        return arrays, damaged
 
     def check_rows(self, end: int | None = None) -> None:
         """Compare the first rows of the run with their checksums; those of older files have none.
@@ -226,8 +226,8 @@ class RunFile:
 
         def blank() -> dict[str, npt.NDArray[Any]]:
             group = self._file.get(SUMMARY_GROUP, {})
-            found = [group[name] for name in list(group)]  # values() would hold the lock of h5py between two of them
-            return {item.name: np.full(item.shape, np.nan) for item in found if not item.is_scale}
+            datasets = [group[name] for name in list(group)]  # values() would hold the lock of h5py between two of them
+            return {item.name: np.full(item.shape, np.nan) for item in datasets if not item.is_scale}
 
         self.write_again(self._thread.submit(blank).result())
 
@@ -275,8 +275,8 @@ class RunFile:
             if self._finished
             else f": {worded(f'spinsim resume {quoted(name)}', f'ss.resume({str(name)!r})')} goes on from there"
         )
-        what = "the finished run is" if self._finished else "all of it is"
-        return InputError(f"{self.path} was moved, removed or replaced while a run wrote it; {what} kept in {name}{on}")
+        kept = "the finished run is" if self._finished else "all of it is"
+        return InputError(f"{self.path} was moved, removed or replaced while a run wrote it; {kept} kept in {name}{on}")
 
 
 def _long_name(dataset: h5py.Dataset) -> str:

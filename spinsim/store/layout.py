@@ -152,14 +152,14 @@ def rows_at(every: int, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, 
     return [{**row, "step": row["step"] // every} for row in rows if (row["step"] + 1) % every == 0]
 
 
-def summary_series(found: tuple[Observable, ...], axis: str = "temperature") -> list[Series]:
+def summary_series(observables: tuple[Observable, ...], axis: str = "temperature") -> list[Series]:
     """Room for every observable, its error and its autocorrelation time: NaN until the run is analysed."""
     rows = []
-    for o in found:
-        for name, what, units in (
+    for o in observables:
+        for name, long_name, units in (
             (o.name, o.formula, o.units),
             (f"{o.name}_error", f"standard error of the {o.formula}", o.units),
             (f"{o.name}_tau", "autocorrelation time", "sweeps"),
         ):
-            rows.append(Series(name, (axis,), np.float64, what, units, SUMMARY_GROUP))
+            rows.append(Series(name, (axis,), np.float64, long_name, units, SUMMARY_GROUP))
     return rows

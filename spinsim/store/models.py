@@ -156,8 +156,8 @@ def _read_labels(group: h5py.Group, sites: int) -> Labels:
         return range(first, first + sites)
     stored = group["labels"]
     rows = max(1, _LABELS_AT_ONCE // max(1, stored.dtype.itemsize))
-    found = (stored[first : first + rows].tolist() for first in range(0, len(stored), rows))
-    return [label_in(text.decode("ascii", "replace")) for part in found for text in part]
+    pieces = (stored[first : first + rows].tolist() for first in range(0, len(stored), rows))
+    return [label_in(text.decode("ascii", "replace")) for part in pieces for text in part]
 
 
 def _filters(length: int) -> dict[str, Any]:
@@ -239,10 +239,10 @@ def best_of(
         saved: Those of its last checkpoint by path, where they are to be taken instead.
     """
     there = {name: saved.get(f"{BEST}/{name}") for name in ("energy", "spins", "bits") if name in file[BEST]}
-    found = {name: file[f"{BEST}/{name}"][...] if array is None else array for name, array in there.items()}
-    if "spins" in found:
-        return found["energy"], found["spins"]
-    return found["energy"], States(found["bits"], int(file["model"].attrs["sites"]))
+    arrays = {name: file[f"{BEST}/{name}"][...] if array is None else array for name, array in there.items()}
+    if "spins" in arrays:
+        return arrays["energy"], arrays["spins"]
+    return arrays["energy"], States(arrays["bits"], int(file["model"].attrs["sites"]))
 
 
 def _edges(stored: h5py.Dataset, lattice: Lattice | None) -> npt.NDArray[np.int32]:

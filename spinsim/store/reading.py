@@ -58,13 +58,13 @@ def growing(file: h5py.File) -> list[h5py.Dataset]:
 
 def series_by_group(file: h5py.File) -> list[tuple[int, dict[str, h5py.Dataset]]]:
     """Return the series of each group by name, and how many rows of the run there are for each of their rows."""
-    found: dict[str, tuple[int, dict[str, h5py.Dataset]]] = {}
+    groups: dict[str, tuple[int, dict[str, h5py.Dataset]]] = {}
     for dataset in growing(file):
         path, _, name = dataset.name.rpartition("/")
-        if path not in found:
-            found[path] = every_of(file[path]), {}
-        found[path][1][name] = dataset
-    return list(found.values())
+        if path not in groups:
+            groups[path] = every_of(file[path]), {}
+        groups[path][1][name] = dataset
+    return list(groups.values())
 
 
 def every_of(group: h5py.Group) -> int:
@@ -94,8 +94,8 @@ def check_room(file: h5py.File, rows: int) -> None:
 
 def attributes(file: h5py.File) -> dict[str, Any]:
     """The root attributes of a spinsim file, ``finished`` only where it is."""
-    found = {key: file.attrs[key] for key in list(file.attrs)}
-    values = {key: one.decode(errors="replace") if isinstance(one, bytes) else one for key, one in found.items()}
+    stored = {key: file.attrs[key] for key in list(file.attrs)}
+    values = {key: one.decode(errors="replace") if isinstance(one, bytes) else one for key, one in stored.items()}
     return {key: value for key, value in values.items() if key != "finished" or value}
 
 
@@ -194,20 +194,20 @@ def _look(path: Path) -> None:
         look_at_headers(file)
 
 
-def _is_known(found: os.stat_result) -> bool:
+def _is_known(status: os.stat_result) -> bool:
     """True if this process has checked a file that has not been written since."""
-    return _checked.get((found.st_dev, found.st_ino)) == (found.st_mtime_ns, found.st_size)
+    return _checked.get((status.st_dev, status.st_ino)) == (status.st_mtime_ns, status.st_size)
 
 
 def _check_unless_known(file: h5py.File) -> None:
     """Check the schema of a file, unless this process has checked it and it has not been written since."""
-    found = os.fstat(file.id.get_vfd_handle())
-    if _is_known(found):
+    status = os.fstat(file.id.get_vfd_handle())
+    if _is_known(status):
         return
     began = time.time_ns()
     check_schema(file)
-    if began - found.st_mtime_ns > _CLOCK_STEP:
-        _checked[found.st_dev, found.st_ino] = found.st_mtime_ns, found.st_size
+    if began - status.st_mtime_ns > _CLOCK_STEP:
+        _checked[status.st_dev, status.st_ino] = status.st_mtime_ns, status.st_size
 
 
 def _open_unlocked(path: Path) -> h5py.File:

@@ -26,20 +26,20 @@ def matrix_elements(model: Ising, vectors: dict[str, Any], place: Place) -> dict
     first = next(iter(vectors))
     ground = vectors[first][0]
     others = vectors.get("odd") if first == "even" else vectors.get("all")
-    found: dict[str, Array] = {}
+    elements: dict[str, Array] = {}
     if others is not None:
-        found["sigma"] = np.stack([_sites(ground * x, model.sites, place) for x in others])
+        elements["sigma"] = np.stack([_sites(ground * x, model.sites, place) for x in others])
     pairs = np.stack([_bonds(ground * x, model.graph.edges, place) for x in vectors[first]])
-    found["sigma_sigma"] = pairs
-    signs = np.array([_sign(row) for row in found["sigma"]]) if others is not None else np.ones(len(pairs))
+    elements["sigma_sigma"] = pairs
+    signs = np.array([_sign(row) for row in elements["sigma"]]) if others is not None else np.ones(len(pairs))
     if first == "all":
         signs[0] = 1.0  # expectation values of one state
-        found["sigma_sigma"] = pairs * signs[:, None]
+        elements["sigma_sigma"] = pairs * signs[:, None]
     else:
-        found["sigma_sigma"][1:] *= np.array([_sign(row) for row in pairs[1:]])[:, None]
+        elements["sigma_sigma"][1:] *= np.array([_sign(row) for row in pairs[1:]])[:, None]
     if others is not None:
-        found["sigma"] = found["sigma"] * signs[:, None]
-    return found
+        elements["sigma"] = elements["sigma"] * signs[:, None]
+    return elements
 
 
 def _sign(row: Array) -> float:

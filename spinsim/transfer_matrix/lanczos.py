@@ -75,15 +75,15 @@ class Levels:
         if self.cause is Cause.NONE:
             return None
         kept, wanted = int(np.isfinite(self.value).sum()), len(self.value)
-        found = wanted if self.cause is Cause.SEARCH else kept + leading(self.residual[kept:], tolerance)
-        what = f"{found} of {wanted} levels converged, "
-        if found > kept:
-            what += "but the search for missed ones did not end"
+        converged = wanted if self.cause is Cause.SEARCH else kept + leading(self.residual[kept:], tolerance)
+        sentence = f"{converged} of {wanted} levels converged, "
+        if converged > kept:
+            sentence += "but the search for missed ones did not end"
         else:
-            what += f"Lanczos reached a residual of {self.residual[kept]:.2g} for the next, not {tolerance:g},"
+            sentence += f"Lanczos reached a residual of {self.residual[kept]:.2g} for the next, not {tolerance:g},"
         mend = _MORE + ("more stored vectors (basis)" if basis else "stored vectors (basis) where they fit")
         mend = _DROWNED if self.cause is Cause.DROWNED else mend
-        return NotConvergedError(f"{where}{what} in {self.steps} steps: {mend}")
+        return NotConvergedError(f"{where}{sentence} in {self.steps} steps: {mend}")
 
 
 def leading(residual: Array, limit: float) -> int:
@@ -239,11 +239,11 @@ class ThickRestart:
 
     def _give_up(self, theta: Array, mixing: Array, residual: Array, cause: Cause, all_of_them: bool = False) -> None:
         """Go on with the leading levels that have converged; where there is none, that is the end."""
-        found = leading(residual, self._tolerance)
+        converged = leading(residual, self._tolerance)
         if self._cause is Cause.NONE:
-            self._cause = Cause.SEARCH if found == self._asked else cause
+            self._cause = Cause.SEARCH if converged == self._asked else cause
             self._note(residual)
-        self._wanted, self.gave_up = 0 if all_of_them else found, True
+        self._wanted, self.gave_up = 0 if all_of_them else converged, True
         self.done = self._wanted == 0
         if not self.done:
             self._look_for_more(theta, mixing, residual)

@@ -104,12 +104,12 @@ def positive(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
         InputError: for what are no finite numbers above 0.
     """
     try:
-        found = np.atleast_1d(np.asarray(values, np.float64))
+        numbers = np.atleast_1d(np.asarray(values, np.float64))
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} {values!r} cannot be read as numbers: give floats") from error
-    if found.ndim != 1 or not found.size:
-        raise InputError(f"{name} has shape {found.shape}: give one number, or a list of them")
-    bad = found[~((found > 0) & (found < inf))]
+    if numbers.ndim != 1 or not numbers.size:
+        raise InputError(f"{name} has shape {numbers.shape}: give one number, or a list of them")
+    bad = numbers[~((numbers > 0) & (numbers < inf))]
     if bad.size:
         raise InputError(f"{name} {bad[0]} does not make a transfer matrix: give finite numbers above 0")
-    return found
+    return numbers

@@ -79,7 +79,7 @@ def _most(devices: int, bits: int, kind: str) -> int:
 def _fit(sites: int, sectors: tuple[str, ...], settings: Settings, tasks: int, mine: Sequence[Seat]) -> Fit:
     if len(mine) == 1 and mine[0].gpu in (None, 0):
         return fit(sites, sectors, settings, tasks)
-    rooms = answers([seat.place.ask(room, seat.gpu) for seat in mine])
+    rooms = answers([seat.place.request(room, seat.gpu) for seat in mine])
     return fit(sites, sectors, settings, tasks, len(mine), min(rooms))
 
 
@@ -87,9 +87,9 @@ def _in_words(mine: Sequence[Seat], given: Sequence[Seat]) -> str:
     if len(given) == 1:
         return ""
     idle = len(given) - len(mine)
-    what = "GPU" if given[0].gpu is not None else "rank"
-    leaves = f", which leaves {count(idle, what)} idle" if idle else ""
-    return (f"each vector over {len(mine)} {what}s" if len(mine) > 1 else "none") + leaves
+    kind = "GPU" if given[0].gpu is not None else "rank"
+    leaves = f", which leaves {count(idle, kind)} idle" if idle else ""
+    return (f"each vector over {len(mine)} {kind}s" if len(mine) > 1 else "none") + leaves
 
 
 class SplitSolver:

@@ -90,7 +90,7 @@ class Work:
     @property
     def caution(self) -> str:
         """Lack of the results for want of memory, in a sentence; empty where there is none."""
-        if self.room.basis or self.room.held:
+        if self.room.basis or self.room.fits_eigenvectors:
             return ""
         return (
             f"memory has no room for {self.settings.eigenvalues} eigenvectors: degenerate levels are found once and "
@@ -146,7 +146,7 @@ class Work:
             worker = free.get()
             try:
                 task = self._task(step)
-                return self._found(step, *worker.place.ask(_solved, worker.model, worker.on_product, *task)())
+                return self._found(step, *worker.place.request(_solved, worker.model, worker.on_product, *task)())
             finally:
                 free.put(worker)
 
@@ -164,9 +164,9 @@ class Work:
         """A thread for each processor of all ranks, or one for each task, of all ranks in turn."""
         own = Kept(self.model)
         found = [(k, _Worker(InThread(), own, on_product)) for k in range(self._threads.count)]
-        threads = answers([place.ask(_threads_of, self._threads_given) for place in others()])
+        threads = answers([place.request(_threads_of, self._threads_given) for place in others()])
         for place, there in zip(others(), threads, strict=True):
-            model = place.ask(Kept, self.model)()
+            model = place.request(Kept, self.model)()
             found += [(k, _Worker(place.thread(1 + k), model, None)) for k in range(there)]
         return [worker for _, worker in sorted(found, key=itemgetter(0))][: self._at_once]
 
