@@ -49,7 +49,7 @@ class Configurations(Described):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many there are along each axis."""
+        """Length along each axis."""
         return tuple(len(values) for values in self.axes.values())
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""How rates grow with the number of devices: GPUs of one process, or ranks with a device each."""
+"""Growth of rates with the number of devices: GPUs of one process, or ranks with a device each."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from spinsim.transfer_matrix.points import CRITICAL as K_CRITICAL
 from spinsim.transfer_matrix.vectors import Share, Vectors
 
 Growth = Literal["weak", "strong"]
-"""Whether each device has as much to do as one alone, or all together have."""
+"""Weak: each device has as much to do as one alone; strong: all together have."""
 
 
 @dataclass(frozen=True)

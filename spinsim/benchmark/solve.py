@@ -1,4 +1,4 @@
-"""How likely anneals solve instances, and how long it takes: success probability and time to solution with errors."""
+"""Success probability of anneals on instances, and time to solution, with errors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ library (Wiegele).
 
 @dataclass(frozen=True)
 class Solved:
-    """What was found about one instance.
+    """Results for one instance.
 
     Attributes:
         name: Of the instance.
@@ -89,11 +89,7 @@ def solve_instances(
 
 
 def target_of(file: Path, model: Ising, target: float | None) -> float:
-    """The target of an instance, in its own terms.
-
-    Raises:
-        InputError: where none is given and no best value is known.
-    """
+    """The target of an instance, in its own terms."""
     sites, best = BEST_KNOWN.get(file.stem, (0, 0))
     if target is not None:
         return target

@@ -34,7 +34,7 @@ def devices() -> None:
 
 
 def _of_this_process() -> list[str]:
-    """What a process can use."""
+    """Lines on the devices of a process."""
     import platform
 
     import llvmlite.binding as llvm

@@ -126,11 +126,7 @@ def taking(settings: Mapping[str, Setting]) -> Callable[[Callable[..., None]], C
 
 
 def filled(given: Given, settings: Mapping[str, Setting]) -> Given:
-    """What the user gave of these settings, with defaults in place of what is left out.
-
-    Raises:
-        InputError: for a value that is not allowed.
-    """
+    """The given settings, with defaults in place of those that are left out."""
     values = {name: one.default if given[name] is None else given[name] for name, one in settings.items()}
     for name, one in settings.items():
         one.check(values[name])

@@ -190,11 +190,7 @@ def _check_options(job: Job, chosen: FigureSet, figure: str, options: Mapping[st
 
 
 def _save_and_say(figures: Mapping[Path, Figure], overwrite: bool) -> None:
-    """Write figures with their captions, and print the paths of the figures.
-
-    Raises:
-        InputError: where one of them may not be written; then none is.
-    """
+    """Write figures with their captions, and print the paths of the figures."""
     from spinsim.analysis.figures import save_figures
 
     save_figures(figures, overwrite)

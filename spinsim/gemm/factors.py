@@ -12,19 +12,19 @@ from spinsim.gemm import operands
 from spinsim.gemm.operands import (
     empty,
     layout,
-    on_gpu,
     require_contiguous,
     require_out,
     require_type,
     same_place,
 )
+from spinsim.machine.memory import is_on_gpu
 
 FILE: Final = "gemm/kronecker.cu"
 
 
 @dataclass(frozen=True)
 class Panel:
-    """How a factor of some side goes through a wide matrix.
+    """Tiling of a wide matrix through which a factor of some side goes.
 
     Attributes:
         length: Columns (from the left) or rows (from the right) of a panel.
@@ -39,7 +39,6 @@ class Panel:
     steps: int
 
     def threads(self, side: int) -> int:
-        """Of a block."""
         return side // 16 * self.groups * 32
 
 
@@ -106,7 +105,7 @@ def left_factor(factor: Any, x: Any, out: Any = None) -> Any:
     out = _prepared({"factor": factor}, x, out)
     if out.size == 0:
         return out
-    if not on_gpu(x):
+    if not is_on_gpu(x):
         out[...] = factor @ x
         return out
     panel, batch = LEFT[side], x.size // (side * width)
@@ -138,7 +137,7 @@ def right_factor(x: Any, factor: Any, out: Any = None) -> Any:
     out = _prepared({"factor": factor}, x, out)
     if out.size == 0:
         return out
-    if not on_gpu(x):
+    if not is_on_gpu(x):
         out[...] = x @ factor
         return out
     panel = RIGHT[side]
@@ -172,7 +171,7 @@ def both_factors(left: Any, x: Any, right: Any, out: Any = None) -> Any:
     out = _prepared({"left": left, "right": right}, x, out)
     if out.size == 0:
         return out
-    if not on_gpu(x):
+    if not is_on_gpu(x):
         out[...] = left @ x @ right
         return out
     factors = {name: operands.matrix(f, layout(name, f)) for name, f in (("left", left), ("right", right))}

@@ -6,9 +6,10 @@ from typing import Any
 
 from spinsim.errors import InputError
 from spinsim.gemm import operands
-from spinsim.gemm.operands import C_TYPES, Layout, empty, layout, on_gpu, require_out, require_type, same_place, scalar
+from spinsim.gemm.operands import C_TYPES, Layout, empty, layout, require_out, require_type, same_place, scalar
 from spinsim.gemm.rungs import NAMES, RUNGS, best, expression, file
 from spinsim.gemm.splitting import add, parts
+from spinsim.machine.memory import is_on_gpu
 
 
 def matmul(a: Any, b: Any, kernel: str = "auto", alpha: float = 1, beta: float = 0, out: Any = None) -> Any:
@@ -47,7 +48,7 @@ def matmul(a: Any, b: Any, kernel: str = "auto", alpha: float = 1, beta: float =
     require_out(out, (a.shape[0], b.shape[1]), {"a": a, "b": b})
     if out.size == 0:
         return out
-    if not on_gpu(a):
+    if not is_on_gpu(a):
         return _by_numpy(a, b, out, *factors)
     _by_kernel(kernel, kind, a, b, out, factors)
     return out

@@ -101,7 +101,6 @@ def expression(name: str, kind: str, a: Layout, b: Layout) -> str:
 
 
 def file(name: str) -> str:
-    """The kernel file of a rung."""
     return f"gemm/{name}.cu"
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from spinsim.errors import InputError
 from spinsim.gemm import operands
-from spinsim.gemm.operands import empty, layout, on_gpu, require_out, require_type, same_place, scalar
+from spinsim.gemm.operands import empty, layout, require_out, require_type, same_place, scalar
+from spinsim.machine.memory import is_on_gpu
 
 FILE: Final = "gemm/tall_skinny.cu"
 COLUMNS: Final = 64  # at most
@@ -86,7 +87,7 @@ def tall_dot(v: Any, w: Any, alpha: float = 1, beta: float = 0, out: Any = None)
     of_v, of_w, of_out = _row_major("v", v), _row_major("w", w), _row_major("out", out)
     if out.size == 0:
         return out
-    if not on_gpu(v):
+    if not is_on_gpu(v):
         scaled = factor * (v.T @ w)
         out[...] = scaled if kept == 0 else scaled + kept * out
         return out
@@ -129,7 +130,7 @@ def tall_matmul(v: Any, y: Any, alpha: float = 1, beta: float = 0, out: Any = No
     of_v, of_out = _row_major("v", v), _row_major("out", out)
     if out.size == 0:
         return out
-    if not on_gpu(v):
+    if not is_on_gpu(v):
         scaled = factor * (v @ y)
         out[...] = scaled if kept == 0 else scaled + kept * out
         return out

@@ -13,7 +13,7 @@ from spinsim.errors import InputError, argument
 from spinsim.machine.files import Disk, new_file, not_written, replacement
 
 CAPTION: Final = "Caption: "
-"""How the caption of a figure begins, which tells it from other people's notes."""
+"""Beginning of the caption of a figure, which tells it from other people's notes."""
 _HEAD_BYTES: Final = 4096
 _BEGINNINGS: Final = {
     "pdf": re.compile(rb"%PDF-"),
@@ -26,7 +26,7 @@ _BEGINNINGS: Final = {
         rb"DIMODBQM|\s*(#|%%MatrixMarket|[cC] |p qubo |\d+ \d+\s)|[^\s\x00]+ [^\s\x00]+( \S+)?\r?\n"
     ),
 }
-"""How the files of each kind begin; a CSV table has a line of names first."""
+"""Beginnings of the files of each kind; a CSV table has a line of names first."""
 _IN_WORDS: Final = {"caption": "caption of a figure", "instance": "instance file", "solution": "file of a solution"}
 
 
@@ -39,9 +39,6 @@ def check_output(path: Path, kind: str, overwrite: bool) -> None:
         path: Where the output is to go.
         kind: What it is: one of those that ``_BEGINNINGS`` tells apart.
         overwrite: Whether a file of the same kind may be replaced.
-
-    Raises:
-        InputError: naming the path and what is there.
     """
     if not os.path.lexists(path) or _is_stream(path):
         return
@@ -103,7 +100,7 @@ def _create(path: Path, content: bytes) -> None:
 
 
 def _holds(path: Path, content: bytes) -> bool:
-    """Whether a file has this content already."""
+    """True if a file has this content already."""
     try:
         return path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content
     except (OSError, ValueError):
@@ -111,7 +108,7 @@ def _holds(path: Path, content: bytes) -> bool:
 
 
 def _is_stream(path: Path) -> bool:
-    """Whether a path is a device or a pipe."""
+    """True if a path is a device or a pipe."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):

@@ -65,7 +65,7 @@ class RankError(RuntimeError):
 
 
 class There:
-    """What is kept at a serving rank; when nobody holds it any more, it goes there too.
+    """A handle of an object at a serving rank; when nobody has the handle any more, the object goes too.
 
     Args:
         number: By which the rank knows it.
@@ -98,7 +98,7 @@ class AtRank(Place):
 
     @property
     def waiting(self) -> bool:
-        """Whether it has been asked for what it has not answered."""
+        """True while a request is not answered."""
         return bool(self._waiting)
 
     def thread(self, number: int) -> InThreadAtRank:
@@ -135,7 +135,7 @@ class AtRank(Place):
         return outcome
 
     def _has_arrived(self, number: int) -> bool:
-        """Whether an answer is there; where it is not, the caller is the one of all waiting threads who receives."""
+        """True if an answer is there; where it is not, the caller is the one of all waiting threads who receives."""
         with self._arriving:
             self._arriving.wait_for(lambda: number in self._arrived or not self._receiving)
             if number in self._arrived:
@@ -172,7 +172,7 @@ def _number_of(thing: Any) -> int | None:
 
 
 class _Serving:
-    """What a serving rank keeps, and its threads."""
+    """Objects of a serving rank, and its threads."""
 
     def __init__(self, ranks: Ranks) -> None:
         self._ranks = ranks

@@ -19,7 +19,7 @@ from spinsim.mesh.serving import AtRank, serve
 
 
 class OnNode(NamedTuple):
-    """Which of the ranks of its node a rank is.
+    """The place of a rank among the ranks of its node.
 
     Attributes:
         number: From 0.
@@ -30,14 +30,14 @@ class OnNode(NamedTuple):
     ranks: int
 
     def share(self, things: Sequence[int]) -> list[int]:
-        """What the rank has of its node's devices: no two ranks have the same one unless there are too few."""
+        """The rank's part of its node's devices: no two ranks have the same one unless there are too few."""
         if not things:
             return []
         return list(things[self.number :: self.ranks]) or [things[self.number % len(things)]]
 
 
 class _Session:
-    """What a process knows of the others."""
+    """The other processes, as this one knows them."""
 
     on_node = OnNode(0, 1)
     others: tuple[AtRank, ...] = ()
@@ -66,13 +66,13 @@ def first_ranks(count: int) -> Iterator[None]:
 
 
 def on_node() -> OnNode:
-    """Which of the ranks of its node this process is."""
+    """The place of this process among the ranks of its node."""
     return _Session.on_node
 
 
 @contextmanager
 def joined(how: Launched) -> Iterator[bool]:
-    """Whether this process carries out the command; a rank that serves has done so when it is told.
+    """Join the other ranks: True in the process that carries out the command, False at a rank that has served it.
 
     Args:
         how: How it was started with others.

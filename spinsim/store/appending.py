@@ -102,11 +102,7 @@ class RunFile:
             raise InputError(f"{self.path} was moved, removed or replaced while a run wrote it")  # see ``rescue``
 
     def identity(self) -> tuple[dict[str, str], str]:
-        """Root attributes, and the SHA-256 of the model that the file holds.
-
-        Raises:
-            InputError: where a text attribute is damaged, so that the finished file could not be written.
-        """
+        """Root attributes, and the SHA-256 of the model that the file holds."""
         self._checked(check_texts, self._file)
         return self._thread.submit(identity, self._file).result()
 
@@ -171,9 +167,6 @@ class RunFile:
         """Replace the older of the two checkpoints.
 
         A file that Python wrote has none: its run begins anew.
-
-        Raises:
-            InputError: where another file, or none, lies under the path by now.
         """
         self._hand_over()
         self._wait()
@@ -209,9 +202,6 @@ class RunFile:
 
         Args:
             end: How many, by default all.
-
-        Raises:
-            InputError: where one is not as it was written.
         """
 
         def check() -> None:
@@ -222,7 +212,7 @@ class RunFile:
         self._checked(check)
 
     def forget_summary(self) -> None:
-        """What an analysis of fewer rows found is no longer true."""
+        """Blank the summary, which an analysis of fewer rows has written."""
 
         def blank() -> dict[str, npt.NDArray[Any]]:
             group = self._file.get(SUMMARY_GROUP, {})
@@ -240,9 +230,6 @@ class RunFile:
 
         Args:
             keep_checkpoint: Whether the run may be extended from its last state.
-
-        Raises:
-            InputError: where a row is not as it was written.
         """
         self.flush()
         self.check_rows()
@@ -280,7 +267,6 @@ class RunFile:
 
 
 def _long_name(dataset: h5py.Dataset) -> str:
-    """What a dataset says that it is."""
     text = dataset.attrs.get("long_name", "")
     return text.decode() if isinstance(text, bytes) else str(text)
 

@@ -47,7 +47,7 @@ def scale(group: h5py.Group, name: str, values: npt.NDArray[np.generic], units: 
 
 
 def scale_attributes(name: str, units: str = "1") -> dict[str, str]:
-    """What an axis says of itself."""
+    """Attributes of an axis."""
     return {"long_name": name.replace("_", " "), "units": units}
 
 

@@ -22,7 +22,7 @@ _LAYOUTS: Final = {h5py.h5d.COMPACT, h5py.h5d.CONTIGUOUS, h5py.h5d.CHUNKED}
 
 
 class DamageError(InputError):
-    """What is wrong with a file, in words that follow its name."""
+    """Damage of a file, in words that follow its name."""
 
 
 def _no_layout(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
@@ -31,7 +31,7 @@ def _no_layout(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
 
 @dataclass(frozen=True)
 class Form:
-    """What the store must know of the files of a job.
+    """Properties of a job's files that the store must know.
 
     Attributes:
         planned: Keys of the job's table of settings that readers use, with the types that their values may have.
@@ -145,11 +145,7 @@ def text_of(item: h5py.Group, name: str) -> str:
 
 
 def check_texts(file: h5py.File) -> None:
-    """Refuse a file with a text attribute that is not UTF-8: its copy, the finished file, could not be written.
-
-    Raises:
-        DamageError: naming the attribute.
-    """
+    """Refuse a file with a text attribute that is not UTF-8: its copy, the finished file, could not be written."""
 
     def look(name: str, item: h5py.Group | h5py.Dataset) -> None:
         for key in list(item.attrs):

@@ -91,11 +91,7 @@ def _write_given(group: h5py.Group, problem: Quadratic) -> None:
 
 
 def _read_given(group: h5py.Group, model: Ising) -> Quadratic | None:
-    """The problem as it was given, None where a file does not have it.
-
-    Raises:
-        InputError: for values that are none, and variables that are not in the model.
-    """
+    """The problem as it was given, None where a file does not have it."""
     if "given_values" not in group:
         return None
     ends, cut = group["given_ends"][...].astype(np.int64), model.maxcut_weight is not None
@@ -121,16 +117,12 @@ def _is_drawn(model: Ising) -> bool:
 
 
 def lists_bonds(file: h5py.File) -> bool:
-    """Whether a file holds the bonds of its model as a list."""
+    """True if a file holds the bonds of its model as a list."""
     return "edges" in file["model"]
 
 
 def _write_labels(group: h5py.Group, names: Labels) -> None:
-    """Store what the caller calls the sites, as JSON.
-
-    Raises:
-        InputError: for labels that JSON cannot tell apart.
-    """
+    """Store what the caller calls the sites, as JSON."""
     texts = [label_text(name).encode() for name in names]
     if len(set(texts)) < len(texts):
         raise InputError("some labels cannot be told apart in a file: name sites by texts, numbers or tuples of them")
@@ -146,11 +138,7 @@ def _write_labels(group: h5py.Group, names: Labels) -> None:
 
 
 def _read_labels(group: h5py.Group, sites: int) -> Labels:
-    """Labels of the sites.
-
-    Raises:
-        InputError: where they are none.
-    """
+    """Labels of the sites."""
     if "labels" not in group:
         first = int(group.attrs.get("first_label", 0))
         return range(first, first + sites)

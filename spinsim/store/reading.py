@@ -40,7 +40,7 @@ _FOREIGN: Final = (
     TypeError,
     ValueError,
 )
-"""What h5py raises on damaged files."""
+"""Errors of h5py on damaged files."""
 
 
 def groups_of(file: h5py.File) -> list[str]:
@@ -78,11 +78,7 @@ def complete_rows(file: h5py.File) -> int:
 
 
 def check_room(file: h5py.File, rows: int) -> None:
-    """Refuse to read a file whose series do not fit in memory.
-
-    Raises:
-        InputError: naming the need and the room.
-    """
+    """Refuse to read a file whose series do not fit in memory."""
     read = [item for item in growing(file) if EVERY not in item.parent.attrs]  # the others when they are asked for
     needed = rows * sum(item.dtype.itemsize * prod(item.shape[1:]) for item in read)
     require(
@@ -100,26 +96,18 @@ def attributes(file: h5py.File) -> dict[str, Any]:
 
 
 def text_attributes(file: h5py.File) -> dict[str, str]:
-    """The same as ``attributes``, as text."""
+    """Root attributes of a spinsim file as text."""
     return {key: str(value) for key, value in attributes(file).items()}
 
 
 def read_attributes(path: Path) -> dict[str, Any]:
-    """The root attributes of a spinsim file.
-
-    Raises:
-        InputError: for a missing file and for one that is not of this schema.
-    """
+    """The root attributes of a spinsim file."""
     with open_to_read(path) as file:
         return attributes(file)
 
 
 def check_replaceable(path: Path) -> None:
-    """Refuse to replace a file that spinsim did not write, and one that another process has open.
-
-    Raises:
-        InputError: for these.
-    """
+    """Refuse to replace a file that spinsim did not write, and one that another process has open."""
     read_attributes(path)
     try:
         with Disk(path, "r+") as disk:

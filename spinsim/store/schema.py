@@ -1,4 +1,4 @@
-"""What a file must hold before anything of it is used: one check for all readers and for whoever goes on with a run.
+"""Required contents of a file before anything of it is used: one check for all readers and for resuming.
 
 It looks at every group, dataset and attribute that readers use: whether it is there, a plain part of this very file, of
 the right type, and of the shape that its axes give it. Numbers themselves are not read, but for axes and attributes.
@@ -46,11 +46,7 @@ _GIVEN: Final = {"given", "given_ends", "given_values"}
 
 
 def check_schema(file: h5py.File) -> None:
-    """Refuse a file that lacks something or holds it in another form.
-
-    Raises:
-        DamageError: naming what is wrong.
-    """
+    """Refuse a file that lacks something or holds it in another form."""
     texts = {name: text_of(file, name) for name in TEXTS}
     _finished(file)
     if "dynamics" in file.attrs and not re.fullmatch("[0-9]{1,9}", text_of(file, "dynamics")):
@@ -212,7 +208,7 @@ def _what_follows(group: h5py.Group, lattice: Lattice | None) -> set[str]:
 
 
 def _check_labels(group: h5py.Group, sites: int) -> None:
-    """What the caller calls sites and variables."""
+    """Check the labels of sites and the kind of variables."""
     if "vartype" in group.attrs and text_of(group, "vartype") not in (SPIN, BINARY):
         raise DamageError("its model has variables of no known kind")
     if "first_label" in group.attrs:

@@ -43,7 +43,7 @@ def matrix_elements(model: Ising, vectors: dict[str, Any], place: Place) -> dict
 
 
 def _sign(row: Array) -> float:
-    """Of the first element of at least half the largest size."""
+    """Sign of the first element of at least half the largest size."""
     sizes = np.abs(row)
     if not sizes.size or not sizes.max() > 0:
         return 1.0
@@ -51,7 +51,7 @@ def _sign(row: Array) -> float:
 
 
 class Place(NamedTuple):
-    """Which amplitudes a vector holds here.
+    """The amplitudes that a vector holds here.
 
     Attributes:
         fixed: Spins that are the same in all their states, +1 or -1 by site: the last one where it is down, and those

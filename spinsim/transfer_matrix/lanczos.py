@@ -67,11 +67,11 @@ class Levels:
     cause: Cause = Cause.NONE
 
     def without_the_rest(self) -> Levels:
-        """The same with vectors of its own, which do not keep a whole basis in memory."""
+        """These levels with vectors of their own, which do not keep a whole basis in memory."""
         return replace(self, vectors=self.vectors.copy())
 
     def problem(self, tolerance: float, where: str = "", basis: bool = True) -> NotConvergedError | None:
-        """What is missing and what to do, None where nothing is."""
+        """A refusal that names missing levels and the mend, None where none is missing."""
         if self.cause is Cause.NONE:
             return None
         kept, wanted = int(np.isfinite(self.value).sum()), len(self.value)
@@ -87,7 +87,7 @@ class Levels:
 
 
 def leading(residual: Array, limit: float) -> int:
-    """How many residuals, from the first on, are within a limit."""
+    """Number of residuals, from the first on, within a limit."""
     return int(np.cumprod(residual <= limit).sum())
 
 

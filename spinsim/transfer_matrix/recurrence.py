@@ -98,12 +98,12 @@ class _Recurrence:
 
     @property
     def exhausted(self) -> bool:
-        """Whether the Krylov space ends here."""
+        """True if the Krylov space ends here."""
         return self._length <= INVARIANT * max(map(abs, self.diagonal))
 
     @property
     def to_look(self) -> bool:
-        """Whether it is time for the Ritz values."""
+        """True if it is time for the Ritz values."""
         return self.exhausted or len(self.diagonal) % (1 + len(self.diagonal) // _LOOKS) == 0
 
     def vector(self, number: int, components: Array, x: Any) -> tuple[float, float]:
@@ -130,12 +130,12 @@ class _Search:
         self._cause, self._starts, self.done = Cause.NONE, 0, False
 
     def _below(self, ritz: _Ritz) -> bool:
-        """Whether all levels wanted are there and the one that shows beside them is not above the lowest."""
+        """True if all levels wanted are there and the one that shows beside them is not above the lowest."""
         lowest = min((value for value, _ in self._levels), default=0.0)
         return len(self._levels) == self._wanted and ritz.value <= lowest * (1 + 10 * self._tolerance)
 
     def _known(self, ritz: _Ritz) -> bool:
-        """Whether that level is known well enough: to be a level, or only to say that nothing is missing."""
+        """True if that level is known well enough: to be a level, or only to say that nothing is missing."""
         if self._below(ritz):
             return ritz.residual <= FRESH * min(value for value, _ in self._levels)
         aim = self._tolerance if len(self._reached) == 1 else min(self._tolerance, _HELD)
@@ -206,7 +206,7 @@ class _Search:
         self.done = not self._wanted or (self._below(ritz) and self._known(ritz))
 
     def levels(self) -> Levels:
-        """What was found, from the largest level on."""
+        """All levels, from the largest on."""
         value, residual = np.full(len(self._reached), np.nan), self._reached
         for i, level in enumerate(sorted(self._levels, reverse=True)):
             value[i], residual[i] = level

@@ -35,14 +35,14 @@ from spinsim.transfer_matrix.vectors import Share, Vectors
 Array = npt.NDArray[np.float64]
 
 RESOLUTION: Final = 1e-14
-"""Of ln(lambda_0 / lambda), by rounding in T."""
+"""Resolution of ln(lambda_0 / lambda), by rounding in T."""
 _FEWEST: Final = 4  # stored vectors beside the wanted ones below which Lanczos does without a basis
 _TINY: Final = 2**12  # amplitudes of vectors so short that a basis is always stored
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How levels are found.
+    """Parameters of the search for levels.
 
     Attributes:
         eigenvalues: Levels of each sector.
@@ -79,7 +79,7 @@ class Settings:
 
 
 class Fit(NamedTuple):
-    """What fits in memory beside what else a task needs.
+    """Vectors that fit in memory beside all else that a task needs.
 
     Attributes:
         basis: Stored vectors, 0 for Lanczos without a basis.
@@ -98,7 +98,7 @@ def fit(
     devices: int = 1,
     there: int | None = None,
 ) -> Fit:
-    """What fits in memory; refuses what cannot fit at all.
+    """Vectors that fit in memory; a layer that cannot fit at all is refused before anything is allocated.
 
     Args:
         sites: Of the layer.
@@ -107,9 +107,6 @@ def fit(
         tasks: That run at the same time.
         devices: That share each vector.
         there: Bytes that each of them has, None for what this process has.
-
-    Raises:
-        InputError: naming the need and the room, before anything is allocated.
     """
     if sites > MOST_SITES:
         raise InputError(f"{sites} sites make 2^{sites} states: choose a layer of up to {MOST_SITES} sites")
@@ -189,7 +186,7 @@ class Solver:
 
     @property
     def done(self) -> bool:
-        """Whether there is nothing left to do."""
+        """True if there is nothing left to do."""
         return len(self._finished) == len(self._sectors)
 
     def _operator(self, sector: str) -> TransferOperator:

@@ -22,9 +22,9 @@ from spinsim.transfer_matrix.vectors import Share
 
 Saved = dict[str, npt.NDArray[Any]]
 FEWEST_BITS: Final = {"cpu": 18, CUDA: 24}
-"""Of vectors that are worth sharing: with shorter ones devices would wait for each other."""
+"""Least bits of vectors that are worth sharing: with shorter ones devices would wait for each other."""
 _SHARED: Final = ("basis", "finished_vectors")
-"""What a snapshot has of vectors; everything else is the same at all devices."""
+"""Vectors in a snapshot; everything else is the same at all devices."""
 
 
 class Chosen(NamedTuple):
@@ -50,9 +50,6 @@ def choose(sites: int, sectors: tuple[str, ...], settings: Settings, device: str
         settings: How levels are found.
         device: As ``resolve_device`` returns it.
         tasks: That run at the same time on one device.
-
-    Raises:
-        InputError: where it cannot fit.
     """
     given = seats(device)
     members = _most(len(given), sites - (sectors != ("all",)), settings.device)

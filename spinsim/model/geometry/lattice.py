@@ -98,7 +98,7 @@ class Lattice:
         return self._edges_of(range(self.shape[-1]), self.present_bonds())
 
     def edges_in_pieces(self) -> Iterator[npt.NDArray[np.int32]]:
-        """The same end sites in pieces of some ``_BONDS_AT_ONCE`` bonds, none of which is kept."""
+        """End sites of all bonds in pieces of some ``_BONDS_AT_ONCE`` bonds, none of which is kept."""
         layers, present = self.shape[-1], self.present_bonds()
         bonds = self.most_bonds // layers
         at_once = max(1, _BONDS_AT_ONCE // bonds)
