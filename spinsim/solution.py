@@ -17,7 +17,7 @@ from spinsim.errors import InputError, MissingError
 from spinsim.inputs.texts import Described, count
 from spinsim.machine.outputs import check_output, write_outputs
 from spinsim.model.ising import Ising
-from spinsim.model.problems.labels import Labels, label_word, plain_label
+from spinsim.model.problems.labels import Labels, label_word, plain_or_shown
 from spinsim.model.problems.objects import import_dimod
 from spinsim.model.problems.quadratic import BINARY
 
@@ -130,7 +130,7 @@ def as_json(solutions: Iterable[Solution], model: Ising) -> dict[str, Any]:
         cut = {} if one.cut is None else {"cut": one.cut}
         said = {"sample": one.sample, "energy": one.energy, **cut, "values": one.values.tolist()}
         each.append(said | {"replicas": replicas})
-    labels = [_plain(label) for label in model.labels]
+    labels = [plain_or_shown(label) for label in model.labels]
     return {"model": model.name, "vartype": model.vartype, "labels": labels, "solutions": each}
 
 
@@ -148,13 +148,6 @@ def as_sampleset(solutions: Iterable[Solution], model: Ising) -> Any:
     return dimod.SampleSet.from_samples(
         labelled, model.vartype, np.concatenate(energies), sort_labels=False, aggregate_samples=False, **more
     )
-
-
-def _plain(label: Hashable) -> Any:
-    try:
-        return plain_label(label)
-    except InputError:
-        return repr(label)
 
 
 def check_solution(path: str | os.PathLike[str], overwrite: bool) -> None:

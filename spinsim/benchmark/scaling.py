@@ -12,7 +12,7 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.benchmark import SECONDS, WARM_UP_SWEEPS, sweep_rates, wait_for
+from spinsim.benchmark import sweep_rates, wait_for
 from spinsim.benchmark.metropolis import CRITICAL
 from spinsim.engine import Dynamics, Engine, create_engine, resolve_device
 from spinsim.engine.devices import CUDA, seats
@@ -59,16 +59,23 @@ class SweepCase:
         with first_ranks(devices) if in_ranks else nullcontext():
             asked = f"{CUDA}:{devices}" if device == CUDA and not in_ranks else device
             engine = create_engine(self.model(devices), self.replicas, dynamics, asked, threads)
-            sweep = self.begin(engine)
-            return _timed(engine, sweep, repeats) if self.copies else sweep_rates(engine, repeats)[1]
+            return sweep_rates(engine, repeats, self.timed(engine))[1]
 
-    def begin(self, engine: Engine) -> Callable[[int], None]:
-        """Give replicas their temperatures; returns what sweeps so often, with exchanges where there is a ladder."""
+    def timed(self, engine: Engine) -> Callable[[int], float] | None:
+        """Give replicas their temperatures; returns the timing of sweeps with exchanges where there is a ladder."""
         if not self.copies:
             engine.set_beta(1.0 / self.temperatures[0])
-            return engine.sweep
+            return None
         engine.set_ladder(self.beta(), self.copies)
-        return lambda sweeps: engine.temper(sweeps, 1)
+
+        def seconds(sweeps: int) -> float:
+            engine.wait()
+            began = time.perf_counter()
+            engine.temper(sweeps, 1)
+            engine.wait()
+            return time.perf_counter() - began
+
+        return seconds
 
     def beta(self) -> npt.NDArray[np.float64]:
         """Inverse temperatures of the ladder, from the largest to the smallest."""
@@ -207,19 +214,3 @@ def _product_seconds(group: Group, spins: int, device: str, threads: int | None,
 
     seconds(), seconds()  # compiles, and makes room
     return [seconds() for _ in range(repeats)]
-
-
-def _timed(engine: Engine, sweep: Callable[[int], None], repeats: int) -> list[float]:
-    """Updates/ns of each of several runs of about half a second, once warm."""
-
-    def seconds(sweeps: int) -> float:
-        engine.wait()
-        began = time.perf_counter()
-        sweep(sweeps)
-        engine.wait()
-        return time.perf_counter() - began
-
-    seconds(WARM_UP_SWEEPS)
-    sweeps = max(1, int(SECONDS / seconds(WARM_UP_SWEEPS) * WARM_UP_SWEEPS))
-    updates = engine.model.sites * engine.model.samples * engine.replicas * sweeps
-    return [updates / seconds(sweeps) / 1e9 for _ in range(repeats)]

@@ -114,7 +114,10 @@ def taking(settings: Mapping[str, Setting]) -> Callable[[Callable[..., None]], C
         parameters: list[Parameter] = []
         for one in signature(function, eval_str=True).parameters.values():
             if one.name == "given":
-                parameters += [_parameter(name, option(setting)) for name, setting in settings.items()]
+                parameters += [
+                    Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=option(setting))
+                    for name, setting in settings.items()
+                ]
             else:
                 parameters.append(one.replace(kind=Parameter.KEYWORD_ONLY))
         told: Any = run  # Typer makes flags of what it reads there
@@ -159,7 +162,3 @@ def option(one: Setting) -> Any:
         return Annotated[float | None, Real(one.option, help=text)]
     switch = f"{one.option}/--no-{one.name.replace('_', '-')}" if one.kind is bool else one.option
     return Annotated[one.kind | None, Flag(switch, help=text)]
-
-
-def _parameter(name: str, annotation: Any) -> Parameter:
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)

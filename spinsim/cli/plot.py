@@ -12,6 +12,8 @@ import typer
 from spinsim.cli import flags
 from spinsim.cli.flags import Real, Whole
 from spinsim.cli.saying import say
+from spinsim.errors import InputError
+from spinsim.settings.setting import either
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,7 +83,6 @@ def plot(
     from functools import partial
 
     from spinsim.analysis.figures import FORMATS, STYLES
-    from spinsim.errors import InputError
     from spinsim.jobs.base import Drawing
     from spinsim.machine.outputs import check_output
     from spinsim.result import load
@@ -133,14 +134,8 @@ def _stem(files: list[Path]) -> str:
     return f"{names[0][:_LONGEST]}+{len(files) - 1}-more-{digest[:8]}"
 
 
-def _either(names: list[str]) -> str:
-    """Returns the words all, this or that."""
-    return f"{', '.join(['all', *names[:-1]])} or {names[-1]}"
-
-
 def _job_of_all(files: list[Path]) -> Job:
     """Returns the job of the files, which must be one that draws so many together."""
-    from spinsim.errors import InputError
     from spinsim.jobs import all_jobs, job_of
     from spinsim.store import read_attributes
 
@@ -161,7 +156,6 @@ def _job_of_all(files: list[Path]) -> Job:
 
 def _check_figure(job: Job, figure: str, files: list[Path], results: list[Any]) -> None:
     """Refuse a figure that these files do not have, with those that they have."""
-    from spinsim.errors import InputError
     from spinsim.jobs.base import Drawing
 
     chosen = job.figures if len(files) == 1 else job.figures_of_several
@@ -169,7 +163,7 @@ def _check_figure(job: Job, figure: str, files: list[Path], results: list[Any]) 
         return
     if figure in job.figures_of_several.names:
         raise InputError(f"{files[0]} alone has no {figure}: give {job.name} files of two sizes or more")
-    figures = _either(list(job.draw(results, Drawing())))
+    figures = either(("all", *job.draw(results, Drawing())))
     if len(files) > 1:
         raise InputError(f"there is no figure {figure!r} of several {job.name} files: choose {figures}")
     raise InputError(f"{files[0]} holds {job.a_run} and has no figure {figure!r}: choose {figures}")
@@ -177,7 +171,6 @@ def _check_figure(job: Job, figure: str, files: list[Path], results: list[Any]) 
 
 def _check_options(job: Job, chosen: FigureSet, figure: str, options: Mapping[str, object]) -> None:
     """Refuse options that would do nothing."""
-    from spinsim.errors import InputError
     from spinsim.jobs import all_jobs
 
     sets = [one for known in (job, *all_jobs()) for one in (known.figures, known.figures_of_several)]

@@ -155,6 +155,27 @@ def scalar(name: str, value: float, kind: str) -> Any:
     return np.dtype(kind).type(value)
 
 
+def result(
+    out: Any, shape: tuple[int, int], inputs: Mapping[str, Any], alpha: float, beta: float
+) -> tuple[Any, Any, Any]:
+    """``out`` of ``alpha`` times a product plus ``beta out``, new where none is given, and both factors in its type."""
+    like = next(iter(inputs.values()))
+    factor, kept = scalar("alpha", alpha, str(like.dtype)), scalar("beta", beta, str(like.dtype))
+    if out is None:
+        if beta != 0:
+            raise InputError(f"beta is {beta} but there is no out that it could multiply: give out, or beta = 0")
+        out = empty(shape, like)
+    require_out(out, shape, inputs)
+    return out, factor, kept
+
+
+def store_sum(out: Any, product: Any, alpha: Any, beta: Any) -> Any:
+    """Write ``alpha product + beta out`` to ``out``, whose values, NaN too, do not count where ``beta`` is 0."""
+    scaled = product if alpha == 1 else alpha * product
+    out[...] = scaled if beta == 0 else scaled + beta * out
+    return out
+
+
 def matrix(array: Any, where: Layout) -> npt.NDArray[np.void]:
     """An operand: its address and the distances between elements."""
     return record(MATRIX, at=array, row=where.row, column=where.column)

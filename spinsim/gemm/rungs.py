@@ -92,7 +92,6 @@ BEST: Final = {  # as measured on an H200 (docs/gemm.md)
 
 
 def expression(name: str, kind: str, a: Layout, b: Layout) -> str:
-    """The template instance of a rung."""
     parameters = RUNGS[name][kind].parameters
     if name == "tensorcore":  # also whether rows of A, columns of B, lie side by side in memory
         flags = (str(flag).lower() for flag in (not a.row_major, b.row_major))

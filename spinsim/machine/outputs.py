@@ -77,26 +77,20 @@ def write_outputs(outputs: Mapping[Path, tuple[str, bytes]], overwrite: bool = F
 
 
 def _write(path: Path, content: bytes) -> None:
-    if os.path.lexists(path) and not _is_stream(path):
-        target = Path(os.path.realpath(path))  # a link goes on leading to its file
-        try:
-            with Disk(target) as old, replacement(target, old) as new:
-                new.write(content)
-        except OSError as error:
-            raise not_written(path, error) from error
-    elif os.path.lexists(path):
-        try:
+    if not os.path.lexists(path):
+        with new_file(path) as disk:
+            disk.write(content)
+        return
+    try:
+        if _is_stream(path):
             with path.open("wb", buffering=0) as stream:
                 stream.write(content)
-        except OSError as error:
-            raise not_written(path, error) from error
-    else:
-        _create(path, content)
-
-
-def _create(path: Path, content: bytes) -> None:
-    with new_file(path) as disk:
-        disk.write(content)
+        else:
+            target = Path(os.path.realpath(path))  # a link goes on leading to its file
+            with Disk(target) as old, replacement(target, old) as new:
+                new.write(content)
+    except OSError as error:
+        raise not_written(path, error) from error
 
 
 def _holds(path: Path, content: bytes) -> bool:

@@ -32,7 +32,7 @@ class Seat(NamedTuple):
     """A place with one device.
 
     Attributes:
-        place: As given.
+        place: Where functions are carried out.
         gpu: Number of its GPU there, None where it is the CPU.
     """
 
@@ -72,9 +72,7 @@ class Group:
         nccl: The name of the group for NCCL, None where it does without.
 
     Attributes:
-        index: As given.
         size: How many members there are.
-        gpu: As given.
     """
 
     def __init__(self, number: int, index: int, ranks: Sequence[int], gpu: int | None, nccl: Any) -> None:

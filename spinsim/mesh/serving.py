@@ -83,9 +83,6 @@ class AtRank(Place):
     Args:
         ranks: All of them.
         rank: Its number.
-
-    Attributes:
-        rank: As given.
     """
 
     def __init__(self, ranks: Ranks, rank: int) -> None:

@@ -116,7 +116,6 @@ def copy_checkpoints(old: h5py.Group, new: h5py.Group, rows: int) -> None:
 
 
 def copy_into(new: h5py.Dataset, old: h5py.Dataset) -> None:
-    """Copy a dataset into one that may be longer along the first axis."""
     new[(slice(len(old)), ...) if old.ndim else ()] = old[()]
 
 

@@ -71,7 +71,6 @@ def item_of(group: h5py.Group, name: str) -> Any:
 
 
 def group_of(parent: h5py.Group, name: str) -> h5py.Group:
-    """Returns the group of this name."""
     group = item_of(parent, name)
     if not isinstance(group, h5py.Group):
         raise DamageError(f"{parent.name.rstrip('/')}/{name} is no group")
@@ -119,7 +118,6 @@ def axis_of(group: h5py.Group, name: str, dtype: npt.DTypeLike | None) -> npt.ND
 
 
 def length_of(group: h5py.Group, name: str) -> int:
-    """Returns how many entries an axis of numbers has."""
     return len(axis_of(group, name, np.int64))
 
 

@@ -138,7 +138,6 @@ def _write_labels(group: h5py.Group, names: Labels) -> None:
 
 
 def _read_labels(group: h5py.Group, sites: int) -> Labels:
-    """Labels of the sites."""
     if "labels" not in group:
         first = int(group.attrs.get("first_label", 0))
         return range(first, first + sites)
@@ -166,7 +165,6 @@ def _rows(group: h5py.Group, name: str, rows: npt.NDArray[Any], scales: tuple[st
 
 
 def write_start(group: h5py.Group, start: npt.NDArray[np.int8]) -> None:
-    """Store initial configurations that were given."""
     for name, length in zip(("sample", "replica", "site"), start.shape, strict=True):
         bare_dimension(group, name, length)
     spins = group.create_dataset("spins", data=start, **_filters(start.size))

@@ -28,7 +28,8 @@ def matrix_elements(model: Ising, vectors: dict[str, Any], place: Place) -> dict
     others = vectors.get("odd") if first == "even" else vectors.get("all")
     elements: dict[str, Array] = {}
     if others is not None:
-        elements["sigma"] = np.stack([_sites(ground * x, model.sites, place) for x in others])
+        sums = [[_sum(ground * x, site, place.fixed) for site in range(model.sites)] for x in others]
+        elements["sigma"] = np.stack([place.share.sum(np.array(row)) for row in sums])
     pairs = np.stack([_bonds(ground * x, model.graph.edges, place) for x in vectors[first]])
     elements["sigma_sigma"] = pairs
     signs = np.array([_sign(row) for row in elements["sigma"]]) if others is not None else np.ones(len(pairs))
@@ -81,11 +82,6 @@ def _weighted(w: Any, site: int, fixed: dict[int, int]) -> Any:
 def _sum(w: Any, site: int, fixed: dict[int, int]) -> float:
     """Sum of s w over the states that are here."""
     return fixed[site] * float(w.sum()) if site in fixed else float(_weighted(w, site, fixed).sum())
-
-
-def _sites(w: Any, sites: int, place: Place) -> Array:
-    """Sum of s_i w over all states, for each site."""
-    return place.share.sum(np.array([_sum(w, site, place.fixed) for site in range(sites)]))
 
 
 def _bonds(w: Any, edges: npt.NDArray[np.int32], place: Place) -> Array:

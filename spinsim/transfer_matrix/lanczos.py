@@ -91,20 +91,6 @@ def leading(residual: Array, limit: float) -> int:
     return int(np.cumprod(residual <= limit).sum())
 
 
-def reference(product: Callable[[Array], Array], start: Array, steps: int) -> Array:
-    """Ritz values after so many steps of plain Lanczos with full re-orthogonalisation: the textbook, for tests."""
-    basis, projected = [start / np.linalg.norm(start)], np.zeros((steps, steps))
-    for j in range(steps):
-        w = product(basis[j])
-        projected[j, j] = basis[j] @ w
-        for _ in range(2):
-            w = w - np.transpose(basis) @ (np.array(basis) @ w)
-        if j + 1 < steps:
-            projected[j, j + 1] = projected[j + 1, j] = np.linalg.norm(w)
-            basis.append(w / np.linalg.norm(w))
-    return np.asarray(np.linalg.eigvalsh(projected)[::-1])
-
-
 def default_basis(wanted: int) -> int:
     """Stored vectors that serve well: more save few steps, fewer cost many."""
     return 2 * wanted + 16

@@ -139,11 +139,8 @@ class _Search:
         if self._below(ritz):
             return ritz.residual <= FRESH * min(value for value, _ in self._levels)
         aim = self._tolerance if len(self._reached) == 1 else min(self._tolerance, _HELD)
-        return ritz.residual <= max(aim * ritz.value, self._floor(ritz))
-
-    def _floor(self, ritz: _Ritz) -> float:
-        """Below it residuals mean nothing."""
-        return ROUNDING / 10 * max([ritz.value, *(value for value, _ in self._levels)])
+        meaningless = ROUNDING / 10 * max([ritz.value, *(value for value, _ in self._levels)])
+        return ritz.residual <= max(aim * ritz.value, meaningless)
 
     def _run(self) -> _Ritz:
         """The largest level beside those found, as far as it has to be known or can be."""
@@ -170,13 +167,11 @@ class _Search:
         elif not converged:
             self._give_up(Cause.DROWNED, ritz)
         elif len(self._levels) == self._wanted:  # it is above the lowest, whose place the next recurrence finds it for
-            self._drop(int(np.argmin([value for value, _ in self._levels])))
+            lowest = int(np.argmin([value for value, _ in self._levels]))
+            del self._levels[lowest], self._iteration.deflated[lowest]
             self._starts += 1
         else:
             self._hold(ritz)
-
-    def _drop(self, level: int) -> None:
-        del self._levels[level], self._iteration.deflated[level]
 
     def _hold(self, ritz: _Ritz) -> None:
         """The vector of a level, which all that comes is orthogonal to."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -125,25 +125,21 @@ class SplitSolver:
 
     @property
     def problems(self) -> list[NotConvergedError]:
-        """As of ``Solver``."""
-        found: list[NotConvergedError] = together(self._members, _problems, self._solvers)[0]
-        return found
+        return cast("list[NotConvergedError]", together(self._members, _problems, self._solvers)[0])
 
     def row(self) -> dict[str, Any]:
-        """As of ``Solver``."""
-        found: dict[str, Any] = together(self._members, _row, self._solvers)[0]
-        return found
+        return cast("dict[str, Any]", together(self._members, _call, self._solvers, "row")[0])
 
     def snapshot(self) -> Saved:
         """As of ``Solver``: that of all devices is the one of a single device."""
-        parts: list[Saved] = together(self._members, _snapshot, self._solvers)
+        parts: list[Saved] = together(self._members, _call, self._solvers, "snapshot")
         return parts[0] | {name: np.concatenate([part[name] for part in parts], axis=-1) for name in _SHARED}
 
     def restore(self, saved: Saved) -> None:
         """Go on from a snapshot, of however many devices."""
         parts = {name: np.split(saved[name], len(self._members), axis=-1) for name in _SHARED}
         own = [saved | {name: parts[name][k] for name in _SHARED} for k in range(len(self._members))]
-        together(self._members, _restore, self._solvers, Each(own))
+        together(self._members, _call, self._solvers, "restore", Each(own))
 
 
 class _StoppedError(Exception):
@@ -184,13 +180,5 @@ def _problems(group: Group, solver: Solver) -> list[NotConvergedError]:
     return solver.problems
 
 
-def _row(group: Group, solver: Solver) -> dict[str, Any]:
-    return solver.row()
-
-
-def _snapshot(group: Group, solver: Solver) -> Saved:
-    return solver.snapshot()
-
-
-def _restore(group: Group, solver: Solver, saved: Saved) -> None:
-    solver.restore(saved)
+def _call(group: Group, solver: Solver, method: str, *arguments: Any) -> Any:
+    return getattr(solver, method)(*arguments)
