@@ -92,25 +92,26 @@ class TotalsInTurn:
         self,
         totals: Totals,
         queue_more: Callable[[Any], None] | None = None,
-        rows: int | None = None,
+        rows: range | None = None,
     ) -> Fetched:
         """Start copying totals behind the kernel just launched; the function returned waits for them, or one row.
 
-        ``queue_more`` is given a stream where it may queue what adds to them, beside later sweeps. Of ``rows`` the
-        first ones alone are copied.
+        ``queue_more`` is given a stream where it may queue what adds to them, beside later sweeps. Of ``rows`` alone
+        the numbers are copied.
         """
-        everything = totals.sums.nbytes
-        size = everything if rows is None else everything // len(totals.sums) * rows
+        rows = range(len(totals.sums)) if rows is None else rows
+        row = totals.sums.nbytes // len(totals.sums)
         totals.added.record(self._sweeps)
         if queue_more is not None:
             self._adding.wait_event(totals.added)
             queue_more(self._adding)
             totals.added.record(self._adding)
         self._copies.wait_event(totals.added)
-        totals.sums.data.copy_to_host_async(totals.memory.ptr, size, self._copies)
+        copied = totals.sums[rows.start :].data
+        copied.copy_to_host_async(totals.memory.ptr + row * rows.start, row * len(rows), self._copies)
         totals.copied.record(self._copies)
         if self._clears:
-            totals.sums.data.memset_async(0, everything, self._copies)
+            totals.sums.data.memset_async(0, totals.sums.nbytes, self._copies)
         totals.cleared.record(self._copies)
         lent = totals.lend()
         weakref.finalize(lent, self._give_back_later, totals)
@@ -121,6 +122,20 @@ class TotalsInTurn:
             return numbers.copy() if self._made - len(self._idle) > KEPT else numbers
 
         return fetched
+
+    def queue_beside(self, totals: Totals, queue: Callable[[Any], None]) -> None:
+        """Queue work on totals behind the kernel just launched, beside later sweeps; they are not copied.
+
+        ``take_back`` ends it. Totals that are not cleared alone can be used so.
+        """
+        totals.added.record(self._sweeps)
+        self._beside.wait_event(totals.added)
+        queue(self._beside)
+        totals.cleared.record(self._beside)
+
+    def take_back(self, totals: Totals) -> None:
+        """Take totals for other measurements, which wait for the work on them."""
+        self._idle.append(totals)
 
     def _give_back_later(self, totals: Totals) -> None:
         totals.copied.synchronize()  # pinned memory is not given to others while a copy is under way

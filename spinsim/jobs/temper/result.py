@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
+from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.runs import Axis, temperatures
 from spinsim.bits import States
+from spinsim.engine.measuring.reduction import Reduced
 from spinsim.inputs.texts import count
-from spinsim.jobs.temper.layout import MEASURED, temper_layout
+from spinsim.jobs.temper.layout import MEASURED, reduced_of_run, temper_layout
 from spinsim.model.ising import Ising
 from spinsim.result import load_as
 from spinsim.run.ladder_layout import in_result, placement_of, read_permutation, written_again
 from spinsim.run.own import on_ladder, own_in_file, own_of_result, with_summary
+from spinsim.run.reducing import reduced_in, with_sums_of_result
 from spinsim.run.results import LadderResult
 from spinsim.run.search import Searched, read_search
 from spinsim.sampling.placement import Placement
@@ -59,6 +64,7 @@ class TemperResult(LadderResult):
         search: How a search went, None of a run that is none.
         attributes: Root attributes of its file: configuration, versions and so on.
         measured: Observables of the user's own by name, each (steps, samples, copies, temperatures) or with more axes.
+        reduced: Sums over all measurements, where the series have but some of them; None where these are whole.
     """
 
     job = "temper"
@@ -84,6 +90,7 @@ class TemperResult(LadderResult):
     search: Searched | None = None
     attributes: dict[str, str] = field(default_factory=dict)
     measured: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    reduced: ReducedRun | None = None
 
     in_time = None
 
@@ -114,6 +121,7 @@ class TemperResult(LadderResult):
             magnetization_modes=self.has_magnetization_modes,
         )
         layout = with_summary(layout, *own_of_result(self.measured, on_ladder("temperature")))
+        layout = with_sums_of_result(layout, self, "temperature")
         return layout if self.search is None else self.search.in_layout(layout)
 
     def _written_again(self, layout: Layout) -> dict[str, npt.NDArray[Any]]:
@@ -136,9 +144,10 @@ class TemperResult(LadderResult):
 
 def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TemperResult:
     """The first rows of a file."""
-    m = file[MEASUREMENTS]
+    m, model = file[MEASUREMENTS], store.read_model(file)
+    copies, places = m["energy"].shape[2:]
     return TemperResult(
-        model=store.read_model(file),
+        model=model,
         temperature=m["temperature"][...],
         sweep=m["sweep"][:rows],
         **in_result(MEASURED, m, rows, m["energy"].shape[1:]),
@@ -149,7 +158,13 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TemperResult
         search=read_search(file, {} if "finished" in attributes else store.last_saved(file)),
         attributes=attributes,
         measured={one.name: m[one.name][:rows] for one in own_in_file(file, on_ladder("temperature"))[0]},
+        reduced=reduced_in(file, attributes, partial(_reduced_of, model, copies, places)),
     )
+
+
+def _reduced_of(model: Ising, copies: int, places: int, settings: Mapping[str, Any]) -> Reduced:
+    """What a run with these settings adds up."""
+    return reduced_of_run(model, copies, places, settings["correlations"], settings["magnetization_modes"])
 
 
 def load_temper(path: str | os.PathLike[str]) -> TemperResult:
