@@ -67,7 +67,7 @@ class TotalsInTurn:
         import cupy
 
         self._sweeps, self._clears = sweeps, clears
-        self._copies, self._adding = (cupy.cuda.Stream(non_blocking=True) for _ in range(2))
+        self._copies, self._side_stream = (cupy.cuda.Stream(non_blocking=True) for _ in range(2))
         self._idle: list[Totals] = []
         self._made = 0
 
@@ -103,9 +103,9 @@ class TotalsInTurn:
         row = totals.sums.nbytes // len(totals.sums)
         totals.added.record(self._sweeps)
         if queue_more is not None:
-            self._adding.wait_event(totals.added)
-            queue_more(self._adding)
-            totals.added.record(self._adding)
+            self._side_stream.wait_event(totals.added)
+            queue_more(self._side_stream)
+            totals.added.record(self._side_stream)
         self._copies.wait_event(totals.added)
         copied = totals.sums[rows.start :].data
         copied.copy_to_host_async(totals.memory.ptr + row * rows.start, row * len(rows), self._copies)
@@ -129,9 +129,9 @@ class TotalsInTurn:
         ``take_back`` ends it. Totals that are not cleared alone can be used so.
         """
         totals.added.record(self._sweeps)
-        self._beside.wait_event(totals.added)
-        queue(self._beside)
-        totals.cleared.record(self._beside)
+        self._side_stream.wait_event(totals.added)
+        queue(self._side_stream)
+        totals.cleared.record(self._side_stream)
 
     def take_back(self, totals: Totals) -> None:
         """Take totals for other measurements, which wait for the work on them."""

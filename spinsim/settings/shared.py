@@ -221,7 +221,7 @@ def time_limit() -> Any:
 
 
 def series() -> Any:
-    """Which series a run keeps."""
+    """Setting of the series that a run keeps."""
     return setting(
         "all",
         "Series that are kept: all, none, or names such as energy,overlap; all averages follow from sums that are kept "
@@ -232,7 +232,7 @@ def series() -> Any:
 
 
 def series_limit() -> Any:
-    """How much the series of a run may take."""
+    """Setting of the most room that the series of a run may take."""
     return setting(
         256.0,
         "Megabytes that series may take; of a longer run every second, fourth, ... row is kept, so that they take "
