@@ -13,6 +13,10 @@ import numpy.typing as npt
 KEPT: Final = 8  # totals whose pinned memory arrays may share; what is read while there are more is copied
 
 
+_FIRST: Final = -1
+"""Priority of streams whose kernels go before those of others."""
+
+
 class Fetched(Protocol):
     """Waits for totals and returns all of them or a row."""
 
@@ -67,7 +71,9 @@ class TotalsInTurn:
         import cupy
 
         self._sweeps, self._clears = sweeps, clears
-        self._copies, self._side_stream = (cupy.cuda.Stream(non_blocking=True) for _ in range(2))
+        # Blocks of these streams go before those of a launch of sweeps that still wait for a multiprocessor: otherwise
+        # each of the short kernels here waits for such a launch to end, and sweeps in their turn wait for these kernels.
+        self._copies, self._side_stream = (cupy.cuda.Stream(non_blocking=True, priority=_FIRST) for _ in range(2))
         self._idle: list[Totals] = []
         self._made = 0
 

@@ -39,6 +39,8 @@ _STORED: Final = {
         "sums of sums over so many consecutive measurements, of their distance from the first value",
     ),
     "level_squares": (("term_followed", "level_block", "level", "sample", "*"), "sums of the squares of these sums"),
+    "level_open": (("term_followed", "level", "sample", "chain", "*"), "sums that wait for their other half"),
+    "first_value": (("term_followed", "sample", "*"), "first values"),
     "walk_squares": (("level", "sample"), "sums of squared sums of 2 place - places + 1 of a replica on the ladder"),
     "measurements": (("sample",), "measurements in the sums"),
     "overlap_histogram": (("sample", "*", "overlap_cell"), "pairs and measurements with an overlap in a cell"),
@@ -138,10 +140,17 @@ def with_sums(layout: Layout, reduced: Reduced, stride: int, axis: str) -> Layou
         "term_followed": np.array([names[k] for k in reduced.followed]),
         "block": np.arange(reduced.blocks),
         "level_block": np.arange(reduced.level_blocks),
+        "chain": np.arange(reduced.chains),
         "level": 2 ** np.arange(LEVELS),
     }
     scales |= {f"{one.source}_cell": np.arange(one.cells) for one in reduced.histograms}
-    return _with_group(layout, scales, {name: kind for name, (_, kind) in reduced.arrays().items()}, stride, axis)
+    kinds = {name: kind for name, (_, kind) in reduced.arrays().items() if name in _stored(reduced)}
+    return _with_group(layout, scales, kinds, stride, axis)
+
+
+def _stored(reduced: Reduced) -> list[str]:
+    """Return the names of the arrays that a file holds; single copies are looked at where samples are few."""
+    return [name for name in _STORED if name in reduced.arrays() and (reduced.few or name != "level_open")]
 
 
 def with_sums_of(layout: Layout, file: h5py.File, axis: str) -> Layout:
@@ -160,13 +169,16 @@ def with_sums_of(layout: Layout, file: h5py.File, axis: str) -> Layout:
     layout = replace(layout, series=tuple(s for s in layout.series if s not in measured))
     scales = {name: axis_of(group, name, None) for name in ("term", "term_by_copy", "term_followed")}
     cells = [name for name in ("overlap_cell", "link_overlap_cell") if name in group]
-    scales |= {name: axis_of(group, name, np.int64) for name in ("block", "level_block", "level", *cells)}
+    scales |= {
+        name: axis_of(group, name, np.int64)
+        for name in ("block", "level_block", "level", *({"chain"} & set(group)), *cells)
+    }
     kinds: dict[str, type] = dict.fromkeys(_STORED, np.float64)
     kinds |= dict.fromkeys(("walk_squares", "measurements"), np.int64)
     kinds |= {f"{name.removesuffix('_cell')}_histogram": np.uint32 for name in cells}
-    for name in ("overlap", "link_overlap"):
-        if f"{name}_cell" not in cells:
-            del kinds[f"{name}_histogram"]
+    absent = [f"{name}_histogram" for name in ("overlap", "link_overlap") if f"{name}_cell" not in cells]
+    for name in [*absent, *({"level_open"} - set(group))]:
+        del kinds[name]
     return _with_group(layout, scales, kinds, stride, axis)
 
 
@@ -300,7 +312,7 @@ class MeasurementSums:
 
     def datasets(self, state: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
         """Return what the file holds of the arrays of a checkpoint, by path."""
-        return {path: state[name] for name, path in SUMS.items() if name in state}
+        return {f"{REDUCED}/{name}": state[f"{PREFIX}{name}"] for name in _stored(self._reduced)}
 
     def restore(self, saved: Mapping[str, npt.NDArray[Any]], best: Best) -> None:
         """Go back to what a checkpoint holds."""

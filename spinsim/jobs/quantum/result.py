@@ -14,6 +14,7 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.runs import Axis, Even, InTime
+from spinsim.analysis.sources import measurements_of
 from spinsim.bits import States
 from spinsim.engine.measuring.reduction import Reduced
 from spinsim.errors import MissingError, argument
@@ -251,7 +252,7 @@ class QuantumResult(LadderResult):
             "slices": f"{self.slices} slices",
             "copies": f"{self.action.shape[2]} copies",
             "points": f"{len(self.points)} {self.axis.name} from {values.min():g} to {values.max():g}",
-            "steps": count(len(self.sweep), "measurement"),
+            "steps": count(measurements_of(self), "measurement"),
         }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.runs import Axis, temperatures
+from spinsim.analysis.sources import measurements_of
 from spinsim.bits import States
 from spinsim.engine.measuring.reduction import Reduced
 from spinsim.inputs.texts import count
@@ -138,14 +138,13 @@ class TemperResult(LadderResult):
         return {
             "copies": f"{self.energy.shape[2]} copies",
             "temperatures": f"{count(len(self.temperature), 'temperature')} from {low:g} to {high:g}",
-            "steps": count(len(self.sweep), "measurement"),
+            "steps": count(measurements_of(self), "measurement"),
         }
 
 
 def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TemperResult:
     """The first rows of a file."""
     m, model = file[MEASUREMENTS], store.read_model(file)
-    copies, places = m["energy"].shape[2:]
     return TemperResult(
         model=model,
         temperature=m["temperature"][...],
@@ -158,13 +157,18 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TemperResult
         search=read_search(file, {} if "finished" in attributes else store.last_saved(file)),
         attributes=attributes,
         measured={one.name: m[one.name][:rows] for one in own_in_file(file, on_ladder("temperature"))[0]},
-        reduced=reduced_in(file, attributes, partial(_reduced_of, model, copies, places)),
+        reduced=reduced_of_file(file, model, attributes),
     )
 
 
-def _reduced_of(model: Ising, copies: int, places: int, settings: Mapping[str, Any]) -> Reduced:
-    """What a run with these settings adds up."""
-    return reduced_of_run(model, copies, places, settings["correlations"], settings["magnetization_modes"])
+def reduced_of_file(file: h5py.File, model: Ising, attributes: Mapping[str, str]) -> ReducedRun | None:
+    """The sums over all measurements that a file holds, None where it keeps all series in full."""
+    copies, places = file[MEASUREMENTS]["energy"].shape[2:]
+
+    def reduced(settings: Mapping[str, Any]) -> Reduced:
+        return reduced_of_run(model, copies, places, settings["correlations"], settings["magnetization_modes"])
+
+    return reduced_in(file, attributes, reduced)
 
 
 def load_temper(path: str | os.PathLike[str]) -> TemperResult:
