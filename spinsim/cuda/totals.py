@@ -72,7 +72,7 @@ class TotalsInTurn:
 
         self._sweeps, self._clears = sweeps, clears
         # Blocks of these streams go before those of a launch of sweeps that still wait for a multiprocessor: otherwise
-        # each of the short kernels here waits for such a launch to end, and sweeps in their turn wait for these kernels.
+        # the short kernels here wait for such a launch to end, and sweeps in their turn wait for these kernels.
         self._copies, self._side_stream = (cupy.cuda.Stream(non_blocking=True, priority=_FIRST) for _ in range(2))
         self._idle: list[Totals] = []
         self._made = 0
