@@ -113,7 +113,7 @@ def given(name: str, room: Fit, **settings: Any) -> tuple[Any, ...]:
         ("even and odd", 2, Fit(22)),
         ("even and odd", 4, Fit(0)),
         ("odd", 4, Fit(12)),
-        ("odd", 2, Fit(0, held=False)),
+        ("odd", 2, Fit(0, fits_eigenvectors=False)),
         ("field", 4, Fit(22)),
         ("degenerate", 2, Fit(0)),
     ],

@@ -90,7 +90,7 @@ class Work:
     @property
     def caution(self) -> str:
         """Lack of the results for want of memory, in a sentence; empty where there is none."""
-        if self.room.basis or self.room.held:
+        if self.room.basis or self.room.fits_eigenvectors:
             return ""
         return (
             f"memory has no room for {self.settings.eigenvalues} eigenvectors: degenerate levels are found once and "
@@ -139,7 +139,7 @@ class Work:
             worker = free.get()
             try:
                 task = worker.model, worker.on_product, *self._task(step)
-                return self.row(step, *worker.place.ask(_solve, *task)())
+                return self.row(step, *worker.place.request(_solve, *task)())
             finally:
                 free.put(worker)
 
@@ -157,9 +157,9 @@ class Work:
         """A thread for each processor of all ranks, or one for each task, of all ranks in turn."""
         own = Kept(self.model)
         numbered = [(k, _Worker(InThread(), own, on_product)) for k in range(self._threads.count)]
-        threads = answers([place.ask(_threads_of, self._threads_given) for place in others()])
+        threads = answers([place.request(_threads_of, self._threads_given) for place in others()])
         for place, there in zip(others(), threads, strict=True):
-            model = place.ask(Kept, self.model)()
+            model = place.request(Kept, self.model)()
             numbered += [(k, _Worker(place.thread(1 + k), model, None)) for k in range(there)]
         return [worker for _, worker in sorted(numbered, key=itemgetter(0))][: self._at_once]
 
