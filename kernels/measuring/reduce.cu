@@ -197,16 +197,22 @@ __device__ __forceinline__ void add_walks(const u64* numbers, const Sums& to, u6
     }
 }
 
-// Adds a measurement, `number` of which came before, to these blocks.
-__global__ __launch_bounds__(THREADS) void add_measurement(const u64* numbers, Sums to, u64 number, u64 block, u64 level_block) {
-    if (blockIdx.y == to.term_count + to.histogram_count) return add_walks(numbers, to, number);
+// Adds `count` measurements, `size` words apart and in turn, to these blocks; `number` came before. All of a thread's sums are its
+// own, so that it need not wait for others between two measurements.
+__global__ __launch_bounds__(THREADS) void add_measurements(const u64* numbers, size_t size, u32 count, Sums to, u64 number,
+                                                            u64 block, u64 level_block) {
     const size_t column = blockIdx.x * (size_t)THREADS + threadIdx.x;
-    if (column >= to.samples * to.places) return;
     const size_t sample = column / to.places, place = column % to.places;
-    if (blockIdx.y < to.term_count)
-        add_term(numbers, to, blockIdx.y, sample, place, number, block, level_block);
-    else
-        count_overlaps(numbers, to, to.histograms[blockIdx.y - to.term_count], sample, place);
+    const bool is_there = column < to.samples * to.places;
+#pragma unroll 1
+    for (u32 k = 0; k < count; ++k, numbers += size, ++number) {
+        if (blockIdx.y == to.term_count + to.histogram_count)
+            add_walks(numbers, to, number);
+        else if (is_there && blockIdx.y < to.term_count)
+            add_term(numbers, to, blockIdx.y, sample, place, number, block, level_block);
+        else if (is_there)
+            count_overlaps(numbers, to, to.histograms[blockIdx.y - to.term_count], sample, place);
+    }
 }
 
 // Adds neighbouring blocks to each other in sums[row][block][column]: the first half holds the results, the other half is emptied.

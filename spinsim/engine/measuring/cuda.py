@@ -232,7 +232,7 @@ class Measuring:
             staggered_of=counted.staggered_magnetization.in_order, quantum=model.quantum,
             compared=compared, linked=linked, sites=model.sites, bonds=model.bonds,
         )  # fmt: skip
-        self.buffer = Buffer(fields.words, what, comparison.axes)
+        self.buffer = Buffer(fields.words, fields.size, what, comparison.axes)
         self._totals, self._shape = TotalsInTurn(sweeps, clears=False), (most, fields.size)
         file, kernel = "measuring/by_temperature.cu", "sort_by_temperature"
         self._sums: tuple[str, ...] = ("one", "other", "third")
@@ -291,8 +291,9 @@ class Measuring:
                 first = written.address(k)
                 at = {name: first + 8 * word for name, word in self._fields.words.items()}
                 self._comparison.queue(stream, held.address(k), at)
-                if reduction is not None:
-                    reduction.queue(stream, self.buffer, first, held.address(k))
+            if reduction is not None:
+                states = [held.address(k) for k in range(written.count)]
+                reduction.queue(stream, self.buffer, written.address(0), states)
             held.compared.record(stream)
 
         # Nobody waits for measurements that are added up, and kernels beside sweeps cost more than their own time: a

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any, Final, NamedTuple
 
@@ -15,7 +15,7 @@ from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Compared
 from spinsim.engine.measuring.cuda_lowest import CudaLowest
-from spinsim.engine.measuring.reduction import CONNECTED, Reduced, Source, Tables, block_of, tables_of
+from spinsim.engine.measuring.reduction import CONNECTED, Reduced, Source, Tables, block_of, left_in_block, tables_of
 from spinsim.engine.moves.exchange.ladder import copy_pairs
 from spinsim.engine.protocols import Configurations, LadderMeasurement, LowestStates
 
@@ -50,11 +50,13 @@ class Buffer(NamedTuple):
 
     Attributes:
         words: First word of each field, by name.
+        size: Words of a measurement.
         what: The copies that are compared, and how fully.
         axes: Axes of modes.
     """
 
     words: Mapping[str, int]
+    size: int
     what: Compared
     axes: int
 
@@ -154,28 +156,47 @@ class CudaReduction:
                 level_blocks=reduced.level_blocks, place=buffer.words["place"],
                 histograms=[*histograms, *[(0, 0, 0, 0)] * (MOST_HISTOGRAMS - count)],
             )  # fmt: skip
-            launch = Launch(self._device, "measuring/reduce.cu", "add_measurement", {
-                "numbers": np.uint64(0), "to": to, "number": np.uint64(0), "block": np.uint64(0),
-                "level_block": np.uint64(0),
+            launch = Launch(self._device, "measuring/reduce.cu", "add_measurements", {
+                "numbers": np.uint64(0), "size": np.uint64(buffer.size), "count": np.uint32(0), "to": to,
+                "number": np.uint64(0), "block": np.uint64(0), "level_block": np.uint64(0),
             })  # fmt: skip
             self._terms.append(terms)  # the record holds addresses alone
             self._launches[buffer.wanted] = launch
         return self._launches[buffer.wanted]
 
-    def queue(self, stream: Any, buffer: Buffer, numbers: int, state: int) -> None:
-        """Queue adding the next measurement, whose numbers and spins lie at these addresses."""
+    def queue(self, stream: Any, buffer: Buffer, numbers: int, states: Sequence[int]) -> None:
+        """Queue adding the next measurements.
+
+        Args:
+            stream: Where.
+            buffer: The layout of the numbers.
+            numbers: Address of the first measurement's; those of the next ones follow.
+            states: Addresses of the spins of each.
+        """
+        stream.wait_event(self._added)  # measurements of other kinds come by other streams
+        done = 0
+        while done < len(states):
+            several = min(len(states) - done, left_in_block(self.reduced, self.measurements))
+            self._add(stream, buffer, numbers + 8 * buffer.size * done, several)
+            done += several
+        for k, state in enumerate(states):
+            first = numbers + 8 * buffer.size * k
+            at = first + 8 * buffer.words["energy"], first + 8 * buffer.words["holder"]
+            self._lowest.queue(stream, *at, state)
+        self._added.record(stream)
+
+    def _add(self, stream: Any, buffer: Buffer, numbers: int, count: int) -> None:
+        """Queue adding measurements of one block."""
         launch, reduced, number = self._adding(buffer), self.reduced, self.measurements
         block, merges = block_of(reduced, number)
-        stream.wait_event(self._added)  # measurements of other kinds come by other streams
         if merges:
             self._merge_blocks(stream)
         grid = -(-reduced.model.samples * reduced.places // THREADS), len(reduced.terms) + len(reduced.histograms) + 1
-        level_block = block if reduced.level_blocks > 1 else 0
-        launch(stream, (*grid, 1), THREADS, numbers=numbers, number=number, block=block, level_block=level_block)
-        first = numbers + 8 * buffer.words["energy"], numbers + 8 * buffer.words["holder"]
-        self._lowest.queue(stream, *first, state)
-        self._added.record(stream)
-        self.measurements += 1
+        own = block if reduced.level_blocks > 1 else 0
+        launch(
+            stream, (*grid, 1), THREADS, numbers=numbers, count=count, number=number, block=block, level_block=own
+        )  # fmt: skip
+        self.measurements += count
 
     def _merge_blocks(self, stream: Any) -> None:
         levels = ("level_sums", "level_squares") if self.reduced.level_blocks > 1 else ()

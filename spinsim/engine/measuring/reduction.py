@@ -20,7 +20,7 @@ are shared out and however often it is interrupted. ``Reduced.arrays`` lists all
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -278,9 +278,10 @@ def block_of(reduced: Reduced, number: int) -> tuple[int, bool]:
     return number // length, number == length * reduced.blocks // 2 and length > 1
 
 
-def prefixed(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
-    """Return arrays by the names under which checkpoints hold them."""
-    return {f"{PREFIX}{name}": array for name, array in arrays.items()}
+def left_in_block(reduced: Reduced, number: int) -> int:
+    """Return how many measurements from this one on, counted from 0, belong to its block without any merging."""
+    length = reduced.block_length(number + 1)
+    return length - number % length
 
 
 PREFIX: Final = "reduced_"
