@@ -17,7 +17,23 @@ from spinsim.model.ising import Ising
 THREADS: Final = 128
 LOWEST: Final = struct_type(energy=ADDRESS, replica=ADDRESS, changed=ADDRESS, states=ADDRESS, replicas=SIZE, words=SIZE)
 BLOCKS: Final = 4  # of a multiprocessor that copy states, where samples are few
+_MANY: Final = 16  # samples whose states are fetched together, not one by one
+_MOST_BYTES: Final = 2**28  # of all states that are fetched together
 WORDS_A_THREAD: Final = 16  # of a state, at least
+
+
+class Fetched:
+    """A copy of an array on the host that is read as one on the device is: parts by index, and ``get``."""
+
+    def __init__(self, whole: npt.NDArray[Any]) -> None:
+        self._whole = whole
+
+    def __getitem__(self, index: Any) -> Fetched:
+        return Fetched(self._whole[index])
+
+    def get(self) -> npt.NDArray[Any]:
+        """Return the array."""
+        return np.ascontiguousarray(self._whole)
 
 
 class CudaLowest:
@@ -88,17 +104,20 @@ class CudaLowest:
             energy, replica, changed = (array.get() for array in (self._energy, self._replica, self._changed))
             self._changed.data.memset_async(0, self._changed.nbytes, self._reads)
             self._reads.synchronize()
+            numbers = np.flatnonzero(changed)
+            at_once = len(numbers) >= _MANY and self._states.nbytes <= _MOST_BYTES
+            states = Fetched(self._states.get()) if at_once else self._states
         self._is_copied |= changed != 0
-        spins = partial(self._spins, replica)
-        return LowestStates(np.asarray(energy), spins, np.flatnonzero(changed))
+        spins = partial(self._spins, states, replica)
+        return LowestStates(np.asarray(energy), spins, numbers)
 
-    def _spins(self, replica: npt.NDArray[np.int32], sample: int) -> npt.NDArray[np.int8]:
+    def _spins(self, states: Any, replica: npt.NDArray[np.int32], sample: int) -> npt.NDArray[np.int8]:
         import cupy
 
         if not self._is_copied[sample]:
             return np.zeros(self._sites, np.int8) if self._given is None else np.asarray(self._given[sample], np.int8)
         with cupy.cuda.Device(self._device), self._reads:
-            return self._read(self._states, sample, int(replica[sample]))
+            return self._read(states, sample, int(replica[sample]))
 
     def restore(self, energy: npt.NDArray[np.float64], spins: Configurations, added: Any) -> None:
         """Go back to energies (samples, replicas) and configurations of each sample, when an event has come."""
