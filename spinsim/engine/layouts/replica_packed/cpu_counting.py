@@ -7,9 +7,10 @@ when these are full the columns are added up, still as planes, and what comes of
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from spinsim.engine.layouts.replica_packed.adders import BATCH, ONE, ROW, ZERO, add_seven, full_add
 from spinsim.machine.compiled import kernel, part
@@ -22,6 +23,28 @@ SUM_PLANES: Final = PLANES + HALVINGS  # of the sum over all columns
 ITEM: Final = SUM_PLANES * ROW
 CARRY: Final = ITEM + ROWS * ROW
 WORDS: Final = CARRY + ROW
+
+
+class CountedBonds(NamedTuple):
+    """Bonds of a model, of which energies follow.
+
+    Attributes:
+        edges: End sites of those of term 0, (bonds, 2).
+        negative: Which of their couplings are below 0, (1 or samples, bonds).
+        further_edges: End sites of those of term 1; empty where there is one term.
+        further_negative: Likewise.
+        lone: Sites of bonds to the spin that is always +1, (bonds,).
+        positive: Which of these have a coupling above 0, (1 or samples, bonds).
+        phantoms: Unsatisfied phantom bonds that are counted with the bonds of the last colour.
+    """
+
+    edges: npt.NDArray[np.int32]
+    negative: npt.NDArray[np.bool_]
+    further_edges: npt.NDArray[np.int32]
+    further_negative: npt.NDArray[np.bool_]
+    lone: npt.NDArray[np.uint32]
+    positive: npt.NDArray[np.uint8]
+    phantoms: int
 
 
 @part
@@ -152,19 +175,25 @@ def count_up(state, sites, totals):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def count_lattices(state, order, first, edges, negative, begin, blocks, sums):  # type: ignore[no-untyped-def]
-    """Spins +1, unsatisfied bonds and the spins +1 of the first sublattice of some lattices.
+def count_lattices(state, order, first, bonds, begin, blocks, sums):  # type: ignore[no-untyped-def]
+    """Spins +1, unsatisfied bonds of each term and the spins +1 of the first sublattice of some lattices.
 
     ``state`` is uint64 (lattices, sites, 2): blocks of samples from the one of number ``begin`` on, ``blocks`` of each
-    sample. The first sublattice has the ``first`` sites of ``order``; ``negative`` has a row for each sample or one for
-    all. ``sums`` are int64 (lattices, 3, 128), all 0.
+    sample. The first sublattice has the ``first`` sites of ``order``; ``bonds`` are ``CountedBonds``. ``sums`` are
+    int64 (lattices, 3 or 4, 128), all 0.
     """
+    edges, negative, further_edges, further_negative, lone, positive, _ = bonds
     for k in range(state.shape[0]):
-        up, unsatisfied, up_first = sums[k, 0], sums[k, 1], sums[k, 2]
+        sample = (begin + k) // blocks
+        up, unsatisfied, up_first = sums[k, 0], sums[k, 1], sums[k, sums.shape[1] - 1]
         count_up(state[k], order[:first], up_first)
         count_up(state[k], order[first:], up)
         up += up_first
-        count_unsatisfied(state[k], edges, negative[(begin + k) // blocks % negative.shape[0]], unsatisfied)
+        count_unsatisfied(state[k], edges, negative[sample % negative.shape[0]], unsatisfied)
+        if lone.size:
+            count_lone(state[k], lone, positive[sample % positive.shape[0]], unsatisfied)
+        if further_edges.size:
+            count_unsatisfied(state[k], further_edges, further_negative[sample % negative.shape[0]], sums[k, 2])
 
 
 @part

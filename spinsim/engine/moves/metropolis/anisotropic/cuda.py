@@ -136,8 +136,14 @@ class TermSweeper:
         self._queue, self._lattices = queue, lattices
         self._on_ladder: LadderTables | None = None
         batches = plan.batches
-        rows = zip(batches.first, np.diff(batches.first), batches.slots, batches.kind, batches.offset, strict=False)
-        self._batches = [(int(a), int(n), tuple(map(int, slots)), int(k), int(at)) for a, n, slots, k, at in rows]
+        slots = zip(batches.of_term_0.tolist(), (batches.slots - batches.of_term_0).tolist(), strict=True)
+        sizes, rows = np.diff(batches.first), (batches.first[:-1], batches.parity, batches.offset)
+        self._batches = [
+            (first, size, of_terms, kind, offset)
+            for size, of_terms, first, kind, offset in zip(
+                sizes.tolist(), slots, *map(np.ndarray.tolist, rows), strict=True
+            )
+        ]
         self._expression = instance("sweep_terms", plan.classes.bits, queue.rng_rounds)
         self._launch: Launch | None = None
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.moves.metropolis.anisotropic.plan import MOST_CLASS_BITS, bits_of_counts
+from spinsim.engine.layouts.replica_packed.adders import BATCH
+from spinsim.engine.moves.metropolis.anisotropic.plan import MOST_CLASS_BITS, TermPlan, bits_of_counts
 from spinsim.engine.moves.metropolis.replica_packed.update import WORD_BYTES, pack
 from spinsim.engine.protocols import Engine
 from spinsim.engine.update import Outline, Pace, Update, by_sites, bytes_with_adjacency
 from spinsim.model.ising import Ising
+from spinsim.model.terms import MOST_TERMS
 from spinsim.packing import Packing
 
 
@@ -27,9 +29,10 @@ def needed_bytes(outline: Outline, replicas: int) -> int:
 
 
 def _on_cpu(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None) -> Engine:
-    from spinsim.engine.moves.metropolis.anisotropic.cpu import engine
+    from spinsim.engine.moves.metropolis.replica_packed.cpu import engine_of
 
-    return engine(model, replicas, dynamics, threads)
+    plan = TermPlan(model, replicas, dynamics, BATCH)
+    return engine_of(plan, threads, Packing.ANISOTROPIC, (MOST_TERMS,))
 
 
 def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Engine:

@@ -237,6 +237,45 @@ def finish_lanes(  # type: ignore[no-untyped-def]
 
 
 @part
+def scratch_of(words):  # type: ignore[no-untyped-def]
+    """Room for the rows of a batch, its words with undecided lanes, and these lanes' sites and places."""
+    return (
+        np.empty(words, np.uint64),
+        np.empty(ROW + 1, np.int64),
+        np.empty(64 * ROW, np.uint64),
+        np.empty(64 * ROW, np.uint64),
+    )
+
+
+@part
+def finish(n, class_bits, thresholds, lanes, sites, source, half_sweep, scratch):  # type: ignore[no-untyped-def]
+    """Accepted lanes and those of ``finish_lanes`` into the flips."""
+    (block, (k0, k1), rounds), (w, tail, site, lane) = source, scratch
+    words = collect_flips(n, lanes, w, tail)
+    finish_lanes(words, class_bits, thresholds, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane)
+
+
+@part
+def find_flips(n, tables, lanes, sites, source, half_sweep, scratch):  # type: ignore[no-untyped-def]
+    """All steps from ``decide`` to ``finish`` for the four classes of even or odd degrees.
+
+    Args:
+        tables: Of these sites: ``always``, ``planes`` and ``thresholds`` as ``Tables`` has them.
+        lanes: Lanes in use, (2,).
+        sites: Their numbers in the random counter.
+        source: Counter word 1, the two key words, and the Philox rounds.
+        half_sweep: Half-sweeps done so far.
+        scratch: ``scratch_of``.
+    """
+    (always, planes, thresholds), (block, (k0, k1), rounds), w = tables, source, scratch[0]
+    decide(n, always, lanes, w)
+    prefixes(sites, block, rng.low32(half_sweep), k0, k1, w)
+    compare_planes(n, planes, half_sweep, k0, k1, rounds, w)
+    compare_columns(n, planes, half_sweep, k0, k1, rounds, w)
+    finish(n, 2, thresholds, lanes, sites, source, half_sweep, scratch)
+
+
+@part
 def scatter(state, sites, w):  # type: ignore[no-untyped-def]
     """Flips into the state."""
     for q in range(sites.size):

@@ -17,8 +17,10 @@ from spinsim.engine.moves.metropolis.packed.steps import (
     UPDATE,
     compare,
     compare_column,
+    finish,
     mux,
     occupy_columns,
+    prefixes,
     random_words,
     settle_columns,
 )
@@ -151,3 +153,13 @@ def compare_wide(n, class_bits, planes, half_sweep, k0, k1, rounds, w):  # type:
         for q in range(n):
             compare_column(q, DRAWN + j * BATCH, w[TREE + q], w[TREE + BATCH + q], w)
     settle_columns(n, w)
+
+
+@part
+def find_flips_wide(n, class_bits, tables, lanes, sites, source, half_sweep, scratch):  # type: ignore[no-untyped-def]
+    """``find_flips`` for any number of classes."""
+    (always, planes, thresholds), (block, (k0, k1), rounds), w = tables, source, scratch[0]
+    decide_wide(n, class_bits, always, lanes, w)
+    prefixes(sites, block, rng.low32(half_sweep), k0, k1, w)
+    compare_wide(n, class_bits, planes, half_sweep, k0, k1, rounds, w)
+    finish(n, class_bits, thresholds, lanes, sites, source, half_sweep, scratch)

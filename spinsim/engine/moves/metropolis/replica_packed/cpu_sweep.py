@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from spinsim import rng
 from spinsim.engine.layouts.replica_packed.adders import BATCH, ONE, ROW, ZERO, add_four, add_seven, add_six
 from spinsim.engine.layouts.replica_packed.cpu_counting import add_count, empty_into, finish_addition
 from spinsim.engine.moves.metropolis.packed.steps import (
@@ -13,13 +12,9 @@ from spinsim.engine.moves.metropolis.packed.steps import (
     NEAR,
     SCRATCH_WORDS,
     SPIN,
-    collect_flips,
-    compare_columns,
-    compare_planes,
-    decide,
-    finish_lanes,
-    prefixes,
+    find_flips,
     scatter,
+    scratch_of,
 )
 from spinsim.machine.compiled import kernel, part
 
@@ -122,63 +117,40 @@ def tally(n, parity, done, totals, w, counters):  # type: ignore[no-untyped-def]
     return finish_addition(done, n, totals, counters)
 
 
-@part
-def scratch_of_sweeps():  # type: ignore[no-untyped-def]
-    """Room for the rows of a batch, its words with undecided lanes, and these lanes' sites and places."""
-    return (
-        np.empty(SCRATCH_WORDS, np.uint64),
-        np.empty(ROW + 1, np.int64),
-        np.empty(64 * ROW, np.uint64),
-        np.empty(64 * ROW, np.uint64),
-    )
-
-
 @kernel
-def sweep_packed(  # type: ignore[no-untyped-def]
-    state, batches, signs, always, planes, thresholds, lanes, block, key, rounds, half_sweep, sweeps, share
-):
+def sweep_packed(state, batches, signs, tables, lanes, source, half_sweep, sweeps, share):  # type: ignore[no-untyped-def]
     """``sweep_and_tally`` with scratch of its own, and nothing counted."""
     nothing = np.empty(0, np.int64), np.empty(0, np.uint64)
-    sweep_and_tally(
-        scratch_of_sweeps(), nothing, state, batches, signs, always, planes, thresholds, lanes, block, key, rounds,
-        half_sweep, sweeps, share,
-    )  # fmt: skip
+    scratch = scratch_of(SCRATCH_WORDS)
+    sweep_and_tally(scratch, nothing, state, batches, signs, tables, lanes, source, half_sweep, sweeps, share)
 
 
 @kernel
 def sweep_and_tally(  # type: ignore[no-untyped-def]
-    scratch, counted, state, batches, signs, always, planes, thresholds, lanes, block, key, rounds, half_sweep, sweeps,
-    share,
-):  # fmt: skip
+    scratch, counted, state, batches, signs, tables, lanes, source, half_sweep, sweeps, share
+):
     """Update one block of 128 replicas of one sample, degree at most 7, no field.
 
     Args:
-        scratch: ``scratch_of_sweeps``.
+        scratch: ``scratch_of(SCRATCH_WORDS)``.
         counted: Totals (128,), to which the unsatisfied bonds of the last colour, phantoms too, are added after its
             last update, and counters, which are 0 and stay so; both empty where nothing is counted.
         state: uint64 (sites, 2), changed in place.
         batches: ``Batches``.
         signs: uint8, a row of ``Batches.signs``.
-        always: ``Tables.always`` of this block, and so on.
-        planes: ``Tables.planes``.
-        thresholds: ``Tables.thresholds``.
+        tables: ``always``, ``planes`` and ``thresholds`` of this block, as ``Tables`` has them.
         lanes: uint64 (2,), lanes in use.
-        block: Counter word 1.
-        key: The two key words.
-        rounds: Philox rounds, 7 or 10.
+        source: Counter word 1, the two key words, and the Philox rounds, 7 or 10.
         half_sweep: Half-sweeps done so far.
         sweeps: Sweeps to do.
         share: What to do of a sweep: the colours ``share[0]`` to ``share[1] - 1``, and of their batches part
             ``share[2]`` of ``share[3]``. Parts of one colour may run side by side.
     """
-    k0, k1 = key
-    w, tail, site, lane = scratch
-    totals, counters = counted
+    w, (totals, counters), (always, planes, thresholds) = scratch[0], counted, tables
     added = 0
     for sweep in range(sweeps):
         for colour in range(share[0], share[1]):
             counts = totals.size > 0 and sweep + 1 == sweeps and colour + 1 == share[1]
-            low_sweep = rng.low32(half_sweep)
             first, stop = share_of_batches(batches.colour_start, colour, share)
             for b in range(first, stop):
                 slots, parity = batches.slots[b], batches.parity[b]
@@ -195,14 +167,8 @@ def sweep_and_tally(  # type: ignore[no-untyped-def]
                     count6(n, sign, w)
                 else:
                     count7(n, sign, w)
-                decide(n, always[parity], lanes, w)
-                prefixes(sites, block, low_sweep, k0, k1, w)
-                compare_planes(n, planes[parity], half_sweep, k0, k1, rounds, w)
-                compare_columns(n, planes[parity], half_sweep, k0, k1, rounds, w)
-                words = collect_flips(n, lanes, w, tail)
-                finish_lanes(
-                    words, 2, thresholds[parity], sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
-                )
+                of_parity = always[parity], planes[parity], thresholds[parity]
+                find_flips(n, of_parity, lanes, sites, source, half_sweep, scratch)
                 scatter(state, sites, w)
                 if counts:
                     added = tally(n, parity, added, totals, w, counters)
