@@ -248,31 +248,28 @@ def scratch_of(words):  # type: ignore[no-untyped-def]
 
 
 @part
-def finish(n, class_bits, thresholds, lanes, sites, source, half_sweep, scratch):  # type: ignore[no-untyped-def]
-    """Accepted lanes and those of ``finish_lanes`` into the flips."""
-    (block, (k0, k1), rounds), (w, tail, site, lane) = source, scratch
-    words = collect_flips(n, lanes, w, tail)
-    finish_lanes(words, class_bits, thresholds, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane)
+def find_flips(  # type: ignore[no-untyped-def]
+    n, always, planes, thresholds, lanes, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
+):
+    """All steps from ``decide`` to ``finish_lanes`` for the four classes of sites of even or of odd degree.
 
-
-@part
-def find_flips(n, tables, lanes, sites, source, half_sweep, scratch):  # type: ignore[no-untyped-def]
-    """All steps from ``decide`` to ``finish`` for the four classes of even or odd degrees.
+    Arguments are passed one by one: a tuple of arrays would cost counts of references in every batch.
 
     Args:
-        tables: Of these sites: ``always``, ``planes`` and ``thresholds`` as ``Tables`` has them.
+        n: Sites of the batch.
+        always: ``always``, ``planes`` and ``thresholds`` of these sites, as ``Tables`` has them.
         lanes: Lanes in use, (2,).
-        sites: Their numbers in the random counter.
-        source: Counter word 1, the two key words, and the Philox rounds.
+        sites: Numbers of the sites in the random counter.
+        block: Counter word 1.
         half_sweep: Half-sweeps done so far.
-        scratch: ``scratch_of``.
+        w: ``scratch_of``, and so are the three that follow.
     """
-    (always, planes, thresholds), (block, (k0, k1), rounds), w = tables, source, scratch[0]
     decide(n, always, lanes, w)
     prefixes(sites, block, rng.low32(half_sweep), k0, k1, w)
     compare_planes(n, planes, half_sweep, k0, k1, rounds, w)
     compare_columns(n, planes, half_sweep, k0, k1, rounds, w)
-    finish(n, 2, thresholds, lanes, sites, source, half_sweep, scratch)
+    words = collect_flips(n, lanes, w, tail)
+    finish_lanes(words, 2, thresholds, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane)
 
 
 @part

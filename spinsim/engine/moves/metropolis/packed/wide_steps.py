@@ -15,9 +15,10 @@ from spinsim.engine.moves.metropolis.packed.steps import (
     SCRATCH_WORDS,
     UNDECIDED,
     UPDATE,
+    collect_flips,
     compare,
     compare_column,
-    finish,
+    finish_lanes,
     mux,
     occupy_columns,
     prefixes,
@@ -156,10 +157,12 @@ def compare_wide(n, class_bits, planes, half_sweep, k0, k1, rounds, w):  # type:
 
 
 @part
-def find_flips_wide(n, class_bits, tables, lanes, sites, source, half_sweep, scratch):  # type: ignore[no-untyped-def]
+def find_flips_wide(  # type: ignore[no-untyped-def]
+    n, class_bits, always, planes, thresholds, lanes, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
+):
     """``find_flips`` for any number of classes."""
-    (always, planes, thresholds), (block, (k0, k1), rounds), w = tables, source, scratch[0]
     decide_wide(n, class_bits, always, lanes, w)
     prefixes(sites, block, rng.low32(half_sweep), k0, k1, w)
     compare_wide(n, class_bits, planes, half_sweep, k0, k1, rounds, w)
-    finish(n, class_bits, thresholds, lanes, sites, source, half_sweep, scratch)
+    words = collect_flips(n, lanes, w, tail)
+    finish_lanes(words, class_bits, thresholds, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane)

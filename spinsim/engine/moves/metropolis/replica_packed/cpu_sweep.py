@@ -146,7 +146,8 @@ def sweep_and_tally(  # type: ignore[no-untyped-def]
         share: What to do of a sweep: the colours ``share[0]`` to ``share[1] - 1``, and of their batches part
             ``share[2]`` of ``share[3]``. Parts of one colour may run side by side.
     """
-    w, (totals, counters), (always, planes, thresholds) = scratch[0], counted, tables
+    (w, tail, site, lane), (totals, counters) = scratch, counted
+    (always, planes, thresholds), (block, (k0, k1), rounds) = tables, source
     added = 0
     for sweep in range(sweeps):
         for colour in range(share[0], share[1]):
@@ -167,8 +168,10 @@ def sweep_and_tally(  # type: ignore[no-untyped-def]
                     count6(n, sign, w)
                 else:
                     count7(n, sign, w)
-                of_parity = always[parity], planes[parity], thresholds[parity]
-                find_flips(n, of_parity, lanes, sites, source, half_sweep, scratch)
+                find_flips(
+                    n, always[parity], planes[parity], thresholds[parity], lanes, sites, block, half_sweep, k0, k1,
+                    rounds, w, tail, site, lane,
+                )  # fmt: skip
                 scatter(state, sites, w)
                 if counts:
                     added = tally(n, parity, added, totals, w, counters)

@@ -46,8 +46,8 @@ def sweep_wide(  # type: ignore[no-untyped-def]
 
     Where there is one term, ``count_bits[1]`` is 0. All flips that gain energy are in ``always``.
     """
-    scratch = scratch_of(WIDE_WORDS)
-    w, (always, planes, thresholds), (first_bits, second_bits) = scratch[0], tables, count_bits
+    w, tail, site, lane = scratch_of(WIDE_WORDS)
+    (always, planes, thresholds), (block, (k0, k1), rounds), (first_bits, second_bits) = tables, source, count_bits
     counted = first_bits + second_bits
     class_bits = counted + 1 if has_field else counted
     for _ in range(sweeps):
@@ -67,7 +67,9 @@ def sweep_wide(  # type: ignore[no-untyped-def]
                 if has_field:
                     for e in range(ROW):
                         w[CLASS + counted * ROW + e] = w[SPIN + e]
-                of_parity = always[parity], planes[parity], thresholds[parity]
-                find_flips_wide(n, class_bits, of_parity, lanes, sites, source, half_sweep, scratch)
+                find_flips_wide(
+                    n, class_bits, always[parity], planes[parity], thresholds[parity], lanes, sites, block, half_sweep,
+                    k0, k1, rounds, w, tail, site, lane,
+                )  # fmt: skip
                 scatter(state, sites, w)
             half_sweep += ONE

@@ -2,39 +2,34 @@
 
 from __future__ import annotations
 
-from functools import cached_property, partial
+from functools import partial
 from typing import Final, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from spinsim import packing
 from spinsim.cuda.compile import instance
 from spinsim.cuda.launch import Launch
 from spinsim.engine.cuda import CudaEngine, CudaParts, CudaSweeper
 from spinsim.engine.cuda_queue import Queue, check_grid
-from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
+from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.replica_packed.cuda_words import OrderedPlan, places
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Compared, Comparison, InTime, compare_replicas, fits_in_time
 from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.measuring.cuda_in_time import CudaSquares, Layout, Products
 from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, Placed
-from spinsim.engine.moves.exchange.cuda_rounds import LaunchedRounds
 from spinsim.engine.moves.exchange.ladder import Ladder
 from spinsim.engine.moves.metropolis.packed.classes import LATTICE_BARRIER, TICKETS, Kind, Limits, kind_of
 from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import WARP, ReplicaLattices, shared_bytes
 from spinsim.engine.moves.metropolis.replica_packed.cuda_records import GLOBAL_THREADS
-from spinsim.engine.moves.metropolis.replica_packed.cuda_tables import DeviceTables, LadderTables
+from spinsim.engine.moves.metropolis.replica_packed.cuda_tables import DeviceTables, TableSweeper
 from spinsim.engine.moves.metropolis.replica_packed.cuda_tempering import launched_rounds
 from spinsim.engine.moves.metropolis.replica_packed.degrees.cuda import COSTS, TILE_SITES, DegreeLattices, DegreeSweeper
 from spinsim.engine.moves.metropolis.replica_packed.plan import FEW_BONDS, ReplicaPlan, is_field_in_class
-from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
 WORDS: Final = packing.LANES // 32  # of a site in a block
-UPDATES_A_LAUNCH: Final = 2**37  # so that a launch stays well below a second
-SWEEPS_A_LAUNCH: Final = 1000
 UNBOUNDED: Final = 2**62
 MOST_BONDS: Final = 31  # of a site of kernels that do not group sites by degree
 
@@ -177,7 +172,7 @@ class FromGlobal:
             self._arrivals = (self._arrivals + (half_sweeps - 1) * share) % 2**32
 
 
-class ReplicaSweeper:
+class ReplicaSweeper(TableSweeper):
     """A ``CudaSweeper`` of replica-packed words.
 
     Args:
@@ -187,63 +182,27 @@ class ReplicaSweeper:
     """
 
     def __init__(self, queue: Queue, lattices: ReplicaLattices, counting: CudaCounting) -> None:
-        self.colours, self.tasks = lattices.plan.colours, lattices.plan.shape[0] * lattices.plan.shape[1]
-        self.measured_rounds: LaunchedRounds | None = None
-        self._queue, self._lattices, self._counting, self._plan = queue, lattices, counting, lattices.plan
-        self._on_ladder: LadderTables | None = None
-        self._launches: Launches | None = None
+        super().__init__(queue, lattices, lattices.plan)
+        self._packed, self._counting = lattices, counting
+        self._kinds: dict[int, Kind] = {}
 
-    def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Take an inverse temperature or one for each replica (replicas,)."""
-        tables, limits = self._plan.tables(beta)
-        self._make_launches(DeviceTables.of(self._lattices, tables), self._kinds(limits))
-        self._on_ladder = self.measured_rounds = None
-
-    def _kinds(self, limits: Limits) -> dict[int, Kind]:
-        """The special case of each number of slots at temperatures of ``limits``."""
-        kind = kind_of(self._plan, limits) if self._lattices.fixed else Kind.ANY
-        return {slots: min(kind, Kind.PLAIN) if slots % 2 else kind for slots in self._lattices.slots}
-
-    def _make_launches(self, tables: DeviceTables, kinds: dict[int, Kind]) -> None:
-        """Make ready for sweeps, whatever tables will hold of the temperatures that ``kinds`` are of."""
-        launches = InShared if self._lattices.shared_threads else FromGlobal
-        self._launches = launches(self._queue, self._lattices, tables, kinds)
+    def _make_ready(self, tables: DeviceTables, limits: Limits) -> None:
+        lattices = self._packed
+        kind = kind_of(lattices.plan, limits) if lattices.fixed else Kind.ANY
+        self._kinds = {slots: min(kind, Kind.PLAIN) if slots % 2 else kind for slots in lattices.slots}
+        launches = InShared if lattices.shared_threads else FromGlobal
+        self._launches: Launches = launches(self._queue, lattices, tables, self._kinds)
 
     def set_ladder(self, placed: Placed) -> None:
-        """Make room for tables of each sample."""
-        kinds = self._kinds(self._plan.limits(placed.ladder.beta))
-        self._on_ladder = tables = LadderTables(self._queue, self._lattices, placed)
-        self._make_launches(tables, kinds)
-        self.measured_rounds = None
-        if isinstance(placed, GivenPlaces):
+        super().set_ladder(placed)
+        if self._on_ladder is None or isinstance(placed, GivenPlaces):
             return  # exchanges are not made here
         self.measured_rounds = launched_rounds(
-            kinds, self._lattices, tables, self._queue.device, queue=self._queue, tempering=placed,
-            counting=self._counting, most_sweeps=self._most_sweeps,
+            self._kinds, self._packed, self._on_ladder, self._queue.device, queue=self._queue, tempering=placed,
+            counting=self._counting, most_sweeps=self.most_sweeps,
         )  # fmt: skip
 
-    @property
-    def rounds(self) -> LaunchedRounds | None:
-        """Many rounds in one launch on the present ladder, if the device can."""
-        return self.measured_rounds
-
-    def lay_tables(self) -> None:
-        """Queue what gives replicas the temperatures of their places."""
-        if self._on_ladder is not None:
-            self._on_ladder.lay()
-
-    def sweep(self, count: int, half_sweep: int) -> None:
-        """Queue ``count`` attempts of every spin, after so many half-sweeps."""
-        if self._launches is None:
-            raise InputError(NO_TEMPERATURE)
-        if self._on_ladder is not None and not self._on_ladder.are_laid:
-            self._on_ladder.lay()
-        most = self._most_sweeps
+    def _queue_sweeps(self, count: int, half_sweep: int) -> None:
+        most = self.most_sweeps
         for done in range(0, count, most):
             self._launches.sweep(min(most, count - done), half_sweep + done * self.colours)
-
-    @cached_property
-    def _most_sweeps(self) -> int:
-        """Sweeps of one launch."""
-        most = UPDATES_A_LAUNCH // (packing.LANES * self._plan.model.sites * self.tasks)
-        return max(1, min(most, SWEEPS_A_LAUNCH))
