@@ -9,7 +9,7 @@ from spinsim.engine.layouts.replica_packed.adders import BATCH
 from spinsim.engine.moves.metropolis.anisotropic.plan import MOST_CLASS_BITS, TermPlan, bits_of_counts
 from spinsim.engine.moves.metropolis.replica_packed.update import WORD_BYTES, pack
 from spinsim.engine.protocols import Engine
-from spinsim.engine.update import Outline, Pace, Update, by_sites, bytes_with_adjacency
+from spinsim.engine.update import Outline, Pace, Update, by_sites, bytes_with_adjacency, engine_of
 from spinsim.model.ising import Ising
 from spinsim.model.terms import MOST_TERMS
 from spinsim.packing import Packing
@@ -29,18 +29,14 @@ def needed_bytes(outline: Outline, replicas: int) -> int:
 
 
 def _on_cpu(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None) -> Engine:
-    from spinsim.engine.moves.metropolis.replica_packed.cpu import engine_of
+    from spinsim.engine.moves.metropolis.replica_packed import cpu
 
     plan = TermPlan(model, replicas, dynamics, BATCH)
-    return engine_of(plan, threads, Packing.ANISOTROPIC, (MOST_TERMS,))
+    return cpu.engine_of(plan, threads, Packing.ANISOTROPIC, (MOST_TERMS,))
 
 
-def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Engine:
-    from spinsim.engine.moves.metropolis.anisotropic.cuda import engine
-
-    return engine(model, replicas, dynamics, device)
-
+on_cuda = engine_of(f"{__package__}.cuda")
 
 UPDATE: Final = Update(
-    *(Packing.ANISOTROPIC, suits, needed_bytes, by_sites, pack, _on_cpu, _on_cuda), pace=Pace(600, in_one_call=False)
+    *(Packing.ANISOTROPIC, suits, needed_bytes, by_sites, pack, _on_cpu, on_cuda), pace=Pace(600, in_one_call=False)
 )

@@ -138,7 +138,7 @@ class SiteSweeper:
     def __init__(self, plan: SitePlan, blocks: Blocks, lattices: SiteLattices) -> None:
         self.colours, self.tasks = plan.colours, blocks.count * blocks.parts
         self._plan, self._blocks, self._lattices = plan, blocks, lattices
-        self._key, self._rng_rounds = rng.split_seed(plan.dynamics.seed), plan.dynamics.rng_rounds
+        self._source = rng.split_seed(plan.dynamics.seed), plan.dynamics.rng_rounds
         self._tables: SiteTables | None = None
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
@@ -172,11 +172,9 @@ class SiteSweeper:
             self._lattices.halo.of(sample, replica),
             self._lattices.sides,
             self._lattices.signs_of(sample),
-            *(array[sample % len(array), replica] for array in tables),
+            tuple(array[sample % len(array), replica] for array in tables),
             self._plan.first_group,
-            self._plan.dynamics.counter_block(sample, replica),
-            self._key,
-            self._rng_rounds,
+            (self._plan.dynamics.counter_block(sample, replica), *self._source),
             np.uint64(half_sweep),
             count,
             (*colours, part, self._blocks.parts),

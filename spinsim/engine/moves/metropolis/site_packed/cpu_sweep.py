@@ -11,26 +11,13 @@ from typing import Final
 
 import numpy as np
 
-from spinsim import rng
 from spinsim.engine.layouts.replica_packed.adders import BATCH, ONE, ROW, ZERO, add_four, add_six
 from spinsim.engine.measuring.cpu_comparison import (
     HALF,
     transpose,
 )
-from spinsim.engine.moves.metropolis.packed.steps import (
-    CLASS,
-    FLIP,
-    NEAR,
-    SPIN,
-    collect_flips,
-    compare_columns,
-    compare_planes,
-    decide,
-    finish_lanes,
-    mux,
-    prefixes,
-)
-from spinsim.engine.moves.metropolis.packed.wide_steps import WIDE_WORDS, compare_wide, decide_wide
+from spinsim.engine.moves.metropolis.packed.steps import CLASS, FLIP, NEAR, SPIN, find_flips, mux, scratch_of
+from spinsim.engine.moves.metropolis.packed.wide_steps import WIDE_WORDS, find_flips_wide
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.intrinsics import set_bits
 
@@ -191,21 +178,7 @@ def flip(first, n, own, w):  # type: ignore[no-untyped-def]
 
 @kernel
 def sweep_site(  # type: ignore[no-untyped-def]
-    state,
-    halo,
-    sides,
-    signs,
-    always,
-    planes,
-    thresholds,
-    number,
-    block,
-    key,
-    rounds,
-    half_sweep,
-    sweeps,
-    share,
-    has_field,
+    state, halo, sides, signs, tables, number, source, half_sweep, sweeps, share, has_field
 ):
     """Update one replica of one sample.
 
@@ -214,34 +187,26 @@ def sweep_site(  # type: ignore[no-untyped-def]
         halo: The layer before the first and the one after the last, each uint64 (2, groups, 2).
         sides: Groups in a row, rows in a plane, planes (1 for a square lattice).
         signs: uint64 (colour, slot, group, half), or of size 0 where no coupling is negative.
-        always: ``SiteTables.always`` of this replica, and so on.
-        planes: ``SiteTables.planes``.
-        thresholds: ``SiteTables.thresholds``.
+        tables: ``always``, ``planes`` and ``thresholds`` of this replica, as ``SiteTables`` has them.
         number: Counter word 0 of the first group.
-        block: Counter word 1.
-        key: The two key words.
-        rounds: Philox rounds, 7 or 10.
+        source: Counter word 1, the two key words, and the Philox rounds, 7 or 10.
         half_sweep: Half-sweeps done so far.
         sweeps: Sweeps to do.
         share: What to do of a sweep: the colours ``share[0]`` to ``share[1] - 1``, and of their groups part
             ``share[2]`` of ``share[3]``. Parts of one colour may run side by side.
         has_field: Whether the spin is the class's top bit.
     """
-    k0, k1 = key
-    w = np.empty(WIDE_WORDS, np.uint64)
-    tail = np.empty(ROW + 1, np.int64)
-    site, lane = np.empty(64 * ROW, np.uint64), np.empty(64 * ROW, np.uint64)
+    w, tail, site, lane = scratch_of(WIDE_WORDS)
+    (always, planes, thresholds), (block, (k0, k1), rounds) = tables, source
     lanes = np.full(2, ALL)
     certain, bits = spread(always.reshape((1, -1)))[0], spread(planes)
     own = np.empty((thresholds.size, 128), np.uint64)
     for c in range(thresholds.size):
         own[c] = thresholds[c]
-    class_bits = COUNT_BITS + 1 if has_field else COUNT_BITS - 1
     numbers = np.empty(BATCH, np.int64)
     groups = state.shape[1]
     for _ in range(sweeps):
         for colour in range(share[0], share[1]):
-            low_sweep = rng.low32(half_sweep)
             mine, other = state[colour], state[1 - colour]
             before, after = halo[0][1 - colour], halo[1][1 - colour]
             stop = groups * (share[2] + 1) // share[3]
@@ -254,17 +219,14 @@ def sweep_site(  # type: ignore[no-untyped-def]
                 if has_field:
                     for e in range(ROW):
                         w[CLASS + COUNT_BITS * ROW + e] = w[SPIN + e]
-                    decide_wide(n, class_bits, certain, lanes, w)
+                    find_flips_wide(
+                        n, COUNT_BITS + 1, certain, bits, own, lanes, sites, block, half_sweep, k0, k1, rounds, w, tail,
+                        site, lane,
+                    )  # fmt: skip
                 else:
-                    decide(n, certain, lanes, w)
-                prefixes(sites, block, low_sweep, k0, k1, w)
-                if has_field:
-                    compare_wide(n, class_bits, bits, half_sweep, k0, k1, rounds, w)
-                else:
-                    compare_planes(n, bits, half_sweep, k0, k1, rounds, w)
-                    compare_columns(n, bits, half_sweep, k0, k1, rounds, w)
-                words = collect_flips(n, lanes, w, tail)
-                finish_lanes(words, class_bits, own, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane)
+                    find_flips(
+                        n, certain, bits, own, lanes, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
+                    )
                 flip(first, n, mine, w)
             half_sweep += ONE
 

@@ -16,7 +16,7 @@ from spinsim.engine.layouts.unpacked import WORDS, Chunks, InChunks, by_replica,
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.moves.exchange.cpu import CpuTempering
 from spinsim.engine.moves.exchange.ladder import Ladder
-from spinsim.engine.moves.metropolis.unpacked.cpu_sweep import sweep_general, sweep_general_terms, temper_unpacked
+from spinsim.engine.moves.metropolis.unpacked.cpu_sweep import sweep_general, temper_unpacked
 from spinsim.engine.moves.metropolis.unpacked.plan import UnpackedPlan
 from spinsim.engine.protocols import Counts
 from spinsim.errors import InputError
@@ -152,8 +152,12 @@ class UnpackedSweeper(ChunkSweeper):
         block, lane = divmod(first, packing.LANES)
         of_terms = double_beta[sample % len(double_beta), :, first : first + self._chunks.width(first)]
         of_chunk = np.ascontiguousarray(by_word(of_terms))
-        order, state = (plan.order, plan.colour_start, plan.start), self._chunks.of(sample, first)
-        rest = (
+        sweep_general(
+            self._chunks.of(sample, first),
+            plan.order,
+            plan.colour_start,
+            plan.start,
+            plan.middle if len(of_chunk) > 1 else None,
             plan.neighbour,
             plan.couplings[sample % len(plan.couplings)],
             plan.fields[sample % len(plan.fields)],
@@ -166,10 +170,6 @@ class UnpackedSweeper(ChunkSweeper):
             np.uint64(half_sweep),
             count,
         )
-        if len(of_chunk) > 1:
-            sweep_general_terms(state, *order, plan.middle, *rest)
-        else:
-            sweep_general(state, *order, *rest)
 
     def _temper_sample(
         self, tempering: CpuTempering, double_beta: npt.NDArray[np.float64], times: Times, half_sweep: int, sample: int
@@ -180,7 +180,8 @@ class UnpackedSweeper(ChunkSweeper):
             self._chunks.memory[sample],
             (model.sites, self._chunks.size),
             (plan.edges, plan.of_first, couplings[plan.bonds], fields),
-            (plan.order, plan.colour_start, plan.start, plan.middle, plan.neighbour),
+            (plan.order, plan.colour_start, plan.start, plan.neighbour),
+            plan.middle if len(double_beta) > 1 else None,
             plan.couplings[sample % len(plan.couplings)],
             plan.fields[sample % len(plan.fields)],
             double_beta,
