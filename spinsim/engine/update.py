@@ -144,7 +144,7 @@ class Planned:
 
 
 class Counters(NamedTuple):
-    """How large a run's fields of the random counter are.
+    """Sizes of a run's fields of the random counter.
 
     Attributes:
         groups: Groups of spins that one call serves.
@@ -158,7 +158,7 @@ class Counters(NamedTuple):
 
 
 class Slab(NamedTuple):
-    """What an engine has of a lattice that is cut along its last axis.
+    """Part of a lattice that is cut along its last axis.
 
     Attributes:
         layers: Rows or, in three dimensions, planes, an even number from an even one on.
@@ -170,7 +170,7 @@ class Slab(NamedTuple):
 
 
 class InSlabs(NamedTuple):
-    """How an update moves a slab of a lattice; what depends on all slabs, such as ladders, its engines do not know.
+    """Engines of a slab of a lattice, which know nothing that depends on all slabs, such as ladders.
 
     Attributes:
         on_cpu: Makes the engine of a slab of a model, from replicas, dynamics and threads.
@@ -182,7 +182,7 @@ class InSlabs(NamedTuple):
 
 
 class Busy(NamedTuple):
-    """What keeps a multiprocessor of a GPU busy.
+    """Replicas that keep a multiprocessor of a GPU busy.
 
     Attributes:
         group: Replicas that a thread block updates together.
@@ -199,7 +199,7 @@ BUSY: Final = Busy()
 
 
 class Pace(NamedTuple):
-    """How long a GPU does without the host.
+    """Time that a GPU does without the host.
 
     Attributes:
         rate: Updates a nanosecond of an H200 that has enough to do, about.

@@ -25,7 +25,7 @@ ITEMS_A_THREAD: Final = 24  # sites or bonds that a thread counts, at most 31
 
 
 class Ordered(Protocol):
-    """What has an order of the sites."""
+    """An order of the sites."""
 
     @property
     def order(self) -> npt.NDArray[np.uint32]:

@@ -1,4 +1,4 @@
-"""What a run of an energy of two terms needs on every device: the order of the sites, couplings, acceptance limits."""
+"""A run of an energy of two terms as every device needs it: the order of the sites, couplings, acceptance limits."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class TermPlan:
         return tables_of_lanes(limits, place.reshape(-1)), limits
 
     def limits(self, beta: npt.NDArray[np.float64]) -> Limits:
-        """What decides flips at pairs of inverse temperatures (temperatures, 2): (kind, class, temperature)."""
+        """Limits that decide flips at pairs of inverse temperatures (temperatures, 2): (kind, class, temperature)."""
         costs = self.classes.costs()[:, :, None]
         scaled = beta * self.model.quantum
         certain, thresholds = acceptance_of_terms(costs, scaled, self.dynamics.zero_acceptance)

@@ -1,4 +1,4 @@
-"""What the update of an energy of two terms says of itself."""
+"""The update of an energy of two terms: models that it suits, memory, engines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spinsim.packing import Packing
 
 
 def suits(outline: Outline) -> bool:
-    """Whether bonds have two terms of one magnitude each, the field is uniform and classes have at most six bits."""
+    """Return True for two terms of one magnitude each and a uniform field, if classes have at most six bits."""
     degrees, field = outline.degrees_of_terms, outline.in_field
     if degrees is None or not outline.one_field:
         return False

@@ -148,8 +148,8 @@ class DenseState(InChunks):
 
         def count(sample: int, first: int) -> None:
             chunk, fields = slice(first, first + self.size), rows.fields[sample % len(rows.fields)]
-            found = energy[sample, chunk], magnetization[sample, chunk]
-            energies_from_fields(self.of(sample, first), self.fields_of(sample, first), fields, *found)
+            of_chunk = energy[sample, chunk], magnetization[sample, chunk]
+            energies_from_fields(self.of(sample, first), self.fields_of(sample, first), fields, *of_chunk)
 
         self.each(count, 1)
         return Counts(energy, magnetization, np.zeros_like(energy))

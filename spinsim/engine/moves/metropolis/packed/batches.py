@@ -21,7 +21,7 @@ from spinsim.model.terms import MOST_TERMS, adjacency_by_term
 
 
 class Costs(NamedTuple):
-    """What a batch of n sites of up to z bonds costs, in any unit: ``batch`` + ceil(n / width) (``site`` + ``bond`` z).
+    """Cost of a batch of n sites of up to z bonds, in any unit: ``batch`` + ceil(n / width) (``site`` + ``bond`` z).
 
     Attributes:
         width: Sites that are updated in the time of one.

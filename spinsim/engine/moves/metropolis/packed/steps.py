@@ -72,7 +72,7 @@ def decide(n, always, lanes, w):  # type: ignore[no-untyped-def]
 
 @part
 def prefixes(sites, block, half_sweep, k0, k1, w):  # type: ignore[no-untyped-def]
-    """What all planes of a site share in Philox."""
+    """The part of a Philox call that all planes of a site share."""
     for q in range(sites.size):
         p0, p1, p2, p3, p4 = rng.philox_prefix(np.uint64(sites[q]), block, half_sweep, k0, k1)
         w[PREFIX + q] = p0
@@ -154,7 +154,7 @@ def compare_column(q, drawn, first, second, w):  # type: ignore[no-untyped-def]
 
 @part
 def settle_columns(n, w):  # type: ignore[no-untyped-def]
-    """What the columns decided, back to their occupants."""
+    """Decisions of the columns, back to their occupants."""
     for half in range(2):
         for q in range(n):
             e = half * BATCH + q

@@ -63,13 +63,8 @@ def select16(n, words, w):  # type: ignore[no-untyped-def]
 
 @part
 def select32(n, words, w):  # type: ignore[no-untyped-def]
-    """The same for 32 classes."""
-    for half in range(2):
-        for q in range(n):
-            e = half * BATCH + q
-            low, middle, high = w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e]
-            zero, one = mux8(low, middle, high, words, 0, half), mux8(low, middle, high, words, 8, half)
-            w[TREE + e] = mux(w[CLASS + 3 * ROW + e], zero, one)
+    """``select`` for 32 classes."""
+    select16(n, words, w)
     for half in range(2):
         for q in range(n):
             e = half * BATCH + q

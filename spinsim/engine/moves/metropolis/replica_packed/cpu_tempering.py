@@ -58,7 +58,7 @@ def temper_samples(  # type: ignore[no-untyped-def]
 ):
     """Sweep all blocks of consecutive samples, exchange temperatures, and so on.
 
-    What is None of the last two is no part of the machine code.
+    The sweep of an argument that is None, ``wide`` or ``cheap``, is no part of the machine code.
 
     Args:
         state: uint64 (samples, blocks, sites, 2), changed in place.

@@ -37,7 +37,7 @@ AS_BONDS: Final = range(1000, 12_000)  # sites of graphs that fit shared memory,
 
 
 def groups_by_degree(model: Ising) -> bool:
-    """Whether sites of like degree stand together: where counts need it, or are faster than classes with the field."""
+    """Return whether sites of like degree stand together: if counts need it, or beat classes with the field."""
     if model.magnitude is None or model.uniform_field is None or model.graph.largest_degree > MOST_BONDS:
         return True
     few = model.uniform_field == 0 or model.graph.largest_degree <= FEW_BONDS
@@ -73,24 +73,24 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Cuda
 
 
 def compare(plan: OrderedPlan, device: int, tempering: CudaTempering, wanted: Wanted) -> Comparison:
-    """What compares copies of a ladder, as fully as is wanted."""
+    """The comparison of copies of a ladder, as fully as is wanted."""
     blocks = plan.shape[1]
     width = {"sites": np.uint32(plan.model.sites), "blocks": np.uint32(blocks)}
     columns = blocks * packing.LANES // WARP
     expression = instance("differing_replicas", columns if blocks == 1 else 0)
-    what = Compared(device, plan.model, tempering, wanted)
+    comparison = Compared(device, plan.model, tempering, wanted)
     place, graph, in_time, products = places(plan.batches), plan.model.graph, None, None
     shape = plan.model.samples, blocks
-    if what.times and fits_in_time(graph.slices):
-        in_time = InTime(device, place[graph.world_lines()], what.times, shape, plan.replicas, tempering.pairs(0))
+    if comparison.times and fits_in_time(graph.slices):
+        in_time = InTime(device, place[graph.world_lines()], comparison.times, shape, plan.replicas, tempering.pairs(0))
     if wanted.even:
         layout = Layout("products_of_replicas", expression, shape, WORDS, width, columns, place)
-        products = Products(what, layout)
-    return compare_replicas(what, expression, width, columns, place, in_time, products)
+        products = Products(comparison, layout)
+    return compare_replicas(comparison, expression, width, columns, place, in_time, products)
 
 
 def squares(plan: OrderedPlan, device: int, ladder: Ladder) -> CudaSquares:
-    """Returns what adds up squares along world lines."""
+    """Sums of squares along world lines."""
     return CudaSquares(device, plan.model, ladder, places(plan.batches), "squares_of_replicas", plan.shape[1], {})
 
 

@@ -44,7 +44,7 @@ def shared_threads(plan: ReplicaPlan, room: int, processors: int) -> int:
 
 
 class ReplicaLattices(CountedWords):
-    """The state of a replica-packed run, and what kernels read of its model.
+    """The state of a replica-packed run, and its model as kernels read it.
 
     Args:
         plan: What devices share.
@@ -82,7 +82,7 @@ class ReplicaLattices(CountedWords):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What every kernel that sweeps takes."""
+        """Arguments of every kernel that sweeps."""
         return {
             "state": self.present, "sites": np.uint32(self.plan.model.sites), "batches": self._batches,
             "colour_start": self._colour_start, "model": self._model, "key": self._queue.keys,

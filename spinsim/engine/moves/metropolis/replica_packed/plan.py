@@ -1,4 +1,4 @@
-"""What a replica-packed run needs on every device: the order of the sites, couplings, acceptance tables."""
+"""A replica-packed run as every device needs it: the order of the sites, couplings, acceptance tables."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class LoneBonds(NamedTuple):
 
     @classmethod
     def of(cls, fields: npt.NDArray[np.int64] | None) -> LoneBonds:
-        """Those of fields in units, (1 or samples, sites)."""
+        """Bonds that stand for fields in units, (1 or samples, sites)."""
         if fields is None:
             return cls(np.empty(0, np.uint32), np.empty((1, 0), np.uint8))
         units = np.abs(fields[0])
@@ -88,7 +88,7 @@ FEW_UNITS: Final = 31  # so many without the spin are
 
 
 def is_field_in_class(model: Ising, always: bool) -> bool:
-    """Whether a uniform field is part of the class of sites of at most 31 bonds, though it could count as bonds.
+    """Return whether a uniform field is part of the class of sites of at most 31 bonds, though it could count as bonds.
 
     Args:
         model: With couplings of one magnitude and a uniform field.
@@ -249,7 +249,7 @@ class ReplicaPlan(ModelPlan):
 
     @cached_property
     def phantoms(self) -> int:
-        """How many unsatisfied phantom bonds are counted with the bonds of the last colour."""
+        """Unsatisfied phantom bonds that are counted with the bonds of the last colour."""
         degree = self.units[self.last_colour]
         return int((self.classes.padded_degree(0) + degree % 2 - degree).sum()) // 2
 
@@ -273,6 +273,6 @@ class ReplicaPlan(ModelPlan):
         return build_tables(limits, place), limits
 
     def limits(self, beta: npt.NDArray[np.float64]) -> Limits:
-        """What decides flips at inverse temperatures ``beta``."""
+        """Limits that decide flips at inverse temperatures ``beta``."""
         costs = self.classes.costs[..., None]
         return Limits(*acceptance(costs, beta * self.model.quantum, self.dynamics.zero_acceptance))

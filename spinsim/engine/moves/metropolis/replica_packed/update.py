@@ -1,4 +1,4 @@
-"""What the replica-packed update says of itself."""
+"""The replica-packed update: models that it suits, memory, engines."""
 
 from __future__ import annotations
 

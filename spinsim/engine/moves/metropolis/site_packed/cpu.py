@@ -197,8 +197,10 @@ class CpuSiteComparison:
     def differing_copies(self, words: Words, holder: Integers, pairs: Integers) -> Integers:
         """Returns how many sites copies differ at, (samples, pairs, temperatures)."""
         count = np.empty((len(holder), len(pairs), holder.shape[2]), np.int64)
-        for of_sample, held, found in zip(words.reshape(*words.shape[:2], -1), holder, count, strict=True):
-            differing_lattices(of_sample, held[pairs[:, 0]].ravel(), held[pairs[:, 1]].ravel(), found.reshape(-1))
+        for of_sample, holders, counts in zip(words.reshape(*words.shape[:2], -1), holder, count, strict=True):
+            differing_lattices(
+                of_sample, holders[pairs[:, 0]].ravel(), holders[pairs[:, 1]].ravel(), counts.reshape(-1)
+            )
         return count
 
     def differing_bonds(self, words: Words, one: Integers, other: Integers) -> Integers:

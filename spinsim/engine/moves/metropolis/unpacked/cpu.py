@@ -46,21 +46,21 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None 
 
 def counts(model: Ising, chunks: Chunks, plan: UnpackedPlan) -> Counts:
     """Energies, of each term too where there are two, and magnetisations of every replica."""
-    found = np.zeros((plan.terms + 2, model.samples, chunks.replicas), np.int64)
+    counted = np.zeros((plan.terms + 2, model.samples, chunks.replicas), np.int64)
     first_sublattice = plan.order[: plan.first]
 
     def count(sample: int, first: int) -> None:
         spins = chunks.of(sample, first)
-        sums = np.zeros((len(found), spins.shape[1]), np.int64)
+        sums = np.zeros((len(counted), spins.shape[1]), np.int64)
         couplings, fields = model.once(_in_quanta, sample)
         total_energies(spins, plan.edges, plan.of_first, couplings[plan.bonds], fields, sums[:-2], sums[-2])
         sum_spins(spins, first_sublattice, sums[-1])
         last = min(first + chunks.size, chunks.replicas)
-        for target, source in zip(found, sums, strict=True):
+        for target, source in zip(counted, sums, strict=True):
             target[sample, first:last] = by_replica(source)[: last - first]
 
     chunks.each(count)
-    *energies, magnetization, of_first = found
+    *energies, magnetization, of_first = counted
     staggered = 2 * of_first - magnetization if first_sublattice.size else of_first
     by_term = np.stack(energies, axis=-1) if plan.terms > 1 else None
     return Counts(np.sum(energies, axis=0), magnetization, staggered, by_term)

@@ -227,7 +227,7 @@ def sweep_general(  # type: ignore[no-untyped-def]
             for i in order[colour_start[colour] : colour_start[colour + 1]]:
                 spin, site = spins[i], np.uint64(i)
                 draw(upper, site, block, half_sweep, k0, k1, rounds, first_call)
-                if middle is None:
+                if double_beta.ndim == 1:  # known when this is compiled, and so is the branch
                     row = slice(start[i], start[i + 1])
                     local_fields(local, fields[i], spins, near[row], couplings[row])
                     close = screen(spin, local, beta_32, zero_32, uniform, mantissa_32, power_32, scaled_32, flips)
@@ -238,7 +238,7 @@ def sweep_general(  # type: ignore[no-untyped-def]
                     close = screen_terms(spin, local, others, beta_32, zero_32, uniform, mantissa_32, power_32,
                                          scaled_32, cost_32, size_32, flips)  # fmt: skip
                 if close:
-                    if middle is None:
+                    if double_beta.ndim == 1:
                         scaled_probabilities(spin, local, double_beta, zero_acceptance, mantissa, power, scaled)
                     else:
                         scaled_probabilities_of_terms(spin, local, others, double_beta, zero_acceptance, mantissa,
@@ -295,8 +295,8 @@ def temper_unpacked(  # type: ignore[no-untyped-def]
                 sweep_general(spins, order, colour_start, start, middle, near, couplings, fields, beta, zero_acceptance,
                               block, call, key, rng_rounds, half_sweep, sweeps)  # fmt: skip
             energies, magnetization = np.zeros((terms, width), np.int64), np.zeros(width, np.int64)
-            total_energies(spins, edges, of_first if terms > 1 else edges.shape[0], bond_couplings, site_fields, energies,
-                           magnetization)  # fmt: skip
+            total_energies(spins, edges, of_first if terms > 1 else edges.shape[0], bond_couplings, site_fields,
+                           energies, magnetization)  # fmt: skip
             for r in range(first, min(first + width, replicas)):
                 for term in range(terms):
                     energy[r, term] = energies[term, (r - first) % WORDS * calls + (r - first) // WORDS]

@@ -40,8 +40,8 @@ from spinsim.model.terms import MOST_TERMS
 INTEGERS: Final = ("int", "long long")  # of couplings and fields
 INSTANCES: Final[Instances] = (
     *(
-        ("metropolis/unpacked.cu", instance("sweep_unpacked", integer, terms, held, r))
-        for integer, terms, held, r in product(INTEGERS, (1, MOST_TERMS), FLAGS, PHILOX_ROUNDS)
+        ("metropolis/unpacked.cu", instance("sweep_unpacked", integer, terms, in_shared, r))
+        for integer, terms, in_shared, r in product(INTEGERS, (1, MOST_TERMS), FLAGS, PHILOX_ROUNDS)
     ),
     *(
         ("tempering/temper_unpacked.cu", instance("temper_unpacked", integer, r))
@@ -127,8 +127,8 @@ def shared_bytes(spins: UnpackedSpins, ladder: Ladder) -> int:
     """Shared memory of a thread block that has the ladder of its sample beside what sweeps need."""
     how, padding = spins.grouping, 4
     own, every = WORD * how.words, WORD * how.words * groups(spins)
-    held = BYTES_OF_OWN * own + 8 * (ladder.temperatures + 1) + BYTES_OF_ALL * every + padding
-    return how.shared_bytes(spins.model.sites, 1) + held
+    ladder_bytes = BYTES_OF_OWN * own + 8 * (ladder.temperatures + 1) + BYTES_OF_ALL * every + padding
+    return how.shared_bytes(spins.model.sites, 1) + ladder_bytes
 
 
 def groups(spins: UnpackedSpins) -> int:
@@ -137,7 +137,7 @@ def groups(spins: UnpackedSpins) -> int:
 
 def fits_with_ladder(spins: UnpackedSpins, ladder: Ladder, device: int) -> bool:
     """Return True if thread blocks hold lattices and ladder, and the energy is one, of one term."""
-    fits = spins.grouping.held and shared_bytes(spins, ladder) <= shared_memory(device)
+    fits = spins.grouping.in_shared and shared_bytes(spins, ladder) <= shared_memory(device)
     return fits and spins.plan.plan.terms == 1
 
 
@@ -231,7 +231,7 @@ class UnpackedSweeper(SpinSweeper):
         """Make ready for sweeps at temperatures (samples, terms, width); all samples share one row."""
         spins, (rows, terms, width) = self._unpacked, double_beta.shape
         how, coldest = spins.grouping, self._single_coldest
-        expression = instance("sweep_unpacked", spins.integer, terms, how.held, self._queue.rng_rounds)
+        expression = instance("sweep_unpacked", spins.integer, terms, how.in_shared, self._queue.rng_rounds)
         self._launch = Launch(self._queue.device, "metropolis/unpacked.cu", expression, {
             **spins.arguments, "replicas": np.uint32(spins.replicas), "double_beta": double_beta,
             "single_beta": single_beta, "beta_stride": np.uint64(terms * width if rows > 1 else 0),
@@ -268,7 +268,7 @@ class UnpackedSweeper(SpinSweeper):
         if not self.are_laid:
             self.lay_tables()
         how = self._unpacked.grouping
-        most, left = self._most_sweeps * self.colours if how.held else 1, count * self.colours
+        most, left = self._most_sweeps * self.colours if how.in_shared else 1, count * self.colours
         while left:
             several = min(left, most)
             self._launch(self._queue.stream, self._grid, how.threads, half_sweep=half_sweep, half_sweeps=several)

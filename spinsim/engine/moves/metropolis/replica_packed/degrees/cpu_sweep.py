@@ -30,7 +30,7 @@ HALF: Final = np.uint64(BATCH)
 
 @part
 def gather_wanted(row, first, n, state, neighbour, signs, w):  # type: ignore[no-untyped-def]
-    """What the bonds from number ``first`` on want of n sites: neighbours' words, turned where the sign is 1."""
+    """Spins that satisfy bonds from number ``first`` on of n sites: neighbours' words, flipped where the sign is 1."""
     for q in range(n):
         at, to = np.uint64(first + q), np.uint64(row + q)
         j, sign = neighbour[at], ZERO - np.uint64(signs[at])

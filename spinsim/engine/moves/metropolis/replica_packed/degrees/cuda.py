@@ -31,26 +31,26 @@ BONDS: Final = struct_type(sites=ADDRESS, wanted=ADDRESS, stride=SIZE, site_stri
 
 def tiles(batches: Batches, in_fields: bool) -> npt.NDArray[np.void]:
     """The ``TILE`` of each batch."""
-    found = np.empty(len(batches.slots), TILE)
-    found["first"], found["size"] = batches.first[:-1], np.diff(batches.first)
-    found["most"], found["offset"] = batches.slots + (batches.most << 16 if in_fields else 0), batches.offset
-    return found
+    table = np.empty(len(batches.slots), TILE)
+    table["first"], table["size"] = batches.first[:-1], np.diff(batches.first)
+    table["most"], table["offset"] = batches.slots + (batches.most << 16 if in_fields else 0), batches.offset
+    return table
 
 
 def sites_with_units(plan: ReplicaPlan) -> npt.NDArray[np.uint32]:
-    """Of each place the site, and its bonds and field as the kernel has them, (1 or samples, sites, 2)."""
+    """Site of each place, and its bonds and field as the kernel reads them, (1 or samples, sites, 2)."""
     order = plan.batches.order
     own = plan.graph.degrees()[order].astype(np.int64)[None]
     if plan.fields is not None:
         fields = plan.fields[:, order]
         own = own + (np.abs(fields) << 8) + (np.asarray(fields > 0, np.int64) << 16)
-    found = np.empty((*own.shape, 2), np.uint32)
-    found[..., 0], found[..., 1] = order, own
-    return found
+    table = np.empty((*own.shape, 2), np.uint32)
+    table[..., 0], table[..., 1] = order, own
+    return table
 
 
 def wanted(batches: Batches) -> npt.NDArray[np.uint32]:
-    """What each bond of each tile wants, (1 or samples, bonds): twice a neighbour's place, plus 1 where it turns it."""
+    """Bonds of each tile, (1 or samples, bonds): twice the neighbour's place, plus 1 where the coupling is below 0."""
     return np.ascontiguousarray(2 * places(batches)[batches.neighbour] + batches.signs)
 
 
@@ -88,10 +88,10 @@ class DegreeLattices(CountedWords):
     def _threads(self, plan: ReplicaPlan, device: int) -> tuple[int, bool]:
         """Threads of a block, and whether it holds a lattice."""
         room, lattices = shared_memory(device), plan.shape[0] * plan.shape[1]
-        held, most = 16 * plan.model.sites, row_bytes(plan.classes.bits)
-        in_shared = held + most + RESIDENT_WARPS * QUEUE_BYTES <= room
-        beside = min(4, room // (held + row_bytes(TREE_BITS[0])), -(-lattices // multiprocessors(device)))
-        warps = min(self.most_tiles, RESIDENT_WARPS // max(1, beside)) if in_shared else 4
+        lattice, most = 16 * plan.model.sites, row_bytes(plan.classes.bits)
+        in_shared = lattice + most + RESIDENT_WARPS * QUEUE_BYTES <= room
+        blocks_together = min(4, room // (lattice + row_bytes(TREE_BITS[0])), -(-lattices // multiprocessors(device)))
+        warps = min(self.most_tiles, RESIDENT_WARPS // max(1, blocks_together)) if in_shared else 4
         return 32 * warps, in_shared
 
     def launch(self, tables: DeviceTables, bits: int) -> Launch:
