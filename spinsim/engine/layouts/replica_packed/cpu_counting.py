@@ -154,8 +154,11 @@ def columns_of(items):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def count_up(state, sites, totals):  # type: ignore[no-untyped-def]
-    """Add to ``totals`` (128,) each lane's number of spins +1 at ``sites``; ``state`` is uint64 (all sites, 2)."""
+def count_sites(state, sites, positive, totals):  # type: ignore[no-untyped-def]
+    """Add to ``totals`` (128,) each lane's number of ``sites`` that are -1 where ``positive``, or +1 elsewhere.
+
+    ``state`` is uint64 (all sites, 2). Where ``positive`` is None, spins +1 are counted.
+    """
     w = np.zeros(WORDS, np.uint64)
     done = first = 0
     while first < sites.size:
@@ -164,9 +167,11 @@ def count_up(state, sites, totals):  # type: ignore[no-untyped-def]
             row = ITEM + k * ROW
             chosen = sites[first : first + n]
             for q in range(chosen.size):
-                i = chosen[q]
-                w[row + q] = state[i, 0]
-                w[row + BATCH + q] = state[i, 1]
+                i, sign = chosen[q], ZERO
+                if positive is not None:
+                    sign = ZERO - np.uint64(positive[first + q])
+                w[row + q] = state[i, 0] ^ sign
+                w[row + BATCH + q] = state[i, 1] ^ sign
             clear_items(row, chosen.size, n, w)
             first += chosen.size
         add_rows(w, n)
@@ -186,12 +191,12 @@ def count_lattices(state, order, first, bonds, begin, blocks, sums):  # type: ig
     for k in range(state.shape[0]):
         sample = (begin + k) // blocks
         up, unsatisfied, up_first = sums[k, 0], sums[k, 1], sums[k, sums.shape[1] - 1]
-        count_up(state[k], order[:first], up_first)
-        count_up(state[k], order[first:], up)
+        count_sites(state[k], order[:first], None, up_first)
+        count_sites(state[k], order[first:], None, up)
         up += up_first
         count_unsatisfied(state[k], edges, negative[sample % negative.shape[0]], unsatisfied)
         if lone.size:
-            count_lone(state[k], lone, positive[sample % positive.shape[0]], unsatisfied)
+            count_sites(state[k], lone, positive[sample % positive.shape[0]], unsatisfied)
         if further_edges.size:
             count_unsatisfied(state[k], further_edges, further_negative[sample % negative.shape[0]], sums[k, 2])
 
@@ -219,27 +224,6 @@ def count_unsatisfied(state, edges, negative, totals):  # type: ignore[no-untype
                 sign = ZERO - np.uint64(signs[q])
                 w[row + q] = state[i, 0] ^ state[j, 0] ^ sign
                 w[row + BATCH + q] = state[i, 1] ^ state[j, 1] ^ sign
-            clear_items(row, signs.size, n, w)
-            first += signs.size
-        add_rows(w, n)
-        done = finish_addition(done, n, totals, w)
-    empty_into(totals, done, w)
-
-
-@kernel
-def count_lone(state, sites, positive, totals):  # type: ignore[no-untyped-def]
-    """Add to ``totals`` (128,) each lane's number of ``sites`` that are -1 where ``positive``, or +1 elsewhere."""
-    w = np.zeros(WORDS, np.uint64)
-    done = first = 0
-    while first < sites.size:
-        n = columns_of(sites.size - first)
-        for k in range(ROWS):
-            row = ITEM + k * ROW
-            chosen, signs = sites[first : first + n], positive[first : first + n]
-            for q in range(signs.size):
-                i, sign = chosen[q], ZERO - np.uint64(signs[q])
-                w[row + q] = state[i, 0] ^ sign
-                w[row + BATCH + q] = state[i, 1] ^ sign
             clear_items(row, signs.size, n, w)
             first += signs.size
         add_rows(w, n)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import product
 from typing import Final
 
@@ -12,14 +11,13 @@ from spinsim import packing
 from spinsim.cuda.compile import PHILOX_ROUNDS, Instances, instance
 from spinsim.cuda.device import multiprocessors
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
-from spinsim.engine.cuda import CudaEngine, CudaParts
+from spinsim.engine.cuda import CudaEngine
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords, places
-from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.moves.metropolis.anisotropic.plan import LEAST_CLASS_BITS, MOST_CLASS_BITS, TermPlan
 from spinsim.engine.moves.metropolis.packed.classes import Limits
-from spinsim.engine.moves.metropolis.replica_packed.cuda import UNBOUNDED, compare, squares
+from spinsim.engine.moves.metropolis.replica_packed.cuda import UNBOUNDED, engine_of
 from spinsim.engine.moves.metropolis.replica_packed.cuda_tables import DeviceTables, TableSweeper
 from spinsim.model.ising import Ising
 from spinsim.model.terms import MOST_TERMS
@@ -40,19 +38,9 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Cuda
     check_grid(*plan.shape[:2])
     with queue.here():
         lattices = TermLattices(plan, queue)
-        shape = len(plan.observables.sums), *plan.shape[:2], packing.LANES
-        counting = CudaCounting(queue.stream, plan.observables, shape, replicas, lattices.add)
-    parts = CudaParts(
-        packing=packing.Packing.ANISOTROPIC,
-        queue=queue,
-        state=lattices,
-        sweeper=TermSweeper(queue, lattices),
-        counting=counting,
-        compare=partial(compare, plan, device),
-        temperatures=(MOST_TERMS,),
-        squares=partial(squares, plan, device),
+    return engine_of(
+        plan, queue, lattices, lambda _: TermSweeper(queue, lattices), packing.Packing.ANISOTROPIC, (MOST_TERMS,)
     )
-    return CudaEngine(model, replicas, parts)
 
 
 class TermLattices(CountedWords):

@@ -6,6 +6,12 @@ comparison of 64 costs with their bounds finds the next site that may flip. What
 at once, and all other fields when the block is done. So cost follows flips, and attempts take little more than their
 random numbers, however few replicas there are.
 
+Memory of a replica, where place k is the k-th site that is visited:
+
+    up[k // 64]         bit k % 64 is set where the spin is +1
+    local_fields[k]     sum of J s over all other sites plus h, in quanta
+    rows[k]             2 J of the site with all sites: what its flip adds to local fields, or subtracts
+
 The bound is -ln(u) of the upper 31 bits of the uniform in float32, ``MARGIN`` too large; what lies less than
 twice the margin below it is decided by all 64 bits.
 """

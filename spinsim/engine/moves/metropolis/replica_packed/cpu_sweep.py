@@ -1,4 +1,17 @@
-"""The replica-packed Metropolis update: 128 replicas of a site at once, by the steps of packed/steps.py."""
+"""The replica-packed Metropolis update: 128 replicas of a site at once, by the steps of packed/steps.py.
+
+A block is 128 replicas of all sites, in words whose bit r is set where the spin of a replica is +1:
+
+    state[site, 0]    replicas 0 to 63
+    state[site, 1]    replicas 64 to 127
+
+A batch of n sites becomes rows of scratch, in which word q is half 0 of its q-th site and word BATCH + q half 1:
+
+    SPIN              the sites themselves
+    NEAR + k ROW      their neighbours in slot k
+    CLASS + b ROW     bit b of how many bonds of each lane are unsatisfied
+    FLIP              lanes that flip
+"""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from spinsim import rng
-from spinsim.engine.layouts.replica_packed.cpu_counting import WORDS, count_lone, count_unsatisfied, count_up
+from spinsim.engine.layouts.replica_packed.cpu_counting import WORDS, count_sites, count_unsatisfied
 from spinsim.engine.moves.exchange.cpu import exchange
 from spinsim.engine.moves.metropolis.packed.cpu_tables import lay_tables
 from spinsim.engine.moves.metropolis.packed.steps import SCRATCH_WORDS, scratch_of
@@ -31,14 +31,14 @@ def sweep_and_count(  # type: ignore[no-untyped-def]
         count_bits, has_field = wide
         sweep_wide(state, batches, signs, tables, lanes, source, half_sweep, sweeps, share, count_bits, has_field)
         if has_field:
-            count_up(state, batches.order, up)
+            count_sites(state, batches.order, None, up)
         if further_edges.size:
             count_unsatisfied(state, further_edges, further_negative[row], of_term_1)
     elif cheap is not None:
         cheap_bits, starts = cheap
         of_sample = starts[sample % starts.shape[0]]
         sweep_by_degree(state, batches, signs, tables, lanes, source, half_sweep, sweeps, share, cheap_bits, of_sample)
-        count_lone(state, lone, positive[sample % positive.shape[0]], unsatisfied)
+        count_sites(state, lone, positive[sample % positive.shape[0]], unsatisfied)
     else:
         scratch, counters = work
         tallied = share[1] == 2 and sweeps > 0  # then each bond has one end of the last colour

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Final, Protocol
 
@@ -10,7 +11,7 @@ import numpy as np
 from spinsim import packing
 from spinsim.cuda.compile import instance
 from spinsim.cuda.launch import Launch
-from spinsim.engine.cuda import CudaEngine, CudaParts, CudaSweeper
+from spinsim.engine.cuda import CudaEngine, CudaParts, CudaState, CudaSweeper
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.replica_packed.cuda_words import OrderedPlan, places
@@ -18,6 +19,7 @@ from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Compared, Comparison, InTime, compare_replicas, fits_in_time
 from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.measuring.cuda_in_time import CudaSquares, Layout, Products
+from spinsim.engine.measuring.sums import Observables
 from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, Placed
 from spinsim.engine.moves.exchange.ladder import Ladder
 from spinsim.engine.moves.metropolis.packed.classes import LATTICE_BARRIER, TICKETS, Kind, Limits, kind_of
@@ -51,25 +53,56 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Cuda
     plan = ReplicaPlan(model, replicas, dynamics, largest, costs, many, not many)
     queue = Queue(device, dynamics)
     check_grid(*plan.shape[:2])
+    if many:
+        with queue.here():
+            of_degrees = DegreeLattices(plan, queue)
+        return engine_of(plan, queue, of_degrees, lambda _: DegreeSweeper(queue, of_degrees), packing.Packing.REPLICA)
     with queue.here():
-        lattices = DegreeLattices(plan, queue) if many else ReplicaLattices(plan, queue)
+        lattices = ReplicaLattices(plan, queue)
+    return engine_of(plan, queue, lattices, partial(ReplicaSweeper, queue, lattices), packing.Packing.REPLICA)
+
+
+class CountedRun(OrderedPlan, Protocol):
+    """A run whose energies follow from counted sums.
+
+    Attributes:
+        observables: Energies and magnetisations, as they follow.
+    """
+
+    observables: Observables
+
+
+class CountedState(CudaState, Protocol):
+    """Spins that are counted on the device."""
+
+    def add(self, to: tuple[int, ...]) -> None:
+        """Queue adding the sums of all replicas to those at addresses."""
+
+
+def engine_of(
+    plan: CountedRun,
+    queue: Queue,
+    state: CountedState,
+    sweeper: Callable[[CudaCounting], CudaSweeper],
+    name: packing.Packing,
+    temperatures: tuple[int, ...] = (1,),
+) -> CudaEngine:
+    """The engine of words of replicas; ``sweeper`` makes what moves them, the others are as ``CudaParts`` has them."""
+    device = queue.device
+    with queue.here():
         shape = len(plan.observables.sums), *plan.shape[:2], packing.LANES
-        counting = CudaCounting(queue.stream, plan.observables, shape, replicas, lattices.add)
-    sweeper: CudaSweeper
-    if isinstance(lattices, DegreeLattices):
-        sweeper = DegreeSweeper(queue, lattices)
-    else:
-        sweeper = ReplicaSweeper(queue, lattices, counting)
+        counting = CudaCounting(queue.stream, plan.observables, shape, plan.replicas, state.add)
     parts = CudaParts(
-        packing=packing.Packing.REPLICA,
+        packing=name,
         queue=queue,
-        state=lattices,
-        sweeper=sweeper,
+        state=state,
+        sweeper=sweeper(counting),
         counting=counting,
         compare=partial(compare, plan, device),
+        temperatures=temperatures,
         squares=partial(squares, plan, device),
     )
-    return CudaEngine(model, replicas, parts)
+    return CudaEngine(plan.model, plan.replicas, parts)
 
 
 def compare(plan: OrderedPlan, device: int, tempering: CudaTempering, wanted: Wanted) -> Comparison:

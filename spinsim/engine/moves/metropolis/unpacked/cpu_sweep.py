@@ -3,6 +3,11 @@
 Replica r of a sample takes word r % 4 of the Philox call with plane (r % 128) // 4 of block r // 128. That 32-bit word
 decides unless it equals the top half of the 64-bit threshold; then the same word of plane + 32 is the lower half.
 
+A chunk of replicas holds a byte a spin, the replicas of each word of the calls side by side, so that loops over them
+are vectors:
+
+    spins[site] = [ word 0 of all calls | word 1 of all calls | word 2 | word 3 ]
+
 Most updates are decided by ``screen``: a float32 exponential whose error is far below its margin. Where a uniform lies
 within the margin, the float64 exponential of acceptance.py decides, so the outcome never depends on the screen.
 """

@@ -18,7 +18,7 @@ from spinsim.acceptance import check_beta, check_betas
 from spinsim.cuda.compile import FLAGS, PHILOX_ROUNDS, Instances, instance
 from spinsim.cuda.device import multiprocessors, shared_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
-from spinsim.engine.cuda import CudaEngine, CudaParts, MeasuredRounds
+from spinsim.engine.cuda import CudaEngine, MeasuredRounds
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.layouts.unpacked import SpinBytes
@@ -28,7 +28,7 @@ from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, Place
 from spinsim.engine.moves.exchange.cuda_rounds import LaunchedRounds
 from spinsim.engine.moves.exchange.ladder import Ladder
 from spinsim.engine.moves.metropolis.packed.classes import LATTICE_BARRIER
-from spinsim.engine.moves.metropolis.replica_packed.cuda import compare, squares
+from spinsim.engine.moves.metropolis.replica_packed.cuda import engine_of
 from spinsim.engine.moves.metropolis.replica_packed.cuda_records import NOTES
 from spinsim.engine.moves.metropolis.unpacked.cuda_words import WORD, WORDS, UnpackedSpins
 from spinsim.engine.moves.metropolis.unpacked.plan import UnpackedPlan
@@ -205,19 +205,9 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Cuda
     check_grid(model.samples, plan.shape[1] * WORDS)
     with queue.here():
         spins = UnpackedSpins(plan, queue)
-        shape = len(plan.observables.sums), *plan.shape[:2], packing.LANES
-        counting = CudaCounting(queue.stream, plan.observables, shape, replicas, spins.add)
-    parts = CudaParts(
-        packing=packing.Packing.UNPACKED,
-        queue=queue,
-        state=spins,
-        sweeper=UnpackedSweeper(queue, spins, counting),
-        counting=counting,
-        compare=partial(compare, plan, device),
-        temperatures=tuple(range(1, plan.plan.terms + 1)),
-        squares=partial(squares, plan, device),
-    )
-    return CudaEngine(model, replicas, parts)
+    temperatures = tuple(range(1, plan.plan.terms + 1))
+    sweeper = partial(UnpackedSweeper, queue, spins)
+    return engine_of(plan, queue, spins, sweeper, packing.Packing.UNPACKED, temperatures)
 
 
 class UnpackedSweeper(SpinSweeper):
