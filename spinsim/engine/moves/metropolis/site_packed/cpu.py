@@ -13,15 +13,17 @@ from spinsim import packing, rng
 from spinsim.engine.cpu import CpuEngine, CpuParts
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.layouts.replica_packed.cpu_blocks import Blocks
+from spinsim.engine.layouts.site_packed.cpu_words import (
+    Halo,
+    count_site,
+    differing_lattices,
+    periodic,
+    set_in_layers,
+)
 from spinsim.engine.measuring.cpu import Integers, Words
 from spinsim.engine.moves.exchange.cpu import CpuTempering
 from spinsim.engine.moves.exchange.ladder import Ladder
-from spinsim.engine.moves.metropolis.site_packed.cpu_sweep import (
-    count_site,
-    differing_lattices,
-    set_in_layers,
-    sweep_site,
-)
+from spinsim.engine.moves.metropolis.site_packed.cpu_sweep import sweep_site
 from spinsim.engine.moves.metropolis.site_packed.plan import SitePlan, SiteTables
 from spinsim.engine.protocols import Counts
 from spinsim.engine.update import Slab
@@ -29,41 +31,6 @@ from spinsim.errors import InputError
 from spinsim.machine.threads import Threads
 from spinsim.mesh.group import Group
 from spinsim.model.ising import Ising
-
-
-def periodic(lattice: Words, edge: int) -> tuple[Words, Words]:
-    """The layers before and after a whole lattice (2, groups, 2), which are its last and its first."""
-    return lattice[:, -edge:], lattice[:, :edge]
-
-
-class Halo:
-    """The layers beside a lattice: its own, which is periodic, or of a slab those of the slabs beside it.
-
-    Args:
-        words: The state as (samples, replicas, colours, groups, 2).
-        edge: Groups of a layer.
-        group: Who has the slabs, in their order; None where the lattice is whole.
-    """
-
-    def __init__(self, words: Words, edge: int, group: Group | None) -> None:
-        self._words, self._edge, self.group = words, edge, group
-        samples, replicas, colours = words.shape[:3]
-        self._copies = np.empty((colours, 2, samples, replicas, edge, 2) if group is not None else 0, np.uint64)
-
-    def fetch(self, colour: int) -> None:
-        """Get the present layers of a colour; all slabs do so at once."""
-        if self.group is not None:
-            mine = self._words[:, :, colour]
-            first, last = (np.ascontiguousarray(mine[:, :, at]) for at in (slice(self._edge), slice(-self._edge, None)))
-            self.group.ring(first, last, *self._copies[colour])
-
-    def of(self, sample: int, replica: int) -> tuple[Words, Words]:
-        """The layers before and after, each (2, groups, 2)."""
-        if self.group is None:
-            return periodic(self._words[sample, replica], self._edge)
-        before, after = (self._copies[:, side, sample, replica] for side in range(2))
-        return before, after
-
 
 SPLIT_GROUPS: Final = 2**13  # of a colour: from here on, starting threads costs less than a half-sweep
 

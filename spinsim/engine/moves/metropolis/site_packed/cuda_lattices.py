@@ -19,7 +19,7 @@ from spinsim.cuda.compile import instance
 from spinsim.cuda.device import Reached, multiprocessors, offer, reach, require_memory, shared
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, round_keys, struct_type
 from spinsim.engine.cuda_queue import Queue
-from spinsim.engine.layouts.site_packed import signs_shape
+from spinsim.engine.layouts.site_packed.signs import signs_shape
 from spinsim.engine.measuring.cuda_comparison import THREADS, TILE, Compared, Comparison, Part, PartSums, Struct
 from spinsim.engine.moves.metropolis.packed.classes import LATTICE_BARRIER
 from spinsim.engine.moves.metropolis.site_packed.plan import SitePlan
@@ -199,7 +199,7 @@ class SiteLattices:
         self.halo = halo_of(plan, self.present, queue, group)
 
     def _signs_of_model(self) -> Any:
-        """Signs of couplings as layouts/site_packed.py has them: drawn here, or copied where the host has couplings."""
+        """Signs of couplings as layouts/site_packed/ has them: drawn here, or copied where the host has couplings."""
         import cupy
 
         plan, drawn, lattice = self.plan, self.plan.model.drawn, self.plan.model.lattice

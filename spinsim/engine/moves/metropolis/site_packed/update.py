@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from spinsim.engine.layouts.site_packed import pack, suits
+from spinsim.engine.layouts.site_packed.signs import pack, suits
 from spinsim.engine.update import Counters, InSlabs, Outline, Update, engine_of
 from spinsim.model.graph import MOST_LISTED
 from spinsim.packing import LANES, Packing
