@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from spinsim import rng
 from spinsim.engine.layouts.replica_packed.adders import BATCH, ONE, ROW, ZERO, add_four, add_seven, add_six
 from spinsim.engine.layouts.replica_packed.cpu_counting import add_count, empty_into, finish_addition
 from spinsim.engine.moves.metropolis.packed.steps import (
@@ -25,7 +26,12 @@ from spinsim.engine.moves.metropolis.packed.steps import (
     NEAR,
     SCRATCH_WORDS,
     SPIN,
-    find_flips,
+    collect_flips,
+    compare_columns,
+    compare_planes,
+    decide,
+    finish_lanes,
+    prefixes,
     scatter,
     scratch_of,
 )
@@ -165,6 +171,7 @@ def sweep_and_tally(  # type: ignore[no-untyped-def]
     for sweep in range(sweeps):
         for colour in range(share[0], share[1]):
             counts = totals.size > 0 and sweep + 1 == sweeps and colour + 1 == share[1]
+            low_sweep = rng.low32(half_sweep)
             first, stop = share_of_batches(batches.colour_start, colour, share)
             for b in range(first, stop):
                 slots, parity = batches.slots[b], batches.parity[b]
@@ -181,10 +188,14 @@ def sweep_and_tally(  # type: ignore[no-untyped-def]
                     count6(n, sign, w)
                 else:
                     count7(n, sign, w)
-                find_flips(
-                    n, always[parity], planes[parity], thresholds[parity], lanes, sites, block, half_sweep, k0, k1,
-                    rounds, w, tail, site, lane,
-                )  # fmt: skip
+                decide(n, always[parity], lanes, w)
+                prefixes(sites, block, low_sweep, k0, k1, w)
+                compare_planes(n, planes[parity], half_sweep, k0, k1, rounds, w)
+                compare_columns(n, planes[parity], half_sweep, k0, k1, rounds, w)
+                words = collect_flips(n, lanes, w, tail)
+                finish_lanes(
+                    words, 2, thresholds[parity], sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
+                )
                 scatter(state, sites, w)
                 if counts:
                     added = tally(n, parity, added, totals, w, counters)
