@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from spinsim.analysis.autocorrelation import SHORTEST, integrated_time
+from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime
+from spinsim.analysis.followed import Binned, FollowedSeries
 from spinsim.analysis.jackknife import standard_error
 from spinsim.analysis.runs import Tempered
+from spinsim.analysis.sources import Source, source_of
 from spinsim.errors import InputError
 from spinsim.inputs.checks import finite_array
 from spinsim.model.ising import Ising
@@ -83,15 +86,26 @@ def equilibration(
     values = finite_array(series, "series", least=FEWEST_STEPS)
     if values.ndim > 2:
         raise InputError(f"series has shape {values.shape}: give (measurements,) or (measurements, samples)")
-    values = values.reshape(len(values), -1)
-    start, stop = bin_edges(len(values))
-    means = np.array([values[a:b].mean(axis=0) for a, b in zip(start, stop, strict=True)])
-    last, samples = values[start[-1] :], values.shape[1]
-    error = standard_error(means, 1) if samples > 1 else _stationary_errors(last[:, 0], stop - start)
+    return compare_bins(FollowedSeries(values.reshape(len(values), -1, 1)), false_alarms, together, least_window)
+
+
+def compare_bins(
+    followed: Binned,
+    false_alarms: float = FALSE_ALARMS,
+    together: int = FEWEST_SAMPLES,
+    least_window: npt.ArrayLike = 0,
+) -> Equilibration:
+    """Do as ``equilibration`` with a number of which more is known than its series, or less.
+
+    Of reduced measurements bins begin and end with blocks, as near to these fractions of n as can be.
+    """
+    start, stop, means = followed.start, followed.stop, followed.means
+    samples, length = means.shape[1], stop - start
+    error = standard_error(means, 1) if samples > 1 else _stationary_errors(followed.late_time(), length)
     pairs = list(combinations(range(len(means) - TESTED, len(means)), 2))
     apart = np.array([means[b] - means[a] for a, b in pairs])
     if samples < together:
-        time, length = integrated_time(last, least_window=least_window), stop - start
+        time = followed.late_time(least_window)
         variance = np.where(
             time.trusted, time.mean_error**2 * length[-1], np.nan
         )  # of one measurement: bins exceed tau
@@ -114,16 +128,9 @@ def equilibration(
     return Equilibration(start, stop, means.mean(axis=1), error, score <= limit, verdict)
 
 
-def bin_edges(length: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """First rows of the logarithmic bins of a series, earliest bin first, and the rows after their last ones."""
-    edges = np.array([length >> k for k in range(length.bit_length())][::-1])
-    return edges[:-1], edges[1:]
-
-
-def _stationary_errors(last: Array, length: npt.NDArray[np.int64]) -> Array:
-    """Errors of the means of bins of a stationary series of which ``last`` is a part."""
-    time = integrated_time(last)
-    sigma = time.mean_error * np.sqrt(len(last) / (2 * time.tau))
+def _stationary_errors(time: IntegratedTime, length: npt.NDArray[np.int64]) -> Array:
+    """Errors of the means of bins of a stationary series, the last of which ``time`` is of."""
+    sigma = time.mean_error * np.sqrt(length[-1] / (2 * time.tau))
     return np.asarray(sigma * np.minimum(np.sqrt(2 * time.tau / length), 1))
 
 
@@ -184,18 +191,20 @@ class LinkAgreement:
 
 def approach(result: Tempered) -> Approach:
     """Averages over logarithmic bins of a run, at every temperature, with the verdict on each."""
-    steps = len(result.sweep)
-    if steps < FEWEST_STEPS:
-        raise InputError(f"{steps} measurements are too few for bins: give at least {FEWEST_STEPS}, with more sweeps")
-    start, stop = bin_edges(steps)
+    source = source_of(result)
+    if source.measurements < FEWEST_STEPS:
+        raise InputError(
+            f"{source.measurements} measurements are too few for bins: give at least {FEWEST_STEPS}, with more sweeps"
+        )
+    start, stop = source.bins()
     mean, error, verdict = {}, {}, {}
-    for name, series in _series(result).items():
-        of_each = [equilibration(series[..., t]) for t in range(len(result.temperature))]
+    for name, places in _followed(result, source).items():
+        of_each = [compare_bins(followed) for followed in places]
         mean[name] = np.stack([one.mean for one in of_each], axis=1)
         error[name] = np.stack([one.error for one in of_each], axis=1)
         verdict[name] = np.array([one.verdict.split(":")[0] for one in of_each])
-    sweep = result.sweep
-    return Approach(result.temperature, start, stop, sweep[start], sweep[stop - 1], mean, error, verdict)
+    first, last = source.sweep_of(start), source.sweep_of(stop - 1)
+    return Approach(result.temperature, start, stop, first, last, mean, error, verdict)
 
 
 def link_residual(result: Tempered) -> Array:
@@ -225,7 +234,8 @@ def link_agreement(result: Tempered, false_alarms: float = FALSE_ALARMS) -> Link
     """
     if not comparable(result):
         return None
-    residual = link_residual(result)[len(result.sweep) // 2 :].mean(axis=0)
+    source = source_of(result)
+    residual = _residual(result, source.late_means("energy"), source.late_means("q_link"), result.temperature)
     samples, temperatures = residual.shape
     error = standard_error(residual)
     limit = float(stdtrit(samples - 1, 1 - false_alarms / (2 * temperatures)))
@@ -233,8 +243,14 @@ def link_agreement(result: Tempered, false_alarms: float = FALSE_ALARMS) -> Link
 
 
 def comparable(result: Tempered) -> bool:
-    model = result.model
-    return bool(result.link_overlap.shape[2]) and model.samples >= _FEWEST_FOR_LINKS and _is_gaussian(model)
+    facts = source_of(result).facts
+    has_links = facts.correlations and facts.copies > 1
+    return has_links and facts.model.samples >= _FEWEST_FOR_LINKS and _is_gaussian(facts.model)
+
+
+def _residual(result: Tempered, energy: Array, link: Array, temperature: Array | float) -> Array:
+    """``link_residual`` from averages per site and bond."""
+    return np.asarray(energy + result.model.bonds / result.model.sites * (1 - link) / temperature)
 
 
 def _is_gaussian(model: Ising) -> bool:
@@ -245,14 +261,39 @@ def _is_gaussian(model: Ising) -> bool:
     return bool(abs(squares - 1) <= _FAR * np.sqrt(2 / model.couplings.size))
 
 
-def _series(result: Tempered) -> dict[str, Array]:
-    """What is averaged over bins, (steps, samples, temperatures)."""
-    sites = result.model.sites
-    series = {"energy_per_site": result.energy.mean(axis=2) / sites}
-    if result.overlap.shape[2]:
-        series["overlap_squared"] = ((result.overlap / sites) ** 2).mean(axis=2)
-    if result.link_overlap.shape[2]:
-        series["link_overlap"] = result.link_overlap.mean(axis=2) / max(1, result.model.bonds)
+def _followed(result: Tempered, source: Source) -> dict[str, Sequence[Binned]]:
+    """What is averaged over bins, at each place of the ladder."""
+    facts = source.facts
+    found: dict[str, Sequence[Binned]] = {"energy_per_site": source.followed("energy")}
+    if facts.copies > 1:
+        found["overlap_squared"] = source.followed("q^2")
+    if facts.copies > 1 and facts.correlations:
+        found["link_overlap"] = source.followed("q_link")
     if comparable(result):
-        series["link_residual"] = link_residual(result)
-    return series
+        each = zip(found["energy_per_site"], found["link_overlap"], result.temperature, strict=True)
+        found["link_residual"] = [_FollowedResidual(result, energy, link, t) for energy, link, t in each]
+    return found
+
+
+class _FollowedResidual(NamedTuple):
+    """``link_residual`` at one temperature, of so many samples that their scatter is its error."""
+
+    result: Tempered
+    energy: Binned
+    link: Binned
+    temperature: float
+
+    @property
+    def start(self) -> npt.NDArray[np.int64]:
+        return self.energy.start
+
+    @property
+    def stop(self) -> npt.NDArray[np.int64]:
+        return self.energy.stop
+
+    @property
+    def means(self) -> Array:
+        return _residual(self.result, self.energy.means, self.link.means, self.temperature)
+
+    def late_time(self, least_window: npt.ArrayLike = 0) -> IntegratedTime:
+        raise NotImplementedError  # of many samples nobody asks

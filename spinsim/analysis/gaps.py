@@ -35,10 +35,13 @@ from scipy.special import fdtrc
 
 from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.jackknife import bin_means, standard_error, too_small
-from spinsim.analysis.runs import Tempered
+from spinsim.analysis.reduced import ReducedRun
+from spinsim.analysis.runs import InTime, Tempered
+from spinsim.analysis.sources import measurements_of
 from spinsim.bits import Bits, unpacked_spins
 from spinsim.errors import InputError, argument
 from spinsim.model.graph import Graph
+from spinsim.observables.terms import correlation_name
 from spinsim.saved import Configurations
 
 Array = npt.NDArray[np.float64]
@@ -245,7 +248,7 @@ def _best(mean: Array, covariance: Array, times: Integers, half: float, count: i
     """
     fits: list[Fit] = []
     for start in range(len(times) - 2 * levels):
-        chosen = slice(start, start + _MOST_TIMES)
+        chosen = slice(start, start + min(_MOST_TIMES, count // 4))
         fits.append(_window(mean[chosen], covariance[chosen, chosen], times[chosen], half, count, levels))
         if len(fits) > 1 and fits[-2].probability >= _ACCEPTED:
             break
@@ -293,12 +296,16 @@ def has_even(result: Tempered) -> bool:
 
 
 def has_connected(result: Tempered) -> bool:
+    if result.reduced is not None:
+        return {correlation_name(0, even=True), "q_link in space"} <= result.reduced.names.keys()
     even = None if result.in_time is None else result.in_time.even
     return even is not None and even.link_overlap.shape[2] > 0
 
 
 def correlation_in_time(result: Tempered, parity: str = "odd") -> InTimeCurve:
     """Returns C(t) at each place of the ladder: of spins, or the connected one of products of neighbours in space."""
+    if result.reduced is not None:
+        return _curve_of_terms(result, result.reduced, parity)
     values, times = _series(result, parity, 16)
     samples, shape = values.shape[1], values.shape[3:]
     of_samples = values.mean(axis=(0, 2))
@@ -332,7 +339,9 @@ def decays(result: Tempered, parity: str, samples: Iterable[int]) -> list[list[D
             f"{result.model.name} is in a field, where parity is broken and C(t) does not vanish: leave the field out "
             "for gaps of each parity"
         )
-    find = _of_leading if has_leading(result, parity) else _of_averages
+    find = _of_averages if result.reduced is None else _of_terms
+    if has_leading(result, parity):
+        find = _of_leading
     return find(result, parity, samples)
 
 
@@ -368,17 +377,77 @@ def _series(result: Tempered, parity: str, least: int) -> tuple[Array, Integers]
     That of products of neighbours is connected by products of two copies, which are independent: it is averaged over
     copies, as any pair of them is taken.
     """
-    measured = result.in_time
+    measured = _in_time(result, parity, least)
+    if parity == "odd" or measured.even is None:
+        return measured.correlation, measured.times
+    squared = measured.even.link_overlap.mean(axis=2, keepdims=True)
+    return measured.even.correlation.mean(axis=2, keepdims=True) - squared[..., None], measured.times
+
+
+def _in_time(result: Tempered, parity: str, least: int) -> InTime:
+    """Returns what a run has measured in time, if it is long enough and has this parity."""
+    measured, count = result.in_time, measurements_of(result)
     if measured is None:
         raise InputError(f"the run of {result.model.name} has no slices in time: give the file of a quantum run")
-    if len(measured.correlation) < least:
-        raise InputError(f"{len(measured.correlation)} measurements are too few: give at least {least}")
-    if parity == "odd":
-        return measured.correlation, measured.times
-    if measured.even is None or not has_connected(result):
+    if count < least:
+        raise InputError(f"{count} measurements are too few: give at least {least}")
+    if parity == "even" and not has_connected(result):
         raise InputError(
             f"the run of {result.model.name} has no products of neighbours of two copies: make it anew with "
             f"{argument('even_correlations', True)} and two replicas or more"
         )
-    squared = measured.even.link_overlap.mean(axis=2, keepdims=True)
-    return measured.even.correlation.mean(axis=2, keepdims=True) - squared[..., None], measured.times
+    return measured
+
+
+class _Terms(NamedTuple):
+    """C(t) from reduced measurements, averaged over copies."""
+
+    times: Integers  # in slices, (times,)
+    mean: Array  # over the whole run, (samples, temperatures, times)
+    blocks: Array  # over each of its full blocks, (blocks, samples, temperatures, times)
+    wider: Array  # factor to errors from blocks, (samples, temperatures)
+    trusted: npt.NDArray[np.bool_]  # whether autocorrelation times are known, likewise
+
+
+def _terms(result: Tempered, run: ReducedRun, parity: str, least: int) -> _Terms:
+    """Returns C(t) of every block.
+
+    Autocorrelation times are those of C(1) and m^2 or, of even parity, of the energy of space and the link overlap:
+    they tell how far blocks are too short.
+    """
+    times, even = _in_time(result, parity, least).times, parity == "even"
+    names = [correlation_name(k, even) for k in range(len(times))]
+    mean, blocks = (np.stack([find(name) for name in names], axis=-1) for find in (run.mean, run.block_means))
+    if even:
+        mean -= run.mean("q_link in space")[..., None]
+        blocks -= run.block_means("q_link in space")[..., None]
+    followed = ("e_s", "q_link") if even else (correlation_name(0), "m^2")
+    known = [(run.time(name), run.block_means(name)) for name in followed if name in run.names]
+    wider = np.max([too_small(standard_error(parts), time.mean_error) for time, parts in known], axis=0)
+    return _Terms(times, mean, blocks, wider, np.logical_and.reduce([time.trusted for time, _ in known]))
+
+
+def _curve_of_terms(result: Tempered, run: ReducedRun, parity: str) -> InTimeCurve:
+    found = _terms(result, run, parity, 16)
+    if len(found.mean) > 1:
+        error = standard_error(found.mean)
+        return InTimeCurve(found.times, found.mean.mean(axis=0), error, np.isfinite(error) & (error > 0))
+    error = standard_error(found.blocks[:, 0]) * found.wider[0, :, None]
+    trusted = np.broadcast_to(found.trusted[0, :, None], error.shape) & (error > 0)
+    return InTimeCurve(found.times, found.mean[0], error, trusted)
+
+
+def _of_terms(result: Tempered, parity: str, samples: Iterable[int]) -> list[list[Decay]]:
+    """Returns the decays of averages over sites or bonds from reduced measurements."""
+    assert result.reduced is not None  # noqa: S101  (as the caller has asked)
+    found, slices = _terms(result, result.reduced, parity, FEWEST_STEPS), result.model.graph.slices
+    entries = len(found.blocks)
+
+    def of(sample: int, place: int) -> Decay:
+        covariance = np.cov(found.blocks[:, sample, place].T).reshape(len(found.times), -1) / entries
+        covariance *= found.wider[sample, place] ** 2
+        mean = found.mean[sample, place]
+        fitted = fit(mean, covariance, entries, found.times, slices, 2)
+        return Decay(found.times, mean, np.sqrt(np.diag(covariance)), fitted)
+
+    return [[of(sample, place) for place in range(found.mean.shape[1])] for sample in samples]

@@ -9,21 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import integrated_time
+from spinsim.analysis.from_series import BINS, SeriesSource, check_length, observed, one_series, per_site, widening
 from spinsim.analysis.multihistogram import Cells, MultiHistogram, add_up, first_guess, joined
 from spinsim.analysis.runs import COPY_SERIES, PAIR_SERIES, Axis, Tempered, sample_of, temperatures
-from spinsim.analysis.summary import (
-    BINS,
-    Estimate,
-    can_trust,
-    check_length,
-    facts_of,
-    few_samples,
-    observed,
-    one_series,
-    per_site,
-    sweeps_a_step,
-    widening,
-)
+from spinsim.analysis.sources import measurements_of
+from spinsim.analysis.summary import Estimate, can_trust, few_samples
 from spinsim.errors import InputError
 from spinsim.inputs.checks import finite_array
 from spinsim.observables import Observable, Point, in_field, observables
@@ -61,7 +51,8 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
     Each sample's ladder is joined for itself. Errors are over samples or, of one sample, jackknife errors over 32
     stretches of time, each left out at all temperatures at once, as exchanges correlate them; they are widened as those
     of ``summarize``. Overlaps of two copies are weighted with the sum of their energies. An error is trusted where at
-    least 50 independent measurements count and, of one sample, where those of the neighbouring temperatures are.
+    least 50 independent measurements count and, of one sample, where those of the neighbouring temperatures are. Of a
+    run that has kept the series of some of its measurements alone, it is these that everything rests on.
 
     Raises:
         InputError: for fewer than 16 measurements, temperatures that are not above 0, and ladders that do not overlap.
@@ -74,7 +65,8 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
     targets = finite_array(np.atleast_1d(temperature), "temperature", least=1)
     if targets.ndim != 1 or not (targets > 0).all():
         raise InputError(f"temperatures {targets.tolist()} are not all above 0: give a list of such")
-    check_length(result)
+    made, result = measurements_of(result), replace(result, reduced=None)  # energies are in series alone
+    check_length(len(result.energy))
     wholes = [_counted(sample_of(result, k)) for k in range(result.model.samples)]
     joins = [_join(whole) for whole in wholes]
     parts = [_moments(whole, one, targets) for whole, one in zip(wholes, joins, strict=True)]
@@ -92,6 +84,8 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
     estimates = _estimates(result, targets, found, values, errors, times, mean)
     count = mean["measurements"]
     notes = _notes(result, absolute)
+    if made > len(result.energy):
+        notes.append(f"Of {made} measurements this rests on {len(result.energy)}, whose series the run has kept.")
     if (few := count < FEWEST * 2 * np.interp(targets, result.temperature, tau)).any():
         where = f"from T = {targets[few].min():.5g} to {targets[few].max():.5g}"
         notes.append(f"Fewer than {FEWEST} independent measurements count at {few.sum()} temperatures, {where}.")
@@ -214,7 +208,7 @@ def _mean(parts: list[dict[str, Array]]) -> dict[str, Array]:
 
 def _observables(result: Tempered, reference: str) -> tuple[Observable, ...]:
     """Returns what is found at other temperatures; ``reference`` as ``Facts`` has it."""
-    facts = facts_of(result)
+    facts = SeriesSource(result).facts
     fewer = min(facts.copies, COPIES_IN_FIELD - 1)  # connected overlaps would take weights of four copies
     return observables(facts._replace(copies=fewer, reference=reference))
 
@@ -254,7 +248,7 @@ def _estimates(
         count = mean["pairs" if MOMENTS[o.series].pairs else "measurements"]
         trusted = np.isfinite(error) & (error > 0) & (count >= FEWEST * 2 * tau)
         trusted &= can_trust(result.model.samples, np.interp(targets, ladder, time.trusted) == 1)
-        found[o.name] = Estimate(value, error, tau * sweeps_a_step(result), trusted)
+        found[o.name] = Estimate(value, error, tau * SeriesSource(result).every, trusted)
     return found
 
 

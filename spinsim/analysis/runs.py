@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import Field, replace
-from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.jackknife import standard_error
 from spinsim.model.ising import Ising
+
+if TYPE_CHECKING:
+    from spinsim.analysis.reduced import ReducedRun
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -118,6 +121,10 @@ class Tempered(Run, Protocol):
     """Series in equilibrium at several temperatures that replicas exchange."""
 
     @property
+    def reduced(self) -> ReducedRun | None:
+        """What it has added up as it went, from which all statistics then come; None where series say everything."""
+
+    @property
     def axis(self) -> Axis: ...  # what averages stand against: the temperature, or what stands in its place
 
     @property
@@ -224,6 +231,8 @@ def samples_of(result: AnyRun, chosen: slice) -> AnyRun:
             parts[name] = value[:, chosen]
         elif name == "measured":
             parts[name] = {own: series[:, chosen] for own, series in value.items()}
+        elif name == "reduced" and value is not None:
+            parts[name] = value.of_samples(chosen)
         elif name == "configurations":
             parts[name] = None  # which are of all samples
     return replace(result, **parts)

@@ -15,6 +15,7 @@ from scipy.interpolate import CubicSpline, PPoly
 from spinsim.analysis.kinds import check_one_model, is_antiferromagnet, is_ferromagnet
 from spinsim.analysis.printed import with_error
 from spinsim.analysis.runs import Tempered
+from spinsim.analysis.sources import facts_of
 from spinsim.analysis.summary import Estimate, Summary, resampled, summarize
 from spinsim.errors import InputError
 from spinsim.inputs.checks import finite_array, real_array
@@ -237,7 +238,7 @@ def order_parameter(results: Sequence[Tempered]) -> str:
     """What orders in runs of one kind of model: ``magnetization``, ``staggered_magnetization`` or ``overlap``."""
     if all(is_ferromagnet(result.model) for result in results):
         return "magnetization"
-    if all(result.has_staggered and is_antiferromagnet(result.model) for result in results):
+    if all(facts_of(result).staggered and is_antiferromagnet(result.model) for result in results):
         return "staggered_magnetization"
     return "overlap"
 
@@ -276,12 +277,12 @@ def _check_observable(results: list[Tempered], observable: str | None) -> str:
     if observable not in CROSSING:
         raise InputError(f"observable {observable!r} is unknown: choose {' or '.join(CROSSING)}")
     for result in results:
-        if observable == "overlap" and not result.overlap.shape[2]:
+        if observable == "overlap" and facts_of(result).copies < 2:
             raise InputError(
                 f"the run of {result.model.name}, {size_label(result.model)}, has one copy at each temperature and no "
                 "overlaps: run it with two replicas or more, or choose the observable magnetization"
             )
-        if observable == "staggered_magnetization" and not result.has_staggered:
+        if observable == "staggered_magnetization" and not facts_of(result).staggered:
             raise InputError(
                 f"the run of {result.model.name}, {size_label(result.model)}, has no staggered magnetisation, which "
                 "takes a lattice of two sublattices and a file of this version: choose another observable"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import fdtrc
 
-from spinsim.analysis.autocorrelation import SHORTEST, integrated_time, windowed_sum
+from spinsim.analysis.autocorrelation import SHORTEST
 from spinsim.analysis.equilibration import (
     FALSE_ALARMS,
     FEW_SAMPLES,
@@ -17,10 +18,12 @@ from spinsim.analysis.equilibration import (
     Equilibration,
     LinkAgreement,
     comparable,
-    equilibration,
+    compare_bins,
     link_agreement,
 )
-from spinsim.analysis.runs import Integers, Tempered
+from spinsim.analysis.followed import Followed, FollowedSeries
+from spinsim.analysis.runs import Tempered
+from spinsim.analysis.sources import source_of
 from spinsim.errors import InputError
 from spinsim.inputs.checks import finite_array
 
@@ -79,23 +82,10 @@ class Walks(NamedTuple):
 
 
 def walks(result: Tempered) -> Walks | None:
-    samples, places = result.permutation.shape[1], result.permutation.shape[-1]
-    if places < 2:
+    if len(result.temperature) < 2:
         return None
     trips = result.round_trips.mean(axis=1) if result.attempts.any() else None
-    return Walks(len(result.permutation), np.array([_tau(result.permutation[:, k]) for k in range(samples)]), trips)
-
-
-def _tau(permutation: Integers) -> float:
-    """Autocorrelation time of the places of a sample's replicas (steps, copies, places), at least 1/2.
-
-    All replicas spend equal times everywhere, so that mean and variance of a place are known before: a run that is
-    shorter than the walk cannot hide that, as it would if it took off the mean that it has measured.
-    """
-    steps, copies, places = permutation.shape
-    place = np.argsort(permutation, axis=-1).reshape(steps, copies * places)
-    centred = (place - (places - 1) / 2) / np.sqrt((places**2 - 1) / 12)
-    return max(windowed_sum(centred)[0], 0.5)
+    return Walks(*source_of(result).walk_times(), trips)
 
 
 @dataclass(frozen=True)
@@ -118,7 +108,7 @@ class Verdict:
         return f"in equilibrium, as far as {_listed(names)} at {self.coldest} show{'s' * (len(names) == 1)}"
 
 
-def judge(result: Tempered, coldest: dict[str, Array]) -> Verdict:
+def judge(result: Tempered, coldest: Mapping[str, Array | Followed]) -> Verdict:
     """Judge a run by observables at its lowest temperature, its copies, its exchanges and the walks of its replicas.
 
     With Gaussian couplings energy and link overlap are compared too, at all temperatures. A run in equilibrium is
@@ -132,26 +122,32 @@ def judge(result: Tempered, coldest: dict[str, Array]) -> Verdict:
     that they cannot move an average over samples by more than a quarter of its error. One or two samples whose
     observables are constant are undecided too.
 
-    ``coldest`` has the observables at the lowest temperature by name, (steps, samples, copies or pairs of copies);
-    "energy" is what copies are compared in.
+    ``coldest`` has the observables at the lowest temperature by name, followed or as series (steps, samples, copies or
+    pairs of copies); "energy" is what copies are compared in.
     """
-    copies, where = coldest["energy"].shape[2], result.axis.coldest
-    share = FALSE_ALARMS / (len(coldest) + (copies > 1) + comparable(result))
+    numbers = {name: _followed(number) for name, number in coldest.items()}
+    energy, where = numbers["energy"], result.axis.coldest
+    copies = energy.copies
+    share = FALSE_ALARMS / (len(numbers) + (copies > 1) + comparable(result))
     walked = walks(result)
     together, window = (FEW_SAMPLES, 0) if walked is None else (FEWEST_SAMPLES, walked.window)
-    tested = {name: equilibration(series.mean(axis=2), share, together, window) for name, series in coldest.items()}
+    tested = {name: compare_bins(number, share, together, window) for name, number in numbers.items()}
     drifts = {name: e.verdict.removeprefix("not equilibrated: ") for name, e in tested.items() if e.drifts}
     problems = [f"{name} at {where} drifts, {words}" for name, words in drifts.items()]
     if copies > 1:
-        apart = copies_disagree(coldest["energy"], share, window)
+        apart = _disagree(energy, share, window)
         if apart.any():
             whose = f" of {_share(apart)}" if len(apart) > 1 else ""
             problems.append(f"the copies{whose} disagree in energy at {where}")
     links = link_agreement(result, share)
     if links and not links.agrees:
         problems.append(links.words)
-    doubts = [*_unknown_drifts(tested, where), *_short_samples(walked, coldest["energy"], where)]
+    doubts = [*_unknown_drifts(tested, where), *_short_samples(walked, energy, where)]
     return Verdict(tested, (*problems, *exchange_problems(result)), tuple(doubts), links, where)
+
+
+def _followed(number: Array | Followed) -> Followed:
+    return FollowedSeries(number) if isinstance(number, np.ndarray) else number
 
 
 def _unknown_drifts(tested: dict[str, Equilibration], where: str) -> list[str]:
@@ -161,12 +157,12 @@ def _unknown_drifts(tested: dict[str, Equilibration], where: str) -> list[str]:
     return [f"of {_listed(undecided)} at {where}, {tested[undecided[0]].verdict.removeprefix('undecided: ')}"]
 
 
-def _short_samples(walked: Walks | None, energy: Array, where: str) -> list[str]:
+def _short_samples(walked: Walks | None, energy: Followed, where: str) -> list[str]:
     """Say how many samples are too short to be judged, where there are too many of them.
 
-    At one temperature, where nothing has walked, the series (steps, samples, copies) of the energy decides.
+    At one temperature, where nothing has walked, the time that the energy takes decides.
     """
-    short = ~integrated_time(energy, chain_axis=2).trusted if walked is None else walked.short
+    short = ~energy.time().trusted if walked is None else walked.short
     if short.sum() <= _MOST_SHORT * np.sqrt(len(short)):
         return []
     if walked is not None:
@@ -210,23 +206,18 @@ def copies_disagree(
     values = finite_array(series, "series")
     if values.ndim != 3 or values.shape[2] < 2:
         raise InputError(f"series has shape {values.shape}: give (measurements, samples, copies), two copies or more")
-    length, samples, copies = values.shape
-    means = values.mean(axis=0)
-    centred = values - means
-    constant = values.max(axis=0) == values.min(axis=0)
-    centred[:, constant] = 0  # rounding of means is no fluctuation
-    time = integrated_time(centred, chain_axis=2, least_window=least_window)
-    window = 2 * time.window + 1
-    # each copy has lost its own average, integrated_time allows for one of all
-    lost = (1 + window / length) / (1 + window / (length * copies))
-    spread = means.var(axis=1, ddof=1)
-    variance = time.mean_error**2 * copies * lost  # of the average of a copy
-    with np.errstate(invalid="ignore"):
-        freedom = length * copies / window / np.where(np.asarray(least_window) > 0, 2, 1)
-        probability = fdtrc(copies - 1, freedom, spread / variance)
-    frozen = constant.all(axis=1)
+    return _disagree(FollowedSeries(values), false_alarms, least_window)
+
+
+def _disagree(energy: Followed, false_alarms: float, least_window: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    """Do as ``copies_disagree``."""
+    means, is_constant, variance, freedom, is_trusted = energy.of_copies(least_window)
+    samples, copies = means.shape
+    with np.errstate(invalid="ignore", divide="ignore"):
+        freedom = freedom / np.where(np.asarray(least_window) > 0, 2, 1)
+        probability = fdtrc(copies - 1, freedom, means.var(axis=1, ddof=1) / variance)
     differ = means.max(axis=1) > means.min(axis=1)
-    return np.asarray(np.where(frozen, differ, time.trusted & (probability < false_alarms / samples)))
+    return np.asarray(np.where(is_constant, differ, is_trusted & (probability < false_alarms / samples)))
 
 
 def _share(chosen: npt.NDArray[np.bool_]) -> str:

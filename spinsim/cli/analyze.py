@@ -175,7 +175,9 @@ def _check(file: Path) -> None:
 
 def heading(file: Path, result: Any) -> str:
     """What was analysed, in a line."""
-    rows = f"{result.model.name}, {count(result.model.samples, 'sample')}, {len(result.sweep)} measurements"
+    from spinsim.analysis.sources import measurements_of
+
+    rows = f"{result.model.name}, {count(result.model.samples, 'sample')}, {measurements_of(result)} measurements"
     return f"{file}: {rows}" + ("" if result.finished else ", which are those so far: the run is not finished")
 
 

@@ -92,25 +92,26 @@ class TotalsInTurn:
         self,
         totals: Totals,
         queue_more: Callable[[Any], None] | None = None,
-        rows: int | None = None,
+        rows: range | None = None,
     ) -> Fetched:
         """Start copying totals behind the kernel just launched; the function returned waits for them, or one row.
 
-        ``queue_more`` is given a stream where it may queue what adds to them, beside later sweeps. Of ``rows`` the
-        first ones alone are copied.
+        ``queue_more`` is given a stream where it may queue what adds to them, beside later sweeps. Of ``rows`` alone
+        the numbers are copied.
         """
-        everything = totals.sums.nbytes
-        size = everything if rows is None else everything // len(totals.sums) * rows
+        rows = range(len(totals.sums)) if rows is None else rows
+        row = totals.sums.nbytes // len(totals.sums)
         totals.added.record(self._sweeps)
         if queue_more is not None:
             self._beside.wait_event(totals.added)
             queue_more(self._beside)
             totals.added.record(self._beside)
         self._copies.wait_event(totals.added)
-        totals.sums.data.copy_to_host_async(totals.memory.ptr, size, self._copies)
+        copied = totals.sums[rows.start :].data
+        copied.copy_to_host_async(totals.memory.ptr + row * rows.start, row * len(rows), self._copies)
         totals.copied.record(self._copies)
         if self._clears:
-            totals.sums.data.memset_async(0, everything, self._copies)
+            totals.sums.data.memset_async(0, totals.sums.nbytes, self._copies)
         totals.cleared.record(self._copies)
         lent = totals.lend()
         weakref.finalize(lent, self._give_back_later, totals)

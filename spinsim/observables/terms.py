@@ -55,15 +55,15 @@ def reduced_run(facts: Facts, ladder: Ladder) -> Reduced:
     """Return what a run adds up so that every observable that it has follows, with its autocorrelation."""
     records = observables(facts)
     wanted = dict.fromkeys(_ALWAYS_FOLLOWED)
-    wanted |= dict.fromkeys(term for name in moments_of(records) for term in VARIANCES.get(name, (_name(name),)))
+    wanted |= dict.fromkeys(term for name in moments_of(records) for term in VARIANCES.get(name, (term_name(name),)))
     wanted |= dict.fromkeys(
         correlation_name(k, even) for even in (False, True)[: 1 + ladder.even] for k in range(len(ladder.times))
     )
     if ladder.even and facts.copies > 1:
         wanted |= {"q_link in space": None}
-    followed = {VARIANCES[name][1] if name in VARIANCES else _name(name) for name in series_of(records)}
+    followed = {followed_term(name) for name in series_of(records)}
     followed |= set(_ALWAYS_FOLLOWED)
-    by_copy = {"energy"} | {VARIANCES[name][0] for name in moments_of(records) if name in VARIANCES}
+    by_copy = {"energy", "e_s"} | {VARIANCES[name][0] for name in moments_of(records) if name in VARIANCES}
     forms = _forms(facts, ladder)
     terms = [
         forms[name](name)._replace(followed=name in followed, by_copy=name in by_copy)
@@ -73,9 +73,14 @@ def reduced_run(facts: Facts, ladder: Ladder) -> Reduced:
     return Reduced(facts.model, facts.copies, ladder.places, tuple(terms))
 
 
-def _name(moment: str) -> str:
+def term_name(moment: str) -> str:
     """Return the term that a moment is the average of."""
     return correlation_name(0) if moment == "C(1)" else moment
+
+
+def followed_term(moment: str) -> str:
+    """Return the term whose autocorrelation time is a moment's."""
+    return VARIANCES[moment][1] if moment in VARIANCES else term_name(moment)
 
 
 def _forms(facts: Facts, ladder: Ladder) -> dict[str, Callable[[str], Term]]:

@@ -228,6 +228,30 @@ def time_limit() -> Any:
     )
 
 
+def series() -> Any:
+    """Which series a run keeps."""
+    return setting(
+        "all",
+        "Series that are kept: all, none, or names such as energy,overlap; all averages follow from sums that are kept "
+        "beside them",
+        physics=False,
+        before="all",
+    )
+
+
+def series_limit() -> Any:
+    """How much the series of a run may take."""
+    return setting(
+        256.0,
+        "Megabytes that series may take; of a longer run every second, fourth, ... row is kept, so that they take "
+        "at most a quarter of it, and measurements are added up as they are made",
+        unit="MB",
+        low=1e-3,
+        physics=False,
+        before=None,
+    )
+
+
 def check_limited(target: str | None, limit: float | None, changes: Mapping[str, Any], path: Path) -> None:
     """Refuse to change the time limit of a run that has none.
 

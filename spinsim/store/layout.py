@@ -125,6 +125,11 @@ class Layout:
         sizes = (rows // self.every(s.group) * prod(self.shape(s)) * np.dtype(s.dtype).itemsize for s in self.series)
         return sum(sizes)
 
+    @property
+    def sums_bytes(self) -> int:
+        """Size of the datasets that are written again and again."""
+        return sum(prod(self.shape(s)) * np.dtype(s.dtype).itemsize for s in self.sums)
+
     def axes(self, group: str) -> list[str]:
         """Axes that a group's datasets have."""
         return list(dict.fromkeys(axis for s in self._all if s.group == group for axis in s.axes))

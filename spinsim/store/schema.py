@@ -18,7 +18,7 @@ from spinsim.model.geometry.cells import KNOWN
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.problems.quadratic import BINARY, SPIN
 from spinsim.registry import FOLDERS
-from spinsim.store.checkpoints import CHECKPOINTS, NUMBERS, saved_as
+from spinsim.store.checkpoints import CHECKPOINTS, NUMBERS, SAME, saved_as
 from spinsim.store.configurations import with_saved
 from spinsim.store.forms import (
     DamageError,
@@ -244,6 +244,10 @@ def _check_checkpoints(file: h5py.File, form: Form) -> None:
     for name in NUMBERS:
         if name in group or name != "rows":
             check_dataset(group, name, np.int64, (2,))
+    for name in text_of(group, SAME).split() if SAME in group.attrs else ():
+        if saved_as(form).get(name, name) not in file:
+            raise DamageError(f"its checkpoints lack {name}")
+        plain_of(file, saved_as(form)[name])
     slots = [group_of(group, slot) for slot in ("0", "1")]
     arrays = [{name: plain_of(slot, name) for name in list(slot)} for slot in slots]
     kinds = [{name: (item.shape, item.dtype) for name, item in found.items()} for found in arrays]

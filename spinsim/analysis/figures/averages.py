@@ -29,6 +29,7 @@ from spinsim.analysis.kinds import favours_parallel_spins
 from spinsim.analysis.printed import chosen_columns
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.sizes import order_parameter, size_label
+from spinsim.analysis.sources import facts_of
 from spinsim.analysis.summary import Summary, observables_of
 from spinsim.errors import InputError
 from spinsim.observables import CROSSING, DRAWN, SYMBOLS
@@ -85,7 +86,7 @@ def order_names(result: Tempered) -> list[str]:
 def _order(results: Sequence[Tempered]) -> str:
     """Returns what orders in all runs and was measured; empty where nothing is."""
     model, order = results[0].model, order_parameter(results)
-    if order == "overlap" and not all(result.overlap.shape[2] for result in results):
+    if order == "overlap" and not all(facts_of(result).copies > 1 for result in results):
         order = "magnetization"
     if order != "magnetization":
         return order

@@ -18,6 +18,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, NullLocato
 from spinsim.analysis import onsager
 from spinsim.analysis.figures.paper import COLOURS, GREY, MARKERS, VERMILION
 from spinsim.analysis.runs import Annealed, Axis, Tempered
+from spinsim.analysis.sources import facts_of
 from spinsim.analysis.summary import Estimate
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.ising import Ising
@@ -90,8 +91,8 @@ def curve_label(size: str) -> str:
 
 def run_text(result: Tempered) -> str:
     """Such as "8 x 8 x 8, 4 samples of 2 copies"."""
-    _, samples, copies, _ = result.energy.shape
-    return _text(result.model, samples, f"{copies} cop" + ("ies" if copies > 1 else "y"))
+    copies = facts_of(result).copies
+    return _text(result.model, result.model.samples, f"{copies} cop" + ("ies" if copies > 1 else "y"))
 
 
 def replicas_text(result: Annealed) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -22,6 +21,7 @@ from spinsim.analysis.figures.panels import (
 from spinsim.analysis.figures.paper import BLUE, GREY, SKY, VERMILION, PaperFigure, drawn_panels
 from spinsim.analysis.overlaps import bins_for, overlap_distribution
 from spinsim.analysis.runs import Tempered
+from spinsim.analysis.sources import source_of
 from spinsim.analysis.summary import Summary
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
@@ -84,12 +84,13 @@ def exchange_figure(result: Tempered, style: str = "single") -> PaperFigure:
         _draw_rates(rates, result)
         _draw_trips(trips, result.round_trips)
     bars = " Bars reach from the lowest to the highest of the samples." if samples > 1 else ""
-    none = int((result.round_trips == 0).sum())
+    none, source = int((result.round_trips == 0).sum()), source_of(result)
+    (sweeps,) = source.sweep_of(np.array([source.measurements - 1]))
     figure.caption = (
         f"Share of exchanges accepted between neighbouring temperatures, at their geometric mean, and histogram of "
         f"round trips from the highest temperature to the lowest and back, of {result.model.name}, {run_text(result)}."
         f"{bars} Of {result.round_trips.size} replicas {none} made no round trip; the mean is "
-        f"{result.round_trips.mean():.3g} in {int(result.sweep[-1])} sweeps."
+        f"{result.round_trips.mean():.3g} in {sweeps} sweeps."
     )
     return figure
 
@@ -138,8 +139,7 @@ def overlap_figure(result: Tempered, style: str = "single") -> PaperFigure:
     is_known = True
     with drawn_panels(style, 1, 2.4) as (figure, (ax,)):
         for k, colour in chosen:
-            at_one = replace(result, overlap=result.overlap[..., [k]])
-            p = overlap_distribution(at_one, bins_for(result, k), symmetrize=even)
+            p = overlap_distribution(result, bins_for(result, k), symmetrize=even, places=[k])
             density, error, known = p.density[0], p.error[0], p.trusted[0]
             ax.plot(p.q, density, color=colour, linewidth=0.8, label=f"$T = {result.temperature[k]:.3g}$")
             if known.any():

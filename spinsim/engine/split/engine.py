@@ -16,7 +16,18 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
-from spinsim.engine.protocols import Counts, Engine, KeptSpins, LadderMeasurement, LocalSquares, Spins, bits_of
+from spinsim.engine.measuring.cpu_reduction import HostReduction
+from spinsim.engine.measuring.reduction import Reduced
+from spinsim.engine.protocols import (
+    Counts,
+    Engine,
+    KeptSpins,
+    LadderMeasurement,
+    LocalSquares,
+    Reduction,
+    Spins,
+    bits_of,
+)
 from spinsim.machine.clock import compiling_seconds
 from spinsim.mesh.places import Kept, Place, Reply, answers
 from spinsim.model.ising import Ising
@@ -136,7 +147,6 @@ class EngineOfParts:
     temper = forward(Engine.temper, sweeps=lambda rounds, sweeps: rounds * sweeps)
     begin_exchange = forward(Engine.begin_exchange, join=in_a_row, begins=True)
     prepare_measurements = forward(Engine.prepare_measurements)
-    begin_measurement = forward(Engine.begin_measurement, join=measured, begins=True)
     snapshot = forward(Engine.snapshot, join=all_saved)
 
     def __init__(self, model: Ising, replicas: int, parts: Sequence[Part]) -> None:
@@ -185,6 +195,14 @@ class EngineOfParts:
     def counts(self) -> Counts:
         return self.begin_counts()()
 
+    def begin_measurement(
+        self, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None, fetched: bool = True
+    ) -> Callable[[], LadderMeasurement]:
+        return partial(self._joined_later, measured, self._all(begun, Engine.begin_measurement, wanted))
+
+    def reduction(self, reduced: Reduced) -> HostReduction:
+        return HostReduction(reduced)
+
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         numbers = [sample, replica]
         k, numbers[self.axis] = where(self.parts, numbers[self.axis])
@@ -201,8 +219,14 @@ class SplitEngine(EngineOfParts):
         self.at_once = min(self._all(_at_once))
 
     def temper_measured(
-        self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES
-    ) -> list[Callable[[], LadderMeasurement]]:
+        self,
+        count: int,
+        rounds: int,
+        sweeps: int,
+        wanted: Wanted = WITHOUT_TIMES,
+        reduction: Reduction | None = None,
+        fetched: Sequence[bool] | None = None,
+    ) -> list[Callable[[], LadderMeasurement] | None]:
         begun = self._all(_several_begun, count, rounds, sweeps, wanted)
         self._moved(count * rounds * sweeps)
         return [partial(self._joined_later, measured, later) for later in zip(*begun, strict=True)]

@@ -29,7 +29,7 @@ from spinsim.engine.moves.exchange.ladder import (
     snapshot_of,
 )
 from spinsim.engine.moves.resample.moves import copy_replicas, moves_of
-from spinsim.engine.protocols import Counts, Engine, KeepsPlaces, LadderMeasurement, one_by_one
+from spinsim.engine.protocols import Counts, Engine, KeepsPlaces, LadderMeasurement, Reduction, one_by_one
 from spinsim.engine.split.engine import EngineOfParts, Part, SplitEngine, SplitSquares, cut, joined, timed
 from spinsim.errors import InputError
 from spinsim.machine.threads import Threads
@@ -216,14 +216,22 @@ class ReplicaSplit(EngineOfParts):
     def prepare_measurements(self, kept: int, wanted: Wanted = WITHOUT_TIMES) -> None:
         self._on_ladder().whole.prepare_measurements(kept, wanted)
 
-    def begin_measurement(self, wanted: Wanted = WITHOUT_TIMES) -> Callable[[], LadderMeasurement]:
+    def begin_measurement(
+        self, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None, fetched: bool = True
+    ) -> Callable[[], LadderMeasurement]:
         exchanges, whole = self._on_ladder()
         exchanges.show(whole)
         return whole.begin_measurement(wanted)
 
     def temper_measured(
-        self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES
-    ) -> list[Callable[[], LadderMeasurement]]:
+        self,
+        count: int,
+        rounds: int,
+        sweeps: int,
+        wanted: Wanted = WITHOUT_TIMES,
+        reduction: Reduction | None = None,
+        fetched: Sequence[bool] | None = None,
+    ) -> list[Callable[[], LadderMeasurement] | None]:
         return one_by_one(self, count, rounds, sweeps, wanted)
 
     def local_squares(self) -> SplitSquares:

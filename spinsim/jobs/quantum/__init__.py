@@ -63,7 +63,8 @@ class QuantumJob(Job):
             times=tuple(map(int, result.time)), even=even, magnetization_modes=result.has_magnetization_modes
         )
         ladder = result.points.couplings
-        again: QuantumResult = recounted_on_ladder(result, ladder, MEASURED, device, threads, wanted)
+        series = replace(result, reduced=None)  # which is of all measurements
+        again: QuantumResult = recounted_on_ladder(series, ladder, MEASURED, device, threads, wanted)
         return replace(again, local_squares=None, local_measurements=None)  # which are of all measurements
 
 

@@ -14,6 +14,7 @@ from spinsim.analysis.figures.panels import BARS, POINTS, scale_logarithmically,
 from spinsim.analysis.figures.paper import PAPER, PaperFigure, draw_legend, lay_panels
 from spinsim.analysis.gaps import FEWEST_STEPS, PARITIES, Decay, Fit, correlation_in_time, decay, decays, gaps, has_even
 from spinsim.analysis.runs import sample_of
+from spinsim.analysis.sources import measurements_of
 from spinsim.analysis.summary import FEWEST_STEPS as FEWEST_MEASUREMENTS
 from spinsim.analysis.summary import summarize
 from spinsim.errors import InputError
@@ -37,7 +38,7 @@ def draw(results: Sequence[QuantumResult], wanted: Drawing) -> Draw:
         return figures_of_several(results, wanted)
     (result,) = results
     figures: Draw = {}
-    if wanted.what in ("thermodynamics", "order") or len(result.sweep) >= FEWEST_MEASUREMENTS:
+    if wanted.what in ("thermodynamics", "order") or measurements_of(result) >= FEWEST_MEASUREMENTS:
         figures |= averages_of_one(result, wanted, cache(partial(summarize, result)))
     figures["time"] = partial(time_figure, result, wanted.style)
     if wanted.what == "gaps" or (result.model.samples > 1 and _has_gaps(result)):
@@ -84,7 +85,7 @@ def _point(result: QuantumResult, place: int) -> str:
 
 def _has_gaps(result: QuantumResult) -> bool:
     """Returns whether gaps can be fitted."""
-    return not result.model.fields.any() and len(result.sweep) >= FEWEST_STEPS
+    return not result.model.fields.any() and measurements_of(result) >= FEWEST_STEPS
 
 
 def _decays(result: QuantumResult, one: QuantumResult, parity: str) -> list[Decay]:

@@ -63,10 +63,13 @@ class TemperJob(Job):
 
     def recounted(self, result: TemperResult, device: str, threads: int | None) -> TemperResult:
         """Returns a run with series that are counted anew from the configurations that it has saved."""
+        from dataclasses import replace
+
         from spinsim.engine.measuring.correlations import Wanted
         from spinsim.jobs.temper.layout import MEASURED
         from spinsim.run.recounting import recounted_on_ladder
 
+        result = replace(result, reduced=None)  # which is of all measurements
         beta, modes = 1 / result.temperature, result.has_magnetization_modes
         wanted = Wanted(result.has_correlations, magnetization_modes=modes)
         again: TemperResult = recounted_on_ladder(result, beta, MEASURED, device, threads, wanted)

@@ -12,6 +12,7 @@ from spinsim.analysis import figures as draw_series
 from spinsim.analysis.figures.panels import run_text
 from spinsim.analysis.figures.paper import PaperFigure
 from spinsim.analysis.figures.runs import Course, check_begun, draw_cuts
+from spinsim.analysis.sources import facts_of
 from spinsim.analysis.summary import summarize
 from spinsim.jobs.base import Drawing
 from spinsim.jobs.plotting import averages_of_one, figures_of_several
@@ -30,7 +31,7 @@ def draw(results: Sequence[TemperResult], wanted: Drawing) -> Draw:
     figures = averages_of_one(result, wanted, summary)
     if what == "cut" or result.model.maxcut_weight is not None:
         figures["cut"] = partial(cut_figure, result, style)
-    if what == "overlap" or result.overlap.shape[2]:
+    if what == "overlap" or facts_of(result).copies > 1:
         figures["overlap"] = partial(draw_series.overlap_figure, result, style)
     if what == "exchange" or result.attempts.any():
         figures["exchange"] = partial(draw_series.exchange_figure, result, style)

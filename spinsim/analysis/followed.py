@@ -1,0 +1,113 @@
+"""A number at one place of the ladder over the time of a run, as tests of equilibrium look at it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.analysis.autocorrelation import IntegratedTime, integrated_time
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+class OfCopies(NamedTuple):
+    """Averages of copies over the whole run and how well they are known; arrays of (samples,) but for the first."""
+
+    means: Array  # of each copy, (samples, copies)
+    is_constant: npt.NDArray[np.bool_]  # true where no copy moves
+    variance: Array  # of the average of a copy, from its fluctuations about that average
+    freedom: Array  # degrees of freedom of the variance
+    is_trusted: npt.NDArray[np.bool_]  # true where copies are long enough to know it
+
+
+class Binned(Protocol):
+    """What is asked of such a number to see whether it drifts."""
+
+    @property
+    def start(self) -> Integers: ...  # first measurement of each logarithmic bin, the earliest first, (bins,)
+
+    @property
+    def stop(self) -> Integers: ...  # measurement after its last, likewise
+
+    @property
+    def means(self) -> Array: ...  # averages over the bins and over copies, (bins, samples)
+
+    def late_time(self, least_window: npt.ArrayLike = 0) -> IntegratedTime:
+        """Return the autocorrelation time of the average over copies in the last bin, (samples,)."""
+
+
+class Followed(Binned, Protocol):
+    """What is asked of it to compare copies."""
+
+    @property
+    def copies(self) -> int: ...  # or pairs of copies, that it is measured of
+
+    def time(self) -> IntegratedTime:
+        """Return the autocorrelation time of copies over the whole run, (samples,)."""
+
+    def of_copies(self, least_window: npt.ArrayLike = 0) -> OfCopies:
+        """Return the averages of copies one by one."""
+
+
+@dataclass(frozen=True)
+class FollowedSeries:
+    """The number from its series, (steps, samples, copies or pairs of copies)."""
+
+    values: Array
+
+    @property
+    def copies(self) -> int:
+        """Copies, or pairs of copies."""
+        return int(self.values.shape[2])
+
+    @cached_property
+    def start(self) -> Integers:
+        """First rows of the bins [n / 2^k, n / 2^(k - 1)), of which the first leaves row 0 out."""
+        return bin_edges(len(self.values))[0]
+
+    @cached_property
+    def stop(self) -> Integers:
+        """Rows after their last ones."""
+        return bin_edges(len(self.values))[1]
+
+    @cached_property
+    def means(self) -> Array:
+        """Averages over the bins."""
+        return np.array([self._averaged[a:b].mean(axis=0) for a, b in zip(self.start, self.stop, strict=True)])
+
+    @cached_property
+    def _averaged(self) -> Array:
+        return np.asarray(self.values.mean(axis=2))
+
+    def late_time(self, least_window: npt.ArrayLike = 0) -> IntegratedTime:
+        """Return the autocorrelation time over the last half, (samples,)."""
+        return integrated_time(self._averaged[self.start[-1] :], least_window=least_window)
+
+    def time(self) -> IntegratedTime:
+        """Return that of copies, (samples,)."""
+        return integrated_time(self.values, chain_axis=2)
+
+    def of_copies(self, least_window: npt.ArrayLike = 0) -> OfCopies:
+        """Return the averages of copies; their variance is that of all copies together, each about its average."""
+        length, _, copies = self.values.shape
+        means = self.values.mean(axis=0)
+        centred = self.values - means
+        constant = self.values.max(axis=0) == self.values.min(axis=0)
+        centred[:, constant] = 0  # rounding of means is no fluctuation
+        time = integrated_time(centred, chain_axis=2, least_window=least_window)
+        window = 2 * time.window + 1
+        # each copy has lost its own average, integrated_time allows for one of all
+        lost = (1 + window / length) / (1 + window / (length * copies))
+        variance = time.mean_error**2 * copies * lost  # of the average of a copy
+        return OfCopies(means, constant.all(axis=1), variance, length * copies / window, time.trusted)
+
+
+def bin_edges(length: int) -> tuple[Integers, Integers]:
+    """First rows of the logarithmic bins of a series, earliest bin first, and the rows after their last ones."""
+    edges = np.array([length >> k for k in range(length.bit_length())][::-1])
+    return edges[:-1], edges[1:]

@@ -1,0 +1,190 @@
+"""Statistics of a run on a ladder from what it has added up as it went."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.analysis.autocorrelation import IntegratedTime
+from spinsim.analysis.followed import OfCopies
+from spinsim.analysis.from_series import BINS, check_length
+from spinsim.analysis.jackknife import bin_means, standard_error, too_small
+from spinsim.analysis.reduced import ReducedRun
+from spinsim.analysis.runs import Integers
+from spinsim.model.ising import Ising
+from spinsim.observables import Facts, Observable, observables
+from spinsim.observables.terms import VARIANCES, followed_term, term_name
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class FollowedTerm:
+    """A term at one place of the ladder over the time of a run."""
+
+    run: ReducedRun
+    name: str
+    place: int
+
+    @property
+    def copies(self) -> int:
+        """Copies, or pairs of copies."""
+        return self.run.chains_of(self.name)
+
+    @property
+    def start(self) -> Integers:
+        """First measurement of each logarithmic bin."""
+        return self.run.bin_rows()[0]
+
+    @property
+    def stop(self) -> Integers:
+        """Measurement after its last."""
+        return self.run.bin_rows()[1]
+
+    @cached_property
+    def means(self) -> Array:
+        """Averages over the bins, (bins, samples)."""
+        return self.run.bin_means(self.name)[..., self.place]
+
+    def late_time(self, least_window: npt.ArrayLike = 0) -> IntegratedTime:
+        """Return the autocorrelation time over the last bin, (samples,)."""
+        return self.run.late_time(self.name, self.place, least_window)
+
+    def time(self) -> IntegratedTime:
+        """Return that over the whole run, (samples,)."""
+        whole = self.run.time(self.name)
+        return IntegratedTime(**{field: values[:, self.place] for field, values in vars(whole).items()})
+
+    def of_copies(self, least_window: npt.ArrayLike = 0) -> OfCopies:
+        """Return the averages of copies; where their sum was followed its fluctuations tell those of each."""
+        means, time, chains = self.run.copies(self.name, self.place, least_window)
+        freedom = self.run.measurements * chains / (2 * time.window + 1)
+        return OfCopies(means, np.isnan(time.mean_error), time.mean_error**2, freedom, time.trusted)
+
+
+@dataclass(frozen=True)
+class ReducedSource:
+    """A run whose reduced measurements say everything.
+
+    Attributes:
+        model: Of the run, of as many samples as ``run`` has.
+        run: What it has added up.
+    """
+
+    model: Ising
+    run: ReducedRun
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What decides which observables the run has."""
+        names, copies = self.run.names, self.run.reduced.copies
+        in_time = term_name("C(1)") in names
+        modes = "|m(k)|^2" in names or "|m(k_time)|^2" in names
+        correlations = in_time or modes or "q_link" in names
+        return Facts(
+            self.model,
+            copies,
+            correlations,
+            staggered="|m_s|" in names,
+            in_time=in_time,
+            magnetization_modes=modes,
+        )
+
+    @cached_property
+    def records(self) -> tuple[Observable, ...]:
+        """Observables whose averages it has: all but the user's own."""
+        return observables(self.facts)
+
+    @property
+    def measurements(self) -> int:
+        """How many were made."""
+        return self.run.measurements
+
+    @property
+    def every(self) -> int:
+        """Sweeps between two measurements."""
+        return self.run.measure_every
+
+    def sweep_of(self, rows: Integers) -> Integers:
+        """Return the sweeps done at measurements."""
+        return np.asarray(self.run.measure_every * (rows + 1))
+
+    def time(self, name: str) -> IntegratedTime:
+        """Return the autocorrelation time of the term that stands for a moment, over the whole run."""
+        check_length(self.measurements)
+        return self.run.time(followed_term(name))
+
+    def widening(self, name: str, time: IntegratedTime) -> Array:
+        """Return the factor to the errors of one sample, whose stretches of time may be short against ``time``."""
+        if self.run.samples > 1:
+            return np.ones(self.run.reduced.places)
+        return too_small(standard_error(self._stretches(followed_term(name))), time.mean_error[0])
+
+    def entries(self, names: Sequence[str]) -> Array:
+        """Return averages in each sample or, of one, in stretches of time, (entries, moments, temperatures).
+
+        Stretches are blocks that are full, moved so that their mean is that of all measurements.
+        """
+        check_length(self.measurements)
+        whole = np.stack([self._of_samples(name) for name in names], axis=1)
+        if self.run.samples > 1:
+            return whole
+        parts = np.stack([self._of_stretches(name) for name in names], axis=1)
+        return np.asarray(parts + (whole - parts.mean(axis=0)))
+
+    def _of_samples(self, name: str) -> Array:
+        """Averages of a moment in each sample, (samples, places)."""
+        if name not in VARIANCES:
+            return self.run.mean(term_name(name))
+        first, square = (self.run.mean(term) for term in VARIANCES[name])
+        factor, shift = self._unbiased(name)
+        return np.asarray((square - first**2) * factor + shift)
+
+    def _of_stretches(self, name: str) -> Array:
+        """Averages of a moment of one sample in its stretches of time, (stretches, places)."""
+        if name not in VARIANCES:
+            return self._stretches(term_name(name))
+        (first, square), mean = (self._stretches(term) for term in VARIANCES[name]), self.run.mean(VARIANCES[name][0])
+        factor, shift = self._unbiased(name)
+        return np.asarray((square - 2 * mean * first + mean**2) * factor + shift)
+
+    def _unbiased(self, name: str) -> tuple[Array | float, Array | float]:
+        """Factor and summand by which mean squared deviations from the measured mean have no bias (``fluctuations``).
+
+        Where the number itself is not followed its square or, of the quantum model, e_s tells its autocorrelation time.
+        """
+        run, (first, square) = self.run, VARIANCES[name]
+        copies = run.reduced.copies
+        if copies > 1:
+            row = run.reduced.by_copy.index(run.names[first])
+            means = run.arrays["copy_sums"][row] / run.measurements
+            return 1.0, means.var(axis=1, ddof=1) / copies
+        followed = {run.reduced.terms[k].name for k in run.reduced.followed}
+        tau = run.time(next(term for term in (first, square, "e_s") if term in followed)).tau
+        return 1 / (1 - np.minimum(2 * tau / run.measurements, 0.5)), 0.0
+
+    def _stretches(self, term: str) -> Array:
+        """Averages of a term of one sample over stretches of equal length, (stretches, places)."""
+        blocks = self.run.block_means(term)[:, 0]
+        together = self.run.block_length == 1 or len(blocks) >= 2 * BINS
+        return bin_means(blocks, min(BINS, len(blocks) // 2)) if together else blocks
+
+    def bins(self) -> tuple[Integers, Integers]:
+        """Return the first measurements of the logarithmic bins, and the measurements after their last ones."""
+        return self.run.bin_rows()
+
+    def late_means(self, name: str) -> Array:
+        """Return averages of a moment over the last bin, (samples, temperatures)."""
+        return np.asarray(self.run.bin_means(term_name(name))[-1])
+
+    def followed(self, name: str) -> list[FollowedTerm]:
+        """Return the term that stands for a moment at each place of the ladder."""
+        return [FollowedTerm(self.run, followed_term(name), place) for place in range(self.run.reduced.places)]
+
+    def walk_times(self) -> tuple[int, Array]:
+        """Return how many measurements there are, and autocorrelation times of the places of replicas, (samples,)."""
+        return self.measurements, self.run.walk_times()
