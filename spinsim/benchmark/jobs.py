@@ -166,7 +166,7 @@ def job_rates(device: str, threads: int | None, repeats: int) -> Iterator[JobRat
     for case in CUDA_CASES if where == "cuda" else CPU_CASES:
         model = case.model()
         engine = create_engine(model, len(case.betas) * case.copies, Dynamics(), device, threads, slabs=False)
-        alone = engine_rate(engine, case, repeats)
+        of_engine = engine_rate(engine, case, repeats)
         del engine  # its memory
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "run.h5"
@@ -177,4 +177,4 @@ def job_rates(device: str, threads: int | None, repeats: int) -> Iterator[JobRat
                 [sys.executable, "-m", "spinsim", *words, "--json"], check=True, capture_output=True, text=True
             )
             seconds = time.perf_counter() - began
-            yield JobRate(case, alone, json.loads(told.stdout)["updates_per_ns"], seconds, out.stat().st_size)
+            yield JobRate(case, of_engine, json.loads(told.stdout)["updates_per_ns"], seconds, out.stat().st_size)

@@ -40,11 +40,11 @@ def real(text: str) -> float:
     from spinsim.inputs.checks import check_word  # loads NumPy
 
     try:
-        found = float(text)
+        number = float(text)
     except ValueError as error:
         raise typer.BadParameter(f"{text!r} is not a number: give one such as 0.5") from error
     check_word(str(text), "the number")  # a default is a number already
-    return found
+    return number
 
 
 def check_repeats(repeats: int) -> None:
@@ -126,7 +126,10 @@ def taking(settings: Mapping[str, Setting]) -> Callable[[Callable[..., None]], C
         parameters: list[Parameter] = []
         for one in signature(function, eval_str=True).parameters.values():
             if one.name == "given":
-                parameters += [_parameter(name, option(setting)) for name, setting in settings.items()]
+                parameters += [
+                    Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=option(setting))
+                    for name, setting in settings.items()
+                ]
             else:
                 parameters.append(one.replace(kind=Parameter.KEYWORD_ONLY))
         told: Any = run  # Typer makes flags of what it reads there
@@ -138,11 +141,7 @@ def taking(settings: Mapping[str, Setting]) -> Callable[[Callable[..., None]], C
 
 
 def filled(given: Given, settings: Mapping[str, Setting]) -> Given:
-    """What the user gave of these settings, with defaults in place of what is left out.
-
-    Raises:
-        InputError: for a value that is not allowed.
-    """
+    """The given settings, with defaults in place of those that are left out."""
     values = {name: one.default if given[name] is None else given[name] for name, one in settings.items()}
     for name, one in settings.items():
         one.check(values[name])
@@ -175,7 +174,3 @@ def option(one: Setting) -> Any:
         return Annotated[float | None, Real(one.option, help=text)]
     switch = f"{one.option}/--no-{one.name.replace('_', '-')}" if one.kind is bool else one.option
     return Annotated[one.kind | None, Flag(switch, help=text)]
-
-
-def _parameter(name: str, annotation: Any) -> Parameter:
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)

@@ -134,12 +134,10 @@ def copy_checkpoints(old: h5py.Group, new: h5py.Group, rows: int, thin: int = 1)
 
 
 def copy_into(new: h5py.Dataset, old: h5py.Dataset) -> None:
-    """Copy a dataset into one that may be longer along the first axis."""
     new[(slice(len(old)), ...) if old.ndim else ()] = old[()]
 
 
 def _arrays(group: h5py.Group, slot: int) -> dict[str, npt.NDArray[Any]]:
-    """What a slot holds."""
     return {name: dataset[...] for name, dataset in datasets_of(group, slot).items()}
 
 
@@ -151,17 +149,13 @@ def datasets_of(group: h5py.Group, slot: int) -> dict[str, h5py.Dataset]:
 
 
 def check_checkpoints(group: h5py.Group | None, path: Path) -> None:
-    """Refuse to go on from checkpoints of other dynamics; those from before there was a number are of dynamics 1.
-
-    Raises:
-        InputError: for these.
-    """
+    """Refuse to go on from checkpoints of other dynamics; those from before there was a number are of dynamics 1."""
     if group is not None:
         rng.check_dynamics(int(group.attrs.get("dynamics", 1)), f"the checkpoint of {path}")
 
 
 def last_saved(file: h5py.File) -> dict[str, npt.NDArray[Any]]:
-    """What the newest whole checkpoint says of datasets of ``saved_as``, by their paths; empty where there is none.
+    """Datasets of ``saved_as`` by their paths, from the newest whole checkpoint; empty where there is none.
 
     It is consistent even while another process writes: whoever writes a slot takes its serial number away first and
     gives it a new one last.

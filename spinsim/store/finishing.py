@@ -86,7 +86,7 @@ def keep(path: Path, disk: Disk, finished: bool, keep_checkpoint: bool) -> Path:
 
 
 def _copy_file(old: Disk, new: Disk) -> None:
-    """The same bytes; rows that are not written yet take no room."""
+    """Copy all bytes; rows that are not written yet take no room."""
     old.seek(0)
     while piece := old.read(_CHUNK_BYTES):
         if piece.count(0) < len(piece):
@@ -164,7 +164,7 @@ def _copy_item(old: h5py.Group, new: h5py.Group, name: str) -> None:
 
 
 def _copy_dataset(old: h5py.Dataset, group: h5py.Group, name: str) -> None:
-    """The same numbers in compressed chunks; what takes no room stays as it is."""
+    """Copy a dataset into compressed chunks; one that takes no room stays as it is."""
     if old.dtype.hasobject or old.shape is None:  # added by a user
         old.file.copy(old, group, name, without_attrs=True)
         new = group[name]

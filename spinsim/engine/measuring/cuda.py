@@ -255,7 +255,7 @@ class Measuring:
 
     def open(self, state: Any, count: int) -> Measurements:
         """Room for measurements of such states, to be written by the stream of the kernels."""
-        return Measurements(count, self._held.take(state, self._most), self._totals.take(self._shape))
+        return Measurements(count, self._held.take(state, self._most), self._totals.reserve(self._shape))
 
     def prepare(self, state: Any) -> None:
         """Make the first room, which the first measurements take."""

@@ -159,7 +159,7 @@ class EngineOfParts:
 
     def _all(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
         """Results of a function of an engine for each part."""
-        return self._answers([part.place.ask(timed, function, part.engine, *arguments) for part in self.parts])
+        return self._answers([part.place.request(timed, function, part.engine, *arguments) for part in self.parts])
 
     def _answers(self, replies: Iterable[Reply]) -> list[Any]:
         """Results of all parts, while it is counted how long each was busy."""
@@ -173,11 +173,11 @@ class EngineOfParts:
     def _do_own(self, method: Method, own: Iterable[Any]) -> list[Any]:
         """Results of a method whose argument is each part's own."""
         each = zip(self.parts, own, strict=True)
-        return self._answers([part.place.ask(timed, done, part.engine, method, mine) for part, mine in each])
+        return self._answers([part.place.request(timed, done, part.engine, method, mine) for part, mine in each])
 
     def _joined_later(self, join: Callable[[Any, list[Any]], Any], begun: Sequence[Any]) -> Any:
         each = zip(self.parts, begun, strict=True)
-        return join(self, self._answers([part.place.ask(timed, finished, later) for part, later in each]))
+        return join(self, self._answers([part.place.request(timed, finished, later) for part, later in each]))
 
     def _moved(self, sweeps: int) -> None:
         self.half_sweep += sweeps * self.colours
@@ -207,8 +207,8 @@ class EngineOfParts:
         numbers = [sample, replica]
         k, numbers[self.axis] = where(self.parts, numbers[self.axis])
         part = self.parts[k]
-        results: npt.NDArray[np.int8] = part.place.ask(done, part.engine, Engine.spins, *numbers)()
-        return results
+        spins: npt.NDArray[np.int8] = part.place.request(done, part.engine, Engine.spins, *numbers)()
+        return spins
 
 
 class SplitEngine(EngineOfParts):
@@ -272,7 +272,7 @@ class SplitSpins(KeptSpins):
 
     def _there(self, function: Callable[..., Any], sample: int, argument: int) -> Any:
         k, own = where(self._parts, sample)
-        return self._parts[k].place.ask(function, self.kept[k], own, argument)()
+        return self._parts[k].place.request(function, self.kept[k], own, argument)()
 
 
 class SplitSquares:
@@ -291,14 +291,17 @@ class SplitSquares:
         assert isinstance(spins, SplitSpins)  # noqa: S101  (its measurements have such)
         each = zip(self._each, spins.kept, strict=True)
         answers(
-            [part.place.ask(done, squares, LocalSquares.add, kept, part.own(holder)) for (part, squares), kept in each]
+            [
+                part.place.request(done, squares, LocalSquares.add, kept, part.own(holder))
+                for (part, squares), kept in each
+            ]
         )
 
     def sums(self) -> npt.NDArray[np.int64]:
-        return np.concatenate(answers([part.place.ask(done, own, LocalSquares.sums) for part, own in self._each]))
+        return np.concatenate(answers([part.place.request(done, own, LocalSquares.sums) for part, own in self._each]))
 
     def set_sums(self, sums: npt.NDArray[np.int64]) -> None:
-        answers([part.place.ask(done, own, LocalSquares.set_sums, part.own(sums)) for part, own in self._each])
+        answers([part.place.request(done, own, LocalSquares.set_sums, part.own(sums)) for part, own in self._each])
 
 
 def joined(results: Sequence[Tuple], axis: int) -> Tuple:

@@ -136,7 +136,7 @@ class ReplicaSplit(EngineOfParts):
     ) -> None:
         super().__init__(model, replicas, parts)
         self._dynamics, self._make_whole, self._on_gpus = dynamics, make_whole, on_gpus
-        self.temperatures: tuple[int, ...] = parts[0].place.ask(_temperatures, parts[0].engine)()
+        self.temperatures: tuple[int, ...] = parts[0].place.request(_temperatures, parts[0].engine)()
         self._ladder: OnLadder | None = None
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
@@ -176,7 +176,7 @@ class ReplicaSplit(EngineOfParts):
 
     def sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Counts:
         """Sweep parts ``count`` times at places (samples, replicas) of that ladder; what is counted then."""
-        replies = [part.place.ask(timed, _swept_at, part.engine, part.own(place), count) for part in self.parts]
+        replies = [part.place.request(timed, _swept_at, part.engine, part.own(place), count) for part in self.parts]
         counted: list[Counts] = self._answers(replies)
         return joined(counted, REPLICAS)
 
