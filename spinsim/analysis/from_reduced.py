@@ -153,19 +153,14 @@ class ReducedSource:
         return np.asarray((square - 2 * mean * first + mean**2) * factor + shift)
 
     def _unbiased(self, name: str) -> tuple[Array | float, Array | float]:
-        """Factor and summand by which mean squared deviations from the measured mean have no bias (``fluctuations``).
-
-        Where the number itself is not followed its square or, of the quantum model, e_s tells its autocorrelation time.
-        """
-        run, (first, square) = self.run, VARIANCES[name]
+        """Factor and summand by which mean squared deviations from the measured mean have no bias (``fluctuations``)."""
+        run, (first, _) = self.run, VARIANCES[name]
         copies = run.reduced.copies
         if copies > 1:
             row = run.reduced.by_copy.index(run.names[first])
             means = run.arrays["copy_sums"][row] / run.measurements
             return 1.0, means.var(axis=1, ddof=1) / copies
-        followed = {run.reduced.terms[k].name for k in run.reduced.followed}
-        tau = run.time(next(term for term in (first, square, "e_s") if term in followed)).tau
-        return 1 / (1 - np.minimum(2 * tau / run.measurements, 0.5)), 0.0
+        return 1 / (1 - np.minimum(2 * run.time(first).tau / run.measurements, 0.5)), 0.0
 
     def _stretches(self, term: str) -> Array:
         """Averages of a term of one sample over stretches of equal length, but for a block, (stretches, places)."""
