@@ -114,7 +114,7 @@ def chosen_window(windows: Windows, least_window: npt.ArrayLike = 0) -> Windowed
     share = np.where(is_wide & (high > low), np.clip((wanted - low) / span, 0.0, 1.0), 1.0)
     rest = 1 - share
     mixed = rest**2 * noise[lower] + 2 * rest * share * low + share**2 * noise[upper]
-    return Windowed(rest * at(lower) + share * at(upper), rest * low + share * high, mixed, is_wide)
+    return Windowed(rest * at(lower) + share * at(upper), rest * low + share * high, mixed, np.asarray(is_wide))
 
 
 def blocked_time(

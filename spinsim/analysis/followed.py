@@ -63,7 +63,7 @@ class FollowedSeries:
     @property
     def copies(self) -> int:
         """Copies, or pairs of copies."""
-        return self.values.shape[2]
+        return int(self.values.shape[2])
 
     @cached_property
     def start(self) -> Integers:

@@ -153,7 +153,7 @@ class ReducedSource:
         return np.asarray((square - 2 * mean * first + mean**2) * factor + shift)
 
     def _unbiased(self, name: str) -> tuple[Array | float, Array | float]:
-        """Factor and summand by which mean squared deviations from the measured mean have no bias (``fluctuations``)."""
+        """Factor and summand that free squared deviations from the measured mean of bias (``fluctuations``)."""
         run, (first, _) = self.run, VARIANCES[name]
         copies = run.reduced.copies
         if copies > 1:

@@ -207,7 +207,7 @@ class ReducedRun:
         return self.reduced.followed.index(self.names[name])
 
     def _usable(self, length: int) -> int:
-        return min(usable(length), self.arrays["level_sums"].shape[2])
+        return min(usable(length), int(self.arrays["level_sums"].shape[2]))
 
     def _over_blocks(self, array: str, followed: int, first: int) -> Array:
         """Sums of levels in the blocks from ``first`` on, (levels, samples, places)."""

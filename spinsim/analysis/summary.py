@@ -164,7 +164,7 @@ def _resampled_own(result: Tempered, name: str, resamples: int, seed: int) -> Ar
     """Bootstrap of such an observable, of the samples that all others draw."""
     series = _own_series(result, name)
     curves = bootstrap(np.asarray, entries_of(series.mean(axis=2)[:, :, None])[:, 0], resamples, seed)
-    return curves[0] + (curves - curves[0]) * widening(series, integrated_time(series, chain_axis=2))
+    return np.asarray(curves[0] + (curves - curves[0]) * widening(series, integrated_time(series, chain_axis=2)))
 
 
 def _estimate(result: Tempered, value: Array, error: Array, time: IntegratedTime, every: int) -> Estimate:

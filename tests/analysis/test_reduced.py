@@ -44,7 +44,7 @@ QUANTUM = {
     "many": (18, 1, {"gamma": 1.5, "beta": [1.0, 2.0, 3.0]}, False),
 }
 _CORRECTED = {"specific_heat", "susceptibility_abs", "action_heat", "quantum_specific_heat"}
-"""Of one copy they are corrected for the mean that was taken off by the autocorrelation time, which differs a little."""
+"""Of one copy they are corrected by the autocorrelation time, which differs a little."""
 
 
 def tempered(kind: str) -> ss.TemperResult:
@@ -118,7 +118,7 @@ def series_of(run, rows: slice) -> dict[str, np.ndarray]:
 
 def test_nothing_but_the_sums_counts(both):
     """Series that are left beside the sums may be of any length and say anything."""
-    full, reduced = both
+    _, reduced = both
     thinned = replace(reduced, **series_of(reduced, slice(None, None, 8)))
     found, expected = summarize(thinned), summarize(reduced)
     assert found.verdict == expected.verdict

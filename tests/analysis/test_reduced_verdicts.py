@@ -46,9 +46,9 @@ def made(samples: int, length: float, start: float, seed: int) -> list[ss.Temper
 
 @pytest.mark.slow
 @pytest.mark.parametrize("samples", [1, 4, 20])
-@pytest.mark.parametrize(("length", "start"), [(96, 0.0), (48, 0.0), (24, 0.0), (8, 3.0), (4, 3.0), (2, 3.0)])
+@pytest.mark.parametrize(("length", "start"), [(96, 0.0), (48, 0.0), (8, 3.0), (4, 3.0), (2, 3.0)])
 def test_verdicts_and_errors_of_reduced_measurements(samples: int, length: float, start: float) -> None:
-    """The same verdict in 98 %, errors within 10 %, and errors of runs in equilibrium that hold as often as they say."""
+    """The same verdict in 98 %, errors within 10 %, and errors that hold as often as they say."""
     runs = made(samples, length, start, seed=int(length) + samples)
     both = [(summarize(run), summarize(added_up(run))) for run in runs]
     same = np.mean([word(full) == word(reduced) for full, reduced in both])
@@ -56,11 +56,12 @@ def test_verdicts_and_errors_of_reduced_measurements(samples: int, length: float
     near, middle = np.mean(np.abs(errors - 1) <= 0.1), np.median(errors)
     known = [one.estimates["energy_per_site"] for _, one in both]
     inside = np.concatenate([(np.abs(one.value) <= one.error)[one.trusted] for one in known])
-    verdicts = {name: np.mean([word(pair[0]) == name for pair in both]) for name in {word(one) for one, _ in both}}
-    print(
-        f"\n{samples} samples, {length} relaxation times: {verdicts}, same {same:.3f}, "  # noqa: T201
-        f"errors x {middle:.3f}, within 10 % {near:.3f}, one error holds {inside.mean():.3f} of {inside.size}"
-    )
+    verdicts = {
+        name: float(np.mean([word(pair[0]) == name for pair in both])) for name in {word(one) for one, _ in both}
+    }
+    words = f"same {same:.3f}, errors x {middle:.3f}, within 10 % {near:.3f}"
+    words += f", one error holds {inside.mean():.3f} of {inside.size}"
+    print(f"\n{samples} samples, {length} relaxation times: {verdicts}, {words}")  # noqa: T201
     assert same >= 0.98
     assert abs(middle - 1) <= 0.1
     assert near >= 0.75

@@ -37,7 +37,7 @@ def ratios(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 def energies_alone(series: np.ndarray, pairs: bool = False) -> ReducedRun:
     """What a run adds up of one number, ``series`` (steps, samples, copies, places), or pairs of copies (of three)."""
-    steps, samples, copies, places = series.shape
+    _, samples, copies, places = series.shape
     model = ss.Ising(ss.chain(4), np.resize([1.0, -1.0], (samples, 4))) if samples > 1 else ss.Ising(ss.chain(4))
     source = Source("link_overlap" if pairs else "energy")
     term = Term("energy", (source,), np.ones((1, places)), np.zeros(places), 1, pairs, True, not pairs)
