@@ -145,7 +145,7 @@ class SpinsimSampler(_Sampler, _Initialized):
         Raises:
             InputError: as ``sample``, naming the problem by its number.
         """
-        models, found = list(bqms), []
+        models, sample_sets = list(bqms), []
         given = _defaults() | self.remove_unknown_kwargs(**arguments)
         seeds = seeds_of(seed, len(models))
         side_by_side = resolve_device(self._device) == "cpu"
@@ -158,8 +158,8 @@ class SpinsimSampler(_Sampler, _Initialized):
                 except InputError as error:
                     raise InputError(f"problem {k} of the list: {error}") from error
             pool.run((problem.anneal for problem in problems), sum(problem.words for problem in problems))
-            found += [problem.sample_set() for problem in problems]
-        return found
+            sample_sets += [problem.sample_set() for problem in problems]
+        return sample_sets
 
     def _prepared(self, bqm: Any, seed: Any, threads: int | None, given: dict[str, Any]) -> _Problem:
         """Return a problem that is ready to be annealed, with the arguments of ``sample`` checked."""
@@ -221,12 +221,12 @@ class SpinsimSampler(_Sampler, _Initialized):
         try:
             parsed = self.parse_initial_states(bqm, states, cast("Any", generator), reads, seed % 2**32)
             places = {name: place for place, name in enumerate(parsed.initial_states.variables)}
-            found = parsed.initial_states.record.sample[:, [places[name] for name in bqm.variables]]
+            configurations = parsed.initial_states.record.sample[:, [places[name] for name in bqm.variables]]
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
             raise InputError(
                 f"initial_states cannot be used ({printable(str(error))}): give samples as dimod"
             ) from error
-        return np.asarray(2 * found - 1 if bqm.vartype.name == BINARY else found, np.int8)
+        return np.asarray(2 * configurations - 1 if bqm.vartype.name == BINARY else configurations, np.int8)
 
 
 @dataclass
@@ -340,17 +340,17 @@ def _between(kind: str, first: float, last: float, number: int, each: int) -> Sc
 def _betas(name: str, values: Any) -> npt.NDArray[np.float64]:
     """Returns inverse temperatures, refused by the name of the argument."""
     try:
-        found = np.asarray(values, np.float64)
+        betas = np.asarray(values, np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} {shown(values)} cannot be read as numbers: give a list of floats") from error
-    if found.ndim != 1 or not 1 <= found.size <= _MOST:
-        raise InputError(f"{name} has shape {found.shape}: give a list of inverse temperatures")
-    bad = found[~((found >= _LEAST_BETA) & (found <= 1 / _LEAST_BETA))]
+    if betas.ndim != 1 or not 1 <= betas.size <= _MOST:
+        raise InputError(f"{name} has shape {betas.shape}: give a list of inverse temperatures")
+    bad = betas[~((betas >= _LEAST_BETA) & (betas <= 1 / _LEAST_BETA))]
     if bad.size:
         raise InputError(
             f"{name} holds {bad[0]:g}: inverse temperatures are from {_LEAST_BETA:g} to {1 / _LEAST_BETA:g}"
         )
-    return found
+    return betas
 
 
 def _count(name: str, value: Any, least: int) -> int:

@@ -105,11 +105,13 @@ def pack_sites(spins: npt.NDArray[np.int8], shape: tuple[int, ...]) -> npt.NDArr
 
 def unpack_sites(words: npt.NDArray[np.uint64], shape: tuple[int, ...]) -> npt.NDArray[np.int8]:
     """Site-packed words (..., colour, row, group, half) to configurations (..., site)."""
-    flat = np.ascontiguousarray(words.astype("<u8", copy=False)).view(np.uint8)
-    bits = np.unpackbits(flat.reshape(*words.shape[:-2], -1), axis=-1, bitorder="little").view(np.int8)
-    zero, one = bits[..., 0, :, :], bits[..., 1, :, :]
-    odd = _odd_rows(shape)
-    spins = np.stack([np.where(odd, one, zero), np.where(odd, zero, one)], axis=-1)
+    *before, _, rows, groups, _ = words.shape
+    zero, one = words[..., 0, :, :, :], words[..., 1, :, :, :]
+    odd = _odd_rows(shape)[..., None]
+    spins = np.empty((*before, rows, groups * LANES, 2), np.int8)
+    for parity, half in enumerate((np.where(odd, one, zero), np.where(odd, zero, one))):
+        flat = half.astype("<u8", copy=False).view(np.uint8).reshape(*before, rows, -1)
+        spins[..., parity] = np.unpackbits(flat, axis=-1, bitorder="little")
     spins *= 2
     spins -= 1
-    return spins.reshape(*words.shape[:-4], -1)
+    return spins.reshape(*before, -1)

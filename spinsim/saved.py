@@ -49,7 +49,7 @@ class Configurations(Described):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many there are along each axis."""
+        """Length along each axis."""
         return tuple(len(values) for values in self.axes.values())
 
     def __len__(self) -> int:
@@ -158,15 +158,15 @@ class Configurations(Described):
     def _chosen(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int8]:
         """The configurations of these numbers, (configurations, sites)."""
         require(numbers.size * self.sites, count(numbers.size, "configuration"), "take fewer at a time")
-        found = np.empty((*numbers.shape, self.sites), np.int8)
+        spins = np.empty((*numbers.shape, self.sites), np.int8)
         together = self._depth * prod(self.shape[1:])
         pieces = numbers // together
         for piece in np.unique(pieces).tolist():
             here = pieces == piece
             bits = self._piece(piece * self._depth)
             one_by_one = bits.reshape(-1, bits.shape[-1])
-            found[here] = unpacked_spins(one_by_one[numbers[here] - piece * together], self.sites)
-        return found
+            spins[here] = unpacked_spins(one_by_one[numbers[here] - piece * together], self.sites)
+        return spins
 
 
 def configurations(run: Result | str | os.PathLike[str]) -> Configurations:
@@ -178,18 +178,18 @@ def configurations(run: Result | str | os.PathLike[str]) -> Configurations:
     Raises:
         InputError: as ``load``, and for a run that has saved none.
     """
-    found: Configurations | None
+    saved: Configurations | None
     if isinstance(run, Result):
-        found, name = getattr(run, "configurations", None), "this run"
+        saved, name = getattr(run, "configurations", None), "this run"
     else:
         name = os.fspath(run)
         with open_to_read(Path(run)) as file:
-            found = in_file(file, complete_rows(file))
-    if found is None:
+            saved = in_file(file, complete_rows(file))
+    if saved is None:
         raise InputError(
             f"{name} has saved no configurations: make it anew with {argument('save_configurations', 1)} or more"
         )
-    return found
+    return saved
 
 
 def in_file(file: h5py.File, rows: int) -> Configurations | None:
@@ -205,8 +205,8 @@ def in_file(file: h5py.File, rows: int) -> Configurations | None:
 
     def read(first: int, end: int) -> Bits:
         with open_to_read(path) as again:
-            found: Bits = again[CONFIGURATIONS]["spins"][first:end]
-            return found
+            bits: Bits = again[CONFIGURATIONS]["spins"][first:end]
+            return bits
 
     return Configurations(axes, {name: group[name][:saved] for name in series}, sites, every, read)
 

@@ -30,6 +30,7 @@ def anneal(
     checkpoint_every: float = 60.0,
     progress: bool = False,
     measure: str | Mapping[str, Measure] | None = None,
+    moves: str | Sequence[tuple[Move, int]] | None = None,
     *,
     t_start: float | None = None,
     t_stop: float | None = None,
@@ -85,6 +86,8 @@ def anneal(
         measure: Observables of your own, functions by name, as ``ss.temper`` takes them; they
             return floats or whole numbers of the shape (samples, replicas), or with more axes
             behind these.
+        moves: Moves of your own, as ``ss.temper`` takes them: ``[(move, 10)]``. Their names as
+            text are refused.
         t_start: First temperature (a positive finite number, at least 1e-300); by default 1.5 x
             the root mean square local field, of dense problems 1 x the same; of populations the
             first below infinity.
@@ -159,6 +162,8 @@ def temper(
     measure: str | Mapping[str, Measure] | None = None,
     *,
     magnetization_modes: bool | None = None,
+    series: str = "all",
+    series_limit: float | None = 256.0,
     groups: int | None = None,
     restart_after: int | None = None,
     time_limit: float | None = None,
@@ -216,6 +221,11 @@ def temper(
         magnetization_modes: Whether Fourier modes of the magnetisation are among the
             correlations, for its correlation length; by default no for glasses with symmetric
             +-J or Gaussian couplings in zero field, where they are noise; else yes.
+        series: Series that are kept: all, none, or names such as energy,overlap; all averages
+            follow from sums that are kept beside them.
+        series_limit: Megabytes that series may take; of a longer run every second, fourth, ...
+            row is kept, so that they take at most a quarter of it, and measurements are added
+            up as they are made (a positive finite number, at least 0.001).
         groups: Groups of copies that search side by side, each with its own random numbers;
             series, exchanges and round trips are those of the first (a whole number from 1 to
             262144); by default 1; of searches without --replicas one for each CPU thread, or as
@@ -268,6 +278,8 @@ def quantum(
     beta: ArrayLike | str | None = None,
     measure: str | Mapping[str, Measure] | None = None,
     *,
+    series: str = "all",
+    series_limit: float | None = 256.0,
     magnetization_modes: bool = True,
     gpus: str | None = None,
     save_configurations: int = 0,
@@ -320,6 +332,11 @@ def quantum(
             several in any order, or text.
         beta: Its inverse temperatures, likewise; one of the two is a single number.
         measure: Observables of your own, functions by name, as ``ss.temper`` takes them.
+        series: Series that are kept: all, none, or names such as energy,overlap; all averages
+            follow from sums that are kept beside them.
+        series_limit: Megabytes that series may take; of a longer run every second, fourth, ...
+            row is kept, so that they take at most a quarter of it, and measurements are added
+            up as they are made (a positive finite number, at least 0.001).
         magnetization_modes: Whether Fourier modes of the magnetisation are measured, for its
             correlation lengths in space and in time.
         gpus: GPUs that share out samples, replicas or slabs: all, how many, or their numbers

@@ -141,11 +141,11 @@ class Simulation(Described):
         """
         shape = self.model.samples, self.replicas, self.model.sites
         require(2.0 * np.prod(shape, dtype=np.float64), f"all spins of {self.model.name}")
-        found = np.empty(shape, np.int8)
+        configurations = np.empty(shape, np.int8)
         of_sample = present_configurations(self._engine)
         for sample in range(self.model.samples):
-            found[sample] = of_sample(sample)
-        return found
+            configurations[sample] = of_sample(sample)
+        return configurations
 
     def set_spins(self, spins: npt.ArrayLike) -> None:
         """Take configurations in the place of the present ones, as after a move of one's own; random numbers go on.

@@ -17,7 +17,7 @@ from spinsim.errors import InputError, MissingError
 from spinsim.inputs.texts import Described, count
 from spinsim.machine.outputs import check_output, write_outputs
 from spinsim.model.ising import Ising
-from spinsim.model.problems.labels import Labels, label_word, plain_label
+from spinsim.model.problems.labels import Labels, label_word, plain_or_shown
 from spinsim.model.problems.objects import import_dimod
 from spinsim.model.problems.quadratic import BINARY
 
@@ -82,14 +82,14 @@ def solutions(model: Ising, lowest: Lowest) -> list[Solution]:
     energy, spins, of_each = lowest
     if energy is None or spins is None or not np.isfinite(energy).all():
         raise MissingError(f"the run of {model.name} has no lowest state yet: complete it first")
-    found = []
+    of_samples = []
     for sample, least in enumerate(energy.min(axis=1).tolist()):
         cut = None if model.maxcut_weight is None else float(model.cut(least))
         replicas = None if of_each is None else _values(model, of_each[sample])
         values, energies = _values(model, spins[sample]), energy[sample] + model.offset
         one = Solution(model.labels, values, least + model.offset, cut, sample, energies, replicas)
-        found.append(_as_given(one, model) if model.rounded and model.problem is not None else one)
-    return found
+        of_samples.append(_as_given(one, model) if model.rounded and model.problem is not None else one)
+    return of_samples
 
 
 def _as_given(one: Solution, model: Ising) -> Solution:
@@ -109,10 +109,10 @@ def _values(model: Ising, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
     return (1 + spins) // 2 if model.vartype == BINARY else spins
 
 
-def as_text(found: Iterable[Solution], name: str) -> str:
+def as_text(solutions: Iterable[Solution], name: str) -> str:
     """Solutions as lines ``label value``, below a line with ``#`` for each sample that says what they come to."""
     lines = []
-    for one in found:
+    for one in solutions:
         cut = "" if one.cut is None else f", cut {one.cut!r}"
         lines.append(f"# {name}, sample {one.sample}: energy {one.energy!r}{cut}")
         values = zip(one.labels, one.values.tolist(), strict=True)
@@ -120,24 +120,24 @@ def as_text(found: Iterable[Solution], name: str) -> str:
     return "\n".join(lines)
 
 
-def as_json(found: Iterable[Solution], model: Ising) -> dict[str, Any]:
+def as_json(solutions: Iterable[Solution], model: Ising) -> dict[str, Any]:
     """Solutions as JSON has them, values in the order of the labels; labels that it lacks are written as in Python."""
     each = []
-    for one in found:
+    for one in solutions:
         replicas: list[dict[str, Any]] = [{"energy": energy} for energy in one.replica_energies.tolist()]
         for replica, values in zip(replicas, [] if one.replica_values is None else one.replica_values, strict=False):
             replica["values"] = values.tolist()
         cut = {} if one.cut is None else {"cut": one.cut}
         said = {"sample": one.sample, "energy": one.energy, **cut, "values": one.values.tolist()}
         each.append(said | {"replicas": replicas})
-    labels = [_plain(label) for label in model.labels]
+    labels = [plain_or_shown(label) for label in model.labels]
     return {"model": model.name, "vartype": model.vartype, "labels": labels, "solutions": each}
 
 
-def as_sampleset(found: Iterable[Solution], model: Ising) -> Any:
+def as_sampleset(solutions: Iterable[Solution], model: Ising) -> Any:
     """Solutions as a ``dimod.SampleSet`` with the labels of the problem."""
     dimod, values, energies, of = import_dimod(), [], [], []
-    for one in found:
+    for one in solutions:
         states = one.values[None] if one.replica_values is None else one.replica_values
         values.append(states)
         energies.append([one.energy] if one.replica_values is None else one.replica_energies)
@@ -148,13 +148,6 @@ def as_sampleset(found: Iterable[Solution], model: Ising) -> Any:
     return dimod.SampleSet.from_samples(
         labelled, model.vartype, np.concatenate(energies), sort_labels=False, aggregate_samples=False, **more
     )
-
-
-def _plain(label: Hashable) -> Any:
-    try:
-        return plain_label(label)
-    except InputError:
-        return repr(label)
 
 
 def check_solution(path: str | os.PathLike[str], overwrite: bool) -> None:
@@ -168,8 +161,8 @@ def check_solution(path: str | os.PathLike[str], overwrite: bool) -> None:
         raise InputError(f"{os.fspath(path)} exists already: choose another name for the solution, or remove it")
 
 
-def write_solution(found: list[Solution], model: Ising, path: str | os.PathLike[str], overwrite: bool) -> None:
+def write_solution(solutions: list[Solution], model: Ising, path: str | os.PathLike[str], overwrite: bool) -> None:
     """Write solutions as text or, where the file ends in .json, as JSON."""
     as_it_is = Path(path).suffix.lower() == ".json"
-    text = json.dumps(as_json(found, model)) if as_it_is else as_text(found, model.name)
+    text = json.dumps(as_json(solutions, model)) if as_it_is else as_text(solutions, model.name)
     write_outputs({Path(path): ("solution", f"{text}\n".encode(errors="backslashreplace"))}, overwrite)

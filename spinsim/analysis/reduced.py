@@ -48,11 +48,13 @@ class ReducedRun:
         reduced: What was added up.
         arrays: By the names of ``Reduced.arrays``.
         measure_every: Sweeps between two measurements.
+        stride: Measurements for each row of the series that were kept; 0 where none were.
     """
 
     reduced: Reduced
     arrays: Mapping[str, npt.NDArray[Any]]
     measure_every: int
+    stride: int = 1
 
     @cached_property
     def measurements(self) -> int:
@@ -133,7 +135,7 @@ class ReducedRun:
         """Integrated autocorrelation time over the whole run, (samples, places)."""
         levels, chains = self._levels(name, 0), self._chains(name)
         windows, length = level_windows(levels.variance), self.measurements
-        if chains == 1:
+        if chains == 1 or len(levels.variance) < usable(length):  # levels end before the run does
             windows = self._with_blocks(name, windows, levels.variance[0], 0)
         number = self.chains_of(name) // chains  # that were added up before they were followed
         variance = levels.variance[0] / number**2
@@ -195,13 +197,14 @@ class ReducedRun:
         """
         squares, count, places = self.arrays["walk_squares"], self.measurements, self.reduced.places
         levels = min(usable(count, 1.0), len(squares))
-        sums = np.array([(count >> level) * 2.0**level for level in range(levels)]) * self.arrays["walk_open"].shape[2]
+        replicas = self.reduced.copies * places
+        sums = np.array([(count >> level) * 2.0**level for level in range(levels)]) * replicas
         variance = squares[:levels] / sums[:, None] / ((places**2 - 1) / 3)
         return np.maximum(chosen_window(level_windows(variance)).tau, 0.5)
 
     def _chains(self, name: str) -> int:
         """Copies or pairs that are followed one by one; 1 where there is one, and where it is their sum."""
-        return self.chains_of(name) if self.arrays["level_open"].shape[3] > 1 else 1
+        return self.chains_of(name) if self.reduced.chains > 1 else 1
 
     def _followed(self, name: str) -> int:
         return self.reduced.followed.index(self.names[name])

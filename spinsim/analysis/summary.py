@@ -157,7 +157,7 @@ def _own_series(result: Tempered, name: str) -> Array:
     """Series of an observable of the user's own, (steps, samples, copies, elements)."""
     values = np.asarray(own_series(result)[name], np.float64)
     check_length(len(values))
-    return values.reshape(*values.shape[:3], -1)
+    return np.asarray(values.reshape(*values.shape[:3], -1))
 
 
 def _resampled_own(result: Tempered, name: str, resamples: int, seed: int) -> Array:

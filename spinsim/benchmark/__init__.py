@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from spinsim.engine.protocols import Sweeps
@@ -11,13 +12,17 @@ SECONDS: Final = 0.5  # of a run
 MEASURE_EVERY: Final = 10  # sweeps between measurements
 
 
-def sweep_rates(engine: Sweeps, repeats: int) -> tuple[int, list[float]]:
-    """Sweeps that take about half a second, and the updates/ns of as many in each of ``repeats`` runs, once warm."""
+def sweep_rates(engine: Sweeps, repeats: int, timed: Callable[[int], float] | None = None) -> tuple[int, list[float]]:
+    """Sweeps that take about half a second, and the updates/ns of as many in each of ``repeats`` runs, once warm.
+
+    ``timed`` sweeps so often and returns the seconds that it took; by default sweeps of the engine alone.
+    """
+    timed = timed or engine.timed_sweep
     updates = engine.model.sites * engine.model.samples * engine.replicas
-    engine.sweep(1)  # compiles, or loads what is compiled
+    timed(1)  # compiles, or loads what is compiled
     engine.wait()
-    sweeps = max(1, int(SECONDS / engine.timed_sweep(WARM_UP_SWEEPS) * WARM_UP_SWEEPS))
-    return sweeps, [updates * sweeps / engine.timed_sweep(sweeps) / 1e9 for _ in range(repeats)]
+    sweeps = max(1, int(SECONDS / timed(WARM_UP_SWEEPS) * WARM_UP_SWEEPS))
+    return sweeps, [updates * sweeps / timed(sweeps) / 1e9 for _ in range(repeats)]
 
 
 def wait_for(device: str) -> None:

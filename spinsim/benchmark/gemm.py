@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -57,34 +57,20 @@ class Rate:
         return self.moved / self.seconds / 1e12
 
 
-def seconds_of(call: Callable[[], object], repeats: int) -> float:
-    """Median time of a call on the GPU, after one that warms up."""
+def seconds_of(calls: Sequence[Callable[[], object]], repeats: int) -> list[float]:
+    """Median time on the GPU of each of several calls, which alternate, since the clock falls when a chip gets hot."""
     import cupy
 
-    if repeats > 1:
+    for call in calls:  # warms up
         call()
-    marks = [cupy.cuda.Event() for _ in range(repeats + 1)]
-    for before in marks[:-1]:
-        before.record()
-        call()
-    marks[-1].record()
-    marks[-1].synchronize()
-    return 1e-3 * float(statistics.median(cupy.cuda.get_elapsed_time(*pair) for pair in pairwise(marks)))
-
-
-def seconds_beside(call: Callable[[], object], other: Callable[[], object], repeats: int) -> tuple[float, float]:
-    """Median times of two calls that take turns, since the clock falls when a chip gets hot."""
-    import cupy
-
-    call(), other()
-    marks = [cupy.cuda.Event() for _ in range(2 * repeats + 1)]
+    marks = [cupy.cuda.Event() for _ in range(len(calls) * repeats + 1)]
     for i, mark in enumerate(marks[:-1]):
         mark.record()
-        (other if i % 2 else call)()
+        calls[i % len(calls)]()
     marks[-1].record()
     marks[-1].synchronize()
     times = [1e-3 * cupy.cuda.get_elapsed_time(*pair) for pair in pairwise(marks)]
-    return statistics.median(times[::2]), statistics.median(times[1::2])
+    return [float(statistics.median(times[k :: len(calls)])) for k in range(len(calls))]
 
 
 def peak(kind: str) -> float | None:
@@ -119,16 +105,16 @@ def _rate(
     name: str,
     case: str,
     call: Callable[[], object],
-    beside: Callable[[], object] | None,
+    reference: Callable[[], object] | None,
     repeats: int,
     work: tuple[str, float, float],
 ) -> Rate:
     """Time a call, in turns with another where there is one; ``work`` is its type, operations and bytes."""
     kind, operations, moved = work
-    seconds, other = (seconds_of(call, repeats),) * 2 if beside is None else seconds_beside(call, beside, repeats)
+    seconds, *others = seconds_of([call] if reference is None else [call, reference], repeats)
     most = peak(kind)
     share = None if most is None or not operations else operations / seconds / most
-    return Rate(name, case, seconds, operations, moved, other / seconds, share)
+    return Rate(name, case, seconds, operations, moved, others[0] / seconds if others else 1.0, share)
 
 
 def ladder(kind: str, size: int, repeats: int) -> Iterator[Rate]:
@@ -159,8 +145,8 @@ def wide_products(repeats: int) -> Iterator[Rate]:
     yield _rate("copy", "2^29 float64", copy, None, repeats, _amplitudes(0))
     for side in (32, 64, 128):
         factor = cupy.random.RandomState(2).random_sample((side, side))
-        for hand, turn in (("left", (side, -1)), ("right", (-1, side))):
-            wide, out = x.reshape(turn), y.reshape(turn)
+        for hand, shape in (("left", (side, -1)), ("right", (-1, side))):
+            wide, out = x.reshape(shape), y.reshape(shape)
             pair, case = (factor, wide) if hand == "left" else (wide, factor), f"{side} x {side} from the {hand}"
             library, ours = (
                 partial(cupy.matmul, *pair, out=out),
@@ -174,7 +160,6 @@ def wide_products(repeats: int) -> Iterator[Rate]:
 
 
 def _amplitudes(side: int) -> tuple[str, float, float]:
-    """Work of a factor of some side."""
     return "float64", 2.0 * side * AMPLITUDES, 16.0 * AMPLITUDES
 
 

@@ -1,4 +1,4 @@
-"""How rates grow with the number of devices: GPUs of one process, or ranks with a device each."""
+"""Growth of rates with the number of devices: GPUs of one process, or ranks with a device each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.benchmark import SECONDS, WARM_UP_SWEEPS, sweep_rates, wait_for
+from spinsim.benchmark import sweep_rates, wait_for
 from spinsim.benchmark.metropolis import CRITICAL
 from spinsim.engine import Dynamics, Engine, create_engine, resolve_device
 from spinsim.engine.devices import CUDA, seats
@@ -29,7 +29,7 @@ from spinsim.transfer_matrix.points import CRITICAL as K_CRITICAL
 from spinsim.transfer_matrix.vectors import Share, Vectors
 
 Growth = Literal["weak", "strong"]
-"""Whether each device has as much to do as one alone, or all together have."""
+"""Weak: each device has as much to do as one alone; strong: all together have."""
 
 
 @dataclass(frozen=True)
@@ -59,16 +59,23 @@ class SweepCase:
         with first_ranks(devices) if in_ranks else nullcontext():
             asked = f"{CUDA}:{devices}" if device == CUDA and not in_ranks else device
             engine = create_engine(self.model(devices), self.replicas, dynamics, asked, threads)
-            sweep = self.begin(engine)
-            return _timed(engine, sweep, repeats) if self.copies else sweep_rates(engine, repeats)[1]
+            return sweep_rates(engine, repeats, self.timed(engine))[1]
 
-    def begin(self, engine: Engine) -> Callable[[int], None]:
-        """Give replicas their temperatures; returns what sweeps so often, with exchanges where there is a ladder."""
+    def timed(self, engine: Engine) -> Callable[[int], float] | None:
+        """Give replicas their temperatures; returns the timing of sweeps with exchanges where there is a ladder."""
         if not self.copies:
             engine.set_beta(1.0 / self.temperatures[0])
-            return engine.sweep
+            return None
         engine.set_ladder(self.beta(), self.copies)
-        return lambda sweeps: engine.temper(sweeps, 1)
+
+        def seconds(sweeps: int) -> float:
+            engine.wait()
+            began = time.perf_counter()
+            engine.temper(sweeps, 1)
+            engine.wait()
+            return time.perf_counter() - began
+
+        return seconds
 
     def beta(self) -> npt.NDArray[np.float64]:
         """Inverse temperatures of the ladder, from the largest to the smallest."""
@@ -94,8 +101,8 @@ class ProductCase:
         """Amplitudes of the result in a nanosecond, for each of several products, on so many devices."""
         asked = f"{CUDA}:{devices}" if device == CUDA and not others() else device
         members = make_group(seats(asked)[:devices])
-        found = together(members, _product_seconds, self.spins(devices), device, threads, repeats)
-        return [2 ** (self.spins(devices) - 1) / max(seconds) / 1e9 for seconds in zip(*found, strict=True)]
+        of_members = together(members, _product_seconds, self.spins(devices), device, threads, repeats)
+        return [2 ** (self.spins(devices) - 1) / max(seconds) / 1e9 for seconds in zip(*of_members, strict=True)]
 
 
 Case = SweepCase | ProductCase
@@ -179,14 +186,14 @@ def scaling_rates(device: str, threads: int | None, repeats: int, rng_rounds: in
     """Time every case on every number of devices: the median of ``repeats`` runs of about half a second each."""
     where = resolve_device(device)
     for case in CUDA_CASES if where == CUDA else CPU_CASES:
-        alone = 0.0
+        of_one_device = 0.0
         for devices in numbers_of_devices(where):
             if isinstance(case, ProductCase) and devices.bit_count() > 1:
                 continue  # vectors are shared by powers of two
             rates = case.rates(devices, where, threads, repeats, Dynamics(rng_rounds=rng_rounds))
             median = statistics.median(rates)
-            alone = alone or median
-            yield ScalingRate(case, devices, median, min(rates), max(rates), median / alone)
+            of_one_device = of_one_device or median
+            yield ScalingRate(case, devices, median, min(rates), max(rates), median / of_one_device)
 
 
 def _product_seconds(group: Group, spins: int, device: str, threads: int | None, repeats: int) -> list[float]:
@@ -207,19 +214,3 @@ def _product_seconds(group: Group, spins: int, device: str, threads: int | None,
 
     seconds(), seconds()  # compiles, and makes room
     return [seconds() for _ in range(repeats)]
-
-
-def _timed(engine: Engine, sweep: Callable[[int], None], repeats: int) -> list[float]:
-    """Updates/ns of each of several runs of about half a second, once warm."""
-
-    def seconds(sweeps: int) -> float:
-        engine.wait()
-        began = time.perf_counter()
-        sweep(sweeps)
-        engine.wait()
-        return time.perf_counter() - began
-
-    seconds(WARM_UP_SWEEPS)
-    sweeps = max(1, int(SECONDS / seconds(WARM_UP_SWEEPS) * WARM_UP_SWEEPS))
-    updates = engine.model.sites * engine.model.samples * engine.replicas * sweeps
-    return [updates / seconds(sweeps) / 1e9 for _ in range(repeats)]

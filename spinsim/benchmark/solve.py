@@ -1,4 +1,4 @@
-"""How likely anneals solve instances, and how long it takes: success probability and time to solution with errors."""
+"""Success probability of anneals on instances, and time to solution, with errors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ library (Wiegele).
 
 @dataclass(frozen=True)
 class Solved:
-    """What was found about one instance.
+    """Results for one instance.
 
     Attributes:
         name: Of the instance.
@@ -89,11 +89,7 @@ def solve_instances(
 
 
 def target_of(file: Path, model: Ising, target: float | None) -> float:
-    """The target of an instance, in its own terms.
-
-    Raises:
-        InputError: where none is given and no best value is known.
-    """
+    """The target of an instance, in its own terms."""
     sites, best = BEST_KNOWN.get(file.stem, (0, 0))
     if target is not None:
         return target
@@ -113,12 +109,12 @@ def solve(model: Ising, target: float, repeats: int, time_limit: float, settings
     temper(model, target=target, time_limit=1.0, **shared)  # compiles likewise
 
     def anneals_to(seed: int) -> bool:
-        found = anneal(model, target=target, time_limit=time_limit, **settings | {"seed": seed}).anneals
-        return found is not None and found.is_met
+        search = anneal(model, target=target, time_limit=time_limit, **settings | {"seed": seed}).anneals
+        return search is not None and search.is_met
 
     def tempers_to(seed: int) -> bool:
-        found = temper(model, target=target, time_limit=time_limit, seed=seed, **shared).search
-        return found is not None and found.is_met
+        search = temper(model, target=target, time_limit=time_limit, seed=seed, **shared).search
+        return search is not None and search.is_met
 
     best = float(value_of(model, whole.best_energy.min()))
     rate = updates / success.seconds / 1e9
@@ -130,9 +126,9 @@ def solve(model: Ising, target: float, repeats: int, time_limit: float, settings
 
 def _seconds_of(met: Callable[[int], bool], repeats: int) -> list[float]:
     """The times of calls with seeds of their own, as their caller meets them; infinite where they missed; sorted."""
-    found = []
+    times = []
     for seed in range(2, repeats + 2):
         began = time.perf_counter()
         hit = met(seed)
-        found.append(time.perf_counter() - began if hit else math.inf)
-    return sorted(found)
+        times.append(time.perf_counter() - began if hit else math.inf)
+    return sorted(times)

@@ -51,7 +51,7 @@ class TemperCase:
 
     @property
     def replicas(self) -> int:
-        """Of each sample."""
+        """Number of replicas of each sample."""
         return self.copies * self.ladder[2]
 
 
@@ -138,7 +138,7 @@ def _tempering_rates(
 
 
 def _times(sweeps: int, repeats: int, measure_every: int, swap_every: int) -> Times:
-    """Those of a run of ``repeats`` parts of about ``sweeps`` sweeps, two measurements or more, and one measurement."""
+    """Times of a run of ``repeats`` parts of about ``sweeps`` sweeps, two measurements or more, and one measurement."""
     part = max(2, sweeps // measure_every)
     warm_up = -(-WARM_UP_SWEEPS // swap_every) * swap_every
     return Times(warm_up, (part * repeats + 1) * measure_every, measure_every, swap_every)
@@ -152,11 +152,7 @@ def temper_rates(
     measure_every: int = MEASURE_EVERY,
     swap_every: int = 1,
 ) -> Iterator[TemperRate]:
-    """Time every case: the median of ``repeats`` runs of about half a second each, after warming up.
-
-    Raises:
-        InputError: for numbers of sweeps between measurements and exchanges that do not divide.
-    """
+    """Time every case: the median of ``repeats`` runs of about half a second each, after warming up."""
     Times(0, measure_every, measure_every, swap_every)
     dynamics = Dynamics(rng_rounds=rng_rounds)
     for case in CUDA_CASES if resolve_device(device) == "cuda" else CPU_CASES:

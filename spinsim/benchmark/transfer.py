@@ -1,4 +1,4 @@
-"""How fast transfer matrices are applied and diagonalised on this machine."""
+"""Speed of transfer matrices on this machine, applied and diagonalised."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -73,7 +71,7 @@ class Rate:
 
     @property
     def share(self) -> float:
-        """Of the bound that three passes at the speed of copying set."""
+        """Share of the bound that three passes at the speed of copying set."""
         return PASSES * self.copy_seconds / self.apply_seconds
 
 
@@ -144,8 +142,7 @@ def _copy(x: Any, y: Any, device: str, pool: Threads) -> None:
     if device == "cuda":
         y[...] = x
         return
-    edges = [len(x) * i // pool.count for i in range(pool.count + 1)]
-    pool.run(partial(np.copyto, y[a:b], x[a:b]) for a, b in pairwise(edges))
+    pool.share_out(lambda first, stop: np.copyto(y[first:stop], x[first:stop]), len(x))
 
 
 def _solve(operator: TransferOperator, vectors: Vectors, basis: int) -> tuple[Any, int]:

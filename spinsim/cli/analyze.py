@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -78,7 +77,6 @@ def analyze(
     from spinsim.analysis.printed import as_tables
     from spinsim.analysis.summary import observables_of, summarize
     from spinsim.analysis.tables import summary_columns, write_csv
-    from spinsim.errors import InputError
     from spinsim.jobs import job_of
     from spinsim.jobs.calls import recount
     from spinsim.machine.outputs import check_output
@@ -97,29 +95,32 @@ def analyze(
     if csv:
         check_output(csv, "csv", overwrite=True)  # no other file, such as a result
     if reweight:
-        _check_no_table(by)
-        _reweight([(file, read(file)) for file in files], reweight, as_json, csv, overwrite, columns, every)
+        if by:
+            raise InputError(
+                f"--by {by} says which lines --csv has, and with --reweight these are its temperatures: leave one"
+            )
+        _reweight(files, [read(file) for file in files], reweight, as_json, csv, overwrite, columns, every)
         return
     summaries, reports, rooms, rows = [], [], [], []
     kept: dict[str, list[tuple[Ising, Any]]] = {}
     for file in files:
         result = read(file)
-        found = summarize(result)
-        summaries.append(found)
+        summary = summarize(result)
+        summaries.append(summary)
         more = job_of(result.job).analysis(result)
         if len(files) > 1:
-            kept.setdefault(result.job, []).append((result.model, job_of(result.job).kept(result, found)))
-        reports.append([heading(file, result), *report(result, found, columns, every), *more])
+            kept.setdefault(result.job, []).append((result.model, job_of(result.job).kept(result, summary)))
+        reports.append([heading(file, result), *report(result, summary, columns, every), *more])
         rooms.append(summary_series(observables_of(result), result.axis.name))
         if csv:
-            rows.append(job_of(result.job).columns(result, by) if by else summary_columns(found))
+            rows.append(job_of(result.job).columns(result, by) if by else summary_columns(summary))
     if csv:
         write_csv(one_below_the_other(files, rows), csv, overwrite)
-    for file, room, found, lines in zip(files, rooms, summaries, reports, strict=True):
-        lines += _SPINS_COUNTED if from_configurations else _write_summary(file, room, found)
+    for file, room, summary, lines in zip(files, rooms, summaries, reports, strict=True):
+        lines += _SPINS_COUNTED if from_configurations else _write_summary(file, room, summary)
     together = [_together(job, runs, columns, every) for job, runs in kept.items()]
     reports += [told.lines for told in together if told.lines]
-    tables = [{"file": str(file)} | as_tables(found) for file, found in zip(files, summaries, strict=True)]
+    tables = [{"file": str(file)} | as_tables(summary) for file, summary in zip(files, summaries, strict=True)]
     _tell(reports, tables + [told.numbers for told in together if told.numbers] if as_json else None)
 
 
@@ -127,12 +128,13 @@ def _together(job: str, runs: list[tuple[Ising, Any]], columns: str | None, ever
     """Returns what several runs of a job say together, in the columns that are printed of each."""
     from spinsim.jobs import job_of
 
-    found = [one for _, one in runs if one is not None]
-    return job_of(job).together(found, lambda estimates: _names(runs[0][0], estimates, columns, every))
+    kept = [one for _, one in runs if one is not None]
+    return job_of(job).together(kept, lambda estimates: _names(runs[0][0], estimates, columns, every))
 
 
 def _reweight(
-    runs: list[tuple[Path, Tempered]],
+    files: list[Path],
+    results: list[Tempered],
     grid: str,
     as_json: bool,
     csv: Path | None,
@@ -140,19 +142,27 @@ def _reweight(
     columns: str | None,
     every: bool,
 ) -> None:
-    """Averages at other temperatures."""
-    from spinsim.analysis.tables import write_csv
+    """Averages at the temperatures of a grid such as 1.0:1.2:101."""
+    from spinsim.analysis.reweighted import reweighted
+    from spinsim.analysis.tables import estimate_columns, write_csv
+    from spinsim.inputs.grids import read_grid
 
-    files, results = [file for file, _ in runs], [result for _, result in runs]
-    found = [_reweighted(result, grid) for result in results]
+    averages = [reweighted(result, read_grid("reweight", grid)) for result in results]
     reports = [
         [heading(file, result), *_report_of_reweighted(result.model, one, columns, every)]
-        for file, result, one in zip(files, results, found, strict=True)
+        for file, result, one in zip(files, results, averages, strict=True)
+    ]
+    tables: list[Columns] = [
+        {"temperature": one.temperature, "effective_measurements": one.effective} | estimate_columns(one.estimates)
+        for one in averages
     ]
     if csv:
-        write_csv(one_below_the_other(files, [_columns_of_reweighted(one) for one in found]), csv, overwrite)
-    tables = [{"file": str(file)} | _lists_of_reweighted(one) for file, one in zip(files, found, strict=True)]
-    _tell(reports, tables if as_json else None)
+        write_csv(one_below_the_other(files, tables), csv, overwrite)
+    numbers = [
+        {"file": str(file)} | {name: column.tolist() for name, column in table.items()} | {"notes": one.notes}
+        for file, table, one in zip(files, tables, averages, strict=True)
+    ]
+    _tell(reports, numbers if as_json else None)
 
 
 def _tell(reports: list[list[str]], tables: list[dict[str, Any]] | None) -> None:
@@ -174,32 +184,24 @@ def _check(file: Path) -> None:
 
 
 def heading(file: Path, result: Any) -> str:
-    """What was analysed, in a line."""
+    """One line that names the file, the model and the measurements."""
     from spinsim.analysis.sources import measurements_of
 
     rows = f"{result.model.name}, {count(result.model.samples, 'sample')}, {measurements_of(result)} measurements"
     return f"{file}: {rows}" + ("" if result.finished else ", which are those so far: the run is not finished")
 
 
-def report(result: Tempered, found: Summary, columns: str | None = None, every: bool = False) -> list[str]:
-    """The averages asked for, a line each temperature, and what they are worth.
-
-    Raises:
-        InputError: for columns that the run does not have.
-    """
+def report(result: Tempered, summary: Summary, columns: str | None = None, every: bool = False) -> list[str]:
+    """The averages asked for, a line each temperature, and what they are worth."""
     from spinsim.analysis.printed import table
 
-    names = _names(result.model, found.estimates, columns, every)
-    notes = [line for note in found.notes for line in wrapped(note, "Note     ")]
-    return table(found, names) + notes + wrapped(found.verdict, "Verdict  ")
+    names = _names(result.model, summary.estimates, columns, every)
+    notes = [line for note in summary.notes for line in wrapped(note, "Note     ")]
+    return table(summary, names) + notes + wrapped(summary.verdict, "Verdict  ")
 
 
 def _names(model: Ising, estimates: Mapping[str, Any], columns: str | None, every: bool) -> list[str]:
-    """Names of the columns asked for.
-
-    Raises:
-        InputError: for columns that the run does not have.
-    """
+    """Names of the columns asked for."""
     from spinsim.analysis.printed import all_columns, chosen_columns, main_columns
 
     if columns is not None:
@@ -207,16 +209,15 @@ def _names(model: Ising, estimates: Mapping[str, Any], columns: str | None, ever
     return all_columns(estimates) if every else main_columns(model, estimates)
 
 
-def _write_summary(file: Path, room: list[Series], found: Summary) -> list[str]:
+def _write_summary(file: Path, room: list[Series], summary: Summary) -> list[str]:
     """Keep the averages in the file, without errors that cannot be trusted; lines on those it has no room for.
 
     A file that another process writes is left as it is.
     """
     from spinsim.analysis.tables import summary_columns
-    from spinsim.errors import InputError
     from spinsim.store import open_to_append
 
-    columns = summary_columns(found)
+    columns = summary_columns(summary)
     try:
         with open_to_append(file) as opened:
             unwritten = opened.write_summary({series: columns[series.name] for series in room})
@@ -224,7 +225,7 @@ def _write_summary(file: Path, room: list[Series], found: Summary) -> list[str]:
         if not isinstance(error.__cause__, BlockingIOError):
             raise
         return wrapped("another process writes the file, so its /summary is left as it is", "Note     ")
-    lacking = ", ".join(name for name in found.estimates if name in unwritten)
+    lacking = ", ".join(name for name in summary.estimates if name in unwritten)
     return wrapped(f"an older version made the file, without room for {lacking}", "Note     ") if lacking else []
 
 
@@ -243,59 +244,15 @@ def one_below_the_other(files: list[Path], tables: list[Columns]) -> Columns:
     return whole
 
 
-def _reweighted(result: Tempered, grid: str) -> Reweighting:
-    """A run's averages at the temperatures of a grid such as 1.0:1.2:101.
-
-    Raises:
-        InputError: for a grid that cannot be read, and as ``reweighted``.
-    """
-    from spinsim.analysis.reweighted import reweighted
-    from spinsim.inputs.grids import read_grid
-
-    return reweighted(result, read_grid("reweight", grid))
-
-
-def _report_of_reweighted(model: Ising, found: Reweighting, columns: str | None, every: bool) -> list[str]:
-    """The columns asked for, a line each temperature, and what they are worth.
-
-    Raises:
-        InputError: for columns that there are not.
-    """
+def _report_of_reweighted(model: Ising, averages: Reweighting, columns: str | None, every: bool) -> list[str]:
+    """The columns asked for, a line each temperature, and what they are worth."""
     from spinsim.analysis.printed import all_columns, chosen_columns, main_columns, table
 
     if columns is not None:
-        names = chosen_columns(columns, found.estimates)
+        names = chosen_columns(columns, averages.estimates)
     elif every:
-        names = all_columns(found.estimates)
+        names = all_columns(averages.estimates)
     else:
-        thermal = [name for name in found.estimates if name.startswith(("free_energy", "entropy"))]
-        names = [*main_columns(model, found.estimates)[:3], *thermal]
-    return table(found, names) + [line for note in found.notes for line in wrapped(note, "Note     ")]
-
-
-def _columns_of_reweighted(found: Reweighting) -> Columns:
-    """Everything, for ``--csv``."""
-    from spinsim.analysis.tables import estimate_columns
-
-    columns: Columns = {"temperature": found.temperature, "effective_measurements": found.effective}
-    return columns | estimate_columns(found.estimates)
-
-
-def _lists_of_reweighted(found: Reweighting) -> dict[str, object]:
-    """Everything, for ``--json``; what is no number is null."""
-    lists: dict[str, object] = {}
-    for name, column in _columns_of_reweighted(found).items():
-        lists[name] = [value if isfinite(value) else None for value in column.tolist()]
-    return lists | {"notes": found.notes}
-
-
-def _check_no_table(by: str | None) -> None:
-    """Refuse what would do nothing.
-
-    Raises:
-        InputError: for ``--by``.
-    """
-    if by:
-        raise InputError(
-            f"--by {by} says which lines --csv has, and with --reweight these are its temperatures: leave one"
-        )
+        thermal = [name for name in averages.estimates if name.startswith(("free_energy", "entropy"))]
+        names = [*main_columns(model, averages.estimates)[:3], *thermal]
+    return table(averages, names) + [line for note in averages.notes for line in wrapped(note, "Note     ")]

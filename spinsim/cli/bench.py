@@ -194,6 +194,28 @@ def temper(given: flags.Given, repeats: Repeats = 5) -> None:
 
 
 @bench.command()
+@flags.taking(_OF_TRANSFER)
+def jobs(given: flags.Given, repeats: Repeats = 5) -> None:
+    """Whole commands as users type them, beside the rate of the engine that they drive, in attempted updates/ns.
+
+    The engine sweeps and exchanges without measuring; the command measures, analyses and writes its file. Its time is
+    that from start to end.
+    """
+    from spinsim.benchmark.jobs import job_rates
+    from spinsim.engine import resolve_device
+
+    check_repeats(repeats)
+    run = flags.filled(given, _OF_TRANSFER)
+    say(f"{machine(resolve_device(run['device']), run['threads'])}; engine: median of {repeats} runs, command: one run")
+    say(f"{'case':34}{'engine':>10}{'command':>10}{'share':>8}{'seconds':>9}{'file/MB':>9}")
+    for rate in job_rates(repeats=repeats, **run):
+        say(
+            f"{rate.case.name:34}{rate.engine:10.4g}{rate.command:10.4g}{100 * rate.share:7.1f}%{rate.seconds:9.1f}"
+            f"{rate.file_bytes / 1e6:9.1f}"
+        )
+
+
+@bench.command()
 @flags.taking(_RUN)
 def scaling(given: flags.Given, repeats: Repeats = 5) -> None:
     """Rates on 1, 2, 4, ... devices: the GPUs of this machine, or the ranks of mpiexec.

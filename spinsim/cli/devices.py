@@ -25,14 +25,16 @@ def devices() -> None:
     lines.append(f"mpi   {missing}" if missing else f"mpi   ready: {ranks} rank{'s' if ranks > 1 else ''}")
     for line in lines:
         say(line)
-    for place, found in zip(others(), answers([place.ask(_of_this_process) for place in others()]), strict=True):
-        say(f"{place.ask(name_of, place.rank)()}:")
-        for line in found:
+    for place, lines_there in zip(
+        others(), answers([place.request(_of_this_process) for place in others()]), strict=True
+    ):
+        say(f"{place.request(name_of, place.rank)()}:")
+        for line in lines_there:
             say(f"  {line}")
 
 
 def _of_this_process() -> list[str]:
-    """What a process can use."""
+    """Lines on the devices of a process."""
     import platform
 
     import llvmlite.binding as llvm

@@ -40,11 +40,11 @@ def real(text: str) -> float:
     from spinsim.inputs.checks import check_word  # loads NumPy
 
     try:
-        found = float(text)
+        number = float(text)
     except ValueError as error:
         raise typer.BadParameter(f"{text!r} is not a number: give one such as 0.5") from error
     check_word(str(text), "the number")  # a default is a number already
-    return found
+    return number
 
 
 def check_repeats(repeats: int) -> None:
@@ -65,18 +65,30 @@ Overwrite = Annotated[bool, Flag("--overwrite", help="Replace outputs of the sam
 Quiet = Annotated[bool, Flag("--quiet", help="No progress bar and no summary.")]
 Given = dict[str, Any]
 AsJson = Annotated[bool, Flag("--json", help="The summary as one JSON object.")]
+DryRun = Annotated[
+    bool, Flag("--dry-run", help="Say how long the run will take and how large its file will be, alone.")
+]
 
 
-def command(job: type[AnyConfig]) -> Callable[[Callable[[AnyConfig, bool, bool], None]], Callable[..., None]]:
+CarryOut = Callable[[AnyConfig, bool, bool, bool], None]
+
+
+def command(job: type[AnyConfig]) -> Callable[[CarryOut[AnyConfig]], Callable[..., None]]:
     """Make a command of a function that carries a configuration out.
 
-    The command's flags are the job's settings, with ``--config``, ``--quiet`` and ``--json``; what the user gives
-    becomes the configuration that the function is called with.
+    The command's flags are the job's settings, with ``--config``, ``--quiet``, ``--json`` and ``--dry-run``; what the
+    user gives becomes the configuration that the function is called with.
     """
     places = dict(_places(job))
 
-    def decorate(carry_out: Callable[[AnyConfig, bool, bool], None]) -> Callable[..., None]:
-        def run(given: Given, config: ConfigFile = None, quiet: Quiet = False, as_json: AsJson = False) -> None:
+    def decorate(carry_out: CarryOut[AnyConfig]) -> Callable[..., None]:
+        def run(
+            given: Given,
+            config: ConfigFile = None,
+            quiet: Quiet = False,
+            as_json: AsJson = False,
+            dry_run: DryRun = False,
+        ) -> None:
             from spinsim.jobs import all_jobs
             from spinsim.run.identity import tables_of_file
             from spinsim.settings.config import build_config, read_toml
@@ -90,7 +102,7 @@ def command(job: type[AnyConfig]) -> Callable[[Callable[[AnyConfig, bool, bool],
                 table, one = places[name]
                 tables[table][one.name] = value
             below = read_toml(config, job, [each.config for each in all_jobs()]) if config else {}
-            carry_out(build_config(job, below, tables, begun=tables_of_file), quiet, as_json)
+            carry_out(build_config(job, below, tables, begun=tables_of_file), quiet, as_json, dry_run)
 
         run.__name__, run.__doc__ = carry_out.__name__, carry_out.__doc__
         return taking({name: one for name, (_, one) in places.items()})(run)
@@ -114,7 +126,10 @@ def taking(settings: Mapping[str, Setting]) -> Callable[[Callable[..., None]], C
         parameters: list[Parameter] = []
         for one in signature(function, eval_str=True).parameters.values():
             if one.name == "given":
-                parameters += [_parameter(name, option(setting)) for name, setting in settings.items()]
+                parameters += [
+                    Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=option(setting))
+                    for name, setting in settings.items()
+                ]
             else:
                 parameters.append(one.replace(kind=Parameter.KEYWORD_ONLY))
         told: Any = run  # Typer makes flags of what it reads there
@@ -126,11 +141,7 @@ def taking(settings: Mapping[str, Setting]) -> Callable[[Callable[..., None]], C
 
 
 def filled(given: Given, settings: Mapping[str, Setting]) -> Given:
-    """What the user gave of these settings, with defaults in place of what is left out.
-
-    Raises:
-        InputError: for a value that is not allowed.
-    """
+    """The given settings, with defaults in place of those that are left out."""
     values = {name: one.default if given[name] is None else given[name] for name, one in settings.items()}
     for name, one in settings.items():
         one.check(values[name])
@@ -163,7 +174,3 @@ def option(one: Setting) -> Any:
         return Annotated[float | None, Real(one.option, help=text)]
     switch = f"{one.option}/--no-{one.name.replace('_', '-')}" if one.kind is bool else one.option
     return Annotated[one.kind | None, Flag(switch, help=text)]
-
-
-def _parameter(name: str, annotation: Any) -> Parameter:
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)

@@ -12,6 +12,8 @@ import typer
 from spinsim.cli import flags
 from spinsim.cli.flags import Real, Whole
 from spinsim.cli.saying import say
+from spinsim.errors import InputError
+from spinsim.settings.setting import either
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,12 +32,13 @@ def plot(
             metavar="FILE", help="A file that spinsim wrote, or temper, quantum or transfer files of several sizes."
         ),
     ],
-    what: Annotated[
+    figure_name: Annotated[
         str,
         typer.Option(
+            "--what",
             help="all, or one: thermodynamics or configuration of an anneal run; thermodynamics, order, overlap, "
             "exchange or equilibration of a temper run; thermodynamics, order, time, gaps or local of a quantum run; "
-            "cut of a MaxCut run; crossings or thermodynamics of several sizes; lengths of transfer runs."
+            "cut of a MaxCut run; crossings or thermodynamics of several sizes; lengths of transfer runs.",
         ),
     ] = "all",
     sample: Annotated[int | None, Whole(help="Disorder sample of the configuration.  [0]")] = None,
@@ -80,7 +83,6 @@ def plot(
     from functools import partial
 
     from spinsim.analysis.figures import FORMATS, STYLES
-    from spinsim.errors import InputError
     from spinsim.jobs.base import Drawing
     from spinsim.machine.outputs import check_output
     from spinsim.result import load
@@ -97,15 +99,15 @@ def plot(
     given = {"sample": sample, "observable": observable, "columns": columns, "near": near, "average": average}
     options = {name: value for name, value in given.items() if value is not None}
     results = [load(file) for file in files]
-    _check_figure(job, what, files, results)
-    _check_options(job, chosen, what, options)
-    figures = job.draw(results, Drawing(what, style, options, say, partial(say, err=True)))
-    if file and what == "all" and len(figures) > 1:
+    _check_figure(job, figure_name, files, results)
+    _check_options(job, chosen, figure_name, options)
+    figures = job.draw(results, Drawing(figure_name, style, options, say, partial(say, err=True)))
+    if file and figure_name == "all" and len(figures) > 1:
         raise InputError(
             f"--out {out} names one figure of {', '.join(figures)}: add --what and one of these, or give a folder such "
             "as figures/"
         )
-    drawn = {name: draw() for name, draw in figures.items() if what in ("all", name)}
+    drawn = {name: draw() for name, draw in figures.items() if figure_name in ("all", name)}
     stem = _stem(files)
     paths = {name: file or folder / f"{stem}-{name}.{suffix or 'pdf'}" for name in drawn}
     _save_and_say({paths[name]: figure for name, figure in drawn.items()}, overwrite)
@@ -132,14 +134,8 @@ def _stem(files: list[Path]) -> str:
     return f"{names[0][:_LONGEST]}+{len(files) - 1}-more-{digest[:8]}"
 
 
-def _either(names: list[str]) -> str:
-    """Returns the words all, this or that."""
-    return f"{', '.join(['all', *names[:-1]])} or {names[-1]}"
-
-
 def _job_of_all(files: list[Path]) -> Job:
     """Returns the job of the files, which must be one that draws so many together."""
-    from spinsim.errors import InputError
     from spinsim.jobs import all_jobs, job_of
     from spinsim.store import read_attributes
 
@@ -158,25 +154,23 @@ def _job_of_all(files: list[Path]) -> Job:
     return jobs[0]
 
 
-def _check_figure(job: Job, what: str, files: list[Path], results: list[Any]) -> None:
+def _check_figure(job: Job, figure: str, files: list[Path], results: list[Any]) -> None:
     """Refuse a figure that these files do not have, with those that they have."""
-    from spinsim.errors import InputError
     from spinsim.jobs.base import Drawing
 
     chosen = job.figures if len(files) == 1 else job.figures_of_several
-    if what in ("all", *chosen.names):
+    if figure in ("all", *chosen.names):
         return
-    if what in job.figures_of_several.names:
-        raise InputError(f"{files[0]} alone has no {what}: give {job.name} files of two sizes or more")
-    figures = _either(list(job.draw(results, Drawing())))
+    if figure in job.figures_of_several.names:
+        raise InputError(f"{files[0]} alone has no {figure}: give {job.name} files of two sizes or more")
+    figures = either(("all", *job.draw(results, Drawing())))
     if len(files) > 1:
-        raise InputError(f"there is no figure {what!r} of several {job.name} files: choose {figures}")
-    raise InputError(f"{files[0]} holds {job.a_run} and has no figure {what!r}: choose {figures}")
+        raise InputError(f"there is no figure {figure!r} of several {job.name} files: choose {figures}")
+    raise InputError(f"{files[0]} holds {job.a_run} and has no figure {figure!r}: choose {figures}")
 
 
-def _check_options(job: Job, chosen: FigureSet, what: str, options: Mapping[str, object]) -> None:
+def _check_options(job: Job, chosen: FigureSet, figure: str, options: Mapping[str, object]) -> None:
     """Refuse options that would do nothing."""
-    from spinsim.errors import InputError
     from spinsim.jobs import all_jobs
 
     sets = [one for known in (job, *all_jobs()) for one in (known.figures, known.figures_of_several)]
@@ -184,16 +178,12 @@ def _check_options(job: Job, chosen: FigureSet, what: str, options: Mapping[str,
         option = chosen.options.get(name) or next(one.options[name] for one in sets if name in one.options)
         if name not in chosen.options:
             raise InputError(f"--{name} is for {option.purpose}: leave it out")
-        if what not in ("all", *option.figures):
+        if figure not in ("all", *option.figures):
             raise InputError(f"--{name} is for {option.purpose}: leave it out, or ask for --what {option.figures[0]}")
 
 
 def _save_and_say(figures: Mapping[Path, Figure], overwrite: bool) -> None:
-    """Write figures with their captions, and print the paths of the figures.
-
-    Raises:
-        InputError: where one of them may not be written; then none is.
-    """
+    """Write figures with their captions, and print the paths of the figures."""
     from spinsim.analysis.figures import save_figures
 
     save_figures(figures, overwrite)

@@ -19,6 +19,8 @@ from spinsim.settings.config import tables_of
 from spinsim.settings.setting import Setting, settings_of
 from spinsim.settings.shared import RunSettings
 
+_LONG: Final = 10
+"""Seconds of a run that is said to take so long."""
 MISSED: Final = 3
 """Exit status of a search whose target was not met."""
 
@@ -31,11 +33,26 @@ if TYPE_CHECKING:
 def command_of(job: Job) -> Callable[..., None]:
     """Returns the command that runs a job: its flags are the job's settings."""
 
-    def run(config: Config, quiet: bool, as_json: bool) -> None:
-        carry_out(job.plan(config), quiet, as_json)
+    def run(config: Config, quiet: bool, as_json: bool, dry_run: bool) -> None:
+        if dry_run:
+            say_outlook(job.plan(config), as_json)
+        else:
+            carry_out(job.plan(config), quiet, as_json)
 
     run.__name__, run.__doc__ = job.name, inspect.cleandoc(job.about)
     return flags.command(job.config)(run)
+
+
+def say_outlook(plan: Plan[Any], as_json: bool) -> None:
+    """Say how long a run will take and how large its file will be, and do not run it."""
+    from spinsim.run.outlook import outlook
+
+    found = outlook(plan)
+    if as_json:
+        say_json(found.numbers)
+        return
+    for line in [*wrapped(job_of(plan.config.job).describe(plan)), *found.lines]:
+        say(line)
 
 
 def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
@@ -47,6 +64,7 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
         as_json: Whether its numbers are printed as one JSON object, and nothing else.
     """
     from spinsim.run.common import Watch, to_file
+    from spinsim.run.outlook import Timing, size_line, time_line
 
     job, silent = job_of(plan.config.job), quiet or as_json
     if not silent:
@@ -57,7 +75,21 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
     with job.progress(silent) as progress:
         try:
             say_warning = partial(say, err=True)
-            watch = Watch(progress.begin, progress.advance, say_warning, progress.watch_parts, progress.note)
+            timing = Timing(lambda seconds, rate: None if silent or seconds < _LONG else say(time_line(seconds, rate)))
+
+            def begin(stage: str, total: int, done: int = 0) -> None:
+                timing.begin(stage, total, done)
+                progress.begin(stage, total, done)
+
+            def advance(count: int) -> None:
+                timing.advance(count)
+                progress.advance(count)
+
+            def on_size(file_bytes: int, rows: str) -> None:
+                if not silent:
+                    say(size_line(file_bytes, rows))
+
+            watch = Watch(begin, advance, say_warning, progress.watch_parts, progress.note, on_size)
             ran = to_file(plan, watch)
         except KeyboardInterrupt:
             progress.stop()

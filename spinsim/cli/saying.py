@@ -1,4 +1,4 @@
-"""What the command line prints: one line at a time, control characters escaped, to readers that may go away."""
+"""Printing: one line at a time, control characters escaped, to readers that may go away."""
 
 from __future__ import annotations
 

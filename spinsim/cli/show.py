@@ -42,8 +42,8 @@ def _solutions(file: Path) -> Told:
     from spinsim.solution import as_json, as_text
 
     result = load(file)
-    found = result.solutions
-    return Told(as_json(found, result.model), as_text(found, result.model.name).split("\n"))
+    solutions = result.solutions
+    return Told(as_json(solutions, result.model), as_text(solutions, result.model.name).split("\n"))
 
 
 def check(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files that spinsim wrote.")]) -> None:

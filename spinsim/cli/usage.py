@@ -9,72 +9,37 @@ from typing import Any, Final
 
 from spinsim.inputs.texts import beyond_ising
 
-_MODEL: Final = ("lattice", "layer", "size", "width", "couplings")
 _TEMPERATURES: Final = ("temperatures", "temperature", "t-start", "t-stop", "reweight")
-_COPIES: Final = ("replicas",)
-_SAMPLES: Final = ("samples",)
-_THERMALIZE: Final = ("thermalize",)
 _WISHES: Final = {
-    "model": _MODEL,
-    "dim": ("lattice", "layer"),
-    "dimension": ("lattice", "layer"),
-    "graph": ("lattice", "layer"),
-    "j": ("couplings", "couplings-along"),
-    "coupling": ("couplings", "couplings-along"),
-    "bonds": ("couplings", "couplings-along"),
-    "disorder": ("couplings", "disorder-seed"),
-    "p": ("bond-fraction",),
-    "h": ("field",),
-    "magnetic-field": ("field",),
-    "t": _TEMPERATURES,
-    "temp": _TEMPERATURES,
-    "temps": _TEMPERATURES,
-    "temperature": _TEMPERATURES,
-    "temperatures": _TEMPERATURES,
-    "tmin": _TEMPERATURES,
-    "tmax": _TEMPERATURES,
-    "t-min": _TEMPERATURES,
-    "t-max": _TEMPERATURES,
-    "beta": ("beta", *_TEMPERATURES),
-    "betas": ("beta", *_TEMPERATURES),
-    "beta-range": _TEMPERATURES,
-    "gamma": ("gamma", "gamma-start", "gamma-stop"),
-    "transverse-field": ("gamma", "gamma-start", "gamma-stop"),
-    "l": ("size", "width"),
-    "n": ("size", "width"),
-    "length": ("size", "width"),
-    "side": ("size", "width"),
-    "sites": ("size", "width"),
-    "size": ("size", "width"),
-    "width": ("width", "size"),
-    "pbc": ("boundary",),
-    "periodic": ("boundary",),
-    "open": ("boundary",),
-    "steps": ("steps", "sweeps"),
-    "num-sweeps": ("sweeps",),
-    "mcs": ("sweeps",),
-    "iterations": ("sweeps",),
-    "measurements": ("sweeps", "measure-every"),
-    "reads": _COPIES,
-    "num-reads": _COPIES,
-    "copies": _COPIES,
-    "realizations": _SAMPLES,
-    "realisations": _SAMPLES,
-    "num-samples": _SAMPLES,
-    "burn-in": _THERMALIZE,
-    "warmup": _THERMALIZE,
-    "equilibration": _THERMALIZE,
-    "therm": _THERMALIZE,
-    "output": ("out",),
-    "o": ("out",),
-    "folder": ("out",),
-    "figure": ("what",),
-    "gpu": ("device", "gpus"),
-    "cuda": ("device", "gpus"),
-    "cpu": ("device", "threads"),
-    "timeout": ("time-limit",),
+    wish: flags
+    for wishes, flags in (
+        ("model", ("lattice", "layer", "size", "width", "couplings")),
+        ("dim dimension graph", ("lattice", "layer")),
+        ("j coupling bonds", ("couplings", "couplings-along")),
+        ("disorder", ("couplings", "disorder-seed")),
+        ("p", ("bond-fraction",)),
+        ("h magnetic-field", ("field",)),
+        ("t temp temps temperature temperatures tmin tmax t-min t-max beta-range", _TEMPERATURES),
+        ("beta betas", ("beta", *_TEMPERATURES)),
+        ("gamma transverse-field", ("gamma", "gamma-start", "gamma-stop")),
+        ("l n length side sites size", ("size", "width")),
+        ("width", ("width", "size")),
+        ("pbc periodic open", ("boundary",)),
+        ("steps", ("steps", "sweeps")),
+        ("num-sweeps mcs iterations", ("sweeps",)),
+        ("measurements", ("sweeps", "measure-every")),
+        ("reads num-reads copies", ("replicas",)),
+        ("realizations realisations num-samples", ("samples",)),
+        ("burn-in warmup equilibration therm", ("thermalize",)),
+        ("output o folder", ("out",)),
+        ("figure", ("what",)),
+        ("gpu cuda", ("device", "gpus")),
+        ("cpu", ("device", "threads")),
+        ("timeout", ("time-limit",)),
+    )
+    for wish in wishes.split()
 }
-"""Flags by what other programs, or physicists, call them; those that a command has are named."""
+"""Flags by the names that other programs, or physicists, have for them; those that a command has are named."""
 _INVERSE: Final = ("beta", "betas", "beta-range")
 _MOST_CLOSE: Final = 2
 _ALIKE: Final = 0.7

@@ -69,8 +69,8 @@ _KERNEL: Final = re.compile(r"__global__\s+void\s+(?P<name>\w+)\((?P<parameters>
 
 def _folder() -> Traversable:
     """Where the kernels are: beside ``spinsim`` in a checkout, else installed as a package."""
-    beside = Path(__file__).parents[2] / "kernels"
-    return beside if (beside / "random/philox.cuh").is_file() else files("spinsim.kernels")
+    in_checkout = Path(__file__).parents[2] / "kernels"
+    return in_checkout if (in_checkout / "random/philox.cuh").is_file() else files("spinsim.kernels")
 
 
 def source(name: str) -> str:

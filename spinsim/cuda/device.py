@@ -115,13 +115,13 @@ def free_blocks() -> None:
 
 
 def require_memory(
-    device: int, needed: int, what: str, mend: str = "choose a smaller size, fewer samples or fewer replicas"
+    device: int, needed: int, subject: str, mend: str = "choose a smaller size, fewer samples or fewer replicas"
 ) -> None:
-    """Refuse what does not fit a GPU."""
+    """Refuse a ``subject`` that does not fit a GPU."""
     free = free_memory(device)
     if needed > free:
         raise InputError(
-            f"{what} needs {readable(needed)} of memory on GPU {device} but {readable(free)} are free: {mend}"
+            f"{subject} needs {readable(needed)} of memory on GPU {device} but {readable(free)} are free: {mend}"
         )
 
 

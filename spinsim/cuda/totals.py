@@ -67,11 +67,11 @@ class TotalsInTurn:
         import cupy
 
         self._sweeps, self._clears = sweeps, clears
-        self._copies, self._beside = (cupy.cuda.Stream(non_blocking=True) for _ in range(2))
+        self._copies, self._side_stream = (cupy.cuda.Stream(non_blocking=True) for _ in range(2))
         self._idle: list[Totals] = []
         self._made = 0
 
-    def take(self, shape: tuple[int, ...]) -> Totals:
+    def reserve(self, shape: tuple[int, ...]) -> Totals:
         """Totals, 0 for the kernel that is launched next; ``shape`` is always the same."""
         if self._idle:
             totals = self._idle.pop()
@@ -92,33 +92,34 @@ class TotalsInTurn:
         self,
         totals: Totals,
         queue_more: Callable[[Any], None] | None = None,
-        rows: int | None = None,
+        rows: range | None = None,
     ) -> Fetched:
         """Start copying totals behind the kernel just launched; the function returned waits for them, or one row.
 
-        ``queue_more`` is given a stream where it may queue what adds to them, beside later sweeps. Of ``rows`` the
-        first ones alone are copied.
+        ``queue_more`` is given a stream where it may queue what adds to them, beside later sweeps. Of ``rows`` alone
+        the numbers are copied.
         """
-        everything = totals.sums.nbytes
-        size = everything if rows is None else everything // len(totals.sums) * rows
+        rows = range(len(totals.sums)) if rows is None else rows
+        row = totals.sums.nbytes // len(totals.sums)
         totals.added.record(self._sweeps)
         if queue_more is not None:
-            self._beside.wait_event(totals.added)
-            queue_more(self._beside)
-            totals.added.record(self._beside)
+            self._side_stream.wait_event(totals.added)
+            queue_more(self._side_stream)
+            totals.added.record(self._side_stream)
         self._copies.wait_event(totals.added)
-        totals.sums.data.copy_to_host_async(totals.memory.ptr, size, self._copies)
+        copied = totals.sums[rows.start :].data
+        copied.copy_to_host_async(totals.memory.ptr + row * rows.start, row * len(rows), self._copies)
         totals.copied.record(self._copies)
         if self._clears:
-            totals.sums.data.memset_async(0, everything, self._copies)
+            totals.sums.data.memset_async(0, totals.sums.nbytes, self._copies)
         totals.cleared.record(self._copies)
         lent = totals.lend()
         weakref.finalize(lent, self._give_back_later, totals)
 
         def fetched(row: int | None = None) -> npt.NDArray[np.int64]:
             whole = totals.read(lent)
-            found = whole if row is None else whole[row]
-            return found.copy() if self._made - len(self._idle) > KEPT else found
+            numbers = whole if row is None else whole[row]
+            return numbers.copy() if self._made - len(self._idle) > KEPT else numbers
 
         return fetched
 

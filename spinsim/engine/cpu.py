@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -12,11 +12,13 @@ import numpy.typing as npt
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.cpu import CpuComparison, CpuMeasuring
+from spinsim.engine.measuring.cpu_reduction import HostReduction
 from spinsim.engine.measuring.in_time import HostSquares
+from spinsim.engine.measuring.reduction import Reduced
 from spinsim.engine.moves.exchange.cpu import CpuTempering
 from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, check_ladder, exchange_of, snapshot_of
 from spinsim.engine.moves.resample.moves import Moves, moves_of
-from spinsim.engine.protocols import Counts, LadderMeasurement, Spins, one_by_one
+from spinsim.engine.protocols import Counts, LadderMeasurement, Reduction, Spins, one_by_one
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
 from spinsim.machine.threads import Threads
@@ -209,14 +211,25 @@ class CpuEngine:
     def prepare_measurements(self, kept: int, wanted: Wanted = WITHOUT_TIMES) -> None:
         require(kept * self._state.nbytes, "keeping the configurations of measurements under way")
 
-    def begin_measurement(self, wanted: Wanted = WITHOUT_TIMES) -> Callable[[], LadderMeasurement]:
+    def begin_measurement(
+        self, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None, fetched: bool = True
+    ) -> Callable[[], LadderMeasurement]:
         found = self._measuring.measure(self._on_ladder(), self._counts(), self._state.kept(), wanted)
         return lambda: found
 
     def temper_measured(
-        self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES
-    ) -> list[Callable[[], LadderMeasurement]]:
+        self,
+        count: int,
+        rounds: int,
+        sweeps: int,
+        wanted: Wanted = WITHOUT_TIMES,
+        reduction: Reduction | None = None,
+        fetched: Sequence[bool] | None = None,
+    ) -> list[Callable[[], LadderMeasurement] | None]:
         return one_by_one(self, count, rounds, sweeps, wanted)
+
+    def reduction(self, reduced: Reduced) -> HostReduction:
+        return HostReduction(reduced)
 
     def local_squares(self) -> HostSquares:
         return HostSquares(self.model, self._on_ladder().ladder)

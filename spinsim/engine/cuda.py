@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -16,11 +16,13 @@ from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.cuda import LadderMeasuring, Measurements, Measuring
 from spinsim.engine.measuring.cuda_comparison import Comparison
 from spinsim.engine.measuring.cuda_counting import CudaCounting
+from spinsim.engine.measuring.cuda_reduction import CudaReduction
 from spinsim.engine.measuring.in_time import HostSquares
+from spinsim.engine.measuring.reduction import Reduced
 from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, Placed
 from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, check_ladder, exchange_of, snapshot_of
 from spinsim.engine.moves.resample.moves import Moves, moves_of
-from spinsim.engine.protocols import Counts, LadderMeasurement, LocalSquares
+from spinsim.engine.protocols import Counts, LadderMeasurement, LocalSquares, Reduction
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
@@ -282,25 +284,47 @@ class CudaEngine:
         with self._queue.here():
             self._on_ladder().measuring.prepare(kept, wanted)
 
-    def begin_measurement(self, wanted: Wanted = WITHOUT_TIMES) -> Callable[[], LadderMeasurement]:
+    def begin_measurement(
+        self, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None, fetched: bool = True
+    ) -> Callable[[], LadderMeasurement] | None:
         with self._queue.here():
             measuring = self._on_ladder().measuring.of(wanted)
             measurements = measuring.open(self._state.present, 1)
             self._write_measurement(measuring, measurements, 0)
-            (begun,) = measuring.close(measurements, self._state)
+            (begun,) = self._close(measuring, measurements, reduction, [fetched])
             return begun
 
     def temper_measured(
-        self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES
-    ) -> list[Callable[[], LadderMeasurement]]:
-        begun: list[Callable[[], LadderMeasurement]] = []
+        self,
+        count: int,
+        rounds: int,
+        sweeps: int,
+        wanted: Wanted = WITHOUT_TIMES,
+        reduction: Reduction | None = None,
+        fetched: Sequence[bool] | None = None,
+    ) -> list[Callable[[], LadderMeasurement] | None]:
+        begun: list[Callable[[], LadderMeasurement] | None] = []
         with self._queue.here():
             measuring = self._on_ladder().measuring.of(wanted)
             while len(begun) < count:
-                measurements = measuring.open(self._state.present, min(self.at_once, count - len(begun)))
+                several = min(self.at_once, count - len(begun))
+                own = None if fetched is None else fetched[len(begun) : len(begun) + several]
+                measurements = measuring.open(self._state.present, several)
                 self._temper_into(measuring, measurements, rounds, sweeps)
-                begun += measuring.close(measurements, self._state)
+                begun += self._close(measuring, measurements, reduction, own)
         return begun
+
+    def _close(
+        self,
+        measuring: Measuring,
+        written: Measurements,
+        reduction: Reduction | None,
+        fetched: Sequence[bool] | None,
+    ) -> list[Callable[[], LadderMeasurement] | None]:
+        """End measurements, which are all fetched where a host adds them up."""
+        if isinstance(reduction, CudaReduction):
+            return measuring.close(written, self._state, reduction, fetched)
+        return measuring.close(written, self._state)
 
     def _temper_into(self, measuring: Measuring, into: Measurements, rounds: int, sweeps: int) -> None:
         """Temper and measure, in one launch where it takes all rounds."""
@@ -317,6 +341,11 @@ class CudaEngine:
         counted = self._counting.take(self.half_sweep)
         measuring.write(measurements, number, self._state.present, counted)
         self._counting.give_back(counted)
+
+    def reduction(self, reduced: Reduced) -> CudaReduction:
+        self._on_ladder()
+        with self._queue.here():
+            return CudaReduction(self._queue.device, reduced, self._state.present, self._state.read)
 
     def local_squares(self) -> LocalSquares:
         return self._squares(self._on_ladder().tempering.ladder)

@@ -15,6 +15,9 @@ SHARED: Instances = (
     *(("tempering/exchange.cu", instance("exchange_neighbours", rounds)) for rounds in PHILOX_ROUNDS),
     ("measuring/by_temperature.cu", "sort_by_temperature"),
     ("measuring/overlaps.cu", "finish_sums"),
+    ("measuring/reduce.cu", "add_measurements"),
+    ("measuring/reduce.cu", "merge_blocks"),
+    ("measuring/lowest.cu", "keep_lowest"),
     ("packing/copy_lanes.cu", "copy_lanes"),
 )
 """Those that serve all updates."""

@@ -54,7 +54,7 @@ def seats(device: str) -> list[Seat]:
     Args:
         device: As ``resolve_device`` returns it.
     """
-    asked = answers([place.ask(_gpus, device) for place in others()])
+    asked = answers([place.request(_gpus, device) for place in others()])
     mine = _gpus(device)
     found = [Seat(InThread() if len(mine) > 1 else Here(), gpu) for gpu in mine]
     for place, gpus in zip(others(), asked, strict=True):

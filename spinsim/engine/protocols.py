@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import Bits, of_site_packed, packed_spins
+from spinsim.bits import Bits, States, of_site_packed, packed_spins
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Correlations, Wanted
+from spinsim.engine.measuring.reduction import Reduced
 from spinsim.engine.moves.exchange.ladder import Exchange, Ladder
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing, unpack_sites
@@ -40,6 +41,8 @@ class Counts(NamedTuple):
 
 Spins = Callable[[int, int], npt.NDArray[np.int8]]
 """The configuration (sites,) of a sample and replica."""
+Configurations = npt.NDArray[np.int8] | States
+"""A configuration of each sample, (samples, sites)."""
 
 
 class LadderMeasurement(NamedTuple):
@@ -66,6 +69,61 @@ class LadderMeasurement(NamedTuple):
     correlations: Correlations
     spins: Spins
     energy_by_term: npt.NDArray[np.float64]
+
+
+class Reduction(Protocol):
+    """Adds measurements of a ladder up as they are made, to the arrays of ``Reduced.arrays``.
+
+    Attributes:
+        reduced: What is added up.
+        measurements: How many have been added, or asked to be.
+        on_device: Whether an engine adds them where it makes them, when it is given this; else ``add`` does.
+    """
+
+    reduced: Reduced
+    measurements: int
+
+    @property
+    def on_device(self) -> bool: ...
+
+    def add(self, measurement: LadderMeasurement) -> None:
+        """Add a measurement, the next one of the run."""
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Return copies of all arrays by name; the same arrays on every device."""
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go back to arrays that ``state`` returned."""
+
+
+class LowestStates(NamedTuple):
+    """The lowest states that measurements have met.
+
+    Attributes:
+        energy: Lowest energy of each replica in the unit of the couplings, (samples, replicas); infinite before the
+            first measurement.
+        spins: Finds the configuration of lowest energy of a sample, int8 (sites,), the first met among equals. It is
+            called before the next measurement.
+        changed: Numbers of the samples that have found a lower one since lowest states were last asked for.
+    """
+
+    energy: npt.NDArray[np.float64]
+    spins: Callable[[int], npt.NDArray[np.int8]]
+    changed: npt.NDArray[np.int64]
+
+
+@runtime_checkable
+class DeviceReduction(Reduction, Protocol):
+    """A ``Reduction`` on the device, where measurements need not come to the host for their lowest states either."""
+
+    def lowest(self) -> LowestStates:
+        """Return the lowest states of the measurements that have been asked for."""
+
+    def restore_lowest(self, energy: npt.NDArray[np.float64], spins: Configurations) -> None:
+        """Go back to lowest energies (samples, replicas) and the configuration of each sample.
+
+        A sample's configuration is kept until a measurement finds a lower one.
+        """
 
 
 class LocalSquares(Protocol):
@@ -190,16 +248,32 @@ class MeasuresLadder(Protocol):
     def prepare_measurements(self, kept: int, wanted: Wanted = WITHOUT_TIMES) -> None:
         """Refuse measurements of the present ladder that have no room, where ``kept`` of them are there at a time."""
 
-    def begin_measurement(self, wanted: Wanted = WITHOUT_TIMES) -> Callable[[], LadderMeasurement]:
+    def begin_measurement(
+        self, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None, fetched: bool = True
+    ) -> Callable[[], LadderMeasurement] | None:
         """Ask for what is measured of every copy at every temperature; the function returned waits for it.
 
-        Sweeps asked for meanwhile neither disturb it nor wait for it.
+        Sweeps asked for meanwhile neither disturb it nor wait for it. A reduction on the device adds it up, and None
+        is returned unless it is ``fetched`` too.
         """
 
     def temper_measured(
-        self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES
-    ) -> list[Callable[[], LadderMeasurement]]:
-        """``count`` times: ``temper``, then ``begin_measurement``."""
+        self,
+        count: int,
+        rounds: int,
+        sweeps: int,
+        wanted: Wanted = WITHOUT_TIMES,
+        reduction: Reduction | None = None,
+        fetched: Sequence[bool] | None = None,
+    ) -> list[Callable[[], LadderMeasurement] | None]:
+        """``count`` times: ``temper``, then ``begin_measurement``, each with its own of ``fetched``."""
+
+    def reduction(self, reduced: Reduced) -> Reduction:
+        """Make what adds measurements of the present ladder up, where that is fastest.
+
+        Raises:
+            InputError: where there is no room for the sums.
+        """
 
     def local_squares(self) -> LocalSquares:
         """Make what adds up squares along world lines over measurements of the present ladder.
@@ -285,11 +359,18 @@ def bits_of(spins: Spins, sample: int, replicas: int) -> Bits:
     return np.stack([packed_spins(spins(sample, r)) for r in range(replicas)])
 
 
+def present_measurement(engine: MeasuresLadder, wanted: Wanted = WITHOUT_TIMES) -> LadderMeasurement:
+    """Return what is measured of the present state."""
+    begun = engine.begin_measurement(wanted)
+    assert begun is not None  # noqa: S101  (nothing else adds it up)
+    return begun()
+
+
 def one_by_one(
     engine: Engine, count: int, rounds: int, sweeps: int, wanted: Wanted
-) -> list[Callable[[], LadderMeasurement]]:
+) -> list[Callable[[], LadderMeasurement] | None]:
     """``Engine.temper_measured`` where nothing is gained by several measurements at a time."""
-    begun = []
+    begun: list[Callable[[], LadderMeasurement] | None] = []
     for _ in range(count):
         engine.temper(rounds, sweeps)
         begun.append(engine.begin_measurement(wanted))

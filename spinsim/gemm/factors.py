@@ -12,19 +12,19 @@ from spinsim.gemm import operands
 from spinsim.gemm.operands import (
     empty,
     layout,
-    on_gpu,
     require_contiguous,
     require_out,
     require_type,
     same_place,
 )
+from spinsim.machine.memory import is_on_gpu
 
 FILE: Final = "gemm/kronecker.cu"
 
 
 @dataclass(frozen=True)
 class Panel:
-    """How a factor of some side goes through a wide matrix.
+    """Tiling of a wide matrix through which a factor of some side goes.
 
     Attributes:
         length: Columns (from the left) or rows (from the right) of a panel.
@@ -39,7 +39,6 @@ class Panel:
     steps: int
 
     def threads(self, side: int) -> int:
-        """Of a block."""
         return side // 16 * self.groups * 32
 
 
@@ -77,12 +76,20 @@ def _check_factor(name: str, factor: Any, side: int, sides: Any) -> None:
         raise InputError(f"{name} has side {side}: give a factor of side {', '.join(map(str, sides))}, or use matmul")
 
 
-def _prepared(arrays: dict[str, Any], x: Any, out: Any) -> Any:
-    """Check what all products with factors share, and make ``out`` where none is given."""
+def _ready(product: str, given: dict[str, Any], axes: dict[str, int], sides: Any, out: Any, dimensions: int = 2) -> Any:
+    """Check the arrays of a product, and make ``out`` where none is given.
+
+    Each factor multiplies ``x``, which has so many ``dimensions``, along the axis that ``axes`` name.
+    """
+    x, arrays = given["x"], given | ({} if out is None else {"out": out})
+    kind = same_place(arrays, {name: 2 if name in axes else dimensions for name in arrays})
+    require_type(kind, ("float64",), product)
+    for name, axis in axes.items():
+        _check_factor(name, given[name], x.shape[axis], sides)
     out = empty(x.shape, x) if out is None else out
     require_contiguous("x", x)
     require_contiguous("out", out)
-    require_out(out, x.shape, arrays | {"x": x}, in_place="x")
+    require_out(out, x.shape, given, in_place="x")
     return out
 
 
@@ -97,18 +104,14 @@ def left_factor(factor: Any, x: Any, out: Any = None) -> Any:
     Raises:
         InputError: as for ``matmul``.
     """
-    given = {"factor": factor, "x": x} | ({} if out is None else {"out": out})
-    stacked = getattr(x, "ndim", 2) == 3
-    kind = same_place(given, {name: 2 if name == "factor" or not stacked else 3 for name in given})
-    require_type(kind, ("float64",), "left_factor")
-    side, width = x.shape[-2:]
-    _check_factor("factor", factor, side, LEFT)
-    out = _prepared({"factor": factor}, x, out)
+    dimensions = 3 if getattr(x, "ndim", 2) == 3 else 2
+    out = _ready("left_factor", {"factor": factor, "x": x}, {"factor": -2}, LEFT, out, dimensions)
     if out.size == 0:
         return out
-    if not on_gpu(x):
+    if not is_on_gpu(x):
         out[...] = factor @ x
         return out
+    side, width = x.shape[-2:]
     panel, batch = LEFT[side], x.size // (side * width)
     shared = 8 * panel.stages * side * (panel.length + LEFT_PADDING)
     launch = operands.prepare(
@@ -131,16 +134,13 @@ def right_factor(x: Any, factor: Any, out: Any = None) -> Any:
     Raises:
         InputError: as for ``matmul``.
     """
-    given = {"x": x, "factor": factor} | ({} if out is None else {"out": out})
-    require_type(same_place(given), ("float64",), "right_factor")
-    height, side = x.shape
-    _check_factor("factor", factor, side, RIGHT)
-    out = _prepared({"factor": factor}, x, out)
+    out = _ready("right_factor", {"x": x, "factor": factor}, {"factor": -1}, RIGHT, out)
     if out.size == 0:
         return out
-    if not on_gpu(x):
+    if not is_on_gpu(x):
         out[...] = x @ factor
         return out
+    height, side = x.shape
     panel = RIGHT[side]
     shared = 8 * panel.stages * panel.length * (side + RIGHT_PADDING)
     launch = operands.prepare(
@@ -163,19 +163,15 @@ def both_factors(left: Any, x: Any, right: Any, out: Any = None) -> Any:
     Raises:
         InputError: as for ``matmul``.
     """
-    given = {"left": left, "x": x, "right": right} | ({} if out is None else {"out": out})
-    kind = same_place(given, {name: 2 if name in ("left", "right") else 3 for name in given})
-    require_type(kind, ("float64",), "both_factors")
-    batch, side, other = x.shape
-    _check_factor("left", left, side, BOTH)
-    _check_factor("right", right, other, BOTH)
-    out = _prepared({"left": left, "right": right}, x, out)
+    given = {"left": left, "x": x, "right": right}
+    out = _ready("both_factors", given, {"left": -2, "right": -1}, BOTH, out, 3)
     if out.size == 0:
         return out
-    if not on_gpu(x):
+    if not is_on_gpu(x):
         out[...] = left @ x @ right
         return out
     factors = {name: operands.matrix(f, layout(name, f)) for name, f in (("left", left), ("right", right))}
+    batch, side, _ = x.shape
     _, groups, places, _ = BOTH[side]
     shared = 8 * side**2 * (2 + places)
     launch = operands.prepare(x, FILE, _both_expression(side), shared, **factors, x=x, y=out, batch=np.int32(batch))

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from spinsim.cuda.launch import ADDRESS, Launch, record, struct_type
 from spinsim.errors import InputError
+from spinsim.machine.memory import is_on_gpu
 
 C_TYPES: Final = {"float32": "float", "float64": "double", "int32": "int"}
 LARGEST: Final = 2**31 - 1  # of a dimension
@@ -31,32 +32,23 @@ class Layout(NamedTuple):
 
     @property
     def row_major(self) -> bool:
-        """Whether neighbours in a row are neighbours in memory."""
+        """True if neighbours in a row are neighbours in memory."""
         return self.column == 1
 
 
-def on_gpu(array: Any) -> bool:
-    """Whether an array is CuPy's, found without importing CuPy."""
-    return type(array).__module__.partition(".")[0] == "cupy"
-
-
 def same_place(arrays: Mapping[str, Any], dimensions: int | Mapping[str, int] = 2) -> str:
-    """Check that arrays, by name, are of one kind, device and type and have so many dimensions; gives the type's name.
-
-    Raises:
-        InputError: naming the array, what it is and what it should be.
-    """
+    """Type of arrays, given by name, after checking that kind, device, type and number of dimensions agree."""
     first, reference = next(iter(arrays.items()))
     for name, array in arrays.items():
-        if not (on_gpu(array) or isinstance(array, np.ndarray)):
+        if not (is_on_gpu(array) or isinstance(array, np.ndarray)):
             raise InputError(f"{name} is a {type(array).__name__}: give a NumPy or CuPy array")
         wanted = dimensions if isinstance(dimensions, int) else dimensions[name]
         if array.ndim != wanted:
             raise InputError(f"{name} has shape {array.shape}: give an array of {wanted} dimensions")
-        if on_gpu(array) != on_gpu(reference):
-            kinds = ["a CuPy array" if on_gpu(a) else "a NumPy array" for a in (reference, array)]
+        if is_on_gpu(array) != is_on_gpu(reference):
+            kinds = ["a CuPy array" if is_on_gpu(a) else "a NumPy array" for a in (reference, array)]
             raise InputError(f"{first} is {kinds[0]} but {name} is {kinds[1]}: copy one to the other's memory")
-        if on_gpu(array) and array.device != reference.device:
+        if is_on_gpu(array) and array.device != reference.device:
             raise InputError(
                 f"{first} is on GPU {reference.device.id} but {name} on GPU {array.device.id}: copy one to the other's"
             )
@@ -67,14 +59,10 @@ def same_place(arrays: Mapping[str, Any], dimensions: int | Mapping[str, int] = 
     return str(reference.dtype)
 
 
-def require_type(kind: str, allowed: tuple[str, ...], what: str) -> None:
-    """Refuse types that a product does not take.
-
-    Raises:
-        InputError: naming the type and those that would do.
-    """
+def require_type(kind: str, allowed: tuple[str, ...], product: str) -> None:
+    """Refuse types that a product does not take."""
     if kind not in allowed:
-        raise InputError(f"{what} takes {' or '.join(allowed)}, not {kind}: convert with astype")
+        raise InputError(f"{product} takes {' or '.join(allowed)}, not {kind}: convert with astype")
 
 
 def _apart(lines: int, length: int, between: int, within: int) -> int | None:
@@ -85,11 +73,7 @@ def _apart(lines: int, length: int, between: int, within: int) -> int | None:
 
 
 def layout(name: str, array: Any) -> Layout:
-    """How a matrix lies in memory.
-
-    Raises:
-        InputError: where neither its rows nor its columns are without gaps.
-    """
+    """Strides of a matrix whose rows or columns are without gaps."""
     rows, columns = array.shape
     if array.size == 0:
         return Layout(rows, columns, max(columns, 1), 1)
@@ -105,11 +89,7 @@ def layout(name: str, array: Any) -> Layout:
 
 
 def require_contiguous(name: str, array: Any) -> None:
-    """Refuse an array with gaps or another order than C's.
-
-    Raises:
-        InputError: naming the array and its strides.
-    """
+    """Refuse an array with gaps or another order than C's."""
     if not array.flags.c_contiguous:
         raise InputError(f"{name} has strides {array.strides}: give it without gaps, with ascontiguousarray")
 
@@ -128,29 +108,25 @@ class _Shadow:
 
 
 def _extent(array: Any) -> np.ndarray[Any, Any]:
-    return np.asarray(_Shadow(array)) if on_gpu(array) else array
+    return np.asarray(_Shadow(array)) if is_on_gpu(array) else array
 
 
 def overlap(one: Any, other: Any) -> bool:
-    """Whether two arrays have an element in common."""
+    """True if two arrays have an element in common."""
     return bool(one.size and other.size and np.shares_memory(_extent(one), _extent(other)))
 
 
 def same_array(one: Any, other: Any) -> bool:
-    """Whether two arrays are the same elements in the same order."""
+    """True if two arrays are the same elements in the same order."""
     a, b = _extent(one), _extent(other)
     return a.ctypes.data == b.ctypes.data and a.shape == b.shape and a.strides == b.strides
 
 
 def require_out(out: Any, shape: tuple[int, ...], inputs: Mapping[str, Any], in_place: str = "") -> None:
-    """Check the shape of ``out`` and that it shares no memory with inputs; ``in_place`` may be the very same array.
-
-    Raises:
-        InputError: naming shapes, or the input that ``out`` overlaps.
-    """
+    """Check the shape of ``out`` and that it shares no memory with inputs; ``in_place`` may be the very same array."""
     if out.shape != shape:
         raise InputError(f"out has shape {out.shape} but the product has {shape}: give an array of that shape")
-    if not on_gpu(out) and not out.flags.writeable:
+    if not is_on_gpu(out) and not out.flags.writeable:
         raise InputError("out is read-only: give an array that can be written")
     for name, array in inputs.items():
         if overlap(out, array) and not (name == in_place and same_array(out, array)):
@@ -159,7 +135,7 @@ def require_out(out: Any, shape: tuple[int, ...], inputs: Mapping[str, Any], in_
 
 def empty(shape: tuple[int, ...], like: Any) -> Any:
     """A C-ordered array of that shape beside another, uninitialised."""
-    if not on_gpu(like):
+    if not is_on_gpu(like):
         return np.empty(shape, like.dtype)
     import cupy
 
@@ -168,12 +144,7 @@ def empty(shape: tuple[int, ...], like: Any) -> Any:
 
 
 def scalar(name: str, value: float, kind: str) -> Any:
-    """``alpha`` or ``beta`` in the type of the product.
-
-    Raises:
-        InputError: where an integer product is given a number that is none, for a complex one and for one that is
-            too large for the product's type.
-    """
+    """``alpha`` or ``beta`` in the type of the product."""
     if not isinstance(value, (int, float, np.integer, np.floating)):
         raise InputError(f"{name} {value!r} is no real number: give one")
     value = value.item() if isinstance(value, np.generic) else value  # a float32 would make float32 of the limit
@@ -182,6 +153,27 @@ def scalar(name: str, value: float, kind: str) -> Any:
     if kind != "int32" and float(np.finfo(kind).max) < abs(value) < np.inf:
         raise InputError(f"{name} is too large for a product of {kind}: give a smaller one")
     return np.dtype(kind).type(value)
+
+
+def result(
+    out: Any, shape: tuple[int, int], inputs: Mapping[str, Any], alpha: float, beta: float
+) -> tuple[Any, Any, Any]:
+    """``out`` of ``alpha`` times a product plus ``beta out``, new where none is given, and both factors in its type."""
+    like = next(iter(inputs.values()))
+    factor, kept = scalar("alpha", alpha, str(like.dtype)), scalar("beta", beta, str(like.dtype))
+    if out is None:
+        if beta != 0:
+            raise InputError(f"beta is {beta} but there is no out that it could multiply: give out, or beta = 0")
+        out = empty(shape, like)
+    require_out(out, shape, inputs)
+    return out, factor, kept
+
+
+def store_sum(out: Any, product: Any, alpha: Any, beta: Any) -> Any:
+    """Write ``alpha product + beta out`` to ``out``, whose values, NaN too, do not count where ``beta`` is 0."""
+    scaled = product if alpha == 1 else alpha * product
+    out[...] = scaled if beta == 0 else scaled + beta * out
+    return out
 
 
 def matrix(array: Any, where: Layout) -> npt.NDArray[np.void]:
@@ -195,7 +187,6 @@ def rows(array: Any, where: Layout) -> npt.NDArray[np.void]:
 
 
 def size(m: int, n: int, k: int) -> npt.NDArray[np.void]:
-    """The size of a product."""
     return record(SIZE, m=m, n=n, k=k)
 
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from spinsim.errors import InputError
 from spinsim.gemm import operands
-from spinsim.gemm.operands import C_TYPES, Layout, empty, layout, on_gpu, require_out, require_type, same_place, scalar
+from spinsim.gemm.operands import C_TYPES, Layout, empty, layout, require_type, result, same_place, scalar, store_sum
 from spinsim.gemm.rungs import NAMES, RUNGS, best, expression, file
 from spinsim.gemm.splitting import add, parts
+from spinsim.machine.memory import is_on_gpu
 
 
 def matmul(a: Any, b: Any, kernel: str = "auto", alpha: float = 1, beta: float = 0, out: Any = None) -> Any:
@@ -37,18 +38,13 @@ def matmul(a: Any, b: Any, kernel: str = "auto", alpha: float = 1, beta: float =
     if a.shape[1] != b.shape[0]:
         raise InputError(f"a has shape {a.shape} and b {b.shape}: give b as many rows as a has columns")
     _check_kernel(kernel, kind)
-    factors = scalar("alpha", alpha, kind), scalar("beta", beta, kind)
-    if out is None:
-        if beta != 0:
-            raise InputError(f"beta is {beta} but there is no out that it could multiply: give out, or beta = 0")
-        out = empty((a.shape[0], b.shape[1]), a)
+    out, *factors = result(out, (a.shape[0], b.shape[1]), {"a": a, "b": b}, alpha, beta)
     for name, array in (given | {"out": out}).items():
         layout(name, array)  # refuses what the kernels cannot read
-    require_out(out, (a.shape[0], b.shape[1]), {"a": a, "b": b})
     if out.size == 0:
         return out
-    if not on_gpu(a):
-        return _by_numpy(a, b, out, *factors)
+    if not is_on_gpu(a):
+        return store_sum(out, a @ b, *factors)
     _by_kernel(kernel, kind, a, b, out, factors)
     return out
 
@@ -60,17 +56,7 @@ def _check_kernel(kernel: str, kind: str) -> None:
         raise InputError(f"kernel {kernel} takes {' or '.join(RUNGS[kernel])}, not {kind}: convert with astype")
 
 
-def _by_numpy(a: Any, b: Any, out: Any, alpha: Any, beta: Any) -> Any:
-    scaled = a @ b if alpha == 1 else alpha * (a @ b)
-    if beta == 0:
-        out[...] = scaled
-    else:
-        out *= beta
-        out += scaled
-    return out
-
-
-def _by_kernel(kernel: str, kind: str, a: Any, b: Any, out: Any, factors: tuple[Any, Any]) -> None:
+def _by_kernel(kernel: str, kind: str, a: Any, b: Any, out: Any, factors: list[Any]) -> None:
     """The transposed product is computed where only that has row-major results."""
     if not layout("out", out).row_major:
         a, b, out = b.T, a.T, out.T
@@ -91,4 +77,4 @@ def _by_kernel(kernel: str, kind: str, a: Any, b: Any, out: Any, factors: tuple[
     )  # fmt: skip
     operands.start(out, launch, variant.blocks(m, n), variant.threads, count)
     if count > 1:
-        add(partial, (out, of_out), factors, kind)
+        add(partial, (out, of_out), (factors[0], factors[1]), kind)

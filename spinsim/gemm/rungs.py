@@ -92,7 +92,6 @@ BEST: Final = {  # as measured on an H200 (docs/gemm.md)
 
 
 def expression(name: str, kind: str, a: Layout, b: Layout) -> str:
-    """The template instance of a rung."""
     parameters = RUNGS[name][kind].parameters
     if name == "tensorcore":  # also whether rows of A, columns of B, lie side by side in memory
         flags = (str(flag).lower() for flag in (not a.row_major, b.row_major))
@@ -101,20 +100,19 @@ def expression(name: str, kind: str, a: Layout, b: Layout) -> str:
 
 
 def file(name: str) -> str:
-    """The kernel file of a rung."""
     return f"gemm/{name}.cu"
 
 
 def expressions() -> list[tuple[str, str]]:
     """Every instance of every rung, with its file."""
     layouts = Layout(1, 1, 2, 1), Layout(1, 1, 1, 2)
-    found = [
+    instances = [
         (file(name), expression(name, kind, a, b))
         for name, kinds in RUNGS.items()
         for kind in kinds
         for a, b in product(layouts, repeat=2)
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(instances))
 
 
 def best(kind: str, m: int, n: int, parts: int) -> str:

@@ -8,7 +8,8 @@ import numpy as np
 
 from spinsim.errors import InputError
 from spinsim.gemm import operands
-from spinsim.gemm.operands import empty, layout, on_gpu, require_out, require_type, same_place, scalar
+from spinsim.gemm.operands import empty, layout, require_type, result, same_place, store_sum
+from spinsim.machine.memory import is_on_gpu
 
 FILE: Final = "gemm/tall_skinny.cu"
 COLUMNS: Final = 64  # at most
@@ -36,12 +37,12 @@ def expressions() -> list[tuple[str, str]]:
     return [(FILE, name) for name in names]
 
 
-def _check(given: dict[str, Any], what: str, rows: tuple[str, str]) -> None:
-    require_type(same_place(given), ("float64",), what)
+def _check(given: dict[str, Any], product: str, rows: tuple[str, str]) -> None:
+    require_type(same_place(given), ("float64",), product)
     one, other = (given[name] for name in rows)
-    if what == "tall_dot" and one.shape[0] != other.shape[0]:
+    if product == "tall_dot" and one.shape[0] != other.shape[0]:
         raise InputError(f"v has shape {one.shape} and w {other.shape}: give both as many rows")
-    if what == "tall_matmul" and one.shape[1] != other.shape[0]:
+    if product == "tall_matmul" and one.shape[1] != other.shape[0]:
         raise InputError(f"v has shape {one.shape} and y {other.shape}: give y as many rows as v has columns")
     for name in rows:
         if given[name].shape[1] > COLUMNS:
@@ -53,16 +54,6 @@ def _row_major(name: str, array: Any) -> Any:
     if not where.row_major:
         raise InputError(f"{name} runs along its columns in memory: give it as rows without gaps")
     return where
-
-
-def _ready(given: dict[str, Any], shape: tuple[int, int], alpha: float, beta: float, out: Any) -> tuple[Any, Any, Any]:
-    """``out``, made where none is given, and the two factors in the type of the product."""
-    if out is None:
-        if beta != 0:
-            raise InputError(f"beta is {beta} but there is no out that it could multiply: give out, or beta = 0")
-        out = empty(shape, next(iter(given.values())))
-    require_out(out, shape, given)
-    return out, scalar("alpha", alpha, "float64"), scalar("beta", beta, "float64")
 
 
 def tall_dot(v: Any, w: Any, alpha: float = 1, beta: float = 0, out: Any = None) -> Any:
@@ -82,14 +73,12 @@ def tall_dot(v: Any, w: Any, alpha: float = 1, beta: float = 0, out: Any = None)
     """
     given = {"v": v, "w": w}
     _check(given | ({} if out is None else {"out": out}), "tall_dot", ("v", "w"))
-    out, factor, kept = _ready(given, (v.shape[1], w.shape[1]), alpha, beta, out)
+    out, factor, kept = result(out, (v.shape[1], w.shape[1]), given, alpha, beta)
     of_v, of_w, of_out = _row_major("v", v), _row_major("w", w), _row_major("out", out)
     if out.size == 0:
         return out
-    if not on_gpu(v):
-        scaled = factor * (v.T @ w)
-        out[...] = scaled if kept == 0 else scaled + kept * out
-        return out
+    if not is_on_gpu(v):
+        return store_sum(out, v.T @ w, factor, kept)
     total, panels = v.shape[0], (_panels(v.shape[1]), _panels(w.shape[1]))
     warps, at_once = PARTIAL[panels]
     unit = warps * at_once
@@ -125,14 +114,12 @@ def tall_matmul(v: Any, y: Any, alpha: float = 1, beta: float = 0, out: Any = No
     """
     given = {"v": v, "y": y}
     _check(given | ({} if out is None else {"out": out}), "tall_matmul", ("v", "y"))
-    out, factor, kept = _ready(given, (v.shape[0], y.shape[1]), alpha, beta, out)
+    out, factor, kept = result(out, (v.shape[0], y.shape[1]), given, alpha, beta)
     of_v, of_out = _row_major("v", v), _row_major("out", out)
     if out.size == 0:
         return out
-    if not on_gpu(v):
-        scaled = factor * (v @ y)
-        out[...] = scaled if kept == 0 else scaled + kept * out
-        return out
+    if not is_on_gpu(v):
+        return store_sum(out, v @ y, factor, kept)
     launch = operands.prepare(
         v, FILE, f"tall_times_small<{_panels(v.shape[1])}>", 0, v=operands.rows(v, of_v),
         y=operands.matrix(y, layout("y", y)), c=operands.rows(out, of_out),

@@ -1,4 +1,4 @@
-"""How the sum over the depth k of a product is cut into parts that are computed side by side and then added.
+"""Cutting of the sum over the depth k of a product into parts that are computed side by side and then added.
 
 Where C has few tiles and k is large, a block for each tile would leave most of a GPU idle and add up long chains, whose
 rounding errors grow with their length. How the sum is cut depends on shape and type alone, not on the GPU or the rung:
@@ -29,7 +29,7 @@ THREADS: Final = 256  # of a block that adds parts
 
 @dataclass(frozen=True)
 class Pace:
-    """What an H200 does at a time; a fixed measure, so that other GPUs cut sums alike.
+    """Throughput of an H200; a fixed measure, so that other GPUs cut sums alike.
 
     Attributes:
         tiles: That are computed side by side.

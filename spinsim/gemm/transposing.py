@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from spinsim.errors import InputError
 from spinsim.gemm import operands
-from spinsim.gemm.operands import C_TYPES, empty, layout, on_gpu, require_out, require_type, same_place
+from spinsim.gemm.operands import C_TYPES, empty, layout, require_out, require_type, same_place
+from spinsim.machine.memory import is_on_gpu
 
 KERNELS: Final = ("tiled", "naive")
 TILE: Final = 32
@@ -50,7 +51,7 @@ def transpose(a: Any, out: Any = None, kernel: str = "tiled") -> Any:
     require_out(out, shape, {"a": a})
     if out.size == 0:
         return out
-    if not on_gpu(a):
+    if not is_on_gpu(a):
         out[...] = a.T
         return out
     launch = operands.prepare(

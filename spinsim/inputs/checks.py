@@ -27,7 +27,7 @@ def check_whole(value: Any, name: str) -> None:
 
 
 def check_word(word: str, name: str) -> None:
-    """The same for a word that stands for a number."""
+    """Refuse a word that stands for such a number."""
     match = _LONG.fullmatch(word.strip())
     if match and len(match[1]) < 400:
         check_whole(int(match[1]), name)

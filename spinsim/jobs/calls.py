@@ -152,17 +152,17 @@ def text_of_call(name: str, values: npt.ArrayLike | str | None, check: Check) ->
     try:
         if isinstance(values, bool):
             raise TypeError
-        found = np.atleast_1d(as_floats(values, name))
+        numbers = np.atleast_1d(as_floats(values, name))
     except InputError:
         raise
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} {values!r} cannot be read as numbers: give a list of floats") from error
-    if found.ndim != 1 or not found.size:
-        raise InputError(f"{name} has shape {found.shape}: give one number, or a list of them")
-    bad = found[~np.isfinite(found)]
+    if numbers.ndim != 1 or not numbers.size:
+        raise InputError(f"{name} has shape {numbers.shape}: give one number, or a list of them")
+    bad = numbers[~np.isfinite(numbers)]
     if bad.size:
         raise InputError(f"{name} {bad[0]} is not finite: give numbers such as 0.5")
-    return as_text(check(found))
+    return as_text(check(numbers))
 
 
 def identity_of_call(config: Config, model: Ising) -> tuple[Path, Any]:

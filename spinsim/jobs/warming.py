@@ -64,9 +64,9 @@ def warm_up(
         raise InputError("no folder takes compiled kernels: set NUMBA_CACHE_DIR to one that can be written")
 
     def warmed(task: tuple[str, str]) -> Warmed:
-        found = Warmed(*task, _by_child(*task, where))
-        on_warmed(found)
-        return found
+        small_run = Warmed(*task, _by_child(*task, where))
+        on_warmed(small_run)
+        return small_run
 
     with ThreadPoolExecutor(threads or available_threads()) as pool:
         return list(pool.map(warmed, [(job, model) for job in chosen for model in RUNS[job]]))

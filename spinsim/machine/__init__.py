@@ -1,1 +1,1 @@
-"""What the computer gives: compiling, threads, memory and the disk."""
+"""Resources of the computer: compiling, threads, memory and the disk."""

@@ -16,19 +16,20 @@ class _CompilingTime:
         self._lock = threading.Lock()
         self._compiling, self._since, self._total = 0, 0.0, 0.0
 
-    def begin(self) -> None:
-        """A thread begins."""
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Count a thread meanwhile."""
         with self._lock:
             if not self._compiling:
                 self._since = time.perf_counter()
             self._compiling += 1
-
-    def end(self) -> None:
-        """A thread is done."""
-        with self._lock:
-            self._compiling -= 1
-            if not self._compiling:
-                self._total += time.perf_counter() - self._since
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._compiling -= 1
+                if not self._compiling:
+                    self._total += time.perf_counter() - self._since
 
     def seconds(self) -> float:
         """The time so far."""
@@ -36,8 +37,7 @@ class _CompilingTime:
             return self._total + (time.perf_counter() - self._since if self._compiling else 0.0)
 
 
-COMPILING: Final = _CompilingTime()
-"""Of this process."""
+_COMPILING: Final = _CompilingTime()
 COMPILED: Final[list[tuple[str, float]]] = []
 """Names of kernels that this process has compiled and the seconds each took; the CPU's that are on disk are not among
 them, those of a GPU are, as CuPy does not say where it has them from."""
@@ -75,19 +75,14 @@ def _tell(busy: bool) -> None:
         listener(busy)
 
 
-@contextlib.contextmanager
-def compiling() -> Iterator[None]:
+def compiling() -> contextlib.AbstractContextManager[None]:
     """Count what is done meanwhile as the compiling of kernels."""
-    COMPILING.begin()
-    try:
-        yield
-    finally:
-        COMPILING.end()
+    return _COMPILING.running()
 
 
 def compiling_seconds() -> float:
-    """How long this process has compiled kernels, or read compiled ones from disk, so far."""
-    return COMPILING.seconds()
+    """Time in which this process has compiled kernels, or read compiled ones from disk, so far."""
+    return _COMPILING.seconds()
 
 
 def seconds_without_compiling() -> float:

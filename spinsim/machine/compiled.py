@@ -21,9 +21,9 @@ _LARGEST: Final = 2**63 - 1
 STEPS_BEFORE_LOADING = 2**15
 """Steps that Python takes of a loop before its machine code is loaded from disk, which takes as long."""
 _TO_FURTHER: Final = 4
-"""Of so many powers of two fewer where what all machine code needs is loaded already."""
+"""Powers of two by which these steps are fewer where what all machine code needs is loaded already."""
 STEPS_BEFORE_COMPILING = 2**19
-"""Those before it is compiled."""
+"""Steps that Python takes of a loop before it is compiled."""
 _INLINED: Final[list[Callable[..., Any]]] = []
 """Functions of ``inlined`` that Numba does not know yet."""
 
@@ -69,8 +69,8 @@ class Compiled:
         with _LOCK, compiling():
             types = _types(arguments)
             if types not in self._by_types:
-                found = stored.find(self._name, types) if self._is_kept else None
-                self._by_types[types] = found or self._compiled(arguments, types)
+                stored_code = stored.find(self._name, types) if self._is_kept else None
+                self._by_types[types] = stored_code or self._compiled(arguments, types)
             entry = self._entries[_kinds(arguments)] = self._by_types[types]
             return entry
 
@@ -97,7 +97,7 @@ class Compiled:
             return self._numba
 
     def __getattr__(self, name: str) -> Any:
-        """What Numba asks of a function that another one calls."""
+        """Attributes of the function of Numba, for one that calls this one."""
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(self.of_numba(), name)
@@ -148,7 +148,7 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 
 def real_kernel(function: Callable[..., Any]) -> Any:
-    """The same where the last bits are free: sums may be reordered and multiply-adds fused."""
+    """Compile an entry point whose last bits are free: sums may be reordered and multiply-adds fused."""
     return Compiled(function, "real_kernel")
 
 

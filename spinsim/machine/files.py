@@ -61,7 +61,7 @@ class Disk(io.FileIO):
         return self.read(_HEAD_BYTES).find(mark)
 
     def has(self, size: int, mark: bytes, at: int) -> bool:
-        """Whether it is this long or longer and has these bytes at this place; else another program overwrote it."""
+        """True if it is this long or longer and has these bytes at this place; else another program overwrote it."""
         self.seek(max(0, at))
         return os.fstat(self.fileno()).st_size >= size and (at < 0 or self.read(len(mark)) == mark)
 
@@ -98,7 +98,7 @@ class Disk(io.FileIO):
         return stat.S_IMODE(os.fstat(self.fileno()).st_mode)
 
     def is_at(self, path: str | os.PathLike[str]) -> bool:
-        """Whether this very file still lies under a path; another one may, or none."""
+        """True if this very file still lies under a path; another one may, or none."""
         try:
             return os.path.samestat(os.stat(path), os.fstat(self.fileno()))
         except (FileNotFoundError, NotADirectoryError):
@@ -113,7 +113,7 @@ class Disk(io.FileIO):
 
 
 def is_locked(path: str | os.PathLike[str]) -> bool:
-    """Whether somebody writes a file at this moment: such files are locked."""
+    """True if somebody writes a file at this moment: such files are locked."""
     with contextlib.suppress(OSError), open(path, "rb") as file:
         try:
             if fcntl is not None:
@@ -221,7 +221,7 @@ def remove_stale(folder: Path, name: str) -> None:
 
 
 def _hidden(name: str) -> str:
-    """How the names of hidden files beside a file begin."""
+    """Beginning of the names of hidden files beside a file."""
     return f".{name}-"
 
 
@@ -231,11 +231,7 @@ def hidden_name(name: str, middle: str) -> str:
 
 
 def folder_of(path: Path) -> Path:
-    """The folder that a path leads to.
-
-    Raises:
-        InputError: for a path from the working directory where that one is gone.
-    """
+    """The folder that a path leads to."""
     try:
         return path.absolute().parent
     except FileNotFoundError as error:
@@ -257,14 +253,12 @@ def _umask() -> int:
     return mask
 
 
-def as_path(path: Any, what: str) -> Path:
-    """What a caller gave as a path.
-
-    Raises:
-        InputError: for what is neither a text nor a path.
-    """
+def as_path(path: Any, subject: str) -> Path:
+    """A path from a text or a path."""
     if not isinstance(path, str | os.PathLike):
-        raise InputError(f"{what} is given as {type(path).__name__}, which is no path: give a text or a pathlib.Path")
+        raise InputError(
+            f"{subject} is given as {type(path).__name__}, which is no path: give a text or a pathlib.Path"
+        )
     return Path(path)
 
 

@@ -28,26 +28,23 @@ def readable(count: float) -> str:
     return f"{count:.1f} TiB" if count < 1024 else f"{count / 1024:.1f} PiB"
 
 
-def require(needed: float, what: str, mend: str = "choose a smaller size, fewer samples or fewer replicas") -> None:
-    """Refuse ``what`` where it needs more memory than there is.
-
-    Raises:
-        InputError: naming the need and the room.
-    """
+def require(needed: float, subject: str, mend: str = "choose a smaller size, fewer samples or fewer replicas") -> None:
+    """Refuse a ``subject`` that needs more memory than there is."""
     if needed <= _ALWAYS_THERE:
         return
     room = available_bytes()
     if needed > room:
-        raise InputError(f"{what} needs {readable(needed)} of memory but {readable(room)} are available: {mend}")
+        raise InputError(f"{subject} needs {readable(needed)} of memory but {readable(room)} are available: {mend}")
+
+
+def is_on_gpu(array: Any) -> bool:
+    """True for an array of CuPy, found without importing CuPy."""
+    return type(array).__module__.partition(".")[0] == "cupy"
 
 
 @contextmanager
 def using(device: int, stream: Any = None) -> Iterator[None]:
-    """CuPy's calls go to the GPU of this number, and to a stream there if one is given.
-
-    Raises:
-        InputError: where its memory runs out, as when another process takes what was free.
-    """
+    """CuPy's calls go to the GPU of this number, and to a stream there if one is given."""
     import cupy
 
     try:

@@ -13,7 +13,7 @@ from spinsim.errors import InputError, argument
 from spinsim.machine.files import Disk, new_file, not_written, replacement
 
 CAPTION: Final = "Caption: "
-"""How the caption of a figure begins, which tells it from other people's notes."""
+"""Beginning of the caption of a figure, which tells it from other people's notes."""
 _HEAD_BYTES: Final = 4096
 _BEGINNINGS: Final = {
     "pdf": re.compile(rb"%PDF-"),
@@ -26,7 +26,7 @@ _BEGINNINGS: Final = {
         rb"DIMODBQM|\s*(#|%%MatrixMarket|[cC] |p qubo |\d+ \d+\s)|[^\s\x00]+ [^\s\x00]+( \S+)?\r?\n"
     ),
 }
-"""How the files of each kind begin; a CSV table has a line of names first."""
+"""Beginnings of the files of each kind; a CSV table has a line of names first."""
 _IN_WORDS: Final = {"caption": "caption of a figure", "instance": "instance file", "solution": "file of a solution"}
 
 
@@ -39,23 +39,20 @@ def check_output(path: Path, kind: str, overwrite: bool) -> None:
         path: Where the output is to go.
         kind: What it is: one of those that ``_BEGINNINGS`` tells apart.
         overwrite: Whether a file of the same kind may be replaced.
-
-    Raises:
-        InputError: naming the path and what is there.
     """
     if not os.path.lexists(path) or _is_stream(path):
         return
     if not os.path.isfile(path):
-        what = "a directory" if os.path.isdir(path) else "no file"
-        raise InputError(f"{path} is {what}: choose another name for the output")
+        kind_there = "a directory" if os.path.isdir(path) else "no file"
+        raise InputError(f"{path} is {kind_there}: choose another name for the output")
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}): choose another name for the output") from error
     if head and not _BEGINNINGS[kind].match(head):
-        what = _IN_WORDS.get(kind, f"{kind.upper()} file")
-        raise InputError(f"{path} exists and is no {what}: choose another name for the output")
+        kind_there = _IN_WORDS.get(kind, f"{kind.upper()} file")
+        raise InputError(f"{path} exists and is no {kind_there}: choose another name for the output")
     if not overwrite:
         raise InputError(
             f"{path} exists already: choose another name, or add {argument('overwrite', True)} to replace it"
@@ -80,30 +77,24 @@ def write_outputs(outputs: Mapping[Path, tuple[str, bytes]], overwrite: bool = F
 
 
 def _write(path: Path, content: bytes) -> None:
-    if os.path.lexists(path) and not _is_stream(path):
-        target = Path(os.path.realpath(path))  # a link goes on leading to its file
-        try:
-            with Disk(target) as old, replacement(target, old) as new:
-                new.write(content)
-        except OSError as error:
-            raise not_written(path, error) from error
-    elif os.path.lexists(path):
-        try:
+    if not os.path.lexists(path):
+        with new_file(path) as disk:
+            disk.write(content)
+        return
+    try:
+        if _is_stream(path):
             with path.open("wb", buffering=0) as stream:
                 stream.write(content)
-        except OSError as error:
-            raise not_written(path, error) from error
-    else:
-        _create(path, content)
-
-
-def _create(path: Path, content: bytes) -> None:
-    with new_file(path) as disk:
-        disk.write(content)
+        else:
+            target = Path(os.path.realpath(path))  # a link goes on leading to its file
+            with Disk(target) as old, replacement(target, old) as new:
+                new.write(content)
+    except OSError as error:
+        raise not_written(path, error) from error
 
 
 def _holds(path: Path, content: bytes) -> bool:
-    """Whether a file has this content already."""
+    """True if a file has this content already."""
     try:
         return path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content
     except (OSError, ValueError):
@@ -111,7 +102,7 @@ def _holds(path: Path, content: bytes) -> bool:
 
 
 def _is_stream(path: Path) -> bool:
-    """Whether a path is a device or a pipe."""
+    """True if a path is a device or a pipe."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):

@@ -30,14 +30,14 @@ def sources(module: str) -> frozenset[Path]:
     Args:
         module: Name, from ``spinsim.`` on.
     """
-    found: set[Path] = set()
+    files: set[Path] = set()
     left = [_file(name) for name in (module.removeprefix("spinsim."), *_MAKING)]
     while left:
         path = left.pop()
-        if path not in found:
-            found.add(path)
+        if path not in files:
+            files.add(path)
             left += _imported(path)
-    return frozenset(found)
+    return frozenset(files)
 
 
 @cache

@@ -161,26 +161,26 @@ def _replace(path: Path, content: bytes) -> None:
         raise
 
 
-def _load(kernel: str, found: MachineCode) -> Callable[..., Any] | None:
+def _load(kernel: str, code: MachineCode) -> Callable[..., Any] | None:
     """Make machine code a function of Python; None where it needs what is not there."""
     llvm, make = _llvm(), _runtime("numba._dynfunc")
     _name_runtime()
     target = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(jit=True)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
-    if not _are_there(found.needs):
+    if not _are_there(code.needs):
         importlib.import_module("numba")  # which loads Intel's library of vectors, where it is installed
-        if not _are_there(found.needs):
+        if not _are_there(code.needs):
             return None  # LLVM would end the process
     try:
-        constants = pickle.loads(found.constants)  # noqa: S301
+        constants = pickle.loads(code.constants)  # noqa: S301
     except (ImportError, AttributeError):  # a type of a module that is there no longer
         return None
-    engine.add_object_file(llvm.ObjectFileRef.from_data(found.code))
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code.code))
     engine.finalize_object()
     environment = make.Environment({})
     environment.consts.extend(constants)
-    ctypes.c_void_p.from_address(engine.get_global_value_address(found.environment)).value = id(environment)
-    address, module = engine.get_function_address(found.entry), sys.modules[__name__]
+    ctypes.c_void_p.from_address(engine.get_global_value_address(code.environment)).value = id(environment)
+    address, module = engine.get_function_address(code.entry), sys.modules[__name__]
     function: Callable[..., Any] = make.make_function(
         module,
         kernel,
@@ -224,8 +224,8 @@ def _runtime(name: str) -> ModuleType:
         return importlib.import_module(name)
     numba = find_spec("numba")
     folder = Path(((numba and numba.submodule_search_locations) or [""])[0], *name.split(".")[1:-1])
-    found = PathFinder.find_spec(name.rpartition(".")[2], [str(folder)])
-    spec = spec_from_file_location(name, found.origin) if found and found.origin else None
+    spec_of_file = PathFinder.find_spec(name.rpartition(".")[2], [str(folder)])
+    spec = spec_from_file_location(name, spec_of_file.origin) if spec_of_file and spec_of_file.origin else None
     if spec is None or spec.loader is None:
         return importlib.import_module(name)
     try:

@@ -62,5 +62,5 @@ class Threads:
             self.run(partial(task, *ends) for ends in pairwise(count * k // parts for k in range(parts + 1)))
 
     def _worth(self, words: int | None) -> int:
-        """How many threads so many words are worth, all where nobody says how many they are."""
+        """Number of threads that so many words are worth, all where nobody says how many words they are."""
         return self.count if words is None else max(1, min(self.count, words // WORTH_A_THREAD))

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.machine.memory import using
+from spinsim.machine.memory import is_on_gpu, using
 from spinsim.mesh import session
-from spinsim.mesh.in_memory import Offer, in_memory, is_on_gpu
+from spinsim.mesh.in_memory import Offer, in_memory
 from spinsim.mesh.nccl import Nccl, new_name
 from spinsim.mesh.places import Kept, Place, answers
 from spinsim.mesh.ranks import FIRST, name_of
@@ -32,7 +32,7 @@ class Seat(NamedTuple):
     """A place with one device.
 
     Attributes:
-        place: As given.
+        place: Where functions are carried out.
         gpu: Number of its GPU there, None where it is the CPU.
     """
 
@@ -72,9 +72,7 @@ class Group:
         nccl: The name of the group for NCCL, None where it does without.
 
     Attributes:
-        index: As given.
         size: How many members there are.
-        gpu: As given.
     """
 
     def __init__(self, number: int, index: int, ranks: Sequence[int], gpu: int | None, nccl: Any) -> None:
@@ -130,7 +128,7 @@ class Group:
         return total
 
     def _between_ranks(self, give: list[tuple[Any, int]], get: list[tuple[Any, int]]) -> None:
-        """The same by MPI, arrays of GPUs through host memory; a tag for each pair of members."""
+        """Exchange arrays by MPI, those of GPUs through host memory; a tag for each pair of members."""
         if not give and not get:
             return
         ranks = session.ranks()
@@ -165,15 +163,11 @@ class Group:
 
 
 def make_group(seats: Sequence[Seat]) -> list[Member]:
-    """A group with a member at each seat, in their order; no two in the same thread.
-
-    Raises:
-        InputError: where one cannot be made.
-    """
+    """A group with a member at each seat, in their order; no two in the same thread."""
     ranks = [seat.rank for seat in seats]
     number = next(_numbers)
     nccl = new_name(seats) if len(set(ranks)) > 1 else None
-    asked = [seat.place.ask(_join, number, k, ranks, seat.gpu, nccl) for k, seat in enumerate(seats)]
+    asked = [seat.place.request(_join, number, k, ranks, seat.gpu, nccl) for k, seat in enumerate(seats)]
     return [Member(*each) for each in zip(seats, answers(asked), strict=True)]
 
 
@@ -182,7 +176,7 @@ def _join(number: int, index: int, ranks: Sequence[int], gpu: int | None, nccl: 
 
 
 def together(members: Sequence[Member], function: Any, *arguments: Any) -> list[Any]:
-    """What ``function(group, *arguments)`` returns at all members, which carry it out at the same time.
+    """Call ``function(group, *arguments)`` at all members at the same time, and return all results.
 
     Args:
         members: Of one group, all of them.
@@ -195,7 +189,7 @@ def together(members: Sequence[Member], function: Any, *arguments: Any) -> list[
     asked = []
     for k, (seat, group) in enumerate(members):
         own = [argument[k] if isinstance(argument, Each) else argument for argument in arguments]
-        asked.append(seat.place.ask(_work, group, function, *own))
+        asked.append(seat.place.request(_work, group, function, *own))
     return answers(asked)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
+from spinsim.machine.memory import is_on_gpu
 from spinsim.mesh.places import LeftWaitingError
 
 LONGEST_WAIT: Final = 600.0  # seconds that a member waits for another
@@ -32,7 +33,7 @@ class Offer:
 
 
 class InMemory:
-    """What members of one group share in one process."""
+    """Offers that the members of one group make each other in one process."""
 
     def __init__(self) -> None:
         self._offers: defaultdict[tuple[int, int], deque[Offer]] = defaultdict(deque)
@@ -88,11 +89,6 @@ class InMemory:
                 raise LeftWaitingError(self._failure)
         if not there:
             raise LeftWaitingError(f"member {member} has not answered for {LONGEST_WAIT:.0f} s")
-
-
-def is_on_gpu(array: Any) -> bool:
-    """Whether an array is CuPy's."""
-    return type(array).__module__.partition(".")[0] == "cupy"
 
 
 def _stream() -> Any:

@@ -1,4 +1,4 @@
-"""Whether this process was started under MPI, as the environment tells before MPI itself is touched."""
+"""Start of this process under MPI, as the environment tells before MPI itself is touched."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _VARIABLES: Final = (
     ("MPICH", "PMI_RANK", "PMI_SIZE"),
     ("Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
 )
-"""Of each launcher the rank and the number of ranks; Intel MPI has the variables of MPICH.
+"""Variables of each launcher: the rank and the number of ranks; Intel MPI has the variables of MPICH.
 
 A batch script of Slurm that srun did not start is of no step, so that it has no number of tasks."""
 
 
 def launched(environment: Mapping[str, str] = os.environ) -> Launched | None:
-    """How this process was started with others; None where it is alone."""
+    """The place of this process among those that were started with it; None where it is alone."""
     for by, rank, ranks in _VARIABLES:
         if rank in environment and ranks in environment:
-            found = Launched(int(environment[rank]), int(environment[ranks]), by)
-            return found if found.ranks > 1 else None
+            process = Launched(int(environment[rank]), int(environment[ranks]), by)
+            return process if process.ranks > 1 else None
     return None

@@ -20,8 +20,8 @@ CONNECT_WITHIN: Final = 60.0  # seconds
 
 def new_name(seats: Iterable[tuple[Place, int | None]]) -> Any:
     """A name by which GPUs at places find each other, None where NCCL is missing, or has two members on one GPU."""
-    found = answers([place.ask(_gpu, number) for place, number in seats])
-    if None in found or len(set(found)) < len(found):
+    gpus = answers([place.request(_gpu, number) for place, number in seats])
+    if None in gpus or len(set(gpus)) < len(gpus):
         return None
     from cupy.cuda import nccl
 

@@ -25,7 +25,7 @@ class Kept:
 class Place(Protocol):
     """Somewhere functions are carried out, one after the other in the order in which they are asked for."""
 
-    def ask(self, function: Callable[..., Any], *arguments: Any) -> Reply:
+    def request(self, function: Callable[..., Any], *arguments: Any) -> Reply:
         """Have a function carried out there.
 
         Args:
@@ -42,7 +42,7 @@ def opened(arguments: Iterable[Any]) -> list[Any]:
 class Here(Place):
     """This thread, which begins when the outcome is waited for, so that other places can begin before."""
 
-    def ask(self, function: Callable[..., Any], *arguments: Any) -> Reply:
+    def request(self, function: Callable[..., Any], *arguments: Any) -> Reply:
         """Have a function carried out."""
         return lambda: function(*opened(arguments))
 
@@ -53,7 +53,7 @@ class InThread(Place):
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1)
 
-    def ask(self, function: Callable[..., Any], *arguments: Any) -> Reply:
+    def request(self, function: Callable[..., Any], *arguments: Any) -> Reply:
         """Have a function carried out."""
         return self._thread.submit(function, *opened(arguments)).result
 
@@ -68,12 +68,12 @@ def answers(replies: Iterable[Reply]) -> list[Any]:
     Raises:
         Exception: the first failure that is a cause of its own, when all outcomes are there.
     """
-    found, failures = [], []
+    outcomes, failures = [], []
     for reply in replies:
         try:
-            found.append(reply())
+            outcomes.append(reply())
         except Exception as error:
             failures.append(error)
     if failures:
         raise next((error for error in failures if not isinstance(error, LeftWaitingError)), failures[0])
-    return found
+    return outcomes

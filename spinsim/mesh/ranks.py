@@ -196,7 +196,7 @@ def _pieces(array: Any) -> list[Any]:
 
 
 def why_not() -> str | None:
-    """What keeps several ranks from working together here, None where nothing does."""
+    """The reason why several ranks cannot work together here, None where there is none."""
     try:
         import mpi4py
 

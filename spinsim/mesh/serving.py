@@ -65,7 +65,7 @@ class RankError(RuntimeError):
 
 
 class There:
-    """What is kept at a serving rank; when nobody holds it any more, it goes there too.
+    """A handle of an object at a serving rank; when nobody has the handle any more, the object goes too.
 
     Args:
         number: By which the rank knows it.
@@ -83,9 +83,6 @@ class AtRank(Place):
     Args:
         ranks: All of them.
         rank: Its number.
-
-    Attributes:
-        rank: As given.
     """
 
     def __init__(self, ranks: Ranks, rank: int) -> None:
@@ -98,18 +95,18 @@ class AtRank(Place):
 
     @property
     def waiting(self) -> bool:
-        """Whether it has been asked for what it has not answered."""
+        """True while a request is not answered."""
         return bool(self._waiting)
 
     def thread(self, number: int) -> InThreadAtRank:
         """The thread of the rank with that number, from 1 on."""
         return InThreadAtRank(self, number)
 
-    def ask(self, function: Callable[..., Any], *arguments: Any) -> Reply:
+    def request(self, function: Callable[..., Any], *arguments: Any) -> Reply:
         """Have a function carried out."""
-        return self.ask_thread(0, function, *arguments)
+        return self.request_of_thread(0, function, *arguments)
 
-    def ask_thread(self, thread: int, function: Callable[..., Any], *arguments: Any) -> Reply:
+    def request_of_thread(self, thread: int, function: Callable[..., Any], *arguments: Any) -> Reply:
         """Have a function carried out by one of the rank's threads."""
         dropped = [self._dropped.popleft() for _ in range(len(self._dropped))]
         with self._sending:
@@ -135,7 +132,7 @@ class AtRank(Place):
         return outcome
 
     def _has_arrived(self, number: int) -> bool:
-        """Whether an answer is there; where it is not, the caller is the one of all waiting threads who receives."""
+        """True if an answer is there; where it is not, the caller is the one of all waiting threads who receives."""
         with self._arriving:
             self._arriving.wait_for(lambda: number in self._arrived or not self._receiving)
             if number in self._arrived:
@@ -162,9 +159,9 @@ class InThreadAtRank(Place):
     def __init__(self, of: AtRank, number: int) -> None:
         self._of, self._number, self.rank = of, number, of.rank
 
-    def ask(self, function: Callable[..., Any], *arguments: Any) -> Reply:
+    def request(self, function: Callable[..., Any], *arguments: Any) -> Reply:
         """Have a function carried out."""
-        return self._of.ask_thread(self._number, function, *arguments)
+        return self._of.request_of_thread(self._number, function, *arguments)
 
 
 def _number_of(thing: Any) -> int | None:
@@ -172,7 +169,7 @@ def _number_of(thing: Any) -> int | None:
 
 
 class _Serving:
-    """What a serving rank keeps, and its threads."""
+    """Objects of a serving rank, and its threads."""
 
     def __init__(self, ranks: Ranks) -> None:
         self._ranks = ranks
@@ -199,7 +196,7 @@ class _Serving:
         opened_here = opened(arguments)
         del message, arguments  # what they hold may be dropped next
         if thread:
-            self._threads.setdefault(thread, InThread()).ask(self._in_thread, number, function, opened_here)
+            self._threads.setdefault(thread, InThread()).request(self._in_thread, number, function, opened_here)
         else:
             self._carry_out(number, function, opened_here)
         return True

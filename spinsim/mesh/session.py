@@ -19,7 +19,7 @@ from spinsim.mesh.serving import AtRank, serve
 
 
 class OnNode(NamedTuple):
-    """Which of the ranks of its node a rank is.
+    """The place of a rank among the ranks of its node.
 
     Attributes:
         number: From 0.
@@ -30,14 +30,14 @@ class OnNode(NamedTuple):
     ranks: int
 
     def share(self, things: Sequence[int]) -> list[int]:
-        """What the rank has of its node's devices: no two ranks have the same one unless there are too few."""
+        """The rank's part of its node's devices: no two ranks have the same one unless there are too few."""
         if not things:
             return []
         return list(things[self.number :: self.ranks]) or [things[self.number % len(things)]]
 
 
 class _Session:
-    """What a process knows of the others."""
+    """The other processes, as this one knows them."""
 
     on_node = OnNode(0, 1)
     others: tuple[AtRank, ...] = ()
@@ -66,13 +66,13 @@ def first_ranks(count: int) -> Iterator[None]:
 
 
 def on_node() -> OnNode:
-    """Which of the ranks of its node this process is."""
+    """The place of this process among the ranks of its node."""
     return _Session.on_node
 
 
 @contextmanager
 def joined(how: Launched) -> Iterator[bool]:
-    """Whether this process carries out the command; a rank that serves has done so when it is told.
+    """Join the other ranks: True in the process that carries out the command, False at a rank that has served it.
 
     Args:
         how: How it was started with others.
@@ -117,16 +117,16 @@ def _serve(ranks: Ranks) -> None:
 
 def _settle_all() -> None:
     """Tell each rank which one of its node it is, and how many share its processors."""
-    asked = answers([place.ask(_whereabouts) for place in _Session.others])
-    found = [_whereabouts(), *asked]
-    before, ranks, sharing = Counter[str](), Counter(host for host, _ in found), Counter(found)
+    asked = answers([place.request(_whereabouts) for place in _Session.others])
+    whereabouts = [_whereabouts(), *asked]
+    before, ranks, sharing = Counter[str](), Counter(host for host, _ in whereabouts), Counter(whereabouts)
     settled = []
-    for where in found:
+    for where in whereabouts:
         host = where[0]
         settled.append((OnNode(before[host], ranks[host]), sharing[where]))
         before[host] += 1
     _settle(*settled[0])
-    answers([place.ask(_settle, *one) for place, one in zip(_Session.others, settled[1:], strict=True)])
+    answers([place.request(_settle, *one) for place, one in zip(_Session.others, settled[1:], strict=True)])
 
 
 def _whereabouts() -> tuple[str, frozenset[int]]:

@@ -79,11 +79,7 @@ class Graph:
 
     @classmethod
     def of_lattice(cls, lattice: Lattice, slices: int = 1) -> Graph:
-        """The graph of a lattice's bonds, of so many slices in time.
-
-        Raises:
-            InputError: for a lattice whose bonds exceed the limit.
-        """
+        """The graph of a lattice's bonds, of so many slices in time."""
         if not _may_be_larger(lattice):
             _check_bonds(lattice)
         return cls(lattice.sites, None, lattice, slices)
@@ -97,7 +93,7 @@ class Graph:
         yield from (np.ascontiguousarray(edges, "<i4").data for edges in pieces)
 
     def with_list(self) -> Graph:
-        """The same graph with its list of bonds, as earlier versions held all of them."""
+        """This graph with its list of bonds, as earlier versions held all of them."""
         return Graph(self.sites, self.edges, self.lattice, self.slices)
 
     @cached_property
@@ -168,7 +164,7 @@ def own(array: Array) -> Array:
 
 
 def frozen(array: Array) -> Array:
-    """The same for one that its holder does not change either: a small one is a copy that cannot be written to."""
+    """An array that nobody changes later: of a small one a copy that cannot be written to."""
     mine = own(array)
     if mine is not array:
         mine.flags.writeable = False

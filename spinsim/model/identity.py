@@ -111,7 +111,7 @@ def described(model: Ising) -> dict[str, Any]:
 
 
 def described_in(tables: object) -> dict[str, Any]:
-    """The same as the configuration of a file has them; empty in files from before there were any."""
+    """The settings of a model in the configuration of a file; empty in files from before there were any."""
     table = tables.get("model") if isinstance(tables, dict) else None
     if not isinstance(table, dict) or _MARK not in table:
         return {}

@@ -243,7 +243,7 @@ class Ising(Exchanged, Keeping):
     content_sha256 = content_sha256_of
 
     def in_field(self, field: float) -> Ising:
-        """The same model in a uniform field, which is added to its own fields.
+        """This model in a uniform field, which is added to its own fields.
 
         Raises:
             InputError: for a field that is not finite or too large.
@@ -296,7 +296,7 @@ class Ising(Exchanged, Keeping):
 
 
 def repeated(model: Ising, times: int) -> Ising:
-    """The same model with all of its samples so many times over, one group of them after the other.
+    """A model with all of its samples so many times over, one group of them after the other.
 
     Rows that all samples share are shared by all groups; rows of single samples are copied.
     """
@@ -311,7 +311,7 @@ def repeated(model: Ising, times: int) -> Ising:
 
 
 def with_list(model: Ising) -> Ising:
-    """The same model with the list of its bonds, as earlier versions wrote all models to files."""
+    """A model with the list of its bonds, as earlier versions wrote all models to files."""
     require(_BYTES_A_LISTED * model.bonds, f"the list of bonds of {model.name}")
     same = copy(model)
     same.graph = model.graph.with_list()

@@ -237,12 +237,12 @@ def check_steps(k: Floats) -> None:
 
 def check_turn(gamma: float, step: float) -> None:
     """Refuse a field and a step in time whose coupling in time would be too strong or too weak."""
-    turn = gamma * step
-    if not LEAST_TURN <= turn <= MOST_TURN:
-        why = "leaves no spin free in time" if turn < LEAST_TURN else "leaves slices that do not interact"
-        mend = "fewer slices" if turn < LEAST_TURN else "more slices"
+    product = gamma * step
+    if not LEAST_TURN <= product <= MOST_TURN:
+        why = "leaves no spin free in time" if product < LEAST_TURN else "leaves slices that do not interact"
+        mend = "fewer slices" if product < LEAST_TURN else "more slices"
         raise InputError(
-            f"gamma {gamma:g} times the step in time beta / slices = {step:g} is {turn:.3g}, which {why}: "
+            f"gamma {gamma:g} times the step in time beta / slices = {step:g} is {product:.3g}, which {why}: "
             f"give {mend}, for a product from {LEAST_TURN:g} to {MOST_TURN:g}"
         )
 

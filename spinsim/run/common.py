@@ -77,6 +77,7 @@ class Watch:
         on_warning: Called with a sentence.
         on_parts: Called with a function that says how fast each device is, in updates/ns, where there are several.
         on_note: Called with what a search has found so far, a few words.
+        on_size: Called with the bytes that the finished file takes at most, and words on which measurements have rows.
     """
 
     on_stage: OnStage = lambda what, updates, done=0: None
@@ -84,6 +85,7 @@ class Watch:
     on_warning: OnWarning = lambda sentence: None
     on_parts: OnParts = lambda rates: None
     on_note: OnWarning = lambda words: None
+    on_size: Callable[[int, str], None] = lambda file_bytes, rows: None
 
 
 SILENT: Final = Watch()
@@ -417,7 +419,9 @@ def check_disk(path: Path, model: Ising, replicas: int, layout: Layout, rows: in
     folder = folder_of(path)
     while not folder.exists():
         folder = folder.parent
-    needed = layout.room(rows) + store.stored_bytes(model) + 8 * replicas * model.samples + 2**17
+    needed = (
+        layout.room(rows) + 3 * layout.sums_bytes + store.stored_bytes(model) + 8 * replicas * model.samples + 2**17
+    )
     room = shutil.disk_usage(folder).free
     if needed > room:
         raise InputError(

@@ -219,14 +219,15 @@ def as_longer(plan: AnyPlan, attributes: Mapping[str, str]) -> AnyPlan:
     return replace(plan, attributes=own | {"history": history}, extends=attributes["config_sha256"])
 
 
-def make_room(plan: Plan[Any], layout: Layout, replicas: int, like: Mapping[str, npt.NDArray[Any]]) -> None:
+def make_room(plan: Plan[Any], layout: Layout, rows: int, like: Mapping[str, npt.NDArray[Any]], thin: int = 1) -> None:
     """Make room in the file of a plan for all that the longer run has.
 
     Args:
         plan: Of the longer run.
         layout: Of its file.
-        replicas: Of each sample.
+        rows: Of its file.
         like: Arrays of the names and shapes of its checkpoints.
+        thin: Rows of the shorter run for each one that is kept.
 
     Raises:
         InputError: where the file cannot be extended, or is not the one that the plan was made for.
@@ -241,4 +242,5 @@ def make_room(plan: Plan[Any], layout: Layout, replicas: int, like: Mapping[str,
             )
 
     named = {name: plan.attributes[name] for name in ("config", "config_sha256", "history")}
-    store.extend(plan.path, layout, plan.rows, check, named, {name: np.shape(array) for name, array in like.items()})
+    shapes = {name: np.shape(array) for name, array in like.items()}
+    store.extend(plan.path, layout, rows, check, named, shapes, thin)

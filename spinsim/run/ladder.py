@@ -15,6 +15,7 @@ from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.run.common import AnyConfig, Plan, Watch, dynamics_of
 from spinsim.run.ladder_layout import TEMPERING, Measured, placement_of, row_of
 from spinsim.run.own import Own, check_series, names_of
+from spinsim.run.reducing import EVERYTHING, Keeping, MeasurementSums, keeping_in, keeping_of, longer, with_names
 from spinsim.run.sampled import Kept, SampledRun
 from spinsim.run.saving import NEVER, Saving
 from spinsim.sampling import TemperFrame, place
@@ -38,9 +39,18 @@ class LadderPlan(Plan[AnyConfig]):
         """The ladder that the run of a file has begun with."""
         raise NotImplementedError
 
-    def run_on(self, ladder: Any, placement: Placement | None, saving: Saving, watch: Watch) -> LadderRun:
-        """The run on a ladder, about to begin."""
+    def run_on(
+        self, ladder: Any, placement: Placement | None, saving: Saving, watch: Watch, stored: Keeping | None = None
+    ) -> LadderRun:
+        """The run on a ladder, about to begin; ``stored`` are the rows that its file keeps, where it has been begun."""
         raise NotImplementedError
+
+    def keeping(self, layout: Layout, stored: Keeping | None) -> Keeping:
+        """The rows that the run keeps, of a file with this layout."""
+        t, rows = self.of_job, self.rows
+        if stored is None:
+            return keeping_of(layout, rows, t.series, t.series_limit, self.save_every)
+        return longer(stored, with_names(layout, stored.names), rows, t.series_limit, self.save_every)
 
     def result_of(self, ladder: Any, placement: Placement | None, found: dict[str, Any]) -> Any:
         """The result of a run in memory, of what ``LadderRun.in_memory`` returns."""
@@ -50,10 +60,10 @@ class LadderPlan(Plan[AnyConfig]):
         """Run it into its file."""
         if begun:
             with store.open_to_read(self.path) as file:
-                ladder, placement = self.ladder_in(file), placement_of(file)
+                ladder, placement, stored = self.ladder_in(file), placement_of(file), keeping_in(file)
         else:
-            ladder, placement = self.new_ladder(saving, watch)
-        run = self.run_on(ladder, placement, saving, watch)
+            (ladder, placement), stored = self.new_ladder(saving, watch), None
+        run = self.run_on(ladder, placement, saving, watch, stored)
         if begun and self.of_job.measure:
             check_series(self.path, run.layout)
         run.complete(begun)
@@ -62,7 +72,7 @@ class LadderPlan(Plan[AnyConfig]):
         """Run it without a file and return its result."""
         ladder, placement = self.new_ladder(NEVER, watch)
         run = self.run_on(ladder, placement, NEVER, watch)
-        found = run.in_memory(Kept(run.layout, self.rows, MEASUREMENTS, "measure less often"))
+        found = run.in_memory(Kept(run.layout, run.rows, MEASUREMENTS, "measure less often"))
         measured = {name: found.pop(name) for name in names_of(self.of_job.measure)}
         return self.result_of(ladder, placement, found | {"measured": measured})
 
@@ -142,6 +152,9 @@ class LadderRun(SampledRun):
         table: Quantities that are measured.
         own: Observables of the user's own, if there are any.
         added: What measurements add up to, if that is wanted.
+        keeping: The rows that it keeps.
+        sums: The measurements added up, where not all rows are kept.
+        stored: The rows that its file keeps, where it has been begun.
     """
 
     def __init__(
@@ -155,31 +168,66 @@ class LadderRun(SampledRun):
         table: Sequence[Measured],
         own: Own | None = None,
         added: Added | None = None,
+        keeping: Keeping = EVERYTHING,
+        sums: MeasurementSums | None = None,
+        stored: Keeping | None = None,
     ) -> None:
         super().__init__(plan, saving, watch, engine)
+        self._keeping, self._sums, self._stored = keeping, sums, stored or keeping
         self._added, self._own = added, own
         self._frames, self._row = frames, row_of(table)
         self.layout = layout if own is None else own.in_layout(layout)
 
+    @property
+    def rows(self) -> int:
+        """Rows of the finished file."""
+        return self._keeping.rows(super().rows)
+
+    @property
+    def save_every(self) -> int:
+        """Rows for each one at which configurations are saved; 0 where none are."""
+        return self._keeping.rows(super().save_every)
+
+    @property
+    def rows_in_words(self) -> str:
+        """Which measurements have rows, in words; empty where all have."""
+        if not self._keeping.is_reduced:
+            return ""
+        return f"{self.rows} rows of {super().rows} measurements, and sums over all of them"
+
+    @property
+    def thin(self) -> int:
+        """Rows of the shorter run that is made longer for each one that its file keeps."""
+        return self._keeping.stride // max(1, self._stored.stride) or 1
+
     def go_on(self, file: RunFile | Kept) -> None:
         """Write all rows that are to come, and a state from which the run can be extended."""
         self.begin()
+        finds_lowest = self._sums is not None and self._sums.finds_lowest
         for frame in self._frames:
             if frame is None:
                 self._save(file)
                 self._saving.saved()
-            else:
+                continue
+            if not finds_lowest:
                 self.best.update(frame.replica_energy, frame.spins)
-                if self._added is not None:
-                    self._added.add(frame)
+            if self._added is not None:
+                self._added.add(frame)
+            if self._keeping.has_row(frame.step):
                 own = {} if self._own is None else self._own.row(frame.spins, frame.holder)
-                file.write(self.with_spins(self._row(frame) | own, frame.spins, frame.holder))
-        self._save(file)
+                row = self._row(frame) | own | {"step": frame.step // self._keeping.stride}
+                file.write(self.with_spins(row, frame.spins, frame.holder))
+        self._save(file, is_last=True)
 
-    def _save(self, file: RunFile | Kept) -> None:
-        """Write what is written again and again, the checkpoint last."""
+    def _save(self, file: RunFile | Kept, is_last: bool = False) -> None:
+        """Write what is written again and again, the checkpoint last; sums when the run ends, as they are large."""
+        if self._sums is not None:
+            self._sums.take_lowest(self.best)
         self._write_again(file)
-        file.save(self.state())
+        state = self.state()
+        if is_last and self._sums is not None:
+            file.write_again(self._sums.datasets(state))
+        file.save(state)
 
     def _write_again(self, file: RunFile | Kept) -> None:
         """Write exchanges, sums and lowest states as they are now."""
@@ -199,17 +247,22 @@ class LadderRun(SampledRun):
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """The state from which the run can go on, as a checkpoint holds it."""
-        return super().state() | ({} if self._added is None else self._added.state())
+        added = {} if self._added is None else self._added.state()
+        return super().state() | added | ({} if self._sums is None else self._sums.state())
 
     def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
         """Go back to a state."""
         super().restore(saved)
         if self._added is not None:
             self._added.restore(saved)
+        if self._sums is not None:
+            self._sums.restore(saved, self.best)
 
     def in_memory(self, kept: Kept) -> dict[str, Any]:
         """Carry the run out without a file; returns what its result takes of it, sums too, by the names there."""
         found, added = super().in_memory(kept), {} if self._added is None else self._added.paths
+        if self._sums is not None:
+            found["reduced"] = self._sums.run(self._plan.config)
         exchanges = {path.rpartition("/")[2]: path for path in kept.sums if path.startswith(TEMPERING)}
         return found | {name: kept.sums[path] for name, path in {**exchanges, **added}.items()}
 

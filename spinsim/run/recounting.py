@@ -12,6 +12,7 @@ import numpy.typing as npt
 from spinsim.engine import Dynamics, create_engine
 from spinsim.engine.given import set_spins
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
+from spinsim.engine.protocols import present_measurement
 from spinsim.errors import InputError
 from spinsim.result import Result
 from spinsim.run.ladder_layout import Measured, row_of
@@ -60,7 +61,7 @@ def recounted_on_ladder(
     unexchanged, measured = engine.begin_exchange()(), []
     for number, sweep in enumerate(result.sweep[rows]):
         set_spins(engine, found.row(number).reshape(model.samples, copies * places, model.sites), unexchanged)
-        measured.append(row(frame_of(number, int(sweep), engine.begin_measurement(wanted)())))
+        measured.append(row(frame_of(number, int(sweep), present_measurement(engine, wanted))))
     series: dict[str, Any] = {}
     for name in measured[0].keys() - {"step", "permutation"}:
         recorded, counted = getattr(result, name), np.stack([each[name] for each in measured])

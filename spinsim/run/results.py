@@ -9,8 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
+from spinsim.analysis.reduced import ReducedRun
 from spinsim.bits import States
 from spinsim.result import Result
+from spinsim.run.reducing import REDUCED
 from spinsim.run.search import GROUP as SEARCH
 from spinsim.saved import Configurations
 from spinsim.store.configurations import with_configurations
@@ -93,6 +95,7 @@ class LadderResult(SampledResult):
         sweep: Sweeps done at each measurement, (measurements,).
         attempts: Exchanges tried of each pair of neighbours on the ladder, (samples, places - 1).
         accepts: Of them accepted, likewise.
+        reduced: Sums over all measurements, where the series have but some of them; None where these are whole.
         magnetization_mode: Squared Fourier modes of the magnetisation, (measurements, samples, copies, places, axes).
     """
 
@@ -100,6 +103,7 @@ class LadderResult(SampledResult):
     attempts: npt.NDArray[np.int64]
     accepts: npt.NDArray[np.int64]
     magnetization_mode: npt.NDArray[np.float64]
+    reduced: ReducedRun | None
 
     @property
     def _rows(self) -> int:
@@ -108,7 +112,10 @@ class LadderResult(SampledResult):
     @property
     def _planned(self) -> int:
         run = self.config.get(self.job, {})
-        return run["sweeps"] // run["measure_every"] if run else 0
+        planned = run["sweeps"] // run["measure_every"] if run else 0
+        if self.reduced is not None:
+            return planned // self.reduced.stride if self.reduced.stride else 0
+        return planned
 
     @property
     def swap_rate(self) -> npt.NDArray[np.float64]:
@@ -121,4 +128,7 @@ class LadderResult(SampledResult):
         return bool(self.magnetization_mode.shape[-1])
 
     def _written_again(self, layout: Layout) -> dict[str, npt.NDArray[Any]]:
-        return {s.path: getattr(self, s.name) for s in layout.sums if s.group not in (SUMMARY_GROUP, SEARCH)}
+        others = SUMMARY_GROUP, SEARCH, REDUCED
+        found = {s.path: getattr(self, s.name) for s in layout.sums if s.group not in others}
+        arrays = {} if self.reduced is None else self.reduced.arrays
+        return found | {s.path: arrays[s.name] for s in layout.sums if s.group == REDUCED}

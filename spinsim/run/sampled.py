@@ -117,7 +117,22 @@ class SampledRun(ABC):
 
     @layout.setter
     def layout(self, measured: Layout) -> None:
-        self._layout = with_configurations(measured, self._plan.save_every, self.engine.model.sites)
+        self._layout = with_configurations(measured, self.save_every, self.engine.model.sites)
+
+    @property
+    def rows(self) -> int:
+        """Rows of the finished file."""
+        return self._plan.rows
+
+    @property
+    def save_every(self) -> int:
+        """Rows for each one at which configurations are saved; 0 where none are."""
+        return self._plan.save_every
+
+    @property
+    def thin(self) -> int:
+        """Rows of the shorter run that is made longer for each one that its file keeps."""
+        return 1
 
     @abstractmethod
     def go_on(self, file: RunFile | Kept) -> None:
@@ -145,7 +160,7 @@ class SampledRun(ABC):
             holder: Replicas in the order in which they are saved, such as the one at each temperature, (samples, ...);
                 by default all of them, (samples, replicas).
         """
-        every, model = self._plan.save_every, self.engine.model
+        every, model = self.save_every, self.engine.model
         if not every or (row["step"] + 1) % every:
             return row
         if holder is None:
@@ -162,7 +177,22 @@ class SampledRun(ABC):
     def begin(self) -> None:
         """Say to who watches that the run begins, or goes on from its present state."""
         self._watch.on_parts(lambda: self.engine.part_rates())
+        self._watch.on_size(self.file_bytes, self.rows_in_words)
         self._watch.on_stage("", self._plan.updates(self.engine.replicas), self.updates_done())
+
+    @property
+    def file_bytes(self) -> int:
+        """Size of the finished file at most; what can be compressed takes less."""
+        saved = sum(array.nbytes for array in self.state().values()) if self.may_go_on else 0
+        spins = self.best.spins.bits if isinstance(self.best.spins, States) else self.best.spins
+        lowest = self.best.energy.nbytes + spins.nbytes
+        model = store.stored_bytes(self.engine.model)
+        return int(self.layout.room(self.rows) + self.layout.sums_bytes + saved + lowest + model)
+
+    @property
+    def rows_in_words(self) -> str:
+        """Which measurements have rows, in words; empty where all have."""
+        return ""
 
     def updates_done(self) -> int:
         """Attempted spin updates so far, those before the run was interrupted among them."""
@@ -190,14 +220,14 @@ class SampledRun(ABC):
         Args:
             begun: Whether the file is there already, perhaps of a shorter run.
         """
-        plan, rows, like = self._plan, self._plan.rows, self.state()
+        plan, rows, like = self._plan, self.rows, self.state()
         if not begun or plan.extends:
             check_disk(plan.path, plan.model, self.engine.replicas, self.layout, rows)
         if not begun:
             attributes = plan.attributes | engine_attributes(self.engine)
             store.create(plan.path, plan.model, self.layout, rows, attributes, self.engine.replicas, like)
         elif plan.extends:
-            make_room(plan, self.layout, self.engine.replicas, like)
+            make_room(plan, self.layout, rows, like, self.thin)
         with open_own(plan, begun) as file:
             saved, damaged = file.saved(like)
             del like  # which takes much of large lattices

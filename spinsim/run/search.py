@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
 import h5py
 import numpy as np
@@ -35,23 +35,15 @@ def targets_of(model: Ising, text: str | None) -> Array | None:
     return check_targets(model, read_grid("target", text, "a number, or one for each sample: -540,-538", any_sign=True))
 
 
-def sums_in(group: str) -> dict[str, str]:
-    """Paths of what is written again and again of a search, by the names under which checkpoints hold it."""
-    return {name: f"{group}/{name}" for name in ("done", "elapsed", "met_seconds", "met_after")}
-
-
 GROUP: Final = "search"
-"""The group of what ended a search that was one run."""
-SUMS: Final = sums_in(GROUP)
-RESTARTS: Final = f"{GROUP}/restarts"
-"""Path of the number of restarts of a search that was one run; searches that have none, and older files, lack it."""
+"""The group of the outcome of a search that was one run."""
 LENGTHS: Final = ("time_limit", "anneals")
 """The settings that say how long a search may be."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a search went, whatever it did until it ended.
+    """Outcome of a search, whatever it did until it ended.
 
     Attributes:
         done: How much was done in all, in the unit of ``UNIT``; files have it all in ``GROUP``.
@@ -63,6 +55,8 @@ class Outcome:
 
     UNIT: ClassVar[str]
     GROUP: ClassVar[str]
+    OWN: ClassVar[tuple[Series, ...]] = ()
+    """Series of a kind of search, which come first in its group."""
 
     done: int
     elapsed: float
@@ -72,34 +66,69 @@ class Outcome:
 
     @property
     def is_met(self) -> bool:
-        """Whether there were targets and all of them were met."""
+        """True if there were targets and all of them were met."""
         return self.target is not None and not np.isnan(self.met_seconds).any()
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """What it came to, for ``--json``."""
+        """Numbers for ``--json``."""
         if self.target is None:
             return {"search_seconds": self.elapsed}
         when = [None if math.isnan(at) else at for at in self.met_seconds.tolist()]
-        found = {"target": self.target.tolist(), "target_met": self.is_met, "target_met_seconds": when}
-        return {"search_seconds": self.elapsed, **found}
+        target = {"target": self.target.tolist(), "target_met": self.is_met, "target_met_seconds": when}
+        return {"search_seconds": self.elapsed, **target}
+
+    @classmethod
+    def series(cls) -> tuple[Series, ...]:
+        """Datasets of a file that are written again and again, named as the attributes are."""
+        group, units = cls.GROUP, f"{cls.UNIT}s"
+        return (
+            *cls.OWN,
+            Series("done", (), np.int64, f"{units} of the whole search", "1", group),
+            Series("elapsed", (), np.float64, "time of the whole search", "s", group),
+            Series("met_seconds", ("sample",), np.float64, "time at which the target was met", "s", group),
+            Series("met_after", ("sample",), np.int64, f"{units} begun by then, -1 where it was not met", "1", group),
+        )
+
+    @classmethod
+    def of(cls, values: Mapping[str, npt.NDArray[Any]], target: Array | None) -> Self:
+        """Returns the outcome that arrays by the names of attributes say."""
+        own: dict[str, Any] = {name: array if array.ndim else array.item() for name, array in values.items()}
+        return cls(target=target, **own)
+
+    @classmethod
+    def read(cls, file: h5py.File, saved: Mapping[str, npt.NDArray[Any]]) -> Self | None:
+        """Returns the outcome that a file holds, if any; ``saved`` has what its last checkpoint says, by path."""
+        if cls.GROUP not in file:
+            return None
+        paths = {s.name: s.path for s in cls.series() if s.path in file}
+        values = {name: np.asarray(saved[path] if path in saved else file[path][...]) for name, path in paths.items()}
+        return cls.of(values, target_in(file, cls.GROUP))
 
     @property
     def datasets(self) -> dict[str, npt.NDArray[Any]]:
-        """What a file holds of it, by path."""
-        return {path: np.asarray(getattr(self, name)) for name, path in sums_in(self.GROUP).items()}
+        """Datasets of a file, by path."""
+        values = {s.path: getattr(self, s.name) for s in self.series()}
+        return {path: np.asarray(value) for path, value in values.items() if value is not None}
 
     def verdict(self, model: Ising, lowest: Array) -> str:
-        """Whether the targets were met, in a line, by lowest energies (samples,); empty without targets."""
+        """One line that says if the targets were met, by lowest energies (samples,); empty without targets."""
         if self.target is None:
             return ""
         done = count(int(self.met_after.max()) if self.is_met else self.done, self.UNIT)
-        return verdict(model, self.target, lowest, self.met_seconds, self.elapsed, done)
+        missed, samples = int(np.isnan(self.met_seconds).sum()), len(self.target)
+        if not missed:
+            targets = f"target {self.target[0]:.15g}" if samples == 1 else f"targets of {samples} samples"
+            return f"{targets} met after {done}, {self.met_seconds.max():.3g} s"
+        if samples == 1:
+            best = float(value_of(model, lowest)[0])
+            return f"target {self.target[0]:.15g} not met in {self.elapsed:.3g} s, {done}; best {best:.15g}"
+        return f"targets of {missed} of {samples} samples not met in {self.elapsed:.3g} s, {done}"
 
 
 @dataclass(frozen=True)
 class Searched(Outcome):
-    """How a search went that was one run: in sweeps, those before the first measurement and of all starts among them.
+    """Outcome of a search that was one run, in sweeps: before the first measurement and of all starts.
 
     Attributes:
         restarts: How often it began anew; None where it never does so.
@@ -107,6 +136,9 @@ class Searched(Outcome):
 
     UNIT: ClassVar[str] = "sweep"
     GROUP: ClassVar[str] = GROUP
+    OWN: ClassVar[tuple[Series, ...]] = (
+        Series("restarts", (), np.int64, "times that the search began anew", "1", GROUP),
+    )
 
     restarts: int | None = None
 
@@ -115,41 +147,29 @@ class Searched(Outcome):
         """Numbers for ``--json``."""
         return {"search_sweeps": self.done, "search_restarts": self.restarts or 0, **super().numbers}
 
-    @property
-    def datasets(self) -> dict[str, npt.NDArray[Any]]:
-        """Datasets of a file, by path."""
-        return super().datasets | ({} if self.restarts is None else {RESTARTS: np.array(self.restarts, np.int64)})
-
     def in_layout(self, layout: Layout) -> Layout:
         """A layout with room for it."""
         return with_restarts(layout, self.target, self.restarts is not None)
 
 
+SUMS: Final = {s.name: s.path for s in Searched.series() if s not in Searched.OWN}
+"""Paths of what is written again and again, by the names under which checkpoints hold it."""
+RESTARTS: Final = Searched.OWN[0].path
+"""Path of the number of restarts of a search that was one run; searches that have none, and older files, lack it."""
+read_search = Searched.read
+
+
 def with_restarts(layout: Layout, target: Array | None, restarts: bool) -> Layout:
     """A layout with a search that was one run, and with the number of its restarts if it has any."""
-    number = Series("restarts", (), np.int64, "times that the search began anew", "1", GROUP)
-    return with_search(layout, target, Searched, (number,) if restarts else ())
+    return with_search(layout, target, Searched, () if restarts else Searched.OWN)
 
 
-def with_search(layout: Layout, target: Array | None, kind: type[Outcome], each: tuple[Series, ...]) -> Layout:
-    """A layout with a group of what ended a search, and the target of each sample.
-
-    Args:
-        layout: Without it.
-        target: Of each sample, (samples,); None for none.
-        kind: Of search, which says in which unit it counts.
-        each: Series of the same group that come first.
-    """
-    group, units = kind.GROUP, f"{kind.UNIT}s"
-    sums = (
-        Series("done", (), np.int64, f"{units} of the whole search", "1", group),
-        Series("elapsed", (), np.float64, "time of the whole search", "s", group),
-        Series("met_seconds", ("sample",), np.float64, "time at which the target was met", "s", group),
-        Series("met_after", ("sample",), np.int64, f"{units} begun by then, -1 where it was not met", "1", group),
-    )
-    what = Series("target", ("sample",), np.float64, "target, a cut or an energy with its constant", "1", group)
-    given = () if target is None else ((what, target),)
-    return replace(layout, sums=(*layout.sums, *each, *sums), given=(*layout.given, *given))
+def with_search(layout: Layout, target: Array | None, kind: type[Outcome], without: tuple[Series, ...] = ()) -> Layout:
+    """A layout with the group of a kind of search, but for some of its series, and the target of each sample."""
+    targets = Series("target", ("sample",), np.float64, "target, a cut or an energy with its constant", "1", kind.GROUP)
+    given = () if target is None else ((targets, target),)
+    sums = [s for s in kind.series() if s not in without]
+    return replace(layout, sums=(*layout.sums, *sums), given=(*layout.given, *given))
 
 
 def target_in(file: h5py.File, group: str) -> Array | None:
@@ -162,35 +182,11 @@ def layout_with_search_of(file: h5py.File, layout: Layout) -> Layout:
     return with_restarts(layout, target_in(file, GROUP), RESTARTS in file) if GROUP in file else layout
 
 
-def again_in(
-    file: h5py.File, saved: Mapping[str, npt.NDArray[Any]], paths: Mapping[str, str]
-) -> dict[str, npt.NDArray[Any]]:
-    """What a file holds that is written again and again, by names.
-
-    Args:
-        file: Open.
-        saved: What its last checkpoint says, by paths, of an unfinished run.
-        paths: Of the datasets, by names.
-    """
-    return {name: np.asarray(saved[path] if path in saved else file[path][...]) for name, path in paths.items()}
-
-
-def read_search(file: h5py.File, saved: Mapping[str, npt.NDArray[Any]]) -> Searched | None:
-    """Returns the search that a file holds, as ``again_in`` takes it; None where it is of none."""
-    if GROUP not in file:
-        return None
-    paths = SUMS | ({"restarts": RESTARTS} if RESTARTS in file else {})
-    found, target = again_in(file, saved, paths), target_in(file, GROUP)
-    restarts = int(found["restarts"]) if "restarts" in found else None
-    whole = int(found["done"]), float(found["elapsed"]), target, found["met_seconds"], found["met_after"]
-    return Searched(*whole, restarts)
-
-
 def has_met_target(file: h5py.File) -> bool:
-    """Whether a file holds a finished search that has met its targets."""
+    """True if a file holds a finished search that has met its targets."""
     if "finished" not in text_attributes(file):
         return False
-    groups = [file[name] for name in ("search", "anneals") if name in file and "target" in file[name]]
+    groups = [file[name] for name in (GROUP, "anneals") if name in file and "target" in file[name]]
     return any(not np.isnan(group["met_seconds"][...]).any() for group in groups)
 
 
@@ -235,20 +231,20 @@ class Search:
 
     @property
     def is_met(self) -> bool:
-        """Whether there are targets and all of them are met."""
+        """True if there are targets and all of them are met."""
         return self._target is not None and not np.isnan(self.met_seconds).any()
 
     def is_late(self) -> bool:
-        """Whether the time is up."""
+        """True if the time is up."""
         return self.elapsed >= self._limit
 
     @property
     def is_over(self) -> bool:
-        """Whether the search ends."""
+        """True if the search ends."""
         return self.is_met or self.is_late()
 
     def outcome(self, done: int, restarts: int | None) -> Searched:
-        """Returns how it went, after so much was done and so many restarts, None where it has none."""
+        """Returns the outcome, after so much was done and so many restarts, None where it has none."""
         return Searched(done, self.elapsed, self._target, self.met_seconds, self.met_after, restarts)
 
     def look(self, energy: Array, after: int) -> None:
@@ -279,31 +275,10 @@ class Search:
 
 
 def goal(target: str | None, time_limit: float | None, model: Ising) -> str:
-    """What ends a search, in words that follow what it does; empty where nothing does."""
+    """Ends of a search, in words that follow its description; empty where nothing ends it."""
     words = [] if target is None else [f"until the {value_name(model)} meets {target}"]
     words += [] if time_limit is None else [f"for at most {time_limit:g} s"]
     return " or ".join(words)
-
-
-def verdict(model: Ising, target: Array, lowest: Array, met_seconds: Array, elapsed: float, done: str) -> str:
-    """Whether the targets of a search were met, in a line.
-
-    Args:
-        model: What was searched.
-        target: Of each sample, (samples,).
-        lowest: Lowest energy of each sample, (samples,).
-        met_seconds: When targets were met, (samples,), NaN where they were not.
-        elapsed: Seconds of the whole search.
-        done: What was done until targets were met, or in all, in words.
-    """
-    missed = int(np.isnan(met_seconds).sum())
-    if not missed:
-        what = f"target {target[0]:.15g}" if len(target) == 1 else f"targets of {len(target)} samples"
-        return f"{what} met after {done}, {met_seconds.max():.3g} s"
-    if len(target) == 1:
-        best = float(value_of(model, lowest)[0])
-        return f"target {target[0]:.15g} not met in {elapsed:.3g} s, {done}; best {best:.15g}"
-    return f"targets of {missed} of {len(target)} samples not met in {elapsed:.3g} s, {done}"
 
 
 NAMES: Final = ("restarts", "restart_before", "restart_since", "restart_lowest")

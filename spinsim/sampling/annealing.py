@@ -5,7 +5,7 @@ Source: S. Kirkpatrick, C. D. Gelatt, M. P. Vecchi, Science 220, 671 (1983).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple, Protocol, cast
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from spinsim.acceptance import check_temperatures
 from spinsim.engine.choosing import check_run, update_of
+from spinsim.engine.moves.move import Move, Moves
 from spinsim.engine.protocols import Counting, Sweeps
 from spinsim.errors import InputError
 from spinsim.inputs.grids import geometric
@@ -70,7 +71,7 @@ def temperature_schedule(start: float, stop: float, steps: int, schedule: str) -
 
 
 def automatic_temperatures(model: Ising, start: float | None = None) -> tuple[float, float]:
-    """Where an anneal begins and ends that is not told, from the fields of the problem.
+    """First and last temperature of an anneal that is given none, from the fields of the problem.
 
     On a lattice multiples of the root mean square local field of all sites. On other graphs, whose sites may differ
     widely, the first temperature is at least a quarter of the largest root mean square field of a site, and the last at
@@ -108,6 +109,8 @@ def annealing(
     fields: npt.ArrayLike | None = None,
     gammas: npt.ArrayLike | None = None,
     population: Population | None = None,
+    moves: Sequence[tuple[Move, int]] | None = None,
+    seed: int = 1,
 ) -> Iterator[AnnealFrame | None]:
     """Sweep through the temperatures in order and yield a measurement after each.
 
@@ -122,6 +125,8 @@ def annealing(
         fields: A uniform field for each temperature, added to the model's own; it takes an ``InField`` for an engine.
         gammas: A transverse field for each temperature; it takes ``BestSlices`` for an engine, and these take it.
         population: Of the engine, which is resampled before each step; where such a run stood, if the engine does.
+        moves: Moves of your own, each applied after every so many sweeps, before a measurement that comes then.
+        seed: Of the random numbers of moves.
 
     Raises:
         InputError: for bad temperatures, fields or sweep numbers, before the first sweep.
@@ -135,21 +140,25 @@ def annealing(
     if isinstance(engine, BestSlices):
         if population is not None:
             raise InputError("a quantum anneal begins at no infinite temperature: its replicas make no population")
+        if moves:
+            raise InputError("moves change configurations, which slices in time are not: give no moves with gammas")
         if gammas is None or fields is not None:
             raise InputError("slices in time are annealed in a transverse field alone: give gammas and no fields")
-        transverse = check_fields(gammas, len(ladder), "gamma")
-        for gamma, temperature in zip(transverse.tolist(), ladder.tolist(), strict=True):
+        values = check_fields(gammas, len(ladder), "gamma").tolist()
+        for gamma, temperature in zip(values, ladder.tolist(), strict=True):
             engine.check(gamma, temperature)
-        return _anneal(acting, transverse, ladder, sweeps, on_updates, pause, None)
-    if gammas is not None:
+        steps = _Steps(acting, ladder, engine.set_gamma, values)
+    elif gammas is not None:
         raise InputError("a transverse field takes an engine of slices in time: give BestSlices")
-    if fields is None:
-        return _anneal(acting, np.zeros(len(ladder)), ladder, sweeps, on_updates, pause, population)
-    if not isinstance(engine, InField):
+    elif fields is None:
+        steps = _Steps(acting, ladder)
+    elif isinstance(engine, InField):
+        values = check_fields(fields, len(ladder)).tolist()
+        engine.check(max(values, key=abs))
+        steps = _Steps(acting, ladder, engine.set_field, values)
+    else:
         raise InputError("fields that change take an engine whose field can be set: give an InField")
-    series = check_fields(fields, len(ladder))
-    engine.check(float(series[np.abs(series).argmax()]))
-    return _anneal(acting, series, ladder, sweeps, on_updates, pause, population)
+    return _anneal(steps, sweeps, on_updates or ignore, pause or never, population, Moves(moves or (), seed))
 
 
 def check_fields(fields: npt.ArrayLike, steps: int, name: str = "field") -> npt.NDArray[np.float64]:
@@ -169,36 +178,70 @@ def check_fields(fields: npt.ArrayLike, steps: int, name: str = "field") -> npt.
     return values
 
 
+class _Steps:
+    """The conditions of each step of an anneal: its temperature, and a uniform or transverse field if one changes.
+
+    Args:
+        engine: What is swept.
+        ladder: Temperature of each step.
+        set_field: Sets the field that changes, if any; the temperature is set after it.
+        fields: The field of each step.
+    """
+
+    def __init__(
+        self,
+        engine: Annealed,
+        ladder: npt.NDArray[np.float64],
+        set_field: Callable[[float], None] | None = None,
+        fields: Sequence[float] = (),
+    ) -> None:
+        self.engine, self.ladder, self.set_field, self._fields = engine, ladder, set_field, fields
+
+    def set(self, step: int) -> None:
+        """Set the conditions of a step."""
+        if self.set_field is not None:
+            self.set_field(self._fields[step])
+        self.engine.set_beta(1.0 / self.ladder[step])
+
+    def resample(self, population: Population, step: int) -> None:
+        """Set the conditions of a step and resample a population that is in equilibrium in those of the step before."""
+        if step and self.set_field is not None:  # the step before may have been done before a restart
+            self.set_field(self._fields[step - 1])
+        before = measure(self.engine).energy
+        self.set(step)
+        after = before if self.set_field is None else measure(self.engine).energy
+        population.resample(step, (before / self.ladder[step - 1] if step else 0.0) - after / self.ladder[step])
+
+    def frame(self, step: int) -> AnnealFrame:
+        """Returns the measurement at the end of a step."""
+        frame = AnnealFrame(step, float(self.ladder[step]), measure(self.engine))
+        if self.set_field is None:
+            return frame
+        if isinstance(self.engine, BestSlices):
+            return frame._replace(gamma=self._fields[step], mean_slice_energy=self.engine.mean_energy.copy())
+        return frame._replace(field=self._fields[step])
+
+
 def _anneal(
-    engine: Annealed,
-    fields: npt.NDArray[np.float64],
-    ladder: npt.NDArray[np.float64],
+    steps: _Steps,
     sweeps: int,
-    on_updates: Callable[[int], None] | None,
-    pause: Callable[[], bool] | None,
+    on_updates: Callable[[int], None],
+    pause: Callable[[], bool],
     population: Population | None,
+    moves: Moves,
 ) -> Iterator[AnnealFrame | None]:
+    engine, last = steps.engine, len(steps.ladder) - 1
     updates, portions = updates_a_sweep(engine), Portions(engine)
     first, begun = divmod(engine.half_sweep // engine.colours, sweeps)
-    in_turn = isinstance(engine, InField | BestSlices)  # whose field comes first
-    on_updates, pause = on_updates or ignore, pause or never
     on_updates(0)
-    if isinstance(engine, InField) and first and not begun:
-        engine.set_field(float(fields[first - 1]))  # a population is weighted by energies in the field before
-    for step in range(first, len(ladder)):
+    for step in range(first, last + 1):
         if population is not None and not begun:
-            before = measure(engine).energy
-        if isinstance(engine, InField):
-            engine.set_field(float(fields[step]))
-        elif isinstance(engine, BestSlices):
-            engine.set_gamma(float(fields[step]))
-        if population is not None and not begun:
-            after = measure(engine).energy if isinstance(engine, InField) else before
-            population.resample(step, (before / ladder[step - 1] if step else 0.0) - after / ladder[step])
-        if step == first or in_turn:
-            engine.set_beta(1.0 / ladder[step])
+            steps.resample(population, step)
+        elif step == first or steps.set_field is not None:  # else it was set ahead
+            steps.set(step)
         while begun < sweeps:
-            count = min(portions.sweeps, sweeps - begun)
+            done = step * sweeps + begun
+            count = moves.until_next(done, min(portions.sweeps, sweeps - begun))
             if begun + count < sweeps:
                 portions.begin()
             engine.sweep(count)
@@ -207,19 +250,12 @@ def _anneal(
                 engine.wait()  # reports and pauses are not to run far ahead of a GPU
                 portions.end()
             on_updates(count * updates)
+            moves.apply(engine, done + count, 1.0 / steps.ladder[step])
             if begun < sweeps and pause():
                 yield None
-        if step + 1 < len(ladder) and not in_turn:
-            engine.set_beta(1.0 / ladder[step + 1])  # while a GPU sweeps
-        yield _frame(engine, step, float(ladder[step]), float(fields[step]))
+        if step < last and steps.set_field is None:
+            steps.set(step + 1)  # while a GPU sweeps
+        yield steps.frame(step)
         begun = 0
         if pause():
             yield None
-
-
-def _frame(engine: Annealed, step: int, temperature: float, field: float) -> AnnealFrame:
-    """Returns what is measured at the end of a step in a field, a uniform one or a transverse one."""
-    measured = measure(engine)
-    if isinstance(engine, BestSlices):
-        return AnnealFrame(step, temperature, measured, gamma=field, mean_slice_energy=engine.mean_energy.copy())
-    return AnnealFrame(step, temperature, measured, field)

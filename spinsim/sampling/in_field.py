@@ -141,12 +141,12 @@ class BestSlices:
     def counts(self) -> Counts:
         """Energy and magnetisation of the best slice of every replica."""
         words = np.asarray(self.engine.snapshot()["spins"], np.uint64)
-        found = np.zeros((3, self.model.samples, self.replicas), np.int64)
+        totals = np.zeros((3, self.model.samples, self.replicas), np.int64)
         blocks = range(words.shape[1])
-        self._threads.run(partial(self._count, words, found, k, b) for k in range(self.model.samples) for b in blocks)
-        return Counts(*found)
+        self._threads.run(partial(self._count, words, totals, k, b) for k in range(self.model.samples) for b in blocks)
+        return Counts(*totals)
 
-    def _count(self, words: npt.NDArray[np.uint64], found: npt.NDArray[np.int64], sample: int, block: int) -> None:
+    def _count(self, words: npt.NDArray[np.uint64], totals: npt.NDArray[np.int64], sample: int, block: int) -> None:
         """Count the replicas of one block, and keep their best slices."""
         model, first = self.model, block * packing.LANES
         mine = slice(first, min(first + packing.LANES, self.replicas))
@@ -162,10 +162,10 @@ class BestSlices:
         chosen = spins[:, best, np.arange(width)]
         self._best[sample, mine] = chosen.T
         self.mean_energy[sample, mine] = by_slice.sum(axis=0) * (model.quantum / self.slices)
-        found[0, sample, mine] = by_slice.min(axis=0)
-        found[1, sample, mine] = chosen.sum(axis=0, dtype=np.int64)
+        totals[0, sample, mine] = by_slice.min(axis=0)
+        totals[1, sample, mine] = chosen.sum(axis=0, dtype=np.int64)
         if self._first.size:
-            found[2, sample, mine] = 2 * chosen[self._first].sum(axis=0, dtype=np.int64) - found[1, sample, mine]
+            totals[2, sample, mine] = 2 * chosen[self._first].sum(axis=0, dtype=np.int64) - totals[1, sample, mine]
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """Returns the best slice of a replica when they were counted last, shape (sites,), +1 or -1."""

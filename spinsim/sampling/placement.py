@@ -64,7 +64,7 @@ _MOST: Final = 10_000
 
 
 class Placement(NamedTuple):
-    """How the temperatures of a ladder were placed; rows of fewer temperatures end with NaN.
+    """Ladders and exchange rates of each iteration of placing temperatures; rows of fewer temperatures end with NaN.
 
     Attributes:
         temperature: Ladder of each iteration, (iterations, most temperatures).
@@ -201,12 +201,12 @@ def place(
 
 def _energies(frames: Iterable[TemperFrame | None]) -> Array:
     """All energies, (steps, samples, copies, temperatures, terms)."""
-    found = []
+    energies = []
     for frame in frames:
         if frame is None:
             raise KeyboardInterrupt
-        found.append(frame.energy_by_term)
-    return np.stack(found)
+        energies.append(frame.energy_by_term)
+    return np.stack(energies)
 
 
 def first_samples(model: Ising) -> Ising:
@@ -241,17 +241,17 @@ def exchange_rates(step: Array, energy: Array) -> Array:
 
 
 def _distances(steps: Array, rates: Array, energy: Array) -> list[float]:
-    """How far apart neighbours are."""
+    """Distances between neighbours."""
     columns = np.moveaxis(energy, (-2, -1), (0, 1))
     means = [[fsum(term.flat) / term.size for term in column] for column in columns]
-    found = []
+    distances = []
     for step, rate, here, there in zip(steps.tolist(), rates.tolist(), means, means[1:], strict=False):
         if rate >= _LEAST_RATE:
-            found.append(_distance(rate))
+            distances.append(_distance(rate))
         else:
             parts = [of_term * (high - low) for of_term, low, high in zip(step, here, there, strict=True)]
-            found.append(max(sqrt(max(fsum(parts), 0.0)), _distance(_LEAST_RATE)))
-    return found
+            distances.append(max(sqrt(max(fsum(parts), 0.0)), _distance(_LEAST_RATE)))
+    return distances
 
 
 def _distance(rate: float) -> float:
@@ -280,7 +280,7 @@ def _erfc(x: float) -> float:
 
 
 def _count(wanted: Range, total: float) -> int:
-    """How many temperatures a ladder of this length gets."""
+    """Number of temperatures of a ladder of this length."""
     if total < 1e-3:
         raise InputError(
             f"{wanted.name} {wanted} cannot be placed, as all energies were equal there: "

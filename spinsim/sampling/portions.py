@@ -1,4 +1,4 @@
-"""How much is done between two reports of progress."""
+"""Sweeps between two reports of progress."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def sweeps_a_portion(engine: Swept | Sweeps | InField | BestSlices, unit: int = 
 
 
 class Portions:
-    """How many sweeps come between two reports: few at first, then as many as take a fraction of a second.
+    """Number of sweeps between two reports: few at first, then as many as take a fraction of a second.
 
     Args:
         engine: That sweeps.

@@ -188,7 +188,7 @@ def anneal_reads(reads: Reads, schedule: Schedule, stop: Callable[[], bool] | No
 
 
 class _Pace:
-    """How many sweeps fit the time left until ``end``, and how many are done in one call."""
+    """Sweeps that fit the time left until ``end``, and those done in one call."""
 
     def __init__(self, reads: Reads, end: float) -> None:
         self._end, self._limited = end, end < np.inf
@@ -208,12 +208,12 @@ class _Pace:
         left = max(0.0, self._end - seconds_without_compiling())
         if left and not self._known:
             return rest
-        found = max(1, min(rest, int(self._sweeps / max(self._seconds, 1e-9) * left * _USED)))
-        if found < rest and not self._squeezed:
-            if left > self._soon and _MISSING * found >= rest:
+        fitting = max(1, min(rest, int(self._sweeps / max(self._seconds, 1e-9) * left * _USED)))
+        if fitting < rest and not self._squeezed:
+            if left > self._soon and _MISSING * fitting >= rest:
                 return rest
             self._squeezed = True
-        return found
+        return fitting
 
     def portion(self, fitting: int) -> int:
         """Return how many of the sweeps that fit come next."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from spinsim.engine.choosing import check_run
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.engine.moves.move import Move, Moves
-from spinsim.engine.protocols import LadderMeasurement, MeasuresLadder, Spins, Sweeps, Tempers
+from spinsim.engine.protocols import LadderMeasurement, MeasuresLadder, Reduction, Spins, Sweeps, Tempers
 from spinsim.errors import InputError
 from spinsim.sampling.portions import Portions, ignore, never, sweeps_a_portion
 
@@ -127,7 +127,23 @@ class Times:
 
 
 class Tempered(Sweeps, Tempers, MeasuresLadder, Protocol):
-    """What tempering asks of an engine."""
+    """An engine that can temper."""
+
+
+class Reducing(NamedTuple):
+    """Measurements that are added up, and which of them are yielded too.
+
+    Attributes:
+        reduction: Adds them up. Where it is on the device only measurements that are asked for come to the host.
+        is_yielded: Takes the number of a measurement; every one is yielded where they are added up on the host.
+    """
+
+    reduction: Reduction
+    is_yielded: Callable[[int], bool]
+
+
+Reduce = Callable[[Tempered], Reducing]
+"""Makes what adds up the measurements of an engine on its ladder."""
 
 
 def tempering(
@@ -142,6 +158,7 @@ def tempering(
     magnetization_modes: bool = True,
     moves: Sequence[tuple[Move, int]] = (),
     seed: int = 1,
+    reduce: Reduce | None = None,
 ) -> Iterator[TemperFrame | None]:
     """Thermalise, then yield a measurement after every ``times.measure_every`` sweeps.
 
@@ -159,6 +176,7 @@ def tempering(
         magnetization_modes: Whether modes of the spins are among the correlations, beside those of overlaps.
         moves: Each is applied after every so many sweeps, thermalisation included, where measurements come before it.
         seed: Of the random numbers of moves.
+        reduce: Makes what adds measurements up, and says which of them are yielded all the same.
 
     Raises:
         InputError: for a bad ladder, one that does not fit the engine and measurements that have no room, before the
@@ -166,7 +184,8 @@ def tempering(
     """
     ladder = check_temperatures(temperatures, engine.model.energy_scale)
     wanted = Wanted(correlations, magnetization_modes=magnetization_modes)
-    return tempering_in_beta(engine, 1.0 / ladder, times, copies, on_updates, pause, wanted, compared, moves, seed)
+    how = on_updates, pause, wanted, compared, moves, seed, reduce
+    return tempering_in_beta(engine, 1.0 / ladder, times, copies, *how)
 
 
 def tempering_in_beta(
@@ -180,6 +199,7 @@ def tempering_in_beta(
     compared: Container[int] | None = None,
     moves: Sequence[tuple[Move, int]] = (),
     seed: int = 1,
+    reduce: Reduce | None = None,
 ) -> Iterator[TemperFrame | None]:
     """The same of inverse temperatures, from the largest to the smallest, which are used to the bit.
 
@@ -207,7 +227,8 @@ def tempering_in_beta(
     engine.set_ladder(beta, copies)
     kept = min(BEHIND + 2, times.measurements)  # the next one and the frame that the caller has among them
     engine.prepare_measurements(kept, wanted)
-    return _temper(engine, beta, times, on_updates, pause, wanted, compared, between)
+    reducing = None if reduce is None else reduce(engine)
+    return _temper(engine, beta, times, on_updates, pause, wanted, compared, between, reducing)
 
 
 def _temper(
@@ -219,6 +240,7 @@ def _temper(
     wanted: Wanted,
     compared: Container[int] | None,
     moves: Moves,
+    reducing: Reducing | None,
 ) -> Iterator[TemperFrame | None]:
     on_cpu = engine.device_name == "cpu"
     energies = wanted._replace(overlaps=False) if on_cpu and compared is not None else wanted
@@ -228,6 +250,10 @@ def _temper(
     at_once = on_cpu and engine.devices == 1  # which has measured when it is asked
     waiting: deque[tuple[int, Callable[[], LadderMeasurement]]] = deque()
     on_updates, pause = on_updates or ignore, pause or never
+    reduction = None if reducing is None else reducing.reduction
+    on_device = reduction if reduction is not None and reduction.on_device else None
+    on_host = None if on_device is not None else reduction
+    is_yielded = reducing.is_yielded if reducing is not None and on_device is not None else _always
     on_updates(0)
     done = engine.half_sweep // engine.colours
     while done < times.total:
@@ -241,13 +267,16 @@ def _temper(
         if several > 1:
             count = several * every
             rounds = every // times.swap_every
-            asked = engine.temper_measured(several, rounds, times.swap_every, wanted)
-            waiting.extend(enumerate(asked, step))
+            fetched = [is_yielded(number) for number in range(step, step + several)]
+            asked = engine.temper_measured(several, rounds, times.swap_every, wanted, on_device, fetched)
+            waiting.extend((number, later) for number, later in enumerate(asked, step) if later is not None)
         else:
             engine.temper(count // times.swap_every, times.swap_every)
             if step >= 0 and begun + count == every:
                 own = wanted if compared is None or step in compared else energies
-                waiting.append((step, engine.begin_measurement(own)))
+                later = engine.begin_measurement(own, on_device, is_yielded(step))
+                if later is not None:
+                    waiting.append((step, later))
         if count == portion:
             engine.wait()  # reports and pauses are not to run far ahead of a GPU
             portions.end()
@@ -258,9 +287,16 @@ def _temper(
         behind = 0 if at_once or stop or done == times.total else max(BEHIND, 2 * several)  # a GPU goes on meanwhile
         while len(waiting) > behind:
             number, later = waiting.popleft()
-            yield frame_of(number, (number + 1) * every, later())
+            measurement = later()
+            if on_host is not None:
+                on_host.add(measurement)
+            yield frame_of(number, (number + 1) * every, measurement)
         if stop:
             yield None
+
+
+def _always(number: int) -> bool:
+    return True
 
 
 def frame_of(step: int, sweep: int, m: LadderMeasurement) -> TemperFrame:

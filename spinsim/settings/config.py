@@ -102,14 +102,14 @@ class Config:
     @classmethod
     def from_tables(cls, tables: Tables) -> Self:
         """The configuration that a file of any version holds: unknown settings left out, later ones filled in."""
-        found: dict[str, Any] = {}
+        read: dict[str, Any] = {}
         for name, kind in kinds_of(cls).items():
             known = settings_of(kind)
             before = {one.name: one.before for one in known.values() if one.before is not ...}
-            found[name] = kind(
+            read[name] = kind(
                 **before | {key: value for key, value in kind.stored(tables[name]).items() if key in known}
             )
-        return cls(**found)
+        return cls(**read)
 
     @classmethod
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
@@ -154,9 +154,6 @@ def build_config(job: type[AnyConfig], *layers: Tables, begun: Begun = lambda ou
         layers: Of tables.
         begun: Returns the tables of the run of a job that a result file holds; seeds that are to be drawn are those of
             the run which the configuration would go on with.
-
-    Raises:
-        InputError: for values of the wrong type or out of range, and for settings that do not go together.
     """
     kinds, settings = kinds_of(job), tables_of(job)
     merged: dict[str, dict[str, Any]] = {name: {} for name in kinds}
@@ -208,9 +205,6 @@ def read_toml(path: str | Path, job: type[Config], jobs: Iterable[type[Config]])
         path: Of the file.
         job: Whose tables are wanted.
         jobs: All that there are, whose tables may stand in the same file.
-
-    Raises:
-        InputError: for a missing or malformed file and for unknown tables and keys, with the nearest valid name.
     """
     valid = {name: list(settings) for other in jobs for name, settings in tables_of(other).items()}
     tables = _parse(path)
@@ -226,11 +220,7 @@ def read_toml(path: str | Path, job: type[Config], jobs: Iterable[type[Config]])
 
 
 def _parse(path: str | Path) -> dict[str, Any]:
-    """What a TOML file holds.
-
-    Raises:
-        InputError: for a file that cannot be read and for one that is no TOML.
-    """
+    """Tables of a TOML file."""
     try:
         with open_regular(path) as file:
             text = file.read(_LONGEST + 1)

@@ -39,7 +39,7 @@ _PROSE: Final = ("Returns:",)
 _INDENT: Final = 4
 _ITEM: Final = re.compile(r"    \w+: ")
 _WIDTH: Final = 92
-"""Of docstrings, which ``help`` indents."""
+"""Width of docstrings, which ``help`` indents."""
 _TYPES: Final = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
 
 
@@ -73,7 +73,7 @@ def _row(one: Setting) -> tuple[str, ...]:
 
 
 def _values(one: Setting) -> str:
-    """Which values there are."""
+    """Allowed values of a setting, in words."""
     if one.choices:
         return ", ".join(f"`{value}`" for value in one.choices)
     if one.numbers is not None:
@@ -90,7 +90,7 @@ def _default(one: Setting) -> str:
 
 
 def _variations(job: type[Config], name: str, kind: type[Table]) -> list[str]:
-    """What settings of a shared table are in a job, where they differ there."""
+    """Settings of a shared table that differ in a job, in words."""
     usual, lines = settings_of(kind), []
     for key, one in tables_of(job)[name].items():
         if one == usual[key]:
@@ -165,7 +165,7 @@ class _Lines(Signature):
         return f"(\n{lines}{star}{''.join(keywords)}) -> {self.return_annotation!r}"
 
     def format(self, **_: Any) -> str:
-        """The same, for Python's later versions."""
+        """Text of the signature, for Python's later versions."""
         return str(self)
 
 
@@ -216,18 +216,18 @@ def _split(lines: list[str]) -> tuple[list[str], dict[str, list[str]], list[str]
 
 def _wrapped(lines: list[str]) -> list[str]:
     """Returns the paragraphs and items of a docstring in lines of one width."""
-    found: list[list[str]] = [[]]
+    units: list[list[str]] = [[]]
     in_items = False
     for line in lines:
         indent = len(line) - len(line.lstrip())
         if not line.strip() or line in _SECTIONS or line in _PROSE:
             in_items = line in _SECTIONS or (in_items and not line.strip())
-            found += [[line], []]
-        elif in_items and indent == _INDENT and found[-1]:
-            found.append([line])
+            units += [[line], []]
+        elif in_items and indent == _INDENT and units[-1]:
+            units.append([line])
         else:
-            found[-1].append(line)
-    return [part for unit in found if unit for part in _unit(unit)]
+            units[-1].append(line)
+    return [part for unit in units if unit for part in _unit(unit)]
 
 
 def _unit(lines: list[str]) -> list[str]:

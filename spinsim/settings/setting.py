@@ -42,7 +42,7 @@ GRID: Final = Numbers(float, ",")
 
 @dataclass(frozen=True)
 class Setting:
-    """What flags, configuration files, Python and the documentation say of one setting.
+    """Description of one setting, for flags, configuration files, Python and the documentation.
 
     Attributes:
         help: What it is, a phrase without a full stop.
@@ -109,12 +109,12 @@ class Setting:
 
     @property
     def described(self) -> str:
-        """What it is, with its choices, a phrase without a full stop."""
+        """Description with its choices, a phrase without a full stop."""
         return self.help + (f": {either(self.choices)}" if self.choices else "")
 
     @property
     def allowed(self) -> str:
-        """Which values are allowed, such as ``a number from 0 to 1``; empty where the type says it."""
+        """Allowed values in words, such as ``a number from 0 to 1``; empty where the type says it."""
         noun = "a whole number" if self.kind is int else "a number"
         if self.choices:
             return f"one of {', '.join(map(str, self.choices))}" if self.kind is str else either(self.choices)
@@ -128,11 +128,7 @@ class Setting:
         return f"{noun}{' of ' + self.unit if self.unit == 'seconds' else ''}, at least {self.low}"
 
     def check(self, value: Any) -> None:
-        """Refuse a value that is not allowed.
-
-        Raises:
-            InputError: naming the value, the rule and the mend.
-        """
+        """Refuse a value that is not allowed."""
         if value is None:
             return
         if self.is_path and (not value or "\0" in value):
@@ -165,9 +161,6 @@ class Setting:
         """A value of a file or call as the setting's type; whole numbers serve as floats, lists of numbers as text.
 
         None stands for what is filled in when the model is there, where the setting has it.
-
-        Raises:
-            InputError: for a value of another type.
         """
         if value is None and self.optional:
             return None
@@ -189,11 +182,7 @@ def setting(default: Any, help: str, **about: Any) -> Any:  # noqa: A002  (as in
 
 
 class Table:
-    """Base of the frozen dataclasses whose fields are settings: one ``[table]`` of a configuration file.
-
-    Raises:
-        InputError: for a value that its setting does not allow.
-    """
+    """Base of the frozen dataclasses whose fields are settings: one ``[table]`` of a configuration file."""
 
     def __post_init__(self) -> None:
         given = vars(self)
@@ -216,7 +205,7 @@ class Table:
 
     @classmethod
     def identity(cls, table: Mapping[str, Any]) -> dict[str, Any]:
-        """What counts of a table, as JSON has it, in the identity of its run."""
+        """The part of a table that counts in the identity of its run, as JSON has it."""
         known = settings_of(cls)
         return {name: value for name, value in table.items() if name not in known or _counts(known[name], value)}
 
@@ -234,12 +223,12 @@ def once(function: Callable[[Kind], Found]) -> Callable[[Kind], Found]:
 def settings_of(kind: type[Table]) -> Mapping[str, Setting]:
     """The settings of a table by name, in the order of its fields."""
     hints = get_type_hints(kind)
-    found = {}
+    settings = {}
     for field in dataclasses.fields(cast("Any", kind)):
         types = get_args(hints[field.name]) or (hints[field.name],)
         one = next(each for each in types if each is not type(None))
-        found[field.name] = replace(field.metadata[_KEY], name=field.name, kind=one, optional=type(None) in types)
-    return MappingProxyType(found)
+        settings[field.name] = replace(field.metadata[_KEY], name=field.name, kind=one, optional=type(None) in types)
+    return MappingProxyType(settings)
 
 
 def either(values: tuple[Any, ...]) -> str:
@@ -249,7 +238,7 @@ def either(values: tuple[Any, ...]) -> str:
 
 
 def nearest(word: str, valid: list[str]) -> str:
-    """What somebody may have meant by an unknown word, or all that there is."""
+    """A hint at the likely meaning of an unknown word, or all valid ones."""
     close = get_close_matches(word.replace("-", "_"), valid, 1, 0.5)
     return f"did you mean {close[0]!r}?" if close else f"valid names are {', '.join(valid)}"
 

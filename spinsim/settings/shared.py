@@ -74,11 +74,7 @@ class ModelSettings(Table):
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """Side lengths, x first.
-
-        Raises:
-            InputError: for a size that cannot be read or does not fit the lattice.
-        """
+        """Side lengths, x first."""
         dimension = CELLS[self.lattice].dimension
         parts = self.size.lower().split("x")
         if not all(re.fullmatch(r"0*[1-9][0-9]{0,9}", part) for part in parts):
@@ -94,11 +90,7 @@ class ModelSettings(Table):
 
     @cached_property
     def along(self) -> tuple[float, ...] | None:
-        """Relative strength of the couplings along each axis, None where all are equal.
-
-        Raises:
-            InputError: for what cannot be read or does not fit the lattice.
-        """
+        """Relative strength of the couplings along each axis, None where all are equal."""
         if self.couplings_along is None:
             return None
         try:
@@ -122,7 +114,7 @@ class ModelSettings(Table):
 
     @classmethod
     def identity(cls, table: Mapping[str, Any]) -> dict[str, Any]:
-        """What counts of a model in the identity of its run: sizes and strengths by their numbers."""
+        """The part of a model that counts in the identity of its run: sizes and strengths by their numbers."""
         settings = cls(**cls.stored(table))
         along = {} if settings.along is None else {"couplings_along": list(settings.along)}
         return super().identity(table) | {"size": list(settings.shape)} | along
@@ -181,7 +173,7 @@ def start() -> Any:
 
 
 def zero_acceptance() -> Any:
-    """How often a flip that costs nothing is accepted."""
+    """The acceptance of flips that cost nothing."""
     return setting(1 - 2.0**-6, "Acceptance of flips that cost nothing", shown="1 - 2^-6", above=0, high=1)
 
 
@@ -191,6 +183,16 @@ def own_measure() -> Any:
         None,
         "Functions of your own that measure, module:function, several with commas between them: each takes a batch of "
         "spins and returns a number or an array for each configuration, under its own name",
+        before=None,
+    )
+
+
+def own_moves() -> Any:
+    """The setting that names moves of a user's own."""
+    return setting(
+        None,
+        "Moves of your own between sweeps, each with its number of sweeps: row-reversal:10; given in Python as objects",
+        flag=None,
         before=None,
     )
 
@@ -228,12 +230,32 @@ def time_limit() -> Any:
     )
 
 
-def check_limited(target: str | None, limit: float | None, changes: Mapping[str, Any], path: Path) -> None:
-    """Refuse to change the time limit of a run that has none.
+def series() -> Any:
+    """Setting of the series that a run keeps."""
+    return setting(
+        "all",
+        "Series that are kept: all, none, or names such as energy,overlap; all averages follow from sums that are kept "
+        "beside them",
+        physics=False,
+        before="all",
+    )
 
-    Raises:
-        InputError: for it.
-    """
+
+def series_limit() -> Any:
+    """Setting of the most room that the series of a run may take."""
+    return setting(
+        256.0,
+        "Megabytes that series may take; of a longer run every second, fourth, ... row is kept, so that they take "
+        "at most a quarter of it, and measurements are added up as they are made",
+        unit="MB",
+        low=1e-3,
+        physics=False,
+        before=None,
+    )
+
+
+def check_limited(target: str | None, limit: float | None, changes: Mapping[str, Any], path: Path) -> None:
+    """Refuse to change the time limit of a run that has none."""
     if limit is None and "time_limit" in changes:
-        what = "a run that no time ends" if target is None else "a search that goes on until its target is met"
-        raise InputError(f"{path} holds {what}: leave {argument('time_limit')} out")
+        kind_of_run = "a run that no time ends" if target is None else "a search that goes on until its target is met"
+        raise InputError(f"{path} holds {kind_of_run}: leave {argument('time_limit')} out")

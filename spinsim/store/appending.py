@@ -102,11 +102,7 @@ class RunFile:
             raise InputError(f"{self.path} was moved, removed or replaced while a run wrote it")  # see ``rescue``
 
     def identity(self) -> tuple[dict[str, str], str]:
-        """Root attributes, and the SHA-256 of the model that the file holds.
-
-        Raises:
-            InputError: where a text attribute is damaged, so that the finished file could not be written.
-        """
+        """Root attributes, and the SHA-256 of the model that the file holds."""
         self._checked(check_texts, self._file)
         return self._thread.submit(identity, self._file).result()
 
@@ -171,9 +167,6 @@ class RunFile:
         """Replace the older of the two checkpoints.
 
         A file that Python wrote has none: its run begins anew.
-
-        Raises:
-            InputError: where another file, or none, lies under the path by now.
         """
         self._hand_over()
         self._wait()
@@ -198,20 +191,17 @@ class RunFile:
             check_checkpoints(group, self.path)
             return read_checkpoint(group)
 
-        found, damaged, self._end = self._thread.submit(read).result()
+        arrays, damaged, self._end = self._thread.submit(read).result()
         self.check_rows(self._end)
-        if found and like is not None and _forms(found) != _forms(like):
+        if arrays and like is not None and _forms(arrays) != _forms(like):
             raise InputError(f"{self.path} is damaged, its checkpoint is of another run: take another copy of it")
-        return found, damaged
+        return arrays, damaged
 
     def check_rows(self, end: int | None = None) -> None:
         """Compare the first rows of the run with their checksums; those of older files have none.
 
         Args:
             end: How many, by default all.
-
-        Raises:
-            InputError: where one is not as it was written.
         """
 
         def check() -> None:
@@ -222,12 +212,12 @@ class RunFile:
         self._checked(check)
 
     def forget_summary(self) -> None:
-        """What an analysis of fewer rows found is no longer true."""
+        """Blank the summary, which an analysis of fewer rows has written."""
 
         def blank() -> dict[str, npt.NDArray[Any]]:
             group = self._file.get(SUMMARY_GROUP, {})
-            found = [group[name] for name in list(group)]  # values() would hold the lock of h5py between two of them
-            return {item.name: np.full(item.shape, np.nan) for item in found if not item.is_scale}
+            datasets = [group[name] for name in list(group)]  # values() would hold the lock of h5py between two of them
+            return {item.name: np.full(item.shape, np.nan) for item in datasets if not item.is_scale}
 
         self.write_again(self._thread.submit(blank).result())
 
@@ -240,9 +230,6 @@ class RunFile:
 
         Args:
             keep_checkpoint: Whether the run may be extended from its last state.
-
-        Raises:
-            InputError: where a row is not as it was written.
         """
         self.flush()
         self.check_rows()
@@ -275,12 +262,11 @@ class RunFile:
             if self._finished
             else f": {worded(f'spinsim resume {quoted(name)}', f'ss.resume({str(name)!r})')} goes on from there"
         )
-        what = "the finished run is" if self._finished else "all of it is"
-        return InputError(f"{self.path} was moved, removed or replaced while a run wrote it; {what} kept in {name}{on}")
+        kept = "the finished run is" if self._finished else "all of it is"
+        return InputError(f"{self.path} was moved, removed or replaced while a run wrote it; {kept} kept in {name}{on}")
 
 
 def _long_name(dataset: h5py.Dataset) -> str:
-    """What a dataset says that it is."""
     text = dataset.attrs.get("long_name", "")
     return text.decode() if isinstance(text, bytes) else str(text)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +20,10 @@ _LONG_NAME: Final = "two states to go on from, for spinsim itself; the one of th
 
 CHECKPOINTS: Final = "checkpoint"
 """Their group."""
+_RANDOM: Final = "spins"
+"""The array of spins in bits, which hardly become fewer when they are compressed."""
+SAME: Final = "same"
+"""The attribute that names arrays which a finished file does not hold twice: they are those of other datasets."""
 NUMBERS: Final = ("serial", "checksum", "rows")
 """Datasets of a number for each slot: its age, its CRC-32 and the rows of the run before it; older files lack rows."""
 _BEST: Final = {f"best_{name}": f"{BEST}/{name}" for name in ("energy", "spins", "bits")}
@@ -42,16 +46,29 @@ def make_checkpoints(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]]) 
     name_axes(group)
 
 
-def pack_checkpoints(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]], rows: int) -> None:
-    """Two slots that are not written again: the first holds a run's last state, the second takes no room."""
+def pack_checkpoints(
+    group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]], rows: int, same: Sequence[str] = ()
+) -> None:
+    """Two slots that are not written again: the first holds a run's last state, the second takes no room.
+
+    Args:
+        group: Of the new file.
+        arrays: The state.
+        rows: Of the run that were written before.
+        same: Names of arrays that other datasets hold too (``saved_as``), which take no room of their own.
+    """
     group.attrs.update({"long_name": _LONG_NAME, "dynamics": rng.DYNAMICS})
+    if same:
+        group.attrs[SAME] = " ".join(same)
     for name, first in zip(NUMBERS, (1, _checksum(arrays), rows), strict=True):
         group.create_dataset(name, data=np.array([first, 0], np.int64), chunks=(2,), fletcher32=True)
     for slot in ("0", "1"):
         for name, value in arrays.items():
-            how: dict[str, Any] = (
-                {"chunks": True, "fletcher32": True, **compressed()} if value.ndim and value.size else {}
-            )
+            how: dict[str, Any] = {"chunks": True, "fletcher32": True} if value.ndim and value.size else {}
+            if how and name != _RANDOM:
+                how |= compressed()
+            if name in same:
+                continue
             dataset = group.create_dataset(f"{slot}/{name}", value.shape, value.dtype, **how)
             if slot == "0":
                 dataset[...] = value
@@ -99,44 +116,46 @@ def read_checkpoint(group: h5py.Group | None) -> tuple[dict[str, npt.NDArray[Any
     return None, damaged and "both checkpoints are damaged: the run begins anew", 0
 
 
-def copy_checkpoints(old: h5py.Group, new: h5py.Group, rows: int) -> None:
+def copy_checkpoints(old: h5py.Group, new: h5py.Group, rows: int, thin: int = 1) -> None:
     """Copy both slots of a file into those of another one, whose arrays may be longer along the first axis.
 
-    An older file, which does not say how many rows stand before its checkpoints, is taken to have ``rows``.
+    An older file, which does not say how many rows stand before its checkpoints, is taken to have ``rows``. Of ``thin``
+    rows the other file has one.
     """
     for slot, serial in enumerate(old["serial"][...]):
         if not serial:
             continue
         whole = old["checksum"][slot] == _checksum(_arrays(old, slot))
-        for name in list(new[str(slot)]):
-            copy_into(new[f"{slot}/{name}"], old[f"{slot}/{name}"])
+        for name, dataset in datasets_of(old, slot).items():
+            copy_into(new[f"{slot}/{name}"], dataset)
         new["checksum"][slot] = _checksum(_arrays(new, slot)) if whole else old["checksum"][slot]
-        new["rows"][slot] = old["rows"][slot] if "rows" in old else rows
+        new["rows"][slot] = (old["rows"][slot] if "rows" in old else rows) // thin
         new["serial"][slot] = serial
 
 
 def copy_into(new: h5py.Dataset, old: h5py.Dataset) -> None:
-    """Copy a dataset into one that may be longer along the first axis."""
     new[(slice(len(old)), ...) if old.ndim else ()] = old[()]
 
 
 def _arrays(group: h5py.Group, slot: int) -> dict[str, npt.NDArray[Any]]:
-    """What a slot holds."""
-    return {name: group[f"{slot}/{name}"][...] for name in list(group[str(slot)])}
+    return {name: dataset[...] for name, dataset in datasets_of(group, slot).items()}
+
+
+def datasets_of(group: h5py.Group, slot: int) -> dict[str, h5py.Dataset]:
+    """The datasets of a slot by name, those that stand elsewhere in its file among them."""
+    paths = saved_as(form_of(group.file))
+    others = {name: group.file[paths[name]] for name in str(group.attrs.get(SAME, "")).split()}
+    return {name: group[f"{slot}/{name}"] for name in list(group[str(slot)])} | others
 
 
 def check_checkpoints(group: h5py.Group | None, path: Path) -> None:
-    """Refuse to go on from checkpoints of other dynamics; those from before there was a number are of dynamics 1.
-
-    Raises:
-        InputError: for these.
-    """
+    """Refuse to go on from checkpoints of other dynamics; those from before there was a number are of dynamics 1."""
     if group is not None:
         rng.check_dynamics(int(group.attrs.get("dynamics", 1)), f"the checkpoint of {path}")
 
 
 def last_saved(file: h5py.File) -> dict[str, npt.NDArray[Any]]:
-    """What the newest whole checkpoint says of datasets of ``saved_as``, by their paths; empty where there is none.
+    """Datasets of ``saved_as`` by their paths, from the newest whole checkpoint; empty where there is none.
 
     It is consistent even while another process writes: whoever writes a slot takes its serial number away first and
     gives it a new one last.

@@ -59,9 +59,6 @@ def with_saved(layout: Layout, file: h5py.File, sites: int) -> Layout:
         layout: What it should hold without them.
         file: Open for reading.
         sites: Of its model, of which a configuration has a multiple.
-
-    Raises:
-        DamageError: where its group does not say how often and of how many sites.
     """
     if CONFIGURATIONS not in file:
         return layout
@@ -77,9 +74,6 @@ def check_configurations(file: h5py.File, rows: int) -> None:
     Args:
         file: Whose schema has been checked.
         rows: Of the run that are complete.
-
-    Raises:
-        DamageError: naming what does not fit.
     """
     if CONFIGURATIONS not in file:
         return

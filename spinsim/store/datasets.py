@@ -47,7 +47,7 @@ def scale(group: h5py.Group, name: str, values: npt.NDArray[np.generic], units: 
 
 
 def scale_attributes(name: str, units: str = "1") -> dict[str, str]:
-    """What an axis says of itself."""
+    """Attributes of an axis."""
     return {"long_name": name.replace("_", " "), "units": units}
 
 
@@ -60,9 +60,9 @@ def bare_dimension(group: h5py.Group, name: str, length: int) -> None:
 
 def name_axes(group: h5py.Group) -> None:
     """Give the datasets of a group and of its groups axes that are named by their lengths, as netCDF asks for names."""
-    found: list[h5py.Dataset] = []
-    group.visititems(lambda _, item: found.append(item) if isinstance(item, h5py.Dataset) else None)
-    for dataset in found:
+    datasets: list[h5py.Dataset] = []
+    group.visititems(lambda _, item: datasets.append(item) if isinstance(item, h5py.Dataset) else None)
+    for dataset in datasets:
         used: list[int] = []
         for axis, length in enumerate(dataset.shape):
             again = used.count(length)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from itertools import count
 from math import prod
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import h5py
+import numpy as np
+import numpy.typing as npt
 
 from spinsim.errors import InputError
 from spinsim.machine.files import Disk, new_file, replacement
-from spinsim.store.checkpoints import CHECKPOINTS, pack_checkpoints, read_checkpoint
+from spinsim.store.checkpoints import CHECKPOINTS, pack_checkpoints, read_checkpoint, saved_as
 from spinsim.store.creating import begin, extended, mark_finished
 from spinsim.store.datasets import compressed, copy_chunks
+from spinsim.store.forms import form_of
 from spinsim.store.row_checksums import CHECKSUM
 
 _CHUNK_BYTES: Final = 2**20
@@ -82,7 +86,7 @@ def keep(path: Path, disk: Disk, finished: bool, keep_checkpoint: bool) -> Path:
 
 
 def _copy_file(old: Disk, new: Disk) -> None:
-    """The same bytes; rows that are not written yet take no room."""
+    """Copy all bytes; rows that are not written yet take no room."""
     old.seek(0)
     while piece := old.read(_CHUNK_BYTES):
         if piece.count(0) < len(piece):
@@ -101,7 +105,14 @@ def pack(old: h5py.File, disk: Disk, keep_checkpoint: bool) -> None:
         _attach_scales(old, new, {})
         saved, _, rows = read_checkpoint(old.get(CHECKPOINTS) if keep_checkpoint else None)
         if saved is not None:
-            pack_checkpoints(new.create_group(CHECKPOINTS), saved, rows)
+            pack_checkpoints(new.create_group(CHECKPOINTS), saved, rows, _same(old, saved))
+
+
+def _same(file: h5py.File, saved: Mapping[str, npt.NDArray[Any]]) -> list[str]:
+    """Names of large arrays of a checkpoint that datasets of its file hold too."""
+    paths = {name: path for name, path in saved_as(form_of(file)).items() if name in saved and path in file}
+    large = {name: path for name, path in paths.items() if saved[name].nbytes > _CHUNK_BYTES}
+    return [name for name, path in large.items() if np.array_equal(file[path][...], saved[name])]
 
 
 def _copy_group(old: h5py.Group, new: h5py.Group) -> None:
@@ -153,7 +164,7 @@ def _copy_item(old: h5py.Group, new: h5py.Group, name: str) -> None:
 
 
 def _copy_dataset(old: h5py.Dataset, group: h5py.Group, name: str) -> None:
-    """The same numbers in compressed chunks; what takes no room stays as it is."""
+    """Copy a dataset into compressed chunks; one that takes no room stays as it is."""
     if old.dtype.hasobject or old.shape is None:  # added by a user
         old.file.copy(old, group, name, without_attrs=True)
         new = group[name]

@@ -22,7 +22,7 @@ _LAYOUTS: Final = {h5py.h5d.COMPACT, h5py.h5d.CONTIGUOUS, h5py.h5d.CHUNKED}
 
 
 class DamageError(InputError):
-    """What is wrong with a file, in words that follow its name."""
+    """Damage of a file, in words that follow its name."""
 
 
 def _no_layout(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
@@ -31,7 +31,7 @@ def _no_layout(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
 
 @dataclass(frozen=True)
 class Form:
-    """What the store must know of the files of a job.
+    """Properties of a job's files that the store must know.
 
     Attributes:
         planned: Keys of the job's table of settings that readers use, with the types that their values may have.
@@ -71,23 +71,22 @@ def item_of(group: h5py.Group, name: str) -> Any:
 
 
 def group_of(parent: h5py.Group, name: str) -> h5py.Group:
-    """Returns the group of this name."""
-    found = item_of(parent, name)
-    if not isinstance(found, h5py.Group):
+    group = item_of(parent, name)
+    if not isinstance(group, h5py.Group):
         raise DamageError(f"{parent.name.rstrip('/')}/{name} is no group")
-    return found
+    return group
 
 
 def plain_of(group: h5py.Group, name: str) -> h5py.Dataset:
     """Returns a dataset whose numbers must lie in this file, by means that HDF5 always has."""
-    found = item_of(group, name)
-    if not isinstance(found, h5py.Dataset) or found.shape is None:
+    dataset = item_of(group, name)
+    if not isinstance(dataset, h5py.Dataset) or dataset.shape is None:
         raise DamageError(f"{group.name}/{name} is no dataset")
-    how = found.id.get_create_plist()
+    how = dataset.id.get_create_plist()
     filters = {how.get_filter(k)[0] for k in range(how.get_nfilters())}
     if how.get_layout() not in _LAYOUTS or how.get_external_count() or not filters <= _FILTERS:
         raise DamageError(f"{group.name}/{name} is stored in a way that spinsim never uses")
-    return found
+    return dataset
 
 
 def check_dataset(group: h5py.Group, name: str, dtype: npt.DTypeLike, shape: Sequence[int]) -> None:
@@ -97,29 +96,28 @@ def check_dataset(group: h5py.Group, name: str, dtype: npt.DTypeLike, shape: Seq
 
 def growing_of(group: h5py.Group, name: str, dtype: npt.DTypeLike, shape: Sequence[int]) -> h5py.Dataset:
     """Returns a dataset of any number of rows of this type and shape."""
-    found = plain_of(group, name)
-    _check_form(found, dtype, (rows_of(found), *shape))
-    return found
+    dataset = plain_of(group, name)
+    _check_form(dataset, dtype, (rows_of(dataset), *shape))
+    return dataset
 
 
-def _check_form(found: h5py.Dataset, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> None:
-    if found.dtype != np.dtype(dtype) or found.shape != shape:
-        raise DamageError(f"{found.name} is {found.dtype} {found.shape} and not {np.dtype(dtype)} {shape}")
+def _check_form(dataset: h5py.Dataset, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> None:
+    if dataset.dtype != np.dtype(dtype) or dataset.shape != shape:
+        raise DamageError(f"{dataset.name} is {dataset.dtype} {dataset.shape} and not {np.dtype(dtype)} {shape}")
 
 
 def axis_of(group: h5py.Group, name: str, dtype: npt.DTypeLike | None) -> npt.NDArray[Any]:
     """Returns the values along an axis, which are short texts where no type is given."""
-    found = plain_of(group, name)
-    fits = found.dtype.kind == "S" if dtype is None else found.dtype == np.dtype(dtype)
-    if found.ndim != 1 or not fits:
+    dataset = plain_of(group, name)
+    fits = dataset.dtype.kind == "S" if dtype is None else dataset.dtype == np.dtype(dtype)
+    if dataset.ndim != 1 or not fits:
         raise DamageError(f"{group.name}/{name} is no axis")
-    if found.id.get_storage_size() < found.size * found.dtype.itemsize and not found.chunks:
+    if dataset.id.get_storage_size() < dataset.size * dataset.dtype.itemsize and not dataset.chunks:
         raise DamageError(f"{group.name}/{name} has no values")
-    return np.asarray(found[...])
+    return np.asarray(dataset[...])
 
 
 def length_of(group: h5py.Group, name: str) -> int:
-    """Returns how many entries an axis of numbers has."""
     return len(axis_of(group, name, np.int64))
 
 
@@ -137,19 +135,15 @@ def attribute_of(item: h5py.Group, name: str) -> h5py.h5a.AttrID:
 
 def text_of(item: h5py.Group, name: str) -> str:
     """Returns the text that an attribute holds."""
-    found = attribute_of(item, name)
-    value = item.attrs[name] if h5py.check_string_dtype(found.dtype) and found.shape == () else None
+    attribute = attribute_of(item, name)
+    value = item.attrs[name] if h5py.check_string_dtype(attribute.dtype) and attribute.shape == () else None
     if not isinstance(value, str) or any("\ud800" <= c <= "\udfff" for c in value):
         raise DamageError(f"the attribute {name} of {item.name} is no text")
     return value
 
 
 def check_texts(file: h5py.File) -> None:
-    """Refuse a file with a text attribute that is not UTF-8: its copy, the finished file, could not be written.
-
-    Raises:
-        DamageError: naming the attribute.
-    """
+    """Refuse a file with a text attribute that is not UTF-8: its copy, the finished file, could not be written."""
 
     def look(name: str, item: h5py.Group | h5py.Dataset) -> None:
         for key in list(item.attrs):
@@ -164,16 +158,16 @@ def check_texts(file: h5py.File) -> None:
     file.visititems(look)
 
 
-def _check_text(text: str | bytes, what: str) -> None:
+def _check_text(text: str | bytes, subject: str) -> None:
     try:
         _ = text.decode() if isinstance(text, bytes) else text.encode()
     except UnicodeError as error:
-        raise DamageError(f"{what} is no text") from error
+        raise DamageError(f"{subject} is no text") from error
 
 
 def number_of(item: h5py.Group, name: str, kinds: str) -> float:
     """Returns the number that an attribute holds, of one of the NumPy kinds."""
-    found = attribute_of(item, name)
-    if found.dtype.kind not in kinds or found.shape != ():
+    attribute = attribute_of(item, name)
+    if attribute.dtype.kind not in kinds or attribute.shape != ():
         raise DamageError(f"the attribute {name} of {item.name} is no number")
     return float(item.attrs[name])

@@ -1,4 +1,4 @@
-"""What a file holds beside its model: series, their axes and units. Each job says which (its ``layout.py``)."""
+"""Contents of a file beside its model: series, their axes and units. Each job says which (its ``layout.py``)."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ ENERGY, TEMPERATURE, INVERSE = "coupling unit", "coupling unit / k_B", "1 / coup
 
 
 STAGGERED = "sum of spins over the first sublattice, that of site 0, less that over the second"
-"""What staggered magnetisations are, for readers."""
+"""Definition of staggered magnetisations, for readers."""
 
 OF_LATTICE, DRAWN = "those of the lattice, in the order of bond_order", "pm-j"
-"""What the attributes ``edges`` and ``couplings`` of a model say in the place of datasets of these names."""
+"""Values of the attributes ``edges`` and ``couplings`` of a model that stand for datasets of these names."""
 
 BYTE: Final = "byte"
 """The axis along the bytes of a configuration."""
@@ -59,12 +59,11 @@ class Series(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Of the dataset in the file."""
         return f"{self.group}/{self.name}"
 
 
 class Sizes(NamedTuple):
-    """How large a model is.
+    """Size of a model.
 
     Attributes:
         samples: Of disorder.
@@ -80,13 +79,12 @@ class Sizes(NamedTuple):
 
     @classmethod
     def of(cls, model: Ising) -> Sizes:
-        """Those of a model."""
         return cls(model.samples, model.sites, model.bonds, model.lattice.dimension if model.lattice else 0)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What the file of a run holds beside its model.
+    """Contents of the file of a run beside its model.
 
     Attributes:
         scales: Values along each axis.
@@ -113,17 +111,22 @@ class Layout:
         return list(dict.fromkeys(s.group for s in self._all))
 
     def shape(self, series: Series) -> tuple[int, ...]:
-        """Of a row."""
+        """Shape of a row."""
         return tuple(len(self.scales[axis]) for axis in series.axes)
 
     def every(self, group: str) -> int:
-        """How many rows of the run there are for each row of a group."""
+        """Number of rows of the run for each row of a group."""
         return self.numbers.get(group, {}).get(EVERY, 1)
 
     def room(self, rows: int) -> int:
         """Size in bytes of all series of a run of so many rows."""
         sizes = (rows // self.every(s.group) * prod(self.shape(s)) * np.dtype(s.dtype).itemsize for s in self.series)
         return sum(sizes)
+
+    @property
+    def sums_bytes(self) -> int:
+        """Size of the datasets that are written again and again."""
+        return sum(prod(self.shape(s)) * np.dtype(s.dtype).itemsize for s in self.sums)
 
     def axes(self, group: str) -> list[str]:
         """Axes that a group's datasets have."""
@@ -152,14 +155,14 @@ def rows_at(every: int, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, 
     return [{**row, "step": row["step"] // every} for row in rows if (row["step"] + 1) % every == 0]
 
 
-def summary_series(found: tuple[Observable, ...], axis: str = "temperature") -> list[Series]:
+def summary_series(observables: tuple[Observable, ...], axis: str = "temperature") -> list[Series]:
     """Room for every observable, its error and its autocorrelation time: NaN until the run is analysed."""
     rows = []
-    for o in found:
-        for name, what, units in (
+    for o in observables:
+        for name, long_name, units in (
             (o.name, o.formula, o.units),
             (f"{o.name}_error", f"standard error of the {o.formula}", o.units),
             (f"{o.name}_tau", "autocorrelation time", "sweeps"),
         ):
-            rows.append(Series(name, (axis,), np.float64, what, units, SUMMARY_GROUP))
+            rows.append(Series(name, (axis,), np.float64, long_name, units, SUMMARY_GROUP))
     return rows

@@ -91,11 +91,7 @@ def _write_given(group: h5py.Group, problem: Quadratic) -> None:
 
 
 def _read_given(group: h5py.Group, model: Ising) -> Quadratic | None:
-    """The problem as it was given, None where a file does not have it.
-
-    Raises:
-        InputError: for values that are none, and variables that are not in the model.
-    """
+    """The problem as it was given, None where a file does not have it."""
     if "given_values" not in group:
         return None
     ends, cut = group["given_ends"][...].astype(np.int64), model.maxcut_weight is not None
@@ -121,16 +117,12 @@ def _is_drawn(model: Ising) -> bool:
 
 
 def lists_bonds(file: h5py.File) -> bool:
-    """Whether a file holds the bonds of its model as a list."""
+    """True if a file holds the bonds of its model as a list."""
     return "edges" in file["model"]
 
 
 def _write_labels(group: h5py.Group, names: Labels) -> None:
-    """Store what the caller calls the sites, as JSON.
-
-    Raises:
-        InputError: for labels that JSON cannot tell apart.
-    """
+    """Store what the caller calls the sites, as JSON."""
     texts = [label_text(name).encode() for name in names]
     if len(set(texts)) < len(texts):
         raise InputError("some labels cannot be told apart in a file: name sites by texts, numbers or tuples of them")
@@ -146,18 +138,13 @@ def _write_labels(group: h5py.Group, names: Labels) -> None:
 
 
 def _read_labels(group: h5py.Group, sites: int) -> Labels:
-    """Labels of the sites.
-
-    Raises:
-        InputError: where they are none.
-    """
     if "labels" not in group:
         first = int(group.attrs.get("first_label", 0))
         return range(first, first + sites)
     stored = group["labels"]
     rows = max(1, _LABELS_AT_ONCE // max(1, stored.dtype.itemsize))
-    found = (stored[first : first + rows].tolist() for first in range(0, len(stored), rows))
-    return [label_in(text.decode("ascii", "replace")) for part in found for text in part]
+    pieces = (stored[first : first + rows].tolist() for first in range(0, len(stored), rows))
+    return [label_in(text.decode("ascii", "replace")) for part in pieces for text in part]
 
 
 def _filters(length: int) -> dict[str, Any]:
@@ -178,7 +165,6 @@ def _rows(group: h5py.Group, name: str, rows: npt.NDArray[Any], scales: tuple[st
 
 
 def write_start(group: h5py.Group, start: npt.NDArray[np.int8]) -> None:
-    """Store initial configurations that were given."""
     for name, length in zip(("sample", "replica", "site"), start.shape, strict=True):
         bare_dimension(group, name, length)
     spins = group.create_dataset("spins", data=start, **_filters(start.size))
@@ -239,10 +225,10 @@ def best_of(
         saved: Those of its last checkpoint by path, where they are to be taken instead.
     """
     there = {name: saved.get(f"{BEST}/{name}") for name in ("energy", "spins", "bits") if name in file[BEST]}
-    found = {name: file[f"{BEST}/{name}"][...] if array is None else array for name, array in there.items()}
-    if "spins" in found:
-        return found["energy"], found["spins"]
-    return found["energy"], States(found["bits"], int(file["model"].attrs["sites"]))
+    arrays = {name: file[f"{BEST}/{name}"][...] if array is None else array for name, array in there.items()}
+    if "spins" in arrays:
+        return arrays["energy"], arrays["spins"]
+    return arrays["energy"], States(arrays["bits"], int(file["model"].attrs["sites"]))
 
 
 def _edges(stored: h5py.Dataset, lattice: Lattice | None) -> npt.NDArray[np.int32]:

@@ -61,9 +61,9 @@ def _status_of(child: int) -> int | None:
     status = None
     try:
         while status is None and time.monotonic() < late:
-            ended, found = os.waitpid(child, os.WNOHANG)
+            ended, code = os.waitpid(child, os.WNOHANG)
             if ended:
-                status = found
+                status = code
             else:
                 time.sleep(nap)
                 nap = min(2 * nap, _LONGEST_NAP)

@@ -40,7 +40,7 @@ _FOREIGN: Final = (
     TypeError,
     ValueError,
 )
-"""What h5py raises on damaged files."""
+"""Errors of h5py on damaged files."""
 
 
 def groups_of(file: h5py.File) -> list[str]:
@@ -58,13 +58,13 @@ def growing(file: h5py.File) -> list[h5py.Dataset]:
 
 def series_by_group(file: h5py.File) -> list[tuple[int, dict[str, h5py.Dataset]]]:
     """Return the series of each group by name, and how many rows of the run there are for each of their rows."""
-    found: dict[str, tuple[int, dict[str, h5py.Dataset]]] = {}
+    groups: dict[str, tuple[int, dict[str, h5py.Dataset]]] = {}
     for dataset in growing(file):
         path, _, name = dataset.name.rpartition("/")
-        if path not in found:
-            found[path] = every_of(file[path]), {}
-        found[path][1][name] = dataset
-    return list(found.values())
+        if path not in groups:
+            groups[path] = every_of(file[path]), {}
+        groups[path][1][name] = dataset
+    return list(groups.values())
 
 
 def every_of(group: h5py.Group) -> int:
@@ -78,11 +78,7 @@ def complete_rows(file: h5py.File) -> int:
 
 
 def check_room(file: h5py.File, rows: int) -> None:
-    """Refuse to read a file whose series do not fit in memory.
-
-    Raises:
-        InputError: naming the need and the room.
-    """
+    """Refuse to read a file whose series do not fit in memory."""
     read = [item for item in growing(file) if EVERY not in item.parent.attrs]  # the others when they are asked for
     needed = rows * sum(item.dtype.itemsize * prod(item.shape[1:]) for item in read)
     require(
@@ -94,32 +90,24 @@ def check_room(file: h5py.File, rows: int) -> None:
 
 def attributes(file: h5py.File) -> dict[str, Any]:
     """The root attributes of a spinsim file, ``finished`` only where it is."""
-    found = {key: file.attrs[key] for key in list(file.attrs)}
-    values = {key: one.decode(errors="replace") if isinstance(one, bytes) else one for key, one in found.items()}
+    stored = {key: file.attrs[key] for key in list(file.attrs)}
+    values = {key: one.decode(errors="replace") if isinstance(one, bytes) else one for key, one in stored.items()}
     return {key: value for key, value in values.items() if key != "finished" or value}
 
 
 def text_attributes(file: h5py.File) -> dict[str, str]:
-    """The same as ``attributes``, as text."""
+    """Root attributes of a spinsim file as text."""
     return {key: str(value) for key, value in attributes(file).items()}
 
 
 def read_attributes(path: Path) -> dict[str, Any]:
-    """The root attributes of a spinsim file.
-
-    Raises:
-        InputError: for a missing file and for one that is not of this schema.
-    """
+    """The root attributes of a spinsim file."""
     with open_to_read(path) as file:
         return attributes(file)
 
 
 def check_replaceable(path: Path) -> None:
-    """Refuse to replace a file that spinsim did not write, and one that another process has open.
-
-    Raises:
-        InputError: for these.
-    """
+    """Refuse to replace a file that spinsim did not write, and one that another process has open."""
     read_attributes(path)
     try:
         with Disk(path, "r+") as disk:
@@ -194,20 +182,20 @@ def _look(path: Path) -> None:
         look_at_headers(file)
 
 
-def _is_known(found: os.stat_result) -> bool:
+def _is_known(status: os.stat_result) -> bool:
     """True if this process has checked a file that has not been written since."""
-    return _checked.get((found.st_dev, found.st_ino)) == (found.st_mtime_ns, found.st_size)
+    return _checked.get((status.st_dev, status.st_ino)) == (status.st_mtime_ns, status.st_size)
 
 
 def _check_unless_known(file: h5py.File) -> None:
     """Check the schema of a file, unless this process has checked it and it has not been written since."""
-    found = os.fstat(file.id.get_vfd_handle())
-    if _is_known(found):
+    status = os.fstat(file.id.get_vfd_handle())
+    if _is_known(status):
         return
     began = time.time_ns()
     check_schema(file)
-    if began - found.st_mtime_ns > _CLOCK_STEP:
-        _checked[found.st_dev, found.st_ino] = found.st_mtime_ns, found.st_size
+    if began - status.st_mtime_ns > _CLOCK_STEP:
+        _checked[status.st_dev, status.st_ino] = status.st_mtime_ns, status.st_size
 
 
 def _open_unlocked(path: Path) -> h5py.File:
@@ -255,7 +243,8 @@ def verify(file: h5py.File, written: bool) -> bool:
             summed &= not item.chunks or not item.id.get_storage_size() or item.fletcher32 or CHECKSUM in group
     rows = complete_rows(file)
     if not written:
-        _check_rows(file, rows)
+        for every, series in series_by_group(file):
+            check_rows(series, rows // every)
     _check_steps(file)
     form_of(file).check_numbers(file, rows)
     check_configurations(file, rows)
@@ -275,12 +264,6 @@ def _read(item: h5py.Dataset) -> None:
         item[first : first + rows]
     if not rows:
         item[()]
-
-
-def _check_rows(file: h5py.File, rows: int) -> None:
-    """Rows are as they were written, in files that have a checksum for each."""
-    for every, series in series_by_group(file):
-        check_rows(series, rows // every)
 
 
 def _check_steps(file: h5py.File) -> None:

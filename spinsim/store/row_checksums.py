@@ -54,9 +54,6 @@ def check_rows(series: Mapping[str, h5py.Dataset], end: int) -> None:
     Args:
         series: All series of the group, by name.
         end: Rows that are compared.
-
-    Raises:
-        DamageError: naming the first row that is not as it was written.
     """
     named = dict(series)
     stored = named.pop(CHECKSUM, None)

@@ -1,4 +1,4 @@
-"""What a file must hold before anything of it is used: one check for all readers and for whoever goes on with a run.
+"""Required contents of a file before anything of it is used: one check for all readers and for resuming.
 
 It looks at every group, dataset and attribute that readers use: whether it is there, a plain part of this very file, of
 the right type, and of the shape that its axes give it. Numbers themselves are not read, but for axes and attributes.
@@ -18,7 +18,7 @@ from spinsim.model.geometry.cells import KNOWN
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.problems.quadratic import BINARY, SPIN
 from spinsim.registry import FOLDERS
-from spinsim.store.checkpoints import CHECKPOINTS, NUMBERS, saved_as
+from spinsim.store.checkpoints import CHECKPOINTS, NUMBERS, SAME, saved_as
 from spinsim.store.configurations import with_saved
 from spinsim.store.forms import (
     DamageError,
@@ -46,11 +46,7 @@ _GIVEN: Final = {"given", "given_ends", "given_values"}
 
 
 def check_schema(file: h5py.File) -> None:
-    """Refuse a file that lacks something or holds it in another form.
-
-    Raises:
-        DamageError: naming what is wrong.
-    """
+    """Refuse a file that lacks something or holds it in another form."""
     texts = {name: text_of(file, name) for name in TEXTS}
     _finished(file)
     if "dynamics" in file.attrs and not re.fullmatch("[0-9]{1,9}", text_of(file, "dynamics")):
@@ -97,10 +93,10 @@ def layout_of(file: h5py.File) -> Layout:
     return with_saved(form_of(file).layout(file, sizes)[0], file, sizes.sites)
 
 
-def _check_equal_rows(found: dict[Series, int], layout: Layout) -> None:
+def _check_equal_rows(rows_of_series: dict[Series, int], layout: Layout) -> None:
     """All series of a finished run are as long as they should be."""
-    rows = max((found[series] for series in layout.series if layout.every(series.group) == 1), default=0)
-    if any(found[series] != rows // layout.every(series.group) for series in layout.series):
+    rows = max((rows_of_series[series] for series in layout.series if layout.every(series.group) == 1), default=0)
+    if any(rows_of_series[series] != rows // layout.every(series.group) for series in layout.series):
         raise DamageError("its series have rows of different numbers though the run is finished")
 
 
@@ -143,7 +139,7 @@ def _check_group(group: h5py.Group, layout: Layout) -> dict[Series, int]:
         for series in layout.series
         if series.group == name
     }
-    room = {found.maxshape[0] for found in own.values()}
+    room = {dataset.maxshape[0] for dataset in own.values()}
     if own and CHECKSUM in group:
         room.add(growing_of(group, CHECKSUM, np.uint32, ()).maxshape[0])
     if len(room) > 1:
@@ -151,7 +147,7 @@ def _check_group(group: h5py.Group, layout: Layout) -> dict[Series, int]:
     for series in (*layout.sums, *(given for given, _ in layout.given)):
         if series.group == name:
             check_dataset(group, series.name, series.dtype, layout.shape(series))
-    return {series: len(found) for series, found in own.items()}
+    return {series: len(dataset) for series, dataset in own.items()}
 
 
 def _check_model(group: h5py.Group) -> Sizes:
@@ -212,7 +208,7 @@ def _what_follows(group: h5py.Group, lattice: Lattice | None) -> set[str]:
 
 
 def _check_labels(group: h5py.Group, sites: int) -> None:
-    """What the caller calls sites and variables."""
+    """Check the labels of sites and the kind of variables."""
     if "vartype" in group.attrs and text_of(group, "vartype") not in (SPIN, BINARY):
         raise DamageError("its model has variables of no known kind")
     if "first_label" in group.attrs:
@@ -225,9 +221,9 @@ def _check_labels(group: h5py.Group, sites: int) -> None:
 
 def _lattice(group: h5py.Group) -> Lattice:
     name, boundary = text_of(group, "lattice"), text_of(group, "boundary")
-    found = attribute_of(group, "shape")
+    sides = attribute_of(group, "shape")
     cell = KNOWN.get(name)
-    if cell is None or found.dtype.kind not in "iu" or found.shape != (cell.dimension,):
+    if cell is None or sides.dtype.kind not in "iu" or sides.shape != (cell.dimension,):
         raise DamageError("its lattice has no shape")
     shape = tuple(int(side) for side in group.attrs["shape"])
     lattice = Lattice(shape, boundary == "periodic", cell) if min(shape) > 0 and boundary in _BOUNDARIES else None
@@ -244,9 +240,13 @@ def _check_checkpoints(file: h5py.File, form: Form) -> None:
     for name in NUMBERS:
         if name in group or name != "rows":
             check_dataset(group, name, np.int64, (2,))
+    for name in text_of(group, SAME).split() if SAME in group.attrs else ():
+        if saved_as(form).get(name, name) not in file:
+            raise DamageError(f"its checkpoints lack {name}")
+        plain_of(file, saved_as(form)[name])
     slots = [group_of(group, slot) for slot in ("0", "1")]
     arrays = [{name: plain_of(slot, name) for name in list(slot)} for slot in slots]
-    kinds = [{name: (item.shape, item.dtype) for name, item in found.items()} for found in arrays]
+    kinds = [{name: (item.shape, item.dtype) for name, item in datasets.items()} for datasets in arrays]
     if kinds[0] != kinds[1]:
         raise DamageError("its two checkpoints differ in form")
     for name, path in saved_as(form).items():
@@ -259,6 +259,6 @@ def _finished(file: h5py.File) -> None:
     if attribute_of(file, "finished").dtype.kind != "S":
         text_of(file, "finished")
         return
-    found = file.attrs["finished"]
-    if not isinstance(found, bytes) or not found.isascii():
+    text = file.attrs["finished"]
+    if not isinstance(text, bytes) or not text.isascii():
         raise DamageError("its attribute finished is no text")

@@ -26,24 +26,25 @@ def matrix_elements(model: Ising, vectors: dict[str, Any], place: Place) -> dict
     first = next(iter(vectors))
     ground = vectors[first][0]
     others = vectors.get("odd") if first == "even" else vectors.get("all")
-    found: dict[str, Array] = {}
+    elements: dict[str, Array] = {}
     if others is not None:
-        found["sigma"] = np.stack([_sites(ground * x, model.sites, place) for x in others])
+        sums = [[_sum(ground * x, site, place.fixed) for site in range(model.sites)] for x in others]
+        elements["sigma"] = np.stack([place.share.sum(np.array(row)) for row in sums])
     pairs = np.stack([_bonds(ground * x, model.graph.edges, place) for x in vectors[first]])
-    found["sigma_sigma"] = pairs
-    signs = np.array([_sign(row) for row in found["sigma"]]) if others is not None else np.ones(len(pairs))
+    elements["sigma_sigma"] = pairs
+    signs = np.array([_sign(row) for row in elements["sigma"]]) if others is not None else np.ones(len(pairs))
     if first == "all":
         signs[0] = 1.0  # expectation values of one state
-        found["sigma_sigma"] = pairs * signs[:, None]
+        elements["sigma_sigma"] = pairs * signs[:, None]
     else:
-        found["sigma_sigma"][1:] *= np.array([_sign(row) for row in pairs[1:]])[:, None]
+        elements["sigma_sigma"][1:] *= np.array([_sign(row) for row in pairs[1:]])[:, None]
     if others is not None:
-        found["sigma"] = found["sigma"] * signs[:, None]
-    return found
+        elements["sigma"] = elements["sigma"] * signs[:, None]
+    return elements
 
 
 def _sign(row: Array) -> float:
-    """Of the first element of at least half the largest size."""
+    """Sign of the first element of at least half the largest size."""
     sizes = np.abs(row)
     if not sizes.size or not sizes.max() > 0:
         return 1.0
@@ -51,7 +52,7 @@ def _sign(row: Array) -> float:
 
 
 class Place(NamedTuple):
-    """Which amplitudes a vector holds here.
+    """The amplitudes that a vector holds here.
 
     Attributes:
         fixed: Spins that are the same in all their states, +1 or -1 by site: the last one where it is down, and those
@@ -81,11 +82,6 @@ def _weighted(w: Any, site: int, fixed: dict[int, int]) -> Any:
 def _sum(w: Any, site: int, fixed: dict[int, int]) -> float:
     """Sum of s w over the states that are here."""
     return fixed[site] * float(w.sum()) if site in fixed else float(_weighted(w, site, fixed).sum())
-
-
-def _sites(w: Any, sites: int, place: Place) -> Array:
-    """Sum of s_i w over all states, for each site."""
-    return place.share.sum(np.array([_sum(w, site, place.fixed) for site in range(sites)]))
 
 
 def _bonds(w: Any, edges: npt.NDArray[np.int32], place: Place) -> Array:

@@ -67,42 +67,28 @@ class Levels:
     cause: Cause = Cause.NONE
 
     def without_the_rest(self) -> Levels:
-        """The same with vectors of its own, which do not keep a whole basis in memory."""
+        """These levels with vectors of their own, which do not keep a whole basis in memory."""
         return replace(self, vectors=self.vectors.copy())
 
     def problem(self, tolerance: float, where: str = "", basis: bool = True) -> NotConvergedError | None:
-        """What is missing and what to do, None where nothing is."""
+        """A refusal that names missing levels and the mend, None where none is missing."""
         if self.cause is Cause.NONE:
             return None
         kept, wanted = int(np.isfinite(self.value).sum()), len(self.value)
-        found = wanted if self.cause is Cause.SEARCH else kept + leading(self.residual[kept:], tolerance)
-        what = f"{found} of {wanted} levels converged, "
-        if found > kept:
-            what += "but the search for missed ones did not end"
+        converged = wanted if self.cause is Cause.SEARCH else kept + leading(self.residual[kept:], tolerance)
+        sentence = f"{converged} of {wanted} levels converged, "
+        if converged > kept:
+            sentence += "but the search for missed ones did not end"
         else:
-            what += f"Lanczos reached a residual of {self.residual[kept]:.2g} for the next, not {tolerance:g},"
+            sentence += f"Lanczos reached a residual of {self.residual[kept]:.2g} for the next, not {tolerance:g},"
         mend = _MORE + ("more stored vectors (basis)" if basis else "stored vectors (basis) where they fit")
         mend = _DROWNED if self.cause is Cause.DROWNED else mend
-        return NotConvergedError(f"{where}{what} in {self.steps} steps: {mend}")
+        return NotConvergedError(f"{where}{sentence} in {self.steps} steps: {mend}")
 
 
 def leading(residual: Array, limit: float) -> int:
-    """How many residuals, from the first on, are within a limit."""
+    """Number of residuals, from the first on, within a limit."""
     return int(np.cumprod(residual <= limit).sum())
-
-
-def reference(product: Callable[[Array], Array], start: Array, steps: int) -> Array:
-    """Ritz values after so many steps of plain Lanczos with full re-orthogonalisation: the textbook, for tests."""
-    basis, projected = [start / np.linalg.norm(start)], np.zeros((steps, steps))
-    for j in range(steps):
-        w = product(basis[j])
-        projected[j, j] = basis[j] @ w
-        for _ in range(2):
-            w = w - np.transpose(basis) @ (np.array(basis) @ w)
-        if j + 1 < steps:
-            projected[j, j + 1] = projected[j + 1, j] = np.linalg.norm(w)
-            basis.append(w / np.linalg.norm(w))
-    return np.asarray(np.linalg.eigvalsh(projected)[::-1])
 
 
 def default_basis(wanted: int) -> int:
@@ -239,11 +225,11 @@ class ThickRestart:
 
     def _give_up(self, theta: Array, mixing: Array, residual: Array, cause: Cause, all_of_them: bool = False) -> None:
         """Go on with the leading levels that have converged; where there is none, that is the end."""
-        found = leading(residual, self._tolerance)
+        converged = leading(residual, self._tolerance)
         if self._cause is Cause.NONE:
-            self._cause = Cause.SEARCH if found == self._asked else cause
+            self._cause = Cause.SEARCH if converged == self._asked else cause
             self._note(residual)
-        self._wanted, self.gave_up = 0 if all_of_them else found, True
+        self._wanted, self.gave_up = 0 if all_of_them else converged, True
         self.done = self._wanted == 0
         if not self.done:
             self._look_for_more(theta, mixing, residual)

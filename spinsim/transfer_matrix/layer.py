@@ -29,11 +29,7 @@ _Array = npt.NDArray[np.float64]
 
 
 def sectors_of(model: Ising, sector: str = "both") -> tuple[str, ...]:
-    """The sectors that ``sector`` (``both``, ``even`` or ``odd``) stands for; with a field there is one, ``all``.
-
-    Raises:
-        InputError: for an unknown sector, and for one sector where a field mixes them.
-    """
+    """The sectors that ``sector`` (``both``, ``even`` or ``odd``) stands for; with a field there is one, ``all``."""
     check_sector(sector)
     if np.any(model.fields):
         if sector != "both":
@@ -43,21 +39,13 @@ def sectors_of(model: Ising, sector: str = "both") -> tuple[str, ...]:
 
 
 def check_sector(sector: str) -> None:
-    """Refuse what no user may ask for.
-
-    Raises:
-        InputError: for anything but ``both``, ``even`` and ``odd``.
-    """
+    """Refuse a sector other than ``both``, ``even`` and ``odd``."""
     if sector not in ("both", "even", "odd"):
         raise InputError(f"sector {sector!r} is unknown: choose even, odd or both")
 
 
 def check_couplings(model: Ising, k: float, k_time: float) -> None:
-    """Refuse couplings between spins that overflow, vanish by rounding or that a transfer matrix cannot have.
-
-    Raises:
-        InputError: naming the value and the limit.
-    """
+    """Refuse couplings between spins that overflow, vanish by rounding or that a transfer matrix cannot have."""
     largest = LARGEST_EXPONENT / model.sites
     for name, value, low, high in (
         ("k", k, SMALLEST_K, _largest_k(model)),

@@ -41,9 +41,6 @@ class TransferOperator(LinearOperator):
         layer: The layer.
         method: How it is applied.
         log_scale: Logarithm of what T is divided by: ln of an eigenvalue of T is ln of one of this plus ``log_scale``.
-
-    Raises:
-        InputError: for an unknown method.
     """
 
     def __init__(
@@ -65,7 +62,7 @@ class TransferOperator(LinearOperator):
         self._product = self._make(here, threads, across)
 
     def _make(self, layer: Layer, threads: Threads | int | None, across: Across | None) -> Any:
-        """What multiplies."""
+        """The product with T on a device, by a method."""
         if self.device == "cuda":
             from spinsim.transfer_matrix.cuda import FEWEST_BITS, CudaButterfly, CudaKronecker
 

@@ -1,4 +1,4 @@
-"""Which couplings a run goes through, from what users write."""
+"""Couplings that a run goes through, from texts of users."""
 
 from __future__ import annotations
 
@@ -41,11 +41,7 @@ class Given(NamedTuple):
     k_time: npt.NDArray[np.float64] | None
 
     def points(self, model: Ising | None) -> Points:
-        """Couplings of every point, for layers of a model; None where these are not known yet.
-
-        Raises:
-            InputError: as ``make_points``.
-        """
+        """Couplings of every point, for layers of a model; None where these are not known yet."""
         return make_points(critical(model) if self.k is None else self.k, self.k_time, model)
 
 
@@ -75,7 +71,7 @@ def critical(model: Ising | None) -> npt.NDArray[np.float64]:
 
 
 def make_points(k: npt.ArrayLike, k_time: npt.ArrayLike | None, model: Ising | None = None) -> Points:
-    """The same from numbers; ``k_time`` is by default k times the |J| that all bonds share, 1 where they do not.
+    """Points from numbers; ``k_time`` is by default k times the |J| that all bonds share, 1 where they do not.
 
     Raises:
         InputError: for what are no numbers above 0, and where there are neither as many of the two nor one of
@@ -98,18 +94,14 @@ def inverse(temperature: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def positive(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Couplings or temperatures, one or many, as an array.
-
-    Raises:
-        InputError: for what are no finite numbers above 0.
-    """
+    """Couplings or temperatures, one or many, as an array."""
     try:
-        found = np.atleast_1d(np.asarray(values, np.float64))
+        numbers = np.atleast_1d(np.asarray(values, np.float64))
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} {values!r} cannot be read as numbers: give floats") from error
-    if found.ndim != 1 or not found.size:
-        raise InputError(f"{name} has shape {found.shape}: give one number, or a list of them")
-    bad = found[~((found > 0) & (found < inf))]
+    if numbers.ndim != 1 or not numbers.size:
+        raise InputError(f"{name} has shape {numbers.shape}: give one number, or a list of them")
+    bad = numbers[~((numbers > 0) & (numbers < inf))]
     if bad.size:
         raise InputError(f"{name} {bad[0]} does not make a transfer matrix: give finite numbers above 0")
-    return found
+    return numbers

@@ -50,12 +50,12 @@ class _Ritz(NamedTuple):
 
 
 class _Recurrence:
-    """v, the vector before it and the next one, in three buffers, orthogonal to all vectors ``held``.
+    """v, the vector before it and the next one, in three buffers, orthogonal to all ``deflated`` vectors.
 
     Attributes:
-        held: Eigenvectors of length 1.
+        deflated: Eigenvectors of length 1.
         diagonal: Of the tridiagonal matrix, as far as it is known.
-        beside: The elements after those of the diagonal.
+        off_diagonal: Of the same matrix, likewise.
         products: With T, of all runs.
     """
 
@@ -63,13 +63,13 @@ class _Recurrence:
         self._apply, self._vectors = apply, vectors
         self._before, self._v, self._next = vectors.empty(), vectors.empty(), vectors.empty()
         self._seed, self._plane = seed, plane
-        self.held: list[Any] = []
+        self.deflated: list[Any] = []
         self.products = 0
 
     def begin(self, number: int) -> None:
         """From the start vector of that number, again and again the same."""
         self.diagonal: list[float] = []
-        self.beside: list[float] = []
+        self.off_diagonal: list[float] = []
         self._length = 0.0
         self._before[:] = 0
         self._vectors.random(self._seed, number, self._plane, self._v)
@@ -79,7 +79,7 @@ class _Recurrence:
         self._v *= 1 / self._vectors.norm(self._v)
 
     def _project(self, w: Any) -> None:
-        for x in self.held:
+        for x in self.deflated:
             self._vectors.add(-self._vectors.dot(x, w), x, w)
 
     def step(self) -> None:
@@ -94,16 +94,16 @@ class _Recurrence:
         w *= 1 / max(self._length, 1e-300)
         self._before, self._v, self._next = self._v, w, self._before
         self.diagonal.append(diagonal)
-        self.beside.append(self._length)
+        self.off_diagonal.append(self._length)
 
     @property
     def exhausted(self) -> bool:
-        """Whether the Krylov space ends here."""
+        """True if the Krylov space ends here."""
         return self._length <= INVARIANT * max(map(abs, self.diagonal))
 
     @property
     def to_look(self) -> bool:
-        """Whether it is time for the Ritz values."""
+        """True if it is time for the Ritz values."""
         return self.exhausted or len(self.diagonal) % (1 + len(self.diagonal) // _LOOKS) == 0
 
     def vector(self, number: int, components: Array, x: Any) -> tuple[float, float]:
@@ -125,25 +125,22 @@ class _Search:
     def __init__(self, iteration: _Recurrence, vectors: Vectors, wanted: int, tolerance: float, most: int) -> None:
         self._iteration, self._vectors, self._tolerance = iteration, vectors, tolerance
         self._wanted, self._most, self._limit, self._longer = wanted, most, most, False
-        self._found: list[tuple[float, float]] = []  # value and residual of each vector held
+        self._levels: list[tuple[float, float]] = []  # value and residual of each vector held
         self._reached = np.full(wanted, np.nan)
         self._cause, self._starts, self.done = Cause.NONE, 0, False
 
     def _below(self, ritz: _Ritz) -> bool:
-        """Whether all levels wanted are there and the one that shows beside them is not above the lowest."""
-        lowest = min((value for value, _ in self._found), default=0.0)
-        return len(self._found) == self._wanted and ritz.value <= lowest * (1 + 10 * self._tolerance)
+        """True if all levels wanted are there and the one that shows beside them is not above the lowest."""
+        lowest = min((value for value, _ in self._levels), default=0.0)
+        return len(self._levels) == self._wanted and ritz.value <= lowest * (1 + 10 * self._tolerance)
 
     def _known(self, ritz: _Ritz) -> bool:
-        """Whether that level is known well enough: to be a level, or only to say that nothing is missing."""
+        """True if that level is known well enough: to be a level, or only to say that nothing is missing."""
         if self._below(ritz):
-            return ritz.residual <= FRESH * min(value for value, _ in self._found)
+            return ritz.residual <= FRESH * min(value for value, _ in self._levels)
         aim = self._tolerance if len(self._reached) == 1 else min(self._tolerance, _HELD)
-        return ritz.residual <= max(aim * ritz.value, self._floor(ritz))
-
-    def _floor(self, ritz: _Ritz) -> float:
-        """Below it residuals mean nothing."""
-        return ROUNDING / 10 * max([ritz.value, *(value for value, _ in self._found)])
+        meaningless = ROUNDING / 10 * max([ritz.value, *(value for value, _ in self._levels)])
+        return ritz.residual <= max(aim * ritz.value, meaningless)
 
     def _run(self) -> _Ritz:
         """The largest level beside those found, as far as it has to be known or can be."""
@@ -152,13 +149,13 @@ class _Search:
         while True:
             iteration.step()
             if iteration.to_look or iteration.products >= self._limit:
-                ritz = largest(np.array(iteration.diagonal), np.array(iteration.beside), self._vectors.share)
+                ritz = largest(np.array(iteration.diagonal), np.array(iteration.off_diagonal), self._vectors.share)
                 if self._known(ritz) or iteration.exhausted or iteration.products >= self._limit:
                     return ritz
 
     def advance(self) -> None:
         """One recurrence more: a level, or the end."""
-        if len(self._found) == self._vectors.dimension:
+        if len(self._levels) == self._vectors.dimension:
             self.done = True
             return
         ritz = self._run()
@@ -169,46 +166,44 @@ class _Search:
             self.done = True
         elif not converged:
             self._give_up(Cause.DROWNED, ritz)
-        elif len(self._found) == self._wanted:  # it is above the lowest, whose place the next recurrence finds it for
-            self._drop(int(np.argmin([value for value, _ in self._found])))
+        elif len(self._levels) == self._wanted:  # it is above the lowest, whose place the next recurrence finds it for
+            lowest = int(np.argmin([value for value, _ in self._levels]))
+            del self._levels[lowest], self._iteration.deflated[lowest]
             self._starts += 1
         else:
             self._hold(ritz)
-
-    def _drop(self, level: int) -> None:
-        del self._found[level], self._iteration.held[level]
 
     def _hold(self, ritz: _Ritz) -> None:
         """The vector of a level, which all that comes is orthogonal to."""
         x = self._vectors.empty()
         value, residual = self._iteration.vector(self._starts, ritz.components, x)
-        copied = max((abs(self._vectors.dot(other, x)) for other in self._iteration.held), default=0.0)
+        copied = max((abs(self._vectors.dot(other, x)) for other in self._iteration.deflated), default=0.0)
         if residual > 10 * self._tolerance or copied > FRESH:  # the recurrence has converged: what is left is rounding
             self._give_up(Cause.DROWNED, ritz._replace(residual=residual * value))
             return
-        self._iteration.held.append(x)
-        self._found.append((value, residual))
+        self._iteration.deflated.append(x)
+        self._levels.append((value, residual))
         self._starts += 1
-        if self._starts == len(self._found):  # none was dropped: the steps are those of a level
+        if self._starts == len(self._levels):  # none was dropped: the steps are those of a level
             self._limit = self._iteration.products + self._most
 
     def _give_up(self, cause: Cause, ritz: _Ritz) -> None:
         """Go on to see that nothing above the levels found is missing; a second time, give these up as well."""
-        if self._cause is Cause.NONE and len(self._found) < self._wanted:
+        if self._cause is Cause.NONE and len(self._levels) < self._wanted:
             self._cause = cause
-            self._reached[len(self._found)] = ritz.residual / ritz.value
-            self._wanted = len(self._found)
+            self._reached[len(self._levels)] = ritz.residual / ritz.value
+            self._wanted = len(self._levels)
         elif self._longer:
             self._cause = self._cause or Cause.SEARCH
-            self._reached[: len(self._found)] = [residual for _, residual in sorted(self._found, reverse=True)]
-            self._wanted, self._found, self._iteration.held = 0, [], []
+            self._reached[: len(self._levels)] = [residual for _, residual in sorted(self._levels, reverse=True)]
+            self._wanted, self._levels, self._iteration.deflated = 0, [], []
         self._limit, self._longer = self._iteration.products + self._most, True
         self.done = not self._wanted or (self._below(ritz) and self._known(ritz))
 
     def levels(self) -> Levels:
-        """What was found, from the largest level on."""
+        """All levels, from the largest on."""
         value, residual = np.full(len(self._reached), np.nan), self._reached
-        for i, level in enumerate(sorted(self._found, reverse=True)):
+        for i, level in enumerate(sorted(self._levels, reverse=True)):
             value[i], residual[i] = level
         return Levels(value, residual, None, self._iteration.products, self._cause)
 
@@ -249,7 +244,7 @@ def at_once(
         iteration.step()
         ended = iteration.exhausted or iteration.products >= most_steps
         if ended or iteration.to_look:
-            ritz = genuine(np.array(iteration.diagonal), np.array(iteration.beside), wanted, vectors.share)
+            ritz = genuine(np.array(iteration.diagonal), np.array(iteration.off_diagonal), wanted, vectors.share)
             error, value = np.array([r.residual for r in ritz]), np.array([r.value for r in ritz])
             residual = error / value
             drowned = len(ritz) == wanted and bool((error <= np.maximum(tolerance * value, ROUNDING * value[0])).all())
@@ -265,35 +260,37 @@ def at_once(
     return Levels(value, reached, None, iteration.products, cause)
 
 
-def _pairs(diagonal: Array, beside: Array, most: int, share: Share) -> Sequence[Array]:
+def _pairs(diagonal: Array, off_diagonal: Array, most: int, share: Share) -> Sequence[Array]:
     """The largest Ritz values, in ascending order, and the components of their vectors."""
     ends = max(0, len(diagonal) - most), len(diagonal) - 1
-    return share.agreed(*eigh_tridiagonal(diagonal, beside[:-1], select="i", select_range=ends))
+    return share.agreed(*eigh_tridiagonal(diagonal, off_diagonal[:-1], select="i", select_range=ends))
 
 
-def largest(diagonal: Array, beside: Array, share: Share) -> _Ritz:
+def largest(diagonal: Array, off_diagonal: Array, share: Share) -> _Ritz:
     """The largest Ritz value; of copies of it, the one that is known best."""
-    values, components = _pairs(diagonal, beside, _COPIES, share)
+    values, components = _pairs(diagonal, off_diagonal, _COPIES, share)
     copies = np.flatnonzero(values[-1] - values <= _SAME * values[-1])
-    residual = np.abs(beside[-1] * components[-1, copies])
+    residual = np.abs(off_diagonal[-1] * components[-1, copies])
     best = int(copies[residual.argmin()])
     return _Ritz(float(values[best]), float(residual.min()), np.asarray(components[:, best], np.float64))
 
 
-def genuine(diagonal: Array, beside: Array, wanted: int, share: Share) -> list[_Ritz]:
+def genuine(diagonal: Array, off_diagonal: Array, wanted: int, share: Share) -> list[_Ritz]:
     """The largest Ritz values that are none of rounding, each once."""
-    values, components = _pairs(diagonal, beside, 8 * wanted + 40, share)
-    (without,) = share.agreed(eigvalsh_tridiagonal(diagonal[1:], beside[1:-1]) if len(diagonal) > 1 else np.zeros(0))
+    values, components = _pairs(diagonal, off_diagonal, 8 * wanted + 40, share)
+    (without,) = share.agreed(
+        eigvalsh_tridiagonal(diagonal[1:], off_diagonal[1:-1]) if len(diagonal) > 1 else np.zeros(0)
+    )
     near = _SAME * values[-1]
-    found: list[_Ritz] = []
+    ritz: list[_Ritz] = []
     for i in range(len(values) - 1, -1, -1):
-        if found and abs(values[i] - found[-1].value) <= near:
+        if ritz and abs(values[i] - ritz[-1].value) <= near:
             continue
         copies = int((np.abs(values - values[i]) <= near).sum())
         if copies == 1 and without.size and np.abs(without - values[i]).min() <= 1e-12 * values[-1]:
             continue
-        residual = abs(float(beside[-1] * components[-1, i]))
-        found.append(_Ritz(float(values[i]), residual, np.asarray(components[:, i], np.float64)))
-        if len(found) == wanted:
+        residual = abs(float(off_diagonal[-1] * components[-1, i]))
+        ritz.append(_Ritz(float(values[i]), residual, np.asarray(components[:, i], np.float64)))
+        if len(ritz) == wanted:
             break
-    return found
+    return ritz

@@ -35,14 +35,14 @@ from spinsim.transfer_matrix.vectors import Share, Vectors
 Array = npt.NDArray[np.float64]
 
 RESOLUTION: Final = 1e-14
-"""Of ln(lambda_0 / lambda), by rounding in T."""
+"""Resolution of ln(lambda_0 / lambda), by rounding in T."""
 _FEWEST: Final = 4  # stored vectors beside the wanted ones below which Lanczos does without a basis
 _TINY: Final = 2**12  # amplitudes of vectors so short that a basis is always stored
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How levels are found.
+    """Parameters of the search for levels.
 
     Attributes:
         eigenvalues: Levels of each sector.
@@ -79,15 +79,15 @@ class Settings:
 
 
 class Fit(NamedTuple):
-    """What fits in memory beside what else a task needs.
+    """Vectors that fit in memory beside all else that a task needs.
 
     Attributes:
         basis: Stored vectors, 0 for Lanczos without a basis.
-        held: Whether there, an eigenvector of each level fits, so that degenerate levels are told apart.
+        fits_eigenvectors: Whether there, an eigenvector of each level fits, so that degenerate levels are told apart.
     """
 
     basis: int
-    held: bool = True
+    fits_eigenvectors: bool = True
 
 
 def fit(
@@ -98,7 +98,7 @@ def fit(
     devices: int = 1,
     there: int | None = None,
 ) -> Fit:
-    """What fits in memory; refuses what cannot fit at all.
+    """Vectors that fit in memory; a layer that cannot fit at all is refused before anything is allocated.
 
     Args:
         sites: Of the layer.
@@ -107,9 +107,6 @@ def fit(
         tasks: That run at the same time.
         devices: That share each vector.
         there: Bytes that each of them has, None for what this process has.
-
-    Raises:
-        InputError: naming the need and the room, before anything is allocated.
     """
     if sites > MOST_SITES:
         raise InputError(f"{sites} sites make 2^{sites} states: choose a layer of up to {MOST_SITES} sites")
@@ -120,22 +117,22 @@ def fit(
     memory = room(None if settings.device == "cpu" else 0) if there is None else there
     memory -= bytes_beside(settings.device) if devices > 1 else 0
     on_cpu = 2 if settings.device == "cpu" else 1  # the diagonal, and what is at work
-    beside = settings.eigenvalues * (len(sectors) > 1) + on_cpu + 1
+    others = settings.eigenvalues * (len(sectors) > 1) + on_cpu + 1
     vectors = memory // size
     free = settings.basis is None or (settings.basis == 0 and states <= _TINY)
     wanted = min(default_basis(settings.eigenvalues) if free else settings.basis or 0, states)
-    if free and wanted + beside > vectors:
-        wanted = max(vectors - beside, 0)
+    if free and wanted + others > vectors:
+        wanted = max(vectors - others, 0)
         if wanted < settings.eigenvalues + _FEWEST:
             wanted = 0
     without = VECTORS + on_cpu - 1
-    needed = size * (wanted + beside if wanted else without + 1)
+    needed = size * (wanted + others if wanted else without + 1)
     if needed > memory:
-        what = f"a layer of {sites} sites, 2^{states.bit_length() - 1} amplitudes a vector,"
+        subject = f"a layer of {sites} sites, 2^{states.bit_length() - 1} amplitudes a vector,"
         kind, are = ("memory", "available") if settings.device == "cpu" else ("GPU memory", "free")
         each = f" on each of {devices} devices" if devices > 1 else ""
         mend = "choose a smaller width" + (" or fewer stored vectors (basis)" if settings.basis else "")
-        raise InputError(f"{what} needs {readable(needed)} of {kind}{each} but {readable(memory)} are {are}: {mend}")
+        raise InputError(f"{subject} needs {readable(needed)} of {kind}{each} but {readable(memory)} are {are}: {mend}")
     return Fit(wanted, without + settings.eigenvalues <= vectors)
 
 
@@ -189,7 +186,7 @@ class Solver:
 
     @property
     def done(self) -> bool:
-        """Whether there is nothing left to do."""
+        """True if there is nothing left to do."""
         return len(self._finished) == len(self._sectors)
 
     def _operator(self, sector: str) -> TransferOperator:
@@ -219,7 +216,7 @@ class Solver:
         """A cycle of Lanczos; without a stored basis a whole sector."""
         s, sector = self._settings, self._sectors[len(self._finished)]
         if self._iteration is None:
-            find = one_by_one if self._room.held else at_once
+            find = one_by_one if self._room.fits_eigenvectors else at_once
             plane = list(SECTORS).index(sector)
             arguments = s.eigenvalues, s.tolerance, s.seed, plane, s.most_steps
             self._finish(find(self._apply, self._vectors, *arguments))
@@ -233,12 +230,12 @@ class Solver:
     @property
     def problems(self) -> list[NotConvergedError]:
         """One for each sector with levels that did not converge."""
-        found = []
+        problems = []
         for sector, levels in zip(self._sectors, self._finished, strict=False):
             where = f"sample {self._sample}, k = {self._k:.6g}, sector {sector}: "
             problem = levels.problem(self._settings.tolerance, where, self._room.basis > 0)
-            found += [problem] if problem else []
-        return found
+            problems += [problem] if problem else []
+        return problems
 
     def _finish(self, levels: Levels) -> None:
         self._finished.append(levels)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +22,9 @@ from spinsim.transfer_matrix.vectors import Share
 
 Saved = dict[str, npt.NDArray[Any]]
 FEWEST_BITS: Final = {"cpu": 18, CUDA: 24}
-"""Of vectors that are worth sharing: with shorter ones devices would wait for each other."""
+"""Least bits of vectors that are worth sharing: with shorter ones devices would wait for each other."""
 _SHARED: Final = ("basis", "finished_vectors")
-"""What a snapshot has of vectors; everything else is the same at all devices."""
+"""Vectors in a snapshot; everything else is the same at all devices."""
 
 
 class Chosen(NamedTuple):
@@ -50,9 +50,6 @@ def choose(sites: int, sectors: tuple[str, ...], settings: Settings, device: str
         settings: How levels are found.
         device: As ``resolve_device`` returns it.
         tasks: That run at the same time on one device.
-
-    Raises:
-        InputError: where it cannot fit.
     """
     given = seats(device)
     members = _most(len(given), sites - (sectors != ("all",)), settings.device)
@@ -79,7 +76,7 @@ def _most(devices: int, bits: int, kind: str) -> int:
 def _fit(sites: int, sectors: tuple[str, ...], settings: Settings, tasks: int, mine: Sequence[Seat]) -> Fit:
     if len(mine) == 1 and mine[0].gpu in (None, 0):
         return fit(sites, sectors, settings, tasks)
-    rooms = answers([seat.place.ask(room, seat.gpu) for seat in mine])
+    rooms = answers([seat.place.request(room, seat.gpu) for seat in mine])
     return fit(sites, sectors, settings, tasks, len(mine), min(rooms))
 
 
@@ -87,9 +84,9 @@ def _in_words(mine: Sequence[Seat], given: Sequence[Seat]) -> str:
     if len(given) == 1:
         return ""
     idle = len(given) - len(mine)
-    what = "GPU" if given[0].gpu is not None else "rank"
-    leaves = f", which leaves {count(idle, what)} idle" if idle else ""
-    return (f"each vector over {len(mine)} {what}s" if len(mine) > 1 else "none") + leaves
+    kind = "GPU" if given[0].gpu is not None else "rank"
+    leaves = f", which leaves {count(idle, kind)} idle" if idle else ""
+    return (f"each vector over {len(mine)} {kind}s" if len(mine) > 1 else "none") + leaves
 
 
 class SplitSolver:
@@ -128,25 +125,21 @@ class SplitSolver:
 
     @property
     def problems(self) -> list[NotConvergedError]:
-        """As of ``Solver``."""
-        found: list[NotConvergedError] = together(self._members, _problems, self._solvers)[0]
-        return found
+        return cast("list[NotConvergedError]", together(self._members, _problems, self._solvers)[0])
 
     def row(self) -> dict[str, Any]:
-        """As of ``Solver``."""
-        found: dict[str, Any] = together(self._members, _row, self._solvers)[0]
-        return found
+        return cast("dict[str, Any]", together(self._members, _call, self._solvers, "row")[0])
 
     def snapshot(self) -> Saved:
         """As of ``Solver``: that of all devices is the one of a single device."""
-        parts: list[Saved] = together(self._members, _snapshot, self._solvers)
+        parts: list[Saved] = together(self._members, _call, self._solvers, "snapshot")
         return parts[0] | {name: np.concatenate([part[name] for part in parts], axis=-1) for name in _SHARED}
 
     def restore(self, saved: Saved) -> None:
         """Go on from a snapshot, of however many devices."""
         parts = {name: np.split(saved[name], len(self._members), axis=-1) for name in _SHARED}
         own = [saved | {name: parts[name][k] for name in _SHARED} for k in range(len(self._members))]
-        together(self._members, _restore, self._solvers, Each(own))
+        together(self._members, _call, self._solvers, "restore", Each(own))
 
 
 class _StoppedError(Exception):
@@ -187,13 +180,5 @@ def _problems(group: Group, solver: Solver) -> list[NotConvergedError]:
     return solver.problems
 
 
-def _row(group: Group, solver: Solver) -> dict[str, Any]:
-    return solver.row()
-
-
-def _snapshot(group: Group, solver: Solver) -> Saved:
-    return solver.snapshot()
-
-
-def _restore(group: Group, solver: Solver, saved: Saved) -> None:
-    solver.restore(saved)
+def _call(group: Group, solver: Solver, method: str, *arguments: Any) -> Any:
+    return getattr(solver, method)(*arguments)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -138,9 +137,7 @@ class Vectors:
     def _by_blocks(self, task: Callable[[int, int], None]) -> None:
         """``task(first, last)`` over ranges of blocks, one range a thread where that pays."""
         blocks = -(-self.length // BLOCK)
-        parts = self.threads.count if blocks >= 16 else 1
-        edges = [blocks * i // parts for i in range(parts + 1)]
-        self.threads.run(partial(task, *ends) for ends in pairwise(edges))
+        self.threads.share_out(task, blocks, None if blocks >= 16 else 0)
 
     def overlaps(self, basis: Any, w: Any) -> Array:
         """Products of each vector of ``basis`` with w, shape (vectors,)."""

@@ -8,7 +8,7 @@ import pytest
 from harness import one_sentence, run
 
 import spinsim as ss
-from spinsim.benchmark import metropolis, scaling, temper
+from spinsim.benchmark import jobs, metropolis, scaling, temper
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -29,9 +29,22 @@ def test_a_line_for_each_case(capsys, monkeypatch, what: str, case: object) -> N
     assert outcome.out.rstrip().endswith("of others")
 
 
+def test_whole_commands_beside_their_engine(capsys, monkeypatch) -> None:
+    monkeypatch.setattr("spinsim.benchmark.SECONDS", 1e-3)
+    words = "temper --size 4 --temperatures 1.5:3:4 --measure-every 10"
+    case = jobs.JobCase("small one", words, 200, lambda: ss.Ising(ss.square(4)), (1.5, 3.0, 4), 2)
+    monkeypatch.setattr("spinsim.benchmark.jobs.CPU_CASES", (case,))
+    outcome = run(capsys, monkeypatch, "bench", "jobs", "--device", "cpu", "--repeats", 1)
+    assert outcome.status == 0
+    *name, engine, command, share, seconds, megabytes = outcome.out.splitlines()[-1].split()
+    assert name == ["small", "one"]
+    assert float(share.rstrip("%")) == pytest.approx(100 * float(command) / float(engine), rel=0.02)
+    assert float(seconds) > 0
+    assert float(megabytes) > 0
+
+
 def test_numbers_of_devices_side_by_side(capsys, monkeypatch) -> None:
     """One device alone is the first line of each case; tests/mesh has several ranks."""
-    monkeypatch.setattr("spinsim.benchmark.scaling.SECONDS", 1e-3)
     monkeypatch.setattr("spinsim.benchmark.SECONDS", 1e-3)
     cases = (
         scaling.SweepCase("sweeps", "weak", lambda n: ss.Ising(ss.square(4, 4 * n)), 3, (2.3,)),

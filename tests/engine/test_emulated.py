@@ -28,6 +28,7 @@ from engines import (
 )
 from frames import check_frames, check_room
 from products import check_exact
+from reductions import RUNS, check_lowest, check_reduction
 
 import spinsim as ss
 from spinsim.engine import Dynamics, create_engine
@@ -163,6 +164,12 @@ def test_tempering_from_global_memory(name: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(cuda_lattices, "shared_threads", lambda *_: 0)
     make, beta, copies = TEMPERED[name][:3]
     temper_both("cuda", make(), beta, copies, [(2, 1), (1, 2), (3, 1)])
+
+
+@pytest.mark.parametrize("name", ["field-many-samples", "in-time"])
+def test_measurements_added_up(name: str) -> None:
+    check_reduction(RUNS[name], "cuda", (1, 3, 2))
+    check_lowest(RUNS[name], "cuda", (1, 3, 2))
 
 
 @pytest.mark.parametrize(("sites", "sector"), [(13, "even"), (15, "odd"), (12, "all"), (14, "all")])

@@ -109,11 +109,11 @@ def test_interrupted_run_is_completed(do, capsys, monkeypatch) -> None:
     whole = do(COMMAND)
     original, calls = Work.row, []
 
-    def row(self, step, solver):
+    def row(self, step, *solved):
         calls.append(step)
         if len(calls) == 5:
             raise KeyboardInterrupt
-        return original(self, step, solver)
+        return original(self, step, *solved)
 
     monkeypatch.setattr(Work, "row", row)
     part = do(COMMAND + " --threads 1 --checkpoint-every 0", "b", status=130)

@@ -22,6 +22,8 @@ from spinsim.cuda.launch import KEY, Launch, record
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.gemm import factors, rungs
 from spinsim.model.trotter import trotter
+from spinsim.observables import Facts
+from spinsim.observables.terms import Ladder, reduced_run
 from spinsim.transfer_matrix.across import CudaMix
 from spinsim.transfer_matrix.cuda import CudaButterfly
 from spinsim.transfer_matrix.layer import Layer
@@ -37,7 +39,7 @@ WITH_LAYOUTS = [  # each struct that a kernel takes is in one of them
     "measuring/overlaps.cu", "gemm/naive.cu", "transfer_matrix/butterfly.cu",
     "metropolis/anisotropic.cu", "tempering/exchange_terms.cu", "measuring/by_temperature_terms.cu",
     "measuring/local.cu", "metropolis/replica_packed_degrees.cu", "metropolis/unpacked.cu",
-    "tempering/temper_unpacked.cu",
+    "tempering/temper_unpacked.cu", "measuring/reduce.cu", "measuring/lowest.cu",
 ]  # fmt: skip
 BARRIERS = "typename Barrier<LAYERS, SLABS>::type"  # one of three structs
 
@@ -84,7 +86,7 @@ def update(model: ss.Ising) -> None:
     engine.temper(1, 1)
     for full in (False, True):
         wanted = Wanted(full, times=(1, 2), even=True) if model.graph.slices > 1 else Wanted(full)
-        engine.temper_measured(2, 1, 1, wanted)
+        engine.temper_measured(2, 1, 1, wanted, engine.reduction(reduced_run(Facts(model, 2, full), Ladder(2))))
     if model.graph.slices > 1:
         engine.local_squares()
 

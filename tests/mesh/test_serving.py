@@ -72,25 +72,25 @@ def fail() -> None:
 
 
 def test_what_stays_at_a_rank_lives_while_it_is_held(place: AtRank) -> None:
-    one, other = place.ask(make)()
+    one, other = place.request(make)()
     assert isinstance(one, There)
-    assert place.ask(kind, one)() == "Thing"
+    assert place.request(kind, one)() == "Thing"
     del other
-    assert place.ask(kind, one)() == "Thing"  # the message that tells so
+    assert place.request(kind, one)() == "Thing"  # the message that tells so
     assert len(THERE) == 1
     del one
-    place.ask(len, ())()
+    place.request(len, ())()
     assert THERE == []
 
 
 def test_failures_name_their_rank(place: AtRank) -> None:
-    reply = place.ask(refuse)
+    reply = place.request(refuse)
     assert place.waiting
     with pytest.raises(ss.InputError, match=r"^rank 1 on .*: no room$"):
         reply()
     assert not place.waiting
     with pytest.raises(RankError, match=r"(?s)^rank 1 on .* has failed:.*ZeroDivisionError"):
-        place.ask(fail)()
+        place.request(fail)()
 
 
 def test_numbers_that_repeat_are_sent_once() -> None:

@@ -38,7 +38,7 @@ def test_bonds_and_colours(lattice: ss.Lattice) -> None:
     assert not (colour[graph.edges[:, 0]] == colour[graph.edges[:, 1]]).any()
     if lattice.present_bonds() is None:
         assert set(np.bincount(graph.edges.ravel())) == {lattice.cell.coordination}
-    sublattices = lattice.two_colours()
+    sublattices = lattice.colours() if lattice.is_bipartite else None
     assert sublattices is None or set(sublattices[graph.edges].sum(axis=1)) <= {1}
     assert lattice.is_bipartite == (lattice.name != "triangular" and colour.max() < 2)
 

@@ -13,6 +13,7 @@ from spinsim.errors import InputError
 from spinsim.observables.distances import overlap_correlation, spin_correlation
 from spinsim.run.own import Batch
 
+MEASURE = {"G": spin_correlation, "C4": overlap_correlation}
 AXES = ("sample", "copy", "temperature", "site")
 
 
@@ -48,28 +49,44 @@ def test_every_pair_of_sites(lattice, periodic) -> None:
         assert np.allclose(c4[k, c, t], plain(q, lattice.shape, periodic))
 
 
-@pytest.mark.parametrize("lattice", [ss.chain(6), ss.square(3, 3), ss.chain(5, periodic=False)])
-def test_runs_agree_with_enumeration(lattice) -> None:
-    model = ss.EdwardsAnderson(lattice, seed=2)
-    shape, periodic = lattice.shape, lattice.periodic
+def exact(model, temperature):
+    """Return G and C4 by enumeration of all states of sample 0, (axes, distances) each; copies are independent."""
     states = np.array(list(product((-1, 1), repeat=model.sites)))
     ends = model.graph.edges
     energy = -(states[:, ends[:, 0]] * states[:, ends[:, 1]] @ np.asarray(model.couplings[0], float))
-    measure = {"G": spin_correlation, "C4": overlap_correlation}
+    weight = np.exp(-(energy - energy.min()) / temperature)
+    means = np.einsum("s,sij->ij", weight / weight.sum(), np.einsum("si,sj->sij", states, states))
+    lattice = model.lattice
+    by_name = {"G": means, "C4": means**2}
+    return {name: _by_distance(of_pairs, lattice.shape, lattice.periodic) for name, of_pairs in by_name.items()}
+
+
+@pytest.mark.parametrize("lattice", [ss.chain(6), ss.square(3, 3), ss.chain(5, periodic=False)])
+def test_runs_agree_with_enumeration(lattice) -> None:
+    model = ss.EdwardsAnderson(lattice, seed=2)
     ladder = np.array([1.2, 2.0, 3.0])
-    found = ss.temper(model, ladder, 40_000, thermalize=500, measure_every=4, measure=measure, seed=5)
-    pairs = np.einsum("si,sj->sij", states, states)
+    found = ss.temper(model, ladder, 40_000, thermalize=500, measure_every=4, measure=MEASURE, seed=5)
     for k, temperature in enumerate(ladder):
-        weight = np.exp(-(energy - energy.min()) / temperature)
-        means = np.einsum("s,sij->ij", weight / weight.sum(), pairs)
-        for name, of_pairs in (("G", means), ("C4", means**2)):  # two copies are independent
-            exact = _by_distance(of_pairs, shape, periodic)
-            assert np.abs(found.measured[name][:, 0, :, k].mean(axis=(0, 1)) - exact).max() < 0.04, name
+        for name, value in exact(model, temperature).items():
+            assert np.abs(found.measured[name][:, 0, :, k].mean(axis=(0, 1)) - value).max() < 0.04, name
             table = ss.table(found, name)
             table = table[(table.temperature == temperature) & table[f"{name}_trusted"]]
             where = table[f"{name}_axis_0"], table[f"{name}_axis_1"]
-            rows = zip(table[name], table[f"{name}_error"], exact[where], strict=True)
+            rows = zip(table[name], table[f"{name}_error"], value[where], strict=True)
             assert_agree([(f"{name} {place} at {temperature}", *row) for place, row in enumerate(rows)])
+
+
+@pytest.mark.parametrize("lattice", [ss.square(3, 3), ss.chain(5, periodic=False)])
+def test_anneals_agree_with_enumeration(lattice) -> None:
+    model, replicas = ss.EdwardsAnderson(lattice, seed=2), 8192
+    ladder = [3.0, 2.0, 1.2]
+    found = ss.anneal(model, ladder, sweeps=100, replicas=replicas, measure=MEASURE, seed=5, device="cpu")
+    for step, temperature in enumerate(ladder):
+        for name, value in exact(model, temperature).items():
+            values = found.measured[name][step, 0]
+            assert values.shape == (replicas, *value.shape)
+            error = np.maximum(values.std(axis=0) * np.sqrt(3 / replicas), 1e-12)  # C4 shares each replica in two pairs
+            assert (np.abs(values.mean(axis=0) - value) <= 4 * error).all(), (name, temperature)
 
 
 def test_tables_of_own_numbers_and_arrays_agree() -> None:

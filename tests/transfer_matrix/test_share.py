@@ -113,7 +113,7 @@ def given(name: str, room: Fit, **settings: Any) -> tuple[Any, ...]:
         ("even and odd", 2, Fit(22)),
         ("even and odd", 4, Fit(0)),
         ("odd", 4, Fit(12)),
-        ("odd", 2, Fit(0, held=False)),
+        ("odd", 2, Fit(0, fits_eigenvectors=False)),
         ("field", 4, Fit(22)),
         ("degenerate", 2, Fit(0)),
     ],
@@ -176,7 +176,7 @@ def test_a_run_of_several_devices_stops_when_it_is_told(monkeypatch: pytest.Monk
     work = Work(GLASS(ss.chain(13)), make_points([0.4], None), "both", Settings(basis=0), 1)
     asked = iter(range(100))
     with pytest.raises(KeyboardInterrupt):
-        list(work.found([0], lambda: next(asked) == 5))
+        list(work.solved([0], lambda: next(asked) == 5))
     assert next(asked) == 6
 
 

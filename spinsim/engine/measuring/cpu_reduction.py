@@ -174,6 +174,8 @@ class HostReduction:
         measurements: How many have been added.
     """
 
+    on_device = False
+
     def __init__(self, reduced: Reduced) -> None:
         self.reduced, self.measurements = reduced, 0
         self._tables, self._arrays = tables_of(reduced), empty_arrays(reduced)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, Protocol
 
@@ -17,6 +17,7 @@ from spinsim.cuda.totals import Fetched, Totals, TotalsInTurn
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Comparison
 from spinsim.engine.measuring.cuda_counting import CudaCounting
+from spinsim.engine.measuring.cuda_reduction import Buffer, CudaReduction
 from spinsim.engine.measuring.sums import Linear, Observables
 from spinsim.engine.moves.exchange.cuda import CudaTempering
 from spinsim.engine.moves.exchange.ladder import Exchange
@@ -183,6 +184,7 @@ class Measuring:
 
     Attributes:
         record: Where the numbers of a measurement go, and how they follow from sums.
+        buffer: The layout of these numbers.
     """
 
     def __init__(
@@ -230,6 +232,7 @@ class Measuring:
             staggered_of=counted.staggered_magnetization.in_order, quantum=model.quantum,
             compared=compared, linked=linked, sites=model.sites, bonds=model.bonds,
         )  # fmt: skip
+        self.buffer = Buffer(fields.words, fields.size, what, comparison.axes)
         self._totals, self._shape = TotalsInTurn(sweeps, clears=False), (most, fields.size)
         file, kernel = "measuring/by_temperature.cu", "sort_by_temperature"
         self._sums: tuple[str, ...] = ("one", "other", "third")
@@ -252,7 +255,7 @@ class Measuring:
 
     def open(self, state: Any, count: int) -> Measurements:
         """Room for measurements of such states, to be written by the stream of the kernels."""
-        return Measurements(count, self._held.take(state, self._most), self._totals.take(self._shape))
+        return Measurements(count, self._held.take(state, self._most), self._totals.reserve(self._shape))
 
     def prepare(self, state: Any) -> None:
         """Make the first room, which the first measurements take."""
@@ -264,25 +267,47 @@ class Measuring:
         grid, sums = (self._comparison.what.model.samples, 1, 1), dict(zip(self._sums, counted.parts, strict=True))
         self._sort(self._sweeps, grid, THREADS, to=into.address(number), **sums)
 
-    def close(self, written: Measurements, state: Reads) -> list[Callable[[], LadderMeasurement]]:
+    def close(
+        self,
+        written: Measurements,
+        state: Reads,
+        reduction: CudaReduction | None = None,
+        fetched: Sequence[bool] | None = None,
+    ) -> list[Callable[[], LadderMeasurement] | None]:
         """Compare copies and start fetching; the functions returned wait.
 
         Args:
             written: Measurements behind what is queued.
             state: Finds configurations in copies of itself.
+            reduction: Adds the measurements up, if they are added up here.
+            fetched: Whether each is fetched too; None: all are.
         """
         held = written.held
         held.made.record(self._sweeps)
+        rows = [k for k in range(written.count) if fetched is None or fetched[k]]
 
         def compare(stream: Any) -> None:
             for k in range(written.count):
                 first = written.address(k)
                 at = {name: first + 8 * word for name, word in self._fields.words.items()}
                 self._comparison.queue(stream, held.address(k), at)
+            if reduction is not None:
+                states = [held.address(k) for k in range(written.count)]
+                reduction.queue(stream, self.buffer, written.address(0), states)
             held.compared.record(stream)
 
-        fetched = self._totals.fetch(written.totals, compare, written.count)
-        return [partial(self._read, fetched, k, held.spins(k, state)) for k in range(written.count)]
+        # Nobody waits for measurements that are added up, and kernels beside sweeps cost more than their own time: a
+        # multiprocessor takes a kernel of another share of shared memory only when those of the sweeps have left it.
+        if reduction is not None:
+            compare(self._sweeps)
+        if not rows:
+            self._totals.give_back(written.totals)
+            return [None] * written.count
+        more = compare if reduction is None else None
+        numbers = self._totals.fetch(written.totals, more, range(rows[0], rows[-1] + 1))
+        return [
+            partial(self._read, numbers, k, held.spins(k, state)) if k in rows else None for k in range(written.count)
+        ]
 
     def _read(self, fetched: Fetched, number: int, spins: Spins) -> LadderMeasurement:
         found = self._fields.split(fetched(number))

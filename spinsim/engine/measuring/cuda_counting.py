@@ -52,7 +52,7 @@ class CudaCounting:
     def room(self) -> tuple[int, ...]:
         """Addresses where a kernel may leave the sums of the state in which it ends."""
         if self._left is None:
-            self._left = self._totals.take(self.shape)
+            self._left = self._totals.reserve(self.shape)
         return self._left.parts
 
     def left_at(self, half_sweep: int) -> None:
@@ -68,7 +68,7 @@ class CudaCounting:
         if self._left is not None and self._left_at == half_sweep:
             totals, self._left, self._left_at = self._left, None, -1
         else:
-            totals = self._totals.take(self.shape)
+            totals = self._totals.reserve(self.shape)
             self.add(totals.parts)
         return totals
 

@@ -20,7 +20,7 @@ are shared out and however often it is interrupted. ``Reduced.arrays`` lists all
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -31,10 +31,12 @@ import numpy.typing as npt
 
 from spinsim.model.ising import Ising
 
-LEVELS: Final = 20
-"""Sums of up to 2^19 consecutive measurements are followed."""
-MOST_CELLS: Final = 256
+LEVELS: Final = 16
+"""Sums of up to 2^15 consecutive measurements are followed; sums over longer times are those of blocks."""
+_CELLS: Final = (256, 128, 64)
 """Cells of a histogram at most; a cell holds the like number of neighbouring values."""
+_HISTOGRAM_BYTES: Final = 2**24
+"""Bytes that a histogram may take before it has fewer cells."""
 _FEW_SAMPLES: Final = 16
 """Samples below which errors come from time: copies are then followed one by one, and levels kept block by block."""
 _BLOCKS: Final = (64, 32, 16)
@@ -142,9 +144,11 @@ class Reduced:
     def histograms(self) -> tuple[Histogram, ...]:
         """Of overlaps and, where they are measured, of link overlaps; none without pairs of copies."""
         names = {source.name for term in self.terms for source in term.sources}
+        one = 4 * self.model.samples * self.places
+        cells = next((cells for cells in _CELLS if cells * one <= _HISTOGRAM_BYTES), _CELLS[-1])
         most = {"overlap": self.model.sites, "link_overlap": self.model.bonds}
         return tuple(
-            Histogram(name, n + 1, min(n + 1, MOST_CELLS)) for name, n in most.items() if self.pairs and name in names
+            Histogram(name, n + 1, min(n + 1, cells)) for name, n in most.items() if self.pairs and name in names
         )
 
     @cached_property
@@ -274,9 +278,10 @@ def block_of(reduced: Reduced, number: int) -> tuple[int, bool]:
     return number // length, number == length * reduced.blocks // 2 and length > 1
 
 
-def prefixed(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
-    """Return arrays by the names under which checkpoints hold them."""
-    return {f"{PREFIX}{name}": array for name, array in arrays.items()}
+def left_in_block(reduced: Reduced, number: int) -> int:
+    """Return how many measurements from this one on, counted from 0, belong to its block without any merging."""
+    length = reduced.block_length(number + 1)
+    return length - number % length
 
 
 PREFIX: Final = "reduced_"

@@ -153,18 +153,33 @@ class Moves:
         """Sweeps from ``done`` ones to the next move, at most ``most``."""
         return min([most, *(every - done % every for _, every in self._moves)])
 
-    def apply(self, engine: Any, done: int, beta: npt.NDArray[np.float64]) -> None:
+    def apply(self, engine: Any, done: int, beta: Any) -> None:
         """Apply the moves that come after so many sweeps, in their order.
 
         Args:
-            engine: On a ladder.
+            engine: Whose replicas are moved.
             done: Sweeps done since the run began.
-            beta: Inverse temperatures of the ladder.
+            beta: Inverse temperatures of the engine's ladder; a number where all replicas have it.
         """
         for number, (move, every) in enumerate(self._moves):
             if done % every == 0:
-                place = engine.begin_exchange()().place
-                apply(engine, move, beta[place], done // every - 1, self._seed, number)
+                shape = engine.model.samples, engine.replicas
+                of_each = beta[engine.begin_exchange()().place] if np.ndim(beta) else np.full(shape, beta)
+                apply(engine, move, of_each, done // every - 1, self._seed, number)
+
+
+def check_given(moves: Sequence[tuple[Move, int]], named: str | None, call: str) -> None:
+    """Refuse other moves than those that the configuration of a run names.
+
+    Raises:
+        InputError: for them.
+    """
+    given = text_of(moves)
+    if named != given:
+        raise InputError(
+            f"the run has moves {named or 'none'} but was given {given or 'none'}: give it its own in Python, "
+            f"{call}(..., moves=[(move, every)]) or ss.resume(path, moves=...)"
+        )
 
 
 def text_of(moves: Sequence[tuple[Move, int]]) -> str | None:

@@ -16,7 +16,18 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
-from spinsim.engine.protocols import Counts, Engine, KeptSpins, LadderMeasurement, LocalSquares, Spins, bits_of
+from spinsim.engine.measuring.cpu_reduction import HostReduction
+from spinsim.engine.measuring.reduction import Reduced
+from spinsim.engine.protocols import (
+    Counts,
+    Engine,
+    KeptSpins,
+    LadderMeasurement,
+    LocalSquares,
+    Reduction,
+    Spins,
+    bits_of,
+)
 from spinsim.machine.clock import compiling_seconds
 from spinsim.mesh.places import Kept, Place, Reply, answers
 from spinsim.model.ising import Ising
@@ -136,7 +147,6 @@ class EngineOfParts:
     temper = forward(Engine.temper, sweeps=lambda rounds, sweeps: rounds * sweeps)
     begin_exchange = forward(Engine.begin_exchange, join=in_a_row, begins=True)
     prepare_measurements = forward(Engine.prepare_measurements)
-    begin_measurement = forward(Engine.begin_measurement, join=measured, begins=True)
     snapshot = forward(Engine.snapshot, join=all_saved)
 
     def __init__(self, model: Ising, replicas: int, parts: Sequence[Part]) -> None:
@@ -149,7 +159,7 @@ class EngineOfParts:
 
     def _all(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
         """Results of a function of an engine for each part."""
-        return self._answers([part.place.ask(timed, function, part.engine, *arguments) for part in self.parts])
+        return self._answers([part.place.request(timed, function, part.engine, *arguments) for part in self.parts])
 
     def _answers(self, replies: Iterable[Reply]) -> list[Any]:
         """Results of all parts, while it is counted how long each was busy."""
@@ -163,11 +173,11 @@ class EngineOfParts:
     def _do_own(self, method: Method, own: Iterable[Any]) -> list[Any]:
         """Results of a method whose argument is each part's own."""
         each = zip(self.parts, own, strict=True)
-        return self._answers([part.place.ask(timed, done, part.engine, method, mine) for part, mine in each])
+        return self._answers([part.place.request(timed, done, part.engine, method, mine) for part, mine in each])
 
     def _joined_later(self, join: Callable[[Any, list[Any]], Any], begun: Sequence[Any]) -> Any:
         each = zip(self.parts, begun, strict=True)
-        return join(self, self._answers([part.place.ask(timed, finished, later) for part, later in each]))
+        return join(self, self._answers([part.place.request(timed, finished, later) for part, later in each]))
 
     def _moved(self, sweeps: int) -> None:
         self.half_sweep += sweeps * self.colours
@@ -185,11 +195,19 @@ class EngineOfParts:
     def counts(self) -> Counts:
         return self.begin_counts()()
 
+    def begin_measurement(
+        self, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None, fetched: bool = True
+    ) -> Callable[[], LadderMeasurement]:
+        return partial(self._joined_later, measured, self._all(begun, Engine.begin_measurement, wanted))
+
+    def reduction(self, reduced: Reduced) -> HostReduction:
+        return HostReduction(reduced)
+
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         numbers = [sample, replica]
         k, numbers[self.axis] = where(self.parts, numbers[self.axis])
         part = self.parts[k]
-        found: npt.NDArray[np.int8] = part.place.ask(done, part.engine, Engine.spins, *numbers)()
+        found: npt.NDArray[np.int8] = part.place.request(done, part.engine, Engine.spins, *numbers)()
         return found
 
 
@@ -201,8 +219,14 @@ class SplitEngine(EngineOfParts):
         self.at_once = min(self._all(_at_once))
 
     def temper_measured(
-        self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES
-    ) -> list[Callable[[], LadderMeasurement]]:
+        self,
+        count: int,
+        rounds: int,
+        sweeps: int,
+        wanted: Wanted = WITHOUT_TIMES,
+        reduction: Reduction | None = None,
+        fetched: Sequence[bool] | None = None,
+    ) -> list[Callable[[], LadderMeasurement] | None]:
         begun = self._all(_several_begun, count, rounds, sweeps, wanted)
         self._moved(count * rounds * sweeps)
         return [partial(self._joined_later, measured, later) for later in zip(*begun, strict=True)]
@@ -248,7 +272,7 @@ class SplitSpins(KeptSpins):
 
     def _there(self, function: Callable[..., Any], sample: int, argument: int) -> Any:
         k, own = where(self._parts, sample)
-        return self._parts[k].place.ask(function, self.kept[k], own, argument)()
+        return self._parts[k].place.request(function, self.kept[k], own, argument)()
 
 
 class SplitSquares:
@@ -267,14 +291,17 @@ class SplitSquares:
         assert isinstance(spins, SplitSpins)  # noqa: S101  (its measurements have such)
         each = zip(self._each, spins.kept, strict=True)
         answers(
-            [part.place.ask(done, squares, LocalSquares.add, kept, part.own(holder)) for (part, squares), kept in each]
+            [
+                part.place.request(done, squares, LocalSquares.add, kept, part.own(holder))
+                for (part, squares), kept in each
+            ]
         )
 
     def sums(self) -> npt.NDArray[np.int64]:
-        return np.concatenate(answers([part.place.ask(done, own, LocalSquares.sums) for part, own in self._each]))
+        return np.concatenate(answers([part.place.request(done, own, LocalSquares.sums) for part, own in self._each]))
 
     def set_sums(self, sums: npt.NDArray[np.int64]) -> None:
-        answers([part.place.ask(done, own, LocalSquares.set_sums, part.own(sums)) for part, own in self._each])
+        answers([part.place.request(done, own, LocalSquares.set_sums, part.own(sums)) for part, own in self._each])
 
 
 def joined(found: Sequence[Tuple], axis: int) -> Tuple:

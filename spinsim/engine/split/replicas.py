@@ -29,7 +29,7 @@ from spinsim.engine.moves.exchange.ladder import (
     snapshot_of,
 )
 from spinsim.engine.moves.resample.moves import copy_replicas, moves_of
-from spinsim.engine.protocols import Counts, Engine, KeepsPlaces, LadderMeasurement, one_by_one
+from spinsim.engine.protocols import Counts, Engine, KeepsPlaces, LadderMeasurement, Reduction, one_by_one
 from spinsim.engine.split.engine import EngineOfParts, Part, SplitEngine, SplitSquares, cut, joined, timed
 from spinsim.errors import InputError
 from spinsim.machine.threads import Threads
@@ -136,7 +136,7 @@ class ReplicaSplit(EngineOfParts):
     ) -> None:
         super().__init__(model, replicas, parts)
         self._dynamics, self._make_whole, self._on_gpus = dynamics, make_whole, on_gpus
-        self.temperatures: tuple[int, ...] = parts[0].place.ask(_temperatures, parts[0].engine)()
+        self.temperatures: tuple[int, ...] = parts[0].place.request(_temperatures, parts[0].engine)()
         self._ladder: OnLadder | None = None
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
@@ -176,7 +176,7 @@ class ReplicaSplit(EngineOfParts):
 
     def sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Counts:
         """Sweep parts ``count`` times at places (samples, replicas) of that ladder; what is counted then."""
-        replies = [part.place.ask(timed, _swept_at, part.engine, part.own(place), count) for part in self.parts]
+        replies = [part.place.request(timed, _swept_at, part.engine, part.own(place), count) for part in self.parts]
         counted: list[Counts] = self._answers(replies)
         return joined(counted, REPLICAS)
 
@@ -216,14 +216,22 @@ class ReplicaSplit(EngineOfParts):
     def prepare_measurements(self, kept: int, wanted: Wanted = WITHOUT_TIMES) -> None:
         self._on_ladder().whole.prepare_measurements(kept, wanted)
 
-    def begin_measurement(self, wanted: Wanted = WITHOUT_TIMES) -> Callable[[], LadderMeasurement]:
+    def begin_measurement(
+        self, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None, fetched: bool = True
+    ) -> Callable[[], LadderMeasurement]:
         exchanges, whole = self._on_ladder()
         exchanges.show(whole)
         return whole.begin_measurement(wanted)
 
     def temper_measured(
-        self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES
-    ) -> list[Callable[[], LadderMeasurement]]:
+        self,
+        count: int,
+        rounds: int,
+        sweeps: int,
+        wanted: Wanted = WITHOUT_TIMES,
+        reduction: Reduction | None = None,
+        fetched: Sequence[bool] | None = None,
+    ) -> list[Callable[[], LadderMeasurement] | None]:
         return one_by_one(self, count, rounds, sweeps, wanted)
 
     def local_squares(self) -> SplitSquares:

@@ -161,7 +161,7 @@ def _on(seats: Sequence[Seat], model: Ising, replicas: int, asked: Asked) -> Eng
             replies.append(_ask_for_engine(mine[0], part, replicas, asked._replace(dynamics=own)))
         else:
             places.append(InThread())  # which waits for all of them
-            replies.append(places[-1].ask(_kept_of_replicas, mine, part, replicas, asked._replace(dynamics=own)))
+            replies.append(places[-1].request(_kept_of_replicas, mine, part, replicas, asked._replace(dynamics=own)))
     each = zip(places, answers(replies), given, strict=True)
     return SplitEngine(model, replicas, [Part(place, kept, share.samples) for place, kept, share in each])
 
@@ -204,7 +204,7 @@ def _on_seat(seat: Seat, model: Ising, replicas: int, asked: Asked) -> Engine:
 
 
 def _ask_for_engine(seat: Seat, model: Ising, replicas: int, asked: Asked) -> Reply:
-    return seat.place.ask(_kept_on_one, model, replicas, asked, seat.gpu)
+    return seat.place.request(_kept_on_one, model, replicas, asked, seat.gpu)
 
 
 def _on_one(model: Ising, replicas: int, asked: Asked, gpu: int | None) -> Engine:

@@ -40,8 +40,8 @@ class AnnealJob(Job):
         a = config.anneal
         check_limited(a.target, a.time_limit, settings, path)
         if "anneals" in settings and (a.anneals is None or not a.is_search):
-            what = "a search of any number of anneals" if a.is_search else "a single anneal"
-            raise InputError(f"{path} holds {what}: leave {argument('anneals')} out")
+            run = "a search of any number of anneals" if a.is_search else "a single anneal"
+            raise InputError(f"{path} holds {run}: leave {argument('anneals')} out")
         changed: Anneal = super().changed(config, settings, path)
         return changed
 

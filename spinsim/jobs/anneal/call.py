@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from spinsim.acceptance import check_temperatures
 from spinsim.engine import resolve_device
+from spinsim.engine.moves.move import Move, text_of
 from spinsim.errors import InputError
 from spinsim.inputs.shared import seeds_of
 from spinsim.jobs.anneal.result import AnnealResult
@@ -72,17 +73,17 @@ def _anneal_each(
     pool = Threads(value("threads") if side_by_side else 1)
     if side_by_side:
         arguments = arguments | {"threads": 1}
-    found: list[Any] = [None] * len(models)
+    results: list[Any] = [None] * len(models)
 
     def one(k: int, seed: Any) -> None:
         try:
-            found[k] = call(**arguments | {"model": models[k], "seed": seed})
+            results[k] = call(**arguments | {"model": models[k], "seed": seed})
         except InputError as error:
             raise InputError(f"model {k} of the list: {error}") from error
 
     # threads of small models would wait for each other in Python
     pool.run(partial(one, k, seed) for k, seed in enumerate(seeds_of(value("seed"), len(models))))
-    return found
+    return results
 
 
 @of_models
@@ -105,6 +106,7 @@ def anneal(  # noqa: D417  (the settings describe themselves)
     checkpoint_every: float = RunSettings.checkpoint_every,
     progress: bool = False,
     measure: str | Mapping[str, Measure] | None = None,
+    moves: str | Sequence[tuple[Move, int]] | None = AnnealSettings.moves,
     **settings: Any,
 ) -> AnnealResult:
     """Anneal replicas of a model through a list of temperatures.
@@ -125,6 +127,7 @@ def anneal(  # noqa: D417  (the settings describe themselves)
         progress: Whether a bar on the terminal or in the notebook shows how far the run is.
         measure: Observables of your own, functions by name, as ``ss.temper`` takes them; they return floats or whole
             numbers of the shape (samples, replicas), or with more axes behind these.
+        moves: Moves of your own, as ``ss.temper`` takes them: ``[(move, 10)]``. Their names as text are refused.
 
     Returns:
         Energies and magnetisations after each temperature, and the lowest states met; of a list of models a list, each
@@ -139,12 +142,13 @@ def anneal(  # noqa: D417  (the settings describe themselves)
     named, spins = start_of_call(start, model, replicas)
     if replicas is None and spins is not None and spins.shape[1] > 1:
         given["replicas"] = spins.shape[1]
+    own_moves = () if moves is None or isinstance(moves, str) else tuple(moves)
     given |= {"start": named, "measure": text_of_measure(measure)}
+    given["moves"] = moves if isinstance(moves, str) else text_of(own_moves)
     config = config_of_call(Anneal, model, given, temperatures=check_temperatures)
     where = resolve_device(device, config.run.gpus)
     config = filled_in(config, model, where)
-    plan = AnnealPlan(
-        config, model, where, *identity_of_call(config, model), start=spins, measure=as_functions(measure)
-    )
+    named_by, functions = identity_of_call(config, model), as_functions(measure)
+    plan = AnnealPlan(config, model, where, *named_by, start=spins, moves=own_moves, measure=functions)
     result: AnnealResult = carried_out(plan, out, progress, on_updates)
     return result

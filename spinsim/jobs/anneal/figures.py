@@ -166,8 +166,10 @@ def _loop_figure(result: AnnealResult, field: Array, table: Thermodynamics, styl
     with _panels(style, ["energy_per_site", "magnetization"], f"field $h${where}") as (figure, panels):
         _draw_series(panels[0], field, table.energy, table.energy_error, replicas_text(result))
         _draw_series(panels[1], field, table.signed_magnetization, table.signed_magnetization_error)
-    what = rf"Energy, that of the field included, and magnetisation $\langle m\rangle$ per site of {result.model.name}"
-    figure.caption = f"{what}, {replicas_text(result)}, after each step. {BARS[:-1]} {_entries(result)}."
+    quantities = (
+        rf"Energy, that of the field included, and magnetisation $\langle m\rangle$ per site of {result.model.name}"
+    )
+    figure.caption = f"{quantities}, {replicas_text(result)}, after each step. {BARS[:-1]} {_entries(result)}."
     return figure
 
 
@@ -196,11 +198,11 @@ def _entries(result: AnnealResult) -> str:
 
 
 def _caption(result: AnnealResult, table: Thermodynamics, off_scale: bool) -> str:
-    order, what = table.order_parameter(result.model), "Energy and specific heat per site"
+    order, quantities = table.order_parameter(result.model), "Energy and specific heat per site"
     if _is_shown(order, result.model):
-        what = f"Energy, specific heat and {next(o.caption for o in TABLE if o.name == order.name)}"
+        quantities = f"Energy, specific heat and {next(o.caption for o in TABLE if o.name == order.name)}"
     sentences = [
-        f"{what} after each step of {result.model.name}, {replicas_text(result)}.",
+        f"{quantities} after each step of {result.model.name}, {replicas_text(result)}.",
         f"{BARS[:-1]} {_entries(result)}.",
     ]
     left_out = int(np.isnan(table.specific_heat).sum())
@@ -232,7 +234,7 @@ def configuration_figure(result: AnnealResult, sample: int = 0, style: str = "si
 
 
 def why_no_configuration(result: AnnealResult, sample: int = 0) -> str:
-    """Why there is no lowest state to draw, in a sentence; empty where there is one.
+    """Reason for which there is no lowest state to draw, in a sentence; empty where there is one.
 
     There is none without a lattice, of a run that was killed before it stored one, and where all spins that would be
     drawn are equal.

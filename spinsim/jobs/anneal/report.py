@@ -26,7 +26,7 @@ from spinsim.analysis.time_to_solution import (
 from spinsim.inputs.texts import count, quoted
 from spinsim.jobs.anneal.result import AnnealResult, with_rows
 from spinsim.jobs.anneal.running import AnnealPlan
-from spinsim.jobs.anneal.search import Anneals, read_anneals
+from spinsim.jobs.anneal.search import Anneals
 from spinsim.jobs.anneal.tables import of_populations, quantum_energies
 from spinsim.jobs.base import Told
 from spinsim.jobs.reports import (
@@ -80,7 +80,7 @@ def outcome(plan: AnnealPlan, rate: float | None) -> Told:
         best_energy, rows = file["best/energy"][...], len(file["measurements/energy"])
         last_energy = file["measurements/energy"][-1] if rows else None
         lanes = empty_lanes(str(file.attrs["engine"]), plan.config.run.number_of_replicas, 1)
-        anneals = read_anneals(file, {})
+        anneals = Anneals.read(file, {})
     numbers = _summary(plan, best_energy, last_energy) | {"updates_per_ns": rate}
     lines = lowest_lines(plan.model, best_energy, 1 if anneals is None else anneals.done) + lanes + solution_lines(plan)
     following = [f"spinsim plot {quoted(plan.path)}"] if rows else []
@@ -108,11 +108,11 @@ def _summary(
         **precision(model),
     }
     if model.samples > 1:
-        found = of_samples(model, best_energy)
+        averages = of_samples(model, best_energy)
         numbers |= {
-            "mean_lowest_energy_per_site": found.mean,
-            "mean_lowest_energy_per_site_error": found.error,
-            "hits_of_sample": found.hits.tolist(),
+            "mean_lowest_energy_per_site": averages.mean,
+            "mean_lowest_energy_per_site_error": averages.error,
+            "hits_of_sample": averages.hits.tolist(),
         }
     if model.maxcut_weight is not None:
         numbers["cut"] = float(model.cut(lowest))
@@ -202,20 +202,20 @@ def _main(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
 def _last_step(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
     """Returns the main numbers of the last step of a population run, for ``--json`` and as lines."""
     last = with_rows(result, slice(-1, None))
-    found = {name: float(column[0]) for name, column in of_populations(last).items()}
+    averages = {name: float(column[0]) for name, column in of_populations(last).items()}
     number, size, entropy = last.families
     whole = result.energy.shape[2] // number.shape[2]
     few = bool(np.exp(entropy.min()) < ENOUGH)
-    numbers = {name: value if np.isfinite(value) else None for name, value in found.items()}
+    numbers = {name: value if np.isfinite(value) else None for name, value in averages.items()}
     numbers |= {"fewest_families": int(number.min()), "family_entropy_least": float(entropy.min())}
     lines = [
-        f"Free energy    {_with_error(found, 'free_energy_per_site')} per site at "
+        f"Free energy    {_with_error(averages, 'free_energy_per_site')} per site at "
         f"T = {last.temperature[0]:.4g}, "
-        + f"entropy {_with_error(found, 'entropy_per_site')}"
+        + f"entropy {_with_error(averages, 'entropy_per_site')}"
         + (", means over samples" if last.energy.shape[1] > 1 else ""),
         f"Families       {_span(number)} of {whole}, mean square size {_span(size)}, entropy {_span(entropy)}",
     ]
-    if np.isnan(found["free_energy_per_site_error"]):
+    if np.isnan(averages["free_energy_per_site_error"]):
         lines.append(f"               {_no_errors(number.shape[2])}")
     if few:
         lines.append(
@@ -225,9 +225,9 @@ def _last_step(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
     return numbers | {"families_trusted": not few}, lines
 
 
-def _with_error(found: Mapping[str, float], name: str) -> str:
+def _with_error(averages: Mapping[str, float], name: str) -> str:
     """Returns a number of a table with its error, or alone where it has none."""
-    value, error = found[name], found[f"{name}_error"]
+    value, error = averages[name], averages[f"{name}_error"]
     return with_error(value, error) if np.isfinite(error) else f"{value:.7g}"
 
 

@@ -16,7 +16,7 @@ from spinsim.analysis.population import Families, Populations
 from spinsim.bits import Bits, States, unpacked_spins
 from spinsim.errors import MissingError
 from spinsim.inputs.texts import count
-from spinsim.jobs.anneal.search import ANNEALS, SUMS, Anneals, layout_with_those_of, read_anneals
+from spinsim.jobs.anneal.search import ANNEALS, SUMS, Anneals, layout_with_those_of
 from spinsim.model.ising import Ising
 from spinsim.run.own import REPLICAS, own_in_file, own_of_result, with_series
 from spinsim.run.results import SampledResult
@@ -265,7 +265,7 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> AnnealResult
         **{name: m[name][:rows] for name in PART_OF if name in m},
         best_states=states.get(STATES["best_states"]),
         configurations=in_file(file, rows),
-        anneals=read_anneals(file, saved),
+        anneals=Anneals.read(file, saved),
         attributes=attributes,
         measured={one.name: m[one.name][:rows] for one in own_in_file(file, REPLICAS)[0]},
     )

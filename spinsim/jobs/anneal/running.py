@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, Final, cast
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from spinsim.engine import Dynamics, Engine, create_engine, resolve_device
 from spinsim.engine.given import set_spins
+from spinsim.engine.moves.move import check_given
 from spinsim.engine.split.filling import USUAL, replicas_that_fill
 from spinsim.engine.split.slabs import slabs_in_words
 from spinsim.engine.update import OfModel, Outline
@@ -114,13 +115,13 @@ class AnnealPlan(Plan[Anneal]):
 
     @property
     def packing(self) -> Packing | None:
-        """How spins are held; slices in time are another model than this one, and so is each field."""
+        """Packing of spins; slices in time are another model than this one, and so is each field."""
         a = self.config.anneal
         return None if a.quantum or a.fields is not None else super().packing
 
     @property
     def first_packing(self) -> Packing | None:
-        """How spins are held when the file is begun, before a field is set."""
+        """Packing of spins when the file is begun, before a field is set."""
         return None if self.config.anneal.quantum else super().packing
 
     def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:
@@ -131,9 +132,9 @@ class AnnealPlan(Plan[Anneal]):
 
     def in_memory(self, watch: Watch) -> AnnealResult:
         run = _Annealing(self, NEVER, watch)
-        found = run.in_memory(Kept(run.layout, self.rows, "steps", "choose fewer steps, samples or replicas"))
-        measured = {name: found.pop(name) for name in names_of(self.config.anneal.measure)}
-        result = AnnealResult(self.model, **found, measured=measured)
+        fields = run.in_memory(Kept(run.layout, self.rows, "steps", "choose fewer steps, samples or replicas"))
+        measured = {name: fields.pop(name) for name in names_of(self.config.anneal.measure)}
+        result = AnnealResult(self.model, **fields, measured=measured)
         self.write_solution(result)
         return result
 
@@ -162,15 +163,17 @@ def plan_anneal(config: Anneal) -> AnnealPlan:
 
 
 class _Annealing(SampledRun):
-    """An annealing run under way, a single anneal or a search of several."""
+    """An annealing run under way: a schedule of steps, with moves, observables and a population if it has one.
+
+    A search is a schedule that begins anew, of which the first anneal makes the rows of the file.
+    """
 
     def __init__(self, plan: AnnealPlan, saving: Saving, watch: Watch, recorded: int = 0) -> None:
         self._anneal, run, a = plan, plan.config.run, plan.config.anneal
-        how = a.target, a.time_limit, a.anneals, watch.on_note, recorded
-        self._search = AnnealSearch(plan.model, run.number_of_replicas, *how)
+        check_given(plan.moves, a.moves, "ss.anneal")
+        self._search = AnnealSearch(plan.model, run.number_of_replicas, a, watch.on_note, recorded)
         super().__init__(plan, saving, watch, _engine_of(plan))
-        self._population: Population | None = None
-        self._frames = self._frames_of(self.engine)
+        self._begin_schedule()
         has = {"field": a.fields is not None, "gamma": a.quantum, "family": a.populations}
         has["staggered_magnetization"] = plan.model.is_bipartite
         size = plan.model.samples, run.number_of_replicas
@@ -180,29 +183,29 @@ class _Annealing(SampledRun):
         self.layout = self._search.in_layout(self._own.in_layout(layout))
         self._states = BestOfEach(self.engine) if a.best_states else None
 
-    def _frames_of(self, engine: Engine | InField | BestSlices) -> Iterator[AnnealFrame | None]:
-        """The steps of an anneal of these replicas."""
-        a, heard = self._present, (self._watch.on_updates, self._is_to_pause)
-        if a.populations:
-            run = self._anneal.config.run
-            seed = seed_of_start(run.seed, self._search.number)
-            self._population = Population(cast("Engine", engine), a.populations, seed, run.rng_rounds)
-        return annealing(engine, a.ladder, a.sweeps, *heard, a.fields, a.gammas, self._population)
-
     @property
     def _present(self) -> AnnealSettings:
         """The settings of the present anneal."""
         return self._anneal.config.anneal.of_anneal(self._search.number)
+
+    def _begin_schedule(self) -> None:
+        """Begin the schedule of the present anneal with the present replicas, and with its own random numbers."""
+        a, run, watch = self._present, self._anneal.config.run, self._watch
+        engine, seed = cast("Engine", self.engine), seed_of_start(run.seed, self._search.number)
+        self._population = Population(engine, a.populations, seed, run.rng_rounds) if a.populations else None
+        self._frames = annealing(
+            self.engine, a.ladder, a.sweeps, watch.on_updates, self._is_to_pause, a.fields, a.gammas,
+            self._population, self._anneal.moves, seed,
+        )  # fmt: skip
 
     def _is_to_pause(self) -> bool:
         return self._saving.due() or self._search.is_late()
 
     def _begin_anneal(self) -> None:
         """Begin the present anneal anew, with its own random numbers."""
-        del self._frames, self.engine  # the next one may need its room
-        self._population = None
+        del self._frames, self._population, self.engine  # the next one may need its room
         self.engine = _engine_of(self._anneal, self._search.number)
-        self._frames = self._frames_of(self.engine)
+        self._begin_schedule()
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         states = {} if self._states is None else {"best_states": self._states.bits}
@@ -227,8 +230,8 @@ class _Annealing(SampledRun):
             file.write_again({SUMS[name]: values for name, values in self._search.written().items()})
 
     def in_memory(self, kept: Kept) -> dict[str, Any]:
-        found = super().in_memory(kept) | {"anneals": self._search.result()}
-        return found if self._states is None else found | {"best_states": self._states.bits}
+        fields = super().in_memory(kept) | {"anneals": self._search.result()}
+        return fields if self._states is None else fields | {"best_states": self._states.bits}
 
     def updates_done(self) -> int:
         return self._anneal.updates_of_first(self.engine.replicas, self._search.number) + super().updates_done()
@@ -242,15 +245,13 @@ class _Annealing(SampledRun):
         self.write_best(file)
 
     def _finish_anneal(self, file: RunFile | Kept) -> bool:
-        """Do what is left of the present anneal; returns whether another one is to follow."""
-        kept = False
+        """Do what is left of the present anneal; returns True if another one is to follow."""
         for frame in self._frames:
             if frame is not None:
-                self._take(frame, file)
+                self._measure(frame, file)
             elif self._search.is_late():
-                self._look(measure(self.engine), self.engine.field if isinstance(self.engine, InField) else 0.0)
-                self._keep(file)  # with what this look found, which a longer search must not lose
-                kept = True
+                field = self.engine.field if isinstance(self.engine, InField) else 0.0
+                self._keep_lowest(measure(self.engine), field)
             else:
                 file.save(self.state())
                 self.write_best(file)
@@ -258,8 +259,8 @@ class _Annealing(SampledRun):
             if self._search.is_over:
                 break
         last = self._search.is_last
-        if last and not kept:
-            self._keep(file)
+        if last and self.may_go_on and isinstance(file, RunFile):
+            file.save(self.state())  # from which a longer search goes on
         self._search.end_anneal(self.engine.half_sweep // self.engine.colours, self._present.length)
         return not last
 
@@ -268,14 +269,9 @@ class _Annealing(SampledRun):
         """True of a search whose targets are not met."""
         return self._search.recorded > 0 and not self._search.is_met
 
-    def _keep(self, file: RunFile | Kept) -> None:
-        """Save the state from which a longer search goes on."""
-        if self.may_go_on and isinstance(file, RunFile):
-            file.save(self.state())
-
-    def _take(self, frame: AnnealFrame, file: RunFile | Kept) -> None:
+    def _measure(self, frame: AnnealFrame, file: RunFile | Kept) -> None:
         """Take in the end of a step, which is a row of the file in the first anneal."""
-        self._look(frame.measured, frame.field)
+        self._keep_lowest(frame.measured, frame.field)
         if self._search.number:
             return
         row: dict[str, Any] = {"step": frame.step, "temperature": frame.temperature, "field": frame.field}
@@ -286,8 +282,8 @@ class _Annealing(SampledRun):
         spins = present_spins(self.engine)
         file.write(self.with_spins(row | frame.measured._asdict() | self._own.row(spins), spins))
 
-    def _look(self, measured: Measurement, field: float) -> None:
-        """Take in the present states, whose energies were measured in a field."""
+    def _keep_lowest(self, measured: Measurement, field: float) -> None:
+        """Keep the lowest of the present states, whose energies were measured in a field."""
         energy, quantum = measured.energy, self.engine.model.quantum
         if field:  # as the model holds it
             energy = energy + float(np.rint(field / quantum) * quantum) * measured.magnetization
@@ -362,19 +358,19 @@ def _overlapping(config: Anneal, model: Ising, device: str) -> Anneal:
         return config
     last = automatic_temperatures(model)[1] if a.t_stop is None else a.t_stop
     dynamics = Dynamics(run.seed, "random", a.zero_acceptance, run.rng_rounds)
-    found = overlapping_temperatures(model, last, a.overlap, dynamics, device, run.threads)
-    return replace(config, anneal=replace(a, temperatures=as_text(found)))
+    ladder = overlapping_temperatures(model, last, a.overlap, dynamics, device, run.threads)
+    return replace(config, anneal=replace(a, temperatures=as_text(ladder)))
 
 
 def recounted(result: AnnealResult, device: str, threads: int | None) -> AnnealResult:
     """Returns the run with the saved steps alone, counted anew by an engine that is given the spins."""
-    found, rows = saved_of(result)
-    make = partial(create_engine, replicas=found.shape[2], dynamics=Dynamics(), device=device, threads=threads)
+    configurations, rows = saved_of(result)
+    make = partial(create_engine, replicas=configurations.shape[2], dynamics=Dynamics(), device=device, threads=threads)
     engine, measured = InField(make(result.model), make), []
     for number, row in enumerate(rows):
         if result.field is not None:
             engine.set_field(float(result.field[row]))
-        set_spins(engine, found.row(number))
+        set_spins(engine, configurations.row(number))
         measured.append(measure(engine))
     energy, magnetization, staggered = (np.stack(each) for each in zip(*measured, strict=True))
     counted: dict[str, Any] = {"energy": energy, "magnetization": magnetization}

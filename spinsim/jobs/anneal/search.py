@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
 import h5py
 import numpy as np
@@ -13,10 +13,11 @@ import numpy.typing as npt
 
 from spinsim.inputs.checks import as_floats
 from spinsim.inputs.texts import count
+from spinsim.jobs.anneal.settings import AnnealSettings
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.model.problems.targets import met
-from spinsim.run.search import Outcome, Search, again_in, sums_in, target_in, targets_of, with_search
+from spinsim.run.search import Outcome, Search, target_in, targets_of, with_search
 from spinsim.store import open_to_read
 from spinsim.store.forms import DamageError, group_of, length_of
 from spinsim.store.layout import ENERGY, Layout, Series
@@ -34,10 +35,6 @@ _SERIES: Final = (
     Series("seconds", ("anneal",), np.float64, "time of the anneal", "s", ANNEALS),
 )
 """Recorded of each anneal."""
-_EACH: Final = {f"anneal_{series.name}": series.path for series in _SERIES}
-_WHOLE: Final = {"anneals_done" if name == "done" else name: path for name, path in sums_in(ANNEALS).items()}
-SUMS: Final = {**_EACH, **_WHOLE}
-"""Paths of what is written again and again, by the names under which checkpoints hold it."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +52,7 @@ class Anneals(Outcome):
 
     UNIT: ClassVar[str] = "anneal"
     GROUP: ClassVar[str] = ANNEALS
+    OWN: ClassVar[tuple[Series, ...]] = _SERIES
 
     energy: Array
     sweeps: npt.NDArray[np.int64]
@@ -80,19 +78,30 @@ class Anneals(Outcome):
         """Number of replicas that met a target, by default that of the search, in each anneal, (anneals, samples)."""
         given = self.target if target is None else as_floats(target, "target")
         wanted = np.atleast_1d(np.asarray(given, np.float64))
-        found = [met(model, energy, wanted).sum(axis=1) for energy in self.energy]
-        return np.asarray(found, np.int64).reshape(len(self.energy), -1)
+        hits = [met(model, energy, wanted).sum(axis=1) for energy in self.energy]
+        return np.asarray(hits, np.int64).reshape(len(self.energy), -1)
+
+    @classmethod
+    def of(cls, values: Mapping[str, npt.NDArray[Any]], target: Array | None) -> Self:
+        """Returns the anneals that arrays by the names of attributes say, which may have room for more."""
+        return super().of({**values, **{s.name: values[s.name][: int(values["done"])] for s in _SERIES}}, target)
 
     @property
     def datasets(self) -> dict[str, npt.NDArray[Any]]:
         """Datasets of a file by path, with a row at least."""
         rows = self.energy, self.sweeps, self.planned, self.seconds
         each = _recorded(max(1, len(self.sweeps)), self.energy.shape[1:], rows)
-        return {_EACH[name]: values for name, values in each.items()} | super().datasets
+        return super().datasets | {s.path: each[s.name] for s in _SERIES}
 
     def in_layout(self, layout: Layout) -> Layout:
         """A layout that has room for them."""
         return with_anneals(layout, max(1, len(self.sweeps)), self.target)
+
+
+_SAVED_AS: Final = {"done": "anneals_done"} | {s.name: f"anneal_{s.name}" for s in _SERIES}
+"""Names under which checkpoints hold attributes that they would not know by their own name."""
+SUMS: Final = {_SAVED_AS.get(s.name, s.name): s.path for s in Anneals.series()}
+"""Paths of what is written again and again, by the names under which checkpoints hold it."""
 
 
 class AnnealSearch(Search):
@@ -101,9 +110,7 @@ class AnnealSearch(Search):
     Args:
         model: Of the run.
         replicas: Of each sample.
-        target: As the setting has it.
-        time_limit: Seconds, None for any number.
-        most: Anneals, None for any number; one where there is neither target nor limit.
+        settings: Of the run.
         on_note: As that of ``Search``.
         recorded: Anneals that a file has room for which was begun before, 0 where there is none.
 
@@ -116,21 +123,18 @@ class AnnealSearch(Search):
         self,
         model: Ising,
         replicas: int,
-        target: str | None,
-        time_limit: float | None,
-        most: int | None,
+        settings: AnnealSettings,
         on_note: Callable[[str], None] = lambda words: None,
         recorded: int = 0,
     ) -> None:
-        self.target = targets_of(model, target)
-        super().__init__(model, self.target, time_limit, on_note)
-        searches = target is not None or time_limit is not None
-        self._most = most or (None if searches else 1)
-        shape = model.samples, replicas
-        fit = min(_MOST, max(_FEWEST, _BYTES // (8 * model.samples * replicas)))
-        self.recorded = max(recorded, most or 0) or fit if searches or self._most != 1 else 0
-        if self.recorded * model.samples * replicas > _BYTES:  # the question itself takes longer than an easy problem
-            require(32.0 * self.recorded * model.samples * replicas, count(self.recorded, "anneal"), "give fewer")
+        self.target = targets_of(model, settings.target)
+        super().__init__(model, self.target, settings.time_limit, on_note)
+        self._most = settings.anneals or (None if settings.ends_early else 1)
+        shape, size = (model.samples, replicas), model.samples * replicas
+        fit = min(_MOST, max(_FEWEST, _BYTES // (8 * size)))
+        self.recorded = (max(recorded, settings.anneals or 0) or fit) if settings.is_search else 0
+        if self.recorded * size > _BYTES:  # the question itself takes longer than an easy problem
+            require(32.0 * self.recorded * size, count(self.recorded, "anneal"), "give fewer")
         self._each: list[tuple[Any, ...]] = []  # in the order of _SERIES
         self.number, self._lowest, self._since = 0, np.full(shape, np.inf), 0.0
 
@@ -152,10 +156,14 @@ class AnnealSearch(Search):
         self.number += 1
         self._lowest, self._since = np.full_like(self._lowest, np.inf), now
 
-    def written(self, rows: int | None = None) -> dict[str, npt.NDArray[Any]]:
-        """All anneals that are over, by the names under which checkpoints hold it; with room for so many rows."""
-        each = _recorded(self.recorded if rows is None else rows, self._lowest.shape, zip(*self._each, strict=True))
-        return each | {"anneals_done": np.array(self.number, np.int64)} | super().state()
+    def _values(self, rows: int) -> dict[str, npt.NDArray[Any]]:
+        """All anneals that are over, by the names of attributes; with room for so many rows."""
+        each = _recorded(rows, self._lowest.shape, zip(*self._each, strict=True))
+        return each | {"done": np.array(self.number, np.int64)} | super().state()
+
+    def written(self) -> dict[str, npt.NDArray[Any]]:
+        """All anneals that are over, by the names under which checkpoints hold it."""
+        return {_SAVED_AS.get(name, name): values for name, values in self._values(self.recorded).items()}
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """All so far; nothing where nothing is recorded."""
@@ -168,7 +176,7 @@ class AnnealSearch(Search):
         if self.recorded:
             super().restore(saved)
             self.number = int(saved["anneals_done"])
-            rows = [saved[name][: self.number] for name in _EACH]
+            rows = [saved[_SAVED_AS[s.name]][: self.number] for s in _SERIES]
             self._each = list(zip(*rows, strict=True))
             self._lowest, self._since = saved["anneal_lowest"].copy(), float(saved["anneal_since"])
 
@@ -178,33 +186,24 @@ class AnnealSearch(Search):
 
     def result(self) -> Anneals | None:
         """Returns what came out; None where nothing is recorded."""
-        return _anneals(self.written(len(self._each)), self.target) if self.recorded else None
+        return Anneals.of(self._values(len(self._each)), self.target) if self.recorded else None
 
 
-def _recorded(rows: int, shape: tuple[int, ...], found: Iterable[Any]) -> dict[str, npt.NDArray[Any]]:
-    """Arrays of a checkpoint for each anneal, with room for so many, of these samples and replicas."""
-    each: dict[str, npt.NDArray[Any]] = {
-        f"anneal_{one.name}": np.full(
-            (rows, *shape[: len(one.axes) - 1]), np.nan if one.dtype is np.float64 else 0, one.dtype
-        )
-        for one in _SERIES
-    }
-    for values, first in zip(each.values(), found, strict=False):
+def _recorded(rows: int, shape: tuple[int, ...], columns: Iterable[Any]) -> dict[str, npt.NDArray[Any]]:
+    """Arrays for each anneal, with room for so many, of these samples and replicas, by the names of series."""
+    each: dict[str, npt.NDArray[Any]] = {}
+    for series in _SERIES:
+        empty = np.nan if series.dtype is np.float64 else 0
+        each[series.name] = np.full((rows, *shape[: len(series.axes) - 1]), empty, series.dtype)
+    for values, first in zip(each.values(), columns, strict=False):
         values[: len(first)] = first
     return each
-
-
-def _anneals(found: Mapping[str, npt.NDArray[Any]], target: Array | None) -> Anneals:
-    """Returns anneals from what files and checkpoints hold of them."""
-    done = int(found["anneals_done"])
-    each = [found[name][: min(done, len(found[name]))] for name in _EACH]
-    return Anneals(done, float(found["elapsed"]), target, found["met_seconds"], found["met_after"], *each)
 
 
 def with_anneals(layout: Layout, anneals: int, target: Array | None) -> Layout:
     """A layout with a group of so many anneals and the target of each sample."""
     layout = replace(layout, scales={**layout.scales, "anneal": np.arange(anneals)})
-    return with_search(layout, target, Anneals, _SERIES)
+    return with_search(layout, target, Anneals)
 
 
 def layout_with_those_of(file: h5py.File, layout: Layout) -> Layout:
@@ -222,8 +221,3 @@ def recorded_in(path: Path) -> int:
     """Returns how many anneals a file has room for; 0 where it is of no search."""
     with open_to_read(path) as file:
         return length_of(group_of(file, ANNEALS), "anneal") if ANNEALS in file else 0
-
-
-def read_anneals(file: h5py.File, saved: Mapping[str, npt.NDArray[Any]]) -> Anneals | None:
-    """Returns the anneals that a file holds, as ``again_in`` takes them; None where it is of no search."""
-    return _anneals(again_in(file, saved, SUMS), target_in(file, ANNEALS)) if ANNEALS in file else None

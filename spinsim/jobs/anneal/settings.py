@@ -11,7 +11,16 @@ from spinsim.errors import InputError, argument
 from spinsim.inputs.shared import T_START, T_STOP
 from spinsim.settings.config import Config, table
 from spinsim.settings.setting import GRID, Table, setting
-from spinsim.settings.shared import RunSettings, own_measure, solution, start, target, time_limit, zero_acceptance
+from spinsim.settings.shared import (
+    RunSettings,
+    own_measure,
+    own_moves,
+    solution,
+    start,
+    target,
+    time_limit,
+    zero_acceptance,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -138,6 +147,7 @@ class AnnealSettings(Table):
         before=False,
     )
     zero_acceptance: float = zero_acceptance()
+    moves: str | None = own_moves()
     measure: str | None = own_measure()
 
     def check_together(self) -> None:
@@ -276,6 +286,7 @@ _GIVEN_TOGETHER: Final = (
 _CONFLICTS: Final[tuple[tuple[str, Callable[[AnnealSettings], Any], str], ...]] = (
     ("temperatures", lambda a: a.quantum, "quantum, whose temperature is constant: give beta, or leave quantum out"),
     ("field", lambda a: a.quantum, "quantum, which changes the transverse field alone"),
+    ("moves", lambda a: a.quantum, "quantum, whose slices in time are no configurations"),
     ("measure", lambda a: a.quantum or a.is_search, "a search or a quantum anneal: measure in a single thermal one"),
     ("populations", lambda a: a.quantum, "quantum, whose slices begin at no infinite temperature"),
     ("overlap", lambda a: not a.populations, "anneals without populations, which begin anywhere"),

@@ -51,18 +51,18 @@ def _by_temperature(result: AnnealResult) -> Columns:
         best, mean = quantum_energies(result)
         columns = {"temperature": result.temperature, "gamma": result.gamma, **_with_error("energy_per_site", *best)}
         return columns | _with_error("mean_slice_energy_per_site", *mean)
-    found = thermodynamics(result)
-    columns = {"temperature": found.temperature}
+    averages = thermodynamics(result)
+    columns = {"temperature": averages.temperature}
     if result.field is not None:
         columns["field"] = result.field
-        columns |= _with_error("magnetization", found.signed_magnetization, found.signed_magnetization_error)
+        columns |= _with_error("magnetization", averages.signed_magnetization, averages.signed_magnetization_error)
     columns |= of_populations(result)
-    columns |= _with_error("energy_per_site", found.energy, found.energy_error)
-    columns |= _with_error("specific_heat", found.specific_heat, found.specific_heat_error)
-    columns["specific_heat_trusted"] = found.specific_heat_trusted
-    columns |= _with_error("abs_magnetization", found.magnetization, found.magnetization_error)
+    columns |= _with_error("energy_per_site", averages.energy, averages.energy_error)
+    columns |= _with_error("specific_heat", averages.specific_heat, averages.specific_heat_error)
+    columns["specific_heat_trusted"] = averages.specific_heat_trusted
+    columns |= _with_error("abs_magnetization", averages.magnetization, averages.magnetization_error)
     if result.staggered_magnetization is not None:
-        sublattices = found.staggered_magnetization, found.staggered_magnetization_error
+        sublattices = averages.staggered_magnetization, averages.staggered_magnetization_error
         columns |= _with_error("abs_staggered_magnetization", *sublattices)
     return columns
 

@@ -9,11 +9,13 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.engine.measuring.reduction import Reduced
 from spinsim.errors import InputError
 from spinsim.jobs.quantum.local import LOCAL, LOCAL_SUMS, local_series
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import FEWEST, Points, general, isotropic
 from spinsim.observables import Facts, observables
+from spinsim.observables.terms import Ladder, reduced_run
 from spinsim.run.ladder_layout import (
     PLACEMENT,
     SUMS,
@@ -26,6 +28,8 @@ from spinsim.run.ladder_layout import (
     series_of,
 )
 from spinsim.run.own import on_ladder, own_in_file, with_series
+from spinsim.run.reducing import REDUCED, with_sums_of
+from spinsim.run.reducing import SUMS as REDUCED_SUMS
 from spinsim.sampling.placement import Placement
 from spinsim.store.forms import DamageError, Form, axis_of, group_of, length_of
 from spinsim.store.layout import ENERGY, INVERSE, MEASUREMENTS, Layout, Series, Sizes, summary_series
@@ -136,6 +140,14 @@ def quantum_layout(
     return replace(layout, sums=(*layout.sums, *summary), start=start)
 
 
+def reduced_of_run(
+    model: Ising, copies: int, points: Points, times: tuple[int, ...], even: bool, magnetization_modes: bool
+) -> Reduced:
+    """Return what a long run adds up, of the arguments of ``quantum_layout``."""
+    facts = Facts(model, copies, correlations=True, in_time=True, magnetization_modes=magnetization_modes)
+    return reduced_run(facts, Ladder(len(points), times, points.gamma, points.k_time, even))
+
+
 def measured_layout(
     model: Sizes,
     copies: int,
@@ -228,13 +240,14 @@ def _layout_of(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
     wanted = "even_correlation_in_time" in group, LOCAL in file, "magnetization_mode" in group
     listed = tuple(map(int, times))
     layout = measured_layout(sizes, copies, points, listed, placement_outline(file), *wanted)
-    return with_series(layout, *own_in_file(file, on_ladder(points.axis))), copies * len(points)
+    layout = with_series(layout, *own_in_file(file, on_ladder(points.axis)))
+    return with_sums_of(layout, file, points.axis), copies * len(points)
 
 
 FORM = Form(
     planned={"sweeps": (int,), "measure_every": (int,)},
-    groups=(MEASUREMENTS, TEMPERING, PLACEMENT, POINTS, LOCAL),
+    groups=(MEASUREMENTS, TEMPERING, PLACEMENT, POINTS, REDUCED, LOCAL),
     layout=_layout_of,
-    sums=SUMS | LOCAL_SUMS,
+    sums=SUMS | REDUCED_SUMS | LOCAL_SUMS,
     check_numbers=check_permutation,
 )

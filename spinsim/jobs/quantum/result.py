@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -15,9 +16,10 @@ from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.runs import Axis, Even, InTime
 from spinsim.analysis.sources import measurements_of
 from spinsim.bits import States
+from spinsim.engine.measuring.reduction import Reduced
 from spinsim.errors import MissingError, argument
 from spinsim.inputs.texts import count
-from spinsim.jobs.quantum.layout import MEASURED, points_of, quantum_layout
+from spinsim.jobs.quantum.layout import MEASURED, points_of, quantum_layout, reduced_of_run
 from spinsim.jobs.quantum.local import LOCAL_SUMS
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import Points
@@ -25,6 +27,7 @@ from spinsim.observables.moments import transverse_magnetization
 from spinsim.result import load_as
 from spinsim.run.ladder_layout import in_result, placement_of, read_permutation, written_again
 from spinsim.run.own import names_in_file, on_ladder, own_of_result, with_summary
+from spinsim.run.reducing import reduced_in, with_sums_of_result
 from spinsim.run.results import LadderResult
 from spinsim.sampling.placement import Placement
 from spinsim.saved import Configurations, in_file
@@ -85,8 +88,7 @@ class QuantumResult(LadderResult):
         configurations: Spins in space and time of every so many-th measurement; None where none were saved.
         attributes: Root attributes of its file: configuration, versions and so on.
         measured: Observables of the user's own by name, each (steps, samples, copies, points) or with more axes.
-        reduced: What was added up of all measurements as they were made, of which the series hold some; None where the
-            series hold all of them.
+        reduced: Sums over all measurements, where the series have but some of them; None where these are whole.
     """
 
     job = "quantum"
@@ -233,7 +235,8 @@ class QuantumResult(LadderResult):
         even = self.even_correlation_in_time.shape[-1] > 0
         wanted = even, self.local_squares is not None, self.has_magnetization_modes
         layout = quantum_layout(self.model, self.action.shape[2], self.points, times, self.placement, None, *wanted)
-        return with_summary(layout, *own_of_result(self.measured, on_ladder(self.points.axis)))
+        layout = with_summary(layout, *own_of_result(self.measured, on_ladder(self.points.axis)))
+        return with_sums_of_result(layout, self, self.points.axis)
 
     def dataset(self) -> xarray.Dataset:
         """As ``LadderResult.dataset``, with the coordinates of each point."""
@@ -255,10 +258,11 @@ class QuantumResult(LadderResult):
 
 def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> QuantumResult:
     """The first rows of a file."""
-    m = file[MEASUREMENTS]
+    m, model, points = file[MEASUREMENTS], store.read_model(file), points_of(file)
+    copies, times = m["action"].shape[2], tuple(map(int, m["time"][...]))
     return QuantumResult(
-        model=store.read_model(file),
-        points=points_of(file),
+        model=model,
+        points=points,
         time=m["time"][...],
         sweep=m["sweep"][:rows],
         **in_result(MEASURED, m, rows, m["action"].shape[1:]),
@@ -269,7 +273,16 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> QuantumResul
         attributes=attributes,
         reduced=None,
         measured={name: m[name][:rows] for name in names_in_file(file)},
+        reduced=reduced_in(file, attributes, partial(_reduced_of, model, copies, points, times)),
     )
+
+
+def _reduced_of(
+    model: Ising, copies: int, points: Points, times: tuple[int, ...], settings: Mapping[str, Any]
+) -> Reduced:
+    """What a run with these settings adds up."""
+    wanted = settings["even_correlations"], settings["magnetization_modes"]
+    return reduced_of_run(model, copies, points, times, *wanted)
 
 
 def load_quantum(path: str | os.PathLike[str]) -> QuantumResult:

@@ -11,7 +11,7 @@ from spinsim.acceptance import HOTTEST
 from spinsim.engine import create_engine, resolve_device
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.errors import InputError
-from spinsim.jobs.quantum.layout import MEASURED, points_of, quantum_layout
+from spinsim.jobs.quantum.layout import MEASURED, points_of, quantum_layout, reduced_of_run
 from spinsim.jobs.quantum.local import LocalSums
 from spinsim.jobs.quantum.result import QuantumResult
 from spinsim.jobs.quantum.settings import Quantum
@@ -27,6 +27,7 @@ from spinsim.run.common import (
 from spinsim.run.ladder import LadderPlan, LadderRun, placed_ladder
 from spinsim.run.ladder_layout import in_result
 from spinsim.run.own import Own, functions_of, on_ladder
+from spinsim.run.reducing import Keeping, MeasurementSums, with_names, with_sums
 from spinsim.run.saving import Saving
 from spinsim.sampling.placement import Placement
 from spinsim.sampling.tempering import tempering_in_beta
@@ -47,7 +48,14 @@ class QuantumPlan(LadderPlan[Quantum]):
     def ladder_in(self, file: h5py.File) -> Points:
         return points_of(file)
 
-    def run_on(self, ladder: Points, placement: Placement | None, saving: Saving, watch: Watch) -> LadderRun:
+    def run_on(
+        self,
+        ladder: Points,
+        placement: Placement | None,
+        saving: Saving,
+        watch: Watch,
+        stored: Keeping | None = None,
+    ) -> LadderRun:
         run, q, copies = self.config.run, self.config.quantum, self.config.run.number_of_replicas
         _check_steps(ladder, self.model)
         engine = create_engine(
@@ -61,18 +69,25 @@ class QuantumPlan(LadderPlan[Quantum]):
             round_sweeps=self.round_sweeps,
         )
         wanted = Wanted(True, q.time_list, q.even_correlations, magnetization_modes=q.magnetization_modes)
-        how = copies, watch.on_updates, saving.due, wanted
+        measured = q.even_correlations, q.local_susceptibility, q.magnetization_modes
+        layout = quantum_layout(self.model, copies, ladder, q.time_list, placement, self.start, *measured)
+        keeping, sums = self.keeping(layout, stored), None
+        if keeping.is_reduced:
+            modes = q.magnetization_modes
+            reduced = reduced_of_run(self.model, copies, ladder, q.time_list, q.even_correlations, modes)
+            sums = MeasurementSums(reduced, keeping, q.local_susceptibility)
+            layout = with_sums(with_names(layout, keeping.names), reduced, keeping.stride, ladder.axis)
+        how = copies, watch.on_updates, saving.due, wanted, None, (), 1, sums
         frames = tempering_in_beta(engine, ladder.couplings, q.times, *how)
         local = LocalSums(engine, copies, len(ladder)) if q.local_susceptibility else None
         own = Own(functions_of(q.measure, self.measure), engine, on_ladder(ladder.axis), copies)
-        measured = q.even_correlations, q.local_susceptibility, q.magnetization_modes
-        layout = quantum_layout(self.model, copies, ladder, q.time_list, placement, self.start, *measured)
-        return LadderRun(self, saving, watch, engine, frames, layout, MEASURED, own, local)
+        kept = keeping, sums, stored
+        return LadderRun(self, saving, watch, engine, frames, layout, MEASURED, own, local, *kept)
 
     def result_of(self, ladder: Points, placement: Placement | None, found: dict[str, Any]) -> QuantumResult:
         shape = self.model.samples, self.config.run.number_of_replicas, len(ladder)
         times = np.array(self.config.quantum.time_list, np.int64)
-        series = in_result(MEASURED, found, self.rows, shape)
+        series = in_result(MEASURED, found, len(found["sweep"]), shape)
         return QuantumResult(model=self.model, points=ladder, time=times, placement=placement, **(found | series))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from spinsim.errors import InputError
 from spinsim.settings.config import Config, table
 from spinsim.settings.setting import GRID, Table, setting
-from spinsim.settings.shared import RunSettings, own_measure, start, zero_acceptance
+from spinsim.settings.shared import RunSettings, own_measure, series, series_limit, start, zero_acceptance
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,6 +70,8 @@ class QuantumSettings(Table):
         numbers=GRID,
     )
     measure: str | None = own_measure()
+    series: str = series()
+    series_limit: float | None = series_limit()
     even_correlations: bool = setting(
         False,
         "Correlate products of neighbours in space at these times too, for gaps of even parity",

@@ -9,8 +9,10 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.engine.measuring.reduction import Reduced
 from spinsim.model.ising import Ising
 from spinsim.observables import Facts, observables
+from spinsim.observables.terms import Ladder, reduced_run
 from spinsim.run import search
 from spinsim.run.ladder_layout import (
     PLACEMENT,
@@ -24,6 +26,8 @@ from spinsim.run.ladder_layout import (
     series_of,
 )
 from spinsim.run.own import on_ladder, own_in_file, with_series
+from spinsim.run.reducing import REDUCED, with_sums_of
+from spinsim.run.reducing import SUMS as REDUCED_SUMS
 from spinsim.run.search import layout_with_search_of
 from spinsim.sampling.placement import Placement
 from spinsim.store.forms import Form, group_of, length_of
@@ -93,6 +97,20 @@ def temper_layout(
     return replace(layout, sums=(*layout.sums, *model.once(_summary, copies, *which)), start=start)
 
 
+def reduced_of_run(
+    model: Ising,
+    copies: int,
+    places: int,
+    correlations: bool = True,
+    magnetization_modes: bool = True,
+    staggered: bool | None = None,
+) -> Reduced:
+    """Return what a long run adds up, of the arguments of ``temper_layout`` and ``places`` temperatures."""
+    measured = model.is_bipartite if staggered is None else staggered
+    facts = Facts(model, copies, correlations, staggered=measured, magnetization_modes=magnetization_modes)
+    return reduced_run(facts, Ladder(places))
+
+
 def _summary(model: Ising, copies: int, correlations: bool, staggered: bool, modes: bool) -> list[Series]:
     """Room for what an analysis finds."""
     facts = Facts(model, copies, correlations, staggered=staggered, magnetization_modes=modes)
@@ -130,13 +148,13 @@ def _layout_of(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
     others = "staggered_magnetization" in group, "magnetization_mode" in group
     layout = tempering_layout(sizes, copies, ladder, correlations, placement_outline(file), *others)
     layout = with_series(layout, *own_in_file(file, on_ladder("temperature")))
-    return layout_with_search_of(file, layout), copies * len(ladder)
+    return layout_with_search_of(file, with_sums_of(layout, file, "temperature")), copies * len(ladder)
 
 
 FORM = Form(
     planned={"sweeps": (int,), "measure_every": (int,)},
-    groups=(MEASUREMENTS, TEMPERING, PLACEMENT, search.GROUP),
+    groups=(MEASUREMENTS, TEMPERING, PLACEMENT, REDUCED, search.GROUP),
     layout=_layout_of,
-    sums={**SUMS, **search.SUMS, "restarts": search.RESTARTS},
+    sums={**SUMS, **REDUCED_SUMS, **search.SUMS, "restarts": search.RESTARTS},
     check_numbers=check_permutation,
 )

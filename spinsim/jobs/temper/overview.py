@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
+from spinsim.analysis.reduced import ReducedRun
 from spinsim.errors import InputError
 from spinsim.jobs import job_of
-from spinsim.jobs.temper.result import TemperResult
+from spinsim.jobs.temper.result import TemperResult, reduced_of_file
 from spinsim.model.ising import Ising
 from spinsim.result import Result
 from spinsim.run.ladder_layout import placement_of, written_again
@@ -33,7 +34,8 @@ class TemperOverview(Result):
 
     Attributes:
         model: What was simulated.
-        steps: Measurements that the file holds.
+        steps: Measurements that were made so far.
+        rows: Those of them that the series have.
         temperature: From the lowest to the highest, in the unit of the couplings, shape (temperatures,).
         energy: Mean energy per site at each temperature, NaN where there are no measurements.
         magnetization_squared: Mean m^2, likewise.
@@ -52,6 +54,7 @@ class TemperOverview(Result):
 
     model: Ising
     steps: int
+    rows: int
     temperature: Array
     energy: Array
     magnetization_squared: Array
@@ -81,13 +84,16 @@ def overview(path: str | os.PathLike[str], model: Ising | None = None) -> Temper
         model, rows = store.read_model(file) if model is None else model, store.complete_rows(file)
         m, again = file["measurements"], written_again(file, attributes)
         attempts, accepts = again["attempts"].sum(axis=0), again["accepts"].sum(axis=0)
+        reduced = reduced_of_file(file, model, attributes)
+        means = _means(m, rows, model.sites) if reduced is None else _means_of(reduced)
         return TemperOverview(
             model=model,
-            steps=rows,
+            steps=rows if reduced is None else reduced.measurements,
+            rows=rows,
             temperature=m["temperature"][...],
-            energy=_mean(m["energy"], rows, 1) / model.sites,
-            magnetization_squared=_mean(m["magnetization"], rows, 2) / model.sites**2,
-            overlap_squared=_mean(m["overlap"], rows, 2) / model.sites**2 if "overlap" in m else None,
+            energy=means["energy"],
+            magnetization_squared=means["m^2"],
+            overlap_squared=means.get("q^2"),
             swap_rate=np.where(attempts > 0, accepts / np.maximum(attempts, 1), np.nan),
             round_trips=again["round_trips"],
             attributes=attributes,
@@ -95,6 +101,22 @@ def overview(path: str | os.PathLike[str], model: Ising | None = None) -> Temper
             best_energy=again.get("best_energy"),
             search=read_search(file, {} if "finished" in attributes else store.last_saved(file)),
         )
+
+
+def _means(group: h5py.Group, rows: int, sites: int) -> dict[str, Array]:
+    """Mean energy, m^2 and q^2 at each temperature, of the first rows of the series that there are."""
+    powers = {"energy": ("energy", 1), "m^2": ("magnetization", 2), "q^2": ("overlap", 2)}
+    return {
+        name: _mean(group[series], rows, power) / sites**power
+        for name, (series, power) in powers.items()
+        if series in group
+    }
+
+
+def _means_of(run: ReducedRun) -> dict[str, Array]:
+    """The same from sums over all measurements."""
+    with np.errstate(invalid="ignore"):
+        return {name: run.mean(name).mean(axis=0) for name in ("energy", "m^2", "q^2") if name in run.names}
 
 
 def _mean(series: h5py.Dataset, rows: int, power: int) -> Array:

@@ -114,7 +114,7 @@ def show(path: Path) -> Told:
 
 def _averages_of(path: Path, found: TemperOverview) -> Summary | None:
     """Returns averages with errors; None where the series are too short for them, or too long to be read here."""
-    size = _BYTES_A_REPLICA * found.steps * found.round_trips.size
+    size = _BYTES_A_REPLICA * found.rows * found.round_trips.size
     return summarize(load_temper(path)) if found.steps >= FEWEST_STEPS and size <= MOST_BYTES else None
 
 

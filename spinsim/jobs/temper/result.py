@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +15,14 @@ from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.runs import Axis, temperatures
 from spinsim.analysis.sources import measurements_of
 from spinsim.bits import States
+from spinsim.engine.measuring.reduction import Reduced
 from spinsim.inputs.texts import count
-from spinsim.jobs.temper.layout import MEASURED, temper_layout
+from spinsim.jobs.temper.layout import MEASURED, reduced_of_run, temper_layout
 from spinsim.model.ising import Ising
 from spinsim.result import load_as
 from spinsim.run.ladder_layout import in_result, placement_of, read_permutation, written_again
 from spinsim.run.own import on_ladder, own_in_file, own_of_result, with_summary
+from spinsim.run.reducing import reduced_in, with_sums_of_result
 from spinsim.run.results import LadderResult
 from spinsim.run.search import Searched, read_search
 from spinsim.sampling.placement import Placement
@@ -61,8 +64,7 @@ class TemperResult(LadderResult):
         search: How a search went, None of a run that is none.
         attributes: Root attributes of its file: configuration, versions and so on.
         measured: Observables of the user's own by name, each (steps, samples, copies, temperatures) or with more axes.
-        reduced: What was added up of all measurements as they were made, of which the series hold some; None where the
-            series hold all of them.
+        reduced: Sums over all measurements, where the series have but some of them; None where these are whole.
     """
 
     job = "temper"
@@ -119,6 +121,7 @@ class TemperResult(LadderResult):
             magnetization_modes=self.has_magnetization_modes,
         )
         layout = with_summary(layout, *own_of_result(self.measured, on_ladder("temperature")))
+        layout = with_sums_of_result(layout, self, "temperature")
         return layout if self.search is None else self.search.in_layout(layout)
 
     def _written_again(self, layout: Layout) -> dict[str, npt.NDArray[Any]]:
@@ -141,9 +144,9 @@ class TemperResult(LadderResult):
 
 def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TemperResult:
     """The first rows of a file."""
-    m = file[MEASUREMENTS]
+    m, model = file[MEASUREMENTS], store.read_model(file)
     return TemperResult(
-        model=store.read_model(file),
+        model=model,
         temperature=m["temperature"][...],
         sweep=m["sweep"][:rows],
         **in_result(MEASURED, m, rows, m["energy"].shape[1:]),
@@ -155,7 +158,18 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TemperResult
         attributes=attributes,
         reduced=None,
         measured={one.name: m[one.name][:rows] for one in own_in_file(file, on_ladder("temperature"))[0]},
+        reduced=reduced_of_file(file, model, attributes),
     )
+
+
+def reduced_of_file(file: h5py.File, model: Ising, attributes: Mapping[str, str]) -> ReducedRun | None:
+    """The sums over all measurements that a file holds, None where it keeps all series in full."""
+    copies, places = file[MEASUREMENTS]["energy"].shape[2:]
+
+    def reduced(settings: Mapping[str, Any]) -> Reduced:
+        return reduced_of_run(model, copies, places, settings["correlations"], settings["magnetization_modes"])
+
+    return reduced_in(file, attributes, reduced)
 
 
 def load_temper(path: str | os.PathLike[str]) -> TemperResult:

@@ -19,7 +19,7 @@ from spinsim.engine.split.filling import copies_of_search, groups_of_search
 from spinsim.engine.update import OfModel, Outline
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count
-from spinsim.jobs.temper.layout import MEASURED, temper_layout
+from spinsim.jobs.temper.layout import MEASURED, reduced_of_run, temper_layout
 from spinsim.jobs.temper.result import TemperResult
 from spinsim.jobs.temper.search import Started, TemperSearch, rows_of_search
 from spinsim.jobs.temper.settings import Temper, usual_restart
@@ -40,6 +40,7 @@ from spinsim.run.identity import tables_of_file
 from spinsim.run.ladder import LadderPlan, LadderRun, placed_ladder
 from spinsim.run.ladder_layout import in_result
 from spinsim.run.own import Own, functions_of, on_ladder
+from spinsim.run.reducing import Keeping, MeasurementSums, with_names, with_sums
 from spinsim.run.saving import Saving
 from spinsim.run.search import Search, seed_of_start, targets_of, with_restarts
 from spinsim.sampling import Times, tempering
@@ -78,7 +79,12 @@ class TemperPlan(LadderPlan[Temper]):
         return np.asarray(file["measurements/temperature"][...])
 
     def run_on(
-        self, ladder: npt.NDArray[np.float64], placement: Placement | None, saving: Saving, watch: Watch
+        self,
+        ladder: npt.NDArray[np.float64],
+        placement: Placement | None,
+        saving: Saving,
+        watch: Watch,
+        stored: Keeping | None = None,
     ) -> LadderRun:
         t, copies = self.config.temper, self.config.run.number_of_replicas
         modes = bool(t.magnetization_modes)
@@ -87,9 +93,15 @@ class TemperPlan(LadderPlan[Temper]):
         if not t.searches:
             engine = _engine_of(self, ladder, self.config.run.seed, 1)
             own = Own(functions_of(t.measure, self.measure), engine, on_ladder("temperature"), copies)
+            keeping, sums = self.keeping(layout, stored), None
+            if keeping.is_reduced:
+                reduced = reduced_of_run(self.model, copies, len(ladder), t.correlations, modes)
+                sums = MeasurementSums(reduced, keeping)
+                layout = with_sums(with_names(layout, keeping.names), reduced, keeping.stride, "temperature")
             how = copies, watch.on_updates, saving.due, t.correlations, None, modes, _moves_of(self)
-            frames = tempering(engine, ladder, t.times, *how, self.config.run.seed)
-            return LadderRun(self, saving, watch, engine, frames, layout, MEASURED, own)
+            frames = tempering(engine, ladder, t.times, *how, self.config.run.seed, sums)
+            kept = keeping, sums, stored
+            return LadderRun(self, saving, watch, engine, frames, layout, MEASURED, own, None, *kept)
         target = targets_of(self.model, t.target)
         search = Search(self.model, target, t.time_limit, watch.on_note)
         rows = rows_of_search(self)

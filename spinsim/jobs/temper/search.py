@@ -65,11 +65,11 @@ class TemperSearch(LadderRun):
         search: Search,
     ) -> None:
         t, self._samples = plan.config.temper, plan.model.samples
-        self._groups, self._alone = t.number_of_groups, t.number_of_groups > 1
+        self._groups, self._only_first = t.number_of_groups, t.number_of_groups > 1
         super().__init__(plan, saving, watch, *start(0, 1), layout, table)
         self.best = Best(self.engine, self._samples)
         self._start, self._search, self._every = start, search, t.measure_every
-        self._rows, self._sweeps_alone = rows_of_search(plan), t.sweeps_alone
+        self._rows, self._sweeps_of_first = rows_of_search(plan), t.sweeps_alone
         self._restarts, self._has_restarts = Restarts(t.restart_after or 0, self._samples), bool(t.restart_after)
         self._done = 0
         self._exchange = self.engine.begin_exchange()()
@@ -99,7 +99,7 @@ class TemperSearch(LadderRun):
             elif self._saving.due():
                 self._save(file)
                 self._saving.saved()
-        return self._join if self._alone else None
+        return self._join if self._only_first else None
 
     def _join(self) -> None:
         """Let the other groups begin beside the first one."""
@@ -119,7 +119,7 @@ class TemperSearch(LadderRun):
     def _make_all(self) -> None:
         """Make the replicas of all groups of the present start."""
         del self._frames, self.engine  # the next ones may need their room
-        self._alone = False
+        self._only_first = False
         self.engine, self._frames = self._start(self._restarts.number, self._groups)
 
     def _look(self, frame: TemperFrame, file: RunFile | Kept) -> None:
@@ -163,7 +163,7 @@ class TemperSearch(LadderRun):
         """The state from which the search can go on, as a checkpoint holds it: with room for all groups."""
         state = super().state()
         if self._groups > 1:
-            if self._alone:
+            if self._only_first:
                 state |= {name: self._with_room(state[name]) for name in _OF_SAMPLES}
             state |= {_OF_GROUPS + name: state[name] for name in _COUNTED}
             state |= {name: state[name][: self._samples] for name in _COUNTED}
@@ -178,10 +178,10 @@ class TemperSearch(LadderRun):
         self._restarts.restore(saved)
         if self._groups > 1:
             saved = saved | {name: saved[_OF_GROUPS + name] for name in _COUNTED}
-            alone = not self._restarts.number and saved["half_sweep"] <= self._sweeps_alone * self.engine.colours
-            if alone:
+            has_one = not self._restarts.number and saved["half_sweep"] <= self._sweeps_of_first * self.engine.colours
+            if has_one:
                 saved |= {name: saved[name][: self._samples] for name in _OF_SAMPLES}
-        if self._restarts.number or (self._groups > 1 and not alone):
+        if self._restarts.number or (self._groups > 1 and not has_one):
             self._make_all()
         super().restore(saved)
         self._search.restore(saved)
@@ -189,13 +189,13 @@ class TemperSearch(LadderRun):
 
     def in_memory(self, kept: Kept) -> dict[str, Any]:
         """Carry the search out without a file; returns what its result takes of it."""
-        found = super().in_memory(kept)
+        whole = super().in_memory(kept)
         restarts = self._restarts.number if self._has_restarts else None
-        return found | {"search": self._search.outcome(self._done, restarts)}
+        return whole | {"search": self._search.outcome(self._done, restarts)}
 
     @property
     def may_go_on(self) -> bool:
-        """Whether the search can be made longer: where its targets are not met."""
+        """True if the search can be made longer, as its targets are not met."""
         return not self._search.is_met
 
 

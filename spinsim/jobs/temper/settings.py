@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any, Final
 from spinsim.errors import InputError
 from spinsim.settings.config import Config, table
 from spinsim.settings.setting import GRID, Table, setting
-from spinsim.settings.shared import RunSettings, own_measure, solution, start, target, time_limit, zero_acceptance
+from spinsim.settings.shared import (
+    RunSettings,
+    own_measure,
+    series,
+    series_limit,
+    solution,
+    start,
+    target,
+    time_limit,
+    zero_acceptance,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,6 +93,8 @@ class TemperSettings(Table):
         before=None,
     )
     measure: str | None = own_measure()
+    series: str = series()
+    series_limit: float | None = series_limit()
     groups: int | None = setting(
         1,
         "Groups of copies that search side by side, each with its own random numbers; series, exchanges and round "
@@ -135,6 +147,8 @@ class TemperSettings(Table):
                 raise InputError(
                     f"{name} {value} is for searches alone: give a target or a time_limit, or leave it out"
                 )
+        if self.series != "all" and self.searches:
+            raise InputError(f"series {self.series!r} does not go with a search, which keeps the rows it records")
         if self.measure is not None and self.searches:
             raise InputError(f"measure {self.measure!r} does not go with a search: leave the target and time_limit out")
         if self.temperatures is not None and self.to_place is None:

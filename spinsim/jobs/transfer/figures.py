@@ -107,10 +107,10 @@ def _label(result: TransferResult) -> str:
 
 def _caption(results: Sequence[TransferResult], crossings: Sequence[LengthCrossing], average: str) -> str:
     samples = max(result.model.samples for result in results)
-    what = r"Typical correlation length $\exp[\ln\xi]$" if average == "typical" else r"Correlation length $\xi$"
+    quantity = r"Typical correlation length $\exp[\ln\xi]$" if average == "typical" else r"Correlation length $\xi$"
     names = ", ".join(result.model.name for result in results)
     over = f", over {samples} samples; bars are standard errors over them" if samples > 1 else ""
-    sentences = [f"{what} over width $L$ from transfer matrices of {names}{over}."]
+    sentences = [f"{quantity} over width $L$ from transfer matrices of {names}{over}."]
     for c in crossings:
         if not c.reason:
             known = not np.isnan(c.error)
@@ -122,6 +122,6 @@ def _caption(results: Sequence[TransferResult], crossings: Sequence[LengthCrossi
 
 
 def given_by(result: TransferResult) -> list[str]:
-    """Which of ``temperature`` and ``k`` a run was given."""
+    """Names of ``temperature`` and ``k`` that a run was given."""
     settings = result.config.get("transfer", result.config)
     return [name for name in ("temperature", "k") if settings.get(name) is not None]

@@ -23,11 +23,11 @@ def describe(plan: TransferPlan) -> str:
     """Returns what is about to run, in one sentence."""
     work, model = plan.work(), plan.model
     bits = model.sites - (work.sectors != ("all",))
-    held = f"{work.room.basis} stored vectors" if work.room.basis else "no stored vectors"
+    stored = f"{work.room.basis} stored vectors" if work.room.basis else "no stored vectors"
     kind = "CPU" if plan.device == "cpu" else "GPU"
     where = f"the {kind}" if work.devices == 1 else f"{work.devices} {'ranks' if kind == 'CPU' else 'GPUs'}"
     return (
-        f"Transfer matrix of {model.name}: {model.sites} spins a layer, 2^{bits} amplitudes, {held}, "
+        f"Transfer matrix of {model.name}: {model.sites} spins a layer, 2^{bits} amplitudes, {stored}, "
         f"{count(model.samples, 'sample')} x {count(len(work.points.k), 'coupling')}, "
         f"{' and '.join(work.sectors)}, on {where}"
     )

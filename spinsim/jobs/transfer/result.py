@@ -146,17 +146,17 @@ class TransferResult(Result):
 
     @property
     def there(self) -> npt.NDArray[np.bool_]:
-        """Which samples and points have been computed, (samples, points)."""
+        """Marks of the samples and points that have been computed, (samples, points)."""
         return np.asarray((self.products > 0).all(axis=2))
 
     @property
     def incomplete(self) -> npt.NDArray[np.bool_]:
-        """Which of them lack levels that did not converge, (samples, points)."""
+        """Marks of those that lack levels that did not converge, (samples, points)."""
         return np.asarray(self.there & np.isnan(self.levels).any(axis=(2, 3)))
 
     @property
     def in_noise(self) -> npt.NDArray[np.bool_]:
-        """Which correlation lengths rounding and unfinished convergence may have changed by more than 1 %.
+        """Marks of the correlation lengths that rounding and unfinished convergence may have changed by more than 1 %.
 
         An eigenvalue is off by its residual at most, and by residual^2 / distance from the next one of its sector.
         """

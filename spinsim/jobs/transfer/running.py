@@ -14,7 +14,7 @@ from spinsim.engine.devices import gpu_numbers
 from spinsim.errors import InputError, worded
 from spinsim.jobs.transfer.result import TransferResult, tabulated
 from spinsim.jobs.transfer.settings import Transfer
-from spinsim.jobs.transfer.tasks import Found, Saved, Work, saved_state
+from spinsim.jobs.transfer.tasks import Saved, SolvedRow, Work, saved_state
 from spinsim.run.common import Plan, Watch, build_model, check_disk, identify
 from spinsim.run.identity import open_own
 from spinsim.run.saving import Saving
@@ -69,12 +69,12 @@ class TransferPlan(Plan[Transfer]):
                 on_warning(damaged)
             watch.on_stage("", work.rows)
             on_rows(work.rows - len(steps))
-            found = (
+            solved = (
                 _saved_on_the_way(work, steps, file, saved, saving)
                 if fits
-                else work.found(steps, lambda: saving.asked_to_stop)
+                else work.solved(steps, lambda: saving.asked_to_stop)
             )
-            for row, problems in found:
+            for row, problems in solved:
                 for problem in problems:
                     on_warning(str(problem))
                 (lacking.add if problems else lacking.discard)(row["step"])
@@ -96,7 +96,7 @@ class TransferPlan(Plan[Transfer]):
             watch.on_warning(work.caution)
         watch.on_stage("", work.rows)
         rows = []
-        for row, problems in work.found(range(work.rows)):
+        for row, problems in work.solved(range(work.rows)):
             for problem in problems:
                 raise problem
             rows.append(row)
@@ -136,7 +136,7 @@ def _check_points(plan: TransferPlan, points: Points, stored: h5py.Group, rows: 
 
 def _saved_on_the_way(
     work: Work, steps: Iterable[int], file: RunFile, saved: Saved | None, saving: Saving
-) -> Iterator[Found]:
+) -> Iterator[SolvedRow]:
     """The rows to come, one after the other, with checkpoints."""
     for step in steps:
         solver = work.solver(step)
@@ -147,7 +147,7 @@ def _saved_on_the_way(
             if saving.due() and not solver.done:
                 file.save(saved_state(step, solver))
                 saving.saved()
-        yield work.row(step, solver)
+        yield work.row(step, solver.row(), solver.problems)
 
 
 def _where(device: str, devices: int) -> dict[str, str]:

@@ -56,7 +56,7 @@ class TransferSettings(Table):
         return self.given.points(model)
 
     def settings(self, seed: int, device: str) -> Settings:
-        """How levels are found."""
+        """Settings of the solver."""
         from spinsim.transfer_matrix.spectrum import Settings
 
         kind = device.partition(":")[0]

@@ -39,7 +39,7 @@ _WAITING: Final = 64  # finished tasks that wait for an earlier one
 _SOLVER: Final[Callable[..., Solver]] = Solver
 
 
-class Found(NamedTuple):
+class SolvedRow(NamedTuple):
     """A row of the file, NaN for what did not converge, and a problem for each sector that did not."""
 
     row: Row
@@ -90,7 +90,7 @@ class Work:
     @property
     def caution(self) -> str:
         """Lack of the results for want of memory, in a sentence; empty where there is none."""
-        if self.room.basis or self.room.held:
+        if self.room.basis or self.room.fits_eigenvectors:
             return ""
         return (
             f"memory has no room for {self.settings.eigenvalues} eigenvectors: degenerate levels are found once and "
@@ -114,14 +114,12 @@ class Work:
     def _members(self) -> list[Member]:
         return make_group(self._seats)
 
-    def row(self, step: int, solver: AnySolver) -> Found:
-        """A row of the file, of a solver that is done."""
-        return self._found(step, solver.row(), solver.problems)
+    def row(self, step: int, values: Row, problems: list[NotConvergedError]) -> SolvedRow:
+        """A row of the file, of what a solver that is done returns."""
+        own = {name: values[name] for name in values_of(self.layout)}
+        return SolvedRow(place_of(step, *self.points) | own, problems)
 
-    def _found(self, step: int, found: Row, problems: list[NotConvergedError]) -> Found:
-        return Found(place_of(step, *self.points) | {name: found[name] for name in values_of(self.layout)}, problems)
-
-    def found(self, steps: Iterable[int], to_stop: Callable[[], bool] = lambda: False) -> Iterator[Found]:
+    def solved(self, steps: Iterable[int], to_stop: Callable[[], bool] = lambda: False) -> Iterator[SolvedRow]:
         """Rows in the order of their numbers; KeyboardInterrupt with the next product after ``to_stop`` says so."""
         ended = threading.Event()
 
@@ -131,22 +129,17 @@ class Work:
 
         if self._at_once == 1:
             for step in steps:
-                solver = self.solver(step, on_product=on_product)
-                while not solver.done:
-                    solver.advance()
-                found = self.row(step, solver)
-                del solver  # its vectors go before the next ones come
-                yield found
+                yield self.row(step, *_solved(self.solver(step, on_product)))
             return
         workers, free, to_come = self._workers(on_product), SimpleQueue[_Worker](), iter(steps)
         for worker in workers:
             free.put(worker)
 
-        def solve(step: int) -> Found:
+        def solve(step: int) -> SolvedRow:
             worker = free.get()
             try:
-                task = self._task(step)
-                return self._found(step, *worker.place.ask(_solved, worker.model, worker.on_product, *task)())
+                task = worker.model, worker.on_product, *self._task(step)
+                return self.row(step, *worker.place.request(_solve, *task)())
             finally:
                 free.put(worker)
 
@@ -163,12 +156,12 @@ class Work:
     def _workers(self, on_product: OnProduct) -> list[_Worker]:
         """A thread for each processor of all ranks, or one for each task, of all ranks in turn."""
         own = Kept(self.model)
-        found = [(k, _Worker(InThread(), own, on_product)) for k in range(self._threads.count)]
-        threads = answers([place.ask(_threads_of, self._threads_given) for place in others()])
+        numbered = [(k, _Worker(InThread(), own, on_product)) for k in range(self._threads.count)]
+        threads = answers([place.request(_threads_of, self._threads_given) for place in others()])
         for place, there in zip(others(), threads, strict=True):
-            model = place.ask(Kept, self.model)()
-            found += [(k, _Worker(place.thread(1 + k), model, None)) for k in range(there)]
-        return [worker for _, worker in sorted(found, key=itemgetter(0))][: self._at_once]
+            model = place.request(Kept, self.model)()
+            numbered += [(k, _Worker(place.thread(1 + k), model, None)) for k in range(there)]
+        return [worker for _, worker in sorted(numbered, key=itemgetter(0))][: self._at_once]
 
     def like_saved(self) -> Saved | None:
         """Arrays like those of a checkpoint within a task, None where there will be none."""
@@ -191,8 +184,12 @@ def _threads_of(given: int | None) -> int:
     return given or available_threads()
 
 
-def _solved(model: Ising, on_product: OnProduct | None, *task: Any) -> tuple[Row, list[NotConvergedError]]:
-    solver = _SOLVER(model, *task, Threads(1), on_product or (lambda: None))
+def _solve(model: Ising, on_product: OnProduct | None, *task: Any) -> tuple[Row, list[NotConvergedError]]:
+    return _solved(_SOLVER(model, *task, Threads(1), on_product or (lambda: None)))
+
+
+def _solved(solver: AnySolver) -> tuple[Row, list[NotConvergedError]]:
+    """Values of a row and the levels that did not converge; the solver's vectors go with it."""
     while not solver.done:
         solver.advance()
     return solver.row(), solver.problems

@@ -37,11 +37,11 @@ class _Reader:
 
     def __init__(self, source: Source) -> None:
         self._source, self._rest = source, memoryview(source.data)[len(MAGIC) :]
-        version = bytes(self._take(2))
+        version = bytes(self._next(2))
         if version[0] not in (1, 2):
             raise InputError(f"{source.name} has version {version[0]} of dimod's format: write it as version 2")
         self._version = version[0]
-        self._about = json.loads(bytes(self._take(self._number())).decode("ascii"))
+        self._about = json.loads(bytes(self._next(self._number())).decode("ascii"))
 
     def problem(self) -> Quadratic:
         about = self._about
@@ -79,18 +79,18 @@ class _Reader:
     def _labels(self, sites: int) -> Labels:
         said = self._about["variables"]
         if self._version > 1 and said:
-            if bytes(self._take(len(_LABELS))) != _LABELS:
+            if bytes(self._next(len(_LABELS))) != _LABELS:
                 raise ValueError
-            said = json.loads(bytes(self._take(self._number())).decode("ascii"))
+            said = json.loads(bytes(self._next(self._number())).decode("ascii"))
         return as_labels([label_of(label) for label in said], sites) if said else range(sites)
 
     def _array(self, dtype: np.dtype[Any], many: int) -> npt.NDArray[Any]:
-        return np.frombuffer(self._take(many * dtype.itemsize), dtype)
+        return np.frombuffer(self._next(many * dtype.itemsize), dtype)
 
     def _number(self) -> int:
-        return int.from_bytes(self._take(4), "little")
+        return int.from_bytes(self._next(4), "little")
 
-    def _take(self, size: int) -> memoryview:
+    def _next(self, size: int) -> memoryview:
         if size > len(self._rest):
             raise ValueError
         taken, self._rest = self._rest[:size], self._rest[size:]

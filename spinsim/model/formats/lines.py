@@ -152,13 +152,14 @@ def read_qbsolv(source: Source) -> Quadratic:
     terms = Terms(source, header, 0, sites - 1, "cC")
     first, second = terms.ends.T
     terms.demand(first <= second, "an element of a qbsolv file has i < j: swap the two indices")
-    for name, announced, found in (
+    for name, announced, counted in (
         ("diagonal", diagonals, np.count_nonzero(first == second)),
         ("element", elements, np.count_nonzero(first < second)),
     ):
-        if found != announced:
+        if counted != announced:
             raise source.refusal(
-                header, f"the number of {name} lines below is {found}, not {announced}: correct the count or the lines"
+                header,
+                f"the number of {name} lines below is {counted}, not {announced}: correct the count or the lines",
             )
     terms.check_room(sites)
     return source.with_note(Quadratic(sites, terms.ends, terms.values, BINARY))

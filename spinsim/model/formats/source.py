@@ -105,9 +105,9 @@ class Source:
     def note(self) -> Note:
         """The note in a comment of this program, beside the numbers."""
         for number, line in enumerate(self.lines if "spinsim:" in self.text else (), 1):
-            if "spinsim:" in line and (found := _NOTE.fullmatch(line)):
+            if "spinsim:" in line and (match := _NOTE.fullmatch(line)):
                 try:
-                    return _note_of(json.loads(found[1]))
+                    return _note_of(json.loads(match[1]))
                 except (ValueError, TypeError, RecursionError) as error:
                     reason = str(error) if isinstance(error, InputError) else "what follows 'spinsim:' is no valid JSON"
                     raise self.refusal(number, f"{printable(reason).partition(': ')[0]}: delete the line") from error
@@ -165,13 +165,13 @@ def _labels(said: list[Any] | range, sites: int, name: str) -> Labels:
         raise InputError(f"the labels in {name} do not fit ({error}".partition(": ")[0] + "): correct them") from error
 
 
-def note_text(problem: Quadratic, comment: str, first: int, **beside: Any) -> str:
+def note_text(problem: Quadratic, comment: str, first: int, **facts: Any) -> str:
     """The comment line that holds what a format has no other place for; empty where there is nothing.
 
     ``comment`` begins comments of the format, which itself counts variables from ``first``; of what is ``beside``
     nothing is said that is 0 or False.
     """
-    said = {name: value for name, value in beside.items() if value}
+    said = {name: value for name, value in facts.items() if value}
     names = problem.names
     if isinstance(names, range):
         if names.start != first:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import fsum, pi, prod, sin, sqrt
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -98,7 +98,7 @@ class Lattice:
         return self._edges_of(range(self.shape[-1]), self.present_bonds())
 
     def edges_in_pieces(self) -> Iterator[npt.NDArray[np.int32]]:
-        """The same end sites in pieces of some ``_BONDS_AT_ONCE`` bonds, none of which is kept."""
+        """End sites of all bonds in pieces of some ``_BONDS_AT_ONCE`` bonds, none of which is kept."""
         layers, present = self.shape[-1], self.present_bonds()
         bonds = self.most_bonds // layers
         at_once = max(1, _BONDS_AT_ONCE // bonds)
@@ -138,7 +138,7 @@ class Lattice:
             elif not self.periodic:
                 for axis, step in enumerate(bond.step):
                     outside = slice(-step, None) if step > 0 else slice(0, -step)
-                    _along(present[..., k], axis)[outside] = False
+                    np.moveaxis(present[..., k], present.ndim - 2 - axis, 0)[outside] = False
         return present.reshape(-1)
 
     def colours(self) -> npt.NDArray[np.int32] | None:
@@ -161,10 +161,6 @@ class Lattice:
         if axis == rule.alternating:
             return side % 2 == 0
         return side * rule.weight[axis] % rule.number == 0 or (side == 1 and self.joins_layers)
-
-    def two_colours(self) -> npt.NDArray[np.int32] | None:
-        """The two sublattices (sites,) as 0 and 1; None where the lattice is not bipartite."""
-        return self.colours() if self.is_bipartite else None
 
     @property
     def is_bipartite(self) -> bool:
@@ -244,11 +240,6 @@ def _without_gaps(colour: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     """Colours numbered from 0 up: a lattice of few cells may lack one."""
     used = np.bincount(colour) > 0
     return colour if used.all() else (np.cumsum(used, dtype=np.int32) - 1)[colour]
-
-
-def _along(array: npt.NDArray[Any], axis: int) -> npt.NDArray[Any]:
-    """A view of an array (..., Ly, Lx) with the lattice's ``axis`` in front."""
-    return np.moveaxis(array, array.ndim - 1 - axis, 0)
 
 
 def chain(length: int, periodic: bool = True) -> Lattice:

@@ -12,13 +12,13 @@ import numpy.typing as npt
 
 from spinsim.inputs.texts import Described
 from spinsim.model.graph import Graph
+from spinsim.model.problems import objects
 from spinsim.model.problems.quadratic import SPIN, Quadratic, are_rounded, quadratic_of, sums_at
 
 if TYPE_CHECKING:
     from spinsim.model.ising import Ising
     from spinsim.model.problems.labels import Labels
     from spinsim.model.problems.matrices import Matrices
-    from spinsim.model.problems.objects import Qubo
 
 
 class Exchanged(Described):
@@ -73,9 +73,7 @@ class Exchanged(Described):
         Raises:
             InputError: for keys that are no pairs, values that are no finite numbers, and matrices that are not square.
         """
-        from spinsim.model.problems.objects import from_qubo
-
-        return cls.from_quadratic(from_qubo(qubo, offset, name))
+        return cls.from_quadratic(objects.from_qubo(qubo, offset, name))
 
     @classmethod
     def from_matrix(
@@ -122,9 +120,7 @@ class Exchanged(Described):
         Raises:
             InputError: for what is no such graph, and for attributes that are no finite numbers.
         """
-        from spinsim.model.problems.objects import from_networkx
-
-        return cls.from_quadratic(from_networkx(graph, weight, field, maxcut, name))
+        return cls.from_quadratic(objects.from_networkx(graph, weight, field, maxcut, name))
 
     @classmethod
     def from_bqm(cls, bqm: Any, name: str = "bqm") -> Ising:
@@ -135,19 +131,15 @@ class Exchanged(Described):
         Raises:
             InputError: for other objects, those of more than quadratic terms among them.
         """
-        from spinsim.model.problems.objects import from_bqm
+        return cls.from_quadratic(objects.from_bqm(bqm, name))
 
-        return cls.from_quadratic(from_bqm(bqm, name))
-
-    def to_qubo(self) -> tuple[Qubo, float]:
+    def to_qubo(self) -> tuple[objects.Qubo, float]:
         """The problem as ``{(u, v): value}`` of its labels, and the constant: ``from_qubo`` takes both.
 
         Raises:
             InputError: for several samples, as all of these.
         """
-        from spinsim.model.problems.objects import to_qubo
-
-        return to_qubo(self.quadratic)
+        return objects.to_qubo(self.quadratic)
 
     def to_matrix(self, kind: str = "ising") -> Matrices:
         """The problem as ``matrix, field, offset``, which ``from_matrix`` takes in this order: SciPy's sparse array.
@@ -165,9 +157,7 @@ class Exchanged(Described):
         Raises:
             InputError: where NetworkX is not installed.
         """
-        from spinsim.model.problems.objects import to_networkx
-
-        return to_networkx(self.quadratic, weight, field)
+        return objects.to_networkx(self.quadratic, weight, field)
 
     def to_bqm(self) -> Any:
         """A ``dimod.BinaryQuadraticModel`` of its labels and its kind of variables.
@@ -175,9 +165,7 @@ class Exchanged(Described):
         Raises:
             InputError: where dimod is not installed.
         """
-        from spinsim.model.problems.objects import to_bqm
-
-        return to_bqm(self.quadratic)
+        return objects.to_bqm(self.quadratic)
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
         """Write an instance file that ``ss.read_instance`` reads; the suffix tells the format.

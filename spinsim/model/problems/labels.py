@@ -103,12 +103,17 @@ def label_of(plain: Any) -> Hashable:
     return known
 
 
-def label_text(label: Hashable) -> str:
-    """A label as a text of ASCII characters, JSON; what Python shows of it where it has no form there."""
+def plain_or_shown(label: Hashable) -> Any:
+    """A label as JSON has it, or the text that Python shows of it where it has no form there."""
     try:
-        return json.dumps(plain_label(label))
+        return plain_label(label)
     except InputError:
-        return json.dumps(repr(label))
+        return repr(label)
+
+
+def label_text(label: Hashable) -> str:
+    """A label as a text of ASCII characters, the JSON of ``plain_or_shown``."""
+    return json.dumps(plain_or_shown(label))
 
 
 def label_in(text: str) -> Hashable:

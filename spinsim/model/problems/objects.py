@@ -129,11 +129,7 @@ def to_networkx(problem: Quadratic, weight: str, field: str) -> Any:
 
 
 def from_bqm(bqm: Any, name: str = "bqm") -> Quadratic:
-    """The problem of a ``dimod.BinaryQuadraticModel``, spin or binary; variables in their order there.
-
-    Raises:
-        InputError: for other objects, models of dimod that are no binary quadratic ones among them.
-    """
+    """The problem of a ``dimod.BinaryQuadraticModel``, spin or binary; variables in their order there."""
     variables, kind = variables_of(bqm)
     if not variables:
         raise InputError("a dimod model without variables has nothing to simulate: add at least one")

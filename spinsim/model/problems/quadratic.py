@@ -105,7 +105,7 @@ class Quadratic:
         return np.concatenate([np.stack([at, at], axis=1), ends]), np.concatenate([linear[at], pairs]), len(at)
 
     def with_each_pair_once(self) -> Quadratic:
-        """The same with one term for each pair: of several one bond is made, which costs less than several."""
+        """This problem with one term for each pair: of several one bond is made, which costs less than several."""
         low, high = np.sort(self.ends, axis=1).T
         keys = np.sort(low * self.sites + high)
         if (keys[1:] != keys[:-1]).all():
@@ -114,7 +114,7 @@ class Quadratic:
         return replace(self, ends=ends, values=values)
 
     def of_vartype(self, vartype: str) -> Quadratic:
-        """The same problem in other variables, z = s or x = (1 + s) / 2; only its own has the values as given."""
+        """This problem in other variables, z = s or x = (1 + s) / 2; only its own has the values as given."""
         if vartype == self.vartype:
             return self
         at, linear, ends, pairs = self.split()

@@ -82,7 +82,7 @@ class DeviceExchange:
 
     def begin(self) -> Callable[[], Exchange]:
         """Copy the state behind what is queued; the function returned waits for it."""
-        totals = self._totals.take((1, self._buffer.size))
+        totals = self._totals.reserve((1, self._buffer.size))
         totals.sums.data.copy_from_device_async(self._buffer.data, self._buffer.nbytes, self._stream)
         fetched = self._totals.fetch(totals)
         return lambda: self._split(fetched()[0])

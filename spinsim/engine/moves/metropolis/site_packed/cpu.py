@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing, rng
+from spinsim.bits import of_site_packed, unpacked_spins
 from spinsim.engine.cpu import CpuEngine, CpuParts
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.layouts.replica_packed.cpu_blocks import Blocks
@@ -81,7 +82,7 @@ def engine(
     full = np.full((replicas, 2), 2**64 - 1, np.uint64)
 
     def read(words: Words, replica: int) -> npt.NDArray[np.int8]:
-        return packing.unpack_sites(words[replica], sides)
+        return unpacked_spins(of_site_packed(words[replica], sides), math.prod(sides))
 
     numbers = plan.first_group, plan.all_groups + plan.first_group
     blocks = Blocks(plan.shape, full, dynamics, pool, plan.groups >= SPLIT_GROUPS, read, numbers=numbers)

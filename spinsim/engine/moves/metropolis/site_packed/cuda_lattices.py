@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim import packing
+from spinsim.bits import of_site_packed, unpacked_spins
 from spinsim.cuda.compile import instance
 from spinsim.cuda.device import Reached, multiprocessors, offer, reach, require_memory, shared
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, round_keys, struct_type
@@ -182,7 +182,7 @@ class SiteLattices:
             raise InputError(f"{plan.model.sites} sites are too many for one GPU: at most 2^36 less one group on each")
         sides, (samples, replicas) = plan.sides, plan.shape[:2]
         self.dimension, self.count, self.is_signed = len(sides), samples * replicas, plan.is_signed
-        self.width, self.height = sides[0] // (2 * packing.LANES), sides[1]
+        self.width, self.height = sides[0] // (2 * LANES), sides[1]
         self.depth = sides[2] if self.dimension == 3 else 1
         words = prod(plan.shape) + (prod(signs_shape(plan.model, plan.rows)) if plan.is_signed else 0)
         require_memory(queue.device, 8 * words, f"the state of {plan.model.name}")
@@ -269,7 +269,8 @@ class SiteLattices:
             self.present[sample, target] = self.present[sample, source]
 
     def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        return packing.unpack_sites(state[sample, replica].get(), self.plan.sides)
+        sides = self.plan.sides
+        return unpacked_spins(of_site_packed(state[sample, replica].get(), sides), prod(sides))
 
 
 BLOCKS: Final = 8  # on one multiprocessor

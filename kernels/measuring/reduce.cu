@@ -1,0 +1,226 @@
+// A measurement of a ladder added up on the device, with the operations and in the order of
+// spinsim/engine/measuring/cpu_reduction.py, so that all sums have the bits that they have on a host.
+//
+//   read:  numbers    the buffer of a measurement, laid out by spinsim/engine/measuring/cuda.py; a Source finds in it
+//                     x(sample, chain, place) = sum over elements of numbers[first + sample * of_sample + chain * of_chain
+//                                                                           + place * of_place + element]
+//                     where a chain is a copy or a pair of copies
+//   added: block_sums        [term]          [block]              [sample]                  [place]
+//          copy_sums         [own term]                           [sample] [copy]           [place]
+//          level_sums        [followed term] [level block][level] [sample]                  [place]
+//          level_squares     [followed term] [level block][level] [sample]                  [place]
+//          level_open        [followed term]              [level] [sample] [chain or one]   [place]
+//          first_value       [followed term]                      [sample]                  [place]
+//          walk_squares                                   [level] [sample]
+//          walk_open                                      [level] [sample] [replica]
+//          counts of a histogram                                  [sample]                  [place] [cell]
+//
+//   thread blocks in y: each term | each histogram | the walks;   in x: samples and, fastest, places
+#include "bits/types.cuh"
+
+constexpr u32 THREADS = HOST(engine.measuring.cuda_reduction.THREADS);
+constexpr u32 LEVELS = HOST(engine.measuring.reduction.LEVELS);
+constexpr u32 ELEMENTS = HOST(engine.measuring.cuda_reduction.MOST_ELEMENTS);
+constexpr u32 HISTOGRAMS = HOST(engine.measuring.cuda_reduction.MOST_HISTOGRAMS);
+constexpr int ABSOLUTE = HOST(engine.measuring.reduction.ABSOLUTE), CONNECTED = HOST(engine.measuring.reduction.CONNECTED);
+
+// Finds a measured number, an integer or, where it `is_real`, a double.
+struct Source {
+    size_t first, of_sample, of_chain, of_place, count, is_real;
+    u32 elements[ELEMENTS];
+
+    __device__ __forceinline__ double at(const u64* word) const {
+        return is_real ? __longlong_as_double((long long)*word) : (double)(long long)*word;
+    }
+
+    __device__ __forceinline__ double of(const u64* numbers, size_t sample, size_t chain, size_t place) const {
+        const u64* const own = numbers + first + sample * of_sample + chain * of_chain + place * of_place;
+        double x = at(own + elements[0]);
+#pragma unroll 1
+        for (u32 k = 1; k < count; ++k) x += at(own + elements[k]);
+        return x;
+    }
+};
+CHECK_LAYOUT(Source, engine.measuring.cuda_reduction.SOURCE);
+
+// Is a power of scales[0][place] x_0 + scales[1][place] x_1 + constant[place]; followed and own are -1 where a term is not.
+struct Term {
+    Source sources[2];
+    size_t count, chains;
+    long long power, followed, own;
+};
+CHECK_LAYOUT(Term, engine.measuring.cuda_reduction.TERM);
+
+struct Histogram {
+    u32* counts;
+    size_t first, values, cells;
+};
+CHECK_LAYOUT(Histogram, engine.measuring.cuda_reduction.HISTOGRAM);
+
+// All that is added to, and sizes; `place` is the first word of the replicas' places, int [sample][replica].
+struct Sums {
+    const Term* terms;
+    const double *scales, *constants;  // [term][2][place], [term][place]
+    const int2* pairs;                 // the copies of each pair
+    double *block_sums, *copy_sums, *level_sums, *level_squares, *level_open, *first_value;
+    long long *walk_squares, *walk_open;
+    size_t term_count, histogram_count, samples, places, copies, pair_count, chains, blocks, level_blocks, place;
+    Histogram histograms[HISTOGRAMS];
+};
+CHECK_LAYOUT(Sums, engine.measuring.cuda_reduction.SUMS);
+
+__device__ __forceinline__ double power_of(double x, int power) {
+    if (power == 1) return x;
+    if (power == ABSOLUTE) return fabs(x);
+    const double square = x * x;
+    return power == 2 ? square : square * square;
+}
+
+// The connected square of the overlaps of one sample and place; loads of the same numbers again come from the nearest cache.
+template <typename Overlap>
+__device__ __forceinline__ double connected_square(const Sums& to, double scale, const Overlap& overlap) {
+    const double copies = (double)to.copies;
+    double squares = 0, rows = 0, whole = 0;
+    for (int copy = 0; copy < to.copies; ++copy) {
+        double row = 0;
+        for (u32 p = 0; p < to.pair_count; ++p)
+            if (to.pairs[p].x == copy || to.pairs[p].y == copy) row += overlap(p);
+        rows += row * row;
+        whole += row;
+    }
+    for (u32 p = 0; p < to.pair_count; ++p) {
+        const double q = overlap(p);
+        squares += q * q;
+    }
+    squares *= 2.0;
+    const double sharing = rows - squares, apart = whole * whole - 2.0 * squares - 4.0 * sharing;
+    const double choices = copies * (copies - 1.0) * (copies - 2.0) * (copies - 3.0);
+    const double total = (copies - 2.0) * (copies - 3.0) * squares - 2.0 * (copies - 3.0) * sharing + apart;
+    return total / choices * scale;
+}
+
+// Adds a value to sums of 1, 2, 4, ... consecutive ones, `number` of which came before; levels are `stride` and `open_stride`
+// apart. A sum whose other half is yet to come waits in `open`.
+__device__ __forceinline__ void follow(double c, u64 number, double* sums, double* squares, size_t stride, double* open,
+                                       size_t open_stride) {
+#pragma unroll 1
+    for (u32 level = 0; level < LEVELS; ++level) {
+        sums[level * stride] += c;
+        squares[level * stride] += c * c;
+        if (!(number >> level & 1)) {
+            open[level * open_stride] = c;
+            return;
+        }
+        c = open[level * open_stride] + c;
+    }
+}
+
+// Adds a term of a sample at a place. Chains come in turn, as sums depend on their order.
+__device__ __forceinline__ void add_term(const u64* numbers, const Sums& to, u32 number_of_term, size_t sample, size_t place,
+                                         u64 number, u64 block, u64 level_block) {
+    const Term& term = to.terms[number_of_term];
+    const size_t columns = to.samples * to.places, column = sample * to.places + place;
+    const int power = (int)term.power;
+    const bool by_chain = to.chains > 1, follows = term.followed >= 0, has_own = term.own >= 0, has_two = term.count > 1;
+    const double* const scales = to.scales + number_of_term * 2 * to.places + place;
+    const double scale = scales[0], other_scale = scales[to.places];
+    const double constant = to.constants[number_of_term * to.places + place];
+    double* const to_block = to.block_sums + (number_of_term * to.blocks + block) * columns + column;
+    double *to_own = nullptr, *sums = nullptr, *squares = nullptr, *open = nullptr, *to_first = nullptr, first = 0;
+    if (has_own) to_own = to.copy_sums + ((term.own * to.samples + sample) * to.copies) * to.places + place;
+    if (follows) {
+        const size_t levels = ((term.followed * to.level_blocks + level_block) * LEVELS) * columns + column;
+        sums = to.level_sums + levels, squares = to.level_squares + levels;
+        open = to.level_open + (term.followed * LEVELS * to.samples + sample) * to.chains * to.places + place;
+        to_first = to.first_value + term.followed * columns + column;
+        if (number) first = *to_first;
+    }
+    double total = *to_block, added = 0;
+#pragma unroll 1
+    for (u32 chain = 0; chain < term.chains; ++chain) {
+        double y;
+        if (power == CONNECTED) {
+            y = connected_square(to, scale, [&](u32 p) { return term.sources[0].of(numbers, sample, p, place); });
+        } else {
+            double x = scale * term.sources[0].of(numbers, sample, chain, place);
+            if (has_two) x = x + other_scale * term.sources[1].of(numbers, sample, chain, place);
+            y = power_of(x + constant, power);
+        }
+        total = total + y;
+        added = added + y;
+        if (has_own) to_own[chain * to.places] += y;
+        if (follows && (by_chain || chain == term.chains - 1)) {
+            const double z = by_chain ? y : added;
+            if (!number && (!chain || !by_chain)) *to_first = first = z;
+            follow(z - first, number, sums, squares, columns, open + (by_chain ? chain * to.places : 0),
+                   columns * to.chains);
+        }
+    }
+    *to_block = total;
+}
+
+// Counts the overlaps of a sample's pairs at a place; no other thread has its cells, but atomics do not wait for what was there.
+__device__ __forceinline__ void count_overlaps(const u64* numbers, const Sums& to, const Histogram& histogram, size_t sample,
+                                               size_t place) {
+    const long long values = histogram.values, cells = histogram.cells;
+    u32* const counts = histogram.counts + (sample * to.places + place) * cells;
+    for (u32 p = 0; p < to.pair_count; ++p) {
+        const long long overlap = numbers[histogram.first + (sample * to.pair_count + p) * to.places + place];
+        atomicAdd(counts + (overlap + values - 1) / 2 * cells / values, 1u);
+    }
+}
+
+// Adds the places of all replicas to the levels of their walks: a warp takes 32 replicas of a sample and adds their squares up, as
+// integers may come in any order.
+__device__ __forceinline__ void add_walks(const u64* numbers, const Sums& to, u64 number) {
+    const size_t replicas = to.copies * to.places, of_sample = (replicas + 31) / 32;
+    const int* const places = (const int*)(numbers + to.place);
+    const u32 lane = threadIdx.x % 32;
+    for (size_t w = (blockIdx.x * (size_t)THREADS + threadIdx.x) / 32; w < to.samples * of_sample;
+         w += (size_t)gridDim.x * (THREADS / 32)) {
+        const size_t sample = w / of_sample, replica = w % of_sample * 32 + lane, at = sample * replicas + replica;
+        const bool is_there = replica < replicas;
+        long long c = is_there ? 2 * (long long)places[at] - (long long)to.places + 1 : 0;
+#pragma unroll 1
+        for (u32 level = 0; level < LEVELS; ++level) {
+            long long squares = c * c;
+#pragma unroll
+            for (u32 mask = 16; mask; mask /= 2) squares += __shfl_xor_sync(~0u, squares, mask);
+            if (!lane) atomicAdd((u64*)to.walk_squares + level * to.samples + sample, (u64)squares);
+            long long* const open = to.walk_open + level * to.samples * replicas + at;
+            if (!(number >> level & 1)) {
+                if (is_there) *open = c;
+                break;
+            }
+            if (is_there) c = *open + c;
+        }
+    }
+}
+
+// Adds `count` measurements, `size` words apart and in turn, to these blocks; `number` came before. All of a thread's sums are its
+// own, so that it need not wait for others between two measurements.
+__global__ __launch_bounds__(THREADS) void add_measurements(const u64* numbers, size_t size, u32 count, Sums to, u64 number,
+                                                            u64 block, u64 level_block) {
+    const size_t column = blockIdx.x * (size_t)THREADS + threadIdx.x;
+    const size_t sample = column / to.places, place = column % to.places;
+    const bool is_there = column < to.samples * to.places;
+#pragma unroll 1
+    for (u32 k = 0; k < count; ++k, numbers += size, ++number) {
+        if (blockIdx.y == to.term_count + to.histogram_count)
+            add_walks(numbers, to, number);
+        else if (is_there && blockIdx.y < to.term_count)
+            add_term(numbers, to, blockIdx.y, sample, place, number, block, level_block);
+        else if (is_there)
+            count_overlaps(numbers, to, to.histograms[blockIdx.y - to.term_count], sample, place);
+    }
+}
+
+// Adds neighbouring blocks to each other in sums[row][block][column]: the first half holds the results, the other half is emptied.
+// A thread has all blocks of a column, and reads each before it is overwritten.
+__global__ __launch_bounds__(THREADS) void merge_blocks(double* sums, size_t rows, size_t blocks, size_t columns) {
+    const size_t i = blockIdx.x * (size_t)THREADS + threadIdx.x;
+    if (i >= rows * columns) return;
+    double* const own = sums + i / columns * blocks * columns + i % columns;
+    for (size_t b = 0; b < blocks / 2; ++b) own[b * columns] = own[2 * b * columns] + own[(2 * b + 1) * columns];
+    for (size_t b = blocks / 2; b < blocks; ++b) own[b * columns] = 0;
+}

@@ -1,0 +1,263 @@
+"""Adding up the measurements of a ladder on the GPU that makes them, from the buffers that they are written to."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.cuda.device import require_memory
+from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
+from spinsim.engine.measuring.correlations import Wanted
+from spinsim.engine.measuring.cuda_comparison import Compared
+from spinsim.engine.measuring.cuda_lowest import CudaLowest
+from spinsim.engine.measuring.reduction import CONNECTED, Reduced, Source, Tables, block_of, left_in_block, tables_of
+from spinsim.engine.moves.exchange.ladder import copy_pairs
+from spinsim.engine.protocols import Configurations, LadderMeasurement, LowestStates
+
+THREADS: Final = 128
+MOST_ELEMENTS: Final = 8  # that a source adds up
+MOST_HISTOGRAMS: Final = 2
+SOURCE: Final = struct_type(
+    **dict.fromkeys(("first", "of_sample", "of_chain", "of_place", "count", "is_real"), SIZE),
+    elements=(np.uint32, MOST_ELEMENTS),
+)
+TERM: Final = struct_type(
+    sources=(SOURCE, 2), count=SIZE, chains=SIZE, **dict.fromkeys(("power", "followed", "own"), np.int64)
+)
+HISTOGRAM: Final = struct_type(counts=ADDRESS, first=SIZE, values=SIZE, cells=SIZE)
+ADDED: Final = (
+    *("block_sums", "copy_sums", "level_sums", "level_squares", "level_open", "first_value"),
+    *("walk_squares", "walk_open"),
+)
+"""Arrays of ``Reduced.arrays`` in the order of the struct that kernels take."""
+SUMS: Final = struct_type(
+    **dict.fromkeys(("terms", "scales", "constants", "pairs", *ADDED), ADDRESS),
+    **dict.fromkeys(("term_count", "histogram_count", "samples", "places", "copies", "pair_count"), SIZE),
+    **dict.fromkeys(("chains", "blocks", "level_blocks", "place"), SIZE),
+    histograms=(HISTOGRAM, MOST_HISTOGRAMS),
+)
+WHOLE_PAIRS: Final = ("overlap", "link_overlap", "link_overlap_in_space")
+ON_HOST: Final = ("measurements",)
+
+
+class Buffer(NamedTuple):
+    """The layout of the buffer that a measurement is written to.
+
+    Attributes:
+        words: First word of each field, by name.
+        size: Words of a measurement.
+        what: The copies that are compared, and how fully.
+        axes: Axes of modes.
+    """
+
+    words: Mapping[str, int]
+    size: int
+    what: Compared
+    axes: int
+
+    @property
+    def wanted(self) -> Wanted:
+        """What is measured, by which buffers of one ladder differ."""
+        return self.what.wanted
+
+    def find(self, source: Source) -> tuple[Any, ...]:
+        """Return where the numbers of a source lie, as the members of ``SOURCE``."""
+        what, places = self.what, self.what.shape[2]
+        elements = source.elements or (0,)
+        if len(elements) > MOST_ELEMENTS:
+            raise TypeError(f"{source.name} has more than {MOST_ELEMENTS} elements that are added up")
+        shift = 0
+        if source.name in WHOLE_PAIRS:
+            name, rows, width = source.name, what.pairs, 1
+        elif source.name in ("in_time", "even_in_time"):
+            name, rows, width = source.name, what.alone, len(what.times)
+        elif source.name.endswith(("_mode", "_powers")):  # those of copies follow those of pairs
+            name, width = ("modes", self.axes) if source.name.endswith("_mode") else ("powers", what.powers)
+            rows, shift = what.count, 0 if source.name.startswith("overlap") else what.pairs
+        else:
+            name, rows, width = source.name, what.tempering.ladder.replicas, 1
+        is_real = source.name == "energy" or name == "modes"
+        in_words = rows * width, places * width, width
+        padded = (*elements, *[0] * (MOST_ELEMENTS - len(elements)))
+        return self.words[name] + shift * width, *in_words, len(elements), is_real, padded
+
+
+class CudaReduction:
+    """``HostReduction`` on the device, bit for bit, with the lowest states that measurements met.
+
+    Args:
+        device: Number of the device.
+        reduced: What is added up.
+        state: The spins on the device, as those of measurements are.
+        read: Finds a configuration in such an array.
+
+    Attributes:
+        reduced: As given.
+        measurements: How many have been queued to be added.
+
+    Raises:
+        InputError: where the device has no room.
+    """
+
+    on_device = True
+
+    def __init__(
+        self, device: int, reduced: Reduced, state: Any, read: Callable[[Any, int, int], npt.NDArray[np.int8]]
+    ) -> None:
+        import cupy
+
+        require_memory(device, reduced.nbytes, f"adding up measurements of {reduced.model.name}")
+        self.reduced, self.measurements, self._device = reduced, 0, device
+        with cupy.cuda.Device(device):
+            self._reads = cupy.cuda.Stream(non_blocking=True)
+            self._added = cupy.cuda.Event(disable_timing=True)
+            with self._reads:
+                self._arrays = {
+                    name: cupy.zeros(shape, kind)
+                    for name, (shape, kind) in reduced.arrays().items()
+                    if name not in ON_HOST
+                }
+                self._tables = tables = tables_of(reduced)
+                self._scales, self._constants = cupy.asarray(tables.scales), cupy.asarray(tables.constant)
+                self._pairs = cupy.asarray(copy_pairs(reduced.copies).astype(np.int32).reshape(-1, 2))
+                self._added.record(self._reads)
+            self._lowest = CudaLowest(device, reduced.model, reduced.copies * reduced.places, state, read, self._reads)
+        self._launches: dict[Wanted, Launch] = {}
+        self._terms: list[Any] = []
+        weakref.finalize(self, self._added.synchronize).atexit = False  # before its memory is free for others
+        self._merge = Launch(device, "measuring/reduce.cu", "merge_blocks", {
+            "sums": np.uint64(0), "rows": np.uint64(0), "blocks": np.uint64(reduced.blocks), "columns": np.uint64(0),
+        })  # fmt: skip
+
+    def _adding(self, buffer: Buffer) -> Launch:
+        """Return the launch that adds measurements in such buffers."""
+        import cupy
+
+        if buffer.wanted not in self._launches:
+            reduced, arrays = self.reduced, self._arrays
+            with self._reads:
+                terms = cupy.asarray(terms_of(reduced, self._tables, buffer).view(np.uint8))
+                self._reads.synchronize()  # kernels that read them have streams of their own
+            histograms = [
+                (arrays[f"{one.source}_histogram"].data.ptr, buffer.words[one.source], one.values, one.cells)
+                for one in reduced.histograms
+            ]
+            count = len(histograms)
+            to = record(
+                SUMS, terms=terms, scales=self._scales, constants=self._constants, pairs=self._pairs,
+                **{name: arrays[name] for name in ADDED}, term_count=len(reduced.terms), histogram_count=count,
+                samples=reduced.model.samples, places=reduced.places, copies=reduced.copies,
+                pair_count=reduced.pairs, chains=reduced.chains, blocks=reduced.blocks,
+                level_blocks=reduced.level_blocks, place=buffer.words["place"],
+                histograms=[*histograms, *[(0, 0, 0, 0)] * (MOST_HISTOGRAMS - count)],
+            )  # fmt: skip
+            launch = Launch(self._device, "measuring/reduce.cu", "add_measurements", {
+                "numbers": np.uint64(0), "size": np.uint64(buffer.size), "count": np.uint32(0), "to": to,
+                "number": np.uint64(0), "block": np.uint64(0), "level_block": np.uint64(0),
+            })  # fmt: skip
+            self._terms.append(terms)  # the record holds addresses alone
+            self._launches[buffer.wanted] = launch
+        return self._launches[buffer.wanted]
+
+    def queue(self, stream: Any, buffer: Buffer, numbers: int, states: Sequence[int]) -> None:
+        """Queue adding the next measurements.
+
+        Args:
+            stream: Where.
+            buffer: The layout of the numbers.
+            numbers: Address of the first measurement's; those of the next ones follow.
+            states: Addresses of the spins of each.
+        """
+        stream.wait_event(self._added)  # measurements of other kinds come by other streams
+        done = 0
+        while done < len(states):
+            several = min(len(states) - done, left_in_block(self.reduced, self.measurements))
+            self._add(stream, buffer, numbers + 8 * buffer.size * done, several)
+            done += several
+        for k, state in enumerate(states):
+            first = numbers + 8 * buffer.size * k
+            at = first + 8 * buffer.words["energy"], first + 8 * buffer.words["holder"]
+            self._lowest.queue(stream, *at, state)
+        self._added.record(stream)
+
+    def _add(self, stream: Any, buffer: Buffer, numbers: int, count: int) -> None:
+        """Queue adding measurements of one block."""
+        launch, reduced, number = self._adding(buffer), self.reduced, self.measurements
+        block, merges = block_of(reduced, number)
+        if merges:
+            self._merge_blocks(stream)
+        grid = -(-reduced.model.samples * reduced.places // THREADS), len(reduced.terms) + len(reduced.histograms) + 1
+        own = block if reduced.level_blocks > 1 else 0
+        launch(
+            stream, (*grid, 1), THREADS, numbers=numbers, count=count, number=number, block=block, level_block=own
+        )  # fmt: skip
+        self.measurements += count
+
+    def _merge_blocks(self, stream: Any) -> None:
+        levels = ("level_sums", "level_squares") if self.reduced.level_blocks > 1 else ()
+        for name in ("block_sums", *levels):
+            rows, _, *others = self._arrays[name].shape
+            columns = prod(others)
+            if rows:
+                grid = -(-rows * columns // THREADS), 1, 1
+                self._merge(stream, grid, THREADS, sums=self._arrays[name].data.ptr, rows=rows, columns=columns)
+
+    def add(self, measurement: LadderMeasurement) -> None:
+        """Refuse a measurement that has come to the host: the engine adds them as it makes them."""
+        raise TypeError("measurements are added on the device: give the reduction to begin_measurement")
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Return copies of all arrays by name, when all measurements that are queued have been added."""
+        import cupy
+
+        with cupy.cuda.Device(self._device), self._reads:
+            self._reads.wait_event(self._added)
+            found = {name: np.asarray(array.get()) for name, array in self._arrays.items()}
+        samples = self.reduced.model.samples
+        return found | {"measurements": np.full(samples, self.measurements, np.int64)}
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go back to arrays that ``state`` returned, on any device."""
+        import cupy
+
+        with cupy.cuda.Device(self._device), self._reads:
+            self._reads.wait_event(self._added)
+            for name, array in self._arrays.items():
+                array.set(np.ascontiguousarray(arrays[name], array.dtype))
+            self._reads.synchronize()
+        self.measurements = int(arrays["measurements"][0])
+
+    def lowest(self) -> LowestStates:
+        """Return the lowest energies and states that the measurements queued so far have met.
+
+        Their configurations are read when they are asked for, before the next measurement.
+        """
+        return self._lowest.states(self._added)
+
+    def restore_lowest(self, energy: npt.NDArray[np.float64], spins: Configurations) -> None:
+        """Go back to energies and configurations that ``lowest`` gave.
+
+        Args:
+            energy: Lowest energy of each replica, (samples, replicas).
+            spins: Configuration of each sample, kept until a measurement finds a lower one.
+        """
+        self._lowest.restore(energy, spins, self._added)
+
+
+def terms_of(reduced: Reduced, tables: Tables, buffer: Buffer) -> npt.NDArray[np.void]:
+    """Return the terms as ``TERM``, which find their numbers in such buffers."""
+    nothing = np.zeros((), SOURCE).item()
+    found = np.zeros(len(reduced.terms), TERM)
+    for k, term in enumerate(reduced.terms):
+        sources = [buffer.find(source) for source in term.sources]
+        chains = 1 if term.power == CONNECTED else reduced.pairs if term.of_pairs else reduced.copies
+        found[k] = (
+            [*sources, *[nothing] * (2 - len(sources))], len(sources), chains, term.power, tables.followed[k],
+            tables.by_copy[k],
+        )  # fmt: skip
+    return found

@@ -1,0 +1,331 @@
+"""Series that do not grow with a run: which rows of a long run on a ladder its file keeps, and the sums beside them.
+
+The group /reduced holds the arrays of ``engine.measuring.reduction``, from which every statistic of such a run follows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+import h5py
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import store
+from spinsim.analysis.reduced import ReducedRun
+from spinsim.bits import States, packed_spins
+from spinsim.engine.measuring.reduction import LEVELS, PREFIX, Reduced, empty_arrays
+from spinsim.engine.protocols import DeviceReduction, Reduction
+from spinsim.errors import InputError
+from spinsim.sampling import Best
+from spinsim.sampling.tempering import Reducing
+from spinsim.store.forms import DamageError, axis_of, group_of, number_of
+from spinsim.store.layout import MEASUREMENTS, Layout, Series
+
+REDUCED: Final = "reduced"
+"""The group of the sums, and what results call them."""
+STRIDE: Final = "stride"
+"""The attribute of that group that says how many measurements there are for each row of the series."""
+ALL: Final = "all"
+NONE: Final = "none"
+_STORED: Final = {
+    "block_sums": (("term", "block", "sample", "*"), "sums over copies or pairs and the measurements of a block"),
+    "copy_sums": (("term_by_copy", "sample", "copy", "*"), "sums over all measurements of each copy"),
+    "level_sums": (
+        ("term_followed", "level_block", "level", "sample", "*"),
+        "sums of sums over so many consecutive measurements, of their distance from the first value",
+    ),
+    "level_squares": (("term_followed", "level_block", "level", "sample", "*"), "sums of the squares of these sums"),
+    "level_open": (("term_followed", "level", "sample", "chain", "*"), "sums that wait for their other half"),
+    "first_value": (("term_followed", "sample", "*"), "first values"),
+    "walk_squares": (("level", "sample"), "sums of squared sums of 2 place - places + 1 of a replica on the ladder"),
+    "measurements": (("sample",), "measurements in the sums"),
+    "overlap_histogram": (("sample", "*", "overlap_cell"), "pairs and measurements with an overlap in a cell"),
+    "link_overlap_histogram": (("sample", "*", "link_overlap_cell"), "likewise of link overlaps"),
+}
+"""Arrays that a file holds, with their axes and what they are; * stands for the axis of the ladder. Checkpoints hold
+the others too."""
+SUMS: Final = {f"{PREFIX}{name}": f"{REDUCED}/{name}" for name in _STORED}
+"""Their paths, by the names under which checkpoints hold them."""
+_OF_LIMIT: Final = 4
+"""Part of the limit that thinned series may take: statistics follow from the sums, and the rows are for looking at."""
+
+
+class Keeping(NamedTuple):
+    """Rows that a run keeps.
+
+    Attributes:
+        is_reduced: Whether measurements are added up, as not all rows of all series are kept.
+        stride: Measurements for each row, a power of two; 0 where no row is kept.
+        names: Series that are kept, None for all.
+    """
+
+    is_reduced: bool = False
+    stride: int = 1
+    names: tuple[str, ...] | None = None
+
+    def has_row(self, number: int) -> bool:
+        """Return whether a measurement, counted from 0, has a row."""
+        return self.stride > 0 and (number + 1) % self.stride == 0
+
+    def rows(self, measurements: int) -> int:
+        """Return the rows of so many measurements."""
+        return measurements // self.stride if self.stride else 0
+
+
+EVERYTHING: Final = Keeping()
+
+
+def keeping_of(layout: Layout, measurements: int, series: str, limit: float | None, save_every: int) -> Keeping:
+    """Return which rows a new run keeps.
+
+    Args:
+        layout: Of its file with all series, without saved configurations.
+        measurements: How many there will be.
+        series: ``all``, ``none`` or the names of series, with commas between them.
+        limit: Megabytes that all series may take, None for any number.
+        save_every: Measurements for each one whose configurations are saved, which must have rows; 0 for none.
+
+    Raises:
+        InputError: for a name that is no series of the run, and for configurations without rows.
+    """
+    if series == NONE:
+        if save_every:
+            raise InputError("series none keeps no rows for save_configurations: keep a series, or save none")
+        return Keeping(True, 0)
+    names = None if series == ALL else _names(series, layout)
+    kept = with_names(layout, names)
+    room, most = kept.room(measurements), np.inf if limit is None else limit * 1e6
+    if names is None and room <= most:
+        return EVERYTHING
+    return Keeping(True, _stride(1, kept, measurements, most, save_every) if room > most else 1, names)
+
+
+def _stride(stride: int, layout: Layout, measurements: int, most: float, save_every: int) -> int:
+    """Return a multiple of a stride at which series take their part of the bytes that are allowed, ``most``."""
+    while layout.room(measurements // stride) > most / _OF_LIMIT and not save_every % (2 * stride):
+        stride *= 2
+    return stride
+
+
+def _names(series: str, layout: Layout) -> tuple[str, ...]:
+    known = [one.name for one in layout.series if one.group == MEASUREMENTS and one.axes]
+    names = tuple(name.strip() for name in series.split(","))
+    for name in names:
+        if name not in known:
+            raise InputError(f"series {name!r} is none of this run: choose all, none, or some of {', '.join(known)}")
+    return names
+
+
+def with_names(layout: Layout, names: tuple[str, ...] | None) -> Layout:
+    """Return a layout with some of its series, those that say where a row stands, and the energy."""
+    if names is None:
+        return layout
+    energy = next(one.name for one in layout.series if one.group == MEASUREMENTS and one.axes)
+    wanted = {*names, energy}
+    return replace(
+        layout, series=tuple(s for s in layout.series if s.group != MEASUREMENTS or not s.axes or s.name in wanted)
+    )
+
+
+def with_sums(layout: Layout, reduced: Reduced, stride: int, axis: str) -> Layout:
+    """Return a layout that has room for the sums too, of a ladder along an axis."""
+    names = [term.name.encode() for term in reduced.terms]
+    scales: dict[str, npt.NDArray[Any]] = {
+        "term": np.array(names),
+        "term_by_copy": np.array([names[k] for k in reduced.by_copy]),
+        "term_followed": np.array([names[k] for k in reduced.followed]),
+        "block": np.arange(reduced.blocks),
+        "level_block": np.arange(reduced.level_blocks),
+        "chain": np.arange(reduced.chains),
+        "level": 2 ** np.arange(LEVELS),
+    }
+    scales |= {f"{one.source}_cell": np.arange(one.cells) for one in reduced.histograms}
+    kinds = {name: kind for name, (_, kind) in reduced.arrays().items() if name in _stored(reduced)}
+    return _with_group(layout, scales, kinds, stride, axis)
+
+
+def _stored(reduced: Reduced) -> list[str]:
+    """Return the names of the arrays that a file holds; single copies are looked at where samples are few."""
+    return [name for name in _STORED if name in reduced.arrays() and (reduced.few or name != "level_open")]
+
+
+def with_sums_of(layout: Layout, file: h5py.File, axis: str) -> Layout:
+    """Return the layout of a file, by its own axes, with the sums that it holds.
+
+    Raises:
+        DamageError: where the group lacks an axis or says no stride.
+    """
+    if REDUCED not in file:
+        return layout
+    group = group_of(file, REDUCED)
+    stride = int(number_of(group, STRIDE, "iu"))
+    if stride < 0 or stride & (stride - 1):
+        raise DamageError(f"the stride {stride} of its series is no power of two")
+    measured = [s for s in layout.series if s.group == MEASUREMENTS and s.axes and s.name not in file[MEASUREMENTS]]
+    layout = replace(layout, series=tuple(s for s in layout.series if s not in measured))
+    scales = {name: axis_of(group, name, None) for name in ("term", "term_by_copy", "term_followed")}
+    cells = [name for name in ("overlap_cell", "link_overlap_cell") if name in group]
+    scales |= {
+        name: axis_of(group, name, np.int64)
+        for name in ("block", "level_block", "level", *({"chain"} & set(group)), *cells)
+    }
+    kinds: dict[str, type] = dict.fromkeys(_STORED, np.float64)
+    kinds |= dict.fromkeys(("walk_squares", "measurements"), np.int64)
+    kinds |= {f"{name.removesuffix('_cell')}_histogram": np.uint32 for name in cells}
+    absent = [f"{name}_histogram" for name in ("overlap", "link_overlap") if f"{name}_cell" not in cells]
+    for name in [*absent, *({"level_open"} - set(group))]:
+        del kinds[name]
+    return _with_group(layout, scales, kinds, stride, axis)
+
+
+def _with_group(
+    layout: Layout, scales: Mapping[str, npt.NDArray[Any]], kinds: Mapping[str, type], stride: int, axis: str
+) -> Layout:
+    sums = tuple(
+        Series(name, tuple(axis if one == "*" else one for one in axes), kinds[name], words, "1", REDUCED)
+        for name, (axes, words) in _STORED.items()
+        if name in kinds
+    )
+    return replace(
+        layout,
+        scales={**layout.scales, **scales},
+        sums=(*layout.sums, *sums),
+        numbers={**layout.numbers, REDUCED: {STRIDE: stride}},
+    )
+
+
+def reduced_in(
+    file: h5py.File, attributes: Mapping[str, str], reduced: Callable[[Mapping[str, Any]], Reduced]
+) -> ReducedRun | None:
+    """Return what a result has of the sums of a file, None where it keeps all series in full.
+
+    Of an unfinished run they are those of its last checkpoint.
+
+    Args:
+        file: Whose schema has been checked.
+        attributes: Its root attributes.
+        reduced: Makes what the run adds up, from the settings of its job.
+
+    Raises:
+        DamageError: where the file holds other sums.
+    """
+    if REDUCED not in file:
+        return None
+    settings, group = json.loads(attributes["config"])[attributes["job"]], file[REDUCED]
+    plan = reduced(settings)
+    if [name.decode() for name in group["term"][...]] != [term.name for term in plan.terms]:
+        raise DamageError("its sums are of other terms than those of its run")
+    saved = {} if "finished" in attributes else store.last_saved(file)
+    paths = {name: f"{REDUCED}/{name}" for name in _STORED if name in group}
+    arrays = {name: saved[path] if path in saved else file[path][...] for name, path in paths.items()}
+    return ReducedRun(plan, arrays, int(settings["measure_every"]), int(group.attrs[STRIDE]))
+
+
+def with_sums_of_result(layout: Layout, result: Any, axis: str) -> Layout:
+    """Return the layout of the file of a result, with the sums that it has and without series that it lacks."""
+    if result.reduced is None:
+        return layout
+
+    def is_there(s: Series) -> bool:
+        return s.group != MEASUREMENTS or not s.axes or result.series(s.name).shape[1:] == layout.shape(s)
+
+    kept = tuple(filter(is_there, layout.series))
+    return with_sums(replace(layout, series=kept), result.reduced.reduced, result.reduced.stride, axis)
+
+
+def keeping_in(file: h5py.File) -> Keeping:
+    """Return the rows that a file keeps."""
+    if REDUCED not in file:
+        return EVERYTHING
+    names = tuple(name for name, item in file[MEASUREMENTS].items() if item.ndim > 1)
+    return Keeping(True, int(file[REDUCED].attrs[STRIDE]), names)
+
+
+def longer(stored: Keeping, layout: Layout, measurements: int, limit: float | None, save_every: int) -> Keeping:
+    """Return the rows that a run keeps whose file was begun: all, or every second, fourth, ... of those it has.
+
+    A run that has kept all rows goes on to do so.
+
+    Args:
+        stored: Rows that the file keeps.
+        layout: With the series that it keeps.
+        measurements: How many there will be.
+        limit: Megabytes that series may take, None for any number.
+        save_every: Measurements for each one whose configurations are saved.
+    """
+    if not stored.is_reduced or not stored.stride or limit is None:
+        return stored
+    return stored._replace(stride=_stride(stored.stride, layout, measurements, limit * 1e6, save_every))
+
+
+class MeasurementSums:
+    """Adds up the measurements of a run as they are made, once its ladder is set.
+
+    Args:
+        reduced: What is added up.
+        keeping: The rows that the run keeps.
+        all_frames: Whether all measurements are wanted on the host too.
+    """
+
+    def __init__(self, reduced: Reduced, keeping: Keeping, all_frames: bool = False) -> None:
+        self._reduced, self._stride = reduced, keeping.stride
+        self._is_yielded = _every if all_frames else keeping.has_row
+        self._reduction: Reduction | None = None
+
+    def __call__(self, engine: Any) -> Reducing:
+        """Return what tempering is to do with the measurements of an engine, whose ladder is set."""
+        self._reduction = engine.reduction(self._reduced)
+        return Reducing(self._reduction, self._is_yielded)
+
+    @property
+    def reduction(self) -> Reduction:
+        """What adds measurements up."""
+        assert self._reduction is not None  # noqa: S101  (tempering has called this)
+        return self._reduction
+
+    @property
+    def finds_lowest(self) -> bool:
+        """Whether the lowest states are found where measurements are made."""
+        return self.reduction.on_device
+
+    def take_lowest(self, best: Best) -> None:
+        """Take over the lowest states that were found on a device."""
+        if not isinstance(self.reduction, DeviceReduction):
+            return
+        found = self.reduction.lowest()
+        best.energy[...] = found.energy
+        for sample in found.changed.tolist():
+            if isinstance(best.spins, States):
+                best.spins.bits[sample] = packed_spins(found.spins(sample))
+            else:
+                best.spins[sample] = found.spins(sample)
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Return all arrays by the names under which checkpoints hold them."""
+        begun = self.reduction.measurements > 0
+        arrays = self.reduction.state() if begun else empty_arrays(self._reduced)
+        return {f"{PREFIX}{name}": array for name, array in arrays.items()}
+
+    def datasets(self, state: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+        """Return what the file holds of the arrays of a checkpoint, by path."""
+        return {f"{REDUCED}/{name}": state[f"{PREFIX}{name}"] for name in _stored(self._reduced)}
+
+    def restore(self, saved: Mapping[str, npt.NDArray[Any]], best: Best) -> None:
+        """Go back to what a checkpoint holds."""
+        arrays = {name: saved[f"{PREFIX}{name}"] for name in self._reduced.arrays()}
+        self.reduction.restore(arrays)
+        if isinstance(self.reduction, DeviceReduction):
+            self.reduction.restore_lowest(best.energy, best.spins)
+
+    def run(self, config: Any) -> ReducedRun:
+        """Return what a result has of the sums of a run with a configuration."""
+        every = int(getattr(config, config.job).measure_every)
+        return ReducedRun(self._reduced, self.reduction.state(), every, self._stride)
+
+
+def _every(number: int) -> bool:
+    return True
