@@ -38,12 +38,12 @@ class FollowedTerm:
     @property
     def start(self) -> Integers:
         """First measurement of each logarithmic bin."""
-        return self.run.bin_rows()[0]
+        return self.run.edges[:-1]
 
     @property
     def stop(self) -> Integers:
         """Measurement after its last."""
-        return self.run.bin_rows()[1]
+        return self.run.edges[1:]
 
     @cached_property
     def means(self) -> Array:
@@ -153,29 +153,28 @@ class ReducedSource:
         return np.asarray((square - 2 * mean * first + mean**2) * factor + shift)
 
     def _unbiased(self, name: str) -> tuple[Array | float, Array | float]:
-        """Factor and summand by which mean squared deviations from the measured mean have no bias (``fluctuations``).
-
-        Where the number itself is not followed its square or, of the quantum model, e_s tells its autocorrelation time.
-        """
-        run, (first, square) = self.run, VARIANCES[name]
+        """Factor and summand that free squared deviations from the measured mean of bias (``fluctuations``)."""
+        run, (first, _) = self.run, VARIANCES[name]
         copies = run.reduced.copies
         if copies > 1:
             row = run.reduced.by_copy.index(run.names[first])
             means = run.arrays["copy_sums"][row] / run.measurements
             return 1.0, means.var(axis=1, ddof=1) / copies
-        followed = {run.reduced.terms[k].name for k in run.reduced.followed}
-        tau = run.time(next(term for term in (first, square, "e_s") if term in followed)).tau
-        return 1 / (1 - np.minimum(2 * tau / run.measurements, 0.5)), 0.0
+        return 1 / (1 - np.minimum(2 * run.time(first).tau / run.measurements, 0.5)), 0.0
 
     def _stretches(self, term: str) -> Array:
-        """Averages of a term of one sample over stretches of equal length, (stretches, places)."""
+        """Averages of a term of one sample over stretches of equal length, but for a block, (stretches, places)."""
         blocks = self.run.block_means(term)[:, 0]
-        together = self.run.block_length == 1 or len(blocks) >= 2 * BINS
-        return bin_means(blocks, min(BINS, len(blocks) // 2)) if together else blocks
+        if self.run.block_length == 1:  # as of series
+            return bin_means(blocks, min(BINS, len(blocks) // 2))
+        if len(blocks) < 2 * BINS:
+            return blocks
+        edges = np.rint(np.linspace(0, len(blocks), BINS + 1)).astype(np.int64)
+        return np.asarray(np.add.reduceat(blocks, edges[:-1], axis=0) / np.diff(edges)[:, None])
 
     def bins(self) -> tuple[Integers, Integers]:
         """Return the first measurements of the logarithmic bins, and the measurements after their last ones."""
-        return self.run.bin_rows()
+        return self.run.edges[:-1], self.run.edges[1:]
 
     def late_means(self, name: str) -> Array:
         """Return averages of a moment over the last bin, (samples, temperatures)."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import IntegratedTime
-from spinsim.analysis.blocking import Levels, blocked_time, usable, windowed_levels
+from spinsim.analysis.blocking import Windows, blocked_time, chosen_window, level_windows, usable, with_blocks
 from spinsim.engine.measuring.reduction import CONNECTED, Reduced, Term
 
 Array = npt.NDArray[np.float64]
@@ -31,6 +31,13 @@ _SAMPLE_AXES: Final = {
     "link_overlap_histogram": 0,
 }
 """Axis of each array that counts samples."""
+
+
+class _Levels(NamedTuple):
+    """Mean squares of the sums of levels about the mean, divided by their length, and that mean."""
+
+    variance: Array  # (levels, samples, places)
+    mean: Array  # of what is followed, (samples, places)
 
 
 @dataclass(frozen=True)
@@ -79,14 +86,14 @@ class ReducedRun:
 
     @cached_property
     def edges(self) -> Integers:
-        """Blocks at which the logarithmic bins of the run begin, and the number of blocks in use, where the last ends.
+        """First measurements of the logarithmic bins of the run, the earliest first, and the number of all.
 
-        As near as can be to the measurements n / 2, n / 4 and so on; of blocks of one measurement exactly there.
+        They are at n / 2, n / 4 and so on, rounded down, as far as bins are longer than a block; where blocks are
+        single measurements down to 1, as in series, else a first bin holds all that are before.
         """
         length, count = self.block_length, self.measurements
-        starts = {round((count >> k) / length) for k in range(1, count.bit_length())}
-        first = {0} if length > 1 else set()
-        return np.array(sorted({start for start in starts if start} | first | {-(-count // length)}))
+        edges = [count >> k for k in range(count.bit_length()) if count >> k >= length]
+        return np.array(([0] if length > 1 else []) + edges[::-1])
 
     def of_samples(self, chosen: slice) -> ReducedRun:
         """Return the run of some of the samples."""
@@ -115,70 +122,73 @@ class ReducedRun:
         sums: Array = self.arrays["block_sums"][self.names[name]][: self.full_blocks]
         return sums / (self.block_length * self.chains_of(name))
 
-    def bin_rows(self) -> tuple[Integers, Integers]:
-        """First measurements of the logarithmic bins, and the measurements after their last ones."""
-        rows = np.minimum(self.edges * self.block_length, self.measurements)
-        return rows[:-1], rows[1:]
-
     def bin_means(self, name: str) -> Array:
-        """Averages over the logarithmic bins, (bins, samples, places)."""
-        start, stop = self.bin_rows()
-        blocks: Array = self.arrays["block_sums"][self.names[name]][: self.edges[-1]]
-        sums = np.add.reduceat(blocks, self.edges[:-1], axis=0)
-        return np.asarray(sums / ((stop - start) * self.chains_of(name))[:, None, None])
+        """Averages over the logarithmic bins, (bins, samples, places); a block at an edge is shared by both bins."""
+        sums: Array = self.arrays["block_sums"][self.names[name]][: -(-self.measurements // self.block_length)]
+        before = np.concatenate([np.zeros_like(sums[:1]), np.cumsum(sums, axis=0)])
+        block, share = np.divmod(self.edges, self.block_length)
+        until = before[block] + (share / self.block_length)[:, None, None] * sums[np.minimum(block, len(sums) - 1)]
+        until[-1] = before[-1]
+        return np.asarray(np.diff(until, axis=0) / (np.diff(self.edges) * self.chains_of(name))[:, None, None])
 
     def time(self, name: str) -> IntegratedTime:
         """Integrated autocorrelation time over the whole run, (samples, places)."""
-        levels, mean = self._levels(name, 0)
-        return self._of_mean(name, levels, mean, 0)
+        levels, chains = self._levels(name, 0), self._chains(name)
+        windows, length = level_windows(levels.variance), self.measurements
+        if chains == 1 or len(levels.variance) < usable(length):  # levels end before the run does
+            windows = self._with_blocks(name, windows, levels.variance[0], 0)
+        number = self.chains_of(name) // chains  # that were added up before they were followed
+        variance = levels.variance[0] / number**2
+        return blocked_time(windows, variance, levels.mean / number, length, chains, length * chains)
 
     def late_time(self, name: str, place: int, least_window: npt.ArrayLike = 0) -> IntegratedTime:
         """Integrated autocorrelation time of the average over copies in the last logarithmic bin, (samples,).
 
-        Where levels are not kept by blocks it is that of the whole run, over as many measurements as the bin has.
+        Short times are those of copies and, where levels are not kept by blocks, of the whole run.
         """
-        first = int(self.edges[-2])
-        length = self.measurements - first * self.block_length
-        by_block = self.arrays["level_sums"].shape[1] > 1
-        levels, mean = self._levels(name, first if by_block else 0)
-        at = levels._replace(variance=levels.variance[..., place])
-        if not by_block:
-            at = at._replace(length=length, variance=at.variance[: usable(length)])
-        # errors are those of one chain, the average: copies say more on tau, pairs that share copies do not
-        found = self._of_mean(name, at._replace(chains=1), mean[:, place], least_window)
-        spread = np.sqrt(self._excess(name)[:, place] / levels.chains)
-        return IntegratedTime(
-            found.tau, found.error, found.window, found.trusted, found.mean, found.mean_error * spread
-        )
+        start, chains = int(self.edges[-2]), self._chains(name)
+        first = round(start / self.block_length)
+        levels = self._levels(name, first if self.arrays["level_sums"].shape[1] > 1 else 0)
+        windows = self._with_blocks(name, level_windows(levels.variance), levels.variance[0], first)
+        at = windows._replace(tau=windows.tau[..., place])
+        number = self.chains_of(name) // chains
+        variance = levels.variance[0, :, place] * self._excess(name)[:, place] / (number**2 * chains)
+        length = self.measurements - start
+        return blocked_time(at, variance, levels.mean[:, place] / number, length, 1, length, least_window)
 
     def copies(self, name: str, place: int, least_window: npt.ArrayLike = 0) -> tuple[Array, IntegratedTime, int]:
         """Averages of each copy, (samples, copies), and the time of copies about their own averages.
 
         The mean's error in it is that of one copy's average. The number is of chains that tell of it.
         """
-        row, count, k = self.reduced.by_copy.index(self.names[name]), self.measurements, self._followed(name)
-        first = self.arrays["first_value"][k, :, place][:, None]
-        means: Array = self.arrays["copy_sums"][row, :, :, place] / count
-        copies, levels = means.shape[1], self._usable(count)
-        if not self._is_apart:
-            whole, _ = self._levels(name, 0)
-            of_sum = whole._replace(variance=whole.variance[..., place], in_mean=float(count))
-            found = blocked_time(of_sum, means.mean(axis=1), least_window)
-            return means, replace(found, mean_error=found.mean_error / np.sqrt(copies)), 1
-        about = means - first
+        row, length, chains = self.reduced.by_copy.index(self.names[name]), self.measurements, self._chains(name)
+        means: Array = self.arrays["copy_sums"][row, :, :, place] / length
+        copies = means.shape[1]
+        if chains == 1:
+            levels = self._levels(name, 0)
+            windows = self._with_blocks(name, level_windows(levels.variance), levels.variance[0], 0)
+            variance, windows = levels.variance[0, :, place] / copies, windows._replace(tau=windows.tau[..., place])
+        else:
+            of_levels = self._variance_of_copies(name, place, means)
+            windows, variance = level_windows(of_levels), of_levels[0]
+        found = blocked_time(windows, variance, means.mean(axis=1), length, chains, length, least_window)
+        return means, replace(found, mean_error=found.mean_error * np.sqrt(chains)), chains
+
+    def _variance_of_copies(self, name: str, place: int, means: Array) -> Array:
+        """Mean squares of the levels of copies that are followed one by one, about their own averages."""
+        k, count, copies = self._followed(name), self.measurements, means.shape[1]
+        about = means - self.arrays["first_value"][k, :, place][:, None]
         waiting, squares = self.arrays["level_open"][k, :, :, :copies, place], self._over_blocks("level_squares", k, 0)
-        variance, tail = [], np.zeros_like(about)
-        for level in range(levels):
+        variance, tail = np.empty((self._usable(count), len(means))), np.zeros_like(about)
+        for level in range(len(variance)):
             size, number = 2**level, count >> level
             sums = count * about - tail
-            about_mean = squares[level, :, place] - (about * (2 * size * sums - number * size**2 * about)).sum(axis=1)
-            variance.append(about_mean / (number * copies * size))
+            own = squares[level, :, place] - (about * (2 * size * sums - number * size**2 * about)).sum(axis=1)
+            variance[level] = np.maximum(own, 0.0) / (number * copies * size)
             if number & 1:
                 tail = tail + waiting[level]
-        variances = np.maximum(variance, 0.0)
-        variances[:, variances[0] <= _ROUNDING * (squares[0, :, place] / (count * copies))] = 0.0
-        found = blocked_time(Levels(variances, count, copies, float(count)), means.mean(axis=1), least_window)
-        return means, replace(found, mean_error=found.mean_error * np.sqrt(copies)), copies
+        variance[:, variance[0] <= _ROUNDING * squares[0, :, place] / (count * copies)] = 0.0
+        return variance
 
     def walk_times(self) -> Array:
         """Autocorrelation time of the places of each sample's replicas, in measurements, (samples,).
@@ -189,12 +199,12 @@ class ReducedRun:
         levels = min(usable(count, 1.0), len(squares))
         replicas = self.reduced.copies * places
         sums = np.array([(count >> level) * 2.0**level for level in range(levels)]) * replicas
-        return np.maximum(windowed_levels(squares[:levels] / sums[:, None] / ((places**2 - 1) / 3)).tau, 0.5)
+        variance = squares[:levels] / sums[:, None] / ((places**2 - 1) / 3)
+        return np.maximum(chosen_window(level_windows(variance)).tau, 0.5)
 
-    @property
-    def _is_apart(self) -> bool:
-        """Whether copies are followed one by one."""
-        return self.reduced.chains > 1
+    def _chains(self, name: str) -> int:
+        """Copies or pairs that are followed one by one; 1 where there is one, and where it is their sum."""
+        return self.chains_of(name) if self.reduced.chains > 1 else 1
 
     def _followed(self, name: str) -> int:
         return self.reduced.followed.index(self.names[name])
@@ -206,12 +216,11 @@ class ReducedRun:
         """Sums of levels in the blocks from ``first`` on, (levels, samples, places)."""
         return np.asarray(self.arrays[array][followed, first:].sum(axis=0))
 
-    def _levels(self, name: str, first: int) -> tuple[Levels, Array]:
-        """Levels of a term in the blocks from ``first`` on about their mean, and that mean, (samples, places)."""
+    def _levels(self, name: str, first: int) -> _Levels:
+        """Levels of a term in the blocks from ``first`` on about their mean."""
         k, begin, count = self._followed(name), first * self.block_length, self.measurements
         sums, squares = (self._over_blocks(array, k, first) for array in ("level_sums", "level_squares"))
-        chains = self.chains_of(name) if self._is_apart else 1
-        length = count - begin
+        chains, length = self._chains(name), count - begin
         mean = sums[0] / (length * chains)
         variance = np.empty((self._usable(length), *mean.shape))
         for level in range(len(variance)):
@@ -219,12 +228,13 @@ class ReducedRun:
             about = squares[level] - 2 * size * mean * sums[level] + number * size**2 * mean**2
             variance[level] = np.maximum(about, 0.0) / (number * size)
         variance[:, variance[0] <= _ROUNDING * squares[0] / (length * chains)] = 0.0
-        return Levels(variance, length, chains, float(length * chains)), mean + self.arrays["first_value"][k]
+        return _Levels(variance, mean + self.arrays["first_value"][k])
 
-    def _of_mean(self, name: str, levels: Levels, mean: Array, least_window: npt.ArrayLike) -> IntegratedTime:
-        """Return times with means over copies or pairs; where their sum is followed it is divided by their number."""
-        found, number = blocked_time(levels, mean, least_window), 1 if self._is_apart else self.chains_of(name)
-        return replace(found, mean=found.mean / number, mean_error=found.mean_error / number)
+    def _with_blocks(self, name: str, windows: Windows, variance: Array, first: int) -> Windows:
+        """Go on with the blocks from ``first`` on; ``variance`` (samples, places) is that of what is followed."""
+        chains, number = self._chains(name), self.chains_of(name)
+        of_average = variance * chains / number**2 * (self._excess(name) if chains > 1 else 1.0)
+        return with_blocks(windows, self.block_means(name)[first:], self.block_length, of_average)
 
     def _excess(self, name: str) -> Array:
         """Variance of the average over pairs, in units of what it were if pairs were independent, (samples, places).
@@ -232,7 +242,7 @@ class ReducedRun:
         From averages over blocks; 1 of copies, which are independent, and of a single pair.
         """
         chains = self.chains_of(name)
-        if not self._is_apart or not self.term(name).of_pairs or chains == 1:
+        if self._chains(name) == 1 or not self.term(name).of_pairs:
             return np.ones((self.samples, self.reduced.places))
         level, k, number = self.block_length.bit_length() - 1, self._followed(name), self.full_blocks
         means = self.block_means(name)

@@ -53,9 +53,9 @@ def _measurements(result: Tempered) -> Callable[[int], LadderMeasurement]:
     steps, samples, copies, places = result.energy.shape
     nothing = np.empty((steps, samples, 0, places), np.int64)
     series: dict[str, npt.NDArray[np.generic]] = dict.fromkeys(Correlations._fields, nothing)
-    series |= {
-        name: getattr(result, name) for name in ("overlap", "link_overlap", "overlap_mode", "magnetization_mode")
-    }
+    own = ("staggered_magnetization", "overlap", "link_overlap", "overlap_mode", "magnetization_mode")
+    series |= {name: whole for name in own if len(whole := getattr(result, name)) == steps}
+    staggered = series.pop("staggered_magnetization", nothing)
     if result.in_time is not None:
         series |= {name: getattr(result, own) for name, own in _IN_TIME.items()}
         series |= {name: np.stack([getattr(result, one) for one in both], axis=-1) for name, both in _POWERS.items()}
@@ -64,11 +64,10 @@ def _measurements(result: Tempered) -> Callable[[int], LadderMeasurement]:
     def at(step: int) -> LadderMeasurement:
         holder = result.permutation[step].reshape(samples, -1)
         place = (np.argsort(holder, axis=1) % places).astype(np.int32)
-        staggered = result.staggered_magnetization[step]
         return LadderMeasurement(
             energy=result.energy[step],
             magnetization=result.magnetization[step],
-            staggered_magnetization=staggered,
+            staggered_magnetization=staggered[step],
             holder=result.permutation[step],
             exchange=Exchange(place, result.attempts, result.accepts, no_trips, no_trips.astype(np.int8)),
             correlations=Correlations(**{name: values[step] for name, values in series.items()}),

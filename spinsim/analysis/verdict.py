@@ -135,7 +135,7 @@ def judge(result: Tempered, coldest: Mapping[str, Array | Followed]) -> Verdict:
     drifts = {name: e.verdict.removeprefix("not equilibrated: ") for name, e in tested.items() if e.drifts}
     problems = [f"{name} at {where} drifts, {words}" for name, words in drifts.items()]
     if copies > 1:
-        apart = _disagree(energy, share, window)
+        apart = compare_copies(energy, share, window)
         if apart.any():
             whose = f" of {_share(apart)}" if len(apart) > 1 else ""
             problems.append(f"the copies{whose} disagree in energy at {where}")
@@ -206,11 +206,13 @@ def copies_disagree(
     values = finite_array(series, "series")
     if values.ndim != 3 or values.shape[2] < 2:
         raise InputError(f"series has shape {values.shape}: give (measurements, samples, copies), two copies or more")
-    return _disagree(FollowedSeries(values), false_alarms, least_window)
+    return compare_copies(FollowedSeries(values), false_alarms, least_window)
 
 
-def _disagree(energy: Followed, false_alarms: float, least_window: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-    """Do as ``copies_disagree``."""
+def compare_copies(
+    energy: Followed, false_alarms: float = FALSE_ALARMS, least_window: npt.ArrayLike = 0
+) -> npt.NDArray[np.bool_]:
+    """Do as ``copies_disagree`` with an energy of which more is known than its series, or less."""
     means, is_constant, variance, freedom, is_trusted = energy.of_copies(least_window)
     samples, copies = means.shape
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -62,8 +62,9 @@ def reduced_run(facts: Facts, ladder: Ladder) -> Reduced:
     if ladder.even and facts.copies > 1:
         wanted |= {"q_link in space": None}
     followed = {followed_term(name) for name in series_of(records)}
-    followed |= set(_ALWAYS_FOLLOWED)
-    by_copy = {"energy", "e_s"} | {VARIANCES[name][0] for name in moments_of(records) if name in VARIANCES}
+    varying = {VARIANCES[name][0] for name in moments_of(records) if name in VARIANCES}
+    followed |= set(_ALWAYS_FOLLOWED) | (varying if facts.copies == 1 else set())  # how well one copy knows its mean
+    by_copy = {"energy", "e_s"} | varying
     forms = _forms(facts, ladder)
     terms = [
         forms[name](name)._replace(followed=name in followed, by_copy=name in by_copy)

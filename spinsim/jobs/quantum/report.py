@@ -12,6 +12,7 @@ from spinsim import store
 from spinsim.analysis.gaps import FEWEST_STEPS as FEWEST_FOR_GAPS
 from spinsim.analysis.gaps import PARITIES, Gaps, gaps, has_even
 from spinsim.analysis.printed import as_tables, main_columns, table, with_error
+from spinsim.analysis.sources import measurements_of
 from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
 from spinsim.inputs.texts import quoted, wrapped
 from spinsim.jobs.base import Told
@@ -76,8 +77,9 @@ def show(path: Path) -> Told:
 def _head(path: Path, result: QuantumResult) -> list[str]:
     """Returns the lines with which ``show`` begins."""
     run = result.config.get(result.job, {})
-    planned = run["sweeps"] // run["measure_every"] if run else len(result.sweep)
-    return head_of_steps(path, result, result.round_trips.shape[1], len(result.sweep), planned)
+    done = measurements_of(result)
+    planned = run["sweeps"] // run["measure_every"] if run else done
+    return head_of_steps(path, result, result.round_trips.shape[1], done, planned)
 
 
 def _told(path: Path, result: QuantumResult | None = None) -> tuple[dict[str, Any], list[str]]:
@@ -91,7 +93,7 @@ def _told(path: Path, result: QuantumResult | None = None) -> tuple[dict[str, An
         return {"steps": rows}, [f"Averages are left out, as {why}: spinsim analyze finds them."]
     result = load_quantum(path) if result is None else result
     found = summarize(result)
-    numbers = {"steps": rows, **precision(result.model)}
+    numbers = {"steps": measurements_of(result), **precision(result.model)}
     numbers |= {name: getattr(result, name).tolist() for name in ("k", "gamma", "beta", "k_time")}
     numbers |= {"swap_rate": result.swap_rate.tolist(), "round_trips": int(result.round_trips.sum())}
     return numbers | {"averages": as_tables(found)}, _report(result, found, bits <= MOST_SAVED_BYTES)
@@ -120,7 +122,7 @@ def in_time_lines(result: QuantumResult) -> list[str]:
     """Returns the gaps of both parities from correlations in time, or why there are none."""
     if result.model.fields.any():
         return wrapped("gaps are left out, as a field breaks parity.", "Gap      ")
-    if len(result.sweep) < FEWEST_FOR_GAPS:
+    if measurements_of(result) < FEWEST_FOR_GAPS:
         return wrapped(f"gaps are left out, as they take {FEWEST_FOR_GAPS} measurements.", "Gap      ")
     found = {parity: gaps(result, parity) for parity in PARITIES if parity == "odd" or has_even(result)}
     lines = _of_one(result, found) if result.model.samples == 1 else _of_samples(result, found)
