@@ -271,7 +271,6 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> QuantumResul
         placement=placement_of(file),
         **written_again(file, attributes, LOCAL_SUMS),
         attributes=attributes,
-        reduced=None,
         measured={name: m[name][:rows] for name in names_in_file(file)},
         reduced=reduced_in(file, attributes, partial(_reduced_of, model, copies, points, times)),
     )

@@ -156,7 +156,6 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TemperResult
         configurations=in_file(file, rows),
         search=read_search(file, {} if "finished" in attributes else store.last_saved(file)),
         attributes=attributes,
-        reduced=None,
         measured={one.name: m[one.name][:rows] for one in own_in_file(file, on_ladder("temperature"))[0]},
         reduced=reduced_of_file(file, model, attributes),
     )
