@@ -1,11 +1,11 @@
-// Metropolis of an energy of two terms, as in spinsim/engine/moves/metropolis/anisotropic/cpu_sweep.py: 128 replicas of a site at once.
+// Metropolis of an energy of two terms, as in spinsim/engine/moves/metropolis/replica_packed/cpu_sweep_wide.py: 128 replicas of a site at once.
 // state[(sample * blocks + block) * sites + place] is a uint4 of 128 lanes; places are in batch order.
 #include "metropolis/replica_site.cuh"
 
 constexpr u32 THREADS = HOST(engine.moves.metropolis.anisotropic.cuda.THREADS);
 constexpr u32 ASKED = 6;  // neighbours at once
 
-// Sites of one colour and kind (spinsim/engine/moves/metropolis/anisotropic/batches.py), with the slots of each term.
+// Sites of one colour and kind (spinsim/engine/moves/metropolis/packed/batches.py), with the slots of each term.
 struct TermBatch { u32 first, size, slots[2], kind, offset; };
 CHECK_LAYOUT(TermBatch, engine.moves.metropolis.anisotropic.cuda.BATCH);
 

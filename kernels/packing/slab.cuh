@@ -35,7 +35,7 @@ __device__ __forceinline__ uint4 beside(const uint4& v, const uint4& edge, bool 
                       __funnelshift_r(d, e, shift));
 }
 
-// Finds the words of the neighbours of group g of colour 0, in the order of spinsim/engine/layouts/site_packed.py's
+// Finds the words of the neighbours of group g of colour 0, in the order of spinsim/engine/layouts/site_packed/__init__.py's
 // slots. `other(i)` reads colour 1, `before(i)` and `after(i)` its layer on either side of the slab.
 template <int DIMENSION, typename Other, typename Before, typename After>
 __device__ __forceinline__ void neighbours(const Slab& slab, u32 g, const Other& other, const Before& before,

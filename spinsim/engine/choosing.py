@@ -1,4 +1,4 @@
-"""Which update a model gets: the one place that knows all of them."""
+"""The choice of an update for a model: the one place that knows all of them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _chosen(model: Ising) -> Update:
 
 
 def choose_packing(model: Ising) -> Packing:
-    """How the spins of a model are held: a name for its update."""
+    """Layout of the spins of a model: a name for its update."""
     return update_of(model).packing
 
 
@@ -47,8 +47,8 @@ def check_memory(outline: Outline, replicas: int, update: Update | None = None) 
     Raises:
         InputError: naming the need and the room.
     """
-    what = f"a run of {outline.sites} sites x {outline.samples} samples x {replicas} replicas"
-    require((update or choose(outline)).needed_bytes(outline, replicas), what)
+    run = f"a run of {outline.sites} sites x {outline.samples} samples x {replicas} replicas"
+    require((update or choose(outline)).needed_bytes(outline, replicas), run)
 
 
 def check_run(model: Ising, replicas: int, sweeps: int, colours: int) -> None:

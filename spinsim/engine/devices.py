@@ -56,10 +56,10 @@ def seats(device: str) -> list[Seat]:
     """
     asked = answers([place.request(_gpus, device) for place in others()])
     mine = _gpus(device)
-    found = [Seat(InThread() if len(mine) > 1 else Here(), gpu) for gpu in mine]
+    places = [Seat(InThread() if len(mine) > 1 else Here(), gpu) for gpu in mine]
     for place, gpus in zip(others(), asked, strict=True):
-        found += [Seat(place.thread(1 + k) if len(gpus) > 1 else place, gpu) for k, gpu in enumerate(gpus)]
-    return found
+        places += [Seat(place.thread(1 + k) if len(gpus) > 1 else place, gpu) for k, gpu in enumerate(gpus)]
+    return places
 
 
 def _gpus(device: str) -> list[int | None]:
@@ -82,8 +82,8 @@ def gpu_numbers(device: str) -> list[int]:
         if gpus == "all":
             return mine
         if int(gpus) > len(mine):
-            what = "this machine" if on_node().ranks == 1 else f"each of the {on_node().ranks} ranks of this machine"
-            raise InputError(f"gpus {gpus} are more than the {len(mine)} of {what}: give fewer, or all")
+            owner = "this machine" if on_node().ranks == 1 else f"each of the {on_node().ranks} ranks of this machine"
+            raise InputError(f"gpus {gpus} are more than the {len(mine)} of {owner}: give fewer, or all")
         return mine[: int(gpus)]
     chosen = [int(number) for number in gpus.rstrip(",").split(",")]
     missing = [number for number in chosen if number not in there]

@@ -1,10 +1,11 @@
-"""What every update says of itself: the questions that its folder answers in an ``Update``."""
+"""Properties by which every update is chosen and its engines are made: an ``Update`` for each folder."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol
+from importlib import import_module
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,59 +21,63 @@ from spinsim.packing import LANES, Packing, block_count
 
 
 class Outline(Protocol):
-    """What the choice of an update and its need of memory depend on, of a model or of one that is yet to be built."""
+    """Sizes of a model, or of one that is yet to be built, from which its update and its need of memory follow.
+
+    Attributes:
+        sites: Sites of a configuration.
+        bonds: Bonds of a configuration.
+        samples: Disorder realisations.
+        lattice: The lattice with all of its bonds that the model lives on, if any.
+        slices: Slices in time, 1 where there is no time.
+        largest_degree: Bonds of the site that has most of them.
+        one_magnitude: Whether all couplings are +J or -J.
+        most_units: Sum of |J| of a site's bonds and of its |h|, at most, in units (``Ising.units``); None without them.
+        one_coupling: Whether all couplings are equal.
+        one_field: Whether all sites are in the same field.
+        in_field: Whether there is a field.
+        in_terms: Whether bonds belong to two terms.
+        degrees_of_terms: Bonds of each of two terms at the site that has most of them, if a term's couplings are +J or
+            -J.
+    """
 
     @property
-    def sites(self) -> int:
-        """Sites of a configuration."""
+    def sites(self) -> int: ...
 
     @property
-    def bonds(self) -> int:
-        """Bonds of a configuration."""
+    def bonds(self) -> int: ...
 
     @property
-    def samples(self) -> int:
-        """Disorder realisations."""
+    def samples(self) -> int: ...
 
     @property
-    def lattice(self) -> Lattice | None:
-        """The lattice with all of its bonds that the model lives on, if any."""
+    def lattice(self) -> Lattice | None: ...
 
     @property
-    def slices(self) -> int:
-        """Slices in time, 1 where there is no time."""
+    def slices(self) -> int: ...
 
     @property
-    def largest_degree(self) -> int:
-        """Bonds of the site that has most of them."""
+    def largest_degree(self) -> int: ...
 
     @property
-    def one_magnitude(self) -> bool:
-        """Whether all couplings are +J or -J."""
+    def one_magnitude(self) -> bool: ...
 
     @property
-    def most_units(self) -> int | None:
-        """Sum of |J| of a site's bonds and of its |h|, at most, in units (``Ising.units``); None without them."""
+    def most_units(self) -> int | None: ...
 
     @property
-    def one_coupling(self) -> bool:
-        """Whether all couplings are equal."""
+    def one_coupling(self) -> bool: ...
 
     @property
-    def one_field(self) -> bool:
-        """Whether all sites are in the same field."""
+    def one_field(self) -> bool: ...
 
     @property
-    def in_field(self) -> bool:
-        """Whether there is a field."""
+    def in_field(self) -> bool: ...
 
     @property
-    def in_terms(self) -> bool:
-        """Whether bonds belong to two terms."""
+    def in_terms(self) -> bool: ...
 
     @property
-    def degrees_of_terms(self) -> tuple[int, int] | None:
-        """Bonds of each of two terms at the site that has most of them, where a term's couplings are +J or -J."""
+    def degrees_of_terms(self) -> tuple[int, int] | None: ...
 
 
 class OfModel:
@@ -111,19 +116,7 @@ class OfModel:
 
 @dataclass(frozen=True)
 class Planned:
-    """The ``Outline`` of a model on a lattice that is yet to be built.
-
-    Attributes:
-        lattice: All sites and bonds.
-        samples: Disorder realisations.
-        one_magnitude: Whether all couplings are +J or -J.
-        one_coupling: Whether all couplings are equal.
-        one_field: Whether all sites are in the same field.
-        slices: Slices in time, 1 where there is no time.
-        in_field: Whether there is a field.
-        in_terms: Whether bonds belong to two terms.
-        degrees_of_terms: Bonds of each of two terms at a site, where a term's couplings are +J or -J.
-    """
+    """The ``Outline`` of a model on a lattice that is yet to be built."""
 
     lattice: Lattice
     samples: int
@@ -151,7 +144,7 @@ class Planned:
 
 
 class Counters(NamedTuple):
-    """How large a run's fields of the random counter are.
+    """Sizes of a run's fields of the random counter.
 
     Attributes:
         groups: Groups of spins that one call serves.
@@ -165,7 +158,7 @@ class Counters(NamedTuple):
 
 
 class Slab(NamedTuple):
-    """What an engine has of a lattice that is cut along its last axis.
+    """Part of a lattice that is cut along its last axis.
 
     Attributes:
         layers: Rows or, in three dimensions, planes, an even number from an even one on.
@@ -177,7 +170,7 @@ class Slab(NamedTuple):
 
 
 class InSlabs(NamedTuple):
-    """How an update moves a slab of a lattice; what depends on all slabs, such as ladders, its engines do not know.
+    """Engines of a slab of a lattice, which know nothing that depends on all slabs, such as ladders.
 
     Attributes:
         on_cpu: Makes the engine of a slab of a model, from replicas, dynamics and threads.
@@ -189,7 +182,7 @@ class InSlabs(NamedTuple):
 
 
 class Busy(NamedTuple):
-    """What keeps a multiprocessor of a GPU busy.
+    """Replicas that keep a multiprocessor of a GPU busy.
 
     Attributes:
         group: Replicas that a thread block updates together.
@@ -206,7 +199,7 @@ BUSY: Final = Busy()
 
 
 class Pace(NamedTuple):
-    """How long a GPU does without the host.
+    """Time that a GPU does without the host.
 
     Attributes:
         rate: Updates a nanosecond of an H200 that has enough to do, about.
@@ -253,6 +246,16 @@ class Update:
     busy: Busy = BUSY
     pace: Pace = PACE
     one_by_one: bool = False
+
+
+def engine_of(module: str, function: str = "engine") -> Callable[..., Engine]:
+    """A function of a module that makes an engine; the module is imported when an engine is made."""
+
+    def make(*arguments: Any) -> Engine:
+        engine: Engine = getattr(import_module(module), function)(*arguments)
+        return engine
+
+    return make
 
 
 def bytes_with_adjacency(outline: Outline, replicas: int, bytes_a_site: int) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
+from spinsim.model.graph import Adjacency, Graph, adjacency
 
 if TYPE_CHECKING:
     from spinsim.model.geometry.lattice import Lattice
@@ -65,6 +66,15 @@ def degrees_of_terms(model: Ising) -> tuple[int, int] | None:
         int(np.bincount(edges[terms == term].reshape(-1), minlength=model.sites).max()) for term in range(MOST_TERMS)
     )
     return first, second
+
+
+def adjacency_by_term(graph: Graph, terms: npt.NDArray[np.uint8]) -> tuple[Adjacency, npt.NDArray[np.int64]]:
+    """Neighbours with those by bonds of term 0 first, and where in its row each site's others begin."""
+    near = adjacency(graph)
+    site, others = np.repeat(np.arange(graph.sites), np.diff(near.start)), terms[near.bond]
+    order = np.lexsort((others, site))
+    first = np.bincount(site[others == 0], minlength=graph.sites)
+    return Adjacency(near.start, near.neighbour[order], near.bond[order]), near.start[:-1] + first
 
 
 def along_axes(lattice: Lattice, couplings: npt.ArrayLike, along: Sequence[float]) -> npt.NDArray[np.float64]:

@@ -22,7 +22,7 @@ from spinsim.engine import Dynamics, Engine, Planned, check_memory
 from spinsim.engine.choosing import choose, update_of
 from spinsim.engine.dynamics import STARTS
 from spinsim.engine.moves.move import Move
-from spinsim.engine.split.shares import Work, in_words, turn_of
+from spinsim.engine.split.shares import Work, call_time_of, in_words
 from spinsim.engine.update import OfModel, Outline
 from spinsim.errors import InputError, another_path
 from spinsim.inputs.texts import quoted
@@ -171,8 +171,8 @@ class Plan(Generic[AnyConfig]):
         """How devices share out the work, in a sentence; empty where there is one."""
         outline, replicas = self.outline, self.replicas
         update = choose(outline)
-        turn = turn_of(update, outline.sites, replicas, self.round_sweeps)
-        return in_words(Work(outline.samples, replicas, update.together, turn), self.device)
+        call_time = call_time_of(update, outline.sites, replicas, self.round_sweeps)
+        return in_words(Work(outline.samples, replicas, update.together, call_time), self.device)
 
     @property
     def outline(self) -> Outline:

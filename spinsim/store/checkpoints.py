@@ -22,6 +22,7 @@ CHECKPOINTS: Final = "checkpoint"
 """Their group."""
 _RANDOM: Final = "spins"
 """The array of spins in bits, which hardly become fewer when they are compressed."""
+_LARGE: Final = 2**20  # bytes of such an array that is left as it is
 SAME: Final = "same"
 """The attribute that names arrays which a finished file does not hold twice: they are those of other datasets."""
 NUMBERS: Final = ("serial", "checksum", "rows")
@@ -65,7 +66,7 @@ def pack_checkpoints(
     for slot in ("0", "1"):
         for name, value in arrays.items():
             how: dict[str, Any] = {"chunks": True, "fletcher32": True} if value.ndim and value.size else {}
-            if how and name != _RANDOM:
+            if how and (name != _RANDOM or value.nbytes < _LARGE):
                 how |= compressed()
             if name in same:
                 continue

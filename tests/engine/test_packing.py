@@ -28,7 +28,7 @@ from spinsim.engine.moves.metropolis.packed.classes import (
     empty_tables,
     kind_of,
 )
-from spinsim.engine.moves.metropolis.packed.cpu_sweeper import lay_one_temperature
+from spinsim.engine.moves.metropolis.packed.cpu_tables import lay_one_temperature
 from spinsim.engine.moves.metropolis.replica_packed.plan import ReplicaPlan
 from spinsim.engine.moves.metropolis.site_packed.plan import build_site_tables
 from spinsim.model.disorder import EdwardsAnderson

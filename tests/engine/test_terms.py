@@ -23,7 +23,7 @@ from places import DATA
 
 from spinsim.engine import Dynamics, choose_packing, create_engine
 from spinsim.engine.measuring.correlations import OVERLAPS_ALONE
-from spinsim.engine.moves.metropolis.anisotropic import cpu
+from spinsim.engine.moves.metropolis.replica_packed import cpu
 from spinsim.engine.moves.metropolis.unpacked import cpu as cpu_of_unpacked
 from spinsim.errors import InputError
 from spinsim.model.disorder import EdwardsAnderson

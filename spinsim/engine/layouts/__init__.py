@@ -1,1 +1,1 @@
-"""How spins lie: a module or folder for each layout: its start, snapshot, reading, copies, counting on each device."""
+"""Layouts of spins in memory, a module or folder each: start, snapshot, reading, copies, counting on each device."""

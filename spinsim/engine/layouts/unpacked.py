@@ -177,8 +177,8 @@ class Chunks(InChunks):
 
     def copy(self, moves: Moves) -> None:
         for sample, source, target in zip(*(array.tolist() for array in moves), strict=True):
-            give, take = (self.of(sample, replica) for replica in (source, target))
-            take[:, self._column(take, target)] = give[:, self._column(give, source)]
+            origin, goal = (self.of(sample, replica) for replica in (source, target))
+            goal[:, self._column(goal, target)] = origin[:, self._column(origin, source)]
 
     def _column(self, chunk: npt.NDArray[np.int8], replica: int) -> int:
         lane = replica % self.size

@@ -88,39 +88,39 @@ def forward(
             assert join is not None  # noqa: S101  (what is begun has results)
             return partial(self._joined_later, join, self._all(begun, method, *arguments))
         if own:
-            found = self._do_own(method, [part.own(*arguments) for part in self.parts])
+            results = self._do_own(method, [part.own(*arguments) for part in self.parts])
         else:
-            found = self._do(method, *arguments)
+            results = self._do(method, *arguments)
         if sweeps:
             self._moved(sweeps(*arguments))
-        return join(self, found) if join else None
+        return join(self, results) if join else None
 
     return verb  # type: ignore[return-value]  # arguments are given in order
 
 
-def longest(_: EngineOfParts, found: list[float]) -> float:
-    return max(found)
+def longest(_: EngineOfParts, results: list[float]) -> float:
+    return max(results)
 
 
-def in_a_row(engine: EngineOfParts, found: list[Tuple]) -> Tuple:
+def in_a_row(engine: EngineOfParts, results: list[Tuple]) -> Tuple:
     """Arrays of all parts, one after the other along their axis, and what is no array of the first."""
-    return joined(found, engine.axis)
+    return joined(results, engine.axis)
 
 
-def measured(engine: EngineOfParts, found: list[LadderMeasurement]) -> LadderMeasurement:
-    spins = SplitSpins(engine.parts, [each.spins for each in found], engine.replicas)
-    return joined(found, engine.axis)._replace(spins=spins)
+def measured(engine: EngineOfParts, results: list[LadderMeasurement]) -> LadderMeasurement:
+    spins = SplitSpins(engine.parts, [each.spins for each in results], engine.replicas)
+    return joined(results, engine.axis)._replace(spins=spins)
 
 
-def all_saved(engine: EngineOfParts, found: list[dict[str, Any]]) -> dict[str, npt.NDArray[np.generic]]:
+def all_saved(engine: EngineOfParts, results: list[dict[str, Any]]) -> dict[str, npt.NDArray[np.generic]]:
     return {
-        name: one if name in SHARED else np.concatenate([each[name] for each in found], engine.axis)
-        for name, one in found[0].items()
+        name: one if name in SHARED else np.concatenate([each[name] for each in results], engine.axis)
+        for name, one in results[0].items()
     }
 
 
 class EngineOfParts:
-    """What engines of parts have in common, whatever is shared out.
+    """Common base of engines of parts, whatever is shared out.
 
     Args:
         model: What is simulated, all samples.
@@ -163,9 +163,9 @@ class EngineOfParts:
 
     def _answers(self, replies: Iterable[Reply]) -> list[Any]:
         """Results of all parts, while it is counted how long each was busy."""
-        found: list[tuple[Any, float]] = answers(replies)
-        self._busy += [seconds for _, seconds in found]
-        return [outcome for outcome, _ in found]
+        results: list[tuple[Any, float]] = answers(replies)
+        self._busy += [seconds for _, seconds in results]
+        return [outcome for outcome, _ in results]
 
     def _do(self, method: Method, *arguments: Any) -> list[Any]:
         return self._all(done, method, *arguments)
@@ -207,8 +207,8 @@ class EngineOfParts:
         numbers = [sample, replica]
         k, numbers[self.axis] = where(self.parts, numbers[self.axis])
         part = self.parts[k]
-        found: npt.NDArray[np.int8] = part.place.request(done, part.engine, Engine.spins, *numbers)()
-        return found
+        spins: npt.NDArray[np.int8] = part.place.request(done, part.engine, Engine.spins, *numbers)()
+        return spins
 
 
 class SplitEngine(EngineOfParts):
@@ -304,23 +304,23 @@ class SplitSquares:
         answers([part.place.request(done, own, LocalSquares.set_sums, part.own(sums)) for part, own in self._each])
 
 
-def joined(found: Sequence[Tuple], axis: int) -> Tuple:
+def joined(results: Sequence[Tuple], axis: int) -> Tuple:
     """Arrays of all parts, one after the other along an axis, and what is no array of the first."""
     fields: list[Any] = []
-    for values in zip(*found, strict=True):
+    for values in zip(*results, strict=True):
         first = values[0]
         if isinstance(first, np.ndarray):
             fields.append(np.concatenate(values, axis))
         else:
             fields.append(joined(values, axis) if isinstance(first, tuple) else first)
-    return type(found[0])(*fields)
+    return type(results[0])(*fields)
 
 
 def timed(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
     """The result of a function, and how many seconds it took without compiling."""
     began = time.perf_counter() - compiling_seconds()
-    found = function(*arguments)
-    return found, time.perf_counter() - compiling_seconds() - began
+    results = function(*arguments)
+    return results, time.perf_counter() - compiling_seconds() - began
 
 
 def facts_of(engine: Engine) -> tuple[Any, ...]:
@@ -339,11 +339,11 @@ def begun(engine: Engine, method: Method, *arguments: Any) -> Kept:
 
 def finished(later: Callable[[], Any]) -> Any:
     """Call a function; configurations of a measurement stay where they are."""
-    found = later()
-    if isinstance(found, LadderMeasurement):
-        kept: Any = Kept(found.spins)
-        return found._replace(spins=kept)
-    return found
+    results = later()
+    if isinstance(results, LadderMeasurement):
+        kept: Any = Kept(results.spins)
+        return results._replace(spins=kept)
+    return results
 
 
 def _at_once(engine: Engine) -> int:

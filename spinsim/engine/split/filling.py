@@ -11,19 +11,19 @@ from spinsim.engine.update import Outline
 USUAL: Final = 128
 """Replicas of each sample of a run on a CPU, and the least on a GPU: a word of the packed updates has as many lanes."""
 FEW: Final = 16
-"""Of a search on a CPU that visits them one by one: the right length of an anneal is met sooner with few."""
+"""Replicas of a search on a CPU that visits them one by one: the right length of an anneal is met sooner with few."""
 MOST_COPIES: Final = 8
-"""Of a ladder of few temperatures in a search, as overlaps of all pairs of copies are measured."""
+"""Most copies of a ladder of few temperatures in a search, as overlaps of all pairs of copies are measured."""
 MULTIPROCESSORS: Final = 132
-"""Of an H200. Other GPUs, and several of them, take as many replicas, so that a command has the same result on all."""
+"""Multiprocessors of an H200. Other GPUs, and several, take as many replicas: a command has the same result on all."""
 BYTES: Final = 2**28
-"""What the replicas that fill a GPU may write."""
+"""Bytes that the replicas that fill a GPU may write."""
 TOGETHER: Final = 2**23
 """Spins that a launch may update in a search whose groups have no multiprocessor each: more slow each other down."""
 LOOK: Final = 64
 """Bytes of what a look of a search brings to the host of each replica."""
 ROOM: Final = 2**32
-"""What the groups of a search may take on a CPU."""
+"""Bytes that the groups of a search may take on a CPU."""
 SEARCHING: Final = 2**13
 """The most of all samples in a search: more do not meet a target sooner, and the host looks at each of them."""
 
@@ -73,9 +73,9 @@ def groups_of_search(outline: Outline, device: str, replicas: int, threads: int)
     """
     if device != "cpu":
         busy = choose(outline).busy
-        alone = busy.spins >= busy.group * outline.sites
+        fits_one = busy.spins >= busy.group * outline.sites
         of_a_launch = outline.sites * replicas / max(1, outline.largest_degree)  # about a colour
-        together = MULTIPROCESSORS if alone else ceil(TOGETHER / of_a_launch)
+        together = MULTIPROCESSORS if fits_one else ceil(TOGETHER / of_a_launch)
         return max(1, min(MULTIPROCESSORS, together, replicas_that_fill(outline, device, LOOK) // replicas))
     need = choose(outline).needed_bytes(outline, replicas)
     return max(1, min(ceil(threads / outline.samples), ROOM // need))

@@ -1,4 +1,4 @@
-"""Which device gets which samples and replicas, and the engines there."""
+"""Samples and replicas of each device, and the engines there."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from spinsim.mesh.ranks import FIRST
 from spinsim.mesh.session import others
 from spinsim.model.ising import Ising
 
-SHORTEST_TURN: Final = 2e5
+SHORTEST_CALL: Final = 2e5
 """Nanoseconds that one GPU has for a sample, from one call of the host to the next, from which on several share it."""
 
 
@@ -33,23 +33,23 @@ class Share(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What there is to share out.
+    """Work that is to be shared out.
 
     Attributes:
         samples: Disorder realisations.
         replicas: Of each; None where that is not known yet.
         together: Consecutive ones that one device must have.
-        turn: Nanoseconds that one GPU has for a sample, as ``turn_of`` says; None where nobody knows.
+        call_time: Nanoseconds that one GPU has for a sample, as ``call_time_of`` says; None where nobody knows.
     """
 
     samples: int
     replicas: int | None
     together: int
-    turn: float | None = None
+    call_time: float | None = None
 
 
 class Asked(NamedTuple):
-    """How engines are to be made.
+    """Request for engines.
 
     Attributes:
         dynamics: How replicas move.
@@ -63,7 +63,7 @@ class Asked(NamedTuple):
 
 
 def in_words(work: Work, device: str) -> str:
-    """How much each device gets, in a sentence; empty where there is one device."""
+    """Sentence on how much each device gets; empty where there is one device."""
     devices, ranks = len(seats(device)), 1 + len(others())
     if devices == 1:
         return ""
@@ -77,7 +77,7 @@ def in_words(work: Work, device: str) -> str:
     if work.replicas is None:
         return f"{samples} over {where}, which share out replicas"
     blocks = -(-work.replicas // work.together)
-    short = device != "cpu" and _is_short(work.turn)
+    short = device != "cpu" and _is_short(work.call_time)
     used = min(devices, work.samples * (1 if short else blocks))
     idle = f", which leaves {devices - used} of {where} idle" if used < devices else ""
     if used == work.samples:
@@ -87,7 +87,7 @@ def in_words(work: Work, device: str) -> str:
     return f"{samples} x {blocks} {name} over {where}, {_either(least, most)} each{idle}"
 
 
-def turn_of(update: Update, sites: int, replicas: int | None, round_sweeps: int | None) -> float | None:
+def call_time_of(update: Update, sites: int, replicas: int | None, round_sweeps: int | None) -> float | None:
     """Nanoseconds that one GPU has for a sample from one call of the host to the next; None where nobody knows.
 
     Args:
@@ -100,13 +100,13 @@ def turn_of(update: Update, sites: int, replicas: int | None, round_sweeps: int 
     return None if sweeps is None or replicas is None else sites * replicas * sweeps / update.pace.rate
 
 
-def _is_short(turn: float | None) -> bool:
-    """Whether GPUs that share a sample would take longer than one, as the host could not keep them busy."""
-    return turn is not None and turn < SHORTEST_TURN
+def _is_short(call_time: float | None) -> bool:
+    """Return whether GPUs that share a sample would take longer than one, as the host could not keep them busy."""
+    return call_time is not None and call_time < SHORTEST_CALL
 
 
 def _either(least: int, most: int) -> str:
-    """From how many to how many things a device gets."""
+    """Range of how many things a device gets, in words."""
     if most <= least + 1:
         return f"{least}" if least == most else f"{least} or {most}"
     return f"{least} to {most}"
@@ -171,7 +171,7 @@ def _of_replicas(seats: Sequence[Seat], model: Ising, replicas: int, asked: Aske
     update = update_of(model)
     together, on_gpus = update.together, all(seat.gpu is not None for seat in seats)
     blocks = -(-replicas // together)
-    if on_gpus and _is_short(turn_of(update, model.sites, replicas, asked.round_sweeps)):
+    if on_gpus and _is_short(call_time_of(update, model.sites, replicas, asked.round_sweeps)):
         blocks = 1  # as if they all stayed together
     used = seats[:blocks]
     given = list(zip(used, _cut(blocks, len(used)), strict=True))

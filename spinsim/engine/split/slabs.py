@@ -78,8 +78,8 @@ class SlabEngine(SplitEngine):
     def begin_counts(self) -> Callable[[], Counts]:
         """The present energies and magnetisations, taken at once."""
         self.wait()
-        found = Counts(*sum(self._all(_totals)))
-        return lambda: found
+        counts = Counts(*sum(self._all(_totals)))
+        return lambda: counts
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         return np.concatenate(self._do(Engine.spins, sample, replica))
@@ -97,8 +97,8 @@ class SlabEngine(SplitEngine):
         raise InputError("a lattice that is cut into slabs takes no ladder: make its engine with slabs=False")
 
     def snapshot(self) -> dict[str, npt.NDArray[np.generic]]:
-        found: list[dict[str, npt.NDArray[np.generic]]] = self._do(Engine.snapshot)
-        return found[0] | {"spins": np.concatenate([each["spins"] for each in found], axis=ROWS)}
+        saved: list[dict[str, npt.NDArray[np.generic]]] = self._do(Engine.snapshot)
+        return saved[0] | {"spins": np.concatenate([each["spins"] for each in saved], axis=ROWS)}
 
     def restore(self, saved: Mapping[str, npt.NDArray[np.generic]]) -> None:
         spins = np.asarray(saved["spins"])
@@ -130,7 +130,7 @@ def seats_of_slabs(model: Ising, replicas: int, device: str) -> list[Seat]:
 
 
 def slabs_in_words(model: Ising, replicas: int, device: str) -> str:
-    """How devices share out the lattices of a model, in a sentence; empty where each has whole ones."""
+    """Sentence on how devices share out the lattices of a model; empty where each has whole ones."""
     given, there, lattices = seats_of_slabs(model, replicas, device), seats(device), model.samples * replicas
     if not _can_be_cut(model, lattices, len(there)):
         return ""
@@ -146,7 +146,7 @@ def slabs_in_words(model: Ising, replicas: int, device: str) -> str:
 
 
 def _can_be_cut(model: Ising, lattices: int, devices: int) -> bool:
-    """Whether there are fewer lattices than devices, of an update that moves slabs."""
+    """Return whether there are fewer lattices than devices, of an update that moves slabs."""
     return lattices < devices and model.lattice is not None and choose(OfModel(model)).in_slabs is not None
 
 

@@ -36,7 +36,7 @@ DYNAMICS = Dynamics(seed=2**40 + 17)
 @pytest.fixture(autouse=True)
 def _any_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     """GPUs share out what is short, too."""
-    monkeypatch.setattr(shares, "SHORTEST_TURN", 0)
+    monkeypatch.setattr(shares, "SHORTEST_CALL", 0)
 
 
 def check_replicas(whole: Engine, split: Engine) -> None:
@@ -149,10 +149,10 @@ def test_gpus_do_not_share_out_what_takes_one_of_them_no_time(monkeypatch: pytes
     for packing, sweeps in ((Packing.SITE, 7), (Packing.UNPACKED, 7), (Packing.UNPACKED, None)):
         make, replicas = MODELS[packing]
         update = update_of(make())
-        turn = shares.turn_of(update, make().sites, replicas, sweeps)
+        turn = shares.call_time_of(update, make().sites, replicas, sweeps)
         assert turn == make().sites * replicas * (7 if packing is Packing.SITE else 1) / update.pace.rate
         for shortest, devices, words in ((turn, 3, " each"), (turn + 1, 1, "2 of 3 GPUs idle: too little to do")):
-            monkeypatch.setattr(shares, "SHORTEST_TURN", shortest)
+            monkeypatch.setattr(shares, "SHORTEST_CALL", shortest)
             engine = create_engine(make(), replicas, DYNAMICS, "cuda:all", slabs=False, round_sweeps=sweeps)
             assert engine.devices == devices
             assert words in shares.in_words(shares.Work(1, replicas, update.together, turn), "cuda:all")

@@ -7,9 +7,10 @@ when these are full the columns are added up, still as planes, and what comes of
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from spinsim.engine.layouts.replica_packed.adders import BATCH, ONE, ROW, ZERO, add_seven, full_add
 from spinsim.machine.compiled import kernel, part
@@ -22,6 +23,28 @@ SUM_PLANES: Final = PLANES + HALVINGS  # of the sum over all columns
 ITEM: Final = SUM_PLANES * ROW
 CARRY: Final = ITEM + ROWS * ROW
 WORDS: Final = CARRY + ROW
+
+
+class CountedBonds(NamedTuple):
+    """Bonds of a model, of which energies follow.
+
+    Attributes:
+        edges: End sites of those of term 0, (bonds, 2).
+        negative: Which of their couplings are below 0, (1 or samples, bonds).
+        further_edges: End sites of those of term 1; empty where there is one term.
+        further_negative: Likewise.
+        lone: Sites of bonds to the spin that is always +1, (bonds,).
+        positive: Which of these have a coupling above 0, (1 or samples, bonds).
+        phantoms: Unsatisfied phantom bonds that are counted with the bonds of the last colour.
+    """
+
+    edges: npt.NDArray[np.int32]
+    negative: npt.NDArray[np.bool_]
+    further_edges: npt.NDArray[np.int32]
+    further_negative: npt.NDArray[np.bool_]
+    lone: npt.NDArray[np.uint32]
+    positive: npt.NDArray[np.uint8]
+    phantoms: int
 
 
 @part
@@ -131,8 +154,11 @@ def columns_of(items):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def count_up(state, sites, totals):  # type: ignore[no-untyped-def]
-    """Add to ``totals`` (128,) each lane's number of spins +1 at ``sites``; ``state`` is uint64 (all sites, 2)."""
+def count_sites(state, sites, positive, totals):  # type: ignore[no-untyped-def]
+    """Add to ``totals`` (128,) each lane's number of ``sites`` that are -1 where ``positive``, or +1 elsewhere.
+
+    ``state`` is uint64 (all sites, 2). Where ``positive`` is None, spins +1 are counted.
+    """
     w = np.zeros(WORDS, np.uint64)
     done = first = 0
     while first < sites.size:
@@ -141,9 +167,11 @@ def count_up(state, sites, totals):  # type: ignore[no-untyped-def]
             row = ITEM + k * ROW
             chosen = sites[first : first + n]
             for q in range(chosen.size):
-                i = chosen[q]
-                w[row + q] = state[i, 0]
-                w[row + BATCH + q] = state[i, 1]
+                i, sign = chosen[q], ZERO
+                if positive is not None:
+                    sign = ZERO - np.uint64(positive[first + q])
+                w[row + q] = state[i, 0] ^ sign
+                w[row + BATCH + q] = state[i, 1] ^ sign
             clear_items(row, chosen.size, n, w)
             first += chosen.size
         add_rows(w, n)
@@ -152,19 +180,25 @@ def count_up(state, sites, totals):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def count_lattices(state, order, first, edges, negative, begin, blocks, sums):  # type: ignore[no-untyped-def]
-    """Spins +1, unsatisfied bonds and the spins +1 of the first sublattice of some lattices.
+def count_lattices(state, order, first, bonds, begin, blocks, sums):  # type: ignore[no-untyped-def]
+    """Spins +1, unsatisfied bonds of each term and the spins +1 of the first sublattice of some lattices.
 
     ``state`` is uint64 (lattices, sites, 2): blocks of samples from the one of number ``begin`` on, ``blocks`` of each
-    sample. The first sublattice has the ``first`` sites of ``order``; ``negative`` has a row for each sample or one for
-    all. ``sums`` are int64 (lattices, 3, 128), all 0.
+    sample. The first sublattice has the ``first`` sites of ``order``; ``bonds`` are ``CountedBonds``. ``sums`` are
+    int64 (lattices, 3 or 4, 128), all 0.
     """
+    edges, negative, further_edges, further_negative, lone, positive, _ = bonds
     for k in range(state.shape[0]):
-        up, unsatisfied, up_first = sums[k, 0], sums[k, 1], sums[k, 2]
-        count_up(state[k], order[:first], up_first)
-        count_up(state[k], order[first:], up)
+        sample = (begin + k) // blocks
+        up, unsatisfied, up_first = sums[k, 0], sums[k, 1], sums[k, sums.shape[1] - 1]
+        count_sites(state[k], order[:first], None, up_first)
+        count_sites(state[k], order[first:], None, up)
         up += up_first
-        count_unsatisfied(state[k], edges, negative[(begin + k) // blocks % negative.shape[0]], unsatisfied)
+        count_unsatisfied(state[k], edges, negative[sample % negative.shape[0]], unsatisfied)
+        if lone.size:
+            count_sites(state[k], lone, positive[sample % positive.shape[0]], unsatisfied)
+        if further_edges.size:
+            count_unsatisfied(state[k], further_edges, further_negative[sample % negative.shape[0]], sums[k, 2])
 
 
 @part
@@ -190,27 +224,6 @@ def count_unsatisfied(state, edges, negative, totals):  # type: ignore[no-untype
                 sign = ZERO - np.uint64(signs[q])
                 w[row + q] = state[i, 0] ^ state[j, 0] ^ sign
                 w[row + BATCH + q] = state[i, 1] ^ state[j, 1] ^ sign
-            clear_items(row, signs.size, n, w)
-            first += signs.size
-        add_rows(w, n)
-        done = finish_addition(done, n, totals, w)
-    empty_into(totals, done, w)
-
-
-@kernel
-def count_lone(state, sites, positive, totals):  # type: ignore[no-untyped-def]
-    """Add to ``totals`` (128,) each lane's number of ``sites`` that are -1 where ``positive``, or +1 elsewhere."""
-    w = np.zeros(WORDS, np.uint64)
-    done = first = 0
-    while first < sites.size:
-        n = columns_of(sites.size - first)
-        for k in range(ROWS):
-            row = ITEM + k * ROW
-            chosen, signs = sites[first : first + n], positive[first : first + n]
-            for q in range(signs.size):
-                i, sign = chosen[q], ZERO - np.uint64(signs[q])
-                w[row + q] = state[i, 0] ^ sign
-                w[row + BATCH + q] = state[i, 1] ^ sign
             clear_items(row, signs.size, n, w)
             first += signs.size
         add_rows(w, n)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any, Final, Protocol
 
@@ -10,11 +11,12 @@ import numpy.typing as npt
 
 from spinsim import packing
 from spinsim.bits import Bits, of_replica_packed
+from spinsim.cuda.device import require_memory
 from spinsim.cuda.launch import Launch
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.layouts.replica_packed.cpu_counting import CountedBonds
 from spinsim.engine.moves.resample.moves import Moves, first_moves
-from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
 
 COUNT_THREADS: Final = 256  # of a block that counts
@@ -23,7 +25,7 @@ ITEMS_A_THREAD: Final = 24  # sites or bonds that a thread counts, at most 31
 
 
 class Ordered(Protocol):
-    """What has an order of the sites."""
+    """An order of the sites."""
 
     @property
     def order(self) -> npt.NDArray[np.uint32]:
@@ -112,63 +114,95 @@ def copy_lanes(queue: Queue, state: Any, moves: Moves) -> None:
 
 
 class CountedPlan(OrderedPlan, Protocol):
-    """A run whose bonds all have one magnitude.
+    """A run whose bonds of a term all have one magnitude.
 
     Attributes:
-        graph: The bonds.
         lanes: Lanes in use, (blocks, 2).
-        negative: Bonds with J < 0, (1 or samples, bonds).
         first: Sites of the first sublattice.
     """
 
-    graph: Graph
     lanes: npt.NDArray[np.uint64]
-    negative: npt.NDArray[np.bool_]
     first: int
+
+    @property
+    def counted(self) -> CountedBonds:
+        """The bonds."""
 
 
 class CountedWords(OrderedWords):
     """Words whose spins +1 and unsatisfied bonds can be counted.
 
     Args:
-        plan: What devices share.
+        plan: The run on every device.
         queue: Where its work is queued; the present device and stream of CuPy.
+        lists: Further arrays that kernels read.
 
     Attributes:
         plan: As given.
-        edges: Places of each bond's ends.
+        lists: These on the device.
+        edges: Places of each bond's ends, of term 0.
         lanes: Lanes in use.
+
+    Raises:
+        InputError: where all of it has no room.
     """
 
-    def __init__(self, plan: CountedPlan, queue: Queue) -> None:
+    def __init__(self, plan: CountedPlan, queue: Queue, lists: Sequence[npt.NDArray[Any]]) -> None:
         import cupy
 
-        self.plan, self._queue = plan, queue
-        edges = places(plan.batches)[plan.graph.edges].view(np.int32)
-        given = plan.lanes, plan.negative.astype(np.uint8), edges
-        self.lanes, self._negative, self.edges = (cupy.asarray(array) for array in given)
+        self.plan, self._queue, bonds, place = plan, queue, plan.counted, places(plan.batches)
+        own = plan.lanes, plan.batches.order, *bonds[:-1]
+        needed = sum(array.nbytes for array in (*lists, *own)) + 8 * int(np.prod(plan.shape))
+        require_memory(queue.device, needed, f"the state of {plan.model.name}")
+        self.lists = [cupy.asarray(array) for array in lists]
+        self.lanes = cupy.asarray(plan.lanes)
+        ends = [place[edges].view(np.int32) for edges in (bonds.edges, bonds.further_edges)]
+        self.edges, self._further_edges = (cupy.asarray(array) for array in ends)
+        signs = [negative.astype(np.uint8) for negative in (bonds.negative, bonds.further_negative)]
+        self._negative, self._further_negative = (cupy.asarray(array) for array in signs)
+        self._lone = cupy.asarray(2 * place[bonds.lone] + bonds.positive)
         super().__init__(plan, queue, self.lanes)
 
-    @cached_property
-    def _count(self) -> Launch:
-        """The counting kernel."""
-        bonds = self.plan.graph.bonds
-        return Launch(self._queue.device, "measuring/count_replica_packed.cu", "count_replica", {
-            "state": self.present, "sites": np.uint32(self.plan.model.sites), "edges": self.edges,
-            "negative": self._negative, "sign_stride": np.uint64(bonds if len(self._negative) > 1 else 0),
-            "bonds": np.uint32(bonds), "first_sites": np.uint32(self.plan.first),
-            "up": np.uint64(0), "unsatisfied": np.uint64(0), "up_first": np.uint64(0),
+    def _ready(self, name: str, items: int, arguments: dict[str, Any]) -> Callable[..., None]:
+        """A counting kernel for so many sites or bonds, without the addresses of sums."""
+        samples, blocks, sites, _ = self.plan.shape
+        launch = Launch(self._queue.device, "measuring/count_replica_packed.cu", name, {
+            "state": self.present, "sites": np.uint32(sites), "unsatisfied": np.uint64(0), **arguments,
         })  # fmt: skip
+        grid = -(-items // (COUNT_THREADS * ITEMS_A_THREAD)), blocks, samples
+        return partial(launch, self._queue.stream, grid, COUNT_THREADS)
+
+    def _arguments(self, edges: Any, negative: Any) -> dict[str, Any]:
+        """The bonds of one term, as kernels take them."""
+        bonds = len(edges)
+        stride = np.uint64(bonds if len(negative) > 1 else 0)
+        return {"edges": edges, "negative": negative, "sign_stride": stride, "bonds": np.uint32(bonds)}
 
     @cached_property
-    def _count_grid(self) -> tuple[int, int, int]:
-        """Its thread blocks."""
-        samples, blocks, sites, _ = self.plan.shape
-        return -(-max(self.plan.graph.bonds, sites) // (COUNT_THREADS * ITEMS_A_THREAD)), blocks, samples
+    def _count(self) -> Callable[..., None]:
+        """The kernel that counts spins and bonds of term 0."""
+        spins = {"first_sites": np.uint32(self.plan.first), "up": np.uint64(0), "up_first": np.uint64(0)}
+        items, bonds = max(len(self.edges), self.plan.model.sites), self._arguments(self.edges, self._negative)
+        return self._ready("count_replica", items, bonds | spins)
+
+    @cached_property
+    def _count_further(self) -> Callable[..., None]:
+        """The kernel that counts bonds of term 1."""
+        bonds = self._arguments(self._further_edges, self._further_negative)
+        return self._ready("count_more_bonds", len(self._further_edges), bonds)
+
+    @cached_property
+    def _count_lone(self) -> Callable[..., None]:
+        """The kernel that counts the bonds that fields leave unsatisfied."""
+        rows, bonds = self._lone.shape
+        arguments = {"lone": self._lone, "stride": np.uint64(bonds if rows > 1 else 0), "bonds": np.uint32(bonds)}
+        return self._ready("count_lone", bonds, arguments)
 
     def add(self, to: tuple[int, ...]) -> None:
-        """Queue adding spins +1, unsatisfied bonds and, where a third address is given, the first sublattice's."""
-        up, unsatisfied, up_first = (*to, 0)[:3]
-        self._count(
-            self._queue.stream, self._count_grid, COUNT_THREADS, up=up, unsatisfied=unsatisfied, up_first=up_first
-        )
+        """Queue adding spins +1, unsatisfied bonds of each term and, if one more address is given, the sublattice's."""
+        up, unsatisfied, *others = (*to, 0)
+        if self._further_edges.size:
+            self._count_further(unsatisfied=others.pop(0))
+        if self._lone.size:
+            self._count_lone(unsatisfied=unsatisfied)
+        self._count(up=up, unsatisfied=unsatisfied, up_first=others[0])

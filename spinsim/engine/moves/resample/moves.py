@@ -42,8 +42,8 @@ def moves_of(parent: npt.NDArray[np.integer]) -> Moves:
 
 def first_moves(moves: Moves, samples: int, blocks: int) -> npt.NDArray[np.int64]:
     """The first of the moves to each block of 128 replicas of each sample, and how many there are: (parts + 1,)."""
-    found = np.searchsorted(moves.sample * blocks + moves.target // LANES, np.arange(samples * blocks + 1))
-    return np.asarray(found, np.int64)
+    first = np.searchsorted(moves.sample * blocks + moves.target // LANES, np.arange(samples * blocks + 1))
+    return np.asarray(first, np.int64)
 
 
 LEAST: Final = -700.0
@@ -95,17 +95,17 @@ def choose_parents(exponent, family, uniform, populations, parent, total, copied
             upto = min(max(np.int64(np.ceil(running * scale - uniform[part])), 0), size) if i < size - 1 else size
             copies[order[i]] = upto - below
             below = upto
-        spare, left, found = -1, 0, 0
+        spare, left, survivors = -1, 0, 0
         for i in range(size):
             parent[part, i] = first + i
-            found += copies[i] > 0
+            survivors += copies[i] > 0
             if copies[i] == 0:
                 while left == 0:
                     spare += 1
                     left = max(copies[spare] - 1, 0)
                 parent[part, i] = first + spare
                 left -= 1
-        copied[part] = found
+        copied[part] = survivors
 
 
 LANES_WORTH_THREADS: Final = 2**17
@@ -120,13 +120,13 @@ _ONE = np.uint64(1)
 def copy_lanes(words, sample, source, target):  # type: ignore[no-untyped-def]
     """Give replicas ``target`` the bits of ``source`` in words (samples, blocks, groups, 2)."""
     for i in range(source.size):
-        give, take = words[sample[i], source[i] // 128], words[sample[i], target[i] // 128]
+        origin, goal = words[sample[i], source[i] // 128], words[sample[i], target[i] // 128]
         from_half, to_half = source[i] // 64 % 2, target[i] // 64 % 2
         from_bit, to_bit = np.uint64(source[i] % 64), np.uint64(target[i] % 64)
         kept = ~(_ONE << to_bit)
-        for group in range(give.shape[0]):
-            bit = (give[group, from_half] >> from_bit) & _ONE
-            take[group, to_half] = (take[group, to_half] & kept) | (bit << to_bit)
+        for group in range(origin.shape[0]):
+            bit = (origin[group, from_half] >> from_bit) & _ONE
+            goal[group, to_half] = (goal[group, to_half] & kept) | (bit << to_bit)
 
 
 def copy_replicas(words: npt.NDArray[np.uint64], moves: Moves, threads: Threads) -> None:

@@ -66,7 +66,7 @@ def test_gpu(name: str) -> None:
 
 @pytest.mark.parametrize(("samples", "replicas"), [(4, 2), (1, 44)], ids=["samples", "replicas"])
 def test_split(monkeypatch: pytest.MonkeyPatch, samples: int, replicas: int) -> None:
-    monkeypatch.setattr(shares, "SHORTEST_TURN", 0)
+    monkeypatch.setattr(shares, "SHORTEST_CALL", 0)
     model = ss.EdwardsAnderson(ss.square(4), samples=samples, seed=3)
     whole = run(model, replicas=replicas)
     on_cpus(monkeypatch, 2)

@@ -1,4 +1,4 @@
-"""What a run of an energy of two terms needs on every device: the order of the sites, couplings, acceptance limits."""
+"""A run of an energy of two terms as every device needs it: the order of the sites, couplings, acceptance limits."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import numpy.typing as npt
 from spinsim import packing
 from spinsim.acceptance import acceptance_of_terms, check_betas
 from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.layouts.replica_packed.cpu_counting import CountedBonds
 from spinsim.engine.measuring.sums import Integers, Linear, Observables
-from spinsim.engine.moves.metropolis.anisotropic.batches import build_batches
+from spinsim.engine.moves.metropolis.packed.batches import build_batches_of_terms
 from spinsim.engine.moves.metropolis.packed.classes import Limits, Tables, tables_of_lanes
+from spinsim.engine.moves.metropolis.replica_packed.plan import LoneBonds
 from spinsim.errors import InputError
 from spinsim.model.graph import colouring
 from spinsim.model.ising import Ising
@@ -67,7 +69,7 @@ class TermClasses:
 
 
 class TermPlan:
-    """A run of a model of two terms.
+    """A ``PackedRun`` of a model of two terms.
 
     Args:
         model: Couplings of one magnitude in each term, and a uniform field.
@@ -76,20 +78,16 @@ class TermPlan:
         largest_batch: Sites that the engine's kernel takes at once.
 
     Attributes:
-        shape: Of the packed state, (samples, blocks, sites, 2).
-        batches: The order of the sites.
         edges: Bonds of each term, (bonds of it, 2).
         negative: Of each term which couplings are below 0, (1 or samples, bonds of it).
-        lanes: Lanes in use, uint64 (blocks, 2).
         classes: Flip classes.
-        used_tables: The first of the tables that sites look at, and the last plus one: all.
-        colours: Half-sweeps in a sweep.
-        first: Sites of the first sublattice, which come first in the order; 0 where the model is not bipartite.
-        observables: From the spins +1, those of the first sublattice and the unsatisfied bonds of each term.
 
     Raises:
         InputError: for a model without two such terms.
     """
+
+    by_degree = False
+    starts = np.empty((1, 0), np.uint64)
 
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, largest_batch: int) -> None:
         terms, magnitudes, field = model.terms, model.term_magnitudes, model.uniform_field
@@ -98,7 +96,7 @@ class TermPlan:
         self.model, self.replicas, self.dynamics = model, replicas, dynamics
         colour, negative = colouring(model.graph), model.negative_bonds()
         self.colours = int(colour.max()) + 1
-        self.batches, kinds = build_batches(model.graph, terms, colour, negative, largest_batch)
+        self.batches, kinds = build_batches_of_terms(model.graph, terms, colour, negative, largest_batch)
         self.first = int(np.count_nonzero(colour == 0)) if model.is_bipartite else 0
         self.observables = observables_of(model, magnitudes, field, self.first)
         self.classes = TermClasses(kinds, magnitudes, field)
@@ -109,6 +107,20 @@ class TermPlan:
         self.lanes = packing.lane_masks(replicas)
         self.shape = (model.samples, len(self.lanes), model.sites, 2)
 
+    @property
+    def counts_of_class(self) -> tuple[tuple[int, int], bool]:
+        return self.classes.count_bits, self.classes.field != 0
+
+    @property
+    def weights(self) -> tuple[int, int, int]:
+        first, second = self.classes.magnitudes
+        return first, second, self.classes.field
+
+    @property
+    def counted(self) -> CountedBonds:
+        (edges, others), (negative, others_negative) = self.edges, self.negative
+        return CountedBonds(edges, negative, others, others_negative, *LoneBonds.of(None), 0)
+
     def tables(self, beta: npt.ArrayLike) -> tuple[Tables, Limits]:
         """Acceptance tables for inverse temperatures as ``check_betas`` takes them, and what they follow from."""
         betas = check_betas(beta, self.replicas)
@@ -118,7 +130,7 @@ class TermPlan:
         return tables_of_lanes(limits, place.reshape(-1)), limits
 
     def limits(self, beta: npt.NDArray[np.float64]) -> Limits:
-        """What decides flips at pairs of inverse temperatures (temperatures, 2): (kind, class, temperature)."""
+        """Limits that decide flips at pairs of inverse temperatures (temperatures, 2): (kind, class, temperature)."""
         costs = self.classes.costs()[:, :, None]
         scaled = beta * self.model.quantum
         certain, thresholds = acceptance_of_terms(costs, scaled, self.dynamics.zero_acceptance)

@@ -30,7 +30,7 @@ SPARSEST: Final = 8
 LANES_APART: Final = 32
 """Replicas of which no two share a column of lanes (packed/classes.py), so that threads may share them out."""
 ATTEMPTS: Final = 8
-"""Of so many spins take as long as 128 spins of other updates, in whose words the worth of a thread is told."""
+"""Attempts that take as long as 128 spins of other updates, in whose words the worth of a thread is told."""
 Quanta = npt.NDArray[np.int64]
 _ALL_LANES: Final = packing.lane_masks(LANES)[0]
 
@@ -52,7 +52,7 @@ class Bonds(NamedTuple):
 
 
 class ReplicaByReplica:
-    """What annealing a problem of one sample takes, whatever its replicas.
+    """A problem of one sample as annealing needs it, whatever its replicas.
 
     Attributes:
         order: Sites as they are visited, colour by colour.
@@ -227,6 +227,6 @@ class Annealer:
         return self._in_order_of_sites(self._best_spins)
 
     def _in_order_of_sites(self, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
-        found = np.empty_like(spins)
-        found[:, self._plan.order] = spins
-        return found
+        ordered = np.empty_like(spins)
+        ordered[:, self._plan.order] = spins
+        return ordered

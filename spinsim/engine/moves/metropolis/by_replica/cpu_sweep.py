@@ -28,9 +28,9 @@ import numpy as np
 from spinsim import rng
 from spinsim.acceptance import LARGEST_EXPONENT, exp_reduced
 from spinsim.engine.layouts.unpacked import WORDS
-from spinsim.engine.moves.metropolis.dense.cpu_sweep import MARGIN, SURE, decide, log_bounds, word_of_call
+from spinsim.engine.moves.metropolis.dense.cpu_sweep import MARGIN, SURE, decide, draw_bounds, word_of_call
 from spinsim.engine.moves.metropolis.packed.classes import COLUMN_PLANES, OWN_PLANES, TAIL_PLANE
-from spinsim.engine.moves.metropolis.unpacked.cpu_sweep import HALVE, REFINE, UPDATE
+from spinsim.engine.moves.metropolis.unpacked.cpu_sweep import REFINE, UPDATE
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.intrinsics import borrowed
 
@@ -111,22 +111,6 @@ def several_sweeps(order, colour, colours, most, sweeps):  # type: ignore[no-unt
     return sites, times
 
 
-@part
-def draw_logs(bounds, visits, block, half_sweep, k0, k1, rounds, call):  # type: ignore[no-untyped-def]
-    """-ln u of all visits for the ``WORDS`` replicas of a Philox call plus ``MARGIN``, float32 (WORDS, visits)."""
-    order, colour = visits
-    of_0, of_1, of_2, of_3 = bounds[0], bounds[1], bounds[2], bounds[3]
-    for k in range(order.size):
-        time = half_sweep + np.uint64(colour[k])
-        word3 = rng.counter_plane(time, UPDATE, call)
-        x0, x1, x2, x3 = rng.philox(np.uint64(order[k]), block, rng.low32(time), word3, k0, k1, rounds)
-        of_0[k] = np.float32(np.int32(np.uint32(x0) >> HALVE))
-        of_1[k] = np.float32(np.int32(np.uint32(x1) >> HALVE))
-        of_2[k] = np.float32(np.int32(np.uint32(x2) >> HALVE))
-        of_3[k] = np.float32(np.int32(np.uint32(x3) >> HALVE))
-    log_bounds(bounds.reshape(bounds.size))
-
-
 @kernel
 def anneal_unpacked(  # type: ignore[no-untyped-def]
     state, best, bonds, visits, unit, double_beta, sweeps, looks, zero_acceptance, counter, key, half_sweep
@@ -163,7 +147,7 @@ def anneal_unpacked(  # type: ignore[no-untyped-def]
                 done = 0
                 for number in range(calls):
                     of_call = np.uint64(first // WORDS + number)
-                    draw_logs(bounds[number], drawn, block, half_sweep, k0, k1, rounds, of_call)
+                    draw_bounds(drawn[0].size, bounds[number], *drawn, block, half_sweep, k0, k1, rounds, of_call)
             for r in range(energy.size):
                 call, word = np.uint64((first + r) // WORDS), r % WORDS
                 mine, fields, gained = borrowed(spins[r]), borrowed(local[r]), np.int64(0)

@@ -6,6 +6,12 @@ comparison of 64 costs with their bounds finds the next site that may flip. What
 at once, and all other fields when the block is done. So cost follows flips, and attempts take little more than their
 random numbers, however few replicas there are.
 
+Memory of a replica, where place k is the k-th site that is visited:
+
+    up[k // 64]         bit k % 64 is set where the spin is +1
+    local_fields[k]     sum of J s over all other sites plus h, in quanta
+    rows[k]             2 J of the site with all sites: what its flip adds to local fields, or subtracts
+
 The bound is -ln(u) of the upper 31 bits of the uniform in float32, ``MARGIN`` too large; what lies less than
 twice the margin below it is decided by all 64 bits.
 """
@@ -71,9 +77,9 @@ class _Vectors:
 
     def load(self, at: Any) -> Any:
         """The vector whose first element has this number."""
-        found = self._builder.load(self._pointer(at))
-        found.align = self._size
-        return found
+        vector = self._builder.load(self._pointer(at))
+        vector.align = self._size
+        return vector
 
     def store(self, vector: Any, at: Any) -> None:
         self._builder.store(vector, self._pointer(at)).align = self._size
@@ -161,33 +167,33 @@ def add_rows(typing_context, fields, rows, first, at, minus, plus):  # type: ign
         count = TILE // (signature.args[0].dtype.bitwidth // 8)
         target, source = (_Vectors(context, builder, signature.args[k], args[k], count) for k in (0, 1))
         stride = source.stride
-        found = target.load(args[3])
+        tile = target.load(args[3])
         for word, change in ((args[4], builder.sub), (args[5], builder.add)):
-            found = _with_rows(builder, found, word, change, source, (args[2], stride, args[3]))
-        target.store(found, args[3])
+            tile = _with_rows(builder, tile, word, change, source, (args[2], stride, args[3]))
+        target.store(tile, args[3])
         return context.get_dummy_value()
 
     return types.void(fields, rows, types.int64, types.int64, types.uint64, types.uint64), generate
 
 
-def _with_rows(builder, found, word, change, source, place):  # type: ignore[no-untyped-def]
+def _with_rows(builder, tile, word, change, source, place):  # type: ignore[no-untyped-def]
     """A loop over the set bits of a word, of whose rows the tiles change what was ``found``."""
     first, stride, at = place
     before = builder.block
     head, work, done = (builder.append_basic_block(name) for name in ("rows", "row", "done"))
     builder.branch(head)
     builder.position_at_end(head)
-    held, left = builder.phi(found.type), builder.phi(_WORD)
-    held.add_incoming(found, before)
+    changed, left = builder.phi(tile.type), builder.phi(_WORD)
+    changed.add_incoming(tile, before)
     left.add_incoming(word, before)
     builder.cbranch(builder.icmp_unsigned("==", left, _FIRST), done, work)
     builder.position_at_end(work)
     row = builder.add(first, builder.cttz(left, ir.Constant(ir.IntType(1), 1)))
-    held.add_incoming(change(held, source.load(builder.add(builder.mul(row, stride), at))), work)
+    changed.add_incoming(change(changed, source.load(builder.add(builder.mul(row, stride), at))), work)
     left.add_incoming(builder.and_(left, builder.sub(left, ir.Constant(_WORD, 1))), work)
     builder.branch(head)
     builder.position_at_end(done)
-    return held
+    return changed
 
 
 LN_2: Final = np.float32(math.log(2))
@@ -226,10 +232,13 @@ def log_bounds(uniform):  # type: ignore[no-untyped-def]
 
 
 @part
-def draw_bounds(bounds, order, colour, block, half_sweep, k0, k1, rounds, call):  # type: ignore[no-untyped-def]
-    """Bounds of the exponents of flips of 64 sites, of the ``WORDS`` replicas of a Philox call, (WORDS, 64)."""
+def draw_bounds(n, bounds, order, colour, block, half_sweep, k0, k1, rounds, call):  # type: ignore[no-untyped-def]
+    """-ln u + ``MARGIN`` of n visits for the ``WORDS`` replicas of a Philox call, float32 (WORDS, n).
+
+    ``order`` are the sites; ``colour`` are the times of the visits, in half-sweeps from ``half_sweep`` on.
+    """
     of_0, of_1, of_2, of_3 = bounds[0], bounds[1], bounds[2], bounds[3]
-    for k in range(SITES):
+    for k in range(n):
         time = half_sweep + np.uint64(colour[k])
         word3 = rng.counter_plane(time, UPDATE, call)
         x0, x1, x2, x3 = rng.philox(np.uint64(order[k]), block, rng.low32(time), word3, k0, k1, rounds)
@@ -237,7 +246,7 @@ def draw_bounds(bounds, order, colour, block, half_sweep, k0, k1, rounds, call):
         of_1[k] = np.float32(np.int32(np.uint32(x1) >> HALVE))
         of_2[k] = np.float32(np.int32(np.uint32(x2) >> HALVE))
         of_3[k] = np.float32(np.int32(np.uint32(x3) >> HALVE))
-    log_bounds(bounds.reshape(WORDS * SITES))
+    log_bounds(bounds.reshape(WORDS * n))
 
 
 @part
@@ -285,7 +294,7 @@ def energies_from_fields(up, local_fields, fields, energy, magnetization):  # ty
 def flips_of_block(  # type: ignore[no-untyped-def]
     spins, there, costs, bounds, local_fields, rows, first, double_beta, zero, visits, counter, key
 ):
-    """Which of 64 sites of a replica flip, a word: each in turn, with what those before it have done.
+    """Sites of 64 of a replica that flip, a word: each is visited after the flips of those before it.
 
     Args:
         spins: Which of them are up, a word.
@@ -354,7 +363,7 @@ def sweep_dense(  # type: ignore[no-untyped-def]
             for r in range(replicas):
                 call, word = first_call + np.uint64(r // WORDS), r % WORDS
                 if word == 0:
-                    draw_bounds(bounds, order[own], colour[own], block, half_sweep, k0, k1, rounds, call)
+                    draw_bounds(SITES, bounds, order[own], colour[own], block, half_sweep, k0, k1, rounds, call)
                 spins = up[r, b]
                 flips = flips_of_block(
                     *(spins, there, costs, bounds[word], local_fields[r], rows, first, double_beta[r], zero),

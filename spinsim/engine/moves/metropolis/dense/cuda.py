@@ -92,8 +92,8 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Cuda
 def compare(model: Ising, width: int, device: int, tempering: CudaTempering, wanted: Wanted) -> Comparison:
     """The comparison of copies of a ladder whose spins have a byte each; no such model has time."""
     shape = {"sites": np.uint32(model.sites), "width": np.uint32(width)}
-    what = Compared(device, model, tempering, wanted)
-    return compare_replicas(what, "differing_spins", shape, -(-width // WORD_REPLICAS), None)
+    comparison = Compared(device, model, tempering, wanted)
+    return compare_replicas(comparison, "differing_spins", shape, -(-width // WORD_REPLICAS), None)
 
 
 class DenseSpins(SpinBytes):

@@ -104,8 +104,8 @@ def group_bytes(sites: int, size: int, wide: bool, replicas: int, cluster: int =
     share = -(-sites // WHOLE) * WHOLE // cluster
     stages = STAGES_OF_CLUSTERS if cluster > 1 else STAGES
     sums = 4 * (SITES + APART) * ((size + 1) // 2 if wide else 1)
-    alone = THREADS // 32 * stages * STEP + SITES**2 * entry(size)().itemsize
-    return replicas * (cluster * (share + GAP + sums) + 4 * SITES + 4) + alone
+    of_block = THREADS // 32 * stages * STEP + SITES**2 * entry(size)().itemsize
+    return replicas * (cluster * (share + GAP + sums) + 4 * SITES + 4) + of_block
 
 
 def groups(matrix: Matrix, sites: int, width: int, room: int, clusters: bool) -> tuple[int, int]:

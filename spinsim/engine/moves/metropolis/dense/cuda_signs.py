@@ -64,7 +64,7 @@ def signs(plan: DensePlan) -> Signs | None:
     depth = -(-sites // WHOLE) * WHOLE
     blocks = np.arange(-(-sites // SITES))
     before = (blocks - 1) % blocks.size
-    planes, rows, alone = [], [], []
+    planes, rows, uncounted = [], [], []
     for matrix in doubled:
         words = np.stack([_words(matrix > 0, depth), _words(matrix < 0, depth)])
         by_block = words.reshape(2, blocks.size, SITES, -1, 2)
@@ -73,11 +73,11 @@ def signs(plan: DensePlan) -> Signs | None:
         by_block[:, blocks, :, before] = 0
         planes.append(np.stack([_streamed(plane) for plane in (words[:1] if complete else words)], axis=3))
         ones = _count(words)
-        alone.append(ones[1] - ones[0] + _count(near).sum(axis=1).reshape(-1))
+        uncounted.append(ones[1] - ones[0] + _count(near).sum(axis=1).reshape(-1))
     samples = max(len(doubled), len(plan.fields))
     all_rows = np.stack([rows[k % len(rows)] for k in range(samples)])
     for k, row in enumerate(all_rows):
-        local = unit * alone[k % len(alone)]
+        local = unit * uncounted[k % len(uncounted)]
         local[:sites] += plan.fields[k % len(plan.fields)]
         row[:, 2, :, :2] = local.astype(np.int32).view(np.uint32).reshape(-1, 2, 32).transpose(0, 2, 1)
     return Signs(np.stack(planes), all_rows, complete, unit, depth)

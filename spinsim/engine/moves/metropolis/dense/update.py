@@ -10,7 +10,7 @@ from spinsim.engine.moves.metropolis.replica_packed.update import pack
 from spinsim.engine.moves.metropolis.unpacked.update import UPDATE as UNPACKED
 from spinsim.engine.moves.metropolis.unpacked.update import needed_bytes as unpacked_bytes
 from spinsim.engine.protocols import Engine
-from spinsim.engine.update import Busy, Outline, Pace, Update, by_sites
+from spinsim.engine.update import Busy, Outline, Pace, Update, by_sites, engine_of
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES, Packing, block_count
 
@@ -52,12 +52,6 @@ def _of_fields(outline: Outline, replicas: int, most: int) -> int:
     return most * outline.samples * outline.sites * LANES * block_count(replicas)
 
 
-def _on_cpu(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None) -> Engine:
-    from spinsim.engine.moves.metropolis.dense.cpu import engine
-
-    return engine(model, replicas, dynamics, threads)
-
-
 def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Engine:
     from spinsim.engine.moves.metropolis.dense.cuda import engine
     from spinsim.engine.moves.metropolis.unpacked.cuda import engine as unpacked_engine
@@ -65,13 +59,15 @@ def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> En
     return engine(model, replicas, dynamics, device) or unpacked_engine(model, replicas, dynamics, device)
 
 
+on_cpu = engine_of(f"{__package__}.cpu")
+
 UPDATE: Final = Update(
-    *(Packing.UNPACKED, suits, needed_bytes, by_sites, pack, _on_cpu, _on_cuda),
+    *(Packing.UNPACKED, suits, needed_bytes, by_sites, pack, on_cpu, _on_cuda),
     busy=Busy(group=16, most=1),
     pace=Pace(30),
     one_by_one=True,
 )
 """On every device."""
 
-ON_CPU: Final = replace(UNPACKED, suits=suits_on_cpu, needed_bytes=needed_bytes, on_cpu=_on_cpu, one_by_one=True)
+ON_CPU: Final = replace(UNPACKED, suits=suits_on_cpu, needed_bytes=needed_bytes, on_cpu=on_cpu, one_by_one=True)
 """Small ones, which are unpacked on a GPU."""

@@ -1,1 +1,1 @@
-"""What the packed updates share: flip classes, random planes, steps of an update, tables of lanes, words on a GPU."""
+"""Steps that the packed updates share: the order of sites, flip classes, random planes, tables of lanes."""

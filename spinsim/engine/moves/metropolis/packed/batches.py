@@ -2,7 +2,8 @@
 
 Sites of one colour share no bond, so their order is free; this one groups sites of equal parity of degree, so that one
 batch needs one table, and pads the neighbours of a batch to equal number with phantom bonds from a site to itself.
-Where degrees differ much, sites of like degree stand together, in batches that cost least by ``Costs``.
+Where degrees differ much, sites of like degree stand together, in batches that cost least by ``Costs``. Where the
+energy has two terms, the parities of a site's bonds of both terms make its kind, and a kind has a table.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ import numpy.typing as npt
 from spinsim.engine.moves.metropolis.packed.classes import Classes
 from spinsim.machine.compiled import kernel
 from spinsim.model.graph import Graph, adjacency
+from spinsim.model.terms import MOST_TERMS, adjacency_by_term
 
 
 class Costs(NamedTuple):
-    """What a batch of n sites of up to z bonds costs, in any unit: ``batch`` + ceil(n / width) (``site`` + ``bond`` z).
+    """Cost of a batch of n sites of up to z bonds, in any unit: ``batch`` + ceil(n / width) (``site`` + ``bond`` z).
 
     Attributes:
         width: Sites that are updated in the time of one.
@@ -40,14 +42,17 @@ class Batches(NamedTuple):
     """Batch b holds sites ``order[first[b]:first[b + 1]]``, n of them, each with ``slots[b]`` bonds.
 
     Its neighbours stand at ``neighbour[offset[b] + k * n + q]`` for slot k of its q-th site; ``signs[sample]`` holds
-    likewise 1 where equal spins leave that bond unsatisfied: negative couplings and unsatisfied phantoms. Colour c has
-    batches ``colour_start[c]:colour_start[c + 1]``. ``parity[b]`` picks the table; ``base[b]`` is the count of further
-    unsatisfied phantom bonds; ``most[b]`` are the bonds and units of field of the site that has most.
+    likewise 1 where equal spins leave that bond unsatisfied: negative couplings and unsatisfied phantoms. The first
+    ``of_term_0[b]`` slots have the bonds of term 0, the others those of term 1. Colour c has batches
+    ``colour_start[c]:colour_start[c + 1]``. ``parity[b]`` picks the table: the parity of the degree or, of two terms,
+    the kind of sites. ``base[b]`` is the count of further unsatisfied phantom bonds; ``most[b]`` are the bonds and
+    units of field of the site that has most.
     """
 
     colour_start: npt.NDArray[np.int64]
     first: npt.NDArray[np.int64]
     slots: npt.NDArray[np.int64]
+    of_term_0: npt.NDArray[np.int64]
     parity: npt.NDArray[np.int64]
     base: npt.NDArray[np.int64]
     most: npt.NDArray[np.int64]
@@ -97,13 +102,16 @@ def _sort_sites(degree, parity, colour, width, place, order):  # type: ignore[no
 
 
 @kernel
-def _fill(first, slots, offset, order, start, near, near_bond, negative, turned, neighbour, signs):  # type: ignore[no-untyped-def]
-    """Neighbours and signs; every second phantom bond is unsatisfied if ``turned``, and else none."""
+def _fill(first, slots, offset, order, start, stop, near, near_bond, negative, turned, neighbour, signs):  # type: ignore[no-untyped-def]
+    """Neighbours ``near[start[i]:stop[i]]`` of every site i and signs of their bonds, in slots from ``offset`` on.
+
+    Every second phantom bond is unsatisfied if ``turned``, and else none.
+    """
     for b in range(slots.size):
         n = first[b + 1] - first[b]
         for q in range(n):
             i = order[first[b] + q]
-            degree = start[i + 1] - start[i]
+            degree = stop[i] - start[i]
             for k in range(slots[b]):
                 at = offset[b] + k * n + q
                 if k < degree:
@@ -171,13 +179,12 @@ def build_batches(
     _sort_sites.with_steps(2 * graph.sites, degree, of_sites, colour, width, ends, order)
     bounds = np.concatenate([[0], ends[width - 1 :: width]])  # of the sites of one colour and parity
     if costs is None:
-        chunks = [np.arange(a, b, largest) for a, b in itertools.pairwise(bounds)]
+        begins = _cut_evenly(bounds, largest)
     else:
         in_order = degree[order].astype(np.int64)
         runs = [in_order[a:b] for a, b in itertools.pairwise(bounds)]
-        chunks = [a + _cut.with_steps(8 * run.size, run, largest, costs) for a, run in zip(bounds, runs, strict=False)]
-    segment = np.repeat(np.arange(len(chunks)), [len(chunk) for chunk in chunks])
-    first = np.append(np.concatenate(chunks), colour.size)
+        begins = [a + _cut.with_steps(8 * run.size, run, largest, costs) for a, run in zip(bounds, runs, strict=False)]
+    segment, first = _joined(begins, colour.size)
     parity = segment & 1
     slots = degree[order[first[1:] - 1]].astype(np.int64)
     if classes.count_bits == 3:  # the counters of cpu_sweep.py come in three sizes
@@ -191,8 +198,73 @@ def build_batches(
     if lattice and lattice.joins_layers and lattice.dimension > 1:  # a chain has phantom bonds
         _fill_lattice(first, offset, order, np.array(lattice.shape), negative, neighbour, signs)
     else:
-        near, turned = adjacency(graph), units is None
-        _fill.with_steps(signs.size, first, slots, offset, order, *near, negative, turned, neighbour, signs)
-    colour_start = np.searchsorted(segment, np.arange(0, len(chunks) + 1, 2))
+        start, *near = adjacency(graph)
+        turned = units is None
+        _fill.with_steps(
+            signs.size, first, slots, offset, order, start[:-1], start[1:], *near, negative, turned, neighbour, signs
+        )
+    colour_start = np.searchsorted(segment, np.arange(0, len(begins) + 1, 2))
     most = np.maximum.reduceat(counted[order], first[:-1]).astype(np.int64)
-    return Batches(colour_start, first, slots, parity, base, most, offset, order, neighbour, signs)
+    return Batches(colour_start, first, slots, slots, parity, base, most, offset, order, neighbour, signs)
+
+
+def _cut_evenly(bounds: npt.NDArray[np.int64], largest: int) -> list[npt.NDArray[np.int64]]:
+    """Where batches of ``largest`` sites begin in each run of sites between ``bounds``."""
+    return [np.arange(a, b, largest) for a, b in itertools.pairwise(bounds)]
+
+
+def _joined(begins: list[npt.NDArray[np.int64]], sites: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The run of sites that each batch belongs to, and ``Batches.first``."""
+    run = np.repeat(np.arange(len(begins)), [len(each) for each in begins])
+    return run, np.append(np.concatenate(begins), sites)
+
+
+def kinds_of(degrees: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Kinds of sites: bonds of each term, (kinds, 2), and the kind of each site.
+
+    Args:
+        degrees: Bonds of each site and term, (sites, 2). Sites are of one kind where their parities are equal; the
+            largest degrees among them are the kind's.
+    """
+    _, kind = np.unique(degrees % 2 @ [1, 2], return_inverse=True)
+    kinds = np.zeros((int(kind.max()) + 1, MOST_TERMS), np.int64)
+    np.maximum.at(kinds, kind, degrees)
+    return kinds, kind
+
+
+def build_batches_of_terms(
+    graph: Graph,
+    terms: npt.NDArray[np.uint8],
+    colour: npt.NDArray[np.int32],
+    negative: npt.NDArray[np.bool_],
+    largest: int,
+) -> tuple[Batches, npt.NDArray[np.int64]]:
+    """Batches of every colour, of ``largest`` sites at most, and the kinds of sites, (kinds, 2).
+
+    Args:
+        graph: The bonds.
+        terms: The term of each bond.
+        colour: The colour of each site.
+        negative: Which couplings are below 0, (1 or samples, bonds).
+        largest: Sites of a batch.
+    """
+    near, middle = adjacency_by_term(graph, terms)
+    start, stop = near.start[:-1], near.start[1:]
+    kinds, kind = kinds_of(np.stack([middle - start, stop - middle], axis=-1))
+    key = colour.astype(np.int64) * len(kinds) + kind
+    order = np.argsort(key, kind="stable").astype(np.uint32)
+    begins = _cut_evenly(np.searchsorted(key[order], np.arange((int(colour.max()) + 1) * len(kinds) + 1)), largest)
+    run, first = _joined(begins, graph.sites)
+    size, of_batch = np.diff(first), run % len(kinds)
+    slots, of_term_0 = kinds[of_batch].sum(axis=1), kinds[of_batch, 0]
+    offset = np.cumsum(slots * size) - slots * size
+    neighbour = np.empty(int((slots * size).sum()), np.uint32)
+    signs = np.empty((len(negative), neighbour.size), np.uint8)
+    filled = near.neighbour, near.bond, negative, True, neighbour, signs
+    _fill.with_steps(signs.size, first, of_term_0, offset, order, start, middle, *filled)
+    behind = offset + of_term_0 * size
+    _fill.with_steps(signs.size, first, slots - of_term_0, behind, order, middle, stop, *filled)
+    colour_start = np.searchsorted(run, np.arange(0, len(begins) + 1, len(kinds)))
+    base = np.zeros_like(slots)
+    batches = Batches(colour_start, first, slots, of_term_0, of_batch, base, slots, offset, order, neighbour, signs)
+    return batches, kinds

@@ -170,7 +170,7 @@ LEAST_BITS: Final = 2  # of cheap classes
 
 
 class Limits(NamedTuple):
-    """What decides flips at some temperatures, (parity of the degree, class, temperature).
+    """Limits that decide flips at some temperatures, (parity of the degree, class, temperature).
 
     Attributes:
         certain: Whether a flip needs no random number.
@@ -195,7 +195,7 @@ class Kind(IntEnum):
 
 
 class Clear(NamedTuple):
-    """How many of the first planes hold no threshold bits of a class that costs energy.
+    """Number of the first planes that hold no threshold bits of a class that costs energy.
 
     Attributes:
         largest: Of class 0, the largest cost, which sites of four bonds do not have.
@@ -216,7 +216,7 @@ COLD_CLEAR: Final = Clear(OWN_PLANES, OWN_PLANES, 2)
 
 
 class PackedPlan(Protocol):
-    """What a special case follows from, of either packed update."""
+    """A run of either packed update, as far as its special case follows from it."""
 
     dynamics: Dynamics
     has_field: bool
@@ -241,7 +241,7 @@ def cheap_bits(limits: Limits) -> int:
 
 
 def bits_up_to(last: int) -> int:
-    """Of so many bits is the number of the last class, of the cheapest first, that has bits in the planes."""
+    """Bits of the number of the last class, of the cheapest first, that has bits in the planes."""
     return max(LEAST_BITS, last.bit_length())
 
 

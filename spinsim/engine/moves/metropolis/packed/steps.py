@@ -72,7 +72,7 @@ def decide(n, always, lanes, w):  # type: ignore[no-untyped-def]
 
 @part
 def prefixes(sites, block, half_sweep, k0, k1, w):  # type: ignore[no-untyped-def]
-    """What all planes of a site share in Philox."""
+    """The part of a Philox call that all planes of a site share."""
     for q in range(sites.size):
         p0, p1, p2, p3, p4 = rng.philox_prefix(np.uint64(sites[q]), block, half_sweep, k0, k1)
         w[PREFIX + q] = p0
@@ -154,7 +154,7 @@ def compare_column(q, drawn, first, second, w):  # type: ignore[no-untyped-def]
 
 @part
 def settle_columns(n, w):  # type: ignore[no-untyped-def]
-    """What the columns decided, back to their occupants."""
+    """Decisions of the columns, back to their occupants."""
     for half in range(2):
         for q in range(n):
             e = half * BATCH + q
@@ -234,6 +234,42 @@ def finish_lanes(  # type: ignore[no-untyped-def]
         number = e // BATCH * 64 + np.int64(bit)
         depth = AFTER_OWN + (w[DEEP + e] >> bit & ONE) * MORE
         w[FLIP + e] |= np.uint64(site[t] < thresholds[np.int64(index), number] << depth) << bit
+
+
+@part
+def scratch_of(words):  # type: ignore[no-untyped-def]
+    """Room for the rows of a batch, its words with undecided lanes, and these lanes' sites and places."""
+    return (
+        np.empty(words, np.uint64),
+        np.empty(ROW + 1, np.int64),
+        np.empty(64 * ROW, np.uint64),
+        np.empty(64 * ROW, np.uint64),
+    )
+
+
+@part
+def find_flips(  # type: ignore[no-untyped-def]
+    n, always, planes, thresholds, lanes, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
+):
+    """All steps from ``decide`` to ``finish_lanes`` for the four classes of sites of even or of odd degree.
+
+    Arguments are passed one by one: a tuple of arrays would cost counts of references in every batch.
+
+    Args:
+        n: Sites of the batch.
+        always: ``always``, ``planes`` and ``thresholds`` of these sites, as ``Tables`` has them.
+        lanes: Lanes in use, (2,).
+        sites: Numbers of the sites in the random counter.
+        block: Counter word 1.
+        half_sweep: Half-sweeps done so far.
+        w: ``scratch_of``, and so are the three that follow.
+    """
+    decide(n, always, lanes, w)
+    prefixes(sites, block, rng.low32(half_sweep), k0, k1, w)
+    compare_planes(n, planes, half_sweep, k0, k1, rounds, w)
+    compare_columns(n, planes, half_sweep, k0, k1, rounds, w)
+    words = collect_flips(n, lanes, w, tail)
+    finish_lanes(words, 2, thresholds, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane)
 
 
 @part

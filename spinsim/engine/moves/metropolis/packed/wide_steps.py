@@ -15,10 +15,13 @@ from spinsim.engine.moves.metropolis.packed.steps import (
     SCRATCH_WORDS,
     UNDECIDED,
     UPDATE,
+    collect_flips,
     compare,
     compare_column,
+    finish_lanes,
     mux,
     occupy_columns,
+    prefixes,
     random_words,
     settle_columns,
 )
@@ -60,13 +63,8 @@ def select16(n, words, w):  # type: ignore[no-untyped-def]
 
 @part
 def select32(n, words, w):  # type: ignore[no-untyped-def]
-    """The same for 32 classes."""
-    for half in range(2):
-        for q in range(n):
-            e = half * BATCH + q
-            low, middle, high = w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e]
-            zero, one = mux8(low, middle, high, words, 0, half), mux8(low, middle, high, words, 8, half)
-            w[TREE + e] = mux(w[CLASS + 3 * ROW + e], zero, one)
+    """``select`` for 32 classes."""
+    select16(n, words, w)
     for half in range(2):
         for q in range(n):
             e = half * BATCH + q
@@ -151,3 +149,15 @@ def compare_wide(n, class_bits, planes, half_sweep, k0, k1, rounds, w):  # type:
         for q in range(n):
             compare_column(q, DRAWN + j * BATCH, w[TREE + q], w[TREE + BATCH + q], w)
     settle_columns(n, w)
+
+
+@part
+def find_flips_wide(  # type: ignore[no-untyped-def]
+    n, class_bits, always, planes, thresholds, lanes, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
+):
+    """``find_flips`` for any number of classes."""
+    decide_wide(n, class_bits, always, lanes, w)
+    prefixes(sites, block, rng.low32(half_sweep), k0, k1, w)
+    compare_wide(n, class_bits, planes, half_sweep, k0, k1, rounds, w)
+    words = collect_flips(n, lanes, w, tail)
+    finish_lanes(words, class_bits, thresholds, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane)

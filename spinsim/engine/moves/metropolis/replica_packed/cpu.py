@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 from functools import cached_property, partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim import packing
+from spinsim import packing, rng
 from spinsim.acceptance import check_one_beta
 from spinsim.bits import of_replica_packed
 from spinsim.engine.cpu import CpuEngine, CpuParts
-from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.layouts.replica_packed.adders import BATCH
 from spinsim.engine.layouts.replica_packed.cpu_blocks import Blocks
-from spinsim.engine.layouts.replica_packed.cpu_counting import count_lattices, count_lone
+from spinsim.engine.layouts.replica_packed.cpu_counting import count_lattices
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.moves.exchange.cpu import CpuTempering
+from spinsim.engine.moves.exchange.ladder import Ladder
 from spinsim.engine.moves.metropolis.packed.batches import Costs
-from spinsim.engine.moves.metropolis.packed.classes import Limits, Tables, bits_up_to, cheap_bits, empty_tables
-from spinsim.engine.moves.metropolis.packed.cpu_sweeper import TableSweeper, lay_one_temperature
+from spinsim.engine.moves.metropolis.packed.classes import (
+    Classes,
+    Limits,
+    Tables,
+    bits_up_to,
+    cheap_bits,
+    empty_tables,
+)
+from spinsim.engine.moves.metropolis.packed.cpu_tables import lay_one_temperature, lay_tables
 from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep import sweep_packed
-from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep_in_field import sweep_packed_in_field
-from spinsim.engine.moves.metropolis.replica_packed.cpu_tempering import temper_samples, temper_samples_in_field
-from spinsim.engine.moves.metropolis.replica_packed.degrees.cpu_sweep import sweep_by_degree, temper_by_degree
-from spinsim.engine.moves.metropolis.replica_packed.plan import ReplicaPlan
+from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep_wide import sweep_wide
+from spinsim.engine.moves.metropolis.replica_packed.cpu_tempering import temper_samples
+from spinsim.engine.moves.metropolis.replica_packed.degrees.cpu_sweep import sweep_by_degree
+from spinsim.engine.moves.metropolis.replica_packed.plan import PackedRun, ReplicaPlan
 from spinsim.engine.protocols import Counts
+from spinsim.errors import InputError
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 
@@ -38,56 +47,72 @@ SPLIT_SITES: Final = 2**14  # from here on, starting threads costs less than a h
 
 def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None) -> CpuEngine:
     """The engine of a model that ``suits``."""
-    plan, pool = ReplicaPlan(model, replicas, dynamics, BATCH, COSTS), Threads(threads)
+    return engine_of(ReplicaPlan(model, replicas, dynamics, BATCH, COSTS), threads, packing.Packing.REPLICA)
+
+
+def engine_of(
+    plan: PackedRun, threads: int | None, name: packing.Packing, temperatures: tuple[int, ...] = (1,)
+) -> CpuEngine:
+    """The engine of a run; ``name`` and ``temperatures`` are as ``CpuParts`` has them."""
+    model, replicas, pool = plan.model, plan.replicas, Threads(threads)
     large = model.sites >= SPLIT_SITES
     read_all = partial(of_replica_packed, replicas=replicas)
-    blocks = Blocks(plan.shape, plan.lanes, dynamics, pool, large, packing.unpack_replica, read_all)
+    blocks = Blocks(plan.shape, plan.lanes, plan.dynamics, pool, large, packing.unpack_replica, read_all)
     parts = CpuParts(
-        packing=packing.Packing.REPLICA,
+        packing=name,
         state=blocks,
         sweeper=ReplicaSweeper(plan, blocks, pool),
         counts=partial(counts, plan, blocks, pool),
         comparison=CpuReplicaComparison(model, replicas),
         threads=pool,
+        temperatures=temperatures,
     )
-    return CpuEngine(model, replicas, dynamics, parts)
+    return CpuEngine(model, replicas, plan.dynamics, parts)
 
 
-def counts(plan: ReplicaPlan, blocks: Blocks, threads: Threads) -> Counts:
-    """Energies and magnetisations of every replica."""
+def counts(plan: PackedRun, blocks: Blocks, threads: Threads) -> Counts:
+    """Energies, by term too where there are two, and magnetisations of every replica."""
     (samples, number), names = plan.shape[:2], plan.observables.sums
     lattices = blocks.state.reshape(blocks.count, *plan.shape[2:])
-    sites, positive = plan.lone
     sums = np.zeros((blocks.count, len(names), packing.LANES), np.int64)
 
     def count(first: int, stop: int) -> None:
-        count_lattices(
-            lattices[first:stop], plan.batches.order, plan.first, plan.graph.edges, plan.negative, first, number,
-            sums[first:stop],
-        )  # fmt: skip
-        for k in range(first, stop if sites.size else first):
-            count_lone(lattices[k], sites, positive[k // number % len(positive)], sums[k, 1])
+        some = lattices[first:stop], plan.batches.order, plan.first, plan.counted, first, number, sums[first:stop]
+        count_lattices(*some)
 
     threads.share_out(count, blocks.count, blocks.total)
     by_name = np.ascontiguousarray(sums.swapaxes(0, 1)).reshape(len(names), samples, -1)[..., : plan.replicas]
     return plan.observables.counts(dict(zip(names, by_name, strict=True)))
 
 
-class ReplicaSweeper(TableSweeper[ReplicaPlan]):
-    """A ``CpuSweeper`` of replica-packed words."""
+class ReplicaSweeper:
+    """A ``CpuSweeper`` of replica-packed words.
 
-    _cheap_bits = 0
+    Args:
+        plan: The run.
+        blocks: Its words.
+        threads: Samples are tempered side by side.
+    """
+
+    def __init__(self, plan: PackedRun, blocks: Blocks, threads: Threads) -> None:
+        self.colours, self.tasks = plan.colours, blocks.count
+        self._plan, self._blocks, self._threads = plan, blocks, threads
+        self._source = rng.split_seed(plan.dynamics.seed), plan.dynamics.rng_rounds
+        self._tables: Tables | None = None
+        self._limits: Limits | None = None
+        self._cheap_bits = 0
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Take an inverse temperature or one for each replica (replicas,)."""
-        if np.ndim(beta) > 0:
-            super().set_beta(beta)
+        """Take an inverse temperature, one for each replica (replicas,), or of each of two terms (replicas, 2)."""
+        plan, classes = self._plan, self._plan.classes
+        self._limits = None
+        if np.ndim(beta) > 0 or not isinstance(classes, Classes):
+            self._tables, limits = plan.tables(beta)
+            self._find_cheap(limits)
             return
-        plan = self._plan  # as annealing does, again and again: a block's tables serve all
-        if self._tables is not self._of_all:
-            self._tables, self._limits = self._of_all, None
+        self._tables = self._of_all  # as annealing does, again and again: a block's tables serve all
         scaled = check_one_beta(beta) * plan.model.quantum
-        last = lay_one_temperature(plan.classes.costs, scaled, plan.dynamics.zero_acceptance, *self._tables_of(0))
+        last = lay_one_temperature(classes.costs, scaled, plan.dynamics.zero_acceptance, *self._tables_of(0))
         self._cheap_bits = bits_up_to(last)
 
     @cached_property
@@ -95,35 +120,56 @@ class ReplicaSweeper(TableSweeper[ReplicaPlan]):
         """Room for the tables of one temperature."""
         return empty_tables(self._plan.classes, 1, 1)
 
-    def _look_at(self, limits: Limits) -> None:
-        """Find which classes are cheap."""
+    def _find_cheap(self, limits: Limits) -> None:
+        """Find which classes are cheap, where sweeps ask."""
         if self._plan.by_degree:
             self._cheap_bits = cheap_bits(limits)
+
+    def set_ladder(self, ladder: Ladder) -> None:
+        """Make room for tables of each sample."""
+        self._limits = self._plan.limits(ladder.beta)
+        self._tables = empty_tables(self._plan.classes, self._plan.model.samples, self._plan.replicas)
+        self._find_cheap(self._limits)
+
+    def set_places(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> None:
+        """Give replicas the temperatures ``place`` (samples, replicas) of a ladder."""
+        assert self._limits is not None  # noqa: S101  (there is a ladder)
+        for k, row in enumerate(place):
+            lay_tables(row, self._plan.used_tables, *self._limits, *self._tables_of(k))
+
+    def _tables_of(self, sample: int) -> tuple[npt.NDArray[np.uint64], ...]:
+        """Returns the tables of one sample, or those of all."""
+        tables = self._tables
+        assert tables is not None  # noqa: S101  (``sweep`` has looked)
+        k = sample % len(tables.always)
+        return tables.always[k], tables.planes[k], tables.thresholds[k]
+
+    def sweep(self, count: int, half_sweep: int) -> None:
+        """Attempt every spin ``count`` times, after so many half-sweeps."""
+        if self._tables is None:
+            raise InputError(NO_TEMPERATURE)
+        self._blocks.sweep(self._sweep_part, count, half_sweep, self.colours)
 
     def _sweep_part(
         self, count: int, half_sweep: int, colours: tuple[int, int], part: int, sample: int, block: int
     ) -> None:
-        plan, (always, planes, thresholds) = self._plan, self._tables_of(sample)
-        of_block = block % len(always)
+        """Sweep a part of a block, as ``Blocks.sweep`` asks for it."""
+        plan, tables = self._plan, self._tables_of(sample)
         arguments = (
             self._blocks.state[sample, block],
             plan.batches,
-            plan.batches.signs[sample % len(plan.negative)],
-            always[of_block],
-            planes[of_block],
-            thresholds[of_block],
+            plan.batches.signs[sample % len(plan.batches.signs)],
+            tuple(array[block % len(array)] for array in tables),
             plan.lanes[block],
-            plan.dynamics.counter_block(sample, block),
-            self._key,
-            self._rng_rounds,
+            (plan.dynamics.counter_block(sample, block), *self._source),
             np.uint64(half_sweep),
             count,
             (*colours, part, self._blocks.parts),
         )
         if plan.by_degree:
             sweep_by_degree(*arguments, self._cheap_bits, plan.starts[sample % len(plan.starts)])
-        elif plan.has_field:
-            sweep_packed_in_field(*arguments, plan.classes.count_bits)
+        elif plan.counts_of_class is not None:
+            sweep_wide(*arguments, *plan.counts_of_class)
         else:
             sweep_packed(*arguments)
 
@@ -131,34 +177,22 @@ class ReplicaSweeper(TableSweeper[ReplicaPlan]):
         """Do all rounds of a sample in one call, where its blocks need no threads that meet."""
         if self._blocks.parts > 1:
             return False
-        plan, model, limits = self._plan, self._plan.model, self._limits
-        assert limits is not None  # noqa: S101  (there is a ladder)
-        ladder = (tempering.steps, tempering.ladder.copies, *limits)
-        rounds_of: Any
-        shape: tuple[Any, ...]
-        if plan.by_degree:
-            rounds_of, shape = temper_by_degree, (self._cheap_bits, self.colours, plan.used_tables)
-            rest: tuple[Any, ...] = *plan.lone, plan.starts
-        elif plan.has_field:
-            shape = plan.classes.count_bits, self.colours, plan.used_tables
-            rounds_of, rest = temper_samples_in_field, (plan.classes.field,)
-        else:
-            shape = self.colours, plan.used_tables, plan.phantoms
-            rounds_of, rest = temper_samples, ()
-        assert self._tables is not None  # noqa: S101  (likewise)
-        tables = self._tables.always, self._tables.planes, self._tables.thresholds
+        plan, tables, limits = self._plan, self._tables, self._limits
+        assert tables is not None and limits is not None  # noqa: PT018, S101  (there is a ladder)
+        ladder = self.colours, tempering.steps, tempering.ladder.copies, plan.used_tables, *limits
+        arrays = tables.always, tables.planes, tables.thresholds
+        cheap = (self._cheap_bits, plan.starts) if plan.by_degree else None
 
         def task(first: int, stop: int) -> None:
             mine = slice(first, stop)
-            rounds_of(
-                self._blocks.state[mine],
-                (plan.graph.edges, plan.negative, plan.classes.magnitude, *rest),
-                plan.batches, plan.lanes, tuple(array[mine] for array in tables), ladder,
-                tuple(array[mine] for array in tempering.exchange), shape, (first, plan.dynamics.first_sample),
-                self._key, self._rng_rounds, np.uint64(half_sweep), (tempering.round, rounds, sweeps),
+            temper_samples(
+                self._blocks.state[mine], plan.counted, plan.weights, plan.batches, plan.lanes,
+                tuple(array[mine] for array in arrays), ladder, tuple(array[mine] for array in tempering.exchange),
+                (first, plan.dynamics.first_sample), self._source, np.uint64(half_sweep),
+                (tempering.round, rounds, sweeps), plan.counts_of_class, cheap,
             )  # fmt: skip
 
         words = LADDER_WORDS * max(1, sweeps) * self._blocks.total + ROUND_WORDS * self._blocks.count
-        self._threads.share_out(task, model.samples, rounds * words)
+        self._threads.share_out(task, plan.model.samples, rounds * words)
         tempering.round += rounds
         return True

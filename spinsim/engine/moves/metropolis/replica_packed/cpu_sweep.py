@@ -1,4 +1,17 @@
-"""The replica-packed Metropolis update: 128 replicas of a site at once, by the steps of packed/steps.py."""
+"""The replica-packed Metropolis update: 128 replicas of a site at once, by the steps of packed/steps.py.
+
+A block is 128 replicas of all sites, in words whose bit r is set where the spin of a replica is +1:
+
+    state[site, 0]    replicas 0 to 63
+    state[site, 1]    replicas 64 to 127
+
+A batch of n sites becomes rows of scratch, in which word q is half 0 of its q-th site and word BATCH + q half 1:
+
+    SPIN              the sites themselves
+    NEAR + k ROW      their neighbours in slot k
+    CLASS + b ROW     bit b of how many bonds of each lane are unsatisfied
+    FLIP              lanes that flip
+"""
 
 from __future__ import annotations
 
@@ -20,6 +33,7 @@ from spinsim.engine.moves.metropolis.packed.steps import (
     finish_lanes,
     prefixes,
     scatter,
+    scratch_of,
 )
 from spinsim.machine.compiled import kernel, part
 
@@ -122,58 +136,37 @@ def tally(n, parity, done, totals, w, counters):  # type: ignore[no-untyped-def]
     return finish_addition(done, n, totals, counters)
 
 
-@part
-def scratch_of_sweeps():  # type: ignore[no-untyped-def]
-    """Room for the rows of a batch, its words with undecided lanes, and these lanes' sites and places."""
-    return (
-        np.empty(SCRATCH_WORDS, np.uint64),
-        np.empty(ROW + 1, np.int64),
-        np.empty(64 * ROW, np.uint64),
-        np.empty(64 * ROW, np.uint64),
-    )
-
-
 @kernel
-def sweep_packed(  # type: ignore[no-untyped-def]
-    state, batches, signs, always, planes, thresholds, lanes, block, key, rounds, half_sweep, sweeps, share
-):
+def sweep_packed(state, batches, signs, tables, lanes, source, half_sweep, sweeps, share):  # type: ignore[no-untyped-def]
     """``sweep_and_tally`` with scratch of its own, and nothing counted."""
     nothing = np.empty(0, np.int64), np.empty(0, np.uint64)
-    sweep_and_tally(
-        scratch_of_sweeps(), nothing, state, batches, signs, always, planes, thresholds, lanes, block, key, rounds,
-        half_sweep, sweeps, share,
-    )  # fmt: skip
+    scratch = scratch_of(SCRATCH_WORDS)
+    sweep_and_tally(scratch, nothing, state, batches, signs, tables, lanes, source, half_sweep, sweeps, share)
 
 
 @kernel
 def sweep_and_tally(  # type: ignore[no-untyped-def]
-    scratch, counted, state, batches, signs, always, planes, thresholds, lanes, block, key, rounds, half_sweep, sweeps,
-    share,
-):  # fmt: skip
+    scratch, counted, state, batches, signs, tables, lanes, source, half_sweep, sweeps, share
+):
     """Update one block of 128 replicas of one sample, degree at most 7, no field.
 
     Args:
-        scratch: ``scratch_of_sweeps``.
+        scratch: ``scratch_of(SCRATCH_WORDS)``.
         counted: Totals (128,), to which the unsatisfied bonds of the last colour, phantoms too, are added after its
             last update, and counters, which are 0 and stay so; both empty where nothing is counted.
         state: uint64 (sites, 2), changed in place.
         batches: ``Batches``.
         signs: uint8, a row of ``Batches.signs``.
-        always: ``Tables.always`` of this block, and so on.
-        planes: ``Tables.planes``.
-        thresholds: ``Tables.thresholds``.
+        tables: ``always``, ``planes`` and ``thresholds`` of this block, as ``Tables`` has them.
         lanes: uint64 (2,), lanes in use.
-        block: Counter word 1.
-        key: The two key words.
-        rounds: Philox rounds, 7 or 10.
+        source: Counter word 1, the two key words, and the Philox rounds, 7 or 10.
         half_sweep: Half-sweeps done so far.
         sweeps: Sweeps to do.
         share: What to do of a sweep: the colours ``share[0]`` to ``share[1] - 1``, and of their batches part
             ``share[2]`` of ``share[3]``. Parts of one colour may run side by side.
     """
-    k0, k1 = key
-    w, tail, site, lane = scratch
-    totals, counters = counted
+    (w, tail, site, lane), (totals, counters) = scratch, counted
+    (always, planes, thresholds), (block, (k0, k1), rounds) = tables, source
     added = 0
     for sweep in range(sweeps):
         for colour in range(share[0], share[1]):

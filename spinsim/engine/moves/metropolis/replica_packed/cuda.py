@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-from functools import cached_property, partial
+from collections.abc import Callable
+from functools import partial
 from typing import Final, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from spinsim import packing
 from spinsim.cuda.compile import instance
 from spinsim.cuda.launch import Launch
-from spinsim.engine.cuda import CudaEngine, CudaParts, CudaSweeper
+from spinsim.engine.cuda import CudaEngine, CudaParts, CudaState, CudaSweeper
 from spinsim.engine.cuda_queue import Queue, check_grid
-from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
+from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.replica_packed.cuda_words import OrderedPlan, places
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Compared, Comparison, InTime, compare_replicas, fits_in_time
 from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.measuring.cuda_in_time import CudaSquares, Layout, Products
+from spinsim.engine.measuring.sums import Observables
 from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, Placed
-from spinsim.engine.moves.exchange.cuda_rounds import LaunchedRounds
 from spinsim.engine.moves.exchange.ladder import Ladder
 from spinsim.engine.moves.metropolis.packed.classes import LATTICE_BARRIER, TICKETS, Kind, Limits, kind_of
 from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import WARP, ReplicaLattices, shared_bytes
 from spinsim.engine.moves.metropolis.replica_packed.cuda_records import GLOBAL_THREADS
-from spinsim.engine.moves.metropolis.replica_packed.cuda_tables import DeviceTables, LadderTables
+from spinsim.engine.moves.metropolis.replica_packed.cuda_tables import DeviceTables, TableSweeper
 from spinsim.engine.moves.metropolis.replica_packed.cuda_tempering import launched_rounds
 from spinsim.engine.moves.metropolis.replica_packed.degrees.cuda import COSTS, TILE_SITES, DegreeLattices, DegreeSweeper
 from spinsim.engine.moves.metropolis.replica_packed.plan import FEW_BONDS, ReplicaPlan, is_field_in_class
-from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
 WORDS: Final = packing.LANES // 32  # of a site in a block
-UPDATES_A_LAUNCH: Final = 2**37  # so that a launch stays well below a second
-SWEEPS_A_LAUNCH: Final = 1000
 UNBOUNDED: Final = 2**62
 MOST_BONDS: Final = 31  # of a site of kernels that do not group sites by degree
 
@@ -42,7 +39,7 @@ AS_BONDS: Final = range(1000, 12_000)  # sites of graphs that fit shared memory,
 
 
 def groups_by_degree(model: Ising) -> bool:
-    """Whether sites of like degree stand together: where counts need it, or are faster than classes with the field."""
+    """Return whether sites of like degree stand together: if counts need it, or beat classes with the field."""
     if model.magnitude is None or model.uniform_field is None or model.graph.largest_degree > MOST_BONDS:
         return True
     few = model.uniform_field == 0 or model.graph.largest_degree <= FEW_BONDS
@@ -56,46 +53,77 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Cuda
     plan = ReplicaPlan(model, replicas, dynamics, largest, costs, many, not many)
     queue = Queue(device, dynamics)
     check_grid(*plan.shape[:2])
+    if many:
+        with queue.here():
+            of_degrees = DegreeLattices(plan, queue)
+        return engine_of(plan, queue, of_degrees, lambda _: DegreeSweeper(queue, of_degrees), packing.Packing.REPLICA)
     with queue.here():
-        lattices = DegreeLattices(plan, queue) if many else ReplicaLattices(plan, queue)
+        lattices = ReplicaLattices(plan, queue)
+    return engine_of(plan, queue, lattices, partial(ReplicaSweeper, queue, lattices), packing.Packing.REPLICA)
+
+
+class CountedRun(OrderedPlan, Protocol):
+    """A run whose energies follow from counted sums.
+
+    Attributes:
+        observables: Energies and magnetisations, as they follow.
+    """
+
+    observables: Observables
+
+
+class CountedState(CudaState, Protocol):
+    """Spins that are counted on the device."""
+
+    def add(self, to: tuple[int, ...]) -> None:
+        """Queue adding the sums of all replicas to those at addresses."""
+
+
+def engine_of(
+    plan: CountedRun,
+    queue: Queue,
+    state: CountedState,
+    sweeper: Callable[[CudaCounting], CudaSweeper],
+    name: packing.Packing,
+    temperatures: tuple[int, ...] = (1,),
+) -> CudaEngine:
+    """The engine of words of replicas; ``sweeper`` makes what moves them, the others are as ``CudaParts`` has them."""
+    device = queue.device
+    with queue.here():
         shape = len(plan.observables.sums), *plan.shape[:2], packing.LANES
-        counting = CudaCounting(queue.stream, plan.observables, shape, replicas, lattices.add)
-    sweeper: CudaSweeper
-    if isinstance(lattices, DegreeLattices):
-        sweeper = DegreeSweeper(queue, lattices)
-    else:
-        sweeper = ReplicaSweeper(queue, lattices, counting)
+        counting = CudaCounting(queue.stream, plan.observables, shape, plan.replicas, state.add)
     parts = CudaParts(
-        packing=packing.Packing.REPLICA,
+        packing=name,
         queue=queue,
-        state=lattices,
-        sweeper=sweeper,
+        state=state,
+        sweeper=sweeper(counting),
         counting=counting,
         compare=partial(compare, plan, device),
+        temperatures=temperatures,
         squares=partial(squares, plan, device),
     )
-    return CudaEngine(model, replicas, parts)
+    return CudaEngine(plan.model, plan.replicas, parts)
 
 
 def compare(plan: OrderedPlan, device: int, tempering: CudaTempering, wanted: Wanted) -> Comparison:
-    """What compares copies of a ladder, as fully as is wanted."""
+    """The comparison of copies of a ladder, as fully as is wanted."""
     blocks = plan.shape[1]
     width = {"sites": np.uint32(plan.model.sites), "blocks": np.uint32(blocks)}
     columns = blocks * packing.LANES // WARP
     expression = instance("differing_replicas", columns if blocks == 1 else 0)
-    what = Compared(device, plan.model, tempering, wanted)
+    comparison = Compared(device, plan.model, tempering, wanted)
     place, graph, in_time, products = places(plan.batches), plan.model.graph, None, None
     shape = plan.model.samples, blocks
-    if what.times and fits_in_time(graph.slices):
-        in_time = InTime(device, place[graph.world_lines()], what.times, shape, plan.replicas, tempering.pairs(0))
+    if comparison.times and fits_in_time(graph.slices):
+        in_time = InTime(device, place[graph.world_lines()], comparison.times, shape, plan.replicas, tempering.pairs(0))
     if wanted.even:
         layout = Layout("products_of_replicas", expression, shape, WORDS, width, columns, place)
-        products = Products(what, layout)
-    return compare_replicas(what, expression, width, columns, place, in_time, products)
+        products = Products(comparison, layout)
+    return compare_replicas(comparison, expression, width, columns, place, in_time, products)
 
 
 def squares(plan: OrderedPlan, device: int, ladder: Ladder) -> CudaSquares:
-    """Returns what adds up squares along world lines."""
+    """Sums of squares along world lines."""
     return CudaSquares(device, plan.model, ladder, places(plan.batches), "squares_of_replicas", plan.shape[1], {})
 
 
@@ -177,7 +205,7 @@ class FromGlobal:
             self._arrivals = (self._arrivals + (half_sweeps - 1) * share) % 2**32
 
 
-class ReplicaSweeper:
+class ReplicaSweeper(TableSweeper):
     """A ``CudaSweeper`` of replica-packed words.
 
     Args:
@@ -187,63 +215,27 @@ class ReplicaSweeper:
     """
 
     def __init__(self, queue: Queue, lattices: ReplicaLattices, counting: CudaCounting) -> None:
-        self.colours, self.tasks = lattices.plan.colours, lattices.plan.shape[0] * lattices.plan.shape[1]
-        self.measured_rounds: LaunchedRounds | None = None
-        self._queue, self._lattices, self._counting, self._plan = queue, lattices, counting, lattices.plan
-        self._on_ladder: LadderTables | None = None
-        self._launches: Launches | None = None
+        super().__init__(queue, lattices, lattices.plan)
+        self._packed, self._counting = lattices, counting
+        self._kinds: dict[int, Kind] = {}
 
-    def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Take an inverse temperature or one for each replica (replicas,)."""
-        tables, limits = self._plan.tables(beta)
-        self._make_launches(DeviceTables.of(self._lattices, tables), self._kinds(limits))
-        self._on_ladder = self.measured_rounds = None
-
-    def _kinds(self, limits: Limits) -> dict[int, Kind]:
-        """The special case of each number of slots at temperatures of ``limits``."""
-        kind = kind_of(self._plan, limits) if self._lattices.fixed else Kind.ANY
-        return {slots: min(kind, Kind.PLAIN) if slots % 2 else kind for slots in self._lattices.slots}
-
-    def _make_launches(self, tables: DeviceTables, kinds: dict[int, Kind]) -> None:
-        """Make ready for sweeps, whatever tables will hold of the temperatures that ``kinds`` are of."""
-        launches = InShared if self._lattices.shared_threads else FromGlobal
-        self._launches = launches(self._queue, self._lattices, tables, kinds)
+    def _make_ready(self, tables: DeviceTables, limits: Limits) -> None:
+        lattices = self._packed
+        kind = kind_of(lattices.plan, limits) if lattices.fixed else Kind.ANY
+        self._kinds = {slots: min(kind, Kind.PLAIN) if slots % 2 else kind for slots in lattices.slots}
+        launches = InShared if lattices.shared_threads else FromGlobal
+        self._launches: Launches = launches(self._queue, lattices, tables, self._kinds)
 
     def set_ladder(self, placed: Placed) -> None:
-        """Make room for tables of each sample."""
-        kinds = self._kinds(self._plan.limits(placed.ladder.beta))
-        self._on_ladder = tables = LadderTables(self._queue, self._lattices, placed)
-        self._make_launches(tables, kinds)
-        self.measured_rounds = None
-        if isinstance(placed, GivenPlaces):
+        super().set_ladder(placed)
+        if self._on_ladder is None or isinstance(placed, GivenPlaces):
             return  # exchanges are not made here
         self.measured_rounds = launched_rounds(
-            kinds, self._lattices, tables, self._queue.device, queue=self._queue, tempering=placed,
-            counting=self._counting, most_sweeps=self._most_sweeps,
+            self._kinds, self._packed, self._on_ladder, self._queue.device, queue=self._queue, tempering=placed,
+            counting=self._counting, most_sweeps=self.most_sweeps,
         )  # fmt: skip
 
-    @property
-    def rounds(self) -> LaunchedRounds | None:
-        """Many rounds in one launch on the present ladder, if the device can."""
-        return self.measured_rounds
-
-    def lay_tables(self) -> None:
-        """Queue what gives replicas the temperatures of their places."""
-        if self._on_ladder is not None:
-            self._on_ladder.lay()
-
-    def sweep(self, count: int, half_sweep: int) -> None:
-        """Queue ``count`` attempts of every spin, after so many half-sweeps."""
-        if self._launches is None:
-            raise InputError(NO_TEMPERATURE)
-        if self._on_ladder is not None and not self._on_ladder.are_laid:
-            self._on_ladder.lay()
-        most = self._most_sweeps
+    def _queue_sweeps(self, count: int, half_sweep: int) -> None:
+        most = self.most_sweeps
         for done in range(0, count, most):
             self._launches.sweep(min(most, count - done), half_sweep + done * self.colours)
-
-    @cached_property
-    def _most_sweeps(self) -> int:
-        """Sweeps of one launch."""
-        most = UPDATES_A_LAUNCH // (packing.LANES * self._plan.model.sites * self.tasks)
-        return max(1, min(most, SWEEPS_A_LAUNCH))

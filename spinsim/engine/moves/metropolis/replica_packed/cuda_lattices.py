@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -10,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.cuda.compile import instance
-from spinsim.cuda.device import multiprocessors, require_memory, shared_memory
+from spinsim.cuda.device import multiprocessors, shared_memory
 from spinsim.cuda.launch import Launch, record
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords, places
@@ -44,15 +43,8 @@ def shared_threads(plan: ReplicaPlan, room: int, processors: int) -> int:
     return threads if shared_bytes(plan, threads) <= room else 0
 
 
-def require_state(plan: ReplicaPlan, device: int, lists: Sequence[npt.NDArray[Any]]) -> None:
-    """Refuse a run whose state and lists have no room on a GPU."""
-    others = plan.lanes, plan.negative, plan.graph.edges, plan.batches.order
-    needed = sum(array.nbytes for array in (*lists, *others)) + 8 * int(np.prod(plan.shape))
-    require_memory(device, needed, f"the state of {plan.model.name}")
-
-
 class ReplicaLattices(CountedWords):
-    """The state of a replica-packed run, and what kernels read of its model.
+    """The state of a replica-packed run, and its model as kernels read it.
 
     Args:
         plan: What devices share.
@@ -78,21 +70,19 @@ class ReplicaLattices(CountedWords):
             lists: tuple[npt.NDArray[Any], ...] = site_records(plan.batches)
         else:
             lists = order, place[plan.batches.neighbour], plan.batches.signs
-        require_state(plan, queue.device, lists)
-        self._lists = [cupy.asarray(array) for array in lists]
+        super().__init__(plan, queue, lists)
         stride = lists[-1][0].size if len(plan.negative) > 1 else 0
         if self.fixed:
-            given = dict(zip(("near", "negative"), self._lists, strict=True), negative_stride=stride // 8)
+            given = dict(zip(("near", "negative"), self.lists, strict=True), negative_stride=stride // 8)
         else:
-            given = dict(zip(("order", "neighbour", "signs"), self._lists, strict=True), sign_stride=stride)
+            given = dict(zip(("order", "neighbour", "signs"), self.lists, strict=True), sign_stride=stride)
         self._model = record(MODEL, **dict.fromkeys(MODEL.names or (), 0) | given)
         self._batches = cupy.asarray(batch_table(plan.batches))
         self._colour_start = cupy.asarray(plan.batches.colour_start.astype(np.int32))
-        super().__init__(plan, queue)
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What every kernel that sweeps takes."""
+        """Arguments of every kernel that sweeps."""
         return {
             "state": self.present, "sites": np.uint32(self.plan.model.sites), "batches": self._batches,
             "colour_start": self._colour_start, "model": self._model, "key": self._queue.keys,

@@ -1,4 +1,4 @@
-"""What the kernels of replica-packed spins read: places in memory, a site with its neighbours, groups of bonds."""
+"""Tables that kernels of replica-packed spins read: places in memory, sites with neighbours, groups of bonds."""
 
 from __future__ import annotations
 

@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.cuda.launch import Launch, record
 from spinsim.engine.cuda_queue import Queue
+from spinsim.engine.dynamics import NO_TEMPERATURE
 from spinsim.engine.moves.exchange.cuda import LADDER, Placed
-from spinsim.engine.moves.metropolis.packed.classes import Limits, SomeClasses, Tables, empty_tables
+from spinsim.engine.moves.exchange.cuda_rounds import LaunchedRounds
+from spinsim.engine.moves.metropolis.packed.classes import Limits, Tables, empty_tables
 from spinsim.engine.moves.metropolis.replica_packed.cuda_records import TABLES
-from spinsim.model.ising import Ising
+from spinsim.engine.moves.metropolis.replica_packed.plan import PackedRun
+from spinsim.errors import InputError
 from spinsim.packing import LANES
 
-
-class PlanWithTables(Protocol):
-    """A run whose replicas have tables.
-
-    Attributes:
-        model: What is simulated.
-        replicas: Of each sample.
-        shape: Of the state, (samples, blocks, sites, 2).
-    """
-
-    model: Ising
-    replicas: int
-    shape: tuple[int, int, int, int]
-
-    @property
-    def classes(self) -> SomeClasses:
-        """Flip classes."""
-
-    def limits(self, beta: npt.NDArray[np.float64]) -> Limits:
-        """What decides flips at the inverse temperatures of a ladder."""
+SWEEPS_A_LAUNCH: Final = 1000
 
 
 class WithTables(Protocol):
@@ -47,8 +32,8 @@ class WithTables(Protocol):
     lanes: Any
 
     @property
-    def plan(self) -> PlanWithTables:
-        """What devices share."""
+    def plan(self) -> PackedRun:
+        """The run on every device."""
 
 
 class DeviceTables:
@@ -60,19 +45,21 @@ class DeviceTables:
 
     Attributes:
         arrays: As given.
+        are_shared: Whether they are those of one block, for all.
     """
 
     def __init__(self, lattices: WithTables, arrays: list[Any]) -> None:
         self._lattices, self.arrays = lattices, arrays
+        self.are_shared = arrays[0].shape[1] == 1
 
     @classmethod
-    def of(cls, lattices: WithTables, tables: Tables, are_shared: bool = False) -> DeviceTables:
+    def of(cls, lattices: WithTables, tables: Tables, can_share: bool = False) -> DeviceTables:
         """Copies of tables on the host; those of one block are repeated for all unless the kernel can share them."""
         import cupy
 
         arrays = [cupy.asarray(a) for a in (tables.always, tables.planes, tables.thresholds)]
         blocks = lattices.plan.shape[1]
-        if not are_shared and len(arrays[0][0]) < blocks:
+        if not can_share and len(arrays[0][0]) < blocks:
             of_one, arrays = arrays, [cupy.empty((len(a), blocks, *a.shape[2:]), a.dtype) for a in arrays]
             for all_blocks, one in zip(arrays, of_one, strict=True):
                 all_blocks[:] = one
@@ -122,3 +109,71 @@ class LadderTables(DeviceTables):
         """Queue laying them."""
         self.are_laid = True
         self._lay(self._stream, self._grid, LANES)
+
+
+class TableSweeper(ABC):
+    """Temperatures of a ``CudaSweeper`` whose sweeps read tables.
+
+    Args:
+        queue: Where sweeps are queued.
+        lattices: The spins.
+        plan: The run on every device.
+
+    Attributes:
+        measured_rounds: Many rounds in one launch on the present ladder, if the device can.
+        shares_tables: Whether kernels can read one block's tables for all.
+        updates_a_launch: So that a launch stays well below a second.
+    """
+
+    shares_tables = False
+    updates_a_launch = 2**37
+
+    def __init__(self, queue: Queue, lattices: WithTables, plan: PackedRun) -> None:
+        self.colours, self.tasks = plan.colours, plan.shape[0] * plan.shape[1]
+        self._queue, self._lattices, self._plan = queue, lattices, plan
+        self.measured_rounds: LaunchedRounds | None = None
+        self._on_ladder: LadderTables | None = None
+        self._tables: DeviceTables | None = None  # launches know addresses alone
+
+    @property
+    def rounds(self) -> LaunchedRounds | None:
+        return self.measured_rounds
+
+    @property
+    def most_sweeps(self) -> int:
+        """Sweeps of one launch."""
+        most = self.updates_a_launch // (LANES * self._plan.model.sites * self.tasks)
+        return max(1, min(most, SWEEPS_A_LAUNCH))
+
+    @abstractmethod
+    def _make_ready(self, tables: DeviceTables, limits: Limits) -> None:
+        """Make ready for sweeps, whatever tables will hold of the temperatures that ``limits`` are of."""
+
+    @abstractmethod
+    def _queue_sweeps(self, count: int, half_sweep: int) -> None: ...
+
+    def set_beta(self, beta: npt.ArrayLike) -> None:
+        """Take an inverse temperature, one for each replica (replicas,), or of each of two terms (replicas, 2)."""
+        tables, limits = self._plan.tables(beta)
+        self._tables = DeviceTables.of(self._lattices, tables, self.shares_tables)
+        self._on_ladder = self.measured_rounds = None
+        self._make_ready(self._tables, limits)
+
+    def set_ladder(self, placed: Placed) -> None:
+        """Make room for tables of each sample."""
+        self._tables = self._on_ladder = LadderTables(self._queue, self._lattices, placed)
+        self.measured_rounds = None
+        self._make_ready(self._on_ladder, self._plan.limits(placed.ladder.beta))
+
+    def lay_tables(self) -> None:
+        """Queue the kernel that gives replicas the temperatures of their places."""
+        if self._on_ladder is not None:
+            self._on_ladder.lay()
+
+    def sweep(self, count: int, half_sweep: int) -> None:
+        """Queue ``count`` attempts of every spin, after so many half-sweeps."""
+        if self._tables is None:
+            raise InputError(NO_TEMPERATURE)
+        if self._on_ladder is not None and not self._on_ladder.are_laid:
+            self._on_ladder.lay()
+        self._queue_sweeps(count, half_sweep)

@@ -27,53 +27,61 @@ from spinsim.engine.moves.metropolis.replica_packed.cuda_tables import LadderTab
 
 
 def fits_with_ladder(lattices: ReplicaLattices, device: int) -> bool:
-    """Whether one thread block can temper a sample: 128 replicas at most, in shared memory."""
+    """Return whether one thread block can temper a sample: 128 replicas at most, in shared memory."""
     threads = lattices.shared_threads
     if not threads or lattices.plan.shape[1] > 1:
         return False
     return shared_bytes(lattices.plan, threads) + HELD_BYTES <= shared_memory(device)
 
 
-class SharedRounds(LaunchedRounds):
-    """Rounds of samples that fit a thread block each.
+class ReplicaRounds(LaunchedRounds):
+    """Rounds of replica-packed samples.
 
     Args:
         kinds: The special case of each number of slots; there is one.
         lattices: The spins.
         tables: As for ``LaunchedRounds``.
-        given: What else it takes.
+        given: Further arguments of ``LaunchedRounds``.
     """
 
     def __init__(self, kinds: dict[int, Kind], lattices: ReplicaLattices, tables: LadderTables, **given: Any) -> None:
         super().__init__(colours=lattices.plan.colours, tables=tables, **given)
         self._lattices, self._plan, self._ladder = lattices, lattices.plan, tables.ladder
-        self._threads = self._lattices.shared_threads
-        self._tallies = self._is_tallied
-        self._launch = self._ready(self._lattices, kinds)
+        ((self._slots, self._kind),) = kinds.items()
 
-    def _ready(self, lattices: ReplicaLattices, kinds: dict[int, Kind]) -> Launch:
-        """The kernel with all arguments but those of a launch."""
-        import cupy
-
-        ((slots, kind),) = kinds.items()
-        groups = cupy.asarray(bond_groups(lattices.edges.get(), self._plan.negative))
-        per, count = self._plan.observables.energy.weights, groups.shape[1]
-        self._groups = groups  # the record holds their address alone
-        return Launch(
-            self._queue.device, "tempering/temper_shared.cu", lattices.expression("temper_shared", slots, kind), {
-            **lattices.arguments, "colours": np.int32(self._plan.colours), "lanes": lattices.lanes,
+    def _ready(self, name: str, arguments: dict[str, Any], shared_bytes: int = 0) -> Launch:
+        """A kernel with all arguments but those of a launch; ``arguments`` are those of this kernel alone."""
+        expression = self._lattices.expression(name, self._slots, self._kind)
+        return Launch(self._queue.device, f"tempering/{name}.cu", expression, {
+            **self._lattices.arguments, "colours": np.int32(self._plan.colours), "lanes": self._lattices.lanes,
             "ladder": self._ladder, "exchange": self._tempering.record,
-            "bonds": record(BONDS, groups=groups, stride=count if len(groups) > 1 else 0, count=count),
-            "per_up": np.int64(per["up"]), "per_unsatisfied": np.int64(per["unsatisfied"]), "tallied": np.uint32(0),
+            "per_unsatisfied": np.int64(self._plan.observables.energy.weights["unsatisfied"]),
             "phantoms": np.uint32(self._plan.phantoms), "first_sites": np.uint32(self._plan.first),
             "sums": np.zeros((), LANE_SUMS), "first_sample": self._queue.first_sample, "first_half_sweep": np.uint64(0),
             "sweeps": np.uint32(0), "first_round": np.uint64(0), "rounds": np.uint32(0),
-            "notes": np.zeros((), NOTES), "measured": NOTHING,
+            "notes": np.zeros((), NOTES), "measured": NOTHING, **arguments,
+        }, shared_bytes)  # fmt: skip
+
+
+class SharedRounds(ReplicaRounds):
+    """Rounds of samples that fit a thread block each."""
+
+    def __init__(self, kinds: dict[int, Kind], lattices: ReplicaLattices, tables: LadderTables, **given: Any) -> None:
+        import cupy
+
+        super().__init__(kinds, lattices, tables, **given)
+        self._threads = lattices.shared_threads
+        self._tallies = self._is_tallied
+        self._groups = groups = cupy.asarray(bond_groups(lattices.edges.get(), self._plan.negative))
+        stride = groups.shape[1] if len(groups) > 1 else 0
+        self._launch = self._ready("temper_shared", {
+            "bonds": record(BONDS, groups=groups, stride=stride, count=groups.shape[1]),
+            "per_up": np.int64(self._plan.observables.energy.weights["up"]), "tallied": np.uint32(0),
         }, shared_bytes(self._plan, self._threads) + TALLY_BYTES * self._threads * self._tallies)  # fmt: skip
 
     @property
     def _is_tallied(self) -> bool:
-        """Whether bonds can be counted while the last colour is updated: each has an end of it, and there is room."""
+        """True if bonds can be counted while the last colour is updated: each has an end of it, and there is room."""
         needed = shared_bytes(self._plan, self._threads) + TALLY_BYTES * self._threads + HELD_BYTES
         has_room = needed <= shared_memory(self._queue.device)
         return has_room and self._plan.last_colour.size <= TALLIED_GROUPS * self._threads and self._plan.colours == 2
@@ -87,7 +95,7 @@ class SharedRounds(LaunchedRounds):
 
 
 def suits_global_rounds(lattices: ReplicaLattices, kinds: dict[int, Kind]) -> bool:
-    """Whether bonds can be counted while the last of two colours is updated: each has an end of it.
+    """Return whether bonds can be counted while the last of two colours is updated: each has an end of it.
 
     A sample has at most 128 replicas, and all sites of a colour one number of bonds.
     """
@@ -96,45 +104,24 @@ def suits_global_rounds(lattices: ReplicaLattices, kinds: dict[int, Kind]) -> bo
     return not lattices.shared_threads and plan.shape[1] == 1 and one_batch and Kind.ANY not in kinds.values()
 
 
-class GlobalRounds(LaunchedRounds):
-    """Rounds of samples whose lattice several thread blocks share.
-
-    Args:
-        kinds: The special case of each number of slots; there is one.
-        lattices: The spins.
-        tables: As for ``LaunchedRounds``.
-        given: What else it takes.
-    """
+class GlobalRounds(ReplicaRounds):
+    """Rounds of samples whose lattice several thread blocks share."""
 
     def __init__(self, kinds: dict[int, Kind], lattices: ReplicaLattices, tables: LadderTables, **given: Any) -> None:
-        super().__init__(colours=lattices.plan.colours, tables=tables, **given)
-        self._lattices, self._plan, self._ladder = lattices, lattices.plan, tables.ladder
-        ((slots, kind),) = kinds.items()
-        self._tiles = int(self._lattices.tiles[slots].sum())
-        self._drawn = self._arrivals = self._rounds = 0
-        self._launch = self._ready(self._lattices, slots, kind)
-        self._share = self._lattices.sharing_blocks(self._launch, slots)
-
-    def _ready(self, lattices: ReplicaLattices, slots: int, kind: Kind) -> Launch:
-        """The kernel with all arguments but those of a launch."""
         import cupy
 
-        samples = self._plan.model.samples
+        super().__init__(kinds, lattices, tables, **given)
+        self._tiles, samples = int(lattices.tiles[self._slots].sum()), self._plan.model.samples
+        self._drawn = self._arrivals = self._rounds = 0
         self._arrived, self._next = (cupy.zeros(samples, cupy.uint32) for _ in range(2))
         self._totals = cupy.zeros((samples, 2, 128), cupy.uint32)
-        per = self._plan.observables.energy.weights
-        return Launch(
-            self._queue.device, "tempering/temper_global.cu", lattices.expression("temper_global", slots, kind), {
-            **lattices.arguments, "colours": np.int32(self._plan.colours), "lanes": lattices.lanes,
-            "ladder": self._ladder, "exchange": self._tempering.record,
-            "per_unsatisfied": np.int64(per["unsatisfied"]), "phantoms": np.uint32(self._plan.phantoms),
-            "first_sites": np.uint32(self._plan.first),
-            "sums": np.zeros((), LANE_SUMS), "totals": np.zeros((), ROUND_TOTALS),
-            "first_sample": self._queue.first_sample, "first_half_sweep": np.uint64(0), "sweeps": np.uint32(0),
-            "first_round": np.uint64(0), "rounds": np.uint32(0), "all_tickets": np.zeros((), TICKETS),
+        own = {
+            "totals": np.zeros((), ROUND_TOTALS),
+            "all_tickets": np.zeros((), TICKETS),
             "barriers": np.zeros((), LATTICE_BARRIER),
-            "notes": np.zeros((), NOTES), "measured": NOTHING,
-        })  # fmt: skip
+        }
+        self._launch = self._ready("temper_global", own)
+        self._share = lattices.sharing_blocks(self._launch, self._slots)
 
     def most(self, sweeps: int) -> int:
         """As many as of any rounds, but none without sweeps, which count bonds."""
@@ -164,7 +151,7 @@ def launched_rounds(
         lattices: The spins.
         tables: As for ``LaunchedRounds``.
         device: Number of the device.
-        given: What else it takes.
+        given: Further arguments of ``LaunchedRounds``.
     """
     if fits_with_ladder(lattices, device):
         return SharedRounds(kinds, lattices, tables, **given)

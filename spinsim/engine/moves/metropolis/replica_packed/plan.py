@@ -1,9 +1,9 @@
-"""What a replica-packed run needs on every device: the order of the sites, couplings, acceptance tables."""
+"""A replica-packed run as every device needs it: the order of the sites, couplings, acceptance tables."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,8 @@ import numpy.typing as npt
 from spinsim import packing
 from spinsim.acceptance import acceptance, check_beta
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.measuring.sums import of_up_and_unsatisfied
+from spinsim.engine.layouts.replica_packed.cpu_counting import CountedBonds
+from spinsim.engine.measuring.sums import Observables, of_up_and_unsatisfied
 from spinsim.engine.moves.metropolis.packed.batches import Batches, Costs, build_batches
 from spinsim.engine.moves.metropolis.packed.classes import (
     LEAST_COUNT_BITS,
@@ -20,6 +21,7 @@ from spinsim.engine.moves.metropolis.packed.classes import (
     MAX_DEGREE_IN_FIELD,
     Classes,
     Limits,
+    SomeClasses,
     Tables,
     build_tables,
     distinct_of,
@@ -55,9 +57,9 @@ def starts(
     full = (1 << np.repeat(bits, sizes)) - 2 + units % 2
     base = (full - units) // 2
     other = base ^ (base + np.abs(fields[0]))
-    found = np.zeros((len(fields), order.size + COLUMNS), np.uint64)
-    found[:, : order.size] = (fields > 0).astype(np.int64) << UP_SHIFT | other << OTHER_SHIFT | base
-    return found
+    begins = np.zeros((len(fields), order.size + COLUMNS), np.uint64)
+    begins[:, : order.size] = (fields > 0).astype(np.int64) << UP_SHIFT | other << OTHER_SHIFT | base
+    return begins
 
 
 class LoneBonds(NamedTuple):
@@ -73,7 +75,7 @@ class LoneBonds(NamedTuple):
 
     @classmethod
     def of(cls, fields: npt.NDArray[np.int64] | None) -> LoneBonds:
-        """Those of fields in units, (1 or samples, sites)."""
+        """Bonds that stand for fields in units, (1 or samples, sites)."""
         if fields is None:
             return cls(np.empty(0, np.uint32), np.empty((1, 0), np.uint8))
         units = np.abs(fields[0])
@@ -86,7 +88,7 @@ FEW_UNITS: Final = 31  # so many without the spin are
 
 
 def is_field_in_class(model: Ising, always: bool) -> bool:
-    """Whether a uniform field is part of the class of sites of at most 31 bonds, though it could count as bonds.
+    """Return whether a uniform field is part of the class of sites of at most 31 bonds, though it could count as bonds.
 
     Args:
         model: With couplings of one magnitude and a uniform field.
@@ -114,7 +116,7 @@ class ModelPlan:
         negative: Which couplings of these are below 0, (1 or samples, bonds).
         units: How many bonds each site counts, those to a spin that is always +1 among them, (sites,).
         fields: Bonds to that spin, below 0 where the field is, (1 or samples, sites); None where the class knows it.
-        starts: Where sites begin to count, as degrees/fields.py says.
+        starts: Where sites begin to count, as ``starts`` of plan.py says.
         lone: Those bonds.
         used_tables: The first of the tables that sites look at, one for each parity of the degree, and the last plus
             one.
@@ -138,13 +140,13 @@ class ModelPlan:
         mixed: bool = False,
         in_class: bool = False,
     ) -> None:
-        found = bonds_of_units(model, is_field_in_class(model, in_class))
-        if found is None:
+        units = bonds_of_units(model, is_field_in_class(model, in_class))
+        if units is None:
             raise InputError(f"model {model.name} has couplings or fields of many sizes: it cannot be replica-packed")
-        self.graph, self.negative, self.fields, self.units = found.graph, found.negative, found.fields, found.units
-        self.has_field, by_units = found.field != 0, found.fields is not None or model.magnitude is None
+        self.graph, self.negative, self.fields, self.units = units.graph, units.negative, units.fields, units.units
+        self.has_field, by_units = units.field != 0, units.fields is not None or model.magnitude is None
         least = 2**LEAST_COUNT_BITS if by_units else 0
-        self.classes = Classes.of(max(int(self.units.max()), least), found.magnitude, found.field)
+        self.classes = Classes.of(max(int(self.units.max()), least), units.magnitude, units.field)
         self.by_degree = self.classes.count_bits > LEAST_COUNT_BITS and not self.has_field
         colour = colouring(model.graph)
         self.colours = int(colour.max()) + 1
@@ -155,23 +157,73 @@ class ModelPlan:
         self.first = int(self.batches.first[self.batches.colour_start[1]]) if model.is_bipartite else 0
         self.starts, self.lone = starts(self.batches, self.units, self.fields), LoneBonds.of(self.fields)
         bonds = self.graph.bonds + self.lone.sites.size
-        self.observables = of_up_and_unsatisfied(model.sites, bonds, found.magnitude, found.field, self.first)
+        self.observables = of_up_and_unsatisfied(model.sites, bonds, units.magnitude, units.field, self.first)
         parity = self.units % 2
         self.used_tables = int(parity.min()), int(parity.max()) + 1
 
 
+class PackedRun(Protocol):
+    """A run whose state is replica-packed, whatever its energy is.
+
+    Attributes:
+        model: Model of the run.
+        replicas: Replicas of each sample.
+        dynamics: How they move.
+        shape: Of the packed state, (samples, blocks, sites, 2).
+        lanes: Lanes in use, uint64 (blocks, 2).
+        batches: The order of the sites.
+        colours: Half-sweeps in a sweep.
+        first: Sites of the first sublattice, which come first in the order; 0 where the model is not bipartite.
+        used_tables: The first of the tables that sites look at, and the last plus one.
+        by_degree: Whether sites of like degree stand together.
+        starts: Where sites begin to count, if fields count as bonds.
+        observables: From the spins +1, those of the first sublattice and the unsatisfied bonds of each term.
+    """
+
+    model: Ising
+    replicas: int
+    dynamics: Dynamics
+    shape: tuple[int, int, int, int]
+    lanes: npt.NDArray[np.uint64]
+    batches: Batches
+    colours: int
+    first: int
+    used_tables: tuple[int, int]
+    by_degree: bool
+    starts: npt.NDArray[np.uint64]
+    observables: Observables
+
+    @property
+    def classes(self) -> SomeClasses:
+        """Flip classes."""
+
+    @property
+    def counts_of_class(self) -> tuple[tuple[int, int], bool] | None:
+        """Bits of the count of each of two terms, and whether the spin is on top; None where one count is all."""
+
+    @property
+    def weights(self) -> tuple[int, int, int]:
+        """|J| of each of two terms and h, in quanta."""
+
+    @property
+    def counted(self) -> CountedBonds:
+        """Bonds that energies follow from."""
+
+    def tables(self, beta: npt.ArrayLike) -> tuple[Tables, Limits]:
+        """Acceptance tables for inverse temperatures as the update takes them, and the limits that they follow from."""
+
+    def limits(self, beta: npt.NDArray[np.float64]) -> Limits:
+        """Limits that decide flips at inverse temperatures of a ladder."""
+
+
 class ReplicaPlan(ModelPlan):
-    """A replica-packed run of a model.
+    """A ``PackedRun`` of a model of one term.
 
     Args:
         model: As ``ModelPlan`` takes it.
         replicas: Replicas of each sample.
         dynamics: How they move.
         largest_batch: Like all that follow as ``ModelPlan`` takes it.
-
-    Attributes:
-        shape: Of the packed state, (samples, blocks, sites, 2).
-        lanes: Lanes in use, uint64 (blocks, 2).
     """
 
     def __init__(
@@ -197,9 +249,22 @@ class ReplicaPlan(ModelPlan):
 
     @cached_property
     def phantoms(self) -> int:
-        """How many unsatisfied phantom bonds are counted with the bonds of the last colour."""
+        """Unsatisfied phantom bonds that are counted with the bonds of the last colour."""
         degree = self.units[self.last_colour]
         return int((self.classes.padded_degree(0) + degree % 2 - degree).sum()) // 2
+
+    @property
+    def counts_of_class(self) -> tuple[tuple[int, int], bool] | None:
+        return ((self.classes.count_bits, 0), True) if self.has_field else None
+
+    @property
+    def weights(self) -> tuple[int, int, int]:
+        return self.classes.magnitude, 0, self.classes.field
+
+    @cached_property
+    def counted(self) -> CountedBonds:
+        edges, negative = self.graph.edges, self.negative
+        return CountedBonds(edges, negative, edges[:0], negative[:, :0], *self.lone, self.phantoms)
 
     def tables(self, beta: npt.ArrayLike) -> tuple[Tables, Limits]:
         """Acceptance tables for one inverse temperature or each replica's (replicas,), and what they follow from."""
@@ -208,6 +273,6 @@ class ReplicaPlan(ModelPlan):
         return build_tables(limits, place), limits
 
     def limits(self, beta: npt.NDArray[np.float64]) -> Limits:
-        """What decides flips at inverse temperatures ``beta``."""
+        """Limits that decide flips at inverse temperatures ``beta``."""
         costs = self.classes.costs[..., None]
         return Limits(*acceptance(costs, beta * self.model.quantum, self.dynamics.zero_acceptance))

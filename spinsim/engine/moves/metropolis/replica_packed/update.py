@@ -1,4 +1,4 @@
-"""What the replica-packed update says of itself."""
+"""The replica-packed update: models that it suits, memory, engines."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
-from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.moves.metropolis.packed.classes import MAX_DEGREE, MAX_DEGREE_IN_FIELD
-from spinsim.engine.protocols import Engine
-from spinsim.engine.update import Outline, Update, by_sites, bytes_with_adjacency
+from spinsim.engine.update import Outline, Update, by_sites, bytes_with_adjacency, engine_of
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
 
@@ -47,16 +45,7 @@ def pack(_: Ising, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.uint64]:
     return np.asarray(packing.pack(np.ascontiguousarray(spins.T)[None])[0])
 
 
-def _on_cpu(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None) -> Engine:
-    from spinsim.engine.moves.metropolis.replica_packed.cpu import engine
+on_cpu = engine_of(f"{__package__}.cpu")
+on_cuda = engine_of(f"{__package__}.cuda")
 
-    return engine(model, replicas, dynamics, threads)
-
-
-def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Engine:
-    from spinsim.engine.moves.metropolis.replica_packed.cuda import engine
-
-    return engine(model, replicas, dynamics, device)
-
-
-UPDATE: Final = Update(Packing.REPLICA, suits, needed_bytes, by_sites, pack, _on_cpu, _on_cuda)
+UPDATE: Final = Update(Packing.REPLICA, suits, needed_bytes, by_sites, pack, on_cpu, on_cuda)

@@ -14,15 +14,17 @@ from spinsim.bits import of_site_packed, unpacked_spins
 from spinsim.engine.cpu import CpuEngine, CpuParts
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.layouts.replica_packed.cpu_blocks import Blocks
+from spinsim.engine.layouts.site_packed.cpu_words import (
+    Halo,
+    count_site,
+    differing_lattices,
+    periodic,
+    set_in_layers,
+)
 from spinsim.engine.measuring.cpu import Integers, Words
 from spinsim.engine.moves.exchange.cpu import CpuTempering
 from spinsim.engine.moves.exchange.ladder import Ladder
-from spinsim.engine.moves.metropolis.site_packed.cpu_sweep import (
-    count_site,
-    differing_lattices,
-    set_in_layers,
-    sweep_site,
-)
+from spinsim.engine.moves.metropolis.site_packed.cpu_sweep import sweep_site
 from spinsim.engine.moves.metropolis.site_packed.plan import SitePlan, SiteTables
 from spinsim.engine.protocols import Counts
 from spinsim.engine.update import Slab
@@ -30,41 +32,6 @@ from spinsim.errors import InputError
 from spinsim.machine.threads import Threads
 from spinsim.mesh.group import Group
 from spinsim.model.ising import Ising
-
-
-def periodic(lattice: Words, edge: int) -> tuple[Words, Words]:
-    """The layers before and after a whole lattice (2, groups, 2), which are its last and its first."""
-    return lattice[:, -edge:], lattice[:, :edge]
-
-
-class Halo:
-    """The layers beside a lattice: its own, which is periodic, or of a slab those of the slabs beside it.
-
-    Args:
-        words: The state as (samples, replicas, colours, groups, 2).
-        edge: Groups of a layer.
-        group: Who has the slabs, in their order; None where the lattice is whole.
-    """
-
-    def __init__(self, words: Words, edge: int, group: Group | None) -> None:
-        self._words, self._edge, self.group = words, edge, group
-        samples, replicas, colours = words.shape[:3]
-        self._copies = np.empty((colours, 2, samples, replicas, edge, 2) if group is not None else 0, np.uint64)
-
-    def fetch(self, colour: int) -> None:
-        """Get the present layers of a colour; all slabs do so at once."""
-        if self.group is not None:
-            mine = self._words[:, :, colour]
-            first, last = (np.ascontiguousarray(mine[:, :, at]) for at in (slice(self._edge), slice(-self._edge, None)))
-            self.group.ring(first, last, *self._copies[colour])
-
-    def of(self, sample: int, replica: int) -> tuple[Words, Words]:
-        """The layers before and after, each (2, groups, 2)."""
-        if self.group is None:
-            return periodic(self._words[sample, replica], self._edge)
-        before, after = (self._copies[:, side, sample, replica] for side in range(2))
-        return before, after
-
 
 SPLIT_GROUPS: Final = 2**13  # of a colour: from here on, starting threads costs less than a half-sweep
 
@@ -139,7 +106,7 @@ class SiteSweeper:
     def __init__(self, plan: SitePlan, blocks: Blocks, lattices: SiteLattices) -> None:
         self.colours, self.tasks = plan.colours, blocks.count * blocks.parts
         self._plan, self._blocks, self._lattices = plan, blocks, lattices
-        self._key, self._rng_rounds = rng.split_seed(plan.dynamics.seed), plan.dynamics.rng_rounds
+        self._source = rng.split_seed(plan.dynamics.seed), plan.dynamics.rng_rounds
         self._tables: SiteTables | None = None
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
@@ -173,11 +140,9 @@ class SiteSweeper:
             self._lattices.halo.of(sample, replica),
             self._lattices.sides,
             self._lattices.signs_of(sample),
-            *(array[sample % len(array), replica] for array in tables),
+            tuple(array[sample % len(array), replica] for array in tables),
             self._plan.first_group,
-            self._plan.dynamics.counter_block(sample, replica),
-            self._key,
-            self._rng_rounds,
+            (self._plan.dynamics.counter_block(sample, replica), *self._source),
             np.uint64(half_sweep),
             count,
             (*colours, part, self._blocks.parts),
@@ -200,8 +165,10 @@ class CpuSiteComparison:
     def differing_copies(self, words: Words, holder: Integers, pairs: Integers) -> Integers:
         """Returns how many sites copies differ at, (samples, pairs, temperatures)."""
         count = np.empty((len(holder), len(pairs), holder.shape[2]), np.int64)
-        for of_sample, held, found in zip(words.reshape(*words.shape[:2], -1), holder, count, strict=True):
-            differing_lattices(of_sample, held[pairs[:, 0]].ravel(), held[pairs[:, 1]].ravel(), found.reshape(-1))
+        for of_sample, holders, counts in zip(words.reshape(*words.shape[:2], -1), holder, count, strict=True):
+            differing_lattices(
+                of_sample, holders[pairs[:, 0]].ravel(), holders[pairs[:, 1]].ravel(), counts.reshape(-1)
+            )
         return count
 
     def differing_bonds(self, words: Words, one: Integers, other: Integers) -> Integers:

@@ -11,136 +11,14 @@ from typing import Final
 
 import numpy as np
 
-from spinsim import rng
 from spinsim.engine.layouts.replica_packed.adders import BATCH, ONE, ROW, ZERO, add_four, add_six
-from spinsim.engine.measuring.cpu_comparison import (
-    HALF,
-    transpose,
-)
-from spinsim.engine.moves.metropolis.packed.steps import (
-    CLASS,
-    FLIP,
-    NEAR,
-    SPIN,
-    collect_flips,
-    compare_columns,
-    compare_planes,
-    decide,
-    finish_lanes,
-    mux,
-    prefixes,
-)
-from spinsim.engine.moves.metropolis.packed.wide_steps import WIDE_WORDS, compare_wide, decide_wide
+from spinsim.engine.layouts.site_packed.cpu_words import load, unlike
+from spinsim.engine.moves.metropolis.packed.steps import CLASS, FLIP, SPIN, find_flips, scratch_of
+from spinsim.engine.moves.metropolis.packed.wide_steps import WIDE_WORDS, find_flips_wide
 from spinsim.machine.compiled import kernel, part
-from spinsim.machine.intrinsics import set_bits
 
 ALL: Final = ~ZERO
 COUNT_BITS: Final = 3
-LAST: Final = np.uint64(63)
-UP: Final = NEAR + 6 * ROW  # the row that slot 6 has in the replica-packed update
-EDGE: Final = UP + BATCH
-
-
-@part
-def copy(row, words, w):  # type: ignore[no-untyped-def]
-    """Words (n, 2) that follow one another into one row of scratch."""
-    for half in range(2):
-        for q in range(words.shape[0]):
-            w[row + half * BATCH + q] = words[q, half]
-
-
-@part
-def copy_turned(row, first, n, period, turn, words, w):  # type: ignore[no-untyped-def]
-    """Groups ``turn`` after ``first``, ``first + 1``, ... in blocks of ``period`` groups that close on themselves."""
-    at = 0
-    while at < n:
-        place = (first + at) % period
-        source = place + turn if place + turn < period else place + turn - period
-        m = min(n - at, period - max(place, source))
-        source += first + at - place
-        copy(row + at, words[source : source + m], w)
-        at += m
-
-
-@part
-def copy_beside(row, start, n, before, other, after, words):  # type: ignore[no-untyped-def]
-    """Groups ``start`` on, counted from the first of ``other``, which lies between ``before`` and ``after``."""
-    edge, groups = before.shape[0], other.shape[0]
-    if start >= 0 and start + n <= groups:
-        copy(row, other[start : start + n], words)
-        return
-    first = min(n, max(0, -start))
-    last = min(n, max(0, start + n - groups))
-    if first > 0:
-        copy(row, before[edge + start : edge + start + first], words)
-    copy(row + first, other[start + first : start + n - last], words)
-    if last > 0:
-        copy(row + n - last, after[start + n - last - groups : start + n - groups], words)
-
-
-@part
-def find_edges(other, colour, first, n, sides, w):  # type: ignore[no-untyped-def]
-    """Prepare ``shift``: a mask of groups whose lanes look at the next lane, and the words beside them.
-
-    UP gets all bits set for such a group, none where lanes look at the one before; EDGE the word that has what the last
-    or the first lane looks at.
-    """
-    width, height, _ = sides
-    row = first // width
-    g, y = first - row * width, row % height
-    up = (y + row // height + colour) % 2
-    for q in range(n):
-        after = g + 1 if g + 1 < width else 0
-        before = g - 1 if g > 0 else width - 1
-        line = first + q - g
-        w[UP + q] = ZERO - np.uint64(up)
-        w[EDGE + q] = other[line + after, 0] if up else other[line + before, 1]
-        g = after
-        if g == 0:
-            y = y + 1 if y + 1 < height else 0
-            up ^= np.int64(y > 0)  # the first row of a plane is like the last of the one before
-
-
-@part
-def shift(row, n, w):  # type: ignore[no-untyped-def]
-    """Slot 2's words moved by one lane, up or down, into another row."""
-    for q in range(n):
-        low, high, up, edge = w[NEAR + 2 * ROW + q], w[NEAR + 2 * ROW + BATCH + q], w[UP + q], w[EDGE + q]
-        w[row + q] = mux(up, (low << ONE) | (edge >> LAST), (low >> ONE) | (high << LAST))
-        w[row + BATCH + q] = mux(up, (high << ONE) | (low >> LAST), (high >> ONE) | (edge << LAST))
-
-
-@part
-def gather_near(other, before, after, colour, first, n, sides, w):  # type: ignore[no-untyped-def]
-    """The neighbours' words of groups ``first`` to ``first + n - 1`` into rows NEAR on, in the order of the slots."""
-    width, height, depth = sides
-    plane = width * height
-    if depth > 1:
-        copy_turned(NEAR, first, n, plane, plane - width, other, w)
-        copy_turned(NEAR + ROW, first, n, plane, width, other, w)
-        copy_beside(NEAR + 4 * ROW, first - plane, n, before, other, after, w)
-        copy_beside(NEAR + 5 * ROW, first + plane, n, before, other, after, w)
-    else:
-        copy_beside(NEAR, first - width, n, before, other, after, w)
-        copy_beside(NEAR + ROW, first + width, n, before, other, after, w)
-    copy(NEAR + 2 * ROW, other[first : first + n], w)
-    find_edges(other, colour, first, n, sides, w)
-    shift(NEAR + 3 * ROW, n, w)
-
-
-@part
-def apply_signs(slots, first, n, signs, w):  # type: ignore[no-untyped-def]
-    """Neighbours beyond negative couplings count with the opposite spin; ``signs`` (slot, group, 2)."""
-    for k in range(slots):
-        sign = signs[k][first : first + n]
-        for half in range(2):
-            for q in range(n):
-                w[NEAR + k * ROW + half * BATCH + q] ^= sign[q, half]
-
-
-@part
-def unlike(k, e, w):  # type: ignore[no-untyped-def]
-    return w[SPIN + e] ^ w[NEAR + k * ROW + e]
 
 
 @part
@@ -172,17 +50,6 @@ def spread(rows):  # type: ignore[no-untyped-def]
 
 
 @part
-def load(colour, first, n, own, other, before, after, sides, signs, w):  # type: ignore[no-untyped-def]
-    """Spins of a batch and its neighbours as the couplings see them; the number of slots."""
-    slots = 6 if sides[2] > 1 else 4
-    copy(SPIN, own[first : first + n], w)
-    gather_near(other, before, after, colour, first, n, sides, w)
-    if signs.size:
-        apply_signs(slots, first, n, signs[colour], w)
-    return slots
-
-
-@part
 def flip(first, n, own, w):  # type: ignore[no-untyped-def]
     for q in range(n):
         own[first + q, 0] = w[SPIN + q] ^ w[FLIP + q]
@@ -191,21 +58,7 @@ def flip(first, n, own, w):  # type: ignore[no-untyped-def]
 
 @kernel
 def sweep_site(  # type: ignore[no-untyped-def]
-    state,
-    halo,
-    sides,
-    signs,
-    always,
-    planes,
-    thresholds,
-    number,
-    block,
-    key,
-    rounds,
-    half_sweep,
-    sweeps,
-    share,
-    has_field,
+    state, halo, sides, signs, tables, number, source, half_sweep, sweeps, share, has_field
 ):
     """Update one replica of one sample.
 
@@ -214,34 +67,26 @@ def sweep_site(  # type: ignore[no-untyped-def]
         halo: The layer before the first and the one after the last, each uint64 (2, groups, 2).
         sides: Groups in a row, rows in a plane, planes (1 for a square lattice).
         signs: uint64 (colour, slot, group, half), or of size 0 where no coupling is negative.
-        always: ``SiteTables.always`` of this replica, and so on.
-        planes: ``SiteTables.planes``.
-        thresholds: ``SiteTables.thresholds``.
+        tables: ``always``, ``planes`` and ``thresholds`` of this replica, as ``SiteTables`` has them.
         number: Counter word 0 of the first group.
-        block: Counter word 1.
-        key: The two key words.
-        rounds: Philox rounds, 7 or 10.
+        source: Counter word 1, the two key words, and the Philox rounds, 7 or 10.
         half_sweep: Half-sweeps done so far.
         sweeps: Sweeps to do.
         share: What to do of a sweep: the colours ``share[0]`` to ``share[1] - 1``, and of their groups part
             ``share[2]`` of ``share[3]``. Parts of one colour may run side by side.
         has_field: Whether the spin is the class's top bit.
     """
-    k0, k1 = key
-    w = np.empty(WIDE_WORDS, np.uint64)
-    tail = np.empty(ROW + 1, np.int64)
-    site, lane = np.empty(64 * ROW, np.uint64), np.empty(64 * ROW, np.uint64)
+    w, tail, site, lane = scratch_of(WIDE_WORDS)
+    (always, planes, thresholds), (block, (k0, k1), rounds) = tables, source
     lanes = np.full(2, ALL)
     certain, bits = spread(always.reshape((1, -1)))[0], spread(planes)
     own = np.empty((thresholds.size, 128), np.uint64)
     for c in range(thresholds.size):
         own[c] = thresholds[c]
-    class_bits = COUNT_BITS + 1 if has_field else COUNT_BITS - 1
     numbers = np.empty(BATCH, np.int64)
     groups = state.shape[1]
     for _ in range(sweeps):
         for colour in range(share[0], share[1]):
-            low_sweep = rng.low32(half_sweep)
             mine, other = state[colour], state[1 - colour]
             before, after = halo[0][1 - colour], halo[1][1 - colour]
             stop = groups * (share[2] + 1) // share[3]
@@ -254,84 +99,13 @@ def sweep_site(  # type: ignore[no-untyped-def]
                 if has_field:
                     for e in range(ROW):
                         w[CLASS + COUNT_BITS * ROW + e] = w[SPIN + e]
-                    decide_wide(n, class_bits, certain, lanes, w)
+                    find_flips_wide(
+                        n, COUNT_BITS + 1, certain, bits, own, lanes, sites, block, half_sweep, k0, k1, rounds, w, tail,
+                        site, lane,
+                    )  # fmt: skip
                 else:
-                    decide(n, certain, lanes, w)
-                prefixes(sites, block, low_sweep, k0, k1, w)
-                if has_field:
-                    compare_wide(n, class_bits, bits, half_sweep, k0, k1, rounds, w)
-                else:
-                    compare_planes(n, bits, half_sweep, k0, k1, rounds, w)
-                    compare_columns(n, bits, half_sweep, k0, k1, rounds, w)
-                words = collect_flips(n, lanes, w, tail)
-                finish_lanes(words, class_bits, own, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane)
+                    find_flips(
+                        n, certain, bits, own, lanes, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
+                    )
                 flip(first, n, mine, w)
             half_sweep += ONE
-
-
-@kernel
-def count_site(state, halo, sides, signs, index, parts):  # type: ignore[no-untyped-def]
-    """Spins +1, unsatisfied bonds and spins +1 of colour 0, of one replica.
-
-    Of each colour's groups those of part ``index`` of ``parts`` are counted.
-
-    Every bond has one end of colour 0. Arguments as in ``sweep_site``.
-    """
-    w = np.empty(WIDE_WORDS, np.uint64)
-    groups = state.shape[1]
-    up, unsatisfied, up_first = ZERO, ZERO, ZERO
-    start, stop = groups * index // parts, groups * (index + 1) // parts
-    for colour in range(2):
-        for i in range(start, stop):
-            up += set_bits(state[colour, i, 0]) + set_bits(state[colour, i, 1])
-        if colour == 0:
-            up_first = up
-    for first in range(start, stop, BATCH):
-        n = min(BATCH, stop - first)
-        slots = load(0, first, n, state[0], state[1], halo[0][1], halo[1][1], sides, signs, w)
-        for k in range(slots):
-            for half in range(2):
-                for q in range(n):
-                    unsatisfied += set_bits(unlike(k, half * BATCH + q, w))
-    return np.int64(up), np.int64(unsatisfied), np.int64(up_first)
-
-
-@kernel
-def differing_lattices(state, one, other, count):  # type: ignore[no-untyped-def]
-    """The sites at which replicas of ``state`` uint64 (replicas, words), a bit a site, differ."""
-    for p in range(one.size):
-        a, b = state[one[p]], state[other[p]]
-        total = np.int64(0)
-        for i in range(a.size):
-            total += np.int64(set_bits(a[i] ^ b[i]))
-        count[p] = total
-
-
-@kernel
-def set_in_layers(lattice, height, along_x, along_y, along_z):  # type: ignore[no-untyped-def]
-    """Add to each axis's layers the bits set in a site-packed ``lattice``, uint64 (colours, rows, words).
-
-    Rows of equal parity hold the same x: 64 of them at a time are turned into a word for each x.
-    """
-    rows, words = lattice.shape[1], lattice.shape[2]
-    for row in range(rows):
-        count = np.int64(0)
-        for colour in range(2):
-            for w in range(words):
-                count += np.int64(set_bits(lattice[colour, row, w]))
-        along_y[row % height] += count
-        along_z[row // height] += count
-    turned, half = np.empty(HALF, np.uint64), height // 2
-    for colour in range(2):
-        for parity in range(2):
-            for w in range(words):
-                for first in range(0, rows // 2, HALF):
-                    n = min(HALF, rows // 2 - first)
-                    for q in range(n):
-                        z = (first + q) // half
-                        y = 2 * ((first + q) % half) + (z + parity) % 2
-                        turned[q] = lattice[colour, y + height * z, w]
-                    turned[n:] = np.uint64(0)
-                    transpose(turned)
-                    for b in range(HALF):
-                        along_x[2 * (HALF * w + b) + (parity + colour) % 2] += np.int64(set_bits(turned[b]))

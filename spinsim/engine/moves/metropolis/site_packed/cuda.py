@@ -103,7 +103,7 @@ def compare(
 
 
 class Share(NamedTuple):
-    """How warps share a lattice.
+    """Tiles of a lattice and the warps that share them.
 
     Attributes:
         record: Tiles, as the kernel reads them.

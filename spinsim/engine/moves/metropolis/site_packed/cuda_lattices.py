@@ -19,7 +19,7 @@ from spinsim.cuda.compile import instance
 from spinsim.cuda.device import Reached, multiprocessors, offer, reach, require_memory, shared
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, round_keys, struct_type
 from spinsim.engine.cuda_queue import Queue
-from spinsim.engine.layouts.site_packed import signs_shape
+from spinsim.engine.layouts.site_packed.signs import signs_shape
 from spinsim.engine.measuring.cuda_comparison import THREADS, TILE, Compared, Comparison, Part, PartSums, Struct
 from spinsim.engine.moves.metropolis.packed.classes import LATTICE_BARRIER
 from spinsim.engine.moves.metropolis.site_packed.plan import SitePlan
@@ -199,7 +199,7 @@ class SiteLattices:
         self.halo = halo_of(plan, self.present, queue, group)
 
     def _signs_of_model(self) -> Any:
-        """Signs of couplings as layouts/site_packed.py has them: drawn here, or copied where the host has couplings."""
+        """Signs of couplings as layouts/site_packed/ has them: drawn here, or copied where the host has couplings."""
         import cupy
 
         plan, drawn, lattice = self.plan, self.plan.model.drawn, self.plan.model.lattice
@@ -278,55 +278,57 @@ TILES_A_THREAD: Final = 16  # of rows of a column of words
 MOST_WORDS: Final = 2**20  # of 128 sites that a block compares
 
 
-def compare_lattices(what: Compared, slab: npt.NDArray[np.void]) -> Comparison:
+def compare_lattices(comparison: Compared, slab: npt.NDArray[np.void]) -> Comparison:
     """The comparison of site-packed spins."""
-    sites = what.model.sites
-    held = PartSums(what, [Part(side, sites // side, what.count, axis) for axis, side in enumerate(what.sides)])
-    return Comparison(what, held, LatticeCounting(what, held, slab))
+    sites = comparison.model.sites
+    sums = PartSums(
+        comparison, [Part(side, sites // side, comparison.count, axis) for axis, side in enumerate(comparison.sides)]
+    )
+    return Comparison(comparison, sums, LatticeCounting(comparison, sums, slab))
 
 
 class LatticeCounting:
     """``CopyCounting`` of whole words, row by row."""
 
-    def __init__(self, what: Compared, held: PartSums, slab: npt.NDArray[np.void]) -> None:
-        self._what, self._held, self._words = what, held, what.model.sites // LANES
-        state, pairs, first = np.uint64(0), what.tempering.pairs(0), np.uint32(0)
-        if not what.full:
+    def __init__(self, comparison: Compared, part_sums: PartSums, slab: npt.NDArray[np.void]) -> None:
+        self._comparison, self._part_sums, self._words = comparison, part_sums, comparison.model.sites // LANES
+        state, pairs, first = np.uint64(0), comparison.tempering.pairs(0), np.uint32(0)
+        if not comparison.full:
             self._add = self._kernel("differing_lattices", {
                 "state": state, "words": np.uint32(self._words), "pairs": pairs, "same": np.uint64(0),
             })  # fmt: skip
             self._layers: list[Launch] = []
             return
-        self._add = self._kernel(instance("differing_bonds", len(what.sides)), {
+        self._add = self._kernel(instance("differing_bonds", len(comparison.sides)), {
             "state": state, "slab": slab, "pairs": pairs, "same": np.uint64(0),
         })  # fmt: skip
         lattices = {"state": state, "slab": slab, "first": first, "pairs": pairs}
-        z = held.sums[2] if len(what.sides) > 2 else np.uint64(0)
-        tiles = -(-what.model.sites // (2 * what.sides[0] * TILE))
+        z = part_sums.sums[2] if len(comparison.sides) > 2 else np.uint64(0)
+        tiles = -(-comparison.model.sites // (2 * comparison.sides[0] * TILE))
         stripes = np.uint32(-(-tiles // TILES_A_THREAD))
         self._layers = [
-            self._kernel("layers_of_rows", lattices | {"along_y": held.sums[1], "along_z": z}),
-            self._kernel("layers_of_columns", lattices | {"along_x": held.sums[0], "stripes": stripes}),
+            self._kernel("layers_of_rows", lattices | {"along_y": part_sums.sums[1], "along_z": z}),
+            self._kernel("layers_of_columns", lattices | {"along_x": part_sums.sums[0], "stripes": stripes}),
         ]
 
     def _kernel(self, expression: str, arguments: dict[str, Any]) -> Launch:
-        return Launch(self._what.device, "measuring/overlaps_site_packed.cu", expression, arguments)
+        return Launch(self._comparison.device, "measuring/overlaps_site_packed.cu", expression, arguments)
 
     def _shares(self, compared: int, samples: int) -> int:
-        fill = BLOCKS * multiprocessors(self._what.device) // max(1, compared * samples)
+        fill = BLOCKS * multiprocessors(self._comparison.device) // max(1, compared * samples)
         return min(-(-self._words // THREADS), max(fill, -(-self._words // MOST_WORDS)), 65535)
 
     def queue_totals(self, stream: Any, state: Any, pairs: Struct, totals: Struct) -> None:
         """Queue the overlaps or, where all is asked for, the link overlaps of all samples."""
-        count, samples = self._what.pairs, self._what.model.samples
+        count, samples = self._comparison.pairs, self._comparison.model.samples
         if count:
             grid = count, self._shares(count, samples), samples
-            same = totals["links" if self._what.full else "overlap"]
+            same = totals["links" if self._comparison.full else "overlap"]
             self._add(stream, grid, THREADS, state=state, pairs=pairs, same=same)
 
     def queue_parts(self, stream: Any, state: Any, pairs: Struct, totals: Struct, samples: range) -> None:
-        for sums in self._held.sums:
+        for sums in self._part_sums.sums:
             sums.data.memset_async(0, sums.nbytes, stream)
-        grid = self._what.count, self._shares(self._what.count, len(samples)), len(samples)
+        grid = self._comparison.count, self._shares(self._comparison.count, len(samples)), len(samples)
         for launch in self._layers:
             launch(stream, grid, THREADS, state=state, pairs=pairs, first=samples.start)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from spinsim import packing
 from spinsim.acceptance import acceptance, check_beta
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.layouts.site_packed import build_signs, suits
+from spinsim.engine.layouts.site_packed.signs import build_signs, suits
 from spinsim.engine.measuring.sums import of_up_and_unsatisfied
 from spinsim.engine.moves.exchange.ladder import Ladder
 from spinsim.engine.moves.metropolis.packed.classes import PLANES, Classes, Limits

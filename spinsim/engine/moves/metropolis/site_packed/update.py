@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.layouts.site_packed import pack, suits
-from spinsim.engine.protocols import Engine
-from spinsim.engine.update import Counters, InSlabs, Outline, Slab, Update
+from spinsim.engine.layouts.site_packed.signs import pack, suits
+from spinsim.engine.update import Counters, InSlabs, Outline, Update, engine_of
 from spinsim.model.graph import MOST_LISTED
-from spinsim.model.ising import Ising
 from spinsim.packing import LANES, Packing
 
 
@@ -31,20 +28,11 @@ def counters(outline: Outline, replicas: int) -> Counters:
     return Counters(outline.sites // LANES, replicas, "replicas of a site-packed lattice")
 
 
-def _on_cpu(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None, slab: Slab | None = None) -> Engine:
-    from spinsim.engine.moves.metropolis.site_packed.cpu import engine
-
-    return engine(model, replicas, dynamics, threads, slab)
-
-
-def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics, device: int, slab: Slab | None = None) -> Engine:
-    from spinsim.engine.moves.metropolis.site_packed.cuda import engine
-
-    return engine(model, replicas, dynamics, device, slab)
-
+on_cpu = engine_of(f"{__package__}.cpu")
+on_cuda = engine_of(f"{__package__}.cuda")
 
 UPDATE: Final = Update(
-    *(Packing.SITE, suits, needed_bytes, counters, pack, _on_cpu, _on_cuda),
+    *(Packing.SITE, suits, needed_bytes, counters, pack, on_cpu, on_cuda),
     together=1,
-    in_slabs=InSlabs(_on_cpu, _on_cuda),
+    in_slabs=InSlabs(on_cpu, on_cuda),
 )

@@ -16,7 +16,7 @@ from spinsim.engine.layouts.unpacked import WORDS, Chunks, InChunks, by_replica,
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.moves.exchange.cpu import CpuTempering
 from spinsim.engine.moves.exchange.ladder import Ladder
-from spinsim.engine.moves.metropolis.unpacked.cpu_sweep import sweep_general, sweep_general_terms, temper_unpacked
+from spinsim.engine.moves.metropolis.unpacked.cpu_sweep import sweep_general, temper_unpacked
 from spinsim.engine.moves.metropolis.unpacked.plan import UnpackedPlan
 from spinsim.engine.protocols import Counts
 from spinsim.errors import InputError
@@ -46,21 +46,21 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None 
 
 def counts(model: Ising, chunks: Chunks, plan: UnpackedPlan) -> Counts:
     """Energies, of each term too where there are two, and magnetisations of every replica."""
-    found = np.zeros((plan.terms + 2, model.samples, chunks.replicas), np.int64)
+    counted = np.zeros((plan.terms + 2, model.samples, chunks.replicas), np.int64)
     first_sublattice = plan.order[: plan.first]
 
     def count(sample: int, first: int) -> None:
         spins = chunks.of(sample, first)
-        sums = np.zeros((len(found), spins.shape[1]), np.int64)
+        sums = np.zeros((len(counted), spins.shape[1]), np.int64)
         couplings, fields = model.once(_in_quanta, sample)
         total_energies(spins, plan.edges, plan.of_first, couplings[plan.bonds], fields, sums[:-2], sums[-2])
         sum_spins(spins, first_sublattice, sums[-1])
         last = min(first + chunks.size, chunks.replicas)
-        for target, source in zip(found, sums, strict=True):
+        for target, source in zip(counted, sums, strict=True):
             target[sample, first:last] = by_replica(source)[: last - first]
 
     chunks.each(count)
-    *energies, magnetization, of_first = found
+    *energies, magnetization, of_first = counted
     staggered = 2 * of_first - magnetization if first_sublattice.size else of_first
     by_term = np.stack(energies, axis=-1) if plan.terms > 1 else None
     return Counts(np.sum(energies, axis=0), magnetization, staggered, by_term)
@@ -152,8 +152,12 @@ class UnpackedSweeper(ChunkSweeper):
         block, lane = divmod(first, packing.LANES)
         of_terms = double_beta[sample % len(double_beta), :, first : first + self._chunks.width(first)]
         of_chunk = np.ascontiguousarray(by_word(of_terms))
-        order, state = (plan.order, plan.colour_start, plan.start), self._chunks.of(sample, first)
-        rest = (
+        sweep_general(
+            self._chunks.of(sample, first),
+            plan.order,
+            plan.colour_start,
+            plan.start,
+            plan.middle if len(of_chunk) > 1 else None,
             plan.neighbour,
             plan.couplings[sample % len(plan.couplings)],
             plan.fields[sample % len(plan.fields)],
@@ -166,10 +170,6 @@ class UnpackedSweeper(ChunkSweeper):
             np.uint64(half_sweep),
             count,
         )
-        if len(of_chunk) > 1:
-            sweep_general_terms(state, *order, plan.middle, *rest)
-        else:
-            sweep_general(state, *order, *rest)
 
     def _temper_sample(
         self, tempering: CpuTempering, double_beta: npt.NDArray[np.float64], times: Times, half_sweep: int, sample: int
@@ -180,7 +180,8 @@ class UnpackedSweeper(ChunkSweeper):
             self._chunks.memory[sample],
             (model.sites, self._chunks.size),
             (plan.edges, plan.of_first, couplings[plan.bonds], fields),
-            (plan.order, plan.colour_start, plan.start, plan.middle, plan.neighbour),
+            (plan.order, plan.colour_start, plan.start, plan.neighbour),
+            plan.middle if len(double_beta) > 1 else None,
             plan.couplings[sample % len(plan.couplings)],
             plan.fields[sample % len(plan.fields)],
             double_beta,

@@ -3,6 +3,11 @@
 Replica r of a sample takes word r % 4 of the Philox call with plane (r % 128) // 4 of block r // 128. That 32-bit word
 decides unless it equals the top half of the 64-bit threshold; then the same word of plane + 32 is the lower half.
 
+A chunk of replicas holds a byte a spin, the replicas of each word of the calls side by side, so that loops over them
+are vectors:
+
+    spins[site] = [ word 0 of all calls | word 1 of all calls | word 2 | word 3 ]
+
 Most updates are decided by ``screen``: a float32 exponential whose error is far below its margin. Where a uniform lies
 within the margin, the float64 exponential of acceptance.py decides, so the outcome never depends on the screen.
 """
@@ -132,57 +137,6 @@ def decide(scaled, uniform, lower, flips):  # type: ignore[no-untyped-def]
         flips[r] = u < top or (u == top and np.float64(lower[r]) < np.floor((scaled[r] - top) * TWO32))
 
 
-@kernel
-def sweep_general(  # type: ignore[no-untyped-def]
-    spins, order, colour_start, start, near, couplings, fields, double_beta, zero_acceptance, block, first_call, key,
-    rounds, half_sweep, sweeps,
-):  # fmt: skip
-    """Update a chunk of replicas of one sample.
-
-    Args:
-        spins: int8 (sites, 4 * calls), +1 or -1, changed in place; position w * calls + c is the chunk's replica
-            4 c + w, so that each word of the Philox calls serves consecutive positions.
-        order: Sites, colour by colour.
-        colour_start: Colour c has ``order[colour_start[c]:colour_start[c + 1]]``.
-        start: Rows of neighbours; those of site i are ``near[start[i]:start[i + 1]]``.
-        near: Neighbours.
-        couplings: J of each of ``near`` in quanta, int32 or int64: the width that local fields fit.
-        fields: h of each site in quanta, of the same type.
-        double_beta: Twice the inverse temperature times the quantum, of every position.
-        zero_acceptance: Probability of a flip that costs nothing.
-        block: Counter word 1.
-        first_call: Philox call of the chunk's first replica within its block of 128.
-        key: The two key words.
-        rounds: Philox rounds, 7 or 10.
-        half_sweep: Half-sweeps done so far.
-        sweeps: Sweeps to do.
-    """
-    k0, k1 = key
-    replicas = double_beta.size
-    beta_32, zero_32 = double_beta.astype(np.float32), np.float32(zero_acceptance * 0.5 * TWO32)
-    local = np.empty(replicas, couplings.dtype)
-    flips = np.empty(replicas, np.bool_)
-    upper, lower = np.empty((4, replicas // 4), np.uint32), np.empty((4, replicas // 4), np.uint32)
-    uniform, refined = upper.reshape(replicas), lower.reshape(replicas)
-    mantissa_32, power_32 = np.empty(replicas, np.float32), np.empty(replicas, np.int32)
-    mantissa, power = np.empty(replicas), np.empty(replicas, np.int64)
-    scaled_32, scaled = power_32.view(np.float32), power.view(np.float64)
-    for _ in range(sweeps):
-        for colour in range(colour_start.size - 1):
-            for i in order[colour_start[colour] : colour_start[colour + 1]]:
-                row = slice(start[i], start[i + 1])
-                spin, site = spins[i], np.uint64(i)
-                local_fields(local, fields[i], spins, near[row], couplings[row])
-                draw(upper, site, block, half_sweep, k0, k1, rounds, first_call)
-                if screen(spin, local, beta_32, zero_32, uniform, mantissa_32, power_32, scaled_32, flips):
-                    scaled_probabilities(spin, local, double_beta, zero_acceptance, mantissa, power, scaled)
-                    draw(lower, site, block, half_sweep, k0, k1, rounds, first_call + REFINE)
-                    decide(scaled, uniform, refined, flips)
-                for r in range(replicas):
-                    spin[r] = -spin[r] if flips[r] else spin[r]
-            half_sweep += np.uint64(1)
-
-
 ROUNDING: Final = np.float32(2.0**-20)  # four times the error of x, of ``size``
 CANCELLED: Final = np.float32(2.0**-17)  # |x| of ``size`` from which on the margin holds; 8 times ROUNDING
 NOTHING: Final = np.float32(NEARLY_NOTHING / 2)  # a ``size`` that costs nearly nothing for sure
@@ -238,22 +192,35 @@ def scaled_probabilities_of_terms(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def sweep_general_terms(  # type: ignore[no-untyped-def]
+def sweep_general(  # type: ignore[no-untyped-def]
     spins, order, colour_start, start, middle, near, couplings, fields, double_beta, zero_acceptance, block, first_call,
     key, rounds, half_sweep, sweeps,
 ):  # fmt: skip
-    """``sweep_general`` of two terms; fields belong to term 0.
+    """Update a chunk of replicas of one sample.
 
     Args:
-        middle: Of the neighbours of site i, those before ``middle[i]`` are by bonds of term 0.
-        double_beta: Twice the inverse temperature of each term times the quantum, (2, positions).
-        zero_acceptance: Factor of the probability of a flip that costs nearly nothing.
+        spins: int8 (sites, 4 * calls), +1 or -1, changed in place; position w * calls + c is the chunk's replica
+            4 c + w, so that each word of the Philox calls serves consecutive positions.
+        order: Sites, colour by colour.
+        colour_start: Colour c has ``order[colour_start[c]:colour_start[c + 1]]``.
+        start: Rows of neighbours; those of site i are ``near[start[i]:start[i + 1]]``.
+        middle: Of these, those before ``middle[i]`` are by bonds of term 0; None where there is one term.
+        near: Neighbours.
+        couplings: J of each of ``near`` in quanta, int32 or int64: the width that local fields fit.
+        fields: h of each site in quanta, of the same type; they belong to term 0.
+        double_beta: Twice the inverse temperature times the quantum, of every position; of two terms (2, positions).
+        zero_acceptance: Probability of a flip that costs nothing or, of two terms, the factor of one that costs nearly
+            nothing.
+        block: Counter word 1.
+        first_call: Philox call of the chunk's first replica within its block of 128.
+        key: The two key words.
+        rounds: Philox rounds, 7 or 10.
+        half_sweep: Half-sweeps done so far.
+        sweeps: Sweeps to do.
     """
-    k0, k1 = key
-    replicas = double_beta.shape[1]
+    (k0, k1), replicas, width = key, spins.shape[1], couplings.dtype
     beta_32, zero_32 = double_beta.astype(np.float32), np.float32(zero_acceptance * 0.5 * TWO32)
-    ones, others = np.empty(replicas, couplings.dtype), np.empty(replicas, couplings.dtype)
-    flips = np.empty(replicas, np.bool_)
+    local, others, flips = np.empty(replicas, width), np.empty(replicas, width), np.empty(replicas, np.bool_)
     upper, lower = np.empty((4, replicas // 4), np.uint32), np.empty((4, replicas // 4), np.uint32)
     uniform, refined = upper.reshape(replicas), lower.reshape(replicas)
     mantissa_32, power_32 = np.empty(replicas, np.float32), np.empty(replicas, np.int32)
@@ -263,16 +230,24 @@ def sweep_general_terms(  # type: ignore[no-untyped-def]
     for _ in range(sweeps):
         for colour in range(colour_start.size - 1):
             for i in order[colour_start[colour] : colour_start[colour + 1]]:
-                first, other = slice(start[i], middle[i]), slice(middle[i], start[i + 1])
                 spin, site = spins[i], np.uint64(i)
-                local_fields(ones, fields[i], spins, near[first], couplings[first])
-                local_fields(others, 0, spins, near[other], couplings[other])
                 draw(upper, site, block, half_sweep, k0, k1, rounds, first_call)
-                if screen_terms(spin, ones, others, beta_32, zero_32, uniform, mantissa_32, power_32, scaled_32,
-                                cost_32, size_32, flips):  # fmt: skip
-                    scaled_probabilities_of_terms(
-                        spin, ones, others, double_beta, zero_acceptance, mantissa, power, scaled, cost
-                    )
+                if double_beta.ndim == 1:  # known when this is compiled, and so is the branch
+                    row = slice(start[i], start[i + 1])
+                    local_fields(local, fields[i], spins, near[row], couplings[row])
+                    close = screen(spin, local, beta_32, zero_32, uniform, mantissa_32, power_32, scaled_32, flips)
+                else:
+                    first, other = slice(start[i], middle[i]), slice(middle[i], start[i + 1])
+                    local_fields(local, fields[i], spins, near[first], couplings[first])
+                    local_fields(others, 0, spins, near[other], couplings[other])
+                    close = screen_terms(spin, local, others, beta_32, zero_32, uniform, mantissa_32, power_32,
+                                         scaled_32, cost_32, size_32, flips)  # fmt: skip
+                if close:
+                    if double_beta.ndim == 1:
+                        scaled_probabilities(spin, local, double_beta, zero_acceptance, mantissa, power, scaled)
+                    else:
+                        scaled_probabilities_of_terms(spin, local, others, double_beta, zero_acceptance, mantissa,
+                                                      power, scaled, cost)  # fmt: skip
                     draw(lower, site, block, half_sweep, k0, k1, rounds, first_call + REFINE)
                     decide(scaled, uniform, refined, flips)
                 for r in range(replicas):
@@ -282,7 +257,7 @@ def sweep_general_terms(  # type: ignore[no-untyped-def]
 
 @kernel
 def temper_unpacked(  # type: ignore[no-untyped-def]
-    chunks, size, bonds, plan, couplings, fields, double_beta, ladder, exchanged, zero_acceptance, sample, key,
+    chunks, size, bonds, plan, middle, couplings, fields, double_beta, ladder, exchanged, zero_acceptance, sample, key,
     rng_rounds, half_sweep, times,
 ):  # fmt: skip
     """Rounds of sweeps of all replicas of a sample, each followed by exchanges of their temperatures.
@@ -291,7 +266,8 @@ def temper_unpacked(  # type: ignore[no-untyped-def]
         chunks: int8, the arrays (sites, 4 * calls) of ``sweep_general`` one after the other, changed in place.
         size: Sites, replicas of a chunk but the last.
         bonds: Edges, those of term 0 first, how many these are, and couplings (bonds,) and fields (sites,) in quanta.
-        plan: ``UnpackedPlan``'s order, colour_start, start, middle, neighbour.
+        plan: ``UnpackedPlan``'s order, colour_start, start, neighbour.
+        middle: As ``sweep_general`` takes it.
         double_beta: Twice the inverse temperatures of 1 or 2 terms times the quantum, (terms, temperatures).
         ladder: ``Ladder.steps``, copies.
         exchanged: A row of ``Exchange``, changed in place.
@@ -299,7 +275,7 @@ def temper_unpacked(  # type: ignore[no-untyped-def]
     """
     sites, chunk = size
     edges, of_first, bond_couplings, site_fields = bonds
-    order, colour_start, start, middle, near = plan
+    order, colour_start, start, near = plan
     steps, copies = ladder
     place, attempts, accepts, trips, last_end = exchanged
     before, rounds, sweeps = times
@@ -317,18 +293,18 @@ def temper_unpacked(  # type: ignore[no-untyped-def]
                     beta[term, position] = double_beta[term, at]
             block = rng.counter_block(np.uint64(sample), np.uint64(first // LANES))
             call = np.uint64(first % LANES // WORDS)
-            if terms == 1:
-                sweep_general(spins, order, colour_start, start, near, couplings, fields, beta[0], zero_acceptance,
-                              block, call, key, rng_rounds, half_sweep, sweeps)  # fmt: skip
+            if middle is None:
+                sweep_general(spins, order, colour_start, start, None, near, couplings, fields, beta[0],
+                              zero_acceptance, block, call, key, rng_rounds, half_sweep, sweeps)  # fmt: skip
             else:
-                sweep_general_terms(spins, order, colour_start, start, middle, near, couplings, fields, beta,
-                                    zero_acceptance, block, call, key, rng_rounds, half_sweep, sweeps)  # fmt: skip
-            found, magnetization = np.zeros((terms, width), np.int64), np.zeros(width, np.int64)
-            total_energies(spins, edges, of_first if terms > 1 else edges.shape[0], bond_couplings, site_fields, found,
-                           magnetization)  # fmt: skip
+                sweep_general(spins, order, colour_start, start, middle, near, couplings, fields, beta, zero_acceptance,
+                              block, call, key, rng_rounds, half_sweep, sweeps)  # fmt: skip
+            energies, magnetization = np.zeros((terms, width), np.int64), np.zeros(width, np.int64)
+            total_energies(spins, edges, of_first if terms > 1 else edges.shape[0], bond_couplings, site_fields,
+                           energies, magnetization)  # fmt: skip
             for r in range(first, min(first + width, replicas)):
                 for term in range(terms):
-                    energy[r, term] = found[term, (r - first) % WORDS * calls + (r - first) // WORDS]
+                    energy[r, term] = energies[term, (r - first) % WORDS * calls + (r - first) // WORDS]
         exchange(
             energy, steps, copies, before + done, sample, key, rng_rounds, place, attempts, accepts, trips, last_end
         )

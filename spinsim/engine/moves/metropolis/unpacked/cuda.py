@@ -18,7 +18,7 @@ from spinsim.acceptance import check_beta, check_betas
 from spinsim.cuda.compile import FLAGS, PHILOX_ROUNDS, Instances, instance
 from spinsim.cuda.device import multiprocessors, shared_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
-from spinsim.engine.cuda import CudaEngine, CudaParts, MeasuredRounds
+from spinsim.engine.cuda import CudaEngine, MeasuredRounds
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.layouts.unpacked import SpinBytes
@@ -28,7 +28,7 @@ from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, Place
 from spinsim.engine.moves.exchange.cuda_rounds import LaunchedRounds
 from spinsim.engine.moves.exchange.ladder import Ladder
 from spinsim.engine.moves.metropolis.packed.classes import LATTICE_BARRIER
-from spinsim.engine.moves.metropolis.replica_packed.cuda import compare, squares
+from spinsim.engine.moves.metropolis.replica_packed.cuda import engine_of
 from spinsim.engine.moves.metropolis.replica_packed.cuda_records import NOTES
 from spinsim.engine.moves.metropolis.unpacked.cuda_words import WORD, WORDS, UnpackedSpins
 from spinsim.engine.moves.metropolis.unpacked.plan import UnpackedPlan
@@ -40,8 +40,8 @@ from spinsim.model.terms import MOST_TERMS
 INTEGERS: Final = ("int", "long long")  # of couplings and fields
 INSTANCES: Final[Instances] = (
     *(
-        ("metropolis/unpacked.cu", instance("sweep_unpacked", integer, terms, held, r))
-        for integer, terms, held, r in product(INTEGERS, (1, MOST_TERMS), FLAGS, PHILOX_ROUNDS)
+        ("metropolis/unpacked.cu", instance("sweep_unpacked", integer, terms, in_shared, r))
+        for integer, terms, in_shared, r in product(INTEGERS, (1, MOST_TERMS), FLAGS, PHILOX_ROUNDS)
     ),
     *(
         ("tempering/temper_unpacked.cu", instance("temper_unpacked", integer, r))
@@ -127,8 +127,8 @@ def shared_bytes(spins: UnpackedSpins, ladder: Ladder) -> int:
     """Shared memory of a thread block that has the ladder of its sample beside what sweeps need."""
     how, padding = spins.grouping, 4
     own, every = WORD * how.words, WORD * how.words * groups(spins)
-    held = BYTES_OF_OWN * own + 8 * (ladder.temperatures + 1) + BYTES_OF_ALL * every + padding
-    return how.shared_bytes(spins.model.sites, 1) + held
+    ladder_bytes = BYTES_OF_OWN * own + 8 * (ladder.temperatures + 1) + BYTES_OF_ALL * every + padding
+    return how.shared_bytes(spins.model.sites, 1) + ladder_bytes
 
 
 def groups(spins: UnpackedSpins) -> int:
@@ -137,7 +137,7 @@ def groups(spins: UnpackedSpins) -> int:
 
 def fits_with_ladder(spins: UnpackedSpins, ladder: Ladder, device: int) -> bool:
     """Return True if thread blocks hold lattices and ladder, and the energy is one, of one term."""
-    fits = spins.grouping.held and shared_bytes(spins, ladder) <= shared_memory(device)
+    fits = spins.grouping.in_shared and shared_bytes(spins, ladder) <= shared_memory(device)
     return fits and spins.plan.plan.terms == 1
 
 
@@ -205,19 +205,9 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Cuda
     check_grid(model.samples, plan.shape[1] * WORDS)
     with queue.here():
         spins = UnpackedSpins(plan, queue)
-        shape = len(plan.observables.sums), *plan.shape[:2], packing.LANES
-        counting = CudaCounting(queue.stream, plan.observables, shape, replicas, spins.add)
-    parts = CudaParts(
-        packing=packing.Packing.UNPACKED,
-        queue=queue,
-        state=spins,
-        sweeper=UnpackedSweeper(queue, spins, counting),
-        counting=counting,
-        compare=partial(compare, plan, device),
-        temperatures=tuple(range(1, plan.plan.terms + 1)),
-        squares=partial(squares, plan, device),
-    )
-    return CudaEngine(model, replicas, parts)
+    temperatures = tuple(range(1, plan.plan.terms + 1))
+    sweeper = partial(UnpackedSweeper, queue, spins)
+    return engine_of(plan, queue, spins, sweeper, packing.Packing.UNPACKED, temperatures)
 
 
 class UnpackedSweeper(SpinSweeper):
@@ -231,7 +221,7 @@ class UnpackedSweeper(SpinSweeper):
         """Make ready for sweeps at temperatures (samples, terms, width); all samples share one row."""
         spins, (rows, terms, width) = self._unpacked, double_beta.shape
         how, coldest = spins.grouping, self._single_coldest
-        expression = instance("sweep_unpacked", spins.integer, terms, how.held, self._queue.rng_rounds)
+        expression = instance("sweep_unpacked", spins.integer, terms, how.in_shared, self._queue.rng_rounds)
         self._launch = Launch(self._queue.device, "metropolis/unpacked.cu", expression, {
             **spins.arguments, "replicas": np.uint32(spins.replicas), "double_beta": double_beta,
             "single_beta": single_beta, "beta_stride": np.uint64(terms * width if rows > 1 else 0),
@@ -268,7 +258,7 @@ class UnpackedSweeper(SpinSweeper):
         if not self.are_laid:
             self.lay_tables()
         how = self._unpacked.grouping
-        most, left = self._most_sweeps * self.colours if how.held else 1, count * self.colours
+        most, left = self._most_sweeps * self.colours if how.in_shared else 1, count * self.colours
         while left:
             several = min(left, most)
             self._launch(self._queue.stream, self._grid, how.threads, half_sweep=half_sweep, half_sweeps=several)

@@ -37,24 +37,24 @@ EXACT_TYPE: Final = struct_type(
 
 
 class Grouping(NamedTuple):
-    """How words of 32 replicas are shared out to thread blocks.
+    """Words of 32 replicas and the thread blocks that they are shared out to.
 
     Attributes:
         words: Of a thread block.
         threads: Of a thread block.
-        held: Whether it holds its lattices in shared memory.
+        in_shared: Whether it holds its lattices in shared memory.
         blocks: Thread blocks that share the sites of a colour.
     """
 
     words: int
     threads: int
-    held: bool
+    in_shared: bool
     blocks: int
 
     def shared_bytes(self, sites: int, terms: int) -> int:
         """Shared memory of a block: temperatures, lattices, sums, which begin at a multiple of a row's bytes."""
         sums = self.threads // WORD * (WORD // self.words) * SUMS_BYTES + SUMS_BYTES
-        return 4 * WORD * self.words * terms + sums + (4 * (sites + 1) * self.words if self.held else 0)
+        return 4 * WORD * self.words * terms + sums + (4 * (sites + 1) * self.words if self.in_shared else 0)
 
 
 def grouping(plan: SlotPlan, room: int, processors: int) -> Grouping:
@@ -65,13 +65,16 @@ def grouping(plan: SlotPlan, room: int, processors: int) -> Grouping:
     words = next((w for w in (WORDS, WORDS // 2) if w <= most and 2 * samples * -(-columns // w) >= 3 * processors), 1)
     groups = samples * -(-columns // words)
     tiles = -(-colour * words // WORD)
-    alone = Grouping(words, WORD * min(tiles, RESIDENT_WARPS), True, 1)
-    if alone.shared_bytes(sites, terms) <= room and (2 * groups >= processors or tiles <= 2 * RESIDENT_WARPS):
-        for beside in (4, 2):
-            several = Grouping(words, WORD * min(tiles, RESIDENT_WARPS // beside), True, 1)
-            if -(-groups // processors) >= beside and beside * (several.shared_bytes(sites, terms) + 1024) <= room:
+    one_block = Grouping(words, WORD * min(tiles, RESIDENT_WARPS), True, 1)
+    if one_block.shared_bytes(sites, terms) <= room and (2 * groups >= processors or tiles <= 2 * RESIDENT_WARPS):
+        for blocks_together in (4, 2):
+            several = Grouping(words, WORD * min(tiles, RESIDENT_WARPS // blocks_together), True, 1)
+            if (
+                -(-groups // processors) >= blocks_together
+                and blocks_together * (several.shared_bytes(sites, terms) + 1024) <= room
+            ):
                 return several
-        return alone
+        return one_block
     return Grouping(most, GLOBAL_THREADS, False, -(-colour * most // GLOBAL_THREADS))
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine.layouts.unpacked import WORDS
-from spinsim.model.graph import Adjacency, adjacency, colouring
+from spinsim.model.graph import adjacency, colouring
 from spinsim.model.ising import Ising
-from spinsim.model.terms import MOST_TERMS
+from spinsim.model.terms import MOST_TERMS, adjacency_by_term
 
 
 class UnpackedPlan:
@@ -41,7 +41,7 @@ class UnpackedPlan:
         self.bonds: slice | npt.NDArray[np.int64] = slice(None)
         self.of_first = model.bonds
         if model.terms is not None:
-            near, self.middle = _by_term(near, model.terms)
+            near, self.middle = adjacency_by_term(model.graph, model.terms)
             self.bonds, self.of_first = np.argsort(model.terms, kind="stable"), int(np.count_nonzero(model.terms == 0))
         self.neighbour, self.edges = near.neighbour.astype(np.uint32), model.graph.edges[self.bonds]
         width = np.int32 if 2 * model.largest_local_field < 2**31 else np.int64
@@ -59,11 +59,3 @@ class UnpackedPlan:
         padding = np.repeat(beta[:, -1:], -beta.shape[1] % WORDS, axis=1)
         padded = np.append(beta, padding, axis=1).reshape(len(beta), beta.shape[1] + padding.shape[1], -1)
         return np.ascontiguousarray(2.0 * model.quantum * padded.swapaxes(1, 2))
-
-
-def _by_term(near: Adjacency, terms: npt.NDArray[np.uint8]) -> tuple[Adjacency, npt.NDArray[np.int64]]:
-    """Returns neighbours with those by bonds of term 0 first, and where in its row each site's others begin."""
-    site, others = np.repeat(np.arange(len(near.start) - 1), np.diff(near.start)), terms[near.bond]
-    order = np.lexsort((others, site))
-    first = np.bincount(site[others == 0], minlength=len(near.start) - 1)
-    return Adjacency(near.start, near.neighbour[order], near.bond[order]), near.start[:-1] + first

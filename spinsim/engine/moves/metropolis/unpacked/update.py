@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.moves.metropolis.replica_packed.update import pack
-from spinsim.engine.protocols import Engine
-from spinsim.engine.update import Outline, Pace, Update, by_sites, bytes_with_adjacency
-from spinsim.model.ising import Ising
+from spinsim.engine.update import Outline, Pace, Update, by_sites, bytes_with_adjacency, engine_of
 from spinsim.packing import LANES, Packing
 
 
@@ -22,18 +19,9 @@ def needed_bytes(outline: Outline, replicas: int) -> int:
     return unpacking + bytes_with_adjacency(outline, replicas, LANES)
 
 
-def _on_cpu(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None) -> Engine:
-    from spinsim.engine.moves.metropolis.unpacked.cpu import engine
-
-    return engine(model, replicas, dynamics, threads)
-
-
-def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Engine:
-    from spinsim.engine.moves.metropolis.unpacked.cuda import engine
-
-    return engine(model, replicas, dynamics, device)
-
+on_cpu = engine_of(f"{__package__}.cpu")
+on_cuda = engine_of(f"{__package__}.cuda")
 
 UPDATE: Final = Update(
-    *(Packing.UNPACKED, suits, needed_bytes, by_sites, pack, _on_cpu, _on_cuda), pace=Pace(500, in_one_call=False)
+    *(Packing.UNPACKED, suits, needed_bytes, by_sites, pack, on_cpu, on_cuda), pace=Pace(500, in_one_call=False)
 )

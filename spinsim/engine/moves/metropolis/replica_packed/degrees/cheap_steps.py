@@ -85,7 +85,7 @@ def add_carries(n, first, count_bits, w):  # type: ignore[no-untyped-def]
 
 @part
 def add_three_bonds(n, count_bits, w):  # type: ignore[no-untyped-def]
-    """Add the unsatisfied among three rows of what bonds want."""
+    """Add the unsatisfied among three rows of spins that satisfy bonds."""
     for half in range(2):
         for q in range(n):
             e = half * BATCH + q
@@ -99,7 +99,7 @@ def add_three_bonds(n, count_bits, w):  # type: ignore[no-untyped-def]
 
 @part
 def add_seven_bonds(n, count_bits, w):  # type: ignore[no-untyped-def]
-    """Add the unsatisfied among seven rows of what bonds want."""
+    """Add the unsatisfied among seven rows of spins that satisfy bonds."""
     for half in range(2):
         for q in range(n):
             e = half * BATCH + q

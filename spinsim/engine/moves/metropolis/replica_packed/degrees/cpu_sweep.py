@@ -11,9 +11,6 @@ import numpy as np
 
 from spinsim import rng
 from spinsim.engine.layouts.replica_packed.adders import BATCH, ONE, ROW, ZERO
-from spinsim.engine.layouts.replica_packed.cpu_counting import count_lone, count_unsatisfied
-from spinsim.engine.moves.exchange.cpu import exchange
-from spinsim.engine.moves.metropolis.packed.cpu_sweeper import lay_tables
 from spinsim.engine.moves.metropolis.packed.steps import NEAR, SPIN, collect_flips, finish_lanes, prefixes, scatter
 from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep import gather, share_of_batches
 from spinsim.engine.moves.metropolis.replica_packed.degrees.cheap_steps import (
@@ -27,14 +24,13 @@ from spinsim.engine.moves.metropolis.replica_packed.degrees.cheap_steps import (
 )
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.intrinsics import borrowed
-from spinsim.packing import LANES
 
 HALF: Final = np.uint64(BATCH)
 
 
 @part
 def gather_wanted(row, first, n, state, neighbour, signs, w):  # type: ignore[no-untyped-def]
-    """What the bonds from number ``first`` on want of n sites: neighbours' words, turned where the sign is 1."""
+    """Spins that satisfy bonds from number ``first`` on of n sites: neighbours' words, flipped where the sign is 1."""
     for q in range(n):
         at, to = np.uint64(first + q), np.uint64(row + q)
         j, sign = neighbour[at], ZERO - np.uint64(signs[at])
@@ -80,14 +76,13 @@ def bits_of_count(most):  # type: ignore[no-untyped-def]
 
 @kernel
 def sweep_by_degree(  # type: ignore[no-untyped-def]
-    state, batches, signs, always, planes, thresholds, lanes, block, key, rounds, half_sweep, sweeps, share, cheap_bits,
-    starts,
-):  # fmt: skip
+    state, batches, signs, tables, lanes, source, half_sweep, sweeps, share, cheap_bits, starts
+):
     """``sweep_packed`` for sites of any degrees.
 
-    ``cheap_bits`` are those of cheap_steps.py at these temperatures, ``starts`` a sample's of fields.py.
+    ``cheap_bits`` are those of cheap_steps.py at these temperatures, ``starts`` a sample's of plan.py.
     """
-    k0, k1 = key
+    (always, planes, thresholds), (block, (k0, k1), rounds) = tables, source
     owned = np.zeros(CHEAP_WORDS, np.uint64), np.empty(ROW + 1, np.int64), np.empty((2, 64 * ROW), np.uint64)
     w, tail, site, lane = borrowed(owned[0]), borrowed(owned[1]), borrowed(owned[2][0]), borrowed(owned[2][1])
     state, signs, planes, thresholds, lanes, starts = (
@@ -124,40 +119,3 @@ def sweep_by_degree(  # type: ignore[no-untyped-def]
                 scatter(state, sites, w)
             half_sweep += ONE
     return owned[0].size + owned[1].size + owned[2].size  # so that they live until here
-
-
-@kernel
-def temper_by_degree(  # type: ignore[no-untyped-def]
-    state, bonds, batches, lanes, tables, ladder, exchanged, shape, firsts, key, rng_rounds, half_sweep, times
-):
-    """``temper_samples`` of graphs without a field in the class.
-
-    ``bonds`` are their ends and signs, |J|, and what fields.py says of fields; ``shape`` are bits of cheap classes,
-    colours and tables in use.
-    """
-    edges, negative, magnitude, lone, positive, starts = bonds
-    always, planes, thresholds = tables
-    steps, copies, certain, limits = ladder
-    place, attempts, accepts, trips, last_end = exchanged
-    cheap_bits, colours, used = shape
-    blocks = state.shape[1]
-    energy = np.empty((blocks * LANES, 1), np.int64)
-    share, number = (np.int64(0), colours, np.int64(0), np.int64(1)), edges.shape[0] + lone.size
-    for k in range(state.shape[0]):
-        row = (firsts[0] + k) % negative.shape[0]
-        sample, now = firsts[1] + firsts[0] + k, half_sweep
-        for done in range(times[1]):
-            for b in range(blocks):
-                block = rng.counter_block(np.uint64(sample), np.uint64(b))
-                sweep_by_degree(state[k, b], batches, batches.signs[row], always[k, b], planes[k, b], thresholds[k, b],
-                                lanes[b], block, key, rng_rounds, now, times[2], share, cheap_bits,
-                                starts[(firsts[0] + k) % starts.shape[0]])  # fmt: skip
-                unsatisfied = np.zeros(LANES, np.int64)
-                count_unsatisfied(state[k, b], edges, negative[row], unsatisfied)
-                count_lone(state[k, b], lone, positive[(firsts[0] + k) % positive.shape[0]], unsatisfied)
-                for lane in range(LANES):
-                    energy[b * LANES + lane, 0] = -magnitude * (number - 2 * unsatisfied[lane])
-            exchange(energy, steps, copies, times[0] + done, sample, key, rng_rounds,
-                     place[k], attempts[k], accepts[k], trips[k], last_end[k])  # fmt: skip
-            lay_tables(place[k], used, certain, limits, always[k], planes[k], thresholds[k])
-            now += np.uint64(times[2] * colours)

@@ -8,20 +8,15 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim import packing
 from spinsim.cuda.compile import FLAGS, PHILOX_ROUNDS, Instances, instance
 from spinsim.cuda.device import multiprocessors, shared_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.cuda_queue import Queue
-from spinsim.engine.dynamics import NO_TEMPERATURE
-from spinsim.engine.layouts.replica_packed.cuda_words import COUNT_THREADS, ITEMS_A_THREAD, CountedWords, places
-from spinsim.engine.moves.exchange.cuda import Placed
+from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords, places
 from spinsim.engine.moves.metropolis.packed.batches import Batches, Costs
 from spinsim.engine.moves.metropolis.packed.classes import PLANES, Limits, cheap_bits
-from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import require_state
-from spinsim.engine.moves.metropolis.replica_packed.cuda_tables import DeviceTables, LadderTables
+from spinsim.engine.moves.metropolis.replica_packed.cuda_tables import DeviceTables, TableSweeper
 from spinsim.engine.moves.metropolis.replica_packed.plan import ReplicaPlan
-from spinsim.errors import InputError
 
 TILE_SITES: Final = 32  # of a warp
 COSTS: Final = Costs(width=1, batch=32 * 1000, site=0, bond=40, doubling=True)  # instructions of a thread, 32 for each
@@ -29,8 +24,6 @@ MOST_THREADS: Final = 512
 RESIDENT_WARPS: Final = 16  # of a multiprocessor, with the registers that a thread takes
 QUEUE_BYTES: Final = 768  # of a warp's undecided lanes
 TREE_BITS: Final = (2, 3, 4)  # of cheap classes that have a kernel; the last one takes more of them too
-UPDATES_A_LAUNCH: Final = 2**35  # so that a launch stays well below a second
-SWEEPS_A_LAUNCH: Final = 1000
 
 TILE: Final = struct_type(**dict.fromkeys(("first", "size", "most", "offset"), np.uint32))
 BONDS: Final = struct_type(sites=ADDRESS, wanted=ADDRESS, stride=SIZE, site_stride=SIZE)
@@ -38,26 +31,26 @@ BONDS: Final = struct_type(sites=ADDRESS, wanted=ADDRESS, stride=SIZE, site_stri
 
 def tiles(batches: Batches, in_fields: bool) -> npt.NDArray[np.void]:
     """The ``TILE`` of each batch."""
-    found = np.empty(len(batches.slots), TILE)
-    found["first"], found["size"] = batches.first[:-1], np.diff(batches.first)
-    found["most"], found["offset"] = batches.slots + (batches.most << 16 if in_fields else 0), batches.offset
-    return found
+    table = np.empty(len(batches.slots), TILE)
+    table["first"], table["size"] = batches.first[:-1], np.diff(batches.first)
+    table["most"], table["offset"] = batches.slots + (batches.most << 16 if in_fields else 0), batches.offset
+    return table
 
 
 def sites_with_units(plan: ReplicaPlan) -> npt.NDArray[np.uint32]:
-    """Of each place the site, and its bonds and field as the kernel has them, (1 or samples, sites, 2)."""
+    """Site of each place, and its bonds and field as the kernel reads them, (1 or samples, sites, 2)."""
     order = plan.batches.order
     own = plan.graph.degrees()[order].astype(np.int64)[None]
     if plan.fields is not None:
         fields = plan.fields[:, order]
         own = own + (np.abs(fields) << 8) + (np.asarray(fields > 0, np.int64) << 16)
-    found = np.empty((*own.shape, 2), np.uint32)
-    found[..., 0], found[..., 1] = order, own
-    return found
+    table = np.empty((*own.shape, 2), np.uint32)
+    table[..., 0], table[..., 1] = order, own
+    return table
 
 
 def wanted(batches: Batches) -> npt.NDArray[np.uint32]:
-    """What each bond of each tile wants, (1 or samples, bonds): twice a neighbour's place, plus 1 where it turns it."""
+    """Bonds of each tile, (1 or samples, bonds): twice the neighbour's place, plus 1 where the coupling is below 0."""
     return np.ascontiguousarray(2 * places(batches)[batches.neighbour] + batches.signs)
 
 
@@ -85,50 +78,27 @@ class DegreeLattices(CountedWords):
         import cupy
 
         batches = plan.batches
-        lists = sites_with_units(plan), wanted(batches)
-        require_state(plan, queue.device, lists)
-        self._sites, self._wanted = (cupy.asarray(array) for array in lists)
+        super().__init__(plan, queue, (sites_with_units(plan), wanted(batches)))
+        self._sites, self._wanted = self.lists
         self._tiles = cupy.asarray(tiles(batches, plan.fields is not None).view(np.uint32))
         self._colour_start = cupy.asarray(batches.colour_start.astype(np.int32))
         self.most_tiles = int(np.diff(batches.colour_start).max())
         self.threads, self.in_shared = self._threads(plan, queue.device)
-        super().__init__(plan, queue)
-        self._count_lone = None if plan.fields is None else self._counting_of_fields(plan, queue)
 
     def _threads(self, plan: ReplicaPlan, device: int) -> tuple[int, bool]:
         """Threads of a block, and whether it holds a lattice."""
         room, lattices = shared_memory(device), plan.shape[0] * plan.shape[1]
-        held, most = 16 * plan.model.sites, row_bytes(plan.classes.bits)
-        in_shared = held + most + RESIDENT_WARPS * QUEUE_BYTES <= room
-        beside = min(4, room // (held + row_bytes(TREE_BITS[0])), -(-lattices // multiprocessors(device)))
-        warps = min(self.most_tiles, RESIDENT_WARPS // max(1, beside)) if in_shared else 4
+        lattice, most = 16 * plan.model.sites, row_bytes(plan.classes.bits)
+        in_shared = lattice + most + RESIDENT_WARPS * QUEUE_BYTES <= room
+        blocks_together = min(4, room // (lattice + row_bytes(TREE_BITS[0])), -(-lattices // multiprocessors(device)))
+        warps = min(self.most_tiles, RESIDENT_WARPS // max(1, blocks_together)) if in_shared else 4
         return 32 * warps, in_shared
 
-    def _counting_of_fields(self, plan: ReplicaPlan, queue: Queue) -> Launch:
-        """The kernel that counts what fields leave unsatisfied."""
-        import cupy
-
-        sites, positive = plan.lone
-        lone = cupy.asarray(2 * places(plan.batches)[sites] + positive)
-        self._lone_grid = -(-sites.size // (COUNT_THREADS * ITEMS_A_THREAD)), *plan.shape[1::-1]
-        return Launch(queue.device, "measuring/count_replica_packed.cu", "count_lone", {
-            "state": self.present, "sites": np.uint32(plan.model.sites), "lone": lone,
-            "stride": np.uint64(sites.size if len(positive) > 1 else 0), "bonds": np.uint32(sites.size),
-            "unsatisfied": np.uint64(0),
-        })  # fmt: skip
-
-    def add(self, to: tuple[int, ...]) -> None:
-        """Queue adding spins +1, unsatisfied bonds and, where a third address is given, the first sublattice's."""
-        super().add(to)
-        if self._count_lone is not None:
-            self._count_lone(self._queue.stream, self._lone_grid, COUNT_THREADS, unsatisfied=to[1])
-
-    def launch(self, tables: DeviceTables, are_shared: bool, bits: int) -> Launch:
+    def launch(self, tables: DeviceTables, bits: int) -> Launch:
         """The kernel with all arguments but those of a launch.
 
         Args:
             tables: Acceptance tables.
-            are_shared: Whether they are one block's, for all.
             bits: That the temperatures have 2^bits cheap classes.
         """
         queue, plan = self._queue, self.plan
@@ -141,13 +111,13 @@ class DegreeLattices(CountedWords):
             "state": self.present, "sites": np.uint32(plan.model.sites), "tiles": self._tiles,
             "colour_start": self._colour_start, "colours": np.uint32(plan.colours),
             "bonds": bonds, "tables": tables.record,
-            "are_shared": np.uint32(are_shared), "classes": np.uint32(2**plan.classes.bits),
+            "are_shared": np.uint32(tables.are_shared), "classes": np.uint32(2**plan.classes.bits),
             "cheap_bits": np.uint32(bits), "first_sample": queue.first_sample, "first_block": queue.first_block,
             "half_sweep": np.uint64(0), "half_sweeps": np.uint32(0), "key": queue.keys,
         }, shared)  # fmt: skip
 
 
-class DegreeSweeper:
+class DegreeSweeper(TableSweeper):
     """A ``CudaSweeper`` of graphs of any degrees.
 
     Args:
@@ -155,57 +125,25 @@ class DegreeSweeper:
         lattices: The spins.
     """
 
-    rounds = measured_rounds = None  # there is no kernel of many rounds
+    shares_tables = True
+    updates_a_launch = 2**35  # so that a launch stays well below a second
 
     def __init__(self, queue: Queue, lattices: DegreeLattices) -> None:
-        plan = lattices.plan
-        self.colours, self.tasks = plan.colours, plan.shape[0] * plan.shape[1]
-        self._queue, self._lattices, self._plan = queue, lattices, plan
-        self._on_ladder: LadderTables | None = None
-        self._launch: Launch | None = None
+        super().__init__(queue, lattices, lattices.plan)
+        self._degrees, self._most_cheap_bits = lattices, lattices.plan.classes.bits
 
-    def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Take an inverse temperature or one for each replica (replicas,)."""
-        tables, limits = self._plan.tables(beta)
-        are_shared = tables.always.shape[1] == 1
-        self._make_launch(DeviceTables.of(self._lattices, tables, are_shared), limits, are_shared)
-        self._on_ladder = None
+    def _make_ready(self, tables: DeviceTables, limits: Limits) -> None:
+        self._launch = self._degrees.launch(tables, min(cheap_bits(limits), self._most_cheap_bits))
 
-    def set_ladder(self, placed: Placed) -> None:
-        """Make room for tables of each sample."""
-        self._on_ladder = LadderTables(self._queue, self._lattices, placed)
-        self._make_launch(self._on_ladder, self._plan.limits(placed.ladder.beta), False)
-
-    def _make_launch(self, tables: DeviceTables, limits: Limits, are_shared: bool) -> None:
-        """Make ready for sweeps, whatever tables will hold of the temperatures that ``limits`` are of."""
-        self._tables = tables  # the record holds addresses alone
-        self._launch = self._lattices.launch(tables, are_shared, min(cheap_bits(limits), self._plan.classes.bits))
-
-    def lay_tables(self) -> None:
-        """Queue what gives replicas the temperatures of their places."""
-        if self._on_ladder is not None:
-            self._on_ladder.lay()
-
-    def sweep(self, count: int, half_sweep: int) -> None:
-        """Queue ``count`` attempts of every spin, after so many half-sweeps."""
-        if self._launch is None:
-            raise InputError(NO_TEMPERATURE)
-        if self._on_ladder is not None and not self._on_ladder.are_laid:
-            self._on_ladder.lay()
-        lattices, half_sweeps = self._lattices, count * self.colours
-        samples, blocks = self._plan.shape[:2]
-        share, most = 1, self._most_sweeps * self.colours
+    def _queue_sweeps(self, count: int, half_sweep: int) -> None:
+        lattices, half_sweeps = self._degrees, count * self.colours
+        samples, blocks = lattices.plan.shape[:2]
+        share, most = 1, self.most_sweeps * self.colours
         if not lattices.in_shared:
             share, most = -(-lattices.most_tiles * TILE_SITES // lattices.threads), 1
         for done in range(0, half_sweeps, most):
             grid, now = (share, blocks, samples), min(most, half_sweeps - done)
             self._launch(self._queue.stream, grid, lattices.threads, half_sweep=half_sweep + done, half_sweeps=now)
-
-    @property
-    def _most_sweeps(self) -> int:
-        """Sweeps of one launch."""
-        most = UPDATES_A_LAUNCH // (packing.LANES * self._plan.model.sites * self.tasks)
-        return max(1, min(most, SWEEPS_A_LAUNCH))
 
 
 INSTANCES: Final[Instances] = tuple(
