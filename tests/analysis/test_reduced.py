@@ -156,8 +156,8 @@ def test_series_give_the_bits_of_the_run(kind: str, monkeypatch: pytest.MonkeyPa
     seen = []
     begin = CpuEngine.begin_measurement
 
-    def watched(engine, wanted):
-        ready = begin(engine, wanted)
+    def watched(engine, *asked):
+        ready = begin(engine, *asked)
 
         def collect():
             seen.append(ready())

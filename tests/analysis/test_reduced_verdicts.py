@@ -64,6 +64,6 @@ def test_verdicts_and_errors_of_reduced_measurements(samples: int, length: float
     print(f"\n{samples} samples, {length} relaxation times: {verdicts}, {words}")  # noqa: T201
     assert same >= 0.98
     assert abs(middle - 1) <= 0.1
-    assert near >= 0.75
+    assert start or near >= 0.75  # of one sample that never was in equilibrium errors mean little
     if not start and samples != 4 and length > 24:  # the scatter of four samples covers 61 %
         assert 0.65 <= inside.mean() <= 0.71
