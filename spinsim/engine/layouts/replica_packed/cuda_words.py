@@ -16,6 +16,7 @@ from spinsim.cuda.launch import Launch
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.replica_packed.cpu_counting import CountedBonds
+from spinsim.engine.measuring.sums import Observables
 from spinsim.engine.moves.resample.moves import Moves, first_moves
 from spinsim.model.ising import Ising
 
@@ -119,10 +120,15 @@ class CountedPlan(OrderedPlan, Protocol):
     Attributes:
         lanes: Lanes in use, (blocks, 2).
         first: Sites of the first sublattice.
+        observables: What follows from the counts, energies of two terms among it where there are two.
     """
 
     lanes: npt.NDArray[np.uint64]
     first: int
+
+    @property
+    def observables(self) -> Observables:
+        """What follows from the counts."""
 
     @property
     def counted(self) -> CountedBonds:
@@ -201,8 +207,10 @@ class CountedWords(OrderedWords):
     def add(self, to: tuple[int, ...]) -> None:
         """Queue adding spins +1, unsatisfied bonds of each term and, if one more address is given, the sublattice's."""
         up, unsatisfied, *others = (*to, 0)
-        if self._further_edges.size:
-            self._count_further(unsatisfied=others.pop(0))
+        if self.plan.observables.terms:
+            further = others.pop(0)
+            if self._further_edges.size:
+                self._count_further(unsatisfied=further)
         if self._lone.size:
             self._count_lone(unsatisfied=unsatisfied)
         self._count(up=up, unsatisfied=unsatisfied, up_first=others[0])

@@ -45,12 +45,12 @@ class DeviceTables:
 
     Attributes:
         arrays: As given.
-        are_shared: Whether they are those of one block, for all.
+        are_shared: Whether they are those of one block, for all blocks of all samples.
     """
 
     def __init__(self, lattices: WithTables, arrays: list[Any]) -> None:
         self._lattices, self.arrays = lattices, arrays
-        self.are_shared = arrays[0].shape[1] == 1
+        self.are_shared = arrays[0].shape[:2] == (1, 1)
 
     @classmethod
     def of(cls, lattices: WithTables, tables: Tables, can_share: bool = False) -> DeviceTables:
