@@ -9,13 +9,23 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import integrated_time
-from spinsim.analysis.from_series import BINS, SeriesSource, check_length, observed, one_series, per_site, widening
+from spinsim.analysis.from_series import (
+    BINS,
+    FEWEST_STEPS,
+    SeriesSource,
+    check_length,
+    observed,
+    one_series,
+    per_site,
+    widening,
+)
 from spinsim.analysis.multihistogram import Cells, MultiHistogram, add_up, first_guess, joined
 from spinsim.analysis.runs import COPY_SERIES, PAIR_SERIES, Axis, Tempered, sample_of, temperatures
 from spinsim.analysis.sources import measurements_of
 from spinsim.analysis.summary import Estimate, can_trust, few_samples
-from spinsim.errors import InputError
+from spinsim.errors import InputError, argument
 from spinsim.inputs.checks import finite_array
+from spinsim.inputs.texts import count as counted
 from spinsim.observables import Observable, Point, in_field, observables
 from spinsim.observables.moments import MOMENTS, moments_of, series_of
 from spinsim.observables.observable import COPIES_IN_FIELD
@@ -55,7 +65,8 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
     run that has kept the series of some of its measurements alone, it is these that everything rests on.
 
     Raises:
-        InputError: for fewer than 16 measurements, temperatures that are not above 0, and ladders that do not overlap.
+        InputError: for fewer than 16 measurements or rows of the series, series that were not kept, temperatures that
+            are not above 0, and ladders that do not overlap.
     """
     if result.in_time is not None:
         raise InputError(
@@ -65,7 +76,9 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
     targets = finite_array(np.atleast_1d(temperature), "temperature", least=1)
     if targets.ndim != 1 or not (targets > 0).all():
         raise InputError(f"temperatures {targets.tolist()} are not all above 0: give a list of such")
-    made, result = measurements_of(result), replace(result, reduced=None)  # energies are in series alone
+    made = measurements_of(result)
+    _check_series(result)
+    result = replace(result, reduced=None)  # energies are in series alone
     check_length(len(result.energy))
     wholes = [_counted(sample_of(result, k)) for k in range(result.model.samples)]
     joins = [_join(whole) for whole in wholes]
@@ -90,6 +103,20 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
         where = f"from T = {targets[few].min():.5g} to {targets[few].max():.5g}"
         notes.append(f"Fewer than {FEWEST} independent measurements count at {few.sum()} temperatures, {where}.")
     return Reweighting(targets, estimates, count, notes)
+
+
+def _check_series(result: Tempered) -> None:
+    """Refuse a run that has not kept the series that reweighting needs."""
+    if result.reduced is None:
+        return
+    rows, mend = len(result.energy), f"run with {argument('series', 'all')} and a larger {argument('series_limit')}"
+    if rows < FEWEST_STEPS <= result.reduced.measurements:
+        raise InputError(
+            f"the run has kept {counted(rows, 'row')} of its series, and reweighting takes {FEWEST_STEPS}: {mend}"
+        )
+    names = dict.fromkeys(source.name for source in result.reduced.reduced.sources)
+    if rows and (lacking := [name for name in names if not getattr(result, name).size]):
+        raise InputError(f"the run has not kept {', '.join(lacking)}, which reweighting takes: {mend}")
 
 
 class _Counted(NamedTuple):

@@ -75,7 +75,12 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
     with job.progress(silent) as progress:
         try:
             say_warning = partial(say, err=True)
-            timing = Timing(lambda seconds, rate: None if silent or seconds < _LONG else say(time_line(seconds, rate)))
+
+            def on_rate(seconds: float | None, rate: float) -> None:
+                if not silent and seconds is not None and seconds >= _LONG:
+                    say(time_line(seconds, rate))
+
+            timing = Timing(on_rate)
 
             def begin(stage: str, total: int, done: int = 0) -> None:
                 timing.begin(stage, total, done)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from spinsim.errors import InputError
@@ -68,21 +67,22 @@ class Timing:
     """Learns from the updates of a run as they come how fast it is.
 
     Args:
-        on_rate: Called once with the seconds that all of the run takes and the rate, when that is known.
+        on_rate: Called once with the seconds that all of the run takes, None of a search, and the rate, when that is
+            known.
     """
 
-    def __init__(self, on_rate: Callable[[float, float], None]) -> None:
+    def __init__(self, on_rate: Callable[[float | None, float], None]) -> None:
         self._on_rate, self._total, self._before = on_rate, 0, 0
         self._moments: list[tuple[float, int]] = []
-        self._is_told = False
+        self._is_run, self._is_told = False, False
 
     def begin(self, stage: str, updates: int, done: int = 0) -> None:
         """Take in the stage that begins: the run itself has no name."""
-        self._total, self._before, self._moments = 0 if stage else updates, done, []
+        self._is_run, self._total, self._before, self._moments = not stage, updates, done, []
 
     def advance(self, updates: int) -> None:
         """Take in updates that are done."""
-        if not self._total or self._is_told:
+        if not self._is_run or self._is_told:
             return
         done = self._moments[-1][1] if self._moments else 0
         self._moments.append((seconds_without_compiling(), done + updates))
@@ -90,11 +90,13 @@ class Timing:
         if now - began >= ENOUGH:
             self._is_told = True
             rate = self.rate
-            self._on_rate((self._total - self._before) / (rate * 1e9), rate)
+            self._on_rate((self._total - self._before) / (rate * 1e9) if self._total else None, rate)
 
     @property
     def rate(self) -> float:
-        """Updates per nanosecond in the later half of the time so far, as a run begins slowly."""
+        """Updates per nanosecond in the later half of the time so far, as a run begins slowly; 0 before any."""
+        if not self._moments:
+            return 0.0
         (began, _), (now, done) = self._moments[0], self._moments[-1]
         since, before = next(moment for moment in self._moments if moment[0] >= (began + now) / 2)
         if done == before:
@@ -116,7 +118,7 @@ def outlook(plan: Plan[Any]) -> Outlook:
     """
     found: dict[str, Any] = {}
 
-    def on_rate(seconds: float, rate: float) -> None:
+    def on_rate(seconds: float | None, rate: float) -> None:
         found.update(seconds=seconds, rate=rate)
         raise _EnoughError
 
@@ -128,7 +130,7 @@ def outlook(plan: Plan[Any]) -> Outlook:
         on_size=lambda file_bytes, rows: found.update(file_bytes=file_bytes, rows=rows),
     )
     try:
-        replace(plan, path=plan.path).in_memory(watch)
+        plan.in_memory(watch)
     except _EnoughError:
         return Outlook(**found)
     if "file_bytes" not in found:

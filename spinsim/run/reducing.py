@@ -157,7 +157,7 @@ def with_sums_of(layout: Layout, file: h5py.File, axis: str) -> Layout:
     """Return the layout of a file, by its own axes, with the sums that it holds.
 
     Raises:
-        DamageError: where the group lacks an axis or says no stride.
+        DamageError: where the group lacks an axis or says no stride, or another one than its series have.
     """
     if REDUCED not in file:
         return layout
@@ -165,6 +165,7 @@ def with_sums_of(layout: Layout, file: h5py.File, axis: str) -> Layout:
     stride = int(number_of(group, STRIDE, "iu"))
     if stride < 0 or stride & (stride - 1):
         raise DamageError(f"the stride {stride} of its series is no power of two")
+    _check_rows(file, stride)
     measured = [s for s in layout.series if s.group == MEASUREMENTS and s.axes and s.name not in file[MEASUREMENTS]]
     layout = replace(layout, series=tuple(s for s in layout.series if s not in measured))
     scales = {name: axis_of(group, name, None) for name in ("term", "term_by_copy", "term_followed")}
@@ -177,9 +178,18 @@ def with_sums_of(layout: Layout, file: h5py.File, axis: str) -> Layout:
     kinds |= dict.fromkeys(("walk_squares", "measurements"), np.int64)
     kinds |= {f"{name.removesuffix('_cell')}_histogram": np.uint32 for name in cells}
     absent = [f"{name}_histogram" for name in ("overlap", "link_overlap") if f"{name}_cell" not in cells]
-    for name in [*absent, *({"level_open"} - set(group))]:
+    for name in [*absent, *([] if "chain" in group else ["level_open"])]:
         del kinds[name]
     return _with_group(layout, scales, kinds, stride, axis)
+
+
+def _check_rows(file: h5py.File, stride: int) -> None:
+    """Refuse a file whose series have other rows than a stride gives them."""
+    settings = json.loads(file.attrs["config"])[file.attrs["job"]]
+    rows, most = len(file[f"{MEASUREMENTS}/sweep"]), settings["sweeps"] // settings["measure_every"]
+    expected = Keeping(True, stride).rows(most)
+    if rows > expected or (file.attrs["finished"] and rows < expected):
+        raise DamageError(f"of the stride {stride} its series cannot have {rows} rows")
 
 
 def _with_group(
@@ -219,6 +229,9 @@ def reduced_in(
     plan = reduced(settings)
     if [name.decode() for name in group["term"][...]] != [term.name for term in plan.terms]:
         raise DamageError("its sums are of other terms than those of its run")
+    for name in _stored(plan):
+        if name not in group or group[name].shape != plan.arrays()[name][0]:
+            raise DamageError(f"its sums lack {name}, or have another form of it")
     saved = {} if "finished" in attributes else store.last_saved(file)
     paths = {name: f"{REDUCED}/{name}" for name in _STORED if name in group}
     arrays = {name: saved[path] if path in saved else file[path][...] for name, path in paths.items()}

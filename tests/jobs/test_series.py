@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import h5py
@@ -175,7 +176,57 @@ def test_a_dry_run_says_how_long_and_how_large_and_writes_nothing(tmp_path: Path
     assert run(capsys, monkeypatch, "transfer", "--width", 4, "--dry-run").status == 2
 
 
+@pytest.mark.parametrize("target", [-110, -190])
+def test_a_dry_run_of_a_search_ends_though_nobody_knows_how_long_the_search_takes(capsys, monkeypatch, target) -> None:
+    model = "--lattice", "cubic", "--size", 4, "--couplings", "pm-j", "--samples", 2, "--target", target
+    for command in (("anneal",), ("temper", "--temperatures", "0.9:2:4")):
+        said = run(capsys, monkeypatch, *command, *model, "--dry-run", "--json")
+        assert said.status == 0, said
+        assert target == -110 or json.loads(said.out)["seconds"] is None
+
+
 def test_files_of_earlier_versions_go_on_to_keep_all_rows(tmp_path: Path) -> None:
     path = tmp_path / "old.h5"
     ss.temper(MODEL, sweeps=100, out=path, **(HOW | {"series_limit": None}))
     assert ss.resume(path, sweeps=1000).reduced is None
+
+
+def test_reweighting_refuses_a_run_without_the_series_it_takes(tmp_path: Path, capsys, monkeypatch) -> None:
+    for name, how, said in (
+        ("some", {"series": "overlap"}, "the run has not kept link_overlap, magnetization, "),
+        ("few", {"series_limit": 0.005}, "the run has kept 1 row of its series, and reweighting takes 16"),
+        ("none", {"series": "none"}, "the run has kept 0 rows of its series, and reweighting takes 16"),
+    ):
+        ss.temper(MODEL, sweeps=800, out=tmp_path / f"{name}.h5", **(HOW | how))
+        refused = run(capsys, monkeypatch, "analyze", tmp_path / f"{name}.h5", "--reweight", 1.2)
+        assert refused.status == 2
+        assert said in refused.err, refused
+
+
+@pytest.mark.parametrize("names", ["level_open", "level_open chain", "overlap_histogram overlap_cell", "block_sums"])
+def test_a_file_without_a_part_of_its_sums_is_refused(reduced, tmp_path: Path, names: str) -> None:
+    path = reduced.save(tmp_path / "a.h5")
+    with h5py.File(path, "r+") as file:
+        for name in names.split():
+            del file["reduced"][name]
+    with pytest.raises(InputError, match="damaged"):
+        ss.load(path)
+
+
+@pytest.mark.parametrize("stride", [0, 2, 2**40])
+def test_a_file_with_another_stride_is_refused(tmp_path: Path, stride: int) -> None:
+    path = tmp_path / "a.h5"
+    ss.temper(MODEL, sweeps=800, out=path, **FEW)
+    with h5py.File(path, "r+") as file:
+        file["reduced"].attrs["stride"] = stride
+    for use in (ss.load, lambda path: ss.resume(path, sweeps=1600)):
+        with pytest.raises(InputError, match=f"damaged, of the stride {stride}"):
+            use(path)
+
+
+def test_show_has_the_averages_of_a_quantum_run_that_has_kept_few_rows(tmp_path: Path, capsys, monkeypatch) -> None:
+    how = {"k": [0.25, 0.29], "slices": 8, "sweeps": 800, "thermalize": 20, "series": "none"}
+    ss.quantum(ss.EdwardsAnderson(ss.square(4), samples=2), out=tmp_path / "q.h5", **how)
+    shown = run(capsys, monkeypatch, "show", tmp_path / "q.h5").out
+    assert "left out" not in shown.replace("gaps are left out", "")
+    assert "Verdict" in shown

@@ -37,6 +37,7 @@ MOST_BYTES: Final = 2**28
 """Size of the series of a run up to which its averages are found as soon as it is done or shown."""
 MOST_SAVED_BYTES: Final = 2**24
 """Size of saved configurations up to which gaps are found from them as soon as the run is done or shown."""
+_LEFT_OUT: Final = "Averages are left out, as {}: spinsim analyze finds them."
 _MOST_COLUMNS: Final = 4  # that fit beside the exchanges
 
 
@@ -88,12 +89,14 @@ def _told(path: Path, result: QuantumResult | None = None) -> tuple[dict[str, An
         rows = store.complete_rows(file)
         size = rows * sum(item.dtype.itemsize * int(np.prod(item.shape[1:])) for item in file[MEASUREMENTS].values())
         bits = file[f"{CONFIGURATIONS}/spins"].size if CONFIGURATIONS in file else 0
-    if size > MOST_BYTES or rows < FEWEST_STEPS:
-        why = "too many measurements are there" if size > MOST_BYTES else "too few measurements are there so far"
-        return {"steps": rows}, [f"Averages are left out, as {why}: spinsim analyze finds them."]
+    if size > MOST_BYTES:
+        return {"steps": rows}, [_LEFT_OUT.format("too many measurements are there")]
     result = load_quantum(path) if result is None else result
+    steps = measurements_of(result)
+    if steps < FEWEST_STEPS:
+        return {"steps": steps}, [_LEFT_OUT.format("too few measurements are there so far")]
     found = summarize(result)
-    numbers = {"steps": measurements_of(result), **precision(result.model)}
+    numbers = {"steps": steps, **precision(result.model)}
     numbers |= {name: getattr(result, name).tolist() for name in ("k", "gamma", "beta", "k_time")}
     numbers |= {"swap_rate": result.swap_rate.tolist(), "round_trips": int(result.round_trips.sum())}
     return numbers | {"averages": as_tables(found)}, _report(result, found, bits <= MOST_SAVED_BYTES)
