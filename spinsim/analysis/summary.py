@@ -13,7 +13,7 @@ from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime, integrate
 from spinsim.analysis.equilibration import FEW_SAMPLES, Equilibration
 from spinsim.analysis.from_series import FEWEST_STEPS as FEWEST_STEPS
 from spinsim.analysis.from_series import averaged as averaged
-from spinsim.analysis.from_series import check_length, entries_of, observed, own_series, point_of, widening
+from spinsim.analysis.from_series import check_length, entries_of, observed, own_records, own_series, point_of, widening
 from spinsim.analysis.from_series import checked_series as checked_series
 from spinsim.analysis.from_series import fluctuations as fluctuations
 from spinsim.analysis.jackknife import bootstrap, jackknife
@@ -85,7 +85,7 @@ def summarize(result: Tempered) -> Summary:
     tested = {"energy": "energy" if "energy" in times else "e_s", "q^2": "q^2", "q_link": "q_link"}
     judged = judge(result, {name: source.followed(key)[0] for name, key in tested.items() if key in times})
     long_enough = {name: time.trusted.mean(axis=0) for name, time in times.items()}
-    notes = _on_samples(result, long_enough) + left_out(source.facts)
+    notes = _on_samples(result, long_enough) + left_out(source.facts) + _own_left_out(result)
     if judged.links and judged.links.agrees:
         notes.append(f"With Gaussian couplings {judged.links.words}.")
     estimated = _estimates(result, source, times)
@@ -142,6 +142,17 @@ def _estimates(result: Tempered, source: Source, times: dict[str, IntegratedTime
 def _beside(result: Tempered, source: Source) -> tuple[Observable, ...]:
     """The user's own observables that have series beside reduced measurements."""
     return observables_of(result)[len(source.records) :]
+
+
+def _own_left_out(result: Tempered) -> list[str]:
+    """Return a sentence on the user's own observables that have kept too few rows, if there are any."""
+    names, rows = ", ".join(one.name for one in own_records(result)), len(result.sweep)
+    if result.reduced is None or rows >= FEWEST_STEPS or not names:
+        return []
+    return [
+        f"No averages of {names}: they rest on the rows that were kept, {rows}, and take {FEWEST_STEPS}. Run with a "
+        "larger --series-limit."
+    ]
 
 
 def own_estimate(result: Tempered, name: str) -> Estimate:

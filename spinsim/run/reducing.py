@@ -50,6 +50,8 @@ _STORED: Final = {
 the others too."""
 SUMS: Final = {f"{PREFIX}{name}": f"{REDUCED}/{name}" for name in _STORED}
 """Their paths, by the names under which checkpoints hold them."""
+_ENERGIES: Final = ("energy", "action", "correlation_in_time")
+"""Series that are kept beside any others: the energy, or of quantum runs what it is made of, with the axis of times."""
 _OF_LIMIT: Final = 4
 """Part of the limit that thinned series may take: statistics follow from the sums, and the rows are for looking at."""
 
@@ -121,11 +123,10 @@ def _names(series: str, layout: Layout) -> tuple[str, ...]:
 
 
 def with_names(layout: Layout, names: tuple[str, ...] | None) -> Layout:
-    """Return a layout with some of its series, those that say where a row stands, and the energy."""
+    """Return a layout with some of its series, those that say where a row stands, and those that energies come from."""
     if names is None:
         return layout
-    energy = next(one.name for one in layout.series if one.group == MEASUREMENTS and one.axes)
-    wanted = {*names, energy}
+    wanted = {*names, *_ENERGIES}
     return replace(
         layout, series=tuple(s for s in layout.series if s.group != MEASUREMENTS or not s.axes or s.name in wanted)
     )

@@ -230,3 +230,34 @@ def test_show_has_the_averages_of_a_quantum_run_that_has_kept_few_rows(tmp_path:
     shown = run(capsys, monkeypatch, "show", tmp_path / "q.h5").out
     assert "left out" not in shown.replace("gaps are left out", "")
     assert "Verdict" in shown
+
+
+@pytest.mark.parametrize("series", ["overlap", "correlation_in_time", "none"])
+def test_a_quantum_run_with_some_series_is_read_saved_and_made_longer(tmp_path: Path, series: str) -> None:
+    model = ss.EdwardsAnderson(ss.square(4), samples=2, seed=5)
+    how = {"k": [0.25, 0.29], "slices": 8, "thermalize": 20, "even_correlations": True, "series": series}
+    whole = ss.quantum(model, sweeps=800, **how)
+    ss.quantum(model, sweeps=400, out=tmp_path / "q.h5", **how)
+    longer = ss.resume(tmp_path / "q.h5", sweeps=800)
+    for one in (longer, ss.load(longer.save(tmp_path / "copy.h5"))):
+        assert np.array_equal(one.reduced.arrays["block_sums"], whole.reduced.arrays["block_sums"])
+        assert np.array_equal(one.overlap, whole.overlap)
+        assert np.array_equal(one.energy, whole.energy)
+
+
+@pytest.mark.parametrize("series", ["energy", "overlap", "magnetization,overlap_mode"])
+def test_a_copy_of_a_run_with_some_series_has_room_for_all_averages(tmp_path, capsys, monkeypatch, series) -> None:
+    path = ss.temper(MODEL, sweeps=800, series=series, **HOW).save(tmp_path / "a.h5")
+    assert run(capsys, monkeypatch, "check", path).status == 0
+    analyzed = run(capsys, monkeypatch, "analyze", path)
+    assert analyzed.status == 0
+    assert "older version" not in analyzed.out
+
+
+def test_own_observables_with_few_rows_are_left_out_with_a_note(tmp_path: Path, capsys, monkeypatch) -> None:
+    path = tmp_path / "a.h5"
+    ss.temper(MODEL, sweeps=800, measure={"summed": lambda batch: batch.spins.sum(axis=-1)}, out=path, **FEW)
+    analyzed = run(capsys, monkeypatch, "analyze", path)
+    assert analyzed.status == 0, analyzed
+    assert "No averages of summed" in analyzed.out
+    assert "summed" not in ss.table(path).columns

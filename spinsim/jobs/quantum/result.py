@@ -14,7 +14,7 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.runs import Axis, Even, InTime
-from spinsim.analysis.sources import measurements_of
+from spinsim.analysis.sources import facts_of, measurements_of
 from spinsim.bits import States
 from spinsim.engine.measuring.reduction import Reduced
 from spinsim.errors import MissingError, argument
@@ -232,8 +232,10 @@ class QuantumResult(LadderResult):
     @cached_property
     def _layout(self) -> Layout:
         times = tuple(map(int, self.time))
-        even = self.even_correlation_in_time.shape[-1] > 0
-        wanted = even, self.local_squares is not None, self.has_magnetization_modes
+        even = (
+            self.even_correlation_in_time.shape[-1] > 0 if self.reduced is None else "even C(1)" in self.reduced.names
+        )
+        wanted = even, self.local_squares is not None, facts_of(self).magnetization_modes
         layout = quantum_layout(self.model, self.action.shape[2], self.points, times, self.placement, None, *wanted)
         layout = with_summary(layout, *own_of_result(self.measured, on_ladder(self.points.axis)))
         return with_sums_of_result(layout, self, self.points.axis)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.runs import Axis, temperatures
-from spinsim.analysis.sources import measurements_of
+from spinsim.analysis.sources import facts_of, measurements_of
 from spinsim.bits import States
 from spinsim.engine.measuring.reduction import Reduced
 from spinsim.inputs.texts import count
@@ -111,14 +111,15 @@ class TemperResult(LadderResult):
 
     @property
     def _layout(self) -> Layout:
+        facts = facts_of(self)
         layout = temper_layout(
             self.model,
             self.energy.shape[2],
             self.temperature,
-            self.has_correlations,
+            facts.correlations,
             self.placement,
-            staggered=self.has_staggered,
-            magnetization_modes=self.has_magnetization_modes,
+            staggered=facts.staggered,
+            magnetization_modes=facts.magnetization_modes,
         )
         layout = with_summary(layout, *own_of_result(self.measured, on_ladder("temperature")))
         layout = with_sums_of_result(layout, self, "temperature")
