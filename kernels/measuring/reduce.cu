@@ -7,6 +7,7 @@
 //                     where a chain is a copy or a pair of copies
 //   added: block_sums        [term]          [block]              [sample]                  [place]
 //          copy_sums         [own term]                           [sample] [copy]           [place]
+//          coldest_sums      [judged term]     [coldest block]    [sample] [chain]
 //          level_sums        [followed term] [level block][level] [sample]                  [place]
 //          level_squares     [followed term] [level block][level] [sample]                  [place]
 //          level_open        [followed term]              [level] [sample] [chain or one]   [place]
@@ -47,7 +48,7 @@ CHECK_LAYOUT(Source, engine.measuring.cuda_reduction.SOURCE);
 struct Term {
     Source sources[2];
     size_t count, chains;
-    long long power, followed, own;
+    long long power, followed, own, judged;
 };
 CHECK_LAYOUT(Term, engine.measuring.cuda_reduction.TERM);
 
@@ -62,9 +63,10 @@ struct Sums {
     const Term* terms;
     const double *scales, *constants;  // [term][2][place], [term][place]
     const int2* pairs;                 // the copies of each pair
-    double *block_sums, *copy_sums, *level_sums, *level_squares, *level_open, *first_value;
+    double *block_sums, *copy_sums, *coldest_sums, *level_sums, *level_squares, *level_open, *first_value;
     long long *walk_squares, *walk_open;
-    size_t term_count, histogram_count, samples, places, copies, pair_count, chains, blocks, level_blocks, place;
+    size_t term_count, histogram_count, samples, places, copies, pair_count, chains, most_chains, blocks, coldest_blocks,
+        level_blocks, place;
     Histogram histograms[HISTOGRAMS];
 };
 CHECK_LAYOUT(Sums, engine.measuring.cuda_reduction.SUMS);
@@ -117,7 +119,7 @@ __device__ __forceinline__ void follow(double c, u64 number, double* sums, doubl
 
 // Adds a term of a sample at a place. Chains come in turn, as sums depend on their order.
 __device__ __forceinline__ void add_term(const u64* numbers, const Sums& to, u32 number_of_term, size_t sample, size_t place,
-                                         u64 number, u64 block, u64 level_block) {
+                                         u64 number, u64 block, u64 level_block, u64 coldest_block) {
     const Term& term = to.terms[number_of_term];
     const size_t columns = to.samples * to.places, column = sample * to.places + place;
     const int power = (int)term.power;
@@ -126,6 +128,9 @@ __device__ __forceinline__ void add_term(const u64* numbers, const Sums& to, u32
     const double scale = scales[0], other_scale = scales[to.places];
     const double constant = to.constants[number_of_term * to.places + place];
     double* const to_block = to.block_sums + (number_of_term * to.blocks + block) * columns + column;
+    double* to_coldest = nullptr;
+    if (term.judged >= 0 && !place)
+        to_coldest = to.coldest_sums + ((term.judged * to.coldest_blocks + coldest_block) * to.samples + sample) * to.most_chains;
     double *to_own = nullptr, *sums = nullptr, *squares = nullptr, *open = nullptr, *to_first = nullptr, first = 0;
     if (has_own) to_own = to.copy_sums + ((term.own * to.samples + sample) * to.copies) * to.places + place;
     if (follows) {
@@ -149,6 +154,7 @@ __device__ __forceinline__ void add_term(const u64* numbers, const Sums& to, u32
         total = total + y;
         added = added + y;
         if (has_own) to_own[chain * to.places] += y;
+        if (to_coldest) to_coldest[chain] += y;
         if (follows && (by_chain || chain == term.chains - 1)) {
             const double z = by_chain ? y : added;
             if (!number && (!chain || !by_chain)) *to_first = first = z;
@@ -200,7 +206,7 @@ __device__ __forceinline__ void add_walks(const u64* numbers, const Sums& to, u6
 // Adds `count` measurements, `size` words apart and in turn, to these blocks; `number` came before. All of a thread's sums are its
 // own, so that it need not wait for others between two measurements.
 __global__ __launch_bounds__(THREADS) void add_measurements(const u64* numbers, size_t size, u32 count, Sums to, u64 number,
-                                                            u64 block, u64 level_block) {
+                                                            u64 block, u64 level_block, u64 coldest_block) {
     const size_t column = blockIdx.x * (size_t)THREADS + threadIdx.x;
     const size_t sample = column / to.places, place = column % to.places;
     const bool is_there = column < to.samples * to.places;
@@ -209,7 +215,7 @@ __global__ __launch_bounds__(THREADS) void add_measurements(const u64* numbers, 
         if (blockIdx.y == to.term_count + to.histogram_count)
             add_walks(numbers, to, number);
         else if (is_there && blockIdx.y < to.term_count)
-            add_term(numbers, to, blockIdx.y, sample, place, number, block, level_block);
+            add_term(numbers, to, blockIdx.y, sample, place, number, block, level_block, coldest_block);
         else if (is_there)
             count_overlaps(numbers, to, to.histograms[blockIdx.y - to.term_count], sample, place);
     }

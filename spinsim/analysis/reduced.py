@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import IntegratedTime
 from spinsim.analysis.blocking import Windows, blocked_time, chosen_window, level_windows, usable, with_blocks
-from spinsim.engine.measuring.reduction import CONNECTED, Reduced, Term
+from spinsim.analysis.followed import FollowedBlocks, FollowedSeries
+from spinsim.engine.measuring.reduction import CONNECTED, Reduced, Term, block_length
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -20,6 +21,7 @@ Integers = npt.NDArray[np.int64]
 _SAMPLE_AXES: Final = {
     "block_sums": 2,
     "copy_sums": 1,
+    "coldest_sums": 2,
     "level_sums": 3,
     "level_squares": 3,
     "level_open": 2,
@@ -74,10 +76,7 @@ class ReducedRun:
     @cached_property
     def block_length(self) -> int:
         """Measurements of a full block."""
-        length = 1
-        while length * self.arrays["block_sums"].shape[1] < self.measurements:
-            length *= 2
-        return length
+        return block_length(self.arrays["block_sums"].shape[1], self.measurements)
 
     @property
     def full_blocks(self) -> int:
@@ -121,6 +120,22 @@ class ReducedRun:
         """Averages over the blocks that are full, (blocks, samples, places)."""
         sums: Array = self.arrays["block_sums"][self.names[name]][: self.full_blocks]
         return sums / (self.block_length * self.chains_of(name))
+
+    def coldest(self, name: str) -> FollowedBlocks:
+        """Copies, or pairs of copies, of a judged term at the coldest place, as far as blocks are full."""
+        whole = self.arrays["coldest_sums"][self.reduced.judged.index(self.names[name])]
+        length = block_length(len(whole), self.measurements)
+        averages = whole[: self.measurements // length, :, : self.chains_of(name)] / length
+        followed = averages if self.reduced.chains > 1 else averages.sum(axis=2, keepdims=True)
+        single = self._variance(name, followed.shape[2])
+        ratio = np.divide(followed.var(axis=(0, 2)), single, out=np.ones_like(single), where=single > 0)
+        return FollowedBlocks(FollowedSeries(averages), length, ratio)
+
+    def _variance(self, name: str, chains: int) -> Array:
+        """Variance of single measurements at the coldest place, of copies or of their sum, (samples,)."""
+        k, number = self._followed(name), self.measurements * chains
+        sums, squares = (self.arrays[a][k, :, 0, :, 0].sum(axis=0) for a in ("level_sums", "level_squares"))
+        return np.asarray(np.maximum(squares / number - (sums / number) ** 2, 0.0))
 
     def bin_means(self, name: str) -> Array:
         """Averages over the logarithmic bins, (bins, samples, places); a block at an edge is shared by both bins."""

@@ -34,12 +34,16 @@ NONE: Final = "none"
 _STORED: Final = {
     "block_sums": (("term", "block", "sample", "*"), "sums over copies or pairs and the measurements of a block"),
     "copy_sums": (("term_by_copy", "sample", "copy", "*"), "sums over all measurements of each copy"),
+    "coldest_sums": (
+        ("term_judged", "coldest_block", "sample", "chain"),
+        "sums over the measurements of a block at the coldest place, of each copy or pair",
+    ),
     "level_sums": (
         ("term_followed", "level_block", "level", "sample", "*"),
         "sums of sums over so many consecutive measurements, of their distance from the first value",
     ),
     "level_squares": (("term_followed", "level_block", "level", "sample", "*"), "sums of the squares of these sums"),
-    "level_open": (("term_followed", "level", "sample", "chain", "*"), "sums that wait for their other half"),
+    "level_open": (("term_followed", "level", "sample", "chain_followed", "*"), "sums that wait for their other half"),
     "first_value": (("term_followed", "sample", "*"), "first values"),
     "walk_squares": (("level", "sample"), "sums of squared sums of 2 place - places + 1 of a replica on the ladder"),
     "measurements": (("sample",), "measurements in the sums"),
@@ -48,6 +52,8 @@ _STORED: Final = {
 }
 """Arrays that a file holds, with their axes and what they are; * stands for the axis of the ladder. Checkpoints hold
 the others too."""
+_NUMBERED: Final = ("block", "level_block", "level", "coldest_block", "chain")
+"""Axes of numbers that the group always has."""
 SUMS: Final = {f"{PREFIX}{name}": f"{REDUCED}/{name}" for name in _STORED}
 """Their paths, by the names under which checkpoints hold them."""
 _OF_LIMIT: Final = 4
@@ -140,7 +146,10 @@ def with_sums(layout: Layout, reduced: Reduced, stride: int, axis: str) -> Layou
         "term_followed": np.array([names[k] for k in reduced.followed]),
         "block": np.arange(reduced.blocks),
         "level_block": np.arange(reduced.level_blocks),
-        "chain": np.arange(reduced.chains),
+        "chain_followed": np.arange(reduced.chains),
+        "term_judged": np.array([names[k] for k in reduced.judged]),
+        "coldest_block": np.arange(reduced.coldest_blocks),
+        "chain": np.arange(reduced.most_chains),
         "level": 2 ** np.arange(LEVELS),
     }
     scales |= {f"{one.source}_cell": np.arange(one.cells) for one in reduced.histograms}
@@ -167,11 +176,10 @@ def with_sums_of(layout: Layout, file: h5py.File, axis: str) -> Layout:
         raise DamageError(f"the stride {stride} of its series is no power of two")
     measured = [s for s in layout.series if s.group == MEASUREMENTS and s.axes and s.name not in file[MEASUREMENTS]]
     layout = replace(layout, series=tuple(s for s in layout.series if s not in measured))
-    scales = {name: axis_of(group, name, None) for name in ("term", "term_by_copy", "term_followed")}
+    scales = {name: axis_of(group, name, None) for name in ("term", "term_by_copy", "term_followed", "term_judged")}
     cells = [name for name in ("overlap_cell", "link_overlap_cell") if name in group]
     scales |= {
-        name: axis_of(group, name, np.int64)
-        for name in ("block", "level_block", "level", *({"chain"} & set(group)), *cells)
+        name: axis_of(group, name, np.int64) for name in (*_NUMBERED, *({"chain_followed"} & set(group)), *cells)
     }
     kinds: dict[str, type] = dict.fromkeys(_STORED, np.float64)
     kinds |= dict.fromkeys(("walk_squares", "measurements"), np.int64)
