@@ -12,8 +12,8 @@
 //          level_squares     [followed term] [level block][level] [sample]                  [place]
 //          level_open        [followed term]              [level] [sample] [chain or one]   [place]
 //          first_value       [followed term]                      [sample]                  [place]
-//          walk_squares                                   [level] [sample]
-//          walk_open                                      [level] [sample] [replica]
+//          walk_sums                           [walk block]       [sample] [replica]
+//          walk_squares                                           [sample]
 //          counts of a histogram                                  [sample]                  [place] [cell]
 //
 //   thread blocks in y: each term | each histogram | the walks;   in x: samples and, fastest, places
@@ -64,7 +64,8 @@ struct Sums {
     const double *scales, *constants;  // [term][2][place], [term][place]
     const int2* pairs;                 // the copies of each pair
     double *block_sums, *copy_sums, *coldest_sums, *level_sums, *level_squares, *level_open, *first_value;
-    long long *walk_squares, *walk_open;
+    double* walk_sums;
+    long long* walk_squares;
     size_t term_count, histogram_count, samples, places, copies, pair_count, chains, most_chains, blocks, coldest_blocks,
         level_blocks, place;
     Histogram histograms[HISTOGRAMS];
@@ -176,9 +177,9 @@ __device__ __forceinline__ void count_overlaps(const u64* numbers, const Sums& t
     }
 }
 
-// Adds the places of all replicas to the levels of their walks: a warp takes 32 replicas of a sample and adds their squares up, as
-// integers may come in any order.
-__device__ __forceinline__ void add_walks(const u64* numbers, const Sums& to, u64 number) {
+// Adds 2 place - places + 1 of all replicas to a block, and its squares: a warp takes 32 replicas of a sample and adds their squares
+// up, as integers may come in any order.
+__device__ __forceinline__ void add_walks(const u64* numbers, const Sums& to, u64 block) {
     const size_t replicas = to.copies * to.places, of_sample = (replicas + 31) / 32;
     const int* const places = (const int*)(numbers + to.place);
     const u32 lane = threadIdx.x % 32;
@@ -186,34 +187,27 @@ __device__ __forceinline__ void add_walks(const u64* numbers, const Sums& to, u6
          w += (size_t)gridDim.x * (THREADS / 32)) {
         const size_t sample = w / of_sample, replica = w % of_sample * 32 + lane, at = sample * replicas + replica;
         const bool is_there = replica < replicas;
-        long long c = is_there ? 2 * (long long)places[at] - (long long)to.places + 1 : 0;
-#pragma unroll 1
-        for (u32 level = 0; level < LEVELS; ++level) {
-            long long squares = c * c;
+        const long long c = is_there ? 2 * (long long)places[at] - (long long)to.places + 1 : 0;
+        if (is_there) to.walk_sums[block * to.samples * replicas + at] += (double)c;
+        long long squares = c * c;
 #pragma unroll
-            for (u32 mask = 16; mask; mask /= 2) squares += __shfl_xor_sync(~0u, squares, mask);
-            if (!lane) atomicAdd((u64*)to.walk_squares + level * to.samples + sample, (u64)squares);
-            long long* const open = to.walk_open + level * to.samples * replicas + at;
-            if (!(number >> level & 1)) {
-                if (is_there) *open = c;
-                break;
-            }
-            if (is_there) c = *open + c;
-        }
+        for (u32 mask = 16; mask; mask /= 2) squares += __shfl_xor_sync(~0u, squares, mask);
+        if (!lane) atomicAdd((u64*)to.walk_squares + sample, (u64)squares);
     }
 }
 
 // Adds `count` measurements, `size` words apart and in turn, to these blocks; `number` came before. All of a thread's sums are its
 // own, so that it need not wait for others between two measurements.
 __global__ __launch_bounds__(THREADS) void add_measurements(const u64* numbers, size_t size, u32 count, Sums to, u64 number,
-                                                            u64 block, u64 level_block, u64 coldest_block) {
+                                                            u64 block, u64 level_block, u64 coldest_block,
+                                                            u64 walk_block) {
     const size_t column = blockIdx.x * (size_t)THREADS + threadIdx.x;
     const size_t sample = column / to.places, place = column % to.places;
     const bool is_there = column < to.samples * to.places;
 #pragma unroll 1
     for (u32 k = 0; k < count; ++k, numbers += size, ++number) {
         if (blockIdx.y == to.term_count + to.histogram_count)
-            add_walks(numbers, to, number);
+            add_walks(numbers, to, walk_block);
         else if (is_there && blockIdx.y < to.term_count)
             add_term(numbers, to, blockIdx.y, sample, place, number, block, level_block, coldest_block);
         else if (is_there)

@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.autocorrelation import IntegratedTime
-from spinsim.analysis.blocking import Windows, blocked_time, chosen_window, level_windows, usable, with_blocks
+from spinsim.analysis.autocorrelation import IntegratedTime, windowed_sum
+from spinsim.analysis.blocking import Windows, blocked_time, level_windows, usable, with_blocks
 from spinsim.analysis.followed import FollowedBlocks, FollowedSeries
 from spinsim.engine.measuring.reduction import CONNECTED, Reduced, Term, block_length
 
@@ -26,8 +26,8 @@ _SAMPLE_AXES: Final = {
     "level_squares": 3,
     "level_open": 2,
     "first_value": 1,
-    "walk_squares": 1,
-    "walk_open": 1,
+    "walk_sums": 2,
+    "walk_squares": 0,
     "measurements": 0,
     "overlap_histogram": 0,
     "link_overlap_histogram": 0,
@@ -210,12 +210,13 @@ class ReducedRun:
 
         Mean and variance of a place are known, as all replicas spend equal times everywhere.
         """
-        squares, count, places = self.arrays["walk_squares"], self.measurements, self.reduced.places
-        levels = min(usable(count, 1.0), len(squares))
-        replicas = self.reduced.copies * places
-        sums = np.array([(count >> level) * 2.0**level for level in range(levels)]) * replicas
-        variance = squares[:levels] / sums[:, None] / ((places**2 - 1) / 3)
-        return np.maximum(chosen_window(level_windows(variance)).tau, 0.5)
+        whole = self.arrays["walk_sums"][0]
+        length = block_length(len(whole), self.measurements)
+        averages = whole[: self.measurements // length] / length
+        single = self.arrays["walk_squares"] / (self.measurements * averages.shape[2])
+        ratio = (averages**2).mean(axis=(0, 2)) / single
+        times = np.array([windowed_sum(averages[:, sample])[0] for sample in range(averages.shape[1])])
+        return np.asarray(np.maximum(times * length * ratio, 0.5))
 
     def _chains(self, name: str) -> int:
         """Copies or pairs that are followed one by one; 1 where there is one, and where it is their sum."""

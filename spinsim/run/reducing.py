@@ -45,14 +45,18 @@ _STORED: Final = {
     "level_squares": (("term_followed", "level_block", "level", "sample", "*"), "sums of the squares of these sums"),
     "level_open": (("term_followed", "level", "sample", "chain_followed", "*"), "sums that wait for their other half"),
     "first_value": (("term_followed", "sample", "*"), "first values"),
-    "walk_squares": (("level", "sample"), "sums of squared sums of 2 place - places + 1 of a replica on the ladder"),
+    "walk_sums": (
+        ("walk", "walk_block", "sample", "replica"),
+        "sums of 2 place - places + 1 of each replica on the ladder over the measurements of a block",
+    ),
+    "walk_squares": (("sample",), "sums of the squares of the same"),
     "measurements": (("sample",), "measurements in the sums"),
     "overlap_histogram": (("sample", "*", "overlap_cell"), "pairs and measurements with an overlap in a cell"),
     "link_overlap_histogram": (("sample", "*", "link_overlap_cell"), "likewise of link overlaps"),
 }
 """Arrays that a file holds, with their axes and what they are; * stands for the axis of the ladder. Checkpoints hold
 the others too."""
-_NUMBERED: Final = ("block", "level_block", "level", "coldest_block", "chain")
+_NUMBERED: Final = ("block", "level_block", "level", "coldest_block", "chain", "walk", "walk_block")
 """Axes of numbers that the group always has."""
 SUMS: Final = {f"{PREFIX}{name}": f"{REDUCED}/{name}" for name in _STORED}
 """Their paths, by the names under which checkpoints hold them."""
@@ -150,6 +154,8 @@ def with_sums(layout: Layout, reduced: Reduced, stride: int, axis: str) -> Layou
         "term_judged": np.array([names[k] for k in reduced.judged]),
         "coldest_block": np.arange(reduced.coldest_blocks),
         "chain": np.arange(reduced.most_chains),
+        "walk": np.arange(1),
+        "walk_block": np.arange(reduced.walk_blocks),
         "level": 2 ** np.arange(LEVELS),
     }
     scales |= {f"{one.source}_cell": np.arange(one.cells) for one in reduced.histograms}

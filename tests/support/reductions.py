@@ -200,10 +200,10 @@ def oracle(reduced: Reduced, measurements: Sequence[LadderMeasurement]) -> dict[
                     arrays["level_open"][followed, level, :, :chains] = total
             followed += 1
     walks = np.stack([2 * one.exchange.place.astype(int) - reduced.places + 1 for one in measurements])
-    for level, number, total in sums_of_series(walks):
-        arrays["walk_squares"][level] += (total**2).sum(axis=1)
-        if (number + 1) % 2 ** (level + 1):
-            arrays["walk_open"][level] = total
+    length = block_length(reduced.walk_blocks, count)
+    for number, each in enumerate(walks):
+        arrays["walk_sums"][0, number // length] += each
+        arrays["walk_squares"] += (each**2).sum(axis=1)
     for histogram in reduced.histograms:
         found = arrays[f"{histogram.source}_histogram"]
         for one in measurements:

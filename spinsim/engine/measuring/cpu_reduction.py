@@ -130,17 +130,16 @@ def add_terms(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def add_walks(place, places, number, squares, waiting, begin, end):  # type: ignore[no-untyped-def]
-    """Add the places (samples, replicas) of some samples' replicas to the levels of their walks."""
+def add_walks(place, places, sums, squares, begin, end):  # type: ignore[no-untyped-def]
+    """Add 2 place - places + 1 of some samples' replicas, and its squares, from ``place`` (samples, replicas).
+
+    ``sums`` (samples, replicas) are those of the present block, ``squares`` (samples,) of the whole run.
+    """
     for sample in range(begin, end):
         for replica in range(place.shape[1]):
             c = np.int64(2 * place[sample, replica] - places + 1)
-            for level in range(_LEVELS):
-                squares[level, sample] += c * c
-                if (number >> level) & 1 == 0:
-                    waiting[level, sample, replica] = c
-                    break
-                c = waiting[level, sample, replica] + c
+            sums[sample, replica] += c
+            squares[sample] += c * c
 
 
 @kernel
@@ -198,9 +197,10 @@ class HostReduction:
         block, merges = block_of(reduced.blocks, number)
         for name in merged_arrays(reduced) if merges else ():
             merge_blocks(arrays[name], 1)
-        coldest_block, merges = block_of(reduced.coldest_blocks, number)
-        if merges:
-            merge_blocks(arrays["coldest_sums"], 1)
+        coldest_block, walk_block = (
+            self._block_of(name, number, blocks)
+            for name, blocks in (("coldest_sums", reduced.coldest_blocks), ("walk_sums", reduced.walk_blocks))
+        )
         for source, room in self._rooms:
             room[...] = values_of(measurement, source)
         samples = reduced.model.samples
@@ -211,12 +211,19 @@ class HostReduction:
             arrays["first_value"], 0, samples,
         )  # fmt: skip
         place = np.ascontiguousarray(measurement.exchange.place, np.int64)
-        add_walks(place, reduced.places, number, arrays["walk_squares"], arrays["walk_open"], 0, samples)
+        add_walks(place, reduced.places, arrays["walk_sums"][0, walk_block], arrays["walk_squares"], 0, samples)
         for one in reduced.histograms:
             overlap = getattr(measurement.correlations, one.source)
             add_overlaps(overlap, one.values, arrays[f"{one.source}_histogram"], 0, samples)
         self.measurements += 1
         arrays["measurements"][:] = self.measurements
+
+    def _block_of(self, name: str, number: int, blocks: int) -> int:
+        """Return the block of a measurement in an array, after merging its blocks where they are full."""
+        block, merges = block_of(blocks, number)
+        if merges:
+            merge_blocks(self._arrays[name], 1)
+        return block
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return copies of all arrays by name."""

@@ -41,7 +41,7 @@ TERM: Final = struct_type(
 HISTOGRAM: Final = struct_type(counts=ADDRESS, first=SIZE, values=SIZE, cells=SIZE)
 ADDED: Final = (
     *("block_sums", "copy_sums", "coldest_sums", "level_sums", "level_squares", "level_open", "first_value"),
-    *("walk_squares", "walk_open"),
+    *("walk_sums", "walk_squares"),
 )
 """Arrays of ``Reduced.arrays`` in the order of the struct that kernels take."""
 SUMS: Final = struct_type(
@@ -169,7 +169,7 @@ class CudaReduction:
             launch = Launch(self._device, "measuring/reduce.cu", "add_measurements", {
                 "numbers": np.uint64(0), "size": np.uint64(buffer.size), "count": np.uint32(0), "to": to,
                 "number": np.uint64(0), "block": np.uint64(0), "level_block": np.uint64(0),
-                "coldest_block": np.uint64(0),
+                "coldest_block": np.uint64(0), "walk_block": np.uint64(0),
             })  # fmt: skip
             self._terms.append(terms)  # the record holds addresses alone
             self._launches[buffer.wanted] = launch
@@ -187,7 +187,7 @@ class CudaReduction:
         stream.wait_event(self._added)  # measurements of other kinds come by other streams
         done = 0
         while done < len(states):
-            blocks = self.reduced.blocks, self.reduced.coldest_blocks
+            blocks = self.reduced.blocks, self.reduced.coldest_blocks, self.reduced.walk_blocks
             several = min(len(states) - done, *(left_in_block(each, self.measurements) for each in blocks))
             self._add(stream, buffer, numbers + 8 * buffer.size * done, several)
             done += several
@@ -206,11 +206,14 @@ class CudaReduction:
         coldest_block, merges = block_of(reduced.coldest_blocks, number)
         if merges:
             self._merge_blocks(stream, ["coldest_sums"])
+        walk_block, merges = block_of(reduced.walk_blocks, number)
+        if merges:
+            self._merge_blocks(stream, ["walk_sums"])
         grid = -(-reduced.model.samples * reduced.places // THREADS), len(reduced.terms) + len(reduced.histograms) + 1
         own = block if reduced.level_blocks > 1 else 0
         launch(
             stream, (*grid, 1), THREADS, numbers=numbers, count=count, number=number, block=block, level_block=own,
-            coldest_block=coldest_block,
+            coldest_block=coldest_block, walk_block=walk_block,
         )  # fmt: skip
         self.measurements += count
 

@@ -12,7 +12,7 @@ are
   (*levels*), from which autocorrelation times follow by blocking (H. Flyvbjerg, H. G. Petersen, J. Chem. Phys. 91, 461
   (1989)), about the first value, so that little is lost to rounding.
 
-The places of replicas on the ladder are followed likewise, in integers, and overlaps and link overlaps have histograms.
+The places of replicas on the ladder are added up over many blocks too, and overlaps and link overlaps have histograms.
 
 Every number belongs to one sample and, but for the walks, to one place. It is added to in the order of the measurements
 and, within one, of the copies, by plain IEEE operations: so a run has the same bits on every device, however samples
@@ -41,9 +41,10 @@ _HISTOGRAM_BYTES: Final = 2**24
 _FEW_SAMPLES: Final = 16
 """Samples below which errors come from time: copies are then followed one by one, and levels kept block by block."""
 _BLOCKS: Final = (64, 32, 16)
-_COLDEST_BLOCKS: Final = tuple(2**k for k in range(13, 4, -1))
-_COLDEST_BYTES: Final = 2**25
-"""Bytes that sums of copies at the coldest place may take before there are fewer blocks."""
+_MANY_BLOCKS: Final = tuple(2**k for k in range(13, 3, -1))
+"""Blocks of copies at the coldest place, and of walks."""
+_MANY_BYTES: Final = 2**25
+"""Bytes that the sums over each of these may take before there are fewer blocks."""
 _BLOCK_BYTES: Final = 2**26
 """Bytes that the sums over blocks may take before there are fewer blocks."""
 ABSOLUTE: Final = 0
@@ -154,9 +155,12 @@ class Reduced:
     @cached_property
     def coldest_blocks(self) -> int:
         """Blocks of the coldest place that there are room for, a power of two."""
-        one = 8 * len(self.judged) * self.model.samples * self.most_chains
-        blocks = (blocks for blocks in _COLDEST_BLOCKS if blocks * one <= _COLDEST_BYTES)
-        return next(blocks, _COLDEST_BLOCKS[-1])
+        return _many_blocks(len(self.judged) * self.model.samples * self.most_chains)
+
+    @cached_property
+    def walk_blocks(self) -> int:
+        """Blocks of walks that there are room for, a power of two."""
+        return _many_blocks(self.model.samples * self.copies * self.places)
 
     @property
     def most_chains(self) -> int:
@@ -197,7 +201,7 @@ class Reduced:
         samples, copies or pairs), those of the coldest place; of followed terms ``level_sums`` and
         ``level_squares`` (followed, level blocks, levels, samples, places), the sums that wait for their other half,
         ``level_open`` (followed, levels, samples, chains, places), and ``first_value`` (followed, samples, places),
-        which levels are about; ``walk_squares`` (levels, samples) and ``walk_open`` (levels, samples, replicas) of
+        which levels are about; ``walk_sums`` (1, walk blocks, samples, replicas) and ``walk_squares`` (samples,) of
         2 place - places + 1; ``<source>_histogram`` (samples, places, cells); ``measurements``, how many have been
         added of each sample, (samples,).
         """
@@ -214,8 +218,8 @@ class Reduced:
             "level_squares": (levels, np.float64),
             "level_open": ((followed, LEVELS, samples, self.chains, places), np.float64),
             "first_value": ((followed, samples, places), np.float64),
-            "walk_squares": ((LEVELS, samples), np.int64),
-            "walk_open": ((LEVELS, samples, self.copies * places), np.int64),
+            "walk_sums": ((1, self.walk_blocks, samples, self.copies * places), np.float64),
+            "walk_squares": ((samples,), np.int64),
             "measurements": ((samples,), np.int64),
         }
         for one in self.histograms:
@@ -226,6 +230,11 @@ class Reduced:
     def nbytes(self) -> int:
         """Size of all arrays."""
         return sum(prod(shape) * np.dtype(kind).itemsize for shape, kind in self.arrays().values())
+
+
+def _many_blocks(numbers: int) -> int:
+    """Return how many blocks of so many numbers there is room for."""
+    return int(next((blocks for blocks in _MANY_BLOCKS if 8 * blocks * numbers <= _MANY_BYTES), _MANY_BLOCKS[-1]))
 
 
 class Tables(NamedTuple):
