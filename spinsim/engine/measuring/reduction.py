@@ -43,7 +43,7 @@ _FEW_SAMPLES: Final = 16
 _BLOCKS: Final = (64, 32, 16)
 _MANY_BLOCKS: Final = tuple(2**k for k in range(13, 3, -1))
 """Blocks of copies at the coldest place, and of walks."""
-_MANY_BYTES: Final = 2**25
+_MANY_BYTES: Final = 2**23
 """Bytes that the sums over each of these may take before there are fewer blocks."""
 _BLOCK_BYTES: Final = 2**26
 """Bytes that the sums over blocks may take before there are fewer blocks."""
