@@ -7,12 +7,13 @@
 //                     where a chain is a copy or a pair of copies
 //   added: block_sums        [term]          [block]              [sample]                  [place]
 //          copy_sums         [own term]                           [sample] [copy]           [place]
+//          coldest_sums      [judged term]     [coldest block]    [sample] [chain]
 //          level_sums        [followed term] [level block][level] [sample]                  [place]
 //          level_squares     [followed term] [level block][level] [sample]                  [place]
 //          level_open        [followed term]              [level] [sample] [chain or one]   [place]
 //          first_value       [followed term]                      [sample]                  [place]
-//          walk_squares                                   [level] [sample]
-//          walk_open                                      [level] [sample] [replica]
+//          walk_sums                           [walk block]       [sample] [replica]
+//          walk_squares                                           [sample]
 //          counts of a histogram                                  [sample]                  [place] [cell]
 //
 //   thread blocks in y: each term | each histogram | the walks;   in x: samples and, fastest, places
@@ -47,7 +48,7 @@ CHECK_LAYOUT(Source, engine.measuring.cuda_reduction.SOURCE);
 struct Term {
     Source sources[2];
     size_t count, chains;
-    long long power, followed, own;
+    long long power, followed, own, judged;
 };
 CHECK_LAYOUT(Term, engine.measuring.cuda_reduction.TERM);
 
@@ -62,9 +63,11 @@ struct Sums {
     const Term* terms;
     const double *scales, *constants;  // [term][2][place], [term][place]
     const int2* pairs;                 // the copies of each pair
-    double *block_sums, *copy_sums, *level_sums, *level_squares, *level_open, *first_value;
-    long long *walk_squares, *walk_open;
-    size_t term_count, histogram_count, samples, places, copies, pair_count, chains, blocks, level_blocks, place;
+    double *block_sums, *copy_sums, *coldest_sums, *level_sums, *level_squares, *level_open, *first_value;
+    double* walk_sums;
+    long long* walk_squares;
+    size_t term_count, histogram_count, samples, places, copies, pair_count, chains, most_chains, blocks, coldest_blocks,
+        level_blocks, place;
     Histogram histograms[HISTOGRAMS];
 };
 CHECK_LAYOUT(Sums, engine.measuring.cuda_reduction.SUMS);
@@ -117,7 +120,7 @@ __device__ __forceinline__ void follow(double c, u64 number, double* sums, doubl
 
 // Adds a term of a sample at a place. Chains come in turn, as sums depend on their order.
 __device__ __forceinline__ void add_term(const u64* numbers, const Sums& to, u32 number_of_term, size_t sample, size_t place,
-                                         u64 number, u64 block, u64 level_block) {
+                                         u64 number, u64 block, u64 level_block, u64 coldest_block) {
     const Term& term = to.terms[number_of_term];
     const size_t columns = to.samples * to.places, column = sample * to.places + place;
     const int power = (int)term.power;
@@ -126,6 +129,9 @@ __device__ __forceinline__ void add_term(const u64* numbers, const Sums& to, u32
     const double scale = scales[0], other_scale = scales[to.places];
     const double constant = to.constants[number_of_term * to.places + place];
     double* const to_block = to.block_sums + (number_of_term * to.blocks + block) * columns + column;
+    double* to_coldest = nullptr;
+    if (term.judged >= 0 && !place)
+        to_coldest = to.coldest_sums + ((term.judged * to.coldest_blocks + coldest_block) * to.samples + sample) * to.most_chains;
     double *to_own = nullptr, *sums = nullptr, *squares = nullptr, *open = nullptr, *to_first = nullptr, first = 0;
     if (has_own) to_own = to.copy_sums + ((term.own * to.samples + sample) * to.copies) * to.places + place;
     if (follows) {
@@ -149,6 +155,7 @@ __device__ __forceinline__ void add_term(const u64* numbers, const Sums& to, u32
         total = total + y;
         added = added + y;
         if (has_own) to_own[chain * to.places] += y;
+        if (to_coldest) to_coldest[chain] += y;
         if (follows && (by_chain || chain == term.chains - 1)) {
             const double z = by_chain ? y : added;
             if (!number && (!chain || !by_chain)) *to_first = first = z;
@@ -170,9 +177,9 @@ __device__ __forceinline__ void count_overlaps(const u64* numbers, const Sums& t
     }
 }
 
-// Adds the places of all replicas to the levels of their walks: a warp takes 32 replicas of a sample and adds their squares up, as
-// integers may come in any order.
-__device__ __forceinline__ void add_walks(const u64* numbers, const Sums& to, u64 number) {
+// Adds 2 place - places + 1 of all replicas to a block, and its squares: a warp takes 32 replicas of a sample and adds their squares
+// up, as integers may come in any order.
+__device__ __forceinline__ void add_walks(const u64* numbers, const Sums& to, u64 block) {
     const size_t replicas = to.copies * to.places, of_sample = (replicas + 31) / 32;
     const int* const places = (const int*)(numbers + to.place);
     const u32 lane = threadIdx.x % 32;
@@ -180,36 +187,29 @@ __device__ __forceinline__ void add_walks(const u64* numbers, const Sums& to, u6
          w += (size_t)gridDim.x * (THREADS / 32)) {
         const size_t sample = w / of_sample, replica = w % of_sample * 32 + lane, at = sample * replicas + replica;
         const bool is_there = replica < replicas;
-        long long c = is_there ? 2 * (long long)places[at] - (long long)to.places + 1 : 0;
-#pragma unroll 1
-        for (u32 level = 0; level < LEVELS; ++level) {
-            long long squares = c * c;
+        const long long c = is_there ? 2 * (long long)places[at] - (long long)to.places + 1 : 0;
+        if (is_there) to.walk_sums[block * to.samples * replicas + at] += (double)c;
+        long long squares = c * c;
 #pragma unroll
-            for (u32 mask = 16; mask; mask /= 2) squares += __shfl_xor_sync(~0u, squares, mask);
-            if (!lane) atomicAdd((u64*)to.walk_squares + level * to.samples + sample, (u64)squares);
-            long long* const open = to.walk_open + level * to.samples * replicas + at;
-            if (!(number >> level & 1)) {
-                if (is_there) *open = c;
-                break;
-            }
-            if (is_there) c = *open + c;
-        }
+        for (u32 mask = 16; mask; mask /= 2) squares += __shfl_xor_sync(~0u, squares, mask);
+        if (!lane) atomicAdd((u64*)to.walk_squares + sample, (u64)squares);
     }
 }
 
 // Adds `count` measurements, `size` words apart and in turn, to these blocks; `number` came before. All of a thread's sums are its
 // own, so that it need not wait for others between two measurements.
 __global__ __launch_bounds__(THREADS) void add_measurements(const u64* numbers, size_t size, u32 count, Sums to, u64 number,
-                                                            u64 block, u64 level_block) {
+                                                            u64 block, u64 level_block, u64 coldest_block,
+                                                            u64 walk_block) {
     const size_t column = blockIdx.x * (size_t)THREADS + threadIdx.x;
     const size_t sample = column / to.places, place = column % to.places;
     const bool is_there = column < to.samples * to.places;
 #pragma unroll 1
     for (u32 k = 0; k < count; ++k, numbers += size, ++number) {
         if (blockIdx.y == to.term_count + to.histogram_count)
-            add_walks(numbers, to, number);
+            add_walks(numbers, to, walk_block);
         else if (is_there && blockIdx.y < to.term_count)
-            add_term(numbers, to, blockIdx.y, sample, place, number, block, level_block);
+            add_term(numbers, to, blockIdx.y, sample, place, number, block, level_block, coldest_block);
         else if (is_there)
             count_overlaps(numbers, to, to.histograms[blockIdx.y - to.term_count], sample, place);
     }

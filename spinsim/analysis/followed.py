@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.autocorrelation import IntegratedTime, integrated_time
+from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime, integrated_time
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -94,17 +94,85 @@ class FollowedSeries:
 
     def of_copies(self, least_window: npt.ArrayLike = 0) -> OfCopies:
         """Return the averages of copies; their variance is that of all copies together, each about its average."""
-        length, _, copies = self.values.shape
-        means = self.values.mean(axis=0)
-        centred = self.values - means
-        constant = self.values.max(axis=0) == self.values.min(axis=0)
-        centred[:, constant] = 0  # rounding of means is no fluctuation
-        time = integrated_time(centred, chain_axis=2, least_window=least_window)
-        window = 2 * time.window + 1
-        # each copy has lost its own average, integrated_time allows for one of all
-        lost = (1 + window / length) / (1 + window / (length * copies))
-        variance = time.mean_error**2 * copies * lost  # of the average of a copy
-        return OfCopies(means, constant.all(axis=1), variance, length * copies / window, time.trusted)
+        return _of_copies(self.values, least_window)[0]
+
+
+def _of_copies(values: Array, least_window: npt.ArrayLike) -> tuple[OfCopies, IntegratedTime]:
+    """Averages of copies of a series, and the autocorrelation time of all copies about their own averages."""
+    length, _, copies = values.shape
+    means = values.mean(axis=0)
+    centred = values - means
+    constant = values.max(axis=0) == values.min(axis=0)
+    centred[:, constant] = 0  # rounding of means is no fluctuation
+    time = integrated_time(centred, chain_axis=2, least_window=least_window)
+    window = 2 * time.window + 1
+    # each copy has lost its own average, integrated_time allows for one of all
+    lost = (1 + window / length) / (1 + window / (length * copies))
+    variance = time.mean_error**2 * copies * lost  # of the average of a copy
+    return OfCopies(means, constant.all(axis=1), variance, length * copies / window, time.trusted), time
+
+
+@dataclass(frozen=True)
+class FollowedBlocks:
+    """The number from its averages over blocks of equally many measurements: its series by a slower clock.
+
+    A block is short against any autocorrelation time that a run could be too short for. Averages over it vary less than
+    single measurements, so that their autocorrelation time is longer in the same ratio; times here are those of single
+    measurements, in measurements.
+
+    Attributes:
+        averages: Followed as a series, (blocks, samples, copies or pairs of copies).
+        length: Measurements of a block.
+        ratio: Variance of averages over that of single measurements, (samples,).
+    """
+
+    averages: FollowedSeries
+    length: int
+    ratio: Array
+
+    @property
+    def copies(self) -> int:
+        """Copies, or pairs of copies."""
+        return self.averages.copies
+
+    @property
+    def start(self) -> Integers:
+        """First measurements of the logarithmic bins, which begin with blocks."""
+        return self.averages.start * self.length
+
+    @property
+    def stop(self) -> Integers:
+        """Measurements after their last ones."""
+        return self.averages.stop * self.length
+
+    @property
+    def means(self) -> Array:
+        """Averages over the bins."""
+        return self.averages.means
+
+    def late_time(self, least_window: npt.ArrayLike = 0) -> IntegratedTime:
+        """Return the autocorrelation time over the last half, (samples,)."""
+        time = self.averages.late_time(np.asarray(least_window) / self.length)
+        return self._in_measurements(time, int(self.averages.stop[-1] - self.averages.start[-1]))
+
+    def time(self) -> IntegratedTime:
+        """Return that of copies, (samples,)."""
+        return self._in_measurements(self.averages.time(), len(self.averages.values))
+
+    def of_copies(self, least_window: npt.ArrayLike = 0) -> OfCopies:
+        """Return the averages of copies."""
+        found, time = _of_copies(self.averages.values, np.asarray(least_window) / self.length)
+        return found._replace(is_trusted=self._in_measurements(time, len(self.averages.values)).trusted)
+
+    def _in_measurements(self, time: IntegratedTime, blocks: int) -> IntegratedTime:
+        """Return a time over so many blocks as that of single measurements, trusted by the rule for these."""
+        if self.length == 1:
+            return time
+        scale, window = self.length * self.ratio, ((2 * time.window + 1) * self.length - 1) // 2
+        tau, error = time.tau * scale, time.error * scale
+        is_long = blocks * self.length >= SHORTEST * (tau + error)
+        trusted = is_long & (time.window < blocks - 1) & np.isfinite(time.mean_error)
+        return replace(time, tau=tau, error=error, window=window, trusted=trusted)
 
 
 def bin_edges(length: int) -> tuple[Integers, Integers]:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import IntegratedTime
-from spinsim.analysis.followed import OfCopies
+from spinsim.analysis.followed import FollowedBlocks, OfCopies
 from spinsim.analysis.from_series import BINS, check_length
 from spinsim.analysis.jackknife import bin_means, standard_error, too_small
 from spinsim.analysis.reduced import ReducedRun
@@ -183,6 +183,10 @@ class ReducedSource:
     def followed(self, name: str) -> list[FollowedTerm]:
         """Return the term that stands for a moment at each place of the ladder."""
         return [FollowedTerm(self.run, followed_term(name), place) for place in range(self.run.reduced.places)]
+
+    def coldest(self, name: str) -> FollowedBlocks:
+        """Return the term that stands for a moment at the coldest place."""
+        return self.run.coldest(followed_term(name))
 
     def walk_times(self) -> tuple[int, Array]:
         """Return how many measurements there are, and autocorrelation times of the places of replicas, (samples,)."""

@@ -120,6 +120,10 @@ class SeriesSource:
         values = self._moment(name)
         return [FollowedSeries(values[..., place]) for place in range(values.shape[-1])]
 
+    def coldest(self, name: str) -> FollowedSeries:
+        """Return a moment at the coldest place."""
+        return self.followed(name)[0]
+
     def walk_times(self) -> tuple[int, Array]:
         """Return how many measurements there are, and autocorrelation times of the places of replicas, (samples,)."""
         permutation = self.result.permutation

@@ -10,9 +10,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.autocorrelation import IntegratedTime
-from spinsim.analysis.blocking import Windows, blocked_time, chosen_window, level_windows, usable, with_blocks
-from spinsim.engine.measuring.reduction import CONNECTED, Reduced, Term
+from spinsim.analysis.autocorrelation import IntegratedTime, windowed_sum
+from spinsim.analysis.blocking import Windows, blocked_time, level_windows, usable, with_blocks
+from spinsim.analysis.followed import FollowedBlocks, FollowedSeries
+from spinsim.engine.measuring.reduction import CONNECTED, Reduced, Term, block_length
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -20,12 +21,13 @@ Integers = npt.NDArray[np.int64]
 _SAMPLE_AXES: Final = {
     "block_sums": 2,
     "copy_sums": 1,
+    "coldest_sums": 2,
     "level_sums": 3,
     "level_squares": 3,
     "level_open": 2,
     "first_value": 1,
-    "walk_squares": 1,
-    "walk_open": 1,
+    "walk_sums": 2,
+    "walk_squares": 0,
     "measurements": 0,
     "overlap_histogram": 0,
     "link_overlap_histogram": 0,
@@ -74,10 +76,7 @@ class ReducedRun:
     @cached_property
     def block_length(self) -> int:
         """Measurements of a full block."""
-        length = 1
-        while length * self.arrays["block_sums"].shape[1] < self.measurements:
-            length *= 2
-        return length
+        return block_length(self.arrays["block_sums"].shape[1], self.measurements)
 
     @property
     def full_blocks(self) -> int:
@@ -121,6 +120,22 @@ class ReducedRun:
         """Averages over the blocks that are full, (blocks, samples, places)."""
         sums: Array = self.arrays["block_sums"][self.names[name]][: self.full_blocks]
         return sums / (self.block_length * self.chains_of(name))
+
+    def coldest(self, name: str) -> FollowedBlocks:
+        """Copies, or pairs of copies, of a judged term at the coldest place, as far as blocks are full."""
+        whole = self.arrays["coldest_sums"][self.reduced.judged.index(self.names[name])]
+        length = block_length(len(whole), self.measurements)
+        averages = whole[: self.measurements // length, :, : self.chains_of(name)] / length
+        followed = averages if self.reduced.chains > 1 else averages.sum(axis=2, keepdims=True)
+        single = self._variance(name, followed.shape[2])
+        ratio = np.divide(followed.var(axis=(0, 2)), single, out=np.ones_like(single), where=single > 0)
+        return FollowedBlocks(FollowedSeries(averages), length, ratio)
+
+    def _variance(self, name: str, chains: int) -> Array:
+        """Variance of single measurements at the coldest place, of copies or of their sum, (samples,)."""
+        k, number = self._followed(name), self.measurements * chains
+        sums, squares = (self.arrays[a][k, :, 0, :, 0].sum(axis=0) for a in ("level_sums", "level_squares"))
+        return np.asarray(np.maximum(squares / number - (sums / number) ** 2, 0.0))
 
     def bin_means(self, name: str) -> Array:
         """Averages over the logarithmic bins, (bins, samples, places); a block at an edge is shared by both bins."""
@@ -195,12 +210,13 @@ class ReducedRun:
 
         Mean and variance of a place are known, as all replicas spend equal times everywhere.
         """
-        squares, count, places = self.arrays["walk_squares"], self.measurements, self.reduced.places
-        levels = min(usable(count, 1.0), len(squares))
-        replicas = self.reduced.copies * places
-        sums = np.array([(count >> level) * 2.0**level for level in range(levels)]) * replicas
-        variance = squares[:levels] / sums[:, None] / ((places**2 - 1) / 3)
-        return np.maximum(chosen_window(level_windows(variance)).tau, 0.5)
+        whole = self.arrays["walk_sums"][0]
+        length = block_length(len(whole), self.measurements)
+        averages = whole[: self.measurements // length] / length
+        single = self.arrays["walk_squares"] / (self.measurements * averages.shape[2])
+        ratio = (averages**2).mean(axis=(0, 2)) / single
+        times = np.array([windowed_sum(averages[:, sample])[0] for sample in range(averages.shape[1])])
+        return np.asarray(np.maximum(times * length * ratio, 0.5))
 
     def _chains(self, name: str) -> int:
         """Copies or pairs that are followed one by one; 1 where there is one, and where it is their sum."""

@@ -54,6 +54,9 @@ class Source(Protocol):
     def followed(self, name: str) -> Sequence[Followed]:
         """Return a moment at each place of the ladder over the time of the run."""
 
+    def coldest(self, name: str) -> Followed:
+        """Return a moment by which a run is judged, at the coldest place of the ladder."""
+
     def walk_times(self) -> tuple[int, Array]:
         """Return how many measurements there are, and autocorrelation times of the places of replicas, (samples,)."""
 

@@ -83,7 +83,7 @@ def summarize(result: Tempered) -> Summary:
     source = source_of(result)
     times = _times(source)
     tested = {"energy": "energy" if "energy" in times else "e_s", "q^2": "q^2", "q_link": "q_link"}
-    judged = judge(result, {name: source.followed(key)[0] for name, key in tested.items() if key in times})
+    judged = judge(result, {name: source.coldest(key) for name, key in tested.items() if key in times})
     long_enough = {name: time.trusted.mean(axis=0) for name, time in times.items()}
     notes = _on_samples(result, long_enough) + left_out(source.facts) + _own_left_out(result)
     if judged.links and judged.links.agrees:

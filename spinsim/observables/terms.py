@@ -67,7 +67,9 @@ def reduced_run(facts: Facts, ladder: Ladder) -> Reduced:
     by_copy = {"energy", "e_s"} | varying
     forms = _forms(facts, ladder)
     terms = [
-        forms[name](name)._replace(followed=name in followed, by_copy=name in by_copy)
+        forms[name](name)._replace(
+            followed=name in followed, by_copy=name in by_copy, is_judged=name in _ALWAYS_FOLLOWED
+        )
         for name in wanted
         if name in forms
     ]

@@ -34,20 +34,30 @@ NONE: Final = "none"
 _STORED: Final = {
     "block_sums": (("term", "block", "sample", "*"), "sums over copies or pairs and the measurements of a block"),
     "copy_sums": (("term_by_copy", "sample", "copy", "*"), "sums over all measurements of each copy"),
+    "coldest_sums": (
+        ("term_judged", "coldest_block", "sample", "chain"),
+        "sums over the measurements of a block at the coldest place, of each copy or pair",
+    ),
     "level_sums": (
         ("term_followed", "level_block", "level", "sample", "*"),
         "sums of sums over so many consecutive measurements, of their distance from the first value",
     ),
     "level_squares": (("term_followed", "level_block", "level", "sample", "*"), "sums of the squares of these sums"),
-    "level_open": (("term_followed", "level", "sample", "chain", "*"), "sums that wait for their other half"),
+    "level_open": (("term_followed", "level", "sample", "chain_followed", "*"), "sums that wait for their other half"),
     "first_value": (("term_followed", "sample", "*"), "first values"),
-    "walk_squares": (("level", "sample"), "sums of squared sums of 2 place - places + 1 of a replica on the ladder"),
+    "walk_sums": (
+        ("walk", "walk_block", "sample", "replica"),
+        "sums of 2 place - places + 1 of each replica on the ladder over the measurements of a block",
+    ),
+    "walk_squares": (("sample",), "sums of the squares of the same"),
     "measurements": (("sample",), "measurements in the sums"),
     "overlap_histogram": (("sample", "*", "overlap_cell"), "pairs and measurements with an overlap in a cell"),
     "link_overlap_histogram": (("sample", "*", "link_overlap_cell"), "likewise of link overlaps"),
 }
 """Arrays that a file holds, with their axes and what they are; * stands for the axis of the ladder. Checkpoints hold
 the others too."""
+_NUMBERED: Final = ("block", "level_block", "level", "coldest_block", "chain", "walk", "walk_block")
+"""Axes of numbers that the group always has."""
 SUMS: Final = {f"{PREFIX}{name}": f"{REDUCED}/{name}" for name in _STORED}
 """Their paths, by the names under which checkpoints hold them."""
 _ENERGIES: Final = ("energy", "action", "correlation_in_time")
@@ -141,7 +151,12 @@ def with_sums(layout: Layout, reduced: Reduced, stride: int, axis: str) -> Layou
         "term_followed": np.array([names[k] for k in reduced.followed]),
         "block": np.arange(reduced.blocks),
         "level_block": np.arange(reduced.level_blocks),
-        "chain": np.arange(reduced.chains),
+        "chain_followed": np.arange(reduced.chains),
+        "term_judged": np.array([names[k] for k in reduced.judged]),
+        "coldest_block": np.arange(reduced.coldest_blocks),
+        "chain": np.arange(reduced.most_chains),
+        "walk": np.arange(1),
+        "walk_block": np.arange(reduced.walk_blocks),
         "level": 2 ** np.arange(LEVELS),
     }
     scales |= {f"{one.source}_cell": np.arange(one.cells) for one in reduced.histograms}
@@ -169,11 +184,10 @@ def with_sums_of(layout: Layout, file: h5py.File, axis: str) -> Layout:
     _check_rows(file, stride)
     measured = [s for s in layout.series if s.group == MEASUREMENTS and s.axes and s.name not in file[MEASUREMENTS]]
     layout = replace(layout, series=tuple(s for s in layout.series if s not in measured))
-    scales = {name: axis_of(group, name, None) for name in ("term", "term_by_copy", "term_followed")}
+    scales = {name: axis_of(group, name, None) for name in ("term", "term_by_copy", "term_followed", "term_judged")}
     cells = [name for name in ("overlap_cell", "link_overlap_cell") if name in group]
     scales |= {
-        name: axis_of(group, name, np.int64)
-        for name in ("block", "level_block", "level", *({"chain"} & set(group)), *cells)
+        name: axis_of(group, name, np.int64) for name in (*_NUMBERED, *({"chain_followed"} & set(group)), *cells)
     }
     kinds: dict[str, type] = dict.fromkeys(_STORED, np.float64)
     kinds |= dict.fromkeys(("walk_squares", "measurements"), np.int64)

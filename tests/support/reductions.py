@@ -12,7 +12,7 @@ from engines import DENSE, GENERAL_TERMS_TEMPERED, ladder
 from spinsim.engine import Dynamics, create_engine
 from spinsim.engine.measuring.correlations import OVERLAPS_ALONE, WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.cpu_reduction import HostReduction
-from spinsim.engine.measuring.reduction import ABSOLUTE, CONNECTED, LEVELS, Reduced, Source, Term
+from spinsim.engine.measuring.reduction import ABSOLUTE, CONNECTED, LEVELS, Reduced, Source, Term, block_length
 from spinsim.engine.moves.exchange.ladder import copy_pairs
 from spinsim.engine.protocols import DeviceReduction, Engine, LadderMeasurement, Reduction
 from spinsim.model.disorder import EdwardsAnderson
@@ -176,14 +176,18 @@ def oracle(reduced: Reduced, measurements: Sequence[LadderMeasurement]) -> dict[
     """All arrays, from values of all measurements at once."""
     arrays = {name: np.zeros(shape, kind) for name, (shape, kind) in reduced.arrays().items()}
     arrays["measurements"][:] = count = len(measurements)
-    length = reduced.block_length(count)
-    own = followed = 0
+    length, coldest = (block_length(blocks, count) for blocks in (reduced.blocks, reduced.coldest_blocks))
+    own = followed = judged = 0
     for k, term in enumerate(reduced.terms):
         values = np.stack([values_of_term(reduced, term, one) for one in measurements])
         for number, each in enumerate(values):
             arrays["block_sums"][k, number // length] += each.sum(axis=1)
         if term.by_copy:
             arrays["copy_sums"][own], own = values.sum(axis=0), own + 1
+        if term.is_judged:
+            for number, each in enumerate(values[..., 0]):
+                arrays["coldest_sums"][judged, number // coldest, :, : each.shape[1]] += each
+            judged += 1
         if term.followed:
             series = values if reduced.few else values.sum(axis=2, keepdims=True)
             arrays["first_value"][followed] = first = series[0, :, 0]
@@ -196,10 +200,10 @@ def oracle(reduced: Reduced, measurements: Sequence[LadderMeasurement]) -> dict[
                     arrays["level_open"][followed, level, :, :chains] = total
             followed += 1
     walks = np.stack([2 * one.exchange.place.astype(int) - reduced.places + 1 for one in measurements])
-    for level, number, total in sums_of_series(walks):
-        arrays["walk_squares"][level] += (total**2).sum(axis=1)
-        if (number + 1) % 2 ** (level + 1):
-            arrays["walk_open"][level] = total
+    length = block_length(reduced.walk_blocks, count)
+    for number, each in enumerate(walks):
+        arrays["walk_sums"][0, number // length] += each
+        arrays["walk_squares"] += (each**2).sum(axis=1)
     for histogram in reduced.histograms:
         found = arrays[f"{histogram.source}_histogram"]
         for one in measurements:

@@ -17,6 +17,7 @@ from spinsim.engine.measuring.reduction import (
     block_of,
     empty_arrays,
     merge_blocks,
+    merged_arrays,
     tables_of,
 )
 from spinsim.engine.moves.exchange.ladder import copy_pairs
@@ -78,8 +79,9 @@ def follow(c, number, sums, squares, waiting):  # type: ignore[no-untyped-def]
 
 @kernel
 def add_terms(  # type: ignore[no-untyped-def]
-    of_copies, of_pairs, first, second, scales, constant, power, is_of_pairs, followed, by_copy, pairs,
-    number, block, level_block, block_sums, copy_sums, level_sums, level_squares, level_open, first_value, begin, end,
+    of_copies, of_pairs, first, second, scales, constant, power, is_of_pairs, followed, by_copy, judged, pairs,
+    number, block, level_block, coldest_block, block_sums, copy_sums, coldest_sums, level_sums, level_squares,
+    level_open, first_value, begin, end,
 ):  # fmt: skip
     """Add the terms of some samples, from ``begin`` to before ``end``, of measurement ``number``.
 
@@ -92,6 +94,7 @@ def add_terms(  # type: ignore[no-untyped-def]
     for term in range(first.size):
         values = of_pairs if is_of_pairs[term] else of_copies
         a, b, kind, track, own = first[term], second[term], power[term], followed[term], by_copy[term]
+        cold = judged[term]
         chains = 1 if kind == _CONNECTED else values.shape[2]
         for sample in range(begin, end):
             for place in range(places):
@@ -110,6 +113,8 @@ def add_terms(  # type: ignore[no-untyped-def]
                     added = added + y
                     if own >= 0:
                         copy_sums[own, sample, chain, place] += y
+                    if cold >= 0 and place == 0:
+                        coldest_sums[cold, coldest_block, sample, chain] += y
                     if track >= 0 and (apart or chain == chains - 1):
                         z = y if apart else added
                         if number == 0 and (chain == 0 or not apart):
@@ -125,17 +130,16 @@ def add_terms(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def add_walks(place, places, number, squares, waiting, begin, end):  # type: ignore[no-untyped-def]
-    """Add the places (samples, replicas) of some samples' replicas to the levels of their walks."""
+def add_walks(place, places, sums, squares, begin, end):  # type: ignore[no-untyped-def]
+    """Add 2 place - places + 1 of some samples' replicas, and its squares, from ``place`` (samples, replicas).
+
+    ``sums`` (samples, replicas) are those of the present block, ``squares`` (samples,) of the whole run.
+    """
     for sample in range(begin, end):
         for replica in range(place.shape[1]):
             c = np.int64(2 * place[sample, replica] - places + 1)
-            for level in range(_LEVELS):
-                squares[level, sample] += c * c
-                if (number >> level) & 1 == 0:
-                    waiting[level, sample, replica] = c
-                    break
-                c = waiting[level, sample, replica] + c
+            sums[sample, replica] += c
+            squares[sample] += c * c
 
 
 @kernel
@@ -190,27 +194,36 @@ class HostReduction:
     def add(self, measurement: LadderMeasurement) -> None:
         """Add a measurement, the next one of the run."""
         arrays, number, reduced = self._arrays, self.measurements, self.reduced
-        block, merges = block_of(reduced, number)
-        if merges:
-            merge_blocks(arrays["block_sums"], 1)
-            if reduced.level_blocks > 1:
-                merge_blocks(arrays["level_sums"], 1)
-                merge_blocks(arrays["level_squares"], 1)
+        block, merges = block_of(reduced.blocks, number)
+        for name in merged_arrays(reduced) if merges else ():
+            merge_blocks(arrays[name], 1)
+        coldest_block, walk_block = (
+            self._block_of(name, number, blocks)
+            for name, blocks in (("coldest_sums", reduced.coldest_blocks), ("walk_sums", reduced.walk_blocks))
+        )
         for source, room in self._rooms:
             room[...] = values_of(measurement, source)
         samples = reduced.model.samples
         add_terms(
             self._of_copies, self._of_pairs, *self._tables, self._pairs, number, block,
-            block if reduced.level_blocks > 1 else 0, arrays["block_sums"], arrays["copy_sums"], arrays["level_sums"],
-            arrays["level_squares"], arrays["level_open"], arrays["first_value"], 0, samples,
+            block if reduced.level_blocks > 1 else 0, coldest_block, arrays["block_sums"], arrays["copy_sums"],
+            arrays["coldest_sums"], arrays["level_sums"], arrays["level_squares"], arrays["level_open"],
+            arrays["first_value"], 0, samples,
         )  # fmt: skip
         place = np.ascontiguousarray(measurement.exchange.place, np.int64)
-        add_walks(place, reduced.places, number, arrays["walk_squares"], arrays["walk_open"], 0, samples)
+        add_walks(place, reduced.places, arrays["walk_sums"][0, walk_block], arrays["walk_squares"], 0, samples)
         for one in reduced.histograms:
             overlap = getattr(measurement.correlations, one.source)
             add_overlaps(overlap, one.values, arrays[f"{one.source}_histogram"], 0, samples)
         self.measurements += 1
         arrays["measurements"][:] = self.measurements
+
+    def _block_of(self, name: str, number: int, blocks: int) -> int:
+        """Return the block of a measurement in an array, after merging its blocks where they are full."""
+        block, merges = block_of(blocks, number)
+        if merges:
+            merge_blocks(self._arrays[name], 1)
+        return block
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return copies of all arrays by name."""

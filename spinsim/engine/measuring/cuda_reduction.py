@@ -15,7 +15,16 @@ from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Compared
 from spinsim.engine.measuring.cuda_lowest import CudaLowest
-from spinsim.engine.measuring.reduction import CONNECTED, Reduced, Source, Tables, block_of, left_in_block, tables_of
+from spinsim.engine.measuring.reduction import (
+    CONNECTED,
+    Reduced,
+    Source,
+    Tables,
+    block_of,
+    left_in_block,
+    merged_arrays,
+    tables_of,
+)
 from spinsim.engine.moves.exchange.ladder import copy_pairs
 from spinsim.engine.protocols import Configurations, LadderMeasurement, LowestStates
 
@@ -27,18 +36,18 @@ SOURCE: Final = struct_type(
     elements=(np.uint32, MOST_ELEMENTS),
 )
 TERM: Final = struct_type(
-    sources=(SOURCE, 2), count=SIZE, chains=SIZE, **dict.fromkeys(("power", "followed", "own"), np.int64)
+    sources=(SOURCE, 2), count=SIZE, chains=SIZE, **dict.fromkeys(("power", "followed", "own", "judged"), np.int64)
 )
 HISTOGRAM: Final = struct_type(counts=ADDRESS, first=SIZE, values=SIZE, cells=SIZE)
 ADDED: Final = (
-    *("block_sums", "copy_sums", "level_sums", "level_squares", "level_open", "first_value"),
-    *("walk_squares", "walk_open"),
+    *("block_sums", "copy_sums", "coldest_sums", "level_sums", "level_squares", "level_open", "first_value"),
+    *("walk_sums", "walk_squares"),
 )
 """Arrays of ``Reduced.arrays`` in the order of the struct that kernels take."""
 SUMS: Final = struct_type(
     **dict.fromkeys(("terms", "scales", "constants", "pairs", *ADDED), ADDRESS),
     **dict.fromkeys(("term_count", "histogram_count", "samples", "places", "copies", "pair_count"), SIZE),
-    **dict.fromkeys(("chains", "blocks", "level_blocks", "place"), SIZE),
+    **dict.fromkeys(("chains", "most_chains", "blocks", "coldest_blocks", "level_blocks", "place"), SIZE),
     histograms=(HISTOGRAM, MOST_HISTOGRAMS),
 )
 WHOLE_PAIRS: Final = ("overlap", "link_overlap", "link_overlap_in_space")
@@ -131,7 +140,7 @@ class CudaReduction:
         self._terms: list[Any] = []
         weakref.finalize(self, self._added.synchronize).atexit = False  # before its memory is free for others
         self._merge = Launch(device, "measuring/reduce.cu", "merge_blocks", {
-            "sums": np.uint64(0), "rows": np.uint64(0), "blocks": np.uint64(reduced.blocks), "columns": np.uint64(0),
+            "sums": np.uint64(0), "rows": np.uint64(0), "blocks": np.uint64(0), "columns": np.uint64(0),
         })  # fmt: skip
 
     def _adding(self, buffer: Buffer) -> Launch:
@@ -152,13 +161,15 @@ class CudaReduction:
                 SUMS, terms=terms, scales=self._scales, constants=self._constants, pairs=self._pairs,
                 **{name: arrays[name] for name in ADDED}, term_count=len(reduced.terms), histogram_count=count,
                 samples=reduced.model.samples, places=reduced.places, copies=reduced.copies,
-                pair_count=reduced.pairs, chains=reduced.chains, blocks=reduced.blocks,
-                level_blocks=reduced.level_blocks, place=buffer.words["place"],
+                pair_count=reduced.pairs, chains=reduced.chains, most_chains=reduced.most_chains,
+                blocks=reduced.blocks, coldest_blocks=reduced.coldest_blocks, level_blocks=reduced.level_blocks,
+                place=buffer.words["place"],
                 histograms=[*histograms, *[(0, 0, 0, 0)] * (MOST_HISTOGRAMS - count)],
             )  # fmt: skip
             launch = Launch(self._device, "measuring/reduce.cu", "add_measurements", {
                 "numbers": np.uint64(0), "size": np.uint64(buffer.size), "count": np.uint32(0), "to": to,
                 "number": np.uint64(0), "block": np.uint64(0), "level_block": np.uint64(0),
+                "coldest_block": np.uint64(0), "walk_block": np.uint64(0),
             })  # fmt: skip
             self._terms.append(terms)  # the record holds addresses alone
             self._launches[buffer.wanted] = launch
@@ -176,7 +187,8 @@ class CudaReduction:
         stream.wait_event(self._added)  # measurements of other kinds come by other streams
         done = 0
         while done < len(states):
-            several = min(len(states) - done, left_in_block(self.reduced, self.measurements))
+            blocks = self.reduced.blocks, self.reduced.coldest_blocks, self.reduced.walk_blocks
+            several = min(len(states) - done, *(left_in_block(each, self.measurements) for each in blocks))
             self._add(stream, buffer, numbers + 8 * buffer.size * done, several)
             done += several
         for k, state in enumerate(states):
@@ -188,24 +200,32 @@ class CudaReduction:
     def _add(self, stream: Any, buffer: Buffer, numbers: int, count: int) -> None:
         """Queue adding measurements of one block."""
         launch, reduced, number = self._adding(buffer), self.reduced, self.measurements
-        block, merges = block_of(reduced, number)
+        block, merges = block_of(reduced.blocks, number)
         if merges:
-            self._merge_blocks(stream)
+            self._merge_blocks(stream, merged_arrays(reduced))
+        coldest_block, merges = block_of(reduced.coldest_blocks, number)
+        if merges:
+            self._merge_blocks(stream, ["coldest_sums"])
+        walk_block, merges = block_of(reduced.walk_blocks, number)
+        if merges:
+            self._merge_blocks(stream, ["walk_sums"])
         grid = -(-reduced.model.samples * reduced.places // THREADS), len(reduced.terms) + len(reduced.histograms) + 1
         own = block if reduced.level_blocks > 1 else 0
         launch(
-            stream, (*grid, 1), THREADS, numbers=numbers, count=count, number=number, block=block, level_block=own
+            stream, (*grid, 1), THREADS, numbers=numbers, count=count, number=number, block=block, level_block=own,
+            coldest_block=coldest_block, walk_block=walk_block,
         )  # fmt: skip
         self.measurements += count
 
-    def _merge_blocks(self, stream: Any) -> None:
-        levels = ("level_sums", "level_squares") if self.reduced.level_blocks > 1 else ()
-        for name in ("block_sums", *levels):
-            rows, _, *others = self._arrays[name].shape
+    def _merge_blocks(self, stream: Any, names: Sequence[str]) -> None:
+        for name in names:
+            rows, blocks, *others = self._arrays[name].shape
             columns = prod(others)
             if rows:
                 grid = -(-rows * columns // THREADS), 1, 1
-                self._merge(stream, grid, THREADS, sums=self._arrays[name].data.ptr, rows=rows, columns=columns)
+                self._merge(
+                    stream, grid, THREADS, sums=self._arrays[name].data.ptr, rows=rows, blocks=blocks, columns=columns
+                )  # fmt: skip
 
     def add(self, measurement: LadderMeasurement) -> None:
         """Refuse a measurement that has come to the host: the engine adds them as it makes them."""
@@ -258,6 +278,6 @@ def terms_of(reduced: Reduced, tables: Tables, buffer: Buffer) -> npt.NDArray[np
         chains = 1 if term.power == CONNECTED else reduced.pairs if term.of_pairs else reduced.copies
         found[k] = (
             [*sources, *[nothing] * (2 - len(sources))], len(sources), chains, term.power, tables.followed[k],
-            tables.by_copy[k],
+            tables.by_copy[k], tables.judged[k],
         )  # fmt: skip
     return found

@@ -6,12 +6,13 @@ are
 
 * sums over *blocks* of equally many measurements. There are ``blocks`` of them; when all are full, neighbours are added
   to each other and new ones begin, so that between half of them and all of them are in use;
-* of some terms, sums of each copy over the whole run;
+* of some terms, sums of each copy over the whole run, and at the coldest place of each copy over many more blocks, by
+  which a run is judged;
 * of the terms whose autocorrelation is followed, sums and squares of sums over 1, 2, 4, ... consecutive measurements
   (*levels*), from which autocorrelation times follow by blocking (H. Flyvbjerg, H. G. Petersen, J. Chem. Phys. 91, 461
   (1989)), about the first value, so that little is lost to rounding.
 
-The places of replicas on the ladder are followed likewise, in integers, and overlaps and link overlaps have histograms.
+The places of replicas on the ladder are added up over many blocks too, and overlaps and link overlaps have histograms.
 
 Every number belongs to one sample and, but for the walks, to one place. It is added to in the order of the measurements
 and, within one, of the copies, by plain IEEE operations: so a run has the same bits on every device, however samples
@@ -40,6 +41,10 @@ _HISTOGRAM_BYTES: Final = 2**24
 _FEW_SAMPLES: Final = 16
 """Samples below which errors come from time: copies are then followed one by one, and levels kept block by block."""
 _BLOCKS: Final = (64, 32, 16)
+_MANY_BLOCKS: Final = tuple(2**k for k in range(13, 3, -1))
+"""Blocks of copies at the coldest place, and of walks."""
+_MANY_BYTES: Final = 2**23
+"""Bytes that the sums over each of these may take before there are fewer blocks."""
 _BLOCK_BYTES: Final = 2**26
 """Bytes that the sums over blocks may take before there are fewer blocks."""
 ABSOLUTE: Final = 0
@@ -72,6 +77,7 @@ class Term(NamedTuple):
         of_pairs: Whether it is a number of pairs of copies.
         followed: Whether its autocorrelation is followed.
         by_copy: Whether there are sums of each copy.
+        is_judged: Whether copies are followed over many blocks at the coldest place.
     """
 
     name: str
@@ -82,6 +88,7 @@ class Term(NamedTuple):
     of_pairs: bool = False
     followed: bool = False
     by_copy: bool = False
+    is_judged: bool = False
 
 
 class Histogram(NamedTuple):
@@ -141,6 +148,26 @@ class Reduced:
         return tuple(k for k, term in enumerate(self.terms) if term.by_copy)
 
     @cached_property
+    def judged(self) -> tuple[int, ...]:
+        """Numbers of the terms whose copies are followed at the coldest place."""
+        return tuple(k for k, term in enumerate(self.terms) if term.is_judged)
+
+    @cached_property
+    def coldest_blocks(self) -> int:
+        """Blocks of the coldest place that there are room for, a power of two."""
+        return _many_blocks(len(self.judged) * self.model.samples * self.most_chains)
+
+    @cached_property
+    def walk_blocks(self) -> int:
+        """Blocks of walks that there are room for, a power of two."""
+        return _many_blocks(self.model.samples * self.copies * self.places)
+
+    @property
+    def most_chains(self) -> int:
+        """Copies or pairs of copies, whichever are more."""
+        return max(self.copies, self.pairs)
+
+    @cached_property
     def histograms(self) -> tuple[Histogram, ...]:
         """Of overlaps and, where they are measured, of link overlaps; none without pairs of copies."""
         names = {source.name for term in self.terms for source in term.sources}
@@ -159,7 +186,7 @@ class Reduced:
     @property
     def chains(self) -> int:
         """Copies or pairs of copies that are followed one by one; 1 where their sum is."""
-        return max(self.copies, self.pairs) if self.few else 1
+        return self.most_chains if self.few else 1
 
     @property
     def level_blocks(self) -> int:
@@ -170,10 +197,11 @@ class Reduced:
         """Shapes and types of all arrays by name.
 
         ``block_sums`` (terms, blocks, samples, places), sums over copies or pairs and the measurements of a block;
-        ``copy_sums`` (terms with ``by_copy``, samples, copies, places); of followed terms ``level_sums`` and
+        ``copy_sums`` (terms with ``by_copy``, samples, copies, places); ``coldest_sums`` (judged terms, coldest blocks,
+        samples, copies or pairs), those of the coldest place; of followed terms ``level_sums`` and
         ``level_squares`` (followed, level blocks, levels, samples, places), the sums that wait for their other half,
         ``level_open`` (followed, levels, samples, chains, places), and ``first_value`` (followed, samples, places),
-        which levels are about; ``walk_squares`` (levels, samples) and ``walk_open`` (levels, samples, replicas) of
+        which levels are about; ``walk_sums`` (1, walk blocks, samples, replicas) and ``walk_squares`` (samples,) of
         2 place - places + 1; ``<source>_histogram`` (samples, places, cells); ``measurements``, how many have been
         added of each sample, (samples,).
         """
@@ -182,12 +210,16 @@ class Reduced:
         shapes: dict[str, tuple[tuple[int, ...], type]] = {
             "block_sums": ((len(self.terms), self.blocks, samples, places), np.float64),
             "copy_sums": ((len(self.by_copy), samples, self.copies, places), np.float64),
+            "coldest_sums": (
+                (len(self.judged), self.coldest_blocks, samples, self.most_chains),
+                np.float64,
+            ),
             "level_sums": (levels, np.float64),
             "level_squares": (levels, np.float64),
             "level_open": ((followed, LEVELS, samples, self.chains, places), np.float64),
             "first_value": ((followed, samples, places), np.float64),
-            "walk_squares": ((LEVELS, samples), np.int64),
-            "walk_open": ((LEVELS, samples, self.copies * places), np.int64),
+            "walk_sums": ((1, self.walk_blocks, samples, self.copies * places), np.float64),
+            "walk_squares": ((samples,), np.int64),
             "measurements": ((samples,), np.int64),
         }
         for one in self.histograms:
@@ -199,12 +231,10 @@ class Reduced:
         """Size of all arrays."""
         return sum(prod(shape) * np.dtype(kind).itemsize for shape, kind in self.arrays().values())
 
-    def block_length(self, measurements: int) -> int:
-        """Measurements of a full block once so many have been added, a power of two."""
-        length = 1
-        while length * self.blocks < measurements:
-            length *= 2
-        return length
+
+def _many_blocks(numbers: int) -> int:
+    """Return how many blocks of so many numbers there is room for."""
+    return int(next((blocks for blocks in _MANY_BLOCKS if 8 * blocks * numbers <= _MANY_BYTES), _MANY_BLOCKS[-1]))
 
 
 class Tables(NamedTuple):
@@ -219,6 +249,7 @@ class Tables(NamedTuple):
         of_pairs: (terms,).
         followed: Place of a term among those that are followed, -1 where it is none, (terms,).
         by_copy: Likewise of those with sums of each copy.
+        judged: Likewise of those that are judged.
     """
 
     first: npt.NDArray[np.int64]
@@ -229,6 +260,7 @@ class Tables(NamedTuple):
     of_pairs: npt.NDArray[np.bool_]
     followed: npt.NDArray[np.int64]
     by_copy: npt.NDArray[np.int64]
+    judged: npt.NDArray[np.int64]
 
 
 def tables_of(reduced: Reduced) -> Tables:
@@ -253,12 +285,18 @@ def tables_of(reduced: Reduced) -> Tables:
         np.array([term.of_pairs for term in terms], np.bool_),
         place_among(reduced.followed),
         place_among(reduced.by_copy),
+        place_among(reduced.judged),
     )
 
 
 def empty_arrays(reduced: Reduced) -> dict[str, npt.NDArray[Any]]:
     """Return the arrays of a run that has not measured yet."""
     return {name: np.zeros(shape, kind) for name, (shape, kind) in reduced.arrays().items()}
+
+
+def merged_arrays(reduced: Reduced) -> tuple[str, ...]:
+    """Return the names of the arrays whose blocks are those of ``Reduced.blocks``."""
+    return ("block_sums", "level_sums", "level_squares") if reduced.level_blocks > 1 else ("block_sums",)
 
 
 def merge_blocks(sums: Any, axis: int) -> None:
@@ -272,15 +310,23 @@ def merge_blocks(sums: Any, axis: int) -> None:
     sums[(*before, slice(half, blocks))] = 0
 
 
-def block_of(reduced: Reduced, number: int) -> tuple[int, bool]:
+def block_length(blocks: int, measurements: int) -> int:
+    """Return the measurements of each of so many blocks once so many have been added, a power of two."""
+    length = 1
+    while length * blocks < measurements:
+        length *= 2
+    return length
+
+
+def block_of(blocks: int, number: int) -> tuple[int, bool]:
     """Return the block of a measurement, counted from 0, and whether neighbouring blocks are merged before it."""
-    length = reduced.block_length(number + 1)
-    return number // length, number == length * reduced.blocks // 2 and length > 1
+    length = block_length(blocks, number + 1)
+    return number // length, number == length * blocks // 2 and length > 1
 
 
-def left_in_block(reduced: Reduced, number: int) -> int:
+def left_in_block(blocks: int, number: int) -> int:
     """Return how many measurements from this one on, counted from 0, belong to its block without any merging."""
-    length = reduced.block_length(number + 1)
+    length = block_length(blocks, number + 1)
     return length - number % length
 
 

@@ -74,11 +74,13 @@ class TermSweeper(TableSweeper):
         plan, batches = lattices.plan, lattices.plan.batches
         super().__init__(queue, lattices, plan)
         self._state, self._model, self._kinds = lattices.present, lattices.model, plan.classes.tables
-        table = np.empty(len(batches.slots), BATCH)
-        table["first"], table["size"], table["kind"] = batches.first[:-1], np.diff(batches.first), batches.parity
-        table["slots"] = np.column_stack([batches.of_term_0, batches.slots - batches.of_term_0])
-        table["offset"] = batches.offset
-        self._batches = list(table)
+        samples, blocks = plan.shape[:2]
+        most = max(1, RESIDENT * multiprocessors(queue.device) // (samples * blocks))
+        slots = zip(batches.of_term_0.tolist(), (batches.slots - batches.of_term_0).tolist(), strict=True)
+        sizes, others = np.diff(batches.first).tolist(), (batches.parity.tolist(), batches.offset.tolist())
+        # Plain numbers, as a launch of small lattices takes no longer than handing over its arguments.
+        rows = zip(batches.first[:-1].tolist(), sizes, slots, *others, strict=True)
+        self._batches = [((min(most, -(-row[1] // THREADS)), blocks, samples), row) for row in rows]
         self._expression = instance("sweep_terms", plan.classes.bits, queue.rng_rounds)
 
     def _make_ready(self, tables: DeviceTables, limits: Limits) -> None:
@@ -92,14 +94,11 @@ class TermSweeper(TableSweeper):
 
     def _queue_sweeps(self, count: int, half_sweep: int) -> None:
         """One launch for each batch of each half-sweep."""
-        samples, blocks = self._plan.shape[:2]
-        most = max(1, RESIDENT * multiprocessors(self._queue.device) // (samples * blocks))
-        starts = self._plan.batches.colour_start
+        starts, launch, stream = self._plan.batches.colour_start, self._launch, self._queue.stream
         for done in range(count * self.colours):
             colour = (half_sweep + done) % self.colours
-            for batch in self._batches[starts[colour] : starts[colour + 1]]:
-                grid = min(most, -(-int(batch["size"]) // THREADS)), blocks, samples
-                self._launch(self._queue.stream, grid, THREADS, batch=batch, half_sweep=half_sweep + done)
+            for grid, batch in self._batches[starts[colour] : starts[colour + 1]]:
+                launch(stream, grid, THREADS, batch=batch, half_sweep=half_sweep + done)
 
 
 INSTANCES: Final[Instances] = (
