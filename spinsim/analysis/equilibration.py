@@ -161,7 +161,7 @@ class Approach:
 
 @dataclass(frozen=True)
 class LinkAgreement:
-    """Whether energy and link overlap agree over the last half of a run, as they do in equilibrium alone."""
+    """Agreement of energy and link overlap over the last half of a run, as they do in equilibrium alone."""
 
     temperature: Array  # from the lowest to the highest, (temperatures,)
     residual: Array  # see ``link_residual``, averaged over the samples, likewise
@@ -180,7 +180,7 @@ class LinkAgreement:
 
     @property
     def words(self) -> str:
-        """What was found, as a clause."""
+        """The outcome as a clause."""
         k = int(np.abs(self.score).argmax())
         missed = f"energy and link overlap miss U = -(z/2) (1 - q_l) / T by {abs(self.score[k]):.2g} standard errors"
         at = f"at T = {self.temperature[k]:.4g}"
@@ -254,7 +254,7 @@ def _residual(result: Tempered, energy: Array, link: Array, temperature: Array |
 
 
 def _is_gaussian(model: Ising) -> bool:
-    """Whether couplings are the Gaussian ones of ``EdwardsAnderson``, of variance 1, and there is no field."""
+    """Return True if couplings are the Gaussian ones of ``EdwardsAnderson``, of variance 1, and there is no field."""
     if not model.name.endswith("-gaussian") or len(model.couplings) != model.samples or np.any(model.fields):
         return False
     squares = float((model.couplings.astype(np.float64) ** 2).mean())
@@ -262,7 +262,7 @@ def _is_gaussian(model: Ising) -> bool:
 
 
 def _followed(result: Tempered, source: Source) -> dict[str, Sequence[Binned]]:
-    """What is averaged over bins, at each place of the ladder."""
+    """Numbers that are averaged over bins, at each place of the ladder."""
     facts = source.facts
     found: dict[str, Sequence[Binned]] = {"energy_per_site": source.followed("energy")}
     if facts.copies > 1:

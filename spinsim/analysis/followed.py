@@ -26,7 +26,7 @@ class OfCopies(NamedTuple):
 
 
 class Binned(Protocol):
-    """What is asked of such a number to see whether it drifts."""
+    """Questions that show whether such a number drifts."""
 
     @property
     def start(self) -> Integers: ...  # first measurement of each logarithmic bin, the earliest first, (bins,)
@@ -42,7 +42,7 @@ class Binned(Protocol):
 
 
 class Followed(Binned, Protocol):
-    """What is asked of it to compare copies."""
+    """Further questions, by which copies are compared."""
 
     @property
     def copies(self) -> int: ...  # or pairs of copies, that it is measured of

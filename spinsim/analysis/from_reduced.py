@@ -80,7 +80,7 @@ class ReducedSource:
 
     @cached_property
     def facts(self) -> Facts:
-        """What decides which observables the run has."""
+        """Facts that decide which observables the run has."""
         names, copies = self.run.names, self.run.reduced.copies
         in_time = term_name("C(1)") in names
         modes = "|m(k)|^2" in names or "|m(k_time)|^2" in names

@@ -50,7 +50,7 @@ class SeriesSource:
 
     @property
     def facts(self) -> Facts:
-        """What decides which observables the run has."""
+        """Facts that decide which observables the run has."""
         result = self.result
         return Facts(
             result.model,
@@ -166,7 +166,7 @@ def averaged(result: Tempered, series: dict[str, Array]) -> Averages:
 
 
 def point_of(result: Tempered) -> Point:
-    """What formulas take of a run beside averages."""
+    """Numbers of a run that formulas take beside averages."""
     point = Point(result.model, result.temperature)
     if result.in_time is not None:
         point = point._replace(gamma=result.in_time.gamma, k_time=result.in_time.k_time)

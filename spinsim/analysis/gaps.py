@@ -101,7 +101,7 @@ class Fit(NamedTuple):
 
 
 class Decay(NamedTuple):
-    """What a gap was fitted to, of one sample at one place of the ladder."""
+    """Data that a gap was fitted to, of one sample at one place of the ladder."""
 
     time: Integers  # in slices, (times,)
     value: Array  # C(t), likewise

@@ -1,4 +1,4 @@
-"""What a run on a ladder has added up as it went, as statistics ask for it (``engine/measuring/reduction.py``)."""
+"""Sums over all measurements of a run on a ladder, as statistics ask for it (``engine/measuring/reduction.py``)."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ PAIR_SERIES: Final = ("overlap", "link_overlap", "overlap_mode")
 
 
 class Axis(NamedTuple):
-    """What the averages of a run stand against."""
+    """Axis that the averages of a run stand against."""
 
     name: str  # of the column
     symbol: str  # in sentences and labels
@@ -102,7 +102,7 @@ class Even(NamedTuple):
 
 
 class InTime(NamedTuple):
-    """What a run of a model of space and time has measured in time, per site or in units of full order."""
+    """Measurements in time of a run of a model of space and time, per site or in units of full order."""
 
     times: Integers  # of correlations, in slices, (times,)
     gamma: Floats  # transverse field at each point of the ladder, (temperatures,)
@@ -122,7 +122,7 @@ class Tempered(Run, Protocol):
 
     @property
     def reduced(self) -> ReducedRun | None:
-        """What it has added up as it went, from which all statistics then come; None where series say everything."""
+        """Sums over all measurements, from which all statistics then come; None where series say everything."""
 
     @property
     def axis(self) -> Axis: ...  # what averages stand against: the temperature, or what stands in its place
@@ -248,7 +248,7 @@ class Lowest(NamedTuple):
 
 
 def lowest(model: Ising, best_energy: Floats) -> Lowest:
-    """What ``best_energy`` (samples, replicas), total energies, comes to in each sample."""
+    """Lowest energies of each sample, from total energies ``best_energy`` (samples, replicas)."""
     least = best_energy.min(axis=1)
     per_site, samples = least / model.sites, len(least)
     error = float(standard_error(per_site)) if samples >= FEWEST_FOR_ERRORS else np.nan

@@ -19,7 +19,7 @@ Array = npt.NDArray[np.float64]
 
 
 class Source(Protocol):
-    """What answers them: ``SeriesSource`` or ``ReducedSource``."""
+    """Answers to these questions: ``SeriesSource`` or ``ReducedSource``."""
 
     @property
     def facts(self) -> Facts: ...  # what decides which observables the run has

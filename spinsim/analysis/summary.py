@@ -44,7 +44,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Summary:
-    """What a tempering run says."""
+    """Averages of a tempering run, and whether it was in equilibrium."""
 
     axis: Axis  # what the averages stand against, from its coldest end, (temperatures,)
     estimates: dict[str, Estimate]  # by name, those of ``observables`` that the run has
@@ -185,7 +185,7 @@ def _estimate(result: Tempered, value: Array, error: Array, time: IntegratedTime
 
 
 def can_trust(samples: int, of_one: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Whether so many samples have errors, at each temperature; of a single one its series decides."""
+    """Return True where so many samples have errors, at each temperature; of a single one its series decides."""
     return of_one if samples == 1 else np.full(of_one.shape, samples >= FEWEST_FOR_ERRORS)
 
 

@@ -107,7 +107,7 @@ def series_of(records: Iterable[Observable]) -> list[str]:
 
 
 def connected_squares(overlap: npt.NDArray[np.int64], copies: int) -> Array:
-    """What averages to the sum over i and j of (<s_i s_j> - <s_i><s_j>)^2 of each sample and step.
+    """Estimator, by its average, of the sum over i and j of (<s_i s_j> - <s_i><s_j>)^2 of each sample and step.
 
     Of shape (steps, samples, 1, temperatures). With Q_ab the sum over sites of s_a s_b, pairs as ``copy_pairs`` has
     them: Q_ab^2 - 2 Q_ab Q_ac + Q_ab Q_cd, averaged over all choices of copies a, b, c and d that differ. With four

@@ -1,4 +1,4 @@
-"""What a record of the table of observables holds, and what an observable may need of a run."""
+"""The record of an observable, and the facts of a run that it may need."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NONE: Final = np.empty(0)
 
 
 class Facts(NamedTuple):
-    """What decides which observables a run has."""
+    """Facts that decide which observables a run has."""
 
     model: Ising
     copies: int  # replicas at each temperature
@@ -48,7 +48,7 @@ class Facts(NamedTuple):
 
 
 class Point(NamedTuple):
-    """What formulas take beside averages."""
+    """Numbers that formulas take beside averages."""
 
     model: Ising
     temperature: Array  # (temperatures,); of models of space and time the inverse of the step in time

@@ -1,4 +1,4 @@
-"""What the runs of all jobs share: plans, identities of files, when to save, going on from a file."""
+"""Common ground of the runs of all jobs: plans, identities of files, when to save, going on from a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the runs of all jobs share: their plans, their models, what their files say about them."""
+"""Common ground of the runs of all jobs: their plans, their models, what their files say about them."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class Plan(Generic[AnyConfig]):
         raise NotImplementedError
 
     def is_done(self, rows: int) -> bool:
-        """Whether so many rows are all there is to do."""
+        """Return True if so many rows are all there is to do."""
         return rows >= self.rows
 
     @property
@@ -176,7 +176,7 @@ class Plan(Generic[AnyConfig]):
 
     @property
     def outline(self) -> Outline:
-        """What is moved: the model, or its slices in time."""
+        """Outline of the spins that move: of the model, or of its slices in time."""
         return OfModel(self.model)
 
     @property

@@ -54,7 +54,7 @@ def _tables(attributes: Mapping[str, str], model_sha256: str) -> Any:
 
 
 def _is_own(attributes: Mapping[str, str], tables: Any) -> bool:
-    """Whether the tables are a configuration of the file's job; Python calls have others."""
+    """Return True if the tables are a configuration of the file's job; Python calls have others."""
     return bool(tables.keys() == kinds_of(record_of(attributes["job"]).config).keys())
 
 
@@ -203,7 +203,7 @@ if TYPE_CHECKING:
 
 
 def is_longer(config: Config, found: Config) -> bool:
-    """Whether a configuration is another one of the same job made longer."""
+    """Return True if a configuration is another one of the same job made longer."""
     job = record_of(config.job)
     names, own, other = job.lengths(config), getattr(config, config.job), getattr(found, config.job)
     if not names or names != job.lengths(found) or any(getattr(own, name) < getattr(other, name) for name in names):

@@ -123,7 +123,7 @@ def placed_ladder(plan: LadderPlan[Any], saving: Saving, watch: Watch, betas: Be
 
 
 class Added(Protocol):
-    """What measurements add up to instead of being written one by one."""
+    """Sums to which measurements are added instead of being written one by one."""
 
     @property
     def paths(self) -> Mapping[str, str]:
@@ -238,7 +238,7 @@ class LadderRun(SampledRun):
 
     @staticmethod
     def _sums_of(e: Exchange) -> dict[str, npt.NDArray[np.int64]]:
-        """What the file holds of the exchange."""
+        """Datasets of the exchange, by path."""
         return {
             f"{TEMPERING}/attempts": e.attempts,
             f"{TEMPERING}/accepts": e.accepts,
@@ -268,5 +268,5 @@ class LadderRun(SampledRun):
 
     @property
     def may_go_on(self) -> bool:
-        """Whether the finished run can be made longer: every one with more sweeps."""
+        """True, as every run can be made longer with more sweeps."""
         return True

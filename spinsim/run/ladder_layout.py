@@ -118,7 +118,7 @@ def placement_of(file: h5py.File) -> Placement | None:
 def written_again(
     file: h5py.File, attributes: Mapping[str, str], more: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, Any]:
-    """What a file holds of exchanges and, where it has them, of lowest states, by the names of a result.
+    """Numbers that a file holds of exchanges and, where it has them, of lowest states, by the names of a result.
 
     What else is written again in files of a job is ``more``, paths by such names, where the file has it.
 

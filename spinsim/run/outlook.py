@@ -16,7 +16,7 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 class Outlook(NamedTuple):
-    """What a run will take.
+    """Time and room that a run will take.
 
     Attributes:
         seconds: From when its engine is ready to its end; None of a search, whose end nobody knows.

@@ -193,7 +193,7 @@ def with_sums_of(layout: Layout, file: h5py.File, axis: str) -> Layout:
     kinds |= dict.fromkeys(("walk_squares", "measurements"), np.int64)
     kinds |= {f"{name.removesuffix('_cell')}_histogram": np.uint32 for name in cells}
     absent = [f"{name}_histogram" for name in ("overlap", "link_overlap") if f"{name}_cell" not in cells]
-    for name in [*absent, *([] if "chain" in group else ["level_open"])]:
+    for name in [*absent, *([] if "chain_followed" in group else ["level_open"])]:
         del kinds[name]
     return _with_group(layout, scales, kinds, stride, axis)
 
@@ -250,6 +250,11 @@ def reduced_in(
     saved = {} if "finished" in attributes else store.last_saved(file)
     paths = {name: f"{REDUCED}/{name}" for name in _STORED if name in group}
     arrays = {name: saved[path] if path in saved else file[path][...] for name, path in paths.items()}
+    made, most = arrays["measurements"], settings["sweeps"] // settings["measure_every"]
+    if (made != made[0]).any() or not 0 <= made[0] <= most or ("finished" in attributes and made[0] != most):
+        raise DamageError(f"its sums cannot be of {made[0]} measurements")
+    if not all(np.isfinite(array).all() for array in arrays.values()):
+        raise DamageError("its sums are not finite")
     return ReducedRun(plan, arrays, int(settings["measure_every"]), int(group.attrs[STRIDE]))
 
 
@@ -311,13 +316,13 @@ class MeasurementSums:
 
     @property
     def reduction(self) -> Reduction:
-        """What adds measurements up."""
+        """The sums, on whichever device."""
         assert self._reduction is not None  # noqa: S101  (tempering has called this)
         return self._reduction
 
     @property
     def finds_lowest(self) -> bool:
-        """Whether the lowest states are found where measurements are made."""
+        """True if the lowest states are found where measurements are made."""
         return self.reduction.on_device
 
     def take_lowest(self, best: Best) -> None:

@@ -112,7 +112,7 @@ class SampledRun(ABC):
 
     @property
     def layout(self) -> Layout:
-        """What its file holds, with room for configurations where they are saved."""
+        """Layout of its file, with room for configurations where they are saved."""
         return self._layout
 
     @layout.setter
@@ -211,7 +211,7 @@ class SampledRun(ABC):
 
     @property
     def may_go_on(self) -> bool:
-        """Whether the finished run can be made longer, from the last state that was saved."""
+        """True if the finished run can be made longer, from the last state that was saved."""
         return False
 
     def complete(self, begun: bool) -> None:

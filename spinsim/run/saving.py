@@ -27,7 +27,7 @@ class Saving:
         self.asked_to_stop = False
 
     def due(self) -> bool:
-        """Whether it is time for a checkpoint."""
+        """Return True if it is time for a checkpoint."""
         return self.asked_to_stop or time.monotonic() - self._last >= self._every
 
     def saved(self) -> None:

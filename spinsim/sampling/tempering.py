@@ -27,7 +27,7 @@ BEHIND: Final = 2  # measurements that are asked for before the first of them is
 
 @dataclass(frozen=True)
 class TemperFrame:
-    """What tempering yields after every few sweeps, replicas sorted by copy and temperature.
+    """A measurement that tempering yields after every few sweeps, replicas sorted by copy and temperature.
 
     Attributes:
         step: Number of the measurement, from 0.

@@ -26,7 +26,7 @@ CHUNK: Final = 1024  # items of a segment where segments mean nothing
 
 
 class Correlations(NamedTuple):
-    """What copies at equal temperatures have in common; pairs of copies are those of ``copy_pairs``.
+    """Correlations of copies at equal temperatures; pairs of copies are those of ``copy_pairs``.
 
     Attributes:
         overlap: Sum over sites of s_a s_b, int64 (samples, pairs, temperatures).
@@ -58,7 +58,7 @@ class Correlations(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What is measured of copies at equal temperatures beside their overlaps.
+    """Choice of what is measured of copies at equal temperatures beside their overlaps.
 
     Attributes:
         full: Whether link overlaps and modes are, and in models of space and time what slices have in common.

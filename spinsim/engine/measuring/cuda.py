@@ -86,7 +86,7 @@ class Held:
         self._copies[number].data.copy_from_device_async(state.data, self._stride, stream)
 
     def spins(self, number: int, state: Reads) -> Spins:
-        """What a state finds in a copy of it."""
+        """Configurations of a copy of a state."""
         import cupy
 
         def found(read: Callable[..., Any], *which: int) -> Any:

@@ -32,7 +32,7 @@ LINE_WORDS: Final = 4608  # of 128 replicas that a thread block holds: a line tw
 
 
 def fits_in_time(slices: int) -> bool:
-    """Whether a thread block can hold a world line."""
+    """Return True if a thread block can hold a world line."""
     return 1 < slices <= MOST_SLICES
 
 
@@ -120,7 +120,7 @@ class Part(NamedTuple):
 
     @property
     def is_total(self) -> bool:
-        """Whether segments mean nothing."""
+        """True if segments mean nothing."""
         return self.axis is None and not (self.are_slices or self.are_times)
 
 
@@ -234,14 +234,14 @@ class CopyCounting(Protocol):
 
 
 class Beside(Protocol):
-    """What is counted of the same state in its own way."""
+    """A count of the same state by a way of its own."""
 
     def queue(self, stream: Any, state: int, to: dict[str, int]) -> None:
         """Queue it, from a state at an address to those that it has names for."""
 
 
 class Comparison:
-    """What copies at equal temperatures of one ladder have in common.
+    """Comparison of copies at equal temperatures of one ladder.
 
     Args:
         what: What is compared.
@@ -302,7 +302,7 @@ class Comparison:
                 self._finish(stream, grid, THREADS, outcomes=(outcomes,), first=first)
 
     def _outcome(self, number: int, to: dict[str, int]) -> Outcome:
-        """What follows from the sums of a part; the first part holds all sites."""
+        """Results from the sums of a part; the first part holds all sites."""
         part = self._held.parts[number]
         wave, modes = (0, 0) if part.axis is None else (address(self._waves[part.axis]), to["modes"])
         return Outcome(
@@ -312,7 +312,7 @@ class Comparison:
         )  # fmt: skip
 
     def correlations(self, found: dict[str, Any]) -> Correlations:
-        """What was found, by kind: of pairs of copies and of copies."""
+        """Results by kind: of pairs of copies and of copies."""
         what, ladder = self.what, self.what.tempering.ladder
         samples, _, temperatures = what.shape
         none = (samples, what.pairs + ladder.replicas, 0)

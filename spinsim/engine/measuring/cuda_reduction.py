@@ -71,7 +71,7 @@ class Buffer(NamedTuple):
 
     @property
     def wanted(self) -> Wanted:
-        """What is measured, by which buffers of one ladder differ."""
+        """Kind of measurement, by which buffers of one ladder differ."""
         return self.what.wanted
 
     def find(self, source: Source) -> tuple[Any, ...]:

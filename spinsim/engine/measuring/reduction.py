@@ -107,7 +107,7 @@ class Histogram(NamedTuple):
 
 @dataclass(frozen=True)
 class Reduced:
-    """What is added up of a run on a ladder.
+    """Terms and histograms that a run on a ladder adds up.
 
     Attributes:
         model: What is simulated.
@@ -128,7 +128,7 @@ class Reduced:
 
     @cached_property
     def few(self) -> bool:
-        """Whether samples are so few that errors come from time."""
+        """True if samples are so few that errors come from time."""
         return self.model.samples < _FEW_SAMPLES
 
     @cached_property
@@ -169,7 +169,7 @@ class Reduced:
 
     @cached_property
     def histograms(self) -> tuple[Histogram, ...]:
-        """Of overlaps and, where they are measured, of link overlaps; none without pairs of copies."""
+        """Histograms of overlaps and, where they are measured, of link overlaps; none without pairs of copies."""
         names = {source.name for term in self.terms for source in term.sources}
         one = 4 * self.model.samples * self.places
         cells = next((cells for cells in _CELLS if cells * one <= _HISTOGRAM_BYTES), _CELLS[-1])

@@ -1,4 +1,4 @@
-"""What follows from the sums that counting makes of every replica: energies and magnetisations.
+"""Numbers that follow from counted sums of every replica: energies and magnetisations.
 
 Kernels count what is cheapest in their layout, such as spins +1 and unsatisfied bonds; every sum has a name, and
 observables say what they take of each.
@@ -48,7 +48,7 @@ class Linear:
 
 @dataclass(frozen=True)
 class Observables:
-    """What follows from the sums of every replica.
+    """Numbers that follow from the sums of every replica.
 
     Attributes:
         energy: Total energy in quanta.
@@ -65,7 +65,7 @@ class Observables:
 
     @property
     def from_energy(self) -> Observables:
-        """What follows where the total energy is counted instead of sums of two terms."""
+        """The same where the total energy is counted instead of sums of two terms."""
         spins, _, _, of_first = self.sums
 
         def of_spins(given: Linear) -> Linear:
