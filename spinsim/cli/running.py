@@ -27,6 +27,8 @@ MISSED: Final = 3
 if TYPE_CHECKING:
     from spinsim.jobs.base import Job
     from spinsim.run import Plan
+    from spinsim.run.common import Watch
+    from spinsim.run.progress import Bar
     from spinsim.settings.config import Config
 
 
@@ -63,8 +65,7 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
         quiet: Whether nothing is said.
         as_json: Whether its numbers are printed as one JSON object, and nothing else.
     """
-    from spinsim.run.common import Watch, to_file
-    from spinsim.run.outlook import Timing, size_line, time_line
+    from spinsim.run.common import to_file
 
     job, silent = job_of(plan.config.job), quiet or as_json
     if not silent:
@@ -74,28 +75,7 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
                 say(line)
     with job.progress(silent) as progress:
         try:
-            say_warning = partial(say, err=True)
-
-            def on_rate(seconds: float | None, rate: float) -> None:
-                if not silent and seconds is not None and seconds >= _LONG:
-                    say(time_line(seconds, rate))
-
-            timing = Timing(on_rate)
-
-            def begin(stage: str, total: int, done: int = 0) -> None:
-                timing.begin(stage, total, done)
-                progress.begin(stage, total, done)
-
-            def advance(count: int) -> None:
-                timing.advance(count)
-                progress.advance(count)
-
-            def on_size(file_bytes: int, rows: str) -> None:
-                if not silent:
-                    say(size_line(file_bytes, rows))
-
-            watch = Watch(begin, advance, say_warning, progress.watch_parts, progress.note, on_size)
-            ran = to_file(plan, watch)
+            ran = to_file(plan, _watch(progress, silent))
         except KeyboardInterrupt:
             progress.stop()
             if plan.path.exists():
@@ -118,6 +98,32 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
             say(line)
     if told.missed:
         raise typer.Exit(MISSED)
+
+
+def _watch(progress: Bar, silent: bool) -> Watch:
+    """Returns who hears how a run goes: its bar, and the lines on how long it takes and how large its file becomes."""
+    from spinsim.run.common import Watch
+    from spinsim.run.outlook import Timing, size_line, time_line
+
+    def on_rate(seconds: float | None, rate: float) -> None:
+        if not silent and seconds is not None and seconds >= _LONG:
+            say(time_line(seconds, rate))
+
+    timing = Timing(on_rate)
+
+    def begin(stage: str, total: int, done: int = 0) -> None:
+        timing.begin(stage, total, done)
+        progress.begin(stage, total, done)
+
+    def advance(count: int) -> None:
+        timing.advance(count)
+        progress.advance(count)
+
+    def on_size(file_bytes: int, rows: str) -> None:
+        if not silent:
+            say(size_line(file_bytes, rows))
+
+    return Watch(begin, advance, partial(say, err=True), progress.watch_parts, progress.note, on_size)
 
 
 _OF_RUN: Final = ("device", "gpus", "threads", "checkpoint_every")
