@@ -52,7 +52,7 @@ def test_emulated(name: str, emulated: None) -> None:
 
 
 def test_split(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shares, "SHORTEST_TURN", 0)
+    monkeypatch.setattr(shares, "SHORTEST_CALL", 0)
     model = ss.EdwardsAnderson(ss.square(4), samples=4, seed=3)
     whole = run(model)
     on_cpus(monkeypatch, 2)
