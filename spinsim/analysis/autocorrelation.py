@@ -15,7 +15,6 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.fft import irfft, next_fast_len, rfft
 
 from spinsim.errors import InputError
 from spinsim.inputs.checks import finite_array
@@ -118,6 +117,8 @@ def autocovariance(centred: Array) -> Array:
     It is the mean over the chains and over the n - t pairs of each. Noise dominates it beyond a few tau. Where the mean
     that was taken off is the measured one, Gamma is lower by about 2 tau Gamma(0) / n.
     """
+    from scipy.fft import irfft, next_fast_len, rfft  # which small runs do without
+
     length = len(centred)
     size = next_fast_len(2 * length, real=True)
     spectrum = rfft(centred, size, axis=0)
