@@ -14,10 +14,9 @@ from spinsim.engine.measuring.reduction import (
     LEVELS,
     Reduced,
     Source,
-    block_of,
+    blocks_of,
     empty_arrays,
     merge_blocks,
-    merged_arrays,
     tables_of,
 )
 from spinsim.engine.moves.exchange.ladder import copy_pairs
@@ -194,36 +193,25 @@ class HostReduction:
     def add(self, measurement: LadderMeasurement) -> None:
         """Add a measurement, the next one of the run."""
         arrays, number, reduced = self._arrays, self.measurements, self.reduced
-        block, merges = block_of(reduced.blocks, number)
-        for name in merged_arrays(reduced) if merges else ():
+        blocks, merged = blocks_of(reduced, number)
+        for name in merged:
             merge_blocks(arrays[name], 1)
-        coldest_block, walk_block = (
-            self._block_of(name, number, blocks)
-            for name, blocks in (("coldest_sums", reduced.coldest_blocks), ("walk_sums", reduced.walk_blocks))
-        )
         for source, room in self._rooms:
             room[...] = values_of(measurement, source)
         samples = reduced.model.samples
         add_terms(
-            self._of_copies, self._of_pairs, *self._tables, self._pairs, number, block,
-            block if reduced.level_blocks > 1 else 0, coldest_block, arrays["block_sums"], arrays["copy_sums"],
+            self._of_copies, self._of_pairs, *self._tables, self._pairs, number, blocks.block,
+            blocks.level_block, blocks.coldest_block, arrays["block_sums"], arrays["copy_sums"],
             arrays["coldest_sums"], arrays["level_sums"], arrays["level_squares"], arrays["level_open"],
             arrays["first_value"], 0, samples,
         )  # fmt: skip
         place = np.ascontiguousarray(measurement.exchange.place, np.int64)
-        add_walks(place, reduced.places, arrays["walk_sums"][0, walk_block], arrays["walk_squares"], 0, samples)
+        add_walks(place, reduced.places, arrays["walk_sums"][0, blocks.walk_block], arrays["walk_squares"], 0, samples)
         for one in reduced.histograms:
             overlap = getattr(measurement.correlations, one.source)
             add_overlaps(overlap, one.values, arrays[f"{one.source}_histogram"], 0, samples)
         self.measurements += 1
         arrays["measurements"][:] = self.measurements
-
-    def _block_of(self, name: str, number: int, blocks: int) -> int:
-        """Return the block of a measurement in an array, after merging its blocks where they are full."""
-        block, merges = block_of(blocks, number)
-        if merges:
-            merge_blocks(self._arrays[name], 1)
-        return block
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return copies of all arrays by name."""

@@ -20,9 +20,8 @@ from spinsim.engine.measuring.reduction import (
     Reduced,
     Source,
     Tables,
-    block_of,
+    blocks_of,
     left_in_block,
-    merged_arrays,
     tables_of,
 )
 from spinsim.engine.moves.exchange.ladder import copy_pairs
@@ -200,21 +199,10 @@ class CudaReduction:
     def _add(self, stream: Any, buffer: Buffer, numbers: int, count: int) -> None:
         """Queue adding measurements of one block."""
         launch, reduced, number = self._adding(buffer), self.reduced, self.measurements
-        block, merges = block_of(reduced.blocks, number)
-        if merges:
-            self._merge_blocks(stream, merged_arrays(reduced))
-        coldest_block, merges = block_of(reduced.coldest_blocks, number)
-        if merges:
-            self._merge_blocks(stream, ["coldest_sums"])
-        walk_block, merges = block_of(reduced.walk_blocks, number)
-        if merges:
-            self._merge_blocks(stream, ["walk_sums"])
+        blocks, merged = blocks_of(reduced, number)
+        self._merge_blocks(stream, merged)
         grid = -(-reduced.model.samples * reduced.places // THREADS), len(reduced.terms) + len(reduced.histograms) + 1
-        own = block if reduced.level_blocks > 1 else 0
-        launch(
-            stream, (*grid, 1), THREADS, numbers=numbers, count=count, number=number, block=block, level_block=own,
-            coldest_block=coldest_block, walk_block=walk_block,
-        )  # fmt: skip
+        launch(stream, (*grid, 1), THREADS, numbers=numbers, count=count, number=number, **blocks._asdict())
         self.measurements += count
 
     def _merge_blocks(self, stream: Any, names: Sequence[str]) -> None:

@@ -294,11 +294,6 @@ def empty_arrays(reduced: Reduced) -> dict[str, npt.NDArray[Any]]:
     return {name: np.zeros(shape, kind) for name, (shape, kind) in reduced.arrays().items()}
 
 
-def merged_arrays(reduced: Reduced) -> tuple[str, ...]:
-    """Return the names of the arrays whose blocks are those of ``Reduced.blocks``."""
-    return ("block_sums", "level_sums", "level_squares") if reduced.level_blocks > 1 else ("block_sums",)
-
-
 def merge_blocks(sums: Any, axis: int) -> None:
     """Add neighbouring blocks to each other, in place: the first half holds the results, the other half is emptied.
 
@@ -322,6 +317,39 @@ def block_of(blocks: int, number: int) -> tuple[int, bool]:
     """Return the block of a measurement, counted from 0, and whether neighbouring blocks are merged before it."""
     length = block_length(blocks, number + 1)
     return number // length, number == length * blocks // 2 and length > 1
+
+
+class Blocks(NamedTuple):
+    """Blocks that a measurement belongs to.
+
+    Attributes:
+        block: In ``block_sums``.
+        level_block: In ``level_sums`` and ``level_squares``.
+        coldest_block: In ``coldest_sums``.
+        walk_block: In ``walk_sums``.
+    """
+
+    block: int
+    level_block: int
+    coldest_block: int
+    walk_block: int
+
+
+def blocks_of(reduced: Reduced, number: int) -> tuple[Blocks, list[str]]:
+    """Return the blocks of a measurement, counted from 0, and the arrays whose blocks are merged before it."""
+    block, block_merges = block_of(reduced.blocks, number)
+    coldest, coldest_merges = block_of(reduced.coldest_blocks, number)
+    walk, walk_merges = block_of(reduced.walk_blocks, number)
+    has_level_blocks = reduced.level_blocks > 1
+    merges = {
+        "block_sums": block_merges,
+        "level_sums": block_merges and has_level_blocks,
+        "level_squares": block_merges and has_level_blocks,
+        "coldest_sums": coldest_merges,
+        "walk_sums": walk_merges,
+    }
+    merged = [name for name, is_full in merges.items() if is_full]
+    return Blocks(block, block if has_level_blocks else 0, coldest, walk), merged
 
 
 def left_in_block(blocks: int, number: int) -> int:
