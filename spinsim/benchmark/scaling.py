@@ -17,12 +17,12 @@ from spinsim.benchmark.metropolis import CRITICAL
 from spinsim.engine import Dynamics, Engine, create_engine, resolve_device
 from spinsim.engine.devices import CUDA, seats
 from spinsim.machine.threads import Threads
-from spinsim.mesh.group import Group, make_group, together
-from spinsim.mesh.session import first_ranks, others
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.geometry.lattice import chain, cubic, square
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import trotter
+from spinsim.parallel.group import Group, make_group, together
+from spinsim.parallel.session import first_ranks, others
 from spinsim.transfer_matrix.layer import Layer
 from spinsim.transfer_matrix.operator import TransferOperator
 from spinsim.transfer_matrix.points import CRITICAL as K_CRITICAL

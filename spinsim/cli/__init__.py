@@ -22,7 +22,7 @@ from spinsim.cli.show import check, show
 from spinsim.cli.usage import usage_sentence
 from spinsim.errors import InputError, on_command_line
 from spinsim.jobs import all_jobs
-from spinsim.mesh.launched import launched
+from spinsim.parallel.launched import launched
 
 # click's ClickException, which newer versions of typer ship inside themselves
 UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]
@@ -63,7 +63,7 @@ def main() -> None:
             if how is None:
                 status = _status()
             else:
-                from spinsim.mesh.session import joined
+                from spinsim.parallel.session import joined
 
                 with joined(how) as is_first:
                     status = _status() if is_first else 0

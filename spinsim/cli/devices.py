@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 def devices() -> None:
     """Say which engines can run here, on every rank where there are several."""
-    from spinsim.mesh.places import answers
-    from spinsim.mesh.ranks import name_of, why_not
-    from spinsim.mesh.session import others
+    from spinsim.parallel.places import answers
+    from spinsim.parallel.ranks import name_of, why_not
+    from spinsim.parallel.session import others
 
     lines = _of_this_process()
     missing, ranks = why_not(), 1 + len(others())

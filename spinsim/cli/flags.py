@@ -12,7 +12,7 @@ import typer
 
 from spinsim.errors import InputError
 from spinsim.inputs.shared import RANDOM
-from spinsim.mesh.launched import launched
+from spinsim.parallel.launched import launched
 from spinsim.settings.config import AnyConfig, Config, tables_of
 from spinsim.settings.setting import Setting
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from spinsim.errors import InputError, argument
 from spinsim.machine.memory import readable
-from spinsim.mesh.session import ranks
+from spinsim.parallel.session import ranks
 
 
 def why_not() -> str | None:

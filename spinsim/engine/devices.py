@@ -6,9 +6,9 @@ from typing import Final
 
 from spinsim.errors import InputError
 from spinsim.inputs.shared import check_gpus
-from spinsim.mesh.group import Seat
-from spinsim.mesh.places import Here, InThread, answers
-from spinsim.mesh.session import on_node, others
+from spinsim.parallel.group import Seat
+from spinsim.parallel.places import Here, InThread, answers
+from spinsim.parallel.session import on_node, others
 
 DEVICES: Final = ("auto", "cpu", "cuda", "gpu")
 CUDA: Final = "cuda"

@@ -13,8 +13,8 @@ from spinsim.cuda.device import free_blocks, free_memory
 from spinsim.errors import InputError
 from spinsim.machine.memory import available_bytes, readable
 from spinsim.machine.threads import Threads
-from spinsim.mesh.session import on_node
 from spinsim.model.ising import Ising
+from spinsim.parallel.session import on_node
 from spinsim.transfer_matrix.across import bytes_beside
 from spinsim.transfer_matrix.elements import interlayer, matrix_elements, place_of
 from spinsim.transfer_matrix.lanczos import (

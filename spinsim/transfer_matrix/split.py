@@ -12,9 +12,9 @@ from spinsim.engine.devices import CUDA, seats
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count
 from spinsim.machine.threads import Threads
-from spinsim.mesh.group import Each, Group, Member, Seat, together
-from spinsim.mesh.places import Kept, answers
-from spinsim.mesh.session import others
+from spinsim.parallel.group import Each, Group, Member, Seat, together
+from spinsim.parallel.places import Kept, answers
+from spinsim.parallel.session import others
 from spinsim.transfer_matrix.across import MOST_TOP
 from spinsim.transfer_matrix.lanczos import NotConvergedError
 from spinsim.transfer_matrix.spectrum import Fit, Settings, Solver, fit, room

@@ -17,7 +17,7 @@ from spinsim.cuda.device import multiprocessors
 from spinsim.cuda.launch import Launch, round_keys
 from spinsim.machine.compiled import kernel
 from spinsim.machine.threads import Threads
-from spinsim.mesh.group import Group
+from spinsim.parallel.group import Group
 from spinsim.transfer_matrix import cpu
 
 START_FILE: Final = "transfer_matrix/start_vector.cu"

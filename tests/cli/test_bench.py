@@ -44,7 +44,7 @@ def test_whole_commands_beside_their_engine(capsys, monkeypatch) -> None:
 
 
 def test_numbers_of_devices_side_by_side(capsys, monkeypatch) -> None:
-    """One device alone is the first line of each case; tests/mesh has several ranks."""
+    """One device alone is the first line of each case; tests/parallel has several ranks."""
     monkeypatch.setattr("spinsim.benchmark.SECONDS", 1e-3)
     cases = (
         scaling.SweepCase("sweeps", "weak", lambda n: ss.Ising(ss.square(4, 4 * n)), 3, (2.3,)),

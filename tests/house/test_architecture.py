@@ -34,7 +34,7 @@ LAYERS = [
     ["model", "cuda"],
     ["inputs"],
     ["rng", "packing", "bits", "acceptance"],
-    ["mesh"],
+    ["parallel"],
     ["machine"],
     ["errors", "registry"],
 ]

@@ -14,7 +14,7 @@ import spinsim as ss
 from spinsim.errors import argument, on_command_line
 
 PACKAGE = Path(ss.__file__).parent
-OF_COMMANDS = ("cli", "benchmark", "mesh")  # nothing else calls them; launchers are started by commands
+OF_COMMANDS = ("cli", "benchmark", "parallel")  # nothing else calls them; launchers are started by commands
 OF_ANALYZE = "check_averages"
 WORDED = ("worded", "argument", "another_path")
 FLAG = re.compile(r"(^|[^-\w])--[a-z]|spinsim (show|resume|plot|analyze)\b")

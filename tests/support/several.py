@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from spinsim.engine.split import shares
-from spinsim.mesh.group import Seat
-from spinsim.mesh.places import Here, InThread
+from spinsim.parallel.group import Seat
+from spinsim.parallel.places import Here, InThread
 
 OWN: Final = ("command", "config", "devices", "history")
 """Attributes in which files of several devices may differ from those of one."""

@@ -13,8 +13,8 @@ import spinsim as ss
 from spinsim.jobs.transfer.tasks import Work
 from spinsim.machine.memory import readable
 from spinsim.machine.threads import Threads
-from spinsim.mesh.group import Group, Seat, make_group, together
-from spinsim.mesh.places import Here, InThread
+from spinsim.parallel.group import Group, Seat, make_group, together
+from spinsim.parallel.places import Here, InThread
 from spinsim.transfer_matrix import Fit, Layer, Settings, Solver, TransferOperator, Vectors, across, split
 from spinsim.transfer_matrix.points import make_points
 from spinsim.transfer_matrix.split import FEWEST_BITS, Chosen, SplitSolver, choose

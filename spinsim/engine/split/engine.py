@@ -29,8 +29,8 @@ from spinsim.engine.protocols import (
     bits_of,
 )
 from spinsim.machine.clock import compiling_seconds
-from spinsim.mesh.places import Kept, Place, Reply, answers
 from spinsim.model.ising import Ising
+from spinsim.parallel.places import Kept, Place, Reply, answers
 
 SHARED: Final = ("half_sweep", "round")
 """Fields that a snapshot holds once for all parts."""

@@ -15,11 +15,11 @@ from spinsim.engine.split.replicas import REPLICAS, ReplicaSplit
 from spinsim.engine.split.slabs import in_slabs, seats_of_slabs
 from spinsim.engine.update import OfModel, Update
 from spinsim.inputs.texts import count
-from spinsim.mesh.group import Seat
-from spinsim.mesh.places import Here, InThread, Kept, Place, Reply, answers
-from spinsim.mesh.ranks import FIRST
-from spinsim.mesh.session import others
 from spinsim.model.ising import Ising
+from spinsim.parallel.group import Seat
+from spinsim.parallel.places import Here, InThread, Kept, Place, Reply, answers
+from spinsim.parallel.ranks import FIRST
+from spinsim.parallel.session import others
 
 SHORTEST_CALL: Final = 2e5
 """Nanoseconds that one GPU has for a sample, from one call of the host to the next, from which on several share it."""

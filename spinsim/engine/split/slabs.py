@@ -21,9 +21,9 @@ from spinsim.engine.protocols import Counts, Engine
 from spinsim.engine.split.engine import Method, Part, SplitEngine
 from spinsim.engine.update import OfModel, Slab
 from spinsim.errors import InputError
-from spinsim.mesh.group import Each, Group, Member, Seat, make_group, together
-from spinsim.mesh.places import Kept
 from spinsim.model.ising import Ising
+from spinsim.parallel.group import Each, Group, Member, Seat, make_group, together
+from spinsim.parallel.places import Kept
 
 SMALLEST: Final = 2**24
 """Sites of a slab on a GPU from which on another GPU makes the run faster: waiting takes microseconds."""

@@ -25,8 +25,8 @@ from spinsim.jobs.temper.search import Started, TemperSearch, rows_of_search
 from spinsim.jobs.temper.settings import Temper, usual_restart
 from spinsim.machine.memory import require
 from spinsim.machine.threads import available_threads
-from spinsim.mesh.session import others
 from spinsim.model.ising import Ising, repeated
+from spinsim.parallel.session import others
 from spinsim.rng import HALF_SWEEP_BITS
 from spinsim.run.common import (
     Watch,

@@ -17,10 +17,10 @@ import numpy.typing as npt
 from spinsim.inputs.texts import count
 from spinsim.jobs.transfer.result import place_of, transfer_layout, values_of
 from spinsim.machine.threads import Threads, available_threads
-from spinsim.mesh.group import Member, make_group
-from spinsim.mesh.places import InThread, Kept, Place, answers
-from spinsim.mesh.session import others
 from spinsim.model.ising import Ising
+from spinsim.parallel.group import Member, make_group
+from spinsim.parallel.places import InThread, Kept, Place, answers
+from spinsim.parallel.session import others
 from spinsim.store.layout import Layout
 from spinsim.transfer_matrix.lanczos import NotConvergedError
 from spinsim.transfer_matrix.layer import check_couplings, sectors_of

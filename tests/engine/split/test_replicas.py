@@ -17,10 +17,10 @@ from spinsim.engine.choosing import update_of
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.split import shares
 from spinsim.engine.split.replicas import ReplicaSplit
-from spinsim.mesh.group import Seat
-from spinsim.mesh.places import Here
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
+from spinsim.parallel.group import Seat
+from spinsim.parallel.places import Here
 
 MODELS: dict[Packing, tuple[Callable[[], Ising], int]] = {
     Packing.REPLICA: (PACKED["square-5x4-odd"], 300),

@@ -18,7 +18,7 @@ from spinsim.engine.moves.metropolis.packed.steps import NEAR, SPIN, mux
 from spinsim.engine.moves.metropolis.packed.wide_steps import WIDE_WORDS
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.intrinsics import set_bits
-from spinsim.mesh.group import Group
+from spinsim.parallel.group import Group
 
 Words = npt.NDArray[np.uint64]
 

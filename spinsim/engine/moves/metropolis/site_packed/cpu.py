@@ -30,8 +30,8 @@ from spinsim.engine.protocols import Counts
 from spinsim.engine.update import Slab
 from spinsim.errors import InputError
 from spinsim.machine.threads import Threads
-from spinsim.mesh.group import Group
 from spinsim.model.ising import Ising
+from spinsim.parallel.group import Group
 
 SPLIT_GROUPS: Final = 2**13  # of a colour: from here on, starting threads costs less than a half-sweep
 

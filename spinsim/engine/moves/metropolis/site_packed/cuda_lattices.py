@@ -25,8 +25,8 @@ from spinsim.engine.moves.metropolis.packed.classes import LATTICE_BARRIER
 from spinsim.engine.moves.metropolis.site_packed.plan import SitePlan
 from spinsim.engine.moves.resample.moves import Moves
 from spinsim.errors import InputError
-from spinsim.mesh.group import Group
 from spinsim.packing import LANES
+from spinsim.parallel.group import Group
 
 SLAB: Final = struct_type(**dict.fromkeys(("width", "height", "depth", "first_row", "parity"), np.uint32))
 HALO: Final = struct_type(before=(ADDRESS, 2), after=(ADDRESS, 2), stride=SIZE)

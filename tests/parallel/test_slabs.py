@@ -19,8 +19,8 @@ import spinsim as ss
 from spinsim.cuda import device as gpus
 from spinsim.engine import Dynamics, Engine, create_engine
 from spinsim.engine.split import slabs
-from spinsim.mesh.group import Seat
-from spinsim.mesh.places import Here, InThread
+from spinsim.parallel.group import Seat
+from spinsim.parallel.places import Here, InThread
 
 MODELS: dict[str, tuple[Callable[[], ss.Ising], int, int]] = {
     "square": (lambda: ss.Ising(ss.square(256, 14)), 1, 3),

@@ -14,8 +14,8 @@ import spinsim as ss
 from spinsim.engine import Dynamics, Engine, create_engine
 from spinsim.engine.devices import gpu_numbers, resolve_device
 from spinsim.engine.measuring.correlations import Wanted
-from spinsim.mesh import session
-from spinsim.mesh.session import OnNode
+from spinsim.parallel import session
+from spinsim.parallel.session import OnNode
 
 RUNS = {
     "anneal": "anneal --size 6 --couplings pm-j --samples 5 --replicas 70 --steps 6 --sweeps 4 --save-configurations 2",

@@ -18,12 +18,12 @@ import numpy.typing as npt
 
 from spinsim.errors import InputError
 from spinsim.machine.memory import is_on_gpu, using
-from spinsim.mesh import session
-from spinsim.mesh.in_memory import Offer, in_memory
-from spinsim.mesh.nccl import Nccl, new_name
-from spinsim.mesh.places import Kept, Place, answers
-from spinsim.mesh.ranks import FIRST, name_of
-from spinsim.mesh.serving import AtRank, InThreadAtRank
+from spinsim.parallel import session
+from spinsim.parallel.in_memory import Offer, in_memory
+from spinsim.parallel.nccl import Nccl, new_name
+from spinsim.parallel.places import Kept, Place, answers
+from spinsim.parallel.ranks import FIRST, name_of
+from spinsim.parallel.serving import AtRank, InThreadAtRank
 
 _numbers = count()  # of groups; rank 0 alone takes them
 

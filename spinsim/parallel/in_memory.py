@@ -10,7 +10,7 @@ from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from spinsim.machine.memory import is_on_gpu
-from spinsim.mesh.places import LeftWaitingError
+from spinsim.parallel.places import LeftWaitingError
 
 LONGEST_WAIT: Final = 600.0  # seconds that a member waits for another
 

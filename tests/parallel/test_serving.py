@@ -11,9 +11,9 @@ import pytest
 from harness import run
 
 import spinsim as ss
-from spinsim.mesh import session
-from spinsim.mesh.places import Kept
-from spinsim.mesh.serving import AtRank, RankError, There, as_bytes, from_bytes, serve
+from spinsim.parallel import session
+from spinsim.parallel.places import Kept
+from spinsim.parallel.serving import AtRank, RankError, There, as_bytes, from_bytes, serve
 
 
 class Queues:

@@ -15,10 +15,10 @@ import spinsim as ss
 GROUPS = f"""
 import sys
 sys.path[:0] = [{str(Path(__file__).parent)!r}, {str(Path(__file__).parent.parent / "support")!r}]
-from spinsim.mesh.group import Seat, make_group, together
-from spinsim.mesh.launched import launched
-from spinsim.mesh.places import Here, InThread
-from spinsim.mesh.session import joined, others
+from spinsim.parallel.group import Seat, make_group, together
+from spinsim.parallel.launched import launched
+from spinsim.parallel.places import Here, InThread
+from spinsim.parallel.session import joined, others
 from test_group import exchange_all, expected, fail_at
 with joined(launched()) as first:
     if first:

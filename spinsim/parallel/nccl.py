@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from spinsim.errors import InputError
 from spinsim.machine.memory import readable
-from spinsim.mesh import session
-from spinsim.mesh.places import Place, answers
+from spinsim.parallel import session
+from spinsim.parallel.places import Place, answers
 
 CONNECT_WITHIN: Final = 60.0  # seconds
 

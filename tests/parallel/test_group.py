@@ -7,9 +7,9 @@ import pytest
 
 import spinsim as ss
 from spinsim.engine.devices import seats
-from spinsim.mesh import in_memory
-from spinsim.mesh.group import Each, Group, Member, Seat, make_group, together
-from spinsim.mesh.places import Here, InThread, Kept, LeftWaitingError
+from spinsim.parallel import in_memory
+from spinsim.parallel.group import Each, Group, Member, Seat, make_group, together
+from spinsim.parallel.places import Here, InThread, Kept, LeftWaitingError
 
 SIZES = [1, 2, 3]
 

@@ -15,7 +15,7 @@ from harness import Outcome, contents, one_sentence, run
 from several import OF_FEW_SAMPLES, OWN
 from test_split import RUNS
 
-from spinsim.mesh.launched import Launched, launched
+from spinsim.parallel.launched import Launched, launched
 
 ONE = {
     "anneal-blocks": OF_FEW_SAMPLES["anneal"],
@@ -131,7 +131,7 @@ def test_bad_input_is_refused_once(tmp_path: Path) -> None:
 )
 def test_a_rank_that_dies_or_falls_silent_ends_the_job(do, tmp_path: Path, number: signal.Signals, line: str) -> None:
     """The file goes on afterwards to the same bits."""
-    code = "from spinsim.mesh import ranks\nranks.BEAT_EVERY, ranks.SILENT_FOR = 0.2, 2.0"
+    code = "from spinsim.parallel import ranks\nranks.BEAT_EVERY, ranks.SILENT_FOR = 0.2, 2.0"
     process = begin(2, tmp_path, f"{line} --out a.h5 --checkpoint-every 0", code)
     end = time.monotonic() + 60
     while not (tmp_path / "a.h5").exists() and time.monotonic() < end:
@@ -155,8 +155,8 @@ def test_a_rank_that_dies_or_falls_silent_ends_the_job(do, tmp_path: Path, numbe
 @pytest.mark.system
 def test_a_rank_that_never_arrives_ends_the_job(tmp_path: Path) -> None:
     code = (
-        "import os, time\nfrom spinsim.mesh import ranks\nranks.SILENT_FOR = 2.0\n"
-        "from spinsim.mesh.launched import launched\nif launched().rank == 1: time.sleep(60)"
+        "import os, time\nfrom spinsim.parallel import ranks\nranks.SILENT_FOR = 2.0\n"
+        "from spinsim.parallel.launched import launched\nif launched().rank == 1: time.sleep(60)"
     )
     began = time.monotonic()
     outcome = on_ranks(2, tmp_path, f"{LONG} --out a.h5", code)
@@ -170,7 +170,7 @@ def test_a_rank_that_never_arrives_ends_the_job(tmp_path: Path) -> None:
 def test_a_rank_that_is_slow_to_leave_is_waited_for(tmp_path: Path) -> None:
     """It hears the last sign of life of rank 0 long before it gives its own."""
     code = (
-        "import time\nfrom spinsim.mesh import ranks, session\nranks.BEAT_EVERY, ranks.SILENT_FOR = 0.1, 5.0\n"
+        "import time\nfrom spinsim.parallel import ranks, session\nranks.BEAT_EVERY, ranks.SILENT_FOR = 0.1, 5.0\n"
         "serve = session.serve\nsession.serve = lambda given: (serve(given), time.sleep(1))"
     )
     assert on_ranks(2, tmp_path, "devices", code).status == 0

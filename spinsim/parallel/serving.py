@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from spinsim.errors import InputError
-from spinsim.mesh.places import InThread, Kept, LeftWaitingError, Place, Reply, opened
-from spinsim.mesh.ranks import FIRST, Ranks, name_of
+from spinsim.parallel.places import InThread, Kept, LeftWaitingError, Place, Reply, opened
+from spinsim.parallel.ranks import FIRST, Ranks, name_of
 
 STOP = None
 """The message that ends a serving rank."""

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from spinsim.errors import InputError
 from spinsim.machine import threads
-from spinsim.mesh.launched import Launched
-from spinsim.mesh.places import answers
-from spinsim.mesh.ranks import FIRST, Ranks, name_of
-from spinsim.mesh.serving import AtRank, serve
+from spinsim.parallel.launched import Launched
+from spinsim.parallel.places import answers
+from spinsim.parallel.ranks import FIRST, Ranks, name_of
+from spinsim.parallel.serving import AtRank, serve
 
 
 class OnNode(NamedTuple):
