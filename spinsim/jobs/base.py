@@ -68,16 +68,6 @@ class FigureSet(NamedTuple):
     options: Mapping[str, PlotOption] = {}
 
 
-def ladder_options(job: str) -> tuple[dict[str, PlotOption], dict[str, PlotOption]]:
-    """Returns the options for figures of runs with a ladder (``ladders.py``), of one run of a job and of several."""
-    columns = {"columns": PlotOption(f"the thermodynamics of {job} runs", ("thermodynamics",))}
-    several = {
-        "observable": PlotOption(f"the figures of several {job} runs", ("crossings", "thermodynamics")),
-        "near": PlotOption(f"the crossings of several {job} runs", ("crossings",)),
-    }
-    return columns, several | columns
-
-
 class Drawing(NamedTuple):
     """How figures are wanted; by default all that a run has, as wide as a column, without a word.
 

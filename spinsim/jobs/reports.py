@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from spinsim.jobs.ladder.running import LadderPlan
     from spinsim.model.ising import Ising
     from spinsim.result import Result
     from spinsim.run import Plan
-    from spinsim.run.ladder import LadderPlan
     from spinsim.saved import Configurations
 
     Ends = tuple[float, float, int]

@@ -1,4 +1,4 @@
-"""Results of runs of replicas, whose files have a row for each step, and of those that exchange places of a ladder."""
+"""Results of runs of replicas, whose files have a row for each step."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
-from spinsim.analysis.reduced import ReducedRun
 from spinsim.bits import States
 from spinsim.result import Result
-from spinsim.run.reducing import REDUCED
-from spinsim.run.search import GROUP as SEARCH
 from spinsim.saved import Configurations
 from spinsim.store.configurations import with_configurations
-from spinsim.store.layout import MEASUREMENTS, SUMMARY_GROUP, Layout
+from spinsim.store.layout import MEASUREMENTS, Layout
 
 if TYPE_CHECKING:
     import xarray
@@ -86,49 +83,3 @@ class SampledResult(Result):
                 file.write_best(self.best_energy, self.best_spins)
             if self.finished:
                 file.finish()
-
-
-class LadderResult(SampledResult):
-    """A result whose file has a row for each measurement, and sums of exchanges that go on.
-
-    Attributes:
-        sweep: Sweeps done at each measurement, (measurements,).
-        attempts: Exchanges tried of each pair of neighbours on the ladder, (samples, places - 1).
-        accepts: Of them accepted, likewise.
-        reduced: Sums over all measurements, where the series have but some of them; None where these are whole.
-        magnetization_mode: Squared Fourier modes of the magnetisation, (measurements, samples, copies, places, axes).
-    """
-
-    sweep: npt.NDArray[np.int64]
-    attempts: npt.NDArray[np.int64]
-    accepts: npt.NDArray[np.int64]
-    magnetization_mode: npt.NDArray[np.float64]
-    reduced: ReducedRun | None
-
-    @property
-    def _rows(self) -> int:
-        return len(self.sweep)
-
-    @property
-    def _planned(self) -> int:
-        run = self.config.get(self.job, {})
-        planned = run["sweeps"] // run["measure_every"] if run else 0
-        if self.reduced is not None:
-            return planned // self.reduced.stride if self.reduced.stride else 0
-        return planned
-
-    @property
-    def swap_rate(self) -> npt.NDArray[np.float64]:
-        """Share of exchanges accepted for each pair of neighbours on the ladder, over all samples."""
-        return np.asarray(self.accepts.sum(axis=0) / np.maximum(self.attempts.sum(axis=0), 1))
-
-    @property
-    def has_magnetization_modes(self) -> bool:
-        """True if Fourier modes of the magnetisation were measured."""
-        return bool(self.magnetization_mode.shape[-1])
-
-    def _written_again(self, layout: Layout) -> dict[str, npt.NDArray[Any]]:
-        others = SUMMARY_GROUP, SEARCH, REDUCED
-        found = {s.path: getattr(self, s.name) for s in layout.sums if s.group not in others}
-        arrays = {} if self.reduced is None else self.reduced.arrays
-        return found | {s.path: arrays[s.name] for s in layout.sums if s.group == REDUCED}

@@ -1,8 +1,9 @@
-"""A run of replicas that exchange the places of a ladder: what all jobs that temper share."""
+"""Runs on a ladder of temperatures, or of points in space and time: plan, run, and what is asked of either kind."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import h5py
@@ -10,16 +11,33 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
-from spinsim.engine import Engine
+from spinsim.engine import Engine, create_engine
 from spinsim.engine.moves.exchange.ladder import Exchange
+from spinsim.engine.moves.move import Move, text_of
+from spinsim.errors import InputError
+from spinsim.jobs.ladder.contents import TEMPERING, contents_of_run, placement_of, reduced_of_run
+from spinsim.jobs.ladder.local import LocalSums
+from spinsim.jobs.ladder.places import Places
+from spinsim.jobs.ladder.rows import all_series, row_of
+from spinsim.model.ising import repeated
+from spinsim.observables.measured import Choice, quantities_of
 from spinsim.run.common import AnyConfig, Plan, Watch, dynamics_of
-from spinsim.run.ladder_layout import TEMPERING, Measured, placement_of, row_of
-from spinsim.run.own import Own, check_series, names_of
-from spinsim.run.reducing import EVERYTHING, Keeping, MeasurementSums, keeping_in, keeping_of, longer, with_names
+from spinsim.run.own import Own, check_series, functions_of, names_of, on_ladder
+from spinsim.run.reducing import (
+    EVERYTHING,
+    Keeping,
+    MeasurementSums,
+    keeping_in,
+    keeping_of,
+    longer,
+    with_names,
+    with_sums,
+)
 from spinsim.run.sampled import Kept, SampledRun
 from spinsim.run.saving import NEVER, Saving
 from spinsim.sampling import TemperFrame, place
-from spinsim.sampling.placement import Betas, Placed, Placement
+from spinsim.sampling.placement import Placement
+from spinsim.sampling.tempering import tempering_in_beta
 from spinsim.store import RunFile
 from spinsim.store.layout import MEASUREMENTS, Layout
 
@@ -27,34 +45,108 @@ from spinsim.store.layout import MEASUREMENTS, Layout
 class LadderPlan(Plan[AnyConfig]):
     """A run on a ladder that is ready to begin.
 
-    The table of its job has ``times``, ``to_place`` (None where the ladder is given), ``measure`` and ``places``, how
-    many there will be as far as the configuration tells. A ladder is what the job takes for one, of any kind.
+    The table of its job has ``times``, ``to_place`` (None where the ladder is given), ``points`` (the ladder then),
+    ``points_of`` values that are placed, ``wanted`` and ``adds_local`` (what is measured), ``measure``, and ``places``,
+    how many there will be as far as the configuration tells. ``form`` says how the store reads its files.
     """
 
-    def new_ladder(self, saving: Saving, watch: Watch) -> tuple[Any, Placement | None]:
-        """The ladder of a new run, and how it was placed if that was asked for."""
-        raise NotImplementedError
+    def placed_by(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Returns the inverse temperatures of values that are placed, or couplings in space and in time."""
+        ladder = self.of_job.points_of(values)
+        self.check_ladder(ladder)
+        return np.asarray(ladder.couplings)
 
-    def ladder_in(self, file: h5py.File) -> Any:
+    def ladder_in(self, file: h5py.File) -> Places:
         """The ladder that the run of a file has begun with."""
         raise NotImplementedError
 
+    def check_ladder(self, ladder: Any) -> None:
+        """Refuse a ladder that does not suit the model.
+
+        Raises:
+            InputError: for it.
+        """
+        raise NotImplementedError
+
+    def result_on(self, ladder: Any, **fields: Any) -> Any:
+        """The result of a run in memory on a ladder, of the fields that results of both jobs have."""
+        raise NotImplementedError
+
+    def new_ladder(self, saving: Saving, watch: Watch) -> tuple[Places, Placement | None]:
+        """The ladder of a new run, and how it was placed if that was asked for."""
+        t, run = self.of_job, self.config.run
+        if t.to_place is None:
+            return t.points, None
+
+        def stop() -> bool:
+            return saving.asked_to_stop
+
+        dynamics = dynamics_of(self, t.start, t.zero_acceptance)
+        how = dynamics, self.device, run.threads, watch.on_updates, watch.on_stage, stop, self.placed_by
+        values, placement = place(self.model, t.to_place, *how)
+        return t.points_of(values), placement
+
+    def engine_on(self, ladder: Places, seed: int | None = None, groups: int = 1) -> Engine:
+        """The replicas of so many groups of copies in their initial state."""
+        run, t, start = self.config.run, self.of_job, self.start
+        if start is not None and len(start) > 1:
+            start = np.tile(start, (groups, 1, 1))
+        dynamics = dynamics_of(self, t.start, t.zero_acceptance)
+        return create_engine(
+            self.model.once(repeated, groups) if groups > 1 else self.model,
+            run.number_of_replicas * len(ladder),
+            dynamics if seed is None else replace(dynamics, seed=seed),
+            self.device,
+            run.threads,
+            start,
+            slabs=False,
+            round_sweeps=self.round_sweeps,
+        )
+
+    @property
+    def choice(self) -> Choice:
+        """What the run measures."""
+        wanted = self.of_job.wanted
+        return Choice(self.config.run.number_of_replicas, wanted, not wanted.times and self.model.is_bipartite)
+
     def run_on(
-        self, ladder: Any, placement: Placement | None, saving: Saving, watch: Watch, stored: Keeping | None = None
+        self,
+        ladder: Any,
+        placement: Placement | None,
+        saving: Saving,
+        watch: Watch,
+        stored: Keeping | None = None,
     ) -> LadderRun:
         """The run on a ladder, about to begin; ``stored`` are the rows that its file keeps, where it has been begun."""
-        raise NotImplementedError
+        t, choice, seed = self.of_job, self.choice, self.config.run.seed
+        self.check_ladder(ladder)
+        engine = self.engine_on(ladder)
+        contents = contents_of_run(self.model, choice, ladder, placement, self.start, t.adds_local)
+        keeping, sums = self.keeping(contents, stored), None
+        if keeping.is_reduced:
+            reduced = reduced_of_run(self.model, choice, ladder)
+            sums = MeasurementSums(reduced, keeping, t.adds_local)
+            contents = with_sums(with_names(contents, keeping.names), reduced, keeping.stride, ladder.axis)
+        how = watch.on_updates, saving.due, choice.wanted, None, _moves_of(self), seed, sums
+        frames = tempering_in_beta(engine, ladder.couplings, t.times, choice.copies, *how)
+        local = LocalSums(engine, choice.copies, len(ladder)) if t.adds_local else None
+        own = Own(functions_of(t.measure, self.measure), engine, on_ladder(ladder.axis), choice.copies)
+        return LadderRun(self, saving, watch, engine, frames, contents, own, local, keeping, sums, stored)
 
-    def keeping(self, layout: Layout, stored: Keeping | None) -> Keeping:
-        """The rows that the run keeps, of a file with this layout."""
+    def keeping(self, contents: Layout, stored: Keeping | None) -> Keeping:
+        """The rows that the run keeps, of a file with these contents."""
         t, rows = self.of_job, self.rows
         if stored is None:
-            return keeping_of(layout, rows, t.series, t.series_limit, self.save_every)
-        return longer(stored, with_names(layout, stored.names), rows, t.series_limit, self.save_every)
+            return keeping_of(contents, rows, t.series, t.series_limit, self.save_every)
+        return longer(stored, with_names(contents, stored.names), rows, t.series_limit, self.save_every)
 
-    def result_of(self, ladder: Any, placement: Placement | None, found: dict[str, Any]) -> Any:
+    def result_of(self, ladder: Places, placement: Placement | None, found: dict[str, Any]) -> Any:
         """The result of a run in memory, of what ``LadderRun.in_memory`` returns."""
-        raise NotImplementedError
+        shape = self.model.samples, self.config.run.number_of_replicas, len(ladder)
+        series = all_series(ladder.slices > 1, found, len(found["sweep"]), shape)
+        result = self.result_on(ladder, model=self.model, placement=placement, **(found | series))
+        self.write_solution(result)
+        return result
 
     def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:
         """Run it into its file."""
@@ -103,23 +195,19 @@ class LadderPlan(Plan[AnyConfig]):
         return self.model.sites * self.model.samples * replicas * int(self.of_job.times.total)
 
 
-def placed_ladder(plan: LadderPlan[Any], saving: Saving, watch: Watch, betas: Betas | None = None) -> Placed:
-    """The ladder of a new run that is to be placed, by replicas of any start.
+def _moves_of(plan: LadderPlan[Any]) -> Sequence[tuple[Move, int]]:
+    """The moves of a plan, those that its configuration names.
 
-    Args:
-        plan: Of the run.
-        saving: Says when to give up.
-        watch: Hears how it goes.
-        betas: Inverse temperatures of a ladder, or couplings in space and in time; by default of temperatures.
+    Raises:
+        InputError: where others are given, or none.
     """
-
-    def stop() -> bool:
-        return saving.asked_to_stop
-
-    table, threads = plan.of_job, plan.config.run.threads
-    dynamics = dynamics_of(plan, table.start, table.zero_acceptance)
-    how = dynamics, plan.device, threads, watch.on_updates, watch.on_stage, stop, betas
-    return place(plan.model, table.to_place, *how)
+    named, given = getattr(plan.of_job, "moves", None), text_of(plan.moves)
+    if named != given:
+        raise InputError(
+            f"the run has moves {named or 'none'} but was given {given or 'none'}: give it its own in Python, "
+            "ss.temper(..., moves=[(move, every)]) or ss.resume(path, moves=...)"
+        )
+    return plan.moves
 
 
 class Added(Protocol):
@@ -148,8 +236,7 @@ class LadderRun(SampledRun):
         watch: Hears how it goes.
         engine: The replicas in their initial state.
         frames: Its measurements as tempering yields them, on this engine.
-        layout: Of its file.
-        table: Quantities that are measured.
+        contents: Of its file.
         own: Observables of the user's own, if there are any.
         added: What measurements add up to, if that is wanted.
         keeping: The rows that it keeps.
@@ -159,13 +246,12 @@ class LadderRun(SampledRun):
 
     def __init__(
         self,
-        plan: Plan[Any],
+        plan: LadderPlan[Any],
         saving: Saving,
         watch: Watch,
         engine: Engine,
         frames: Iterator[TemperFrame | None],
-        layout: Layout,
-        table: Sequence[Measured],
+        contents: Layout,
         own: Own | None = None,
         added: Added | None = None,
         keeping: Keeping = EVERYTHING,
@@ -175,8 +261,8 @@ class LadderRun(SampledRun):
         super().__init__(plan, saving, watch, engine)
         self._keeping, self._sums, self._stored = keeping, sums, stored or keeping
         self._added, self._own = added, own
-        self._frames, self._row = frames, row_of(table)
-        self.layout = layout if own is None else own.in_layout(layout)
+        self._frames, self._measured = frames, quantities_of(bool(plan.of_job.wanted.times))
+        self.layout = contents if own is None else own.in_layout(contents)
 
     @property
     def rows(self) -> int:
@@ -215,7 +301,7 @@ class LadderRun(SampledRun):
                 self._added.add(frame)
             if self._keeping.has_row(frame.step):
                 own = {} if self._own is None else self._own.row(frame.spins, frame.holder)
-                row = self._row(frame) | own | {"step": frame.step // self._keeping.stride}
+                row = row_of(self._measured, frame) | own | {"step": frame.step // self._keeping.stride}
                 file.write(self.with_spins(row, frame.spins, frame.holder))
         self._save(file, is_last=True)
 
