@@ -332,6 +332,11 @@ def gaps(result: Tempered, parity: str = "odd", samples: Iterable[int] | None = 
     return Gaps(*columns)
 
 
+def gaps_by_parity(result: Tempered) -> dict[str, Gaps]:
+    """Return the gaps of each parity that a run can tell."""
+    return {parity: gaps(result, parity) for parity in PARITIES if parity == "odd" or has_even(result)}
+
+
 def decays(result: Tempered, parity: str, samples: Iterable[int]) -> list[list[Decay]]:
     """Returns what gaps are fitted to, of each of some samples at each place of the ladder; as ``gaps`` otherwise."""
     if result.model.fields.any():

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from spinsim.engine import resolve_device
 from spinsim.engine.given import as_spins, name_of
-from spinsim.engine.moves.move import Move
+from spinsim.engine.moves.move import Move, text_of
 from spinsim.errors import InputError
 from spinsim.inputs.checks import as_floats
 from spinsim.inputs.grids import as_text
@@ -26,6 +26,7 @@ from spinsim.model.ising import Ising, check_model
 from spinsim.result import Result, load
 from spinsim.run.common import OnUpdates, Plan, Watch, provenance, to_file
 from spinsim.run.identity import tables_of_file
+from spinsim.run.own import as_functions, text_of_measure
 from spinsim.run.resuming import plan_resume
 from spinsim.settings.config import AnyConfig, Config, build_config, tables_of
 from spinsim.settings.document import documented
@@ -40,6 +41,13 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 _NO_FILE: Final = Path(os.devnull)
 _NO_SETTINGS: Final = {"model", "on_updates", "on_rows", "progress", "settings"}
 """Arguments of calls that are no settings."""
+_USUAL: Final = {
+    "on_updates": "Called now and then with the number of spin updates since the last call.",
+    "out": "File that the run is written to, with checkpoints; the same call, or ``resume``, completes it. Without one "
+    "the run is kept in memory.",
+    "progress": "Whether a bar on the terminal or in the notebook shows how far the run is.",
+}
+"""Arguments that calls do not describe themselves."""
 
 
 def resume(
@@ -109,7 +117,46 @@ def recount(run: Result | OutFile, device: str = RunSettings.device, threads: in
 def documented_call(job: type[Config]) -> Callable[[Call], Call]:
     """Give a job's call its settings as keywords, and docstrings to those that it does not describe."""
     settings = {key: one for table in (job.job, "run") for key, one in tables_of(job)[table].items() if not one.unused}
-    return documented(settings)
+    return documented(settings, _USUAL)
+
+
+def run_of_call(
+    job: type[AnyConfig],
+    plan_type: Callable[..., Plan[AnyConfig]],
+    model: Ising,
+    given: dict[str, Any],
+    complete: Callable[[AnyConfig, Ising, str], AnyConfig] | None = None,
+    spins: npt.NDArray[np.int8] | None = None,
+    **checks: Check,
+) -> Any:
+    """Carry out the run of a call whose model is given, in memory or in its file, and return what it comes to.
+
+    Args:
+        job: The class of its configurations.
+        plan_type: The class of its plans.
+        model: What is simulated.
+        given: The arguments of the call by their names, as ``config_of_call`` takes them.
+        complete: Fills in what follows from the model and the device.
+        spins: Those that ``given["start"]`` names, where they have been looked at.
+        checks: Of numbers, as ``text_of_call`` takes them.
+    """
+    given, moves, own = dict(given), given.get("moves"), dict[str, Any]()
+    if "start" in given:
+        given["start"], found = start_of_call(given["start"], model, None)
+        own["start"] = found if spins is None else spins
+    if "moves" in given:
+        own["moves"] = () if moves is None or isinstance(moves, str) else tuple(moves)
+        given["moves"] = moves if isinstance(moves, str) else text_of(own["moves"])
+    if "measure" in given:
+        own["measure"] = as_functions(given["measure"])
+        given["measure"] = text_of_measure(given["measure"])
+    config = config_of_call(job, model, given, **checks)
+    where = resolve_device(given["device"], config.run.gpus)
+    config = config if complete is None else complete(config, model, where)
+    path = Path(config.run.out) if config.run.out else _NO_FILE
+    plan = plan_type(config, model, where, path, partial(provenance, config, model, tuple(sys.argv)), **own)
+    on_done = given["on_rows"] if "on_rows" in given else given["on_updates"]
+    return carried_out(plan, given["out"], given["progress"], on_done)
 
 
 def config_of_call(job: type[AnyConfig], model: Ising, given: dict[str, Any], **checks: Check) -> AnyConfig:
@@ -163,11 +210,6 @@ def text_of_call(name: str, values: npt.ArrayLike | str | None, check: Check) ->
     if bad.size:
         raise InputError(f"{name} {bad[0]} is not finite: give numbers such as 0.5")
     return as_text(check(numbers))
-
-
-def identity_of_call(config: Config, model: Ising) -> tuple[Path, Any]:
-    """Returns the path of a run's file, which is none where there is none, and what makes its root attributes."""
-    return Path(config.run.out) if config.run.out else _NO_FILE, partial(provenance, config, model, tuple(sys.argv))
 
 
 def start_of_call(start: Start, model: Ising, replicas: int | None) -> tuple[str, npt.NDArray[np.int8] | None]:

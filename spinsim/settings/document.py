@@ -127,11 +127,12 @@ def _with_docstring(call: Callable[..., Any]) -> str:
     return f'\ndef {call.__name__}{head}:\n    """{text.strip()}\n    """\n'
 
 
-def documented(settings: Mapping[str, Setting]) -> Callable[[Function], Function]:
+def documented(settings: Mapping[str, Setting], usual: Mapping[str, str]) -> Callable[[Function], Function]:
     """Complete the signature and the docstring of a call, which takes further settings as its ``**settings``.
 
     Its parameters and these settings become keywords with types and defaults, each with a line in the section ``Args``:
-    the call's own, else that of the setting. The docstring comes out in lines that ``help`` can indent.
+    the call's own, else the ``usual`` one of its name, else that of the setting. The docstring comes out in lines that
+    ``help`` can indent.
     """
 
     def complete(function: Function) -> Function:
@@ -139,7 +140,8 @@ def documented(settings: Mapping[str, Setting]) -> Callable[[Function], Function
         head, args, tail = _split(text)
         parameters = list(_parameters(function, settings))
         for one in parameters:
-            head += args.get(one.name) or [f"    {one.name}: {_sentence(settings[one.name])}"]
+            words = usual.get(one.name) or (_sentence(settings[one.name]) if one.name in settings else "")
+            head += args.get(one.name) or [f"    {one.name}: {words}"]
         told: Any = function
         told.__doc__ = "\n".join(_wrapped([*head, *tail]))
         told.__signature__ = _Lines(parameters, return_annotation=_Plain(function.__annotations__["return"]))

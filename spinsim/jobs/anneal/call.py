@@ -12,17 +12,17 @@ import numpy.typing as npt
 
 from spinsim.acceptance import check_temperatures
 from spinsim.engine import resolve_device
-from spinsim.engine.moves.move import Move, text_of
+from spinsim.engine.moves.move import Move
 from spinsim.errors import InputError
 from spinsim.inputs.shared import seeds_of
 from spinsim.jobs.anneal.result import AnnealResult
 from spinsim.jobs.anneal.running import AnnealPlan, filled_in
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
-from spinsim.jobs.calls import carried_out, config_of_call, documented_call, identity_of_call, start_of_call
+from spinsim.jobs.calls import documented_call, run_of_call, start_of_call
 from spinsim.machine.threads import WORTH_A_THREAD, Threads
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES
-from spinsim.run.own import Measure, as_functions, text_of_measure
+from spinsim.run.own import Measure
 from spinsim.settings.shared import RunSettings
 
 Call = TypeVar("Call", bound=Callable[..., Any])
@@ -117,14 +117,10 @@ def anneal(  # noqa: D417  (the settings describe themselves)
             line takes it, such as ``3:0.1:100g``. Without them the ends, their number and the spacing are settings.
         start: Initial spins: ``random``, ``up``, or configurations of +1 and -1, shape (sites,), (samples, sites) or
             (samples, replicas, sites).
-        on_updates: Called now and then with the number of spin updates since the last call.
         field: A uniform field for each temperature, (steps,) or text, which is added to the model's own fields and is
             part of the energies; one temperature alone serves all of them.
         target: Value of the problem that ends the search, one or one for each sample: the cut of a MaxCut instance,
             else the energy, with the constant of the problem.
-        out: File that the run is written to, with checkpoints; the same call, or ``resume``, completes it. Without one
-            the run is kept in memory.
-        progress: Whether a bar on the terminal or in the notebook shows how far the run is.
         measure: Observables of your own, functions by name, as ``ss.temper`` takes them; they return floats or whole
             numbers of the shape (samples, replicas), or with more axes behind these.
         moves: Moves of your own, as ``ss.temper`` takes them: ``[(move, 10)]``. Their names as text are refused.
@@ -142,13 +138,8 @@ def anneal(  # noqa: D417  (the settings describe themselves)
     named, spins = start_of_call(start, model, replicas)
     if replicas is None and spins is not None and spins.shape[1] > 1:
         given["replicas"] = spins.shape[1]
-    own_moves = () if moves is None or isinstance(moves, str) else tuple(moves)
-    given |= {"start": named, "measure": text_of_measure(measure)}
-    given["moves"] = moves if isinstance(moves, str) else text_of(own_moves)
-    config = config_of_call(Anneal, model, given, temperatures=check_temperatures)
-    where = resolve_device(device, config.run.gpus)
-    config = filled_in(config, model, where)
-    named_by, functions = identity_of_call(config, model), as_functions(measure)
-    plan = AnnealPlan(config, model, where, *named_by, start=spins, moves=own_moves, measure=functions)
-    result: AnnealResult = carried_out(plan, out, progress, on_updates)
-    return result
+    given |= {"start": named}
+    found: AnnealResult = run_of_call(
+        Anneal, AnnealPlan, model, given, filled_in, spins, temperatures=check_temperatures
+    )
+    return found

@@ -43,8 +43,6 @@ class LocalSums:
             room in memory.
     """
 
-    paths = LOCAL_SUMS
-
     def __init__(self, engine: Engine, copies: int, places: int) -> None:
         model = engine.model
         if model.fields.any():

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import h5py
 import numpy as np
@@ -16,7 +16,7 @@ from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.engine.moves.move import Move, text_of
 from spinsim.errors import InputError
 from spinsim.jobs.ladder.contents import TEMPERING, contents_of_run, placement_of, reduced_of_run
-from spinsim.jobs.ladder.local import LocalSums
+from spinsim.jobs.ladder.local import LOCAL_SUMS, LocalSums
 from spinsim.jobs.ladder.places import Places
 from spinsim.jobs.ladder.rows import all_series, row_of
 from spinsim.model.ising import repeated
@@ -210,23 +210,6 @@ def _moves_of(plan: LadderPlan[Any]) -> Sequence[tuple[Move, int]]:
     return plan.moves
 
 
-class Added(Protocol):
-    """Sums to which measurements are added instead of being written one by one."""
-
-    @property
-    def paths(self) -> Mapping[str, str]:
-        """Paths of the datasets that hold it, by the names under which checkpoints do."""
-
-    def add(self, frame: TemperFrame) -> None:
-        """Add a measurement."""
-
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """All so far, by the names under which checkpoints hold it."""
-
-    def restore(self, saved: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go back to what a checkpoint holds."""
-
-
 class LadderRun(SampledRun):
     """A run on a ladder under way.
 
@@ -238,7 +221,7 @@ class LadderRun(SampledRun):
         frames: Its measurements as tempering yields them, on this engine.
         contents: Of its file.
         own: Observables of the user's own, if there are any.
-        added: What measurements add up to, if that is wanted.
+        local: Sums for local susceptibilities, if they are wanted.
         keeping: The rows that it keeps.
         sums: The measurements added up, where not all rows are kept.
         stored: The rows that its file keeps, where it has been begun.
@@ -253,14 +236,14 @@ class LadderRun(SampledRun):
         frames: Iterator[TemperFrame | None],
         contents: Layout,
         own: Own | None = None,
-        added: Added | None = None,
+        local: LocalSums | None = None,
         keeping: Keeping = EVERYTHING,
         sums: MeasurementSums | None = None,
         stored: Keeping | None = None,
     ) -> None:
         super().__init__(plan, saving, watch, engine)
         self._keeping, self._sums, self._stored = keeping, sums, stored or keeping
-        self._added, self._own = added, own
+        self._local, self._own = local, own
         self._frames, self._measured = frames, quantities_of(bool(plan.of_job.wanted.times))
         self.layout = contents if own is None else own.in_layout(contents)
 
@@ -297,8 +280,8 @@ class LadderRun(SampledRun):
                 continue
             if not finds_lowest:
                 self.best.update(frame.replica_energy, frame.spins)
-            if self._added is not None:
-                self._added.add(frame)
+            if self._local is not None:
+                self._local.add(frame)
             if self._keeping.has_row(frame.step):
                 own = {} if self._own is None else self._own.row(frame.spins, frame.holder)
                 row = row_of(self._measured, frame) | own | {"step": frame.step // self._keeping.stride}
@@ -318,8 +301,8 @@ class LadderRun(SampledRun):
     def _write_again(self, file: RunFile | Kept) -> None:
         """Write exchanges, sums and lowest states as they are now."""
         file.write_again(self._sums_of(self.engine.begin_exchange()()))
-        if self._added is not None:
-            file.write_again({self._added.paths[name]: value for name, value in self._added.state().items()})
+        if self._local is not None:
+            file.write_again({LOCAL_SUMS[name]: value for name, value in self._local.state().items()})
         self.write_best(file)
 
     @staticmethod
@@ -333,24 +316,24 @@ class LadderRun(SampledRun):
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """The state from which the run can go on, as a checkpoint holds it."""
-        added = {} if self._added is None else self._added.state()
-        return super().state() | added | ({} if self._sums is None else self._sums.state())
+        local = {} if self._local is None else self._local.state()
+        return super().state() | local | ({} if self._sums is None else self._sums.state())
 
     def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
         """Go back to a state."""
         super().restore(saved)
-        if self._added is not None:
-            self._added.restore(saved)
+        if self._local is not None:
+            self._local.restore(saved)
         if self._sums is not None:
             self._sums.restore(saved, self.best)
 
     def in_memory(self, kept: Kept) -> dict[str, Any]:
         """Carry the run out without a file; returns what its result takes of it, sums too, by the names there."""
-        found, added = super().in_memory(kept), {} if self._added is None else self._added.paths
+        found, local = super().in_memory(kept), {} if self._local is None else LOCAL_SUMS
         if self._sums is not None:
             found["reduced"] = self._sums.run(self._plan.config)
         exchanges = {path.rpartition("/")[2]: path for path in kept.sums if path.startswith(TEMPERING)}
-        return found | {name: kept.sums[path] for name, path in {**exchanges, **added}.items()}
+        return found | {name: kept.sums[path] for name, path in {**exchanges, **local}.items()}
 
     @property
     def may_go_on(self) -> bool:

@@ -8,14 +8,13 @@ from typing import Any, Final
 
 import numpy.typing as npt
 
-from spinsim.engine import resolve_device
-from spinsim.jobs.calls import carried_out, config_of_call, documented_call, identity_of_call, start_of_call
+from spinsim.jobs.calls import documented_call, run_of_call
 from spinsim.jobs.quantum.result import QuantumResult
 from spinsim.jobs.quantum.running import QuantumPlan
 from spinsim.jobs.quantum.settings import Quantum, QuantumSettings
 from spinsim.model.ising import Ising, check_model
 from spinsim.model.trotter import trotter
-from spinsim.run.own import Measure, as_functions, text_of_measure
+from spinsim.run.own import Measure
 from spinsim.settings.config import tables_of
 from spinsim.settings.shared import RunSettings
 
@@ -67,10 +66,6 @@ def quantum(  # noqa: D417  (the settings describe themselves)
         start: Initial spins: ``random``, ``up``, or configurations of +1 and -1 in space and time, shape (sites,),
             (samples, sites) or (samples, copies times points, sites), of which number c T + i is copy c at the i-th of
             T points from the end that is deepest in the ordered phase.
-        on_updates: Called now and then with the number of spin updates since the last call.
-        out: File that the run is written to, with checkpoints; the same call, or ``resume``, completes it. Without one
-            the run is kept in memory.
-        progress: Whether a bar on the terminal or in the notebook shows how far the run is.
         gamma: Transverse fields of the general form in the unit of the couplings, one or several in any order, or text.
         beta: Its inverse temperatures, likewise; one of the two is a single number.
         measure: Observables of your own, functions by name, as ``ss.temper`` takes them.
@@ -84,17 +79,7 @@ def quantum(  # noqa: D417  (the settings describe themselves)
             holds another run.
         KeyboardInterrupt: on Ctrl-C; a run with a file has saved itself.
     """
-    given = locals() | {"measure": text_of_measure(measure)}
+    given = locals()
     in_time = trotter(check_model(model), slices, by_term=gamma is not None)
-    named, spins = start_of_call(start, in_time, None)
-    config = config_of_call(Quantum, in_time, given | {"start": named})
-    plan = QuantumPlan(
-        config,
-        in_time,
-        resolve_device(device, config.run.gpus),
-        *identity_of_call(config, in_time),
-        start=spins,
-        measure=as_functions(measure),
-    )
-    result: QuantumResult = carried_out(plan, out, progress, on_updates)
-    return result
+    found: QuantumResult = run_of_call(Quantum, QuantumPlan, in_time, given)
+    return found

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from spinsim.engine import resolve_device
-from spinsim.jobs.calls import carried_out, config_of_call, documented_call, identity_of_call
+from spinsim.jobs.calls import documented_call, run_of_call
 from spinsim.jobs.transfer.result import TransferResult
 from spinsim.jobs.transfer.running import TransferPlan
 from spinsim.jobs.transfer.settings import Transfer, TransferSettings
@@ -54,9 +53,6 @@ def transfer(  # noqa: D417  (the settings describe themselves)
         tolerance: Residual |T x - lambda x| / lambda at which a level has converged, from 1e-14 to 0.1.
         basis: Stored vectors, 0 for none (fewest memory, no matrix elements); by default as many as serve and fit.
         on_rows: Called with the number of samples and points that were finished since the last call.
-        out: File that the run is written to, with checkpoints; the same call, or ``resume``, completes it. Without one
-            the run is kept in memory.
-        progress: Whether a bar on the terminal or in the notebook shows how far the run is.
 
     Returns:
         ln of the eigenvalues, residuals, correlation lengths, energies and matrix elements. With ``out``, levels that
@@ -69,7 +65,5 @@ def transfer(  # noqa: D417  (the settings describe themselves)
     """
     given = locals()
     checks = {name: partial(positive, name) for name in ("k", "temperature", "k_time")}
-    config = config_of_call(Transfer, model, given, **checks)
-    plan = TransferPlan(config, model, resolve_device(device, config.run.gpus), *identity_of_call(config, model))
-    result: TransferResult = carried_out(plan, out, progress, on_rows)
-    return result
+    found: TransferResult = run_of_call(Transfer, TransferPlan, model, given, **checks)
+    return found
