@@ -20,7 +20,7 @@ from spinsim.model.identity import described, described_in
 from spinsim.model.ising import Ising
 from spinsim.registry import record_of
 from spinsim.solution import Lowest, Solution, as_sampleset, solutions
-from spinsim.store.layout import Layout
+from spinsim.store.contents import Contents
 
 if TYPE_CHECKING:
     import xarray
@@ -196,21 +196,21 @@ class Result(Described):
         own = {key: value for key, value in self.attributes.items() if key not in ("created", "finished")}
         return {"job": self.job} | own
 
-    def _labelled(self, layout: Layout, values: Mapping[str, npt.NDArray[Any]]) -> xarray.Dataset:
-        """Series of a layout's first group as xarray opens them in the file."""
-        group = layout.groups[0]
+    def _labelled(self, contents: Contents, values: Mapping[str, npt.NDArray[Any]]) -> xarray.Dataset:
+        """Series of the first group of contents as xarray opens them in the file."""
+        group = contents.groups[0]
         try:
             import xarray
         except ImportError as error:
             raise InputError("xarray is missing: install spinsim[xarray] to use dataset()") from error
         variables: dict[str, Any] = {}
-        for axis in layout.axes(group):
-            labels: Any = layout.scales[axis]
+        for axis in contents.axes(group):
+            labels: Any = contents.scales[axis]
             if labels.dtype.kind == "S":  # names as Python's text
                 labels = np.array([name.decode() for name in labels], object)
-            variables[axis] = (axis, labels, store.scale_attributes(axis, layout.units.get(axis, "1")))
-        coordinates = [*variables, "step", *layout.coordinates(group)]
-        for series in layout.series:
+            variables[axis] = (axis, labels, store.scale_attributes(axis, contents.units.get(axis, "1")))
+        coordinates = [*variables, "step", *contents.coordinates(group)]
+        for series in contents.series:
             if series.group == group:
                 attributes = {"long_name": series.long_name, "units": series.units}
                 numbers: npt.NDArray[Any] = np.asarray(values[series.name], series.dtype)

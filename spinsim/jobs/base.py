@@ -141,7 +141,7 @@ class Job:
     figures_of_several: ClassVar[FigureSet] = FigureSet()
     config: type[Config] = at("settings:{0}")
     plan_type: type[Plan[Any]] = at("running:{0}Plan")
-    form: Form = at("layout:FORM")
+    form: Form = at("contents:FORM")
     read: Callable[[h5py.File, int, dict[str, str]], Result] = at("result:read")
     plan: Callable[[Any], Plan[Any]] = at("running:plan_{1}")
     progress: Callable[..., Bar] = at("spinsim.run.progress:UpdateProgress")

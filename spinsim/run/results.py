@@ -13,7 +13,7 @@ from spinsim.bits import States
 from spinsim.result import Result
 from spinsim.saved import Configurations
 from spinsim.store.configurations import with_configurations
-from spinsim.store.layout import MEASUREMENTS, Layout
+from spinsim.store.contents import MEASUREMENTS, Contents
 
 if TYPE_CHECKING:
     import xarray
@@ -43,12 +43,12 @@ class SampledResult(Result):
         raise NotImplementedError
 
     @property
-    def _layout(self) -> Layout:
-        """Layout of its file without configurations."""
+    def _contents(self) -> Contents:
+        """Contents of its file without configurations."""
         raise NotImplementedError
 
-    def _written_again(self, layout: Layout) -> dict[str, npt.NDArray[Any]]:
-        """Datasets of a file of this layout that are written again and again, by path."""
+    def _written_again(self, contents: Contents) -> dict[str, npt.NDArray[Any]]:
+        """Datasets of a file of these contents that are written again and again, by path."""
         raise NotImplementedError
 
     def series(self, name: str) -> npt.NDArray[Any]:
@@ -63,22 +63,22 @@ class SampledResult(Result):
         Raises:
             InputError: where xarray is not installed.
         """
-        layout = self._layout
-        names = [s.name for s in layout.series if s.group == MEASUREMENTS and s.name != "step"]
-        return self._labelled(layout, {name: self.series(name) for name in names} | {"step": np.arange(self._rows)})
+        contents = self._contents
+        names = [s.name for s in contents.series if s.group == MEASUREMENTS and s.name != "step"]
+        return self._labelled(contents, {name: self.series(name) for name in names} | {"step": np.arange(self._rows)})
 
     def _write(self, target: Path) -> None:
         """Write the run to a new file."""
-        found, layout, names = self.configurations, self._layout, {series.name for series in self._layout.series}
+        found, contents, names = self.configurations, self._contents, {series.name for series in self._contents.series}
         if found is not None:
-            layout = with_configurations(layout, found.every, found.sites)
+            contents = with_configurations(contents, found.every, found.sites)
         best_of = 0 if self.best_energy is None else self.best_energy.shape[1]
-        store.create(target, self.model, layout, max(self._planned, self._rows), self._origin, best_of)
+        store.create(target, self.model, contents, max(self._planned, self._rows), self._origin, best_of)
         with store.open_to_append(target) as file:
             for step in range(self._rows):
                 saved = {} if found is None else found.at_step(step)
                 file.write({"step": step} | saved | {name: self.series(name)[step] for name in names - {"step"}})
-            file.write_again(self._written_again(layout))
+            file.write_again(self._written_again(contents))
             if self.best_energy is not None and self.best_spins is not None:
                 file.write_best(self.best_energy, self.best_spins)
             if self.finished:

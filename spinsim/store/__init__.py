@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from spinsim.store.appending import RunFile, open_to_append
 from spinsim.store.checkpoints import last_saved
+from spinsim.store.contents import arrays_of_best
 from spinsim.store.creating import create, stamp
 from spinsim.store.datasets import scale_attributes
 from spinsim.store.extending import extend
 from spinsim.store.forms import DamageError
-from spinsim.store.layout import arrays_of_best
 from spinsim.store.models import best_of, identity, lists_bonds, read_model, read_start, stored_bytes
 from spinsim.store.reading import (
     SCHEMA,

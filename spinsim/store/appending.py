@@ -20,9 +20,9 @@ from spinsim.errors import InputError, worded
 from spinsim.inputs.texts import quoted
 from spinsim.machine.files import Disk, not_written, remove_stale
 from spinsim.store.checkpoints import check_checkpoints, read_checkpoint, write_checkpoint
+from spinsim.store.contents import BEST, SUMMARY_GROUP, Series, arrays_of_best, rows_at
 from spinsim.store.finishing import finish_file, keep
 from spinsim.store.forms import DamageError, check_texts
-from spinsim.store.layout import BEST, SUMMARY_GROUP, Series, arrays_of_best, rows_at
 from spinsim.store.models import identity
 from spinsim.store.reading import complete_rows, series_by_group
 from spinsim.store.row_checksums import CHECKSUM, UNKNOWN, check_rows, row_checksums

@@ -19,7 +19,7 @@ from spinsim.engine.update import OfModel, Outline
 from spinsim.errors import InputError
 from spinsim.inputs.grids import as_text
 from spinsim.inputs.shared import T_START
-from spinsim.jobs.anneal.result import STATES, AnnealResult, anneal_layout, with_rows
+from spinsim.jobs.anneal.result import STATES, AnnealResult, anneal_contents, with_rows
 from spinsim.jobs.anneal.search import SUMS, AnnealSearch, recorded_in
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.machine.memory import require
@@ -127,12 +127,12 @@ class AnnealPlan(Plan[Anneal]):
     def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:
         run = _Annealing(self, saving, watch, recorded_in(self.path) if begun else 0)
         if begun and self.config.anneal.measure:
-            check_series(self.path, run.layout)
+            check_series(self.path, run.contents)
         run.complete(begun)
 
     def in_memory(self, watch: Watch) -> AnnealResult:
         run = _Annealing(self, NEVER, watch)
-        fields = run.in_memory(Kept(run.layout, self.rows, "steps", "choose fewer steps, samples or replicas"))
+        fields = run.in_memory(Kept(run.contents, self.rows, "steps", "choose fewer steps, samples or replicas"))
         measured = {name: fields.pop(name) for name in names_of(self.config.anneal.measure)}
         result = AnnealResult(self.model, **fields, measured=measured)
         self.write_solution(result)
@@ -178,9 +178,9 @@ class _Annealing(SampledRun):
         has["staggered_magnetization"] = plan.model.is_bipartite
         size = plan.model.samples, run.number_of_replicas
         states_of = plan.model.sites * a.best_states
-        layout = anneal_layout(*size, [part for part in has if has[part]], plan.start, states_of, a.populations)
+        contents = anneal_contents(*size, [part for part in has if has[part]], plan.start, states_of, a.populations)
         self._own = Own(functions_of(a.measure, plan.measure), cast("Engine", self.engine), REPLICAS)
-        self.layout = self._search.in_layout(self._own.in_layout(layout))
+        self.contents = self._search.in_contents(self._own.in_contents(contents))
         self._states = BestOfEach(self.engine) if a.best_states else None
 
     @property

@@ -29,8 +29,8 @@ from spinsim.run.own import on_ladder, own_in_file, with_series
 from spinsim.run.reducing import REDUCED, with_sums_of
 from spinsim.run.reducing import SUMS as REDUCED_SUMS
 from spinsim.sampling.placement import Placement
+from spinsim.store.contents import ENERGY, INVERSE, MEASUREMENTS, TEMPERATURE, Contents, Series, Sizes, summary_series
 from spinsim.store.forms import DamageError, Form, axis_of, group_of, length_of
-from spinsim.store.layout import ENERGY, INVERSE, MEASUREMENTS, TEMPERATURE, Layout, Series, Sizes, summary_series
 
 TEMPERING: Final = "tempering"
 """The group of the exchanges."""
@@ -57,7 +57,7 @@ def contents_of_run(
     placement: Placement | None = None,
     start: npt.NDArray[np.int8] | None = None,
     local: bool = False,
-) -> Layout:
+) -> Contents:
     """Returns contents with a row after every few sweeps, places from the coldest end or deepest in the ordered phase.
 
     Args:
@@ -87,7 +87,7 @@ def reduced_of_run(model: Ising, choice: Choice, ladder: Places) -> Reduced:
 
 def measured_contents(
     sizes: Sizes, choice: Choice, ladder: Places, placement: Placement | None, local: bool = False
-) -> Layout:
+) -> Contents:
     """Returns the same without the summary of an analysis: what the sizes of a model are enough for."""
     name, copies, times = ladder.axis, choice.copies, choice.wanted.times
     measured = _series_of(sizes, choice, ladder)
@@ -107,7 +107,7 @@ def measured_contents(
     if placement is not None:
         iterations, rungs = placement.temperature.shape
         scales |= {"iteration": np.arange(iterations), "rung": np.arange(rungs), "rung_pair": np.arange(rungs - 1)}
-    return Layout(
+    return Contents(
         scales,
         units,
         (
@@ -283,7 +283,7 @@ def check_permutation(file: h5py.File, rows: int) -> None:
             raise DamageError("its permutation does not name every replica once")
 
 
-def _contents_in(places_in: Callable[[h5py.File], Places], file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
+def _contents_in(places_in: Callable[[h5py.File], Places], file: h5py.File, sizes: Sizes) -> tuple[Contents, int]:
     """Returns the contents that a file should have, by its own axes, and the replicas of each sample."""
     group = group_of(file, MEASUREMENTS)
     copies, ladder = length_of(group, "copy"), places_in(file)
@@ -295,14 +295,14 @@ def _contents_in(places_in: Callable[[h5py.File], Places], file: h5py.File, size
     contents = measured_contents(sizes, choice, ladder, placement_outline(file), bool(times) and LOCAL in file)
     contents = with_series(contents, *own_in_file(file, on_ladder(ladder.axis)))
     contents = with_sums_of(contents, file, ladder.axis)
-    return contents if times else search.layout_with_search_of(file, contents), copies * len(ladder)
+    return contents if times else search.with_search_of(file, contents), copies * len(ladder)
 
 
 def _form(places_in: Callable[[h5py.File], Places], groups: tuple[str, ...], sums: Mapping[str, str]) -> Form:
     return Form(
         planned={"sweeps": (int,), "measure_every": (int,)},
         groups=(MEASUREMENTS, TEMPERING, PLACEMENT, REDUCED, *groups),
-        layout=partial(_contents_in, places_in),
+        contents=partial(_contents_in, places_in),
         sums={**SUMS, **REDUCED_SUMS, **sums},
         check_numbers=check_permutation,
     )

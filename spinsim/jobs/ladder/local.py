@@ -12,7 +12,7 @@ from spinsim.engine import Engine
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
 from spinsim.sampling import TemperFrame
-from spinsim.store.layout import Series
+from spinsim.store.contents import Series
 
 LOCAL: Final = "local"
 """The group of the sums."""

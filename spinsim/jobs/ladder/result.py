@@ -37,7 +37,7 @@ from spinsim.run.results import SampledResult
 from spinsim.run.search import GROUP as SEARCH
 from spinsim.sampling.placement import Placement
 from spinsim.saved import Configurations, in_file
-from spinsim.store.layout import MEASUREMENTS, SUMMARY_GROUP, Layout
+from spinsim.store.contents import MEASUREMENTS, SUMMARY_GROUP, Contents
 
 if TYPE_CHECKING:
     import h5py
@@ -162,17 +162,17 @@ class LadderResult(SampledResult):
         return planned
 
     @property
-    def _layout(self) -> Layout:
+    def _contents(self) -> Contents:
         ladder, local = self.places, getattr(self, "local_squares", None) is not None
         contents = contents_of_run(self.model, self.choice, ladder, self.placement, local=local)
         contents = with_summary(contents, *own_of_result(self.measured, on_ladder(ladder.axis)))
         return with_sums_of_result(contents, self, ladder.axis)
 
-    def _written_again(self, layout: Layout) -> dict[str, npt.NDArray[Any]]:
+    def _written_again(self, contents: Contents) -> dict[str, npt.NDArray[Any]]:
         others = SUMMARY_GROUP, SEARCH, REDUCED
-        found = {s.path: getattr(self, s.name) for s in layout.sums if s.group not in others}
+        found = {s.path: getattr(self, s.name) for s in contents.sums if s.group not in others}
         arrays = {} if self.reduced is None else self.reduced.arrays
-        return found | {s.path: arrays[s.name] for s in layout.sums if s.group == REDUCED}
+        return found | {s.path: arrays[s.name] for s in contents.sums if s.group == REDUCED}
 
     @property
     def _run_facts(self) -> dict[str, str]:

@@ -39,7 +39,7 @@ from spinsim.sampling import TemperFrame, place
 from spinsim.sampling.placement import Placement
 from spinsim.sampling.tempering import tempering_in_beta
 from spinsim.store import RunFile
-from spinsim.store.layout import MEASUREMENTS, Layout
+from spinsim.store.contents import MEASUREMENTS, Contents
 
 
 class LadderPlan(Plan[AnyConfig]):
@@ -133,7 +133,7 @@ class LadderPlan(Plan[AnyConfig]):
         own = Own(functions_of(t.measure, self.measure), engine, on_ladder(ladder.axis), choice.copies)
         return LadderRun(self, saving, watch, engine, frames, contents, own, local, keeping, sums, stored)
 
-    def keeping(self, contents: Layout, stored: Keeping | None) -> Keeping:
+    def keeping(self, contents: Contents, stored: Keeping | None) -> Keeping:
         """The rows that the run keeps, of a file with these contents."""
         t, rows = self.of_job, self.rows
         if stored is None:
@@ -157,14 +157,14 @@ class LadderPlan(Plan[AnyConfig]):
             (ladder, placement), stored = self.new_ladder(saving, watch), None
         run = self.run_on(ladder, placement, saving, watch, stored)
         if begun and self.of_job.measure:
-            check_series(self.path, run.layout)
+            check_series(self.path, run.contents)
         run.complete(begun)
 
     def in_memory(self, watch: Watch) -> Any:
         """Run it without a file and return its result."""
         ladder, placement = self.new_ladder(NEVER, watch)
         run = self.run_on(ladder, placement, NEVER, watch)
-        found = run.in_memory(Kept(run.layout, run.rows, MEASUREMENTS, "measure less often"))
+        found = run.in_memory(Kept(run.contents, run.rows, MEASUREMENTS, "measure less often"))
         measured = {name: found.pop(name) for name in names_of(self.of_job.measure)}
         return self.result_of(ladder, placement, found | {"measured": measured})
 
@@ -234,7 +234,7 @@ class LadderRun(SampledRun):
         watch: Watch,
         engine: Engine,
         frames: Iterator[TemperFrame | None],
-        contents: Layout,
+        contents: Contents,
         own: Own | None = None,
         local: LocalSums | None = None,
         keeping: Keeping = EVERYTHING,
@@ -245,7 +245,7 @@ class LadderRun(SampledRun):
         self._keeping, self._sums, self._stored = keeping, sums, stored or keeping
         self._local, self._own = local, own
         self._frames, self._measured = frames, quantities_of(bool(plan.of_job.wanted.times))
-        self.layout = contents if own is None else own.in_layout(contents)
+        self.contents = contents if own is None else own.in_contents(contents)
 
     @property
     def rows(self) -> int:

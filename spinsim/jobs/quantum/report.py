@@ -33,7 +33,7 @@ from spinsim.jobs.reports import (
 )
 from spinsim.observables import LABELS
 from spinsim.store.configurations import CONFIGURATIONS
-from spinsim.store.layout import MEASUREMENTS
+from spinsim.store.contents import MEASUREMENTS
 
 MOST_BYTES: Final = 2**28
 """Size of the series of a run up to which its averages are found as soon as it is done or shown."""

@@ -18,7 +18,7 @@ from spinsim.jobs.ladder.result import Floats, Integers, LadderResult
 from spinsim.result import load_as
 from spinsim.run.search import Searched, read_search
 from spinsim.solution import Lowest
-from spinsim.store.layout import Layout
+from spinsim.store.contents import Contents
 
 if TYPE_CHECKING:
     import h5py
@@ -61,11 +61,11 @@ class TemperResult(LadderResult):
         return bool(self.staggered_magnetization.shape[2])
 
     @property
-    def _layout(self) -> Layout:
-        return super()._layout if self.search is None else self.search.in_layout(super()._layout)
+    def _contents(self) -> Contents:
+        return super()._contents if self.search is None else self.search.in_contents(super()._contents)
 
-    def _written_again(self, layout: Layout) -> dict[str, npt.NDArray[Any]]:
-        return super()._written_again(layout) | ({} if self.search is None else self.search.datasets)
+    def _written_again(self, contents: Contents) -> dict[str, npt.NDArray[Any]]:
+        return super()._written_again(contents) | ({} if self.search is None else self.search.datasets)
 
     @property
     def _lowest(self) -> Lowest:

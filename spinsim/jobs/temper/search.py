@@ -21,7 +21,7 @@ from spinsim.run.search import RESTARTS, SUMS, Restarts, Search
 from spinsim.sampling import Best, TemperFrame
 from spinsim.sampling.portions import updates_a_sweep
 from spinsim.store import RunFile
-from spinsim.store.layout import Layout
+from spinsim.store.contents import Contents
 
 Started = tuple[Engine, Iterator[TemperFrame | None]]
 """Replicas in their initial state, and their measurements from the first sweep on, without end."""
@@ -59,7 +59,7 @@ class TemperSearch(LadderRun):
         saving: Saving,
         watch: Watch,
         start: Callable[[int, int], Started],
-        contents: Layout,
+        contents: Contents,
         search: Search,
     ) -> None:
         t, self._samples = plan.config.temper, plan.model.samples
