@@ -203,13 +203,12 @@ class LadderRun(SampledRun):
     def go_on(self, file: RunFile | Kept) -> None:
         """Write all rows that are to come, and a state from which the run can be extended."""
         self.begin()
-        finds_lowest = self._sums is not None and self._sums.finds_lowest
         for frame in self._frames:
             if frame is None:
                 self._save(file)
                 self._saving.saved()
                 continue
-            if not finds_lowest:
+            if self._sums is None:
                 self.best.update(frame.replica_energy, frame.spins)
             if self._added is not None:
                 self._added.add(frame)

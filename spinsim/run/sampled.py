@@ -13,12 +13,13 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.bits import States
 from spinsim.engine import Engine
+from spinsim.engine.measuring.lowest import Best
 from spinsim.engine.protocols import Spins, bits_of
 from spinsim.machine.memory import require
 from spinsim.run.common import Plan, Watch, check_disk, engine_attributes, updates_done
 from spinsim.run.identity import make_room, open_own
 from spinsim.run.saving import Saving
-from spinsim.sampling import Best, BestSlices, InField
+from spinsim.sampling import BestSlices, InField
 from spinsim.saved import in_memory
 from spinsim.store import RunFile
 from spinsim.store.configurations import with_configurations
@@ -108,7 +109,7 @@ class SampledRun(ABC):
 
     def __init__(self, plan: Plan[Any], saving: Saving, watch: Watch, engine: Engine | InField | BestSlices) -> None:
         self._plan, self._saving, self._watch, self.engine = plan, saving, watch, engine
-        self.best = Best(engine)
+        self.best = Best(engine.model, engine.replicas)
 
     @property
     def layout(self) -> Layout:

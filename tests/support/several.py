@@ -38,6 +38,14 @@ def on_cpus(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     monkeypatch.setattr(shares, "seats", lambda device: [Seat(place) for place in places])
 
 
+def on_several(monkeypatch: pytest.MonkeyPatch, device: str, count: int) -> None:
+    """Give this process so many devices of a kind, each of which is the CPU or the only GPU."""
+    gpu = None if device == "cpu" else 0
+    places = [Here(), *(InThread() for _ in range(count - 1))]
+    monkeypatch.setattr(shares, "seats", lambda device: [Seat(place, gpu=gpu) for place in places])
+    monkeypatch.setattr(shares, "SHORTEST_CALL", 0)
+
+
 def same(one: object, other: object) -> None:
     """That two measurements, sums or states are equal, of equal types."""
     assert type(one) is type(other)
