@@ -84,7 +84,7 @@ class Kept:
         """Take in the lowest states met so far."""
         self.write_again({f"{BEST}/{name}": array for name, array in arrays_of_best(energy, spins).items()})
 
-    def save(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    def save(self, arrays: Mapping[str, npt.NDArray[Any]], wait: bool = True) -> None:
         """Nothing: there is no other process that could go on."""
 
 
@@ -140,9 +140,9 @@ class SampledRun(ABC):
         """Write all rows that are to come."""
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """The state from which the run can go on, as a checkpoint holds it."""
+        """The state from which the run can go on, as a checkpoint holds it; arrays that do not change later."""
         best = store.arrays_of_best(self.best.energy, self.best.spins)
-        return self.engine.snapshot() | {f"best_{name}": array for name, array in best.items()}
+        return self.engine.snapshot() | {f"best_{name}": array.copy() for name, array in best.items()}
 
     def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
         """Go back to a state."""
