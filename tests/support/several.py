@@ -24,8 +24,8 @@ OF_FEW_SAMPLES: Final = {
     "--sweeps 2",
     "temper": "temper --size 4 --couplings pm-j --samples 2 --temperatures 0.8:2.5:65g --replicas 4 --thermalize 10 "
     "--sweeps 40 --save-configurations 2",
-    "temper-sums": "temper --size 4 --couplings pm-j --samples 2 --temperatures 0.8:2.5:65g --replicas 4 --thermalize 5 "
-    "--sweeps 40 --measure-every 1 --series none",
+    "temper-sums": "temper --size 4 --couplings pm-j --samples 2 --temperatures 0.8:2.5:65g --replicas 4 "
+    "--thermalize 10 --sweeps 40 --measure-every 1 --series none",
     "temper-sites": "temper --size 256x2 --couplings pm-j --temperatures 2:3:3 --thermalize 4 "
     "--sweeps 20",
     "quantum": "quantum --local-susceptibility --size 4 --couplings pm-j --k 0.25:0.31:66 --slices 8 "
