@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 from processes import ar1, rho_of
+from reduced_series import reduced_of
 from same import added_up, energies_alone, word
 
 import spinsim as ss
@@ -16,7 +17,6 @@ from spinsim.analysis.followed import FollowedSeries
 from spinsim.analysis.from_reduced import FollowedTerm
 from spinsim.analysis.gaps import correlation_in_time, gaps
 from spinsim.analysis.overlaps import bins_for, overlap_distribution
-from spinsim.analysis.reducing import reduced_of
 from spinsim.analysis.reweighted import reweighted
 from spinsim.analysis.runs import sample_of, samples_of
 from spinsim.analysis.sizes import compare_sizes

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 from typing import TypeVar
 
 import numpy as np
+from reduced_series import reduced_of
 
 import spinsim as ss
 from spinsim.analysis.reduced import ReducedRun
-from spinsim.analysis.reducing import reduced_of
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.summary import Summary
 from spinsim.engine.measuring.cpu_reduction import HostReduction

@@ -64,6 +64,8 @@ def transfer(  # noqa: D417  (the settings describe themselves)
         KeyboardInterrupt: on Ctrl-C; a run with a file has saved itself.
     """
     given = locals()
-    checks = {name: partial(positive, name) for name in ("k", "temperature", "k_time")}
-    found: TransferResult = run_of_call(Transfer, TransferPlan, model, given, **checks)
+    of_k, of_temperature, of_time = (partial(positive, name) for name in ("k", "temperature", "k_time"))
+    found: TransferResult = run_of_call(
+        Transfer, TransferPlan, model, given, k=of_k, temperature=of_temperature, k_time=of_time
+    )
     return found

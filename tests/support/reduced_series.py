@@ -1,4 +1,4 @@
-"""Reduced measurements of a run whose series hold all of them."""
+"""Reduced measurements of a run whose series hold all of them: what runs add up as they go, added up afterwards."""
 
 from __future__ import annotations
 
