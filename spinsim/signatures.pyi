@@ -258,7 +258,7 @@ def quantum(
     slices: int = 32,
     sweeps: int = 10000,
     thermalize: int = 2000,
-    replicas: int = 2,
+    replicas: int | None = 2,
     measure_every: int = 10,
     swap_every: int = 1,
     correlation_times: ArrayLike | str | None = None,

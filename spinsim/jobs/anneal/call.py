@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from inspect import signature
 from typing import Any, TypeVar, cast
 
-import numpy.typing as npt
-
 from spinsim.acceptance import check_temperatures
 from spinsim.engine import resolve_device
-from spinsim.engine.moves.move import Move
 from spinsim.errors import InputError
 from spinsim.inputs.shared import seeds_of
 from spinsim.jobs.anneal.result import AnnealResult
 from spinsim.jobs.anneal.running import AnnealPlan, filled_in
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
-from spinsim.jobs.calls import documented_call, run_of_call, start_of_call
+from spinsim.jobs.calls import call_of, run_of_call, start_of_call
 from spinsim.machine.threads import WORTH_A_THREAD, Threads
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES
-from spinsim.run.own import Measure
-from spinsim.settings.shared import RunSettings
 
 Call = TypeVar("Call", bound=Callable[..., Any])
 
@@ -44,7 +38,7 @@ def of_models(call: Call) -> Call:
             return call(*args, **settings)
         given = parameters.bind(*args, **settings).arguments
         defaults = {name: one.default for name, one in parameters.parameters.items()}
-        return _anneal_each(call, models, given | given.pop("settings", {}), defaults)
+        return _anneal_each(call, models, given, defaults)
 
     return cast("Call", of_one_or_many)
 
@@ -87,28 +81,12 @@ def _anneal_each(
 
 
 @of_models
-@documented_call(Anneal)
-def anneal(  # noqa: D417  (the settings describe themselves)
-    model: Ising,
-    temperatures: npt.ArrayLike | str | None = AnnealSettings.temperatures,
-    sweeps: int | None = None,
-    replicas: int | None = None,
-    seed: int | None = RunSettings.seed,
-    start: str | npt.ArrayLike = AnnealSettings.start,
-    zero_acceptance: float = AnnealSettings.zero_acceptance,
-    rng_rounds: int = RunSettings.rng_rounds,
-    device: str = RunSettings.device,
-    threads: int | None = RunSettings.threads,
-    on_updates: Callable[[int], None] | None = None,
-    field: npt.ArrayLike | str | None = AnnealSettings.field,
-    target: npt.ArrayLike | str | None = AnnealSettings.target,
-    out: str | os.PathLike[str] | None = RunSettings.out,
-    checkpoint_every: float = RunSettings.checkpoint_every,
-    progress: bool = False,
-    measure: str | Mapping[str, Measure] | None = None,
-    moves: str | Sequence[tuple[Move, int]] | None = AnnealSettings.moves,
-    **settings: Any,
-) -> AnnealResult:
+@call_of(
+    Anneal,
+    "temperatures sweeps? replicas seed start zero_acceptance rng_rounds device threads on_updates field target "
+    "out checkpoint_every progress measure moves",
+)
+def anneal(model: Ising, given: dict[str, Any]) -> AnnealResult:  # noqa: D417  (the settings describe themselves)
     """Anneal replicas of a model through a list of temperatures.
 
     Args:
@@ -134,11 +112,9 @@ def anneal(  # noqa: D417  (the settings describe themselves)
             another run.
         KeyboardInterrupt: on Ctrl-C; a run with a file has saved itself.
     """
-    given = locals()
-    named, spins = start_of_call(start, model, replicas)
-    if replicas is None and spins is not None and spins.shape[1] > 1:
+    given["start"], spins = start_of_call(given.get("start", AnnealSettings.start), model, given.get("replicas"))
+    if given.get("replicas") is None and spins is not None and spins.shape[1] > 1:
         given["replicas"] = spins.shape[1]
-    given |= {"start": named}
     found: AnnealResult = run_of_call(
         Anneal, AnnealPlan, model, given, filled_in, spins, temperatures=check_temperatures
     )

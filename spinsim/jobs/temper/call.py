@@ -2,48 +2,22 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy.typing as npt
-
 from spinsim.acceptance import check_temperatures
-from spinsim.engine.moves.move import Move
-from spinsim.jobs.calls import documented_call, run_of_call
+from spinsim.jobs.calls import call_of, run_of_call
 from spinsim.jobs.temper.result import TemperResult
 from spinsim.jobs.temper.running import TemperPlan, filled_in
-from spinsim.jobs.temper.settings import Temper, TemperSettings
+from spinsim.jobs.temper.settings import Temper
 from spinsim.model.ising import Ising
-from spinsim.run.own import Measure
-from spinsim.settings.shared import RunSettings
 
 
-@documented_call(Temper)
-def temper(  # noqa: D417  (the settings describe themselves)
-    model: Ising,
-    temperatures: npt.ArrayLike | str | None = TemperSettings.temperatures,
-    sweeps: int = TemperSettings.sweeps,
-    thermalize: int = TemperSettings.thermalize,
-    replicas: int | None = None,
-    measure_every: int = TemperSettings.measure_every,
-    swap_every: int = TemperSettings.swap_every,
-    seed: int | None = RunSettings.seed,
-    start: str | npt.ArrayLike = TemperSettings.start,
-    zero_acceptance: float = TemperSettings.zero_acceptance,
-    rng_rounds: int = RunSettings.rng_rounds,
-    device: str = RunSettings.device,
-    threads: int | None = RunSettings.threads,
-    on_updates: Callable[[int], None] | None = None,
-    moves: str | Sequence[tuple[Move, int]] | None = TemperSettings.moves,
-    correlations: bool | None = None,
-    target: npt.ArrayLike | str | None = TemperSettings.target,
-    out: str | os.PathLike[str] | None = RunSettings.out,
-    checkpoint_every: float = RunSettings.checkpoint_every,
-    progress: bool = False,
-    measure: str | Mapping[str, Measure] | None = None,
-    **settings: Any,
-) -> TemperResult:
+@call_of(
+    Temper,
+    "temperatures sweeps thermalize replicas measure_every swap_every seed start zero_acceptance rng_rounds "
+    "device threads on_updates moves correlations? target out checkpoint_every progress measure",
+)
+def temper(model: Ising, given: dict[str, Any]) -> TemperResult:  # noqa: D417  (the settings describe themselves)
     """Parallel tempering in equilibrium.
 
     Args:
@@ -73,6 +47,5 @@ def temper(  # noqa: D417  (the settings describe themselves)
             another run.
         KeyboardInterrupt: on Ctrl-C; a run with a file has saved itself.
     """
-    given = locals()
     found: TemperResult = run_of_call(Temper, TemperPlan, model, given, filled_in, temperatures=check_temperatures)
     return found
