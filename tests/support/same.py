@@ -45,6 +45,7 @@ def energies_alone(series: np.ndarray, pairs: bool = False) -> ReducedRun:
     place = np.tile(np.arange(places), (samples, copies)).astype(np.int32)
     for row in series:
         found = SimpleNamespace(energy=row, exchange=SimpleNamespace(place=place), correlations=_Nothing(row))
+        found.replica_energy, found.spins = np.zeros(place.shape), lambda sample, replica: np.ones(4, np.int8)
         reduction.add(found)  # type: ignore[arg-type]
     return ReducedRun(reduction.reduced, reduction.state(), 1)
 
