@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.bits import Bits, packed_spins
 from spinsim.cuda.device import names
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
@@ -113,6 +114,7 @@ class CudaParts(NamedTuple):
         compare: Makes what compares copies of a ladder, as fully as is wanted.
         temperatures: As those of ``CpuParts``.
         squares: Makes what adds up squares along world lines on the device; None where no model has any.
+        bits: As those of ``CpuParts``.
     """
 
     packing: Packing
@@ -123,6 +125,7 @@ class CudaParts(NamedTuple):
     compare: Callable[[CudaTempering, Wanted], Comparison]
     temperatures: tuple[int, ...] = (1,)
     squares: Callable[[Ladder], LocalSquares] | None = None
+    bits: Callable[[int, int], Bits] | None = None
 
 
 class OnLadder(NamedTuple):
@@ -210,6 +213,12 @@ class CudaEngine:
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         with self._queue.here():
             return self._state.read(self._state.present, sample, replica)
+
+    def bits(self, sample: int, replica: int) -> Bits:
+        if self.parts.bits is None:
+            return packed_spins(self.spins(sample, replica))
+        with self._queue.here():
+            return self.parts.bits(sample, replica)
 
     def take_from(self, parent: npt.NDArray[np.integer]) -> None:
         with self._queue.here():

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
+from spinsim.model.ising import Ising
 from spinsim.sampling import TemperFrame
 from spinsim.sampling.placement import Placement
 from spinsim.store.forms import DamageError, axis_of, group_of, length_of
@@ -116,11 +117,15 @@ def placement_of(file: h5py.File) -> Placement | None:
 
 
 def written_again(
-    file: h5py.File, attributes: Mapping[str, str], more: Mapping[str, str] = MappingProxyType({})
+    file: h5py.File,
+    attributes: Mapping[str, str],
+    more: Mapping[str, str] = MappingProxyType({}),
+    model: Ising | None = None,
 ) -> dict[str, Any]:
     """Numbers that a file holds of exchanges and, where it has them, of lowest states, by the names of a result.
 
-    What else is written again in files of a job is ``more``, paths by such names, where the file has it.
+    What else is written again in files of a job is ``more``, paths by such names, where the file has it. Lowest states
+    are as results of the model show them; without a model they are as they lie in the file.
 
     Of a run that is not finished it is that of the last checkpoint: another process may write what stands beside it.
     """
@@ -129,6 +134,8 @@ def written_again(
     paths |= {name: path for name, path in more.items() if path in file}
     found = {name: saved[path] if path in saved else file[path][...] for name, path in paths.items()}
     energy, spins = store.best_of(file, saved) if "best" in file else (np.full(1, np.inf), None)
+    if model is not None and spins is not None:
+        spins = store.as_shown(spins, model)
     return found | ({"best_energy": energy, "best_spins": spins} if np.isfinite(energy).all() else {})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,7 @@ class Best:
     Attributes:
         energy: Lowest energy, shape (samples, replicas).
         spins: Configuration of lowest energy, ``int8`` (samples, sites); the first met among equals. ``States`` of
-            a lattice whose bonds are not listed.
+            a lattice whose bonds are not listed, as in the files of its runs.
     """
 
     spins: npt.NDArray[np.int8] | States
@@ -29,7 +30,7 @@ class Best:
         """Keep the states of an engine, of as many samples if these are not its own."""
         model, rows = engine.model, samples or engine.model.samples
         self.energy = np.full((rows, engine.replicas), np.inf)
-        if not model.graph.is_huge:
+        if model.graph.is_listed:
             self.spins = np.zeros((rows, model.sites), np.int8)
         else:
             self.spins = States(np.zeros((rows, -(-model.sites // 8)), np.uint8), model.sites)
@@ -79,10 +80,7 @@ class BestOfEach:
 
 def present_spins(engine: Engine | InField | BestSlices) -> Spins:
     """Returns what finds the present configurations of an engine, of large lattices without a byte a site."""
-    lattice = engine.model.lattice
-    if lattice is None or not engine.model.graph.is_huge or engine.packing is not Packing.SITE:
-        return engine.spins
-    return PresentSpins(engine, lattice.shape)
+    return PresentSpins(cast("Counting", engine))  # the others do what one does
 
 
 def present_configurations(engine: Engine) -> Callable[[int], npt.NDArray[np.int8]]:

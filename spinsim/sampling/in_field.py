@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
+from spinsim.bits import Bits, packed_spins
 from spinsim.engine.choosing import choose_packing
 from spinsim.engine.layouts.unpacked import total_energies
 from spinsim.engine.protocols import Counts, Engine
@@ -170,6 +171,10 @@ class BestSlices:
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """Returns the best slice of a replica when they were counted last, shape (sites,), +1 or -1."""
         return np.array(self._best[sample, replica])
+
+    def bits(self, sample: int, replica: int) -> Bits:
+        """Returns the same as bits, (bytes,)."""
+        return packed_spins(self._best[sample, replica])
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["engine"], name)

@@ -271,7 +271,7 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> QuantumResul
         permutation=read_permutation(file, rows),
         configurations=in_file(file, rows),
         placement=placement_of(file),
-        **written_again(file, attributes, LOCAL_SUMS),
+        **written_again(file, attributes, LOCAL_SUMS, model),
         attributes=attributes,
         measured={name: m[name][:rows] for name in names_in_file(file)},
         reduced=reduced_in(file, attributes, partial(_reduced_of, model, copies, points, times)),

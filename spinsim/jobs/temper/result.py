@@ -153,7 +153,7 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TemperResult
         **in_result(MEASURED, m, rows, m["energy"].shape[1:]),
         permutation=read_permutation(file, rows),
         placement=placement_of(file),
-        **written_again(file, attributes),
+        **written_again(file, attributes, model=model),
         configurations=in_file(file, rows),
         search=read_search(file, {} if "finished" in attributes else store.last_saved(file)),
         attributes=attributes,
