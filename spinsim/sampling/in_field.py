@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -99,11 +99,12 @@ class BestSlices:
 
     Args:
         space: The model in space.
-        engine: Of its slices in time.
+        engine: Of its slices in time; an ``InField`` of these where a uniform field is to change.
         threads: CPU threads that look for the best slices, None for all.
 
     Attributes:
-        model: The one in space.
+        model: The one in space, in the present uniform field.
+        field: The present uniform field, which is added to the model's own.
         engine: As given.
         slices: In time.
         gamma: The present transverse field.
@@ -111,8 +112,9 @@ class BestSlices:
             they were counted last.
     """
 
-    def __init__(self, space: Ising, engine: Engine, threads: int | None = None) -> None:
+    def __init__(self, space: Ising, engine: Engine | InField, threads: int | None = None) -> None:
         self.model, self.engine, self.slices, self.gamma = space, engine, engine.model.graph.slices, np.inf
+        self._space, self.field = space, 0.0
         self._threads, self._lines = Threads(threads), engine.model.graph.world_lines()
         self._first = np.flatnonzero(colouring(space.graph) == 0) if space.is_bipartite else np.empty(0, np.int64)
         shape = space.samples, engine.replicas
@@ -129,6 +131,12 @@ class BestSlices:
             InputError: for it.
         """
         check_turn(gamma, 1 / temperature / self.slices)
+
+    def set_field(self, field: float) -> None:
+        """Set the uniform field of all slices, before ``set_beta``."""
+        if field != self.field:
+            cast("InField", self.engine).set_field(field)
+            self.field, self.model = field, self._space.in_field(field)
 
     def set_gamma(self, gamma: float) -> None:
         """Set the transverse field for the next ``set_beta``."""

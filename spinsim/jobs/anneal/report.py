@@ -52,9 +52,9 @@ def describe(plan: AnnealPlan) -> str:
     replicas = count(plan.config.run.number_of_replicas, "replica")
     if a.populations:
         replicas += f" in {count(a.populations, 'population')}"
-    changes = f"T = {a.t_start:.4g} to {a.t_stop:.4g}"
+    changes = f"T = {a.t_start:.4g}" + f" to {a.t_stop:.4g}" * (not a.quantum or a.t_stop != a.t_start)
     if a.quantum:
-        changes = f"{a.slices} slices at T = {a.t_start:.4g}, Gamma = {a.gamma_start:.4g} to {a.gamma_stop:.4g}"
+        changes = f"{a.slices} slices at {changes}, Gamma = {a.gamma_start:.4g} to {a.gamma_stop:.4g}"
     length = f"{a.steps} steps of {a.sweeps} sweeps"
     if a.growing:
         length = f"{a.of_anneal(0).length}, {a.of_anneal(1).length}, ... sweeps up to {length}"
