@@ -86,8 +86,8 @@ class States:
     """Configurations of large lattices, one for each sample: held as bits, and unpacked when they are asked for.
 
     Args:
-        bits: Of all samples, (samples, bytes).
-        sites: Of each.
+        bits: Configurations of all samples, (samples, bytes).
+        sites: Sites of each.
 
     Attributes:
         bits: As given.

@@ -242,9 +242,9 @@ class CudaEngine:
         import cupy
 
         with self._queue.here():
-            self.keep_to(GivenPlaces(ladder, cupy.zeros((self.model.samples, self.replicas), cupy.int32)))
+            self.sweep_at_places(GivenPlaces(ladder, cupy.zeros((self.model.samples, self.replicas), cupy.int32)))
 
-    def keep_to(self, given: GivenPlaces) -> None:
+    def sweep_at_places(self, given: GivenPlaces) -> None:
         """Sweep at given places of a ladder from now on; the present device and stream of CuPy are the engine's."""
         self._ladder, self._given = None, given
         self._sweeper.set_ladder(given)

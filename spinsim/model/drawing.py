@@ -70,7 +70,7 @@ class Drawn:
 
     Attributes:
         bond_fraction: Share of +1.
-        seed: Of the disorder.
+        seed: Seed of the disorder.
         samples: How many there are.
         first: Number of the first of them.
     """

@@ -33,10 +33,10 @@ class Ladder(NamedTuple):
 
     Attributes:
         places: How many.
-        times: Of correlations in time, in slices; empty for space alone.
+        times: Distances of correlations in time, in slices; empty for space alone.
         gamma: Transverse field at each place, (places,); empty likewise.
         k_time: Coupling of neighbours in time, likewise.
-        even: Whether products of neighbours in space are correlated in time.
+        even: True if products of neighbours in space are correlated in time.
     """
 
     places: int
@@ -90,12 +90,12 @@ def _forms(facts: Facts, ladder: Ladder) -> dict[str, Callable[[str], Term]]:
     """Return what makes each term that a run can add up, by name."""
     model, places = facts.model, ladder.places
     sites, slices = model.sites, model.graph.slices
-    found: dict[str, Callable[[str], Term]] = {}
+    terms: dict[str, Callable[[str], Term]] = {}
 
     def add(names: Sequence[str], source: Source, unit: float, of_pairs: bool = False) -> None:
         for name, power in zip(names, (1, ABSOLUTE, 2, 4), strict=False):
             if name:
-                found[name] = _plain(source, unit, power, of_pairs, places)
+                terms[name] = _plain(source, unit, power, of_pairs, places)
 
     add(("energy", "", "E^2", "E^4"), Source("energy"), 1 / sites)
     add(("m", "|m|", "m^2", "m^4"), Source("magnetization"), 1 / sites)
@@ -106,7 +106,7 @@ def _forms(facts: Facts, ladder: Ladder) -> dict[str, Callable[[str], Term]]:
         add(("|m(k)|^2",), Source("magnetization_mode", along), 1 / len(along) / sites**2)
     if facts.copies > 1:
         add(("q", "|q|", "q^2", "q^4"), Source("overlap"), 1 / sites, True)
-        found["connected q^2"] = _plain(Source("overlap"), 1 / sites**2, CONNECTED, True, places)
+        terms["connected q^2"] = _plain(Source("overlap"), 1 / sites**2, CONNECTED, True, places)
         if facts.correlations:
             add(("q_link",), Source("link_overlap"), 1 / max(1, model.bonds), True)
             if along:
@@ -128,8 +128,8 @@ def _forms(facts: Facts, ladder: Ladder) -> dict[str, Callable[[str], Term]]:
             add(("|q(k_time)|^2",), Source("overlap_mode", (0,)), 1 / sites**2, True)
             if ladder.even:
                 add(("q_link in space",), Source("link_overlap_in_space"), 1 / products, True)
-        found |= _energies_in_time(sites, ladder)
-    return found
+        terms |= _energies_in_time(sites, ladder)
+    return terms
 
 
 def _energies_in_time(sites: int, ladder: Ladder) -> dict[str, Callable[[str], Term]]:

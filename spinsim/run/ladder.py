@@ -19,7 +19,7 @@ from spinsim.run.reducing import EVERYTHING, Keeping, MeasurementSums, keeping_i
 from spinsim.run.sampled import Kept, SampledRun
 from spinsim.run.saving import NEVER, Saving
 from spinsim.sampling import TemperFrame, place
-from spinsim.sampling.placement import Betas, Placed, Placement
+from spinsim.sampling.placement import Betas, PlacedLadder, Placement
 from spinsim.store import RunFile
 from spinsim.store.layout import MEASUREMENTS, Layout
 
@@ -103,7 +103,7 @@ class LadderPlan(Plan[AnyConfig]):
         return self.model.sites * self.model.samples * replicas * int(self.of_job.times.total)
 
 
-def placed_ladder(plan: LadderPlan[Any], saving: Saving, watch: Watch, betas: Betas | None = None) -> Placed:
+def placed_ladder(plan: LadderPlan[Any], saving: Saving, watch: Watch, betas: Betas | None = None) -> PlacedLadder:
     """The ladder of a new run that is to be placed, by replicas of any start.
 
     Args:

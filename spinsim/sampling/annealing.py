@@ -43,7 +43,7 @@ class AnnealFrame(NamedTuple):
         measured: Energies and magnetisations at the end of the step.
         field: Uniform field that was added to the model's own; its energy is among those measured.
         gamma: Transverse field of a quantum anneal.
-        mean_slice_energy: Its mean energy of the slices of each replica, (samples, replicas).
+        mean_slice_energy: Mean energy of the slices of each replica, (samples, replicas).
     """
 
     step: int
@@ -125,9 +125,9 @@ def annealing(
         fields: A uniform field for each temperature, added to the model's own; it takes an ``InField`` for an engine,
             or slices in time of one.
         gammas: A transverse field for each temperature; it takes ``BestSlices`` for an engine, and these take it.
-        population: Of the engine, which is resampled before each step; where such a run stood, if the engine does.
+        population: Population of the engine, which is resampled before each step; in the same state as the engine.
         moves: Moves of your own, each applied after every so many sweeps, before a measurement that comes then.
-        seed: Of the random numbers of moves.
+        seed: Seed of the random numbers of moves.
 
     Raises:
         InputError: for bad temperatures, fields or sweep numbers, before the first sweep.
@@ -183,9 +183,9 @@ class Changing(NamedTuple):
     """A condition beside the temperature that differs from step to step.
 
     Attributes:
-        name: Of a field of ``AnnealFrame``.
+        name: Field of ``AnnealFrame`` that holds it.
         set: Sets it; the temperature is set after it.
-        values: Of each step.
+        values: Value at each step.
     """
 
     name: str
@@ -197,7 +197,7 @@ class _Steps:
     """The conditions of each step of an anneal: its temperature, and uniform and transverse fields that change.
 
     Args:
-        engine: What is swept.
+        engine: Engine that is swept.
         ladder: Temperature of each step.
         changing: All other conditions.
     """

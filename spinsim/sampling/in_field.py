@@ -29,7 +29,7 @@ class InField:
     half-sweeps of the one before: acceptance knows the field, random numbers do not.
 
     Args:
-        engine: Of the model itself.
+        engine: Engine of the model itself.
         make: Gives an engine of another model with as many replicas of as many samples on the same device.
 
     Attributes:
@@ -99,7 +99,7 @@ class BestSlices:
 
     Args:
         space: The model in space.
-        engine: Of its slices in time; an ``InField`` of these where a uniform field is to change.
+        engine: Engine of the slices in time; an ``InField`` of these where a uniform field is to change.
         threads: CPU threads that look for the best slices, None for all.
 
     Attributes:

@@ -34,14 +34,14 @@ class TemperFrame:
         sweep: Sweeps done since thermalisation.
         energy: Totals, ``float64`` (samples, copies, temperatures).
         magnetization: Sums of spins, ``int64``, likewise.
-        staggered_magnetization: Those over the first sublattice less those over the second, likewise; 0 where the model
+        staggered_magnetization: Sums over the first sublattice less sums over the second, likewise; 0 where the model
             is not bipartite.
         overlap: Sums over sites of two copies' spins' product, ``int64`` (samples, pairs of copies, temperatures).
         link_overlap: Sums over bonds of two copies' products s_i s_j, likewise.
         overlap_mode: |sum over sites of (s_a s_b) exp(i k x)|^2 along each axis of the lattice, k = 2 pi / L,
             ``float64`` (samples, pairs of copies, temperatures, axes).
         magnetization_mode: The same of spins, (samples, copies, temperatures, axes).
-        overlap_powers: Of models of space and time, sums over slices of the second and fourth power of the overlap
+        overlap_powers: For models of space and time, sums over slices of the second and fourth power of the overlap
             within a slice, ``int64`` (samples, pairs of copies, temperatures, 2); else no powers.
         magnetization_powers: The same of the sum of spins of a slice, (samples, copies, temperatures, 2).
         in_time: Sum over sites and slices of s(tau) s(tau + t) at each time asked for, ``int64`` (samples, copies,
@@ -80,9 +80,9 @@ class TemperFrame:
     def replica_energy(self) -> npt.NDArray[np.float64]:
         """Totals by replica, (samples, replicas)."""
         samples = len(self.energy)
-        found = np.empty((samples, self.energy[0].size))
-        np.put_along_axis(found, self.holder.reshape(samples, -1), self.energy.reshape(samples, -1), axis=1)
-        return found
+        by_replica = np.empty((samples, self.energy[0].size))
+        np.put_along_axis(by_replica, self.holder.reshape(samples, -1), self.energy.reshape(samples, -1), axis=1)
+        return by_replica
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Times:
 
     Attributes:
         thermalize: Before the first measurement.
-        sweeps: Of the measured part.
+        sweeps: Sweeps of the measured part.
         measure_every: Between measurements.
         swap_every: Between attempts to exchange; ``measure_every`` and ``thermalize`` are multiples of it.
 
@@ -170,12 +170,12 @@ def tempering(
         copies: Independent ladders of each sample.
         on_updates: Called now and then with the number of spin updates since the last call; first with 0.
         pause: Asked now and then; where it says yes, None is yielded, when the engine may be saved.
-        correlations: Whether link overlaps and modes are measured too.
+        correlations: True to measure link overlaps and modes too.
         compared: Numbers of the measurements whose overlaps are wanted, by default all; of others a CPU saves the time
             of counting them, where correlations are not measured, and ``overlap`` has no pairs.
-        magnetization_modes: Whether modes of the spins are among the correlations, beside those of overlaps.
+        magnetization_modes: True if modes of the spins are among the correlations, beside those of overlaps.
         moves: Each is applied after every so many sweeps, thermalisation included, where measurements come before it.
-        seed: Of the random numbers of moves.
+        seed: Seed of the random numbers of moves.
         reduce: Makes what adds measurements up, and says which of them are yielded all the same.
 
     Raises:

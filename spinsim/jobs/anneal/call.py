@@ -112,7 +112,7 @@ def anneal(  # noqa: D417  (the settings describe themselves)
     """Anneal replicas of a model through a list of temperatures.
 
     Args:
-        model: What to anneal; or a list of models, of which model k has the seed ``seed + k``.
+        model: Model to anneal; or a list of models, of which model k has the seed ``seed + k``.
         temperatures: In order of use, up or down, in the unit of the couplings, shape (steps,); or text as the command
             line takes it, such as ``3:0.1:100g``. Without them the ends, their number and the spacing are settings.
         start: Initial spins: ``random``, ``up``, or configurations of +1 and -1, shape (sites,), (samples, sites) or
@@ -124,7 +124,7 @@ def anneal(  # noqa: D417  (the settings describe themselves)
             else the energy, with the constant of the problem.
         out: File that the run is written to, with checkpoints; the same call, or ``resume``, completes it. Without one
             the run is kept in memory.
-        progress: Whether a bar on the terminal or in the notebook shows how far the run is.
+        progress: True for a bar on the terminal or in the notebook that shows how far the run is.
         measure: Observables of your own, functions by name, as ``ss.temper`` takes them; they return floats or whole
             numbers of the shape (samples, replicas), or with more axes behind these.
         moves: Moves of your own, as ``ss.temper`` takes them: ``[(move, 10)]``. Their names as text are refused.

@@ -65,12 +65,12 @@ def anneal_layout(
     """Returns a layout with a row after each temperature of the schedule, or each transverse field.
 
     Args:
-        samples: Of the model.
-        replicas: Of each.
+        samples: Samples of the model.
+        replicas: Replicas of each sample.
         parts: Which series it has of those that ``PART_OF`` names.
         start: Initial configurations where they were given.
         states_of: Sites of the lowest states of every replica, 0 where they are not kept.
-        populations: Of each sample, 0 where none are resampled.
+        populations: Populations of each sample, 0 where none are resampled.
     """
     series = [one for one in _SERIES if one.name not in PART_OF or PART_OF[one.name] in parts]
     if "gamma" in parts:
@@ -108,7 +108,7 @@ class AnnealResult(SampledResult):
     """Measurements of an annealing run.
 
     Attributes:
-        model: What was simulated.
+        model: Model that was simulated.
         temperature: In the unit of the couplings, shape (steps,).
         energy: Totals after each step, ``float64`` (steps, samples, replicas).
         magnetization: Sums of spins after each step, ``int64`` (steps, samples, replicas).
