@@ -38,7 +38,7 @@ class Configurations(Described):
     Attributes:
         axes: Labels along each axis, by its name: ``step``, the saved rows, and then ``sample``, ``copy`` and
             ``temperature`` of a tempering run, ``sample`` and ``replica`` of an annealing run.
-        sites: Of a configuration, in the order of the model's sites.
+        sites: Sites of a configuration, in the order of the model.
         every: Rows of the run for each saved one.
     """
 

@@ -29,7 +29,7 @@ class TemperCase:
 
     Attributes:
         ladder: Lowest temperature, highest one, how many.
-        copies: Of the ladder in each sample.
+        copies: Copies of the ladder in each sample.
         reference: Rates of other programs for the like, updates/ns.
         times: At which spins are correlated in time, in slices.
         terms: By what the inverse temperature of each term of the model is multiplied, where it has terms.

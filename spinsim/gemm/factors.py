@@ -28,9 +28,9 @@ class Panel:
 
     Attributes:
         length: Columns (from the left) or rows (from the right) of a panel.
-        groups: Of warps that share a panel; each group has a warp for every 16 rows of the factor.
+        groups: Groups of warps that share a panel; each has a warp for every 16 rows of the factor.
         stages: Panels in shared memory at a time.
-        steps: Of an instruction, in fours.
+        steps: Depth of an instruction, in fours.
     """
 
     length: int

@@ -18,7 +18,7 @@ class Variant:
     Attributes:
         parameters: Template arguments after the type.
         tile: Rows and columns of C that a block computes.
-        threads: Of a block.
+        threads: Threads of a block.
         shared: Dynamic shared memory of a block, bytes.
     """
 

@@ -32,7 +32,7 @@ class Pace:
     """Throughput of an H200; a fixed measure, so that other GPUs cut sums alike.
 
     Attributes:
-        tiles: That are computed side by side.
+        tiles: Tiles that are computed side by side.
         begin: Depth by which they would come in the time that another launch takes.
         add: Depth by which they would come while one tile of a part is written and added.
     """

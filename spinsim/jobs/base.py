@@ -192,7 +192,7 @@ class Job:
         """Returns lines of what ``spinsim analyze`` finds beside averages, which this job alone has."""
         return []
 
-    def kept(self, result: Any, found: Summary) -> Any:
+    def kept(self, result: Any, summary: Summary) -> Any:
         """Returns what ``together`` needs of a run, which is small; None where several runs say no more than each."""
         return None
 

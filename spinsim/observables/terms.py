@@ -34,10 +34,10 @@ class Ladder(NamedTuple):
 
     Attributes:
         places: How many.
-        times: Of correlations in time, in slices; empty for space alone.
+        times: Distances of correlations in time, in slices; empty for space alone.
         gamma: Transverse field at each place, (places,); empty likewise.
         k_time: Coupling of neighbours in time, likewise.
-        even: Whether products of neighbours in space are correlated in time.
+        even: True if products of neighbours in space are correlated in time.
     """
 
     places: int

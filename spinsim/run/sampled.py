@@ -205,7 +205,7 @@ class SampledRun(ABC):
         series, sparse = kept.written()
         return {name: values for name, values in series.items() if name != "step"} | {
             "best_energy": self.best.energy,
-            "best_spins": self.best.spins,
+            "best_spins": store.as_shown(self.best.spins, self.engine.model),
             "configurations": in_memory(self.contents, sparse),
             "attributes": partial(_with, self._plan, engine_attributes(self.engine) | {"finished": store.stamp()}),
         }

@@ -54,7 +54,7 @@ class Times:
 
     Attributes:
         thermalize: Before the first measurement.
-        sweeps: Of the measured part.
+        sweeps: Sweeps of the measured part.
         measure_every: Between measurements.
         swap_every: Between attempts to exchange; ``measure_every`` and ``thermalize`` are multiples of it.
 
@@ -133,12 +133,12 @@ def tempering(
         copies: Independent ladders of each sample.
         on_updates: Called now and then with the number of spin updates since the last call; first with 0.
         pause: Asked now and then; where it says yes, None is yielded, when the engine may be saved.
-        correlations: Whether link overlaps and modes are measured too.
+        correlations: True to measure link overlaps and modes too.
         compared: Numbers of the measurements whose overlaps are wanted, by default all; of others a CPU saves the time
             of counting them, where correlations are not measured, and ``overlap`` has no pairs.
-        magnetization_modes: Whether modes of the spins are among the correlations, beside those of overlaps.
+        magnetization_modes: True if modes of the spins are among the correlations, beside those of overlaps.
         moves: Each is applied after every so many sweeps, thermalisation included, where measurements come before it.
-        seed: Of the random numbers of moves.
+        seed: Seed of the random numbers of moves.
         reduce: Makes what adds measurements up, and says which of them are yielded all the same.
 
     Raises:

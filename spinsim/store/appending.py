@@ -15,7 +15,7 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import States
+from spinsim.bits import States, packed_spins
 from spinsim.errors import InputError, worded
 from spinsim.inputs.texts import quoted
 from spinsim.machine.files import Disk, not_written, remove_stale
@@ -234,7 +234,9 @@ class RunFile:
         self.write_again(self._thread.submit(blank).result())
 
     def write_best(self, energy: npt.NDArray[np.float64], spins: npt.NDArray[np.int8] | States) -> None:
-        """Write the lowest states met so far."""
+        """Write the lowest states met so far, in the form for which the file has room."""
+        if not isinstance(spins, States) and "bits" in self._file[BEST]:
+            spins = States(packed_spins(spins), spins.shape[1])
         self.write_again({f"{BEST}/{name}": array for name, array in arrays_of_best(energy, spins).items()})
 
     def finish(self, keep_checkpoint: bool = False) -> None:

@@ -151,7 +151,7 @@ def _make_best(group: h5py.Group, model: Ising, replicas: int) -> None:
     energy = group.create_dataset("energy", (samples, replicas), np.float64, fillvalue=np.nan, dcpl=set_aside())
     label(energy, ("sample", "replica"), "lowest energy met", ENERGY)
     # contiguous: compressed chunks would move when they are written again
-    if not model.graph.is_huge:
+    if model.graph.is_listed:
         bare_dimension(group, "site", sites)
         spins = group.create_dataset("spins", (samples, sites), np.int8, fillvalue=0, dcpl=set_aside())
         label(spins, ("sample", "site"), "state of lowest energy met", "1")

@@ -72,8 +72,8 @@ def _extend(
 ) -> None:
     with h5py.File(disk, "r") as old:
         check_texts(old)
-        found, model_sha256 = identity(old)
-        check(found, model_sha256)
+        stated, model_sha256 = identity(old)
+        check(stated, model_sha256)
         if CHECKPOINTS not in old:
             raise InputError(
                 f"{path} holds no checkpoint to go on from, like copies from Python and searches that earlier versions "
@@ -82,7 +82,7 @@ def _extend(
         check_checkpoints(old[CHECKPOINTS], path)
         slot = datasets_of(old[CHECKPOINTS], 0)
         arrays = {name: np.empty(saved.get(name, one.shape), one.dtype) for name, one in slot.items()}
-        root = {name: value for name, value in found.items() if name != "finished"} | dict(attributes)
+        root = {name: value for name, value in stated.items() if name != "finished"} | dict(attributes)
         best_of = old["best/energy"].shape[1] if "best" in old else 0
         contents = replace(contents, series=tuple(series for series in contents.series if series.path in old))
         with replacement(path, disk) as room:

@@ -218,7 +218,7 @@ def read_model(file: h5py.File) -> Ising:
 def best_of(
     file: h5py.File, saved: Mapping[str, npt.NDArray[Any]]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int8] | States]:
-    """The lowest energies and states of a run.
+    """The lowest energies and states of a run as its file holds them.
 
     Args:
         file: Of the run, which has them.
@@ -229,6 +229,11 @@ def best_of(
     if "spins" in arrays:
         return arrays["energy"], arrays["spins"]
     return arrays["energy"], States(arrays["bits"], int(file["model"].attrs["sites"]))
+
+
+def as_shown(states: npt.NDArray[np.int8] | States, model: Ising) -> npt.NDArray[np.int8] | States:
+    """Lowest states as results show them: ``int8`` (samples, sites), ``States`` of huge lattices alone."""
+    return states if model.graph.is_huge else np.asarray(states)
 
 
 def _edges(stored: h5py.Dataset, lattice: Lattice | None) -> npt.NDArray[np.int32]:

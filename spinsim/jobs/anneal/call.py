@@ -90,7 +90,7 @@ def anneal(model: Ising, given: dict[str, Any]) -> AnnealResult:  # noqa: D417  
     """Anneal replicas of a model through a list of temperatures.
 
     Args:
-        model: What to anneal; or a list of models, of which model k has the seed ``seed + k``.
+        model: Model to anneal; or a list of models, of which model k has the seed ``seed + k``.
         temperatures: In order of use, up or down, in the unit of the couplings, shape (steps,); or text as the command
             line takes it, such as ``3:0.1:100g``. Without them the ends, their number and the spacing are settings.
         start: Initial spins: ``random``, ``up``, or configurations of +1 and -1, shape (sites,), (samples, sites) or

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from dataclasses import field as default
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, cast
 
 import h5py
 import numpy as np
@@ -18,6 +19,7 @@ from spinsim.errors import MissingError
 from spinsim.inputs.texts import count
 from spinsim.jobs.anneal.search import ANNEALS, SUMS, Anneals, with_those_of
 from spinsim.model.ising import Ising
+from spinsim.result import when_asked
 from spinsim.run.own import REPLICAS, own_in_file, own_of_result, with_series
 from spinsim.run.results import SampledResult
 from spinsim.saved import Configurations, in_file
@@ -63,12 +65,12 @@ def anneal_contents(
     """Returns contents with a row after each temperature of the schedule, or each transverse field.
 
     Args:
-        samples: Of the model.
-        replicas: Of each.
+        samples: Samples of the model.
+        replicas: Replicas of each sample.
         parts: Which series it has of those that ``PART_OF`` names.
         start: Initial configurations where they were given.
         states_of: Sites of the lowest states of every replica, 0 where they are not kept.
-        populations: Of each sample, 0 where none are resampled.
+        populations: Populations of each sample, 0 where none are resampled.
     """
     series = [one for one in _SERIES if one.name not in PART_OF or PART_OF[one.name] in parts]
     if "gamma" in parts:
@@ -110,7 +112,7 @@ class AnnealResult(SampledResult):
     """Measurements of an annealing run.
 
     Attributes:
-        model: What was simulated.
+        model: Model that was simulated.
         temperature: In the unit of the couplings, shape (steps,).
         energy: Totals after each step, ``float64`` (steps, samples, replicas).
         magnetization: Sums of spins after each step, ``int64`` (steps, samples, replicas).
@@ -143,7 +145,7 @@ class AnnealResult(SampledResult):
     energy: npt.NDArray[np.float64]
     magnetization: npt.NDArray[np.int64]
     best_energy: npt.NDArray[np.float64]
-    best_spins: npt.NDArray[np.int8] | States
+    best_spins: npt.NDArray[np.int8] | States = when_asked()
     field: npt.NDArray[np.float64] | None = None
     staggered_magnetization: npt.NDArray[np.int64] | None = None
     gamma: npt.NDArray[np.float64] | None = None
@@ -259,13 +261,14 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> AnnealResult
     saved = {} if "finished" in attributes else store.last_saved(file)
     best_energy, best_spins = store.best_of(file, saved)
     states = {path: saved[path] if path in saved else file[path][...] for path in STATES.values() if path in file}
+    model = store.read_model(file)
     return AnnealResult(
-        model=store.read_model(file),
+        model=model,
         temperature=m["temperature"][:rows],
         energy=m["energy"][:rows],
         magnetization=m["magnetization"][:rows],
         best_energy=best_energy,
-        best_spins=best_spins,
+        best_spins=cast("Any", partial(store.as_shown, best_spins, model)),  # unpacked when asked for
         **{name: m[name][:rows] for name in PART_OF if name in m},
         best_states=states.get(STATES["best_states"]),
         configurations=in_file(file, rows),

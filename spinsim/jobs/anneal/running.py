@@ -250,8 +250,7 @@ class _Annealing(SampledRun):
             if frame is not None:
                 self._measure(frame, file)
             elif self._search.is_late():
-                field = self.engine.field if isinstance(self.engine, InField) else 0.0
-                self._keep_lowest(measure(self.engine), field)
+                self._keep_lowest(measure(self.engine), getattr(self.engine, "field", 0.0))
             else:
                 file.save(self.state())
                 self.write_best(file)
@@ -311,11 +310,12 @@ def _engine_of(plan: AnnealPlan, number: int = 0) -> Engine | InField | BestSlic
             lines = model.graph.world_lines()
             given, start = start, np.empty((*start.shape[:2], model.sites), np.int8)
             start[..., lines] = given[..., None]
-        return BestSlices(plan.model, make(model, dynamics=dynamics, start=start), run.threads)
-    engine = make(plan.model, dynamics=dynamics, start=plan.start)
-    if a.fields is None:
-        return engine
-    return InField(engine, partial(make, dynamics=replace(dynamics, start="up")))
+    else:
+        model, start = plan.model, plan.start
+    engine: Engine | InField = make(model, dynamics=dynamics, start=start)
+    if a.fields is not None:
+        engine = InField(engine, partial(make, dynamics=replace(dynamics, start="up")))
+    return BestSlices(plan.model, engine, run.threads) if a.quantum else engine
 
 
 def filled_in(config: Anneal, model: Ising, device: str) -> Anneal:

@@ -108,14 +108,14 @@ class AnnealSearch(Search):
     """The anneals of a run under way; the only one of a run that is no search.
 
     Args:
-        model: Of the run.
-        replicas: Of each sample.
-        settings: Of the run.
+        model: Model of the run.
+        replicas: Replicas of each sample.
+        settings: Settings of the run.
         on_note: As that of ``Search``.
         recorded: Anneals that a file has room for which was begun before, 0 where there is none.
 
     Attributes:
-        number: Of the present anneal, from 0.
+        number: Number of the present anneal, from 0.
         recorded: How many of them are recorded one by one; none of a single anneal that nothing ends early.
     """
 
