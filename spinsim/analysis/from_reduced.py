@@ -11,10 +11,9 @@ import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import IntegratedTime
 from spinsim.analysis.followed import FollowedBlocks, OfCopies
-from spinsim.analysis.from_series import BINS, check_length
-from spinsim.analysis.jackknife import bin_means, standard_error, too_small
+from spinsim.analysis.jackknife import BINS, bin_means, standard_error, too_small
 from spinsim.analysis.reduced import ReducedRun
-from spinsim.analysis.runs import Integers
+from spinsim.analysis.runs import Integers, check_length
 from spinsim.model.ising import Ising
 from spinsim.observables import Facts, Observable, observables
 from spinsim.observables.terms import VARIANCES, followed_term, term_name

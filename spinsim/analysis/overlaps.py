@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import integrated_time
-from spinsim.analysis.from_series import BINS
-from spinsim.analysis.jackknife import bin_means, standard_error
+from spinsim.analysis.jackknife import BINS, bin_means, standard_error
 from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.runs import Tempered
 from spinsim.errors import InputError

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.jackknife import standard_error
+from spinsim.errors import InputError, argument
 from spinsim.model.ising import Ising
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ _SAMPLES_SECOND: Final = (
 """Those whose second axis is."""
 FEWEST_FOR_ERRORS: Final = 4
 """Independent numbers from which on their scatter gives an error; of two it covers 50 % in place of 68, of three 58."""
+FEWEST_STEPS: Final = 16
+"""Measurements from which on averages are given."""
 COPY_SERIES: Final = ("energy", "magnetization", "staggered_magnetization", "magnetization_mode")
 """Series of each copy of a tempering run, (steps, samples, copies, ...)."""
 PAIR_SERIES: Final = ("overlap", "link_overlap", "overlap_mode")
@@ -209,6 +212,15 @@ class Strips(Run, Protocol):
 
     @property
     def temperature(self) -> Floats: ...  # 1 / k, (points,)
+
+
+def check_length(steps: int) -> None:
+    """Refuse to analyse fewer than 16 measurements."""
+    if steps < FEWEST_STEPS:
+        settings = f"{argument('sweeps')} or a smaller {argument('measure_every')}"
+        raise InputError(
+            f"{steps} measurements are too few to analyse: give at least {FEWEST_STEPS}, with a larger {settings}"
+        )
 
 
 AnyRun = TypeVar("AnyRun", bound=Run)

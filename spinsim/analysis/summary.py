@@ -11,13 +11,10 @@ import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime, integrated_time
 from spinsim.analysis.equilibration import FEW_SAMPLES, Equilibration
-from spinsim.analysis.from_series import FEWEST_STEPS as FEWEST_STEPS
-from spinsim.analysis.from_series import averaged as averaged
-from spinsim.analysis.from_series import check_length, entries_of, observed, own_records, own_series, point_of, widening
-from spinsim.analysis.from_series import checked_series as checked_series
-from spinsim.analysis.from_series import fluctuations as fluctuations
-from spinsim.analysis.jackknife import bootstrap, jackknife
-from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Axis, Tempered
+from spinsim.analysis.from_series import observed, own_records, own_series, point_of, widening
+from spinsim.analysis.jackknife import bootstrap, entries_of, jackknife
+from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Axis, Tempered, check_length
+from spinsim.analysis.runs import FEWEST_STEPS as FEWEST_STEPS
 from spinsim.analysis.sources import Source, source_of
 from spinsim.analysis.sources import observables_of as observables_of
 from spinsim.analysis.verdict import judge
@@ -159,7 +156,7 @@ def own_estimate(result: Tempered, name: str) -> Estimate:
     """Average of an observable of the user's own, place by place of the ladder and within it element by element."""
     series = _own_series(result, name)
     time = integrated_time(series, chain_axis=2)
-    average = jackknife(np.asarray, entries_of(series.mean(axis=2)[:, :, None])[:, 0])
+    average = jackknife(np.asarray, entries_of(series.mean(axis=2)))
     every = int(result.sweep[1] - result.sweep[0])
     return _estimate(result, average.value, average.error * widening(series, time), time, every)
 
@@ -174,7 +171,7 @@ def _own_series(result: Tempered, name: str) -> Array:
 def _resampled_own(result: Tempered, name: str, resamples: int, seed: int) -> Array:
     """Bootstrap of such an observable, of the samples that all others draw."""
     series = _own_series(result, name)
-    curves = bootstrap(np.asarray, entries_of(series.mean(axis=2)[:, :, None])[:, 0], resamples, seed)
+    curves = bootstrap(np.asarray, entries_of(series.mean(axis=2)), resamples, seed)
     return np.asarray(curves[0] + (curves - curves[0]) * widening(series, integrated_time(series, chain_axis=2)))
 
 

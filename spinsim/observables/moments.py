@@ -20,8 +20,8 @@ where 1 / sinh(2 a) = sinh(2 K_tau) and cosh(2 a) / sinh(2 a) = cosh(2 K_tau).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -50,7 +50,6 @@ class PerSite:
     m_modes: Array  # |sum of spins exp(i k x)|^2 of the smallest k along each axis (last), of each copy
     q_modes: Array  # the same of the overlap
     in_time: Any = None  # what was measured in time, where there is any
-    own: Mapping[str, Array] = field(default_factory=dict)  # series of the user's own, of each copy, by name
 
 
 class Moment(NamedTuple):

@@ -10,10 +10,11 @@ from enumeration import Thermal, exact_summary
 from exact import assert_agree
 
 import spinsim as ss
+from spinsim.analysis.from_series import SeriesSource, fluctuations, observed, one_series, per_site, point_of
 from spinsim.analysis.jackknife import bin_means, jackknife
-from spinsim.analysis.summary import averaged, checked_series, fluctuations, summarize
+from spinsim.analysis.summary import summarize
 from spinsim.observables import Facts, observables
-from spinsim.observables.moments import connected_squares
+from spinsim.observables.moments import connected_squares, moments_of
 
 LADDER = np.array([2.0, 4.0])  # in units of |J|
 
@@ -57,10 +58,15 @@ def test_every_estimator_agrees_with_enumeration(kind: str, field: float, size: 
 
 def noise_of(result: ss.TemperResult) -> dict[str, np.ndarray]:
     """Statistical errors of estimates for the given samples, from 40 stretches of time of many tau each."""
-    found = averaged(result, checked_series(result))
-    stretches = bin_means(found.moments.mean(axis=1), 40)
-    errors = jackknife(found.observed, stretches).error
-    return {o.name: error for o, error in zip(found.records, errors, strict=True)}
+    records, run, point = SeriesSource(result).records, per_site(result), point_of(result)
+    names = moments_of(records)
+    moments = np.stack([one_series(run, name).mean(axis=(1, 2)) for name in names], axis=1)
+
+    def values(mean: np.ndarray) -> np.ndarray:
+        return observed(point, records, dict(zip(names, mean, strict=True)))
+
+    errors = jackknife(values, bin_means(moments, 40)).error
+    return {o.name: error for o, error in zip(records, errors, strict=True)}
 
 
 @pytest.mark.parametrize("copies", [4, 5])
