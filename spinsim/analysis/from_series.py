@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.autocorrelation import IntegratedTime, integrated_time, windowed_sum
+from spinsim.analysis.autocorrelation import IntegratedTime, windowed_sum
 from spinsim.analysis.followed import FollowedSeries, bin_edges
 from spinsim.analysis.from_reduced import ReducedSource
 from spinsim.analysis.jackknife import entries_of, standard_error, too_small
@@ -88,7 +88,11 @@ class SeriesSource:
         return self.added_up.entries(names)
 
     def _moment(self, name: str) -> Array:
-        return one_series(per_site(self.result), name)
+        return one_series(self._run, name)
+
+    @cached_property
+    def _run(self) -> PerSite:
+        return per_site(self.result)
 
     def bins(self) -> tuple[Integers, Integers]:
         """Return the first measurements of the logarithmic bins, and the measurements after their last ones."""
@@ -166,24 +170,8 @@ def per_site(result: Tempered) -> PerSite:
 
 
 def one_series(run: PerSite, name: str) -> Array:
-    """Returns a moment by its name, (steps, samples, chains, temperatures)."""
-    values = MOMENTS[name].value(run)
-    return fluctuations(values) if MOMENTS[name].variance else values
-
-
-def fluctuations(values: Array) -> Array:
-    """Squared deviations from each sample's mean, (steps, samples, copies, temperatures), averaging to its variance.
-
-    The measured mean lies nearer to the data than the true one does, by the mean's own variance: copies, independent of
-    each other, tell it; of one copy it is 2 tau / n of the variance (U. Wolff, Comput. Phys. Commun. 156, 143 (2004),
-    eq. 49). So the variance has no bias.
-    """
-    steps, _, copies, _ = values.shape
-    squares = (values - values.mean(axis=(0, 2), keepdims=True)) ** 2
-    if copies > 1:
-        return np.asarray(squares + values.mean(axis=0).var(axis=1, ddof=1)[:, None] / copies)
-    tau = integrated_time(values, chain_axis=2).tau
-    return np.asarray(squares / (1 - np.minimum(2 * tau / steps, 0.5))[:, None])
+    """Return a moment by its name, (steps, samples, chains, temperatures)."""
+    return MOMENTS[name].value(run)
 
 
 def widening(series: Array, time: IntegratedTime) -> Array:

@@ -78,6 +78,7 @@ class Watch:
         on_parts: Called with a function that says how fast each device is, in updates/ns, where there are several.
         on_note: Called with what a search has found so far, a few words.
         on_size: Called with the bytes that the finished file takes at most, and words on which measurements have rows.
+        keeps_rows: Whether a run in memory keeps its rows; False where it is only timed.
     """
 
     on_stage: OnStage = lambda what, updates, done=0: None
@@ -86,6 +87,7 @@ class Watch:
     on_parts: OnParts = lambda rates: None
     on_note: OnWarning = lambda words: None
     on_size: Callable[[int, str], None] = lambda file_bytes, rows: None
+    keeps_rows: bool = True
 
 
 SILENT: Final = Watch()

@@ -16,7 +16,7 @@ from spinsim.run.common import AnyConfig, Plan, Watch, dynamics_of
 from spinsim.run.ladder_layout import TEMPERING, Measured, placement_of, row_of
 from spinsim.run.own import Own, check_series, names_of
 from spinsim.run.reducing import EVERYTHING, Keeping, MeasurementSums, keeping_in, keeping_of, longer, with_names
-from spinsim.run.sampled import Kept, SampledRun
+from spinsim.run.sampled import Kept, SampledRun, kept_by
 from spinsim.run.saving import NEVER, Saving
 from spinsim.sampling import TemperFrame, place
 from spinsim.sampling.placement import Betas, Placed, Placement
@@ -72,7 +72,7 @@ class LadderPlan(Plan[AnyConfig]):
         """Run it without a file and return its result."""
         ladder, placement = self.new_ladder(NEVER, watch)
         run = self.run_on(ladder, placement, NEVER, watch)
-        found = run.in_memory(Kept(run.layout, run.rows, MEASUREMENTS, "measure less often"))
+        found = run.in_memory(kept_by(watch, run.layout, run.rows, MEASUREMENTS, "measure less often"))
         measured = {name: found.pop(name) for name in names_of(self.of_job.measure)}
         return self.result_of(ladder, placement, found | {"measured": measured})
 

@@ -22,6 +22,7 @@ from spinsim.engine.protocols import DeviceReduction, Reduction
 from spinsim.errors import InputError
 from spinsim.sampling import Best
 from spinsim.sampling.tempering import Reducing
+from spinsim.store.checkpoints import CHECKPOINTS
 from spinsim.store.forms import DamageError, axis_of, group_of, number_of
 from spinsim.store.layout import MEASUREMENTS, Layout, Series
 
@@ -173,9 +174,11 @@ def with_sums_of(layout: Layout, file: h5py.File, axis: str) -> Layout:
     """Return the layout of a file, by its own axes, with the sums that it holds.
 
     Raises:
-        DamageError: where the group lacks an axis or says no stride, or another one than its series have.
+        DamageError: where the group lacks an axis or says no stride, or another one than its series have, and where it
+            is missing though the run has not kept all rows.
     """
     if REDUCED not in file:
+        _check_without_sums(file)
         return layout
     group = group_of(file, REDUCED)
     stride = int(number_of(group, STRIDE, "iu"))
@@ -196,6 +199,20 @@ def with_sums_of(layout: Layout, file: h5py.File, axis: str) -> Layout:
     for name in [*absent, *([] if "chain_followed" in group else ["level_open"])]:
         del kinds[name]
     return _with_group(layout, scales, kinds, stride, axis)
+
+
+def _check_without_sums(file: h5py.File) -> None:
+    """Refuse a file that must have sums: its checkpoints do, or its series have fewer rows than the run measured."""
+    slot = file.get(f"{CHECKPOINTS}/0")
+    if isinstance(slot, h5py.Group) and any(name.startswith(PREFIX) for name in list(slot)):
+        raise DamageError("its checkpoints have sums that the file lacks")
+    settings = json.loads(file.attrs["config"]).get(file.attrs["job"], {})
+    may_end_early = any(settings.get(name) is not None for name in ("target", "time_limit"))
+    if not file.attrs["finished"] or may_end_early or not {"sweeps", "measure_every"} <= settings.keys():
+        return
+    rows, measured = len(file[f"{MEASUREMENTS}/sweep"]), settings["sweeps"] // settings["measure_every"]
+    if rows < measured:
+        raise DamageError(f"its series have {rows} rows of {measured} measurements, and it lacks the sums over all")
 
 
 def _check_rows(file: h5py.File, stride: int) -> None:

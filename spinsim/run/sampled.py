@@ -87,6 +87,32 @@ class Kept:
         """Nothing: there is no other process that could go on."""
 
 
+class TimedError(Exception):
+    """A run of which nothing is kept has ended."""
+
+
+class NothingKept(Kept):
+    """Takes rows of any number and has none of them: of runs that are only timed."""
+
+    def __init__(self) -> None:
+        self.sums = {}
+
+    def write(self, row: Mapping[str, Any]) -> None:
+        """Forget a row."""
+
+    def write_again(self, values: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Forget datasets."""
+
+    def written(self) -> tuple[dict[str, npt.NDArray[Any]], dict[str, dict[str, npt.NDArray[Any]]]]:
+        """Raise ``TimedError``, as there is no result."""
+        raise TimedError
+
+
+def kept_by(watch: Watch, layout: Layout, rows: int, what: str, mend: str) -> Kept:
+    """Return room for the rows of a run in memory, as ``Kept`` takes it; none where the run is only timed."""
+    return Kept(layout, rows, what, mend) if watch.keeps_rows else NothingKept()
+
+
 def _with(plan: Plan[Any], others: Mapping[str, str]) -> dict[str, str]:
     """The attributes of a plan together with others."""
     return plan.attributes | dict(others)
