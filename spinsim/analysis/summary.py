@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import stdtr
 
 from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime, integrated_time
 from spinsim.analysis.equilibration import FEW_SAMPLES, Equilibration
@@ -195,8 +196,11 @@ def few_samples(samples: int) -> list[str]:
             f"{samples} samples have no errors, as their scatter says too little: run {FEWEST_FOR_ERRORS} or more "
             f"(--samples), better {FEW_SAMPLES}."
         ]
-    known = 1 / np.sqrt(2 * (samples - 1))
-    return [f"Errors over {samples} samples are known to {known:.0%} of themselves; {FEW_SAMPLES} or more would do."]
+    known, covered = 1 / np.sqrt(2 * (samples - 1)), 2 * stdtr(samples - 1, 1) - 1
+    return [
+        f"Errors over {samples} samples are known to {known:.0%} of themselves, so that one of them covers {covered:.0%} "
+        f"and not 68 %, by Student's t; {FEW_SAMPLES} or more would do."
+    ]
 
 
 def _on_samples(result: Tempered, long_enough: dict[str, Array]) -> list[str]:
