@@ -30,11 +30,11 @@ _ACCEPTED: Final = 0.1
 _CLEAR: Final = 4.0
 """Errors that C(t) must exceed at all times of a fit."""
 _MOST_TIMES: Final = 12
-"""Of a fit: a covariance of more is known too badly from so few stretches."""
+"""Most times of a fit: a covariance of more is known too badly from so few stretches."""
 _APART: Final = 0.5
 """Relative error of gaps, and of the distance of two, up to which a fit counts."""
 _BOUNDS: Final = (-12.0, 3.0)
-"""Of the logarithms of gaps and of their distances."""
+"""Least and largest logarithm of a gap and of a distance of two."""
 _STEPS: Final = 200
 _CONVERGED: Final = 1e-10
 """Change of a logarithm of a gap below which a fit has converged."""
@@ -83,10 +83,10 @@ def fit_all(mean: Array, covariance: Array, entries: int, times: Integers, slice
 
     Args:
         mean: C(t), (fits, times).
-        covariance: Of its errors, (fits, times, times).
+        covariance: Covariance of its errors, (fits, times, times).
         entries: How many both are from: stretches of copies.
         times: In slices, one after the other.
-        slices: Of the ring.
+        slices: Length of the ring.
         most_levels: 2 where a second level may be told apart, else 1.
     """
     is_lost = mean < _CLEAR * np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))

@@ -70,8 +70,8 @@ class ReducedSource:
     """A run whose reduced measurements say everything.
 
     Attributes:
-        model: Of the run, of as many samples as ``run`` has.
-        run: What it has added up.
+        model: Model of the run, of as many samples as ``run`` has.
+        run: Sums that it has made.
     """
 
     model: Ising

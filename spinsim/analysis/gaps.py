@@ -49,14 +49,14 @@ Integers = npt.NDArray[np.int64]
 PARITIES: Final = ("odd", "even")
 """Parities of the levels whose gaps are found."""
 MOST_OPERATORS: Final = 128
-"""Of a matrix: more would take long, and noise of ever longer runs."""
+"""Most operators of a matrix: more would take long, and have the noise of ever longer runs."""
 _MOST_LATER: Final = 16
 _TRAINED: Final = 2**13
 """Configurations of a half, at most, that a combination is found from."""
 _TOGETHER: Final = 2**16
 """Slices of configurations whose operators are in memory at a time; their sums are exact in float32."""
 _DEPENDENT: Final = 1e-6
-"""Of the largest eigenvalue of C(0): combinations below it hardly change at all, and are left out."""
+"""Share of the largest eigenvalue of C(0): combinations below it hardly change, and are left out."""
 BINS: Final = 48
 """Stretches of time that each copy's series is cut into."""
 FEWEST_STEPS: Final = 4 * BINS

@@ -33,10 +33,10 @@ class OverlapDistribution:
     width: Array  # of each bin; they differ by one step 2 / N of q at most, (bins,)
     density: Array  # P(q), (temperatures, bins); over all bins density times width adds up to 1
     error: Array
-    """Its standard error, from sample to sample or, of one sample, from how long q stays in each bin and out of it; NaN
-    for a bin of one sample that stays empty, likewise."""
+    """Standard error of the density, from sample to sample or, of one sample, from how long q stays in each bin and out
+    of it; NaN for a bin of one sample that stays empty, likewise."""
     trusted: _Bools
-    """Whether the error is one: of one sample, whether the series of the bin and of q^2 span at least 20 of their
+    """True where the error is one: of one sample, if the series of the bin and of q^2 span at least 20 of their
     autocorrelation times; of several, whether they differ, likewise."""
 
 

@@ -28,7 +28,7 @@ _SAMPLES_SECOND: Final = (
     "slice_magnetization_fourth slice_overlap_squared slice_overlap_fourth even_correlation_in_time "
     "link_overlap_in_space"
 )
-"""Those whose second axis is."""
+"""Attributes of results whose second axis is that of the samples."""
 FEWEST_FOR_ERRORS: Final = 4
 """Independent numbers from which on their scatter gives an error; of two it covers 50 % in place of 68, of three 58."""
 FEWEST_STEPS: Final = 16
@@ -100,8 +100,8 @@ class Even(NamedTuple):
 
     correlation: Floats  # of (s_x s_y)(tau) (s_x s_y)(tau + t), (steps, samples, copies, temperatures, times)
     link_overlap: Floats
-    """Of the product of two copies' s_x s_y, (steps, samples, pairs, temperatures): without bias the square of an
-    average."""
+    """Averages of the product of two copies' s_x s_y, (steps, samples, pairs, temperatures): the square of an average
+    without bias."""
 
 
 class InTime(NamedTuple):

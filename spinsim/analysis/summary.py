@@ -35,8 +35,8 @@ class Estimate:
     error: Array  # standard error: from sample to sample where there are several, else from the series' own correlation
     tau: Array  # integrated autocorrelation time in sweeps, the mean over samples
     trusted: npt.NDArray[np.bool_]
-    """Whether the error is one: of one sample, whether its series is at least 20 tau long; of four or more, whether
-    they differ at all, as errors over samples need no tau. It is False of two and three samples, whose scatter says too
+    """True where the error is one: of one sample, if its series is at least 20 tau long; of four or more, if they
+    differ at all, as errors over samples need no tau. It is False of two and three samples, whose scatter says too
     little, and says nothing on equilibrium, which the verdict is for."""
 
 
@@ -53,8 +53,8 @@ class Summary:
     long_enough: dict[str, Array] = field(default_factory=dict)
     """Share of the samples whose series is at least 20 tau long, by the name of the series, (temperatures,) each."""
     notes: list[str] = field(default_factory=list)
-    """What a reader of the numbers must know, a sentence each: samples that are few or whose series are short, columns
-    that this run cannot have, how well energy and link overlap of Gaussian couplings agree."""
+    """Sentences that a reader of the numbers must know: samples that are few or whose series are short, columns that
+    this run cannot have, how well energy and link overlap of Gaussian couplings agree."""
 
 
 def summarize(result: Tempered) -> Summary:
@@ -198,8 +198,8 @@ def few_samples(samples: int) -> list[str]:
         ]
     known, covered = 1 / np.sqrt(2 * (samples - 1)), 2 * stdtr(samples - 1, 1) - 1
     return [
-        f"Errors over {samples} samples are known to {known:.0%} of themselves, so that one of them covers {covered:.0%} "
-        f"and not 68 %, by Student's t; {FEW_SAMPLES} or more would do."
+        f"Errors over {samples} samples are known to {known:.0%} of themselves, so that one covers {covered:.0%} and "
+        f"not 68 %, by Student's t; {FEW_SAMPLES} or more would do."
     ]
 
 

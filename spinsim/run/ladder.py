@@ -107,7 +107,7 @@ def placed_ladder(plan: LadderPlan[Any], saving: Saving, watch: Watch, betas: Be
     """The ladder of a new run that is to be placed, by replicas of any start.
 
     Args:
-        plan: Of the run.
+        plan: Plan of the run.
         saving: Says when to give up.
         watch: Hears how it goes.
         betas: Inverse temperatures of a ladder, or couplings in space and in time; by default of temperatures.
@@ -143,15 +143,15 @@ class LadderRun(SampledRun):
     """A run on a ladder under way.
 
     Args:
-        plan: What is run.
+        plan: Plan of the run.
         saving: Says when to save.
         watch: Hears how it goes.
         engine: The replicas in their initial state.
-        frames: Its measurements as tempering yields them, on this engine.
-        layout: Of its file.
+        frames: Measurements as tempering yields them, on this engine.
+        layout: Layout of its file.
         table: Quantities that are measured.
         own: Observables of the user's own, if there are any.
-        added: What measurements add up to, if that is wanted.
+        added: Sums that measurements add up to, if that is wanted.
         keeping: The rows that it keeps.
         sums: The measurements added up, where not all rows are kept.
         stored: The rows that its file keeps, where it has been begun.

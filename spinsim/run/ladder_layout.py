@@ -40,10 +40,10 @@ def ladder_layout(
     """Returns the layout of a run on a ladder.
 
     Args:
-        measured: Its series; the first two are step and sweep.
+        measured: Series of the file; the first two are step and sweep.
         scales: Values along axes that they have of their own, and the samples.
         ladder: Name, values and unit of the axis of the ladder.
-        copies: Of the ladder in each sample.
+        copies: Copies of the ladder in each sample.
         placement: How the temperatures were placed, if they were.
     """
     name, values, unit = ladder
@@ -165,14 +165,14 @@ class Measured(NamedTuple):
     """A quantity of every copy, or pair of copies, at every place of a ladder.
 
     Attributes:
-        name: Of its series in files and of the attribute of results.
+        name: Name of its series in files and of the attribute of results.
         of: Finds it in a measurement.
-        words: Its formula in words.
+        words: Formula in words.
         per: ``copy`` or ``copy_pair``, the axis between samples and places.
         counts: ``sites`` or ``bonds`` where it is a number of these at most, for integers as wide as these need; else a
             type.
-        axis: Its last axis, behind the places, if it has one.
-        unit: Of its values.
+        axis: Last axis, behind the places, if it has one.
+        unit: Unit of its values.
         when: Which of the conditions of a run must hold for it to be measured, if any.
     """
 
@@ -190,8 +190,8 @@ def series_of(table: Sequence[Measured], sizes: Sizes, place: str, holds: Contai
     """The series of a file, step and sweep first.
 
     Args:
-        table: Of the job.
-        sizes: Of the model.
+        table: Quantities of the job.
+        sizes: Sizes of the model.
         place: Name of the axis of the ladder.
         holds: Conditions that hold.
     """
@@ -225,7 +225,7 @@ def in_result(
     """The first rows of all quantities, those that were not measured without pairs, copies or the last axis.
 
     Args:
-        table: Of the job.
+        table: Quantities of the job.
         found: Series that there are.
         rows: How many.
         shape: Samples, copies, places.

@@ -50,7 +50,7 @@ def recounted_on_ladder(
         table: Quantities that the run measures.
         device: Where it is counted.
         threads: CPU threads, None for all.
-        wanted: What was measured beside overlaps.
+        wanted: Kind of measurement beside overlaps.
     """
     found, rows = saved_of(result)
     model, (copies, places) = result.model, found.shape[2:]

@@ -71,7 +71,7 @@ class Keeping(NamedTuple):
     """Rows that a run keeps.
 
     Attributes:
-        is_reduced: Whether measurements are added up, as not all rows of all series are kept.
+        is_reduced: True if measurements are added up, as not all rows of all series are kept.
         stride: Measurements for each row, a power of two; 0 where no row is kept.
         names: Series that are kept, None for all.
     """
@@ -96,7 +96,7 @@ def keeping_of(layout: Layout, measurements: int, series: str, limit: float | No
     """Return which rows a new run keeps.
 
     Args:
-        layout: Of its file with all series, without saved configurations.
+        layout: Layout of its file with all series, without saved configurations.
         measurements: How many there will be.
         series: ``all``, ``none`` or the names of series, with commas between them.
         limit: Megabytes that all series may take, None for any number.
@@ -249,7 +249,7 @@ def reduced_in(
 
     Args:
         file: Whose schema has been checked.
-        attributes: Its root attributes.
+        attributes: Root attributes of the file.
         reduced: Makes what the run adds up, from the settings of its job.
 
     Raises:
@@ -316,9 +316,9 @@ class MeasurementSums:
     """Adds up the measurements of a run as they are made, once its ladder is set.
 
     Args:
-        reduced: What is added up.
+        reduced: Terms and histograms that are added up.
         keeping: The rows that the run keeps.
-        all_frames: Whether all measurements are wanted on the host too.
+        all_frames: True if all measurements are wanted on the host too.
     """
 
     def __init__(self, reduced: Reduced, keeping: Keeping, all_frames: bool = False) -> None:

@@ -26,7 +26,7 @@ class SampledResult(Result):
     """A ``Result`` whose file has a row for each step or measurement, and the lowest states met.
 
     Attributes:
-        best_energy: Of each sample and replica, None where no state is known.
+        best_energy: Lowest energy of each sample and replica, None where no state is known.
         best_spins: The lowest state of each sample, likewise.
         configurations: Saved ones, None where there are none.
     """
@@ -94,7 +94,7 @@ class LadderResult(SampledResult):
     Attributes:
         sweep: Sweeps done at each measurement, (measurements,).
         attempts: Exchanges tried of each pair of neighbours on the ladder, (samples, places - 1).
-        accepts: Of them accepted, likewise.
+        accepts: Accepted ones, likewise.
         reduced: Sums over all measurements, where the series have but some of them; None where these are whole.
         magnetization_mode: Squared Fourier modes of the magnetisation, (measurements, samples, copies, places, axes).
     """

@@ -30,9 +30,9 @@ def with_configurations(layout: Layout, every: int, sites: int) -> Layout:
     done.
 
     Args:
-        layout: What a file holds without them.
+        layout: Layout of a file without them.
         every: Rows of the run for each saved one; 0 where none are saved: the layout stays as it is.
-        sites: Of a configuration.
+        sites: Sites of a configuration.
     """
     if not every:
         return layout
@@ -56,9 +56,9 @@ def with_saved(layout: Layout, file: h5py.File, sites: int) -> Layout:
     """Returns the layout of a file together with the configurations that it holds, if any.
 
     Args:
-        layout: What it should hold without them.
+        layout: Layout that it should have without them.
         file: Open for reading.
-        sites: Of its model, of which a configuration has a multiple.
+        sites: Sites of its model, of which a configuration has a multiple.
     """
     if CONFIGURATIONS not in file:
         return layout
@@ -73,7 +73,7 @@ def check_configurations(file: h5py.File, rows: int) -> None:
 
     Args:
         file: Whose schema has been checked.
-        rows: Of the run that are complete.
+        rows: Rows of the run that are complete.
     """
     if CONFIGURATIONS not in file:
         return
