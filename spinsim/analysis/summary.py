@@ -62,8 +62,8 @@ def summarize(result: Tempered) -> Summary:
 
     Energy and moments are averaged over time, copies (or pairs of copies) and samples; cumulants, specific heat,
     susceptibilities and correlation lengths are functions of those averages, with jackknife errors over samples, or
-    over 32 stretches of time where there is one sample; those are widened as far as stretches are too short against
-    tau. Errors over samples hold the noise of each sample's averages too and ask for no autocorrelation time.
+    over 32 stretches of time or more where there is one sample; those are widened as far as stretches are too short
+    against tau. Errors over samples hold the noise of each sample's averages too and ask for no autocorrelation time.
 
     U = 1 - [<m^4>] / (3 [<m^2>]^2), likewise of q and E; the specific heat per site is [<E^2> - <E>^2] / (N T^2); the
     susceptibility is N [<m^2>] / T, that of |m| N [<m^2> - <|m|>^2] / T; the spin-glass susceptibility N [<q^2>]. The
