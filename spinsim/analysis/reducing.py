@@ -39,7 +39,7 @@ def reduced_of(result: Tempered, facts: Facts) -> ReducedRun:
     reduction = HostReduction(reduced)
     measurement = _measurements(result)
     for step in range(len(result.energy)):
-        reduction.add(measurement(step))
+        reduction.add_numbers(measurement(step))
     return ReducedRun(reduction.reduced, reduction.state(), every(result))
 
 

@@ -171,7 +171,7 @@ def test_series_give_the_bits_of_the_run(kind: str, monkeypatch: pytest.MonkeyPa
     reduction = HostReduction(found.reduced)
     assert len(seen) == STEPS
     for measurement in seen:
-        reduction.add(measurement)
+        reduction.add_numbers(measurement)
     for name, array in reduction.state().items():
         np.testing.assert_array_equal(found.arrays[name], array, name)
         assert found.arrays[name].dtype == array.dtype
