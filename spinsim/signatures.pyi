@@ -225,8 +225,9 @@ def temper(
         series: Series that are kept: all, none, or names such as energy,overlap; all averages
             follow from sums that are kept beside them.
         series_limit: Megabytes that series may take; of a longer run every second, fourth, ...
-            row is kept, so that they take at most a quarter of it, and measurements are added
-            up as they are made (a positive finite number, at least 0.001).
+            row is kept, so that they take at most a quarter of it, no row where a single one
+            takes more, and measurements are added up as they are made (a positive finite
+            number, at least 0.001).
         groups: Groups of copies that search side by side, each with its own random numbers;
             series, exchanges and round trips are those of the first (a whole number from 1 to
             262144); by default 1; of searches without --replicas one for each CPU thread, or as
@@ -336,8 +337,9 @@ def quantum(
         series: Series that are kept: all, none, or names such as energy,overlap; all averages
             follow from sums that are kept beside them.
         series_limit: Megabytes that series may take; of a longer run every second, fourth, ...
-            row is kept, so that they take at most a quarter of it, and measurements are added
-            up as they are made (a positive finite number, at least 0.001).
+            row is kept, so that they take at most a quarter of it, no row where a single one
+            takes more, and measurements are added up as they are made (a positive finite
+            number, at least 0.001).
         magnetization_modes: Whether Fourier modes of the magnetisation are measured, for its
             correlation lengths in space and in time.
         gpus: GPUs that share out samples, replicas or slabs: all, how many, or their numbers

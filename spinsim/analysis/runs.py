@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.jackknife import standard_error
+from spinsim.errors import InputError, argument
 from spinsim.model.ising import Ising
 from spinsim.observables.measured import COPY, MEASURED, PAIR, quantities_of
 
@@ -29,6 +30,8 @@ _SAMPLES_SECOND: Final = {
 """Those whose second axis is."""
 FEWEST_FOR_ERRORS: Final = 4
 """Independent numbers from which on their scatter gives an error; of two it covers 50 % in place of 68, of three 58."""
+FEWEST_STEPS: Final = 16
+"""Measurements from which on averages are given."""
 COPY_SERIES, PAIR_SERIES = (
     tuple(one.name for one in quantities_of(in_time=False) if one.per == per) for per in (COPY, PAIR)
 )
@@ -96,8 +99,8 @@ class Even(NamedTuple):
 
     correlation: Floats  # of (s_x s_y)(tau) (s_x s_y)(tau + t), (steps, samples, copies, temperatures, times)
     link_overlap: Floats
-    """Of the product of two copies' s_x s_y, (steps, samples, pairs, temperatures): without bias the square of an
-    average."""
+    """Averages of the product of two copies' s_x s_y, (steps, samples, pairs, temperatures): the square of an average
+    without bias."""
 
 
 class InTime(NamedTuple):
@@ -204,6 +207,15 @@ class Strips(Run, Protocol):
 
     @property
     def temperature(self) -> Floats: ...  # 1 / k, (points,)
+
+
+def check_length(steps: int) -> None:
+    """Refuse to analyse fewer than 16 measurements."""
+    if steps < FEWEST_STEPS:
+        settings = f"{argument('sweeps')} or a smaller {argument('measure_every')}"
+        raise InputError(
+            f"{steps} measurements are too few to analyse: give at least {FEWEST_STEPS}, with a larger {settings}"
+        )
 
 
 AnyRun = TypeVar("AnyRun", bound=Run)

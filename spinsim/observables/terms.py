@@ -23,8 +23,7 @@ VARIANCES: Final = {
     "(|m| - <|m|>)^2": ("|m|", "m^2"),
     "(H - <H>)^2": ("H", "H^2"),
 }
-"""Terms whose averages make the variance of a number: that number and its square. The autocorrelation of the square
-stands for that of the variance."""
+"""Terms whose averages make the variance of a number: that number and its square."""
 _ALWAYS_FOLLOWED: Final = ("energy", "e_s", "q^2", "q_link")
 """Terms by which a run is judged, beside those that errors of observables ask for."""
 
@@ -62,7 +61,7 @@ def reduced_run(facts: Facts, ladder: Ladder) -> Reduced:
     )
     if ladder.even and facts.copies > 1:
         wanted |= {"q_link in space": None}
-    followed = {followed_term(name) for name in series_of(records)}
+    followed = {term_name(name) for name in series_of(records)}
     varying = {VARIANCES[name][0] for name in moments_of(records) if name in VARIANCES}
     followed |= set(_ALWAYS_FOLLOWED) | (varying if facts.copies == 1 else set())  # how well one copy knows its mean
     by_copy = {"energy", "e_s"} | varying
@@ -80,11 +79,6 @@ def reduced_run(facts: Facts, ladder: Ladder) -> Reduced:
 def term_name(moment: str) -> str:
     """Return the term that a moment is the average of."""
     return correlation_name(0) if moment == "C(1)" else moment
-
-
-def followed_term(moment: str) -> str:
-    """Return the term whose autocorrelation time is a moment's."""
-    return VARIANCES[moment][1] if moment in VARIANCES else term_name(moment)
 
 
 def _forms(facts: Facts, ladder: Ladder) -> dict[str, Callable[[str], Term]]:

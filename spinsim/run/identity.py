@@ -87,8 +87,8 @@ def check_stored(path: Path, attributes: Mapping[str, str], model_sha256: str) -
     """Refuse a file whose parts do not belong together.
 
     Args:
-        path: Of the file.
-        attributes: Its root attributes.
+        path: Path of the file.
+        attributes: Root attributes of the file.
         model_sha256: Of the model that it holds.
 
     Raises:
@@ -153,8 +153,8 @@ def open_own(plan: Any, begun: bool) -> Iterator[store.RunFile]:
     """The file of a plan open for appending, once its identity has been checked under the lock.
 
     Args:
-        plan: Of any job.
-        begun: Whether the file was there before this process.
+        plan: Plan of any job.
+        begun: True if the file was there before this process.
 
     Raises:
         InputError: where it holds another run or is damaged.
@@ -225,9 +225,9 @@ def make_room(
     """Make room in the file of a plan for all that the longer run has.
 
     Args:
-        plan: Of the longer run.
-        contents: Of its file.
-        rows: Of its file.
+        plan: Plan of the longer run.
+        contents: Contents of its file.
+        rows: Rows of its file.
         like: Arrays of the names and shapes of its checkpoints.
         thin: Rows of the shorter run for each one that is kept.
 

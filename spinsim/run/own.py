@@ -53,7 +53,7 @@ class Batch:
         spins: ``int8``, +1 and -1, with the axes ``axes``; an array of NumPy on a CPU, of CuPy on a GPU.
         axes: Names of the axes of ``spins``: ``sample``, ``copy``, ``temperature``, ``site``; of quantum runs ``k``,
             ``gamma`` or ``beta`` in the place of temperatures, of anneals ``sample``, ``replica``, ``site``.
-        model: What is simulated.
+        model: Model that is simulated.
         xp: The module of its arrays, ``numpy`` or ``cupy``.
     """
 
@@ -154,10 +154,10 @@ class Own:
         functions: By name.
         engine: In its initial state.
         axes: The first axes of what a function returns, ``REPLICAS`` or those ``on_ladder``.
-        copies: Of the ladder, if there is one.
+        copies: Copies of the ladder, if there is one.
 
     Attributes:
-        series: Of the file, one for each function.
+        series: Series of the file, one for each function.
 
     Raises:
         InputError: for what a function returns, and where configurations have no room.

@@ -22,6 +22,7 @@ from spinsim.engine.measuring.reduction import LEVELS, PREFIX, Reduced, empty_ar
 from spinsim.engine.protocols import Reduction
 from spinsim.errors import InputError
 from spinsim.sampling.tempering import Reducing
+from spinsim.store.checkpoints import CHECKPOINTS
 from spinsim.store.contents import MEASUREMENTS, Contents, Series
 from spinsim.store.forms import DamageError, axis_of, group_of, number_of
 
@@ -70,7 +71,7 @@ class Keeping(NamedTuple):
     """Rows that a run keeps.
 
     Attributes:
-        is_reduced: Whether measurements are added up, as not all rows of all series are kept.
+        is_reduced: True if measurements are added up, as not all rows of all series are kept.
         stride: Measurements for each row, a power of two; 0 where no row is kept.
         names: Series that are kept, None for all.
     """
@@ -95,7 +96,7 @@ def keeping_of(contents: Contents, measurements: int, series: str, limit: float 
     """Return which rows a new run keeps.
 
     Args:
-        contents: Of its file with all series, without saved configurations.
+        contents: Contents of its file with all series, without saved configurations.
         measurements: How many there will be.
         series: ``all``, ``none`` or the names of series, with commas between them.
         limit: Megabytes that all series may take, None for any number.
@@ -173,9 +174,11 @@ def with_sums_of(contents: Contents, file: h5py.File, axis: str) -> Contents:
     """Return the contents of a file, by its own axes, with the sums that it holds.
 
     Raises:
-        DamageError: where the group lacks an axis or says no stride, or another one than its series have.
+        DamageError: where the group lacks an axis or says no stride, or another one than its series have, and where it
+            is missing though the run has not kept all rows.
     """
     if REDUCED not in file:
+        _check_without_sums(file)
         return contents
     group = group_of(file, REDUCED)
     stride = int(number_of(group, STRIDE, "iu"))
@@ -196,6 +199,20 @@ def with_sums_of(contents: Contents, file: h5py.File, axis: str) -> Contents:
     for name in [*absent, *([] if "chain_followed" in group else ["level_open"])]:
         del kinds[name]
     return _with_group(contents, scales, kinds, stride, axis)
+
+
+def _check_without_sums(file: h5py.File) -> None:
+    """Refuse a file that must have sums: its checkpoints do, or its series have fewer rows than the run measured."""
+    slot = file.get(f"{CHECKPOINTS}/0")
+    if isinstance(slot, h5py.Group) and any(name.startswith(PREFIX) for name in list(slot)):
+        raise DamageError("its checkpoints have sums that the file lacks")
+    settings = json.loads(file.attrs["config"]).get(file.attrs["job"], {})
+    may_end_early = any(settings.get(name) is not None for name in ("target", "time_limit"))
+    if not file.attrs["finished"] or may_end_early or not {"sweeps", "measure_every"} <= settings.keys():
+        return
+    rows, measured = len(file[f"{MEASUREMENTS}/sweep"]), settings["sweeps"] // settings["measure_every"]
+    if rows < measured:
+        raise DamageError(f"its series have {rows} rows of {measured} measurements, and it lacks the sums over all")
 
 
 def _check_rows(file: h5py.File, stride: int) -> None:
@@ -232,7 +249,7 @@ def reduced_in(
 
     Args:
         file: Whose schema has been checked.
-        attributes: Its root attributes.
+        attributes: Root attributes of the file.
         reduced: Makes what the run adds up, from the settings of its job.
 
     Raises:
@@ -299,9 +316,9 @@ class MeasurementSums:
     """Adds up the measurements of a run as they are made, once its ladder is set.
 
     Args:
-        reduced: What is added up.
+        reduced: Terms and histograms that are added up.
         keeping: The rows that the run keeps.
-        all_frames: Whether all measurements are wanted on the host too.
+        all_frames: True if all measurements are wanted on the host too.
     """
 
     def __init__(self, reduced: Reduced, keeping: Keeping, all_frames: bool = False) -> None:

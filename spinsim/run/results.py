@@ -23,7 +23,7 @@ class SampledResult(Result):
     """A ``Result`` whose file has a row for each step or measurement, and the lowest states met.
 
     Attributes:
-        best_energy: Of each sample and replica, None where no state is known.
+        best_energy: Lowest energy of each sample and replica, None where no state is known.
         best_spins: The lowest state of each sample, likewise.
         configurations: Saved ones, None where there are none.
     """

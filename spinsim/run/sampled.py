@@ -32,7 +32,7 @@ class Kept:
     Series of groups that have a row at every so many-th row of the run alone are kept apart.
 
     Args:
-        contents: Of the run.
+        contents: Contents of the run.
         rows: How many there will be.
         what: Names them in a refusal.
         mend: Says there how to have fewer.
@@ -40,7 +40,7 @@ class Kept:
     Attributes:
         series: All rows of each series, by name.
         sparse: Rows of the series of groups that have fewer, by the group's name and their own.
-        sums: What was written again and again, by path.
+        sums: Datasets that were written again and again, by path.
 
     Raises:
         InputError: where they do not fit in memory.
@@ -88,6 +88,32 @@ class Kept:
         """Nothing: there is no other process that could go on."""
 
 
+class TimedError(Exception):
+    """A run of which nothing is kept has ended."""
+
+
+class NothingKept(Kept):
+    """Takes rows of any number and has none of them: of runs that are only timed."""
+
+    def __init__(self) -> None:
+        self.sums = {}
+
+    def write(self, row: Mapping[str, Any]) -> None:
+        """Forget a row."""
+
+    def write_again(self, values: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Forget datasets."""
+
+    def written(self) -> tuple[dict[str, npt.NDArray[Any]], dict[str, dict[str, npt.NDArray[Any]]]]:
+        """Raise ``TimedError``, as there is no result."""
+        raise TimedError
+
+
+def kept_by(watch: Watch, contents: Contents, rows: int, what: str, mend: str) -> Kept:
+    """Return room for the rows of a run in memory, as ``Kept`` takes it; none where the run is only timed."""
+    return Kept(contents, rows, what, mend) if watch.keeps_rows else NothingKept()
+
+
 def _with(plan: Plan[Any], others: Mapping[str, str]) -> dict[str, str]:
     """The attributes of a plan together with others."""
     return plan.attributes | dict(others)
@@ -97,13 +123,13 @@ class SampledRun(ABC):
     """A run of replicas under way.
 
     Args:
-        plan: What is run.
+        plan: Plan of the run.
         saving: Says when to save.
         watch: Hears how it goes.
         engine: The replicas in their initial state.
 
     Attributes:
-        engine: Its replicas.
+        engine: Replicas of the run.
         best: The lowest states met, without the energy of a field that changes.
     """
 
@@ -156,7 +182,7 @@ class SampledRun(ABC):
         """Returns a row of the file together with the configurations of its moment, if they are saved at this row.
 
         Args:
-            row: Its values by the names of series, ``step`` among them.
+            row: Values of the row by the names of series, ``step`` among them.
             spins: Gives the configuration of a sample and replica at the moment of the row.
             holder: Replicas in the order in which they are saved, such as the one at each temperature, (samples, ...);
                 by default all of them, (samples, replicas).
@@ -219,7 +245,7 @@ class SampledRun(ABC):
         """Carry the run out into its file, from the newest checkpoint that this has.
 
         Args:
-            begun: Whether the file is there already, perhaps of a shorter run.
+            begun: True if the file is there already, perhaps of a shorter run.
         """
         plan, rows, like = self._plan, self.rows, self.state()
         if not begun or plan.extends:

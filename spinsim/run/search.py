@@ -48,7 +48,7 @@ class Outcome:
     Attributes:
         done: How much was done in all, in the unit of ``UNIT``; files have it all in ``GROUP``.
         elapsed: Seconds of the whole search, without the compiling of kernels.
-        target: Of each sample in the problem's own terms, (samples,); None where there was none.
+        target: Target of each sample in the problem's own terms, (samples,); None where there was none.
         met_seconds: Time at which each sample's target was met, (samples,), NaN where it was not.
         met_after: How much was begun by then, ``int64`` (samples,), -1 where it was not.
     """
@@ -198,14 +198,14 @@ class Search:
     The clock stands still while kernels are compiled, and counts what was done before a run was interrupted.
 
     Args:
-        model: What is searched.
-        target: Of each sample, (samples,), None for none.
+        model: Model that is searched.
+        target: Target of each sample, (samples,), None for none.
         time_limit: Seconds, None for any number.
         on_note: Called with the best value of a single sample, in words, whenever a better one is met.
 
     Attributes:
         met_seconds: Time at which each sample's target was met, (samples,), NaN until then.
-        met_after: What was done by then, in a unit of the caller's, ``int64`` (samples,), -1 until then.
+        met_after: Work that was done by then, in a unit of the caller's, ``int64`` (samples,), -1 until then.
     """
 
     def __init__(

@@ -36,7 +36,7 @@ class RunFile:
     """The file of a run open for appending.
 
     Args:
-        path: Of the file, as made by ``create``.
+        path: Path of the file, as made by ``create``.
         disk: The same, open and locked.
         thread: Where everything is written.
     """
@@ -243,7 +243,7 @@ class RunFile:
         """The run is complete: when the file is closed, it is packed and says so (``packing.finish_file``).
 
         Args:
-            keep_checkpoint: Whether the run may be extended from its last state.
+            keep_checkpoint: True if the run may be extended from its last state.
         """
         self.flush()
         self.check_rows()

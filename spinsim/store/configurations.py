@@ -30,9 +30,9 @@ def with_configurations(contents: Contents, every: int, sites: int) -> Contents:
     done.
 
     Args:
-        contents: What a file holds without them.
-        every: Rows of the run for each saved one; 0 where none are saved: the contents stays as it is.
-        sites: Of a configuration.
+        contents: Contents of a file without them.
+        every: Rows of the run for each saved one; 0 where none are saved: the contents stay as it is.
+        sites: Sites of a configuration.
     """
     if not every:
         return contents
@@ -56,9 +56,9 @@ def with_saved(contents: Contents, file: h5py.File, sites: int) -> Contents:
     """Returns the contents of a file together with the configurations that it holds, if any.
 
     Args:
-        contents: What it should hold without them.
+        contents: Contents that it should have without them.
         file: Open for reading.
-        sites: Of its model, of which a configuration has a multiple.
+        sites: Sites of its model, of which a configuration has a multiple.
     """
     if CONFIGURATIONS not in file:
         return contents
@@ -73,7 +73,7 @@ def check_configurations(file: h5py.File, rows: int) -> None:
 
     Args:
         file: Whose schema has been checked.
-        rows: Of the run that are complete.
+        rows: Rows of the run that are complete.
     """
     if CONFIGURATIONS not in file:
         return

@@ -61,7 +61,7 @@ def create(
     Args:
         path: Where; its folder is made if missing.
         model: Stored in full: the file stands alone.
-        contents: What is measured.
+        contents: Contents of the file.
         rows: Rows that there is room for.
         attributes: Root attributes beside the conventions: job, config, config_sha256, engine and so on.
         best_of: Replicas of each sample whose lowest states are kept, 0 for none.

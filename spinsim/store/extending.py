@@ -39,11 +39,11 @@ def extend(
     """Give a run's file room for ``rows`` rows and other attributes: a copy takes its place at one stroke.
 
     Args:
-        path: Of the file.
-        contents: What it holds, but for series that a file of an older version lacks.
+        path: Path of the file.
+        contents: Contents of the file, but for series that a file of an older version lacks.
         rows: Rows that there shall be room for.
         check: Called with its root attributes and the SHA-256 of the model in it; raises where they are wrong.
-        attributes: Those that it gets.
+        attributes: Root attributes that it gets.
         saved: Shapes of the arrays that its checkpoints shall hold, longer ones along the first axis among them.
         thin: Rows of the file for each one that is kept; saved configurations all stay.
 

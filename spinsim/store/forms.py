@@ -38,7 +38,7 @@ class Form:
         groups: Groups with series and what belongs to them, beside the model, the lowest states and the summary.
         contents: Takes a file and the sizes of its model; returns the contents that the file should have, by its own
             axes, and the replicas of each sample. It raises ``DamageError`` where the axes make no sense.
-        has_best: Whether every file holds lowest states; else those of a killed run or of older versions may lack them.
+        has_best: True if every file holds lowest states; else those of a killed run or of older versions may lack them.
         sums: Paths of the datasets that are written again and again instead of growing, by the names under which
             checkpoints hold the same arrays.
         check_numbers: Takes a file and its complete rows; raises ``DamageError`` where its numbers do not fit together.

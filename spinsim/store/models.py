@@ -221,8 +221,8 @@ def best_of(
     """The lowest energies and states of a run as its file holds them.
 
     Args:
-        file: Of the run, which has them.
-        saved: Those of its last checkpoint by path, where they are to be taken instead.
+        file: File of the run, which has them.
+        saved: Datasets of its last checkpoint by path, where they are to be taken instead.
     """
     there = {name: saved.get(f"{BEST}/{name}") for name in ("energy", "spins", "bits") if name in file[BEST]}
     arrays = {name: file[f"{BEST}/{name}"][...] if array is None else array for name, array in there.items()}

@@ -225,7 +225,7 @@ def verify(file: h5py.File, written: bool) -> bool:
 
     Args:
         file: Open for reading.
-        written: Whether another process writes it meanwhile: its checkpoints are left alone then.
+        written: True if another process writes it meanwhile: its checkpoints are left alone then.
 
     Returns:
         Whether every series has checksums.

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 from typing import TypeVar
 
 import numpy as np
-from reduced_series import reduced_of
 
 import spinsim as ss
+from spinsim.analysis.from_series import SeriesSource
 from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.summary import Summary
@@ -21,7 +21,7 @@ AnyTempered = TypeVar("AnyTempered", bound=Tempered)
 
 def added_up(result: AnyTempered) -> AnyTempered:
     """The same run with its reduced measurements."""
-    return replace(result, reduced=reduced_of(result))
+    return replace(result, reduced=SeriesSource(result).added_up.run)
 
 
 def word(found: Summary) -> str:
@@ -45,8 +45,7 @@ def energies_alone(series: np.ndarray, pairs: bool = False) -> ReducedRun:
     place = np.tile(np.arange(places), (samples, copies)).astype(np.int32)
     for row in series:
         found = SimpleNamespace(energy=row, exchange=SimpleNamespace(place=place), correlations=_Nothing(row))
-        found.replica_energy, found.spins = np.zeros(place.shape), lambda sample, replica: np.ones(4, np.int8)
-        reduction.add(found)  # type: ignore[arg-type]
+        reduction.add_numbers(found)  # type: ignore[arg-type]
     return ReducedRun(reduction.reduced, reduction.state(), 1)
 
 

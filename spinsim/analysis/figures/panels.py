@@ -61,7 +61,7 @@ def is_constant(temperature: Array) -> bool:
 
 
 def is_onsager(model: Ising) -> bool:
-    """Whether the model is a periodic square ferromagnet with equal couplings in zero field."""
+    """Return True if the model is a periodic square ferromagnet with equal couplings in zero field."""
     lattice = model.lattice
     return (
         lattice is not None

@@ -30,7 +30,7 @@ from spinsim.run.common import Plan, Watch, build_model, check_nameable, dynamic
 from spinsim.run.identity import tables_of_file
 from spinsim.run.own import REPLICAS, Own, check_series, functions_of, names_of
 from spinsim.run.recounting import saved_of
-from spinsim.run.sampled import Kept, SampledRun
+from spinsim.run.sampled import Kept, SampledRun, kept_by
 from spinsim.run.saving import NEVER, Saving
 from spinsim.run.search import seed_of_start, targets_of
 from spinsim.sampling import AnnealFrame, BestSlices, InField, Population, annealing
@@ -132,7 +132,8 @@ class AnnealPlan(Plan[Anneal]):
 
     def in_memory(self, watch: Watch) -> AnnealResult:
         run = _Annealing(self, NEVER, watch)
-        fields = run.in_memory(Kept(run.contents, self.rows, "steps", "choose fewer steps, samples or replicas"))
+        room = kept_by(watch, run.contents, self.rows, "steps", "choose fewer steps, samples or replicas")
+        fields = run.in_memory(room)
         measured = {name: fields.pop(name) for name in names_of(self.config.anneal.measure)}
         result = AnnealResult(self.model, **fields, measured=measured)
         self.write_solution(result)

@@ -33,7 +33,7 @@ from spinsim.run.reducing import (
     with_names,
     with_sums,
 )
-from spinsim.run.sampled import Kept, SampledRun
+from spinsim.run.sampled import Kept, SampledRun, kept_by
 from spinsim.run.saving import NEVER, Saving
 from spinsim.sampling import TemperFrame, place
 from spinsim.sampling.placement import Placement
@@ -164,7 +164,7 @@ class LadderPlan(Plan[AnyConfig]):
         """Run it without a file and return its result."""
         ladder, placement = self.new_ladder(NEVER, watch)
         run = self.run_on(ladder, placement, NEVER, watch)
-        found = run.in_memory(Kept(run.contents, run.rows, MEASUREMENTS, "measure less often"))
+        found = run.in_memory(kept_by(watch, run.contents, run.rows, MEASUREMENTS, "measure less often"))
         measured = {name: found.pop(name) for name in names_of(self.of_job.measure)}
         return self.result_of(ladder, placement, found | {"measured": measured})
 
@@ -214,14 +214,15 @@ class LadderRun(SampledRun):
     """A run on a ladder under way.
 
     Args:
-        plan: What is run.
+        plan: Plan of the run.
         saving: Says when to save.
         watch: Hears how it goes.
         engine: The replicas in their initial state.
-        frames: Its measurements as tempering yields them, on this engine.
-        contents: Of its file.
+        frames: Measurements as tempering yields them, on this engine.
+        contents: Contents of its file.
+        table: Quantities that are measured.
         own: Observables of the user's own, if there are any.
-        local: Sums for local susceptibilities, if they are wanted.
+        added: Sums that measurements add up to, if that is wanted.
         keeping: The rows that it keeps.
         sums: The measurements added up, where not all rows are kept.
         stored: The rows that its file keeps, where it has been begun.

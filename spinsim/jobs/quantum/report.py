@@ -37,8 +37,6 @@ from spinsim.store.contents import MEASUREMENTS
 
 MOST_BYTES: Final = 2**28
 """Size of the series of a run up to which its averages are found as soon as it is done or shown."""
-MOST_FITS: Final = 256
-"""Samples times points of the ladder of which gaps are fitted without being asked for: a hundred take some seconds."""
 MOST_SAVED_BYTES: Final = 2**24
 """Size of saved configurations up to which gaps are found from them as soon as the run is done or shown."""
 _LEFT_OUT: Final = "Averages are left out, as {}: spinsim analyze finds them."
@@ -102,13 +100,11 @@ def _told(path: Path, result: QuantumResult | None = None) -> tuple[dict[str, An
     numbers = {"steps": steps, **precision(result.model)}
     numbers |= {name: getattr(result, name).tolist() for name in ("k", "gamma", "beta", "k_time")}
     numbers |= {"swap_rate": result.swap_rate.tolist(), "round_trips": int(result.round_trips.sum())}
-    fits = result.model.samples * len(result.points)
-    later = "configurations" if bits > MOST_SAVED_BYTES else "samples and points" if fits > MOST_FITS else ""
-    return numbers | {"averages": as_tables(found)}, _report(result, found, later)
+    return numbers | {"averages": as_tables(found)}, _report(result, found, bits <= MOST_SAVED_BYTES)
 
 
-def _report(result: QuantumResult, found: Summary, many: str) -> list[str]:
-    """Returns lines on exchanges, averages at each point, gaps unless many things make them slow, and equilibrium."""
+def _report(result: QuantumResult, found: Summary, with_gaps: bool) -> list[str]:
+    """Return lines on exchanges, averages at each point, gaps if they are soon found, and equilibrium."""
     exchanges = len(result.swap_rate) > 0  # not of a single point
     lines = [round_trip_line(result.round_trips)] if exchanges else []
     lines += empty_lanes(result.attributes["engine"], result.round_trips.shape[1], len(result.k))
@@ -117,8 +113,8 @@ def _report(result: QuantumResult, found: Summary, many: str) -> list[str]:
     head, values = others[result.axis.name]
     beside = {head: [f"{value:.4f}" for value in values]}
     lines += table_of_places(result.model, found, rates, f"the next {result.axis.symbol}", beside)
-    later = f"gaps are left out, as many {many} are there: spinsim analyze finds them."
-    of_gaps = wrapped(later, "Gap      ") if many else in_time_lines(result)
+    later = "gaps are left out, as many configurations are there: spinsim analyze finds them."
+    of_gaps = in_time_lines(result) if with_gaps else wrapped(later, "Gap      ")
     return lines + of_gaps + wrapped(found.verdict, "Verdict  ")
 
 

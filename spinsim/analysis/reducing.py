@@ -7,26 +7,33 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.from_series import SeriesSource
 from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.runs import Tempered
 from spinsim.engine.measuring.correlations import Correlations
 from spinsim.engine.measuring.cpu_reduction import HostReduction
 from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.engine.protocols import LadderMeasurement
+from spinsim.machine.memory import require
+from spinsim.observables import Facts
 from spinsim.observables.measured import quantities_of
 from spinsim.observables.terms import Ladder, reduced_run
 
 
-def reduced_of(result: Tempered) -> ReducedRun:
+def reduced_of(result: Tempered, facts: Facts) -> ReducedRun:
     """Add up the series of a run: the very bits that it has where its measurements are reduced as they are made."""
-    source = SeriesSource(result)
-    reduction = HostReduction(reduced_run(source.facts, _ladder(result)))
+    reduced = reduced_run(facts, _ladder(result))
+    needed = 2.0 * reduced.nbytes + 8.0 * max(result.energy.size, result.overlap.size)  # and a series as numbers
+    require(needed, "analysing the run", "measure less often, or run with fewer --replicas")
+    reduction = HostReduction(reduced)
     measurement = _measurements(result)
-    for step in range(source.measurements):
-        reduction.add(measurement(step))
-    every = source.every if source.measurements > 1 else int(result.sweep[0])
-    return ReducedRun(reduction.reduced, reduction.state(), every)
+    for step in range(len(result.energy)):
+        reduction.add_numbers(measurement(step))
+    return ReducedRun(reduction.reduced, reduction.state(), every(result))
+
+
+def every(result: Tempered) -> int:
+    """Return the sweeps between two measurements, from its series."""
+    return int(result.sweep[1] - result.sweep[0] if len(result.sweep) > 1 else result.sweep[0])
 
 
 def _ladder(result: Tempered) -> Ladder:
