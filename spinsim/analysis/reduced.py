@@ -13,6 +13,7 @@ import numpy.typing as npt
 from spinsim.analysis.autocorrelation import IntegratedTime, windowed_sum
 from spinsim.analysis.blocking import Windows, blocked_time, level_windows, usable, with_blocks
 from spinsim.analysis.followed import FollowedBlocks, FollowedSeries
+from spinsim.engine.measuring.energies import COUNTS, SUMS
 from spinsim.engine.measuring.reduction import CONNECTED, Reduced, Term, block_length
 
 Array = npt.NDArray[np.float64]
@@ -31,6 +32,8 @@ _SAMPLE_AXES: Final = {
     "measurements": 0,
     "overlap_histogram": 0,
     "link_overlap_histogram": 0,
+    "energy_range": 0,
+    **dict.fromkeys((*COUNTS, *SUMS), 2),
 }
 """Axis of each array that counts samples."""
 

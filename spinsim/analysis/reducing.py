@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -30,10 +31,13 @@ _POWERS: Final = {
 """Likewise of two series that measurements have along a last axis."""
 
 
-def reduced_of(result: Tempered) -> ReducedRun:
-    """Add up the series of a run: the very bits that it has where its measurements are reduced as they are made."""
+def reduced_of(result: Tempered, by_energy: bool = False) -> ReducedRun:
+    """Add up the series of a run: the very bits that it has where its measurements are reduced as they are made.
+
+    Sums over energy come if they are asked for, as series are reweighted directly.
+    """
     source = SeriesSource(result)
-    reduction = HostReduction(reduced_run(source.facts, _ladder(result)))
+    reduction = HostReduction(replace(reduced_run(source.facts, _ladder(result)), by_energy=by_energy))
     measurement = _measurements(result)
     for step in range(source.measurements):
         reduction.add(measurement(step))

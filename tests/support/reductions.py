@@ -210,7 +210,57 @@ def oracle(reduced: Reduced, measurements: Sequence[LadderMeasurement]) -> dict[
             overlap = getattr(one.correlations, histogram.source)
             for (sample, _, place), value in np.ndenumerate(overlap):
                 found[sample, place, (value + histogram.values - 1) // 2 * histogram.cells // histogram.values] += 1
+    add_energies(reduced, measurements, arrays)
     return arrays
+
+
+def add_energies(reduced: Reduced, measurements: Sequence[LadderMeasurement], arrays: dict[str, np.ndarray]) -> None:
+    """Sums over energy, each measurement rounded to the unit of sums as they are in the end.
+
+    On the way units are finer, so that sums differ by at most one unit for each halving and for each value.
+    """
+    energies = reduced.energies
+    if energies is None or not measurements:
+        return
+    level = np.stack([np.rint(one.energy / energies.unit).astype(int) for one in measurements])
+    low, high = level.min(axis=(0, 2, 3)), level.max(axis=(0, 2, 3))
+    arrays["energy_range"][...] = np.stack([low, high], axis=1)
+    pairs = copy_pairs(reduced.copies)
+    both = level[:, :, pairs[:, 0]] + level[:, :, pairs[:, 1]]
+    length = block_length(energies.blocks, len(measurements)) if energies.blocks > 1 else len(measurements)
+    for sample in range(reduced.model.samples):
+        shift = 0
+        while (high[sample] >> shift) - (low[sample] >> shift) >= energies.bins:
+            shift += 1
+        for step in range(len(measurements)):
+            at = step // length, sample
+            for copy in range(reduced.copies):
+                here = (level[step, sample, copy] >> shift) % energies.bins
+                np.add.at(arrays["energy_counts"][copy][at], here, 1)
+                np.add.at(arrays["energy_counts"][-1][at], here, level[step, sample, copy])
+            if reduced.pairs:
+                here = (both[step, sample] >> shift) % (2 * energies.bins)
+                np.add.at(arrays["energy_pair_counts"][0][at], here, 1)
+                np.add.at(arrays["energy_pair_counts"][1][at], here, both[step, sample])
+    scale = 2.0 ** energies.exponent(len(measurements) - 1)
+    for k, term in enumerate(reduced.terms):
+        first = energies.pair_row[k] if term.of_pairs else energies.row[k]
+        if first < 0:
+            continue
+        sums, levels = (
+            (arrays["energy_pair_sums"], both) if term.of_pairs else (arrays["energy_sums"], level)
+        )  # fmt: skip
+        for step, one in enumerate(measurements):
+            values = np.rint(values_of_term(reduced, term, one) * scale).astype(int)
+            for sample in range(reduced.model.samples):
+                bins = sums.shape[-1]
+                shift = 0
+                while (high[sample] >> shift) - (low[sample] >> shift) >= energies.bins:
+                    shift += 1
+                for chain in range(values.shape[1]):
+                    row = first + (chain if term.by_copy else 0)
+                    here = (levels[step, sample, chain] >> shift) % bins
+                    np.add.at(sums[row, step // length, sample], here, values[sample, chain])
 
 
 def sums_of_series(series: np.ndarray) -> list[tuple[int, int, np.ndarray]]:

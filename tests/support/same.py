@@ -21,7 +21,7 @@ AnyTempered = TypeVar("AnyTempered", bound=Tempered)
 
 def added_up(result: AnyTempered) -> AnyTempered:
     """The same run with its reduced measurements."""
-    return replace(result, reduced=reduced_of(result))
+    return replace(result, reduced=reduced_of(result, by_energy=True))
 
 
 def word(found: Summary) -> str:
