@@ -76,7 +76,7 @@ class QuantumPlan(LadderPlan[Quantum]):
             modes = q.magnetization_modes
             reduced = reduced_of_run(self.model, copies, ladder, q.time_list, q.even_correlations, modes)
             sums = MeasurementSums(reduced, keeping, q.local_susceptibility)
-            layout = with_sums(with_names(layout, keeping.names), reduced, keeping.stride, ladder.axis)
+            layout = with_sums(with_names(layout, keeping.names), sums.reduced, keeping.stride, ladder.axis)
         how = copies, watch.on_updates, saving.due, wanted, None, (), 1, sums
         frames = tempering_in_beta(engine, ladder.couplings, q.times, *how)
         local = LocalSums(engine, copies, len(ladder)) if q.local_susceptibility else None

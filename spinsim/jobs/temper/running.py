@@ -97,7 +97,7 @@ class TemperPlan(LadderPlan[Temper]):
             if keeping.is_reduced:
                 reduced = reduced_of_run(self.model, copies, len(ladder), t.correlations, modes)
                 sums = MeasurementSums(reduced, keeping)
-                layout = with_sums(with_names(layout, keeping.names), reduced, keeping.stride, "temperature")
+                layout = with_sums(with_names(layout, keeping.names), sums.reduced, keeping.stride, "temperature")
             how = copies, watch.on_updates, saving.due, t.correlations, None, modes, _moves_of(self)
             frames = tempering(engine, ladder, t.times, *how, self.config.run.seed, sums)
             kept = keeping, sums, stored
