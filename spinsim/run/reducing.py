@@ -65,7 +65,10 @@ _STORED: Final = {
         ("energy_pair_count", "energy_block", "sample", "energy_pair_bin"),
         "pairs and measurements in bins of the sum of two energies, and the sum of levels",
     ),
-    "energy_pair_sums": (("energy_pair_row", "energy_block", "sample", "energy_pair_bin"), "likewise of terms of pairs"),
+    "energy_pair_sums": (
+        ("energy_pair_row", "energy_block", "sample", "energy_pair_bin"),
+        "likewise of terms of pairs",
+    ),
 }
 """Arrays that a file holds, with their axes and what they are; * stands for the axis of the ladder. Checkpoints hold
 the others too."""

@@ -106,4 +106,6 @@ def add_energies(  # type: ignore[no-untyped-def]
                         x = scales[term, 0, place] * of_pairs[first[term], sample, p, place]
                         y = power_of(x + constant[term, place], power[term]) * scale
                         both = level[pairs[p, 0], place] + level[pairs[p, 1], place]
-                        pair_sums[pair_row[term], block, sample, (both >> shift) & (2 * bins - 1)] += np.int64(np.rint(y))
+                        pair_sums[pair_row[term], block, sample, (both >> shift) & (2 * bins - 1)] += np.int64(
+                            np.rint(y)
+                        )

@@ -216,7 +216,8 @@ class HostReduction:
                 if name in arrays:
                     arrays[name] >>= 1
         of_copies, of_pairs = (
-            [arrays.get(f"{name}_{part}", _NOTHING) for part in ("counts", "sums")] for name in ("energy", "energy_pair")
+            [arrays.get(f"{name}_{part}", _NOTHING) for part in ("counts", "sums")]
+            for name in ("energy", "energy_pair")
         )
         add_energies(
             np.asarray(measurement.energy, np.float64), self._of_copies, self._of_pairs, tables.first, tables.scales,

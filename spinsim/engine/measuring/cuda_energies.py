@@ -52,7 +52,9 @@ class CudaEnergies:
             blocks=e.blocks, rows=e.rows, pair_rows=e.pair_rows,
         )  # fmt: skip
         buffers = {"numbers": np.uint64(0), "size": np.uint64(size), "to": to}
-        self._widen = Launch(device, _FILE, "widen_energies", {**buffers, "count": np.uint32(0), "number": np.uint64(0)})
+        self._widen = Launch(
+            device, _FILE, "widen_energies", {**buffers, "count": np.uint32(0), "number": np.uint64(0)}
+        )
         self._add = Launch(device, _FILE, "add_energies", {**buffers, "block": np.uint64(0), "scale": np.float64(0)})
         self._halve = Launch(device, _FILE, "halve_sums", {"sums": np.uint64(0), "size": np.uint64(0)})
 

@@ -15,5 +15,8 @@ SOURCE: Final = struct_type(
     elements=(np.uint32, MOST_ELEMENTS),
 )
 TERM: Final = struct_type(
-    sources=(SOURCE, 2), count=SIZE, chains=SIZE, **dict.fromkeys(("power", "followed", "own", "judged", "row", "pair_row"), np.int64)
+    sources=(SOURCE, 2),
+    count=SIZE,
+    chains=SIZE,
+    **dict.fromkeys(("power", "followed", "own", "judged", "row", "pair_row"), np.int64),
 )
