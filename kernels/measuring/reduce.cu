@@ -20,6 +20,7 @@
 #include "measuring/terms.cuh"
 
 constexpr u32 LEVELS = HOST(engine.measuring.reduction.LEVELS);
+constexpr int CONNECTED = HOST(engine.measuring.reduction.CONNECTED);
 constexpr u32 HISTOGRAMS = HOST(engine.measuring.cuda_reduction.MOST_HISTOGRAMS);
 
 struct Histogram {

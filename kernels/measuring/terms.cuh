@@ -4,7 +4,7 @@
 
 constexpr u32 THREADS = HOST(engine.measuring.cuda_reduction.THREADS);
 constexpr u32 ELEMENTS = HOST(engine.measuring.cuda_reduction.MOST_ELEMENTS);
-constexpr int ABSOLUTE = HOST(engine.measuring.reduction.ABSOLUTE), CONNECTED = HOST(engine.measuring.reduction.CONNECTED);
+constexpr int ABSOLUTE = HOST(engine.measuring.reduction.ABSOLUTE);
 
 // Finds a measured number, an integer or, where it `is_real`, a double.
 struct Source {

@@ -16,20 +16,31 @@ import numpy.typing as npt
 from spinsim.analysis.from_series import BINS
 from spinsim.analysis.multihistogram import Cells
 from spinsim.analysis.reduced import ReducedRun
-from spinsim.engine.measuring.energies import Binned, Energies
-from spinsim.model.ising import Ising
+from spinsim.engine.measuring.energies import RANGE, Binned, Energies, shift_of, spacing_of
 from spinsim.observables.terms import VARIANCES
 
 Array = npt.NDArray[np.float64]
 
 _OF_ENERGY: Final = {"energy": 1, "E^2": 2, "E^4": 4, "(E - <E>)^2": 1}
 """Moments that follow from the energy itself, by the power whose sums they take."""
+_WIDEST: Final = 1 / 3
+"""Width of bins of several energies, in standard deviations of the energy at a temperature."""
 
 
-def has_all(run: ReducedRun | None) -> bool:
-    """Return whether a run has sums over energy from which it can be reweighted, of one sample with errors."""
-    energies = None if run is None else run.reduced.energies
-    return run is not None and energies is not None and (run.samples > 1 or energies.blocks > 1)
+def can_reweight(run: ReducedRun) -> bool:
+    """Return whether sums over energy are there, of one sample with stretches of time, in bins that are narrow enough."""
+    energies = run.reduced.energies
+    if energies is None or (run.samples == 1 and energies.blocks == 1):
+        return False
+    shifts = [shift_of(low, high, energies.bins) for low, high in run.arrays[RANGE].tolist()]
+    width, spacing = energies.unit * 2.0 ** max(shifts), spacing_of(run.reduced.model)
+    return width <= spacing or width <= _WIDEST * run.reduced.model.sites * _least_spread(run)
+
+
+def _least_spread(run: ReducedRun) -> float:
+    """Return the standard deviation of the energy per site where it is least, the root mean square over samples."""
+    variance = (run.mean("E^2") - run.mean("energy") ** 2).mean(axis=0)
+    return float(np.sqrt(max(variance.min(), 0.0)))
 
 
 def cells_of_copies(
@@ -89,16 +100,8 @@ def cells_of_pairs(run: ReducedRun, sample: int, names: Sequence[str], spacing: 
     return _cells(run, energy, _dealt(binned.counts, shares), found)
 
 
-def spacing_of(model: Ising) -> float:
-    """Return a distance that energies of a sample keep at least: exact for couplings of one size, else 0."""
-    if not model.magnitude or model.fields.any():
-        return 0.0
-    degrees = np.bincount(model.graph.edges.ravel(), minlength=model.sites)
-    return float(2 * model.coupling_unit * (1 if (degrees % 2).any() else 2))
-
-
 def _energies(run: ReducedRun) -> Energies:
-    assert run.reduced.energies is not None  # noqa: S101  (as ``has_all`` has said)
+    assert run.reduced.energies is not None  # noqa: S101  (as ``can_reweight`` has said)
     return run.reduced.energies
 
 

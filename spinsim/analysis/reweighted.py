@@ -19,18 +19,19 @@ from spinsim.analysis.from_series import (
     widening,
 )
 from spinsim.analysis.multihistogram import Cells, MultiHistogram, add_up, first_guess, joined
-from spinsim.analysis.over_energy import cells_of_copies, cells_of_pairs, has_all, spacing_of
+from spinsim.analysis.over_energy import can_reweight, cells_of_copies, cells_of_pairs
 from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.runs import COPY_SERIES, PAIR_SERIES, Axis, Tempered, sample_of, temperatures
 from spinsim.analysis.sources import facts_of, measurements_of, source_of
 from spinsim.analysis.summary import Estimate, can_trust, few_samples
+from spinsim.engine.measuring.energies import spacing_of
 from spinsim.errors import InputError, argument
 from spinsim.inputs.checks import finite_array
 from spinsim.inputs.texts import count as counted
 from spinsim.observables import Observable, Point, in_field, observables
 from spinsim.observables.moments import MOMENTS, moments_of, series_of
-from spinsim.observables.terms import VARIANCES
 from spinsim.observables.observable import COPIES_IN_FIELD
+from spinsim.observables.terms import VARIANCES
 
 Array = npt.NDArray[np.float64]
 
@@ -79,7 +80,7 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
     if targets.ndim != 1 or not (targets > 0).all():
         raise InputError(f"temperatures {targets.tolist()} are not all above 0: give a list of such")
     made, run = measurements_of(result), result.reduced
-    if run is not None and has_all(run):
+    if run is not None and can_reweight(run):
         check_length(made)
         wholes = [_counted_before(result, run, k) for k in range(run.samples)]
     else:

@@ -12,6 +12,7 @@ from engines import DENSE, GENERAL_TERMS_TEMPERED, ladder
 from spinsim.engine import Dynamics, create_engine
 from spinsim.engine.measuring.correlations import OVERLAPS_ALONE, WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.cpu_reduction import HostReduction
+from spinsim.engine.measuring.energies import COUNTS, SUMS, shift_of
 from spinsim.engine.measuring.reduction import ABSOLUTE, CONNECTED, LEVELS, Reduced, Source, Term, block_length
 from spinsim.engine.moves.exchange.ladder import copy_pairs
 from spinsim.engine.protocols import DeviceReduction, Engine, LadderMeasurement, Reduction
@@ -215,52 +216,34 @@ def oracle(reduced: Reduced, measurements: Sequence[LadderMeasurement]) -> dict[
 
 
 def add_energies(reduced: Reduced, measurements: Sequence[LadderMeasurement], arrays: dict[str, np.ndarray]) -> None:
-    """Sums over energy, each measurement rounded to the unit of sums as they are in the end.
-
-    On the way units are finer, so that sums differ by at most one unit for each halving and for each value.
-    """
-    energies = reduced.energies
+    """Sums over energy, values rounded to the unit that sums have in the end."""
+    energies, count = reduced.energies, len(measurements)
     if energies is None or not measurements:
         return
     level = np.stack([np.rint(one.energy / energies.unit).astype(int) for one in measurements])
-    low, high = level.min(axis=(0, 2, 3)), level.max(axis=(0, 2, 3))
-    arrays["energy_range"][...] = np.stack([low, high], axis=1)
-    pairs = copy_pairs(reduced.copies)
-    both = level[:, :, pairs[:, 0]] + level[:, :, pairs[:, 1]]
-    length = block_length(energies.blocks, len(measurements)) if energies.blocks > 1 else len(measurements)
-    for sample in range(reduced.model.samples):
-        shift = 0
-        while (high[sample] >> shift) - (low[sample] >> shift) >= energies.bins:
-            shift += 1
-        for step in range(len(measurements)):
-            at = step // length, sample
-            for copy in range(reduced.copies):
-                here = (level[step, sample, copy] >> shift) % energies.bins
-                np.add.at(arrays["energy_counts"][copy][at], here, 1)
-                np.add.at(arrays["energy_counts"][-1][at], here, level[step, sample, copy])
-            if reduced.pairs:
-                here = (both[step, sample] >> shift) % (2 * energies.bins)
-                np.add.at(arrays["energy_pair_counts"][0][at], here, 1)
-                np.add.at(arrays["energy_pair_counts"][1][at], here, both[step, sample])
-    scale = 2.0 ** energies.exponent(len(measurements) - 1)
+    arrays["energy_range"][...] = np.stack([level.min(axis=(0, 2, 3)), level.max(axis=(0, 2, 3))], axis=1)
+    first, second = copy_pairs(reduced.copies).T
+    levels = {False: level, True: level[:, :, first] + level[:, :, second]}
+    step, sample = np.indices(level.shape[:2])
+    block = step // block_length(energies.blocks, count) if energies.blocks > 1 else 0 * step
+    shift = np.array([shift_of(low, high, energies.bins) for low, high in arrays["energy_range"]])
+
+    def add(name: str, row: int, of_pairs: bool, chain: int, values: np.ndarray) -> None:
+        bins = (1 + of_pairs) * energies.bins
+        here = (levels[of_pairs][:, :, chain] >> shift[:, None]) % bins
+        np.add.at(arrays[name][row], (block[..., None], sample[..., None], here), values)
+
+    for of_pairs, name in enumerate(COUNTS):
+        for chain in range(reduced.pairs if of_pairs else reduced.copies):
+            add(name, 0 if of_pairs else chain, bool(of_pairs), chain, np.array(1))
+            add(name, -1, bool(of_pairs), chain, levels[bool(of_pairs)][:, :, chain])
+    scale = 2.0 ** energies.exponent(count - 1)
     for k, term in enumerate(reduced.terms):
-        first = energies.pair_row[k] if term.of_pairs else energies.row[k]
-        if first < 0:
-            continue
-        sums, levels = (
-            (arrays["energy_pair_sums"], both) if term.of_pairs else (arrays["energy_sums"], level)
-        )  # fmt: skip
-        for step, one in enumerate(measurements):
-            values = np.rint(values_of_term(reduced, term, one) * scale).astype(int)
-            for sample in range(reduced.model.samples):
-                bins = sums.shape[-1]
-                shift = 0
-                while (high[sample] >> shift) - (low[sample] >> shift) >= energies.bins:
-                    shift += 1
-                for chain in range(values.shape[1]):
-                    row = first + (chain if term.by_copy else 0)
-                    here = (levels[step, sample, chain] >> shift) % bins
-                    np.add.at(sums[row, step // length, sample], here, values[sample, chain])
+        row = energies.pair_row[k] if term.of_pairs else energies.row[k]
+        if row >= 0:
+            values = np.rint(np.stack([values_of_term(reduced, term, one) for one in measurements]) * scale).astype(int)
+            for chain in range(values.shape[2]):
+                add(SUMS[term.of_pairs], row + chain * term.by_copy, term.of_pairs, chain, values[:, :, chain])
 
 
 def sums_of_series(series: np.ndarray) -> list[tuple[int, int, np.ndarray]]:

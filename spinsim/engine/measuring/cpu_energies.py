@@ -32,9 +32,9 @@ def shift_over(low, high, bins):  # type: ignore[no-untyped-def]
 
 @part
 def widen(sums, sample, low, high, shift, wider, room):  # type: ignore[no-untyped-def]
-    """Add bins of ``sums`` (rows, blocks, samples, bins) that share one of a larger shift, of levels ``low`` to ``high``.
+    """Add bins of ``sums`` (rows, blocks, samples, bins) that share one of a larger shift.
 
-    ``room`` (bins,) is overwritten.
+    Levels go from ``low`` to ``high``; ``room`` (bins,) is overwritten.
     """
     bins = sums.shape[3]
     for row in range(sums.shape[0]):

@@ -222,8 +222,8 @@ class HostReduction:
         add_energies(
             np.asarray(measurement.energy, np.float64), self._of_copies, self._of_pairs, tables.first, tables.scales,
             tables.constant, tables.power, energies.row, energies.pair_row, tables.by_copy, self._pairs,
-            1 / energies.unit, ldexp(1.0, energies.exponent(number)), number, block, arrays[RANGE], *of_copies, *of_pairs,
-            0, self.reduced.model.samples,
+            1 / energies.unit, ldexp(1.0, energies.exponent(number)), number, block, arrays[RANGE], *of_copies,
+            *of_pairs, 0, self.reduced.model.samples,
         )  # fmt: skip
 
     def state(self) -> dict[str, npt.NDArray[Any]]:

@@ -1,4 +1,4 @@
-"""Numbers of a measurement that are added up on a GPU, and terms made of them, as ``kernels/measuring/terms.cuh`` has them."""
+"""Numbers of a measurement on a GPU, and terms made of them, as ``kernels/measuring/terms.cuh`` has them."""
 
 from __future__ import annotations
 

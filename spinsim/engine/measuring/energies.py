@@ -17,11 +17,14 @@ sample alone, in whatever order they come.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import frexp, ldexp
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from spinsim.model.ising import Ising
 
 if TYPE_CHECKING:
     from spinsim.engine.measuring.reduction import Reduced
@@ -30,9 +33,13 @@ MOST_BINS: Final = 1024
 """Of copies; pairs have twice as many. Energies of +-J, L = 16, from T = 0.5 to 3 have as many levels."""
 _MOST_FINE: Final = 512
 """The same where couplings are no multiples of a few units, so that bins never hold one level."""
-_FEWEST_BINS: Final = 32
+_FEWEST: Final = 4
+"""Bins for each unit of the root of all sites that are worth their room: energies of one temperature spread over some
+such units, those of a ladder over sites."""
 _BYTES: Final = 2**26
-"""Bytes that all sums over energy may take before there are fewer bins, or none."""
+"""Bytes that all sums over energy may take before there are fewer bins."""
+_OF_OTHERS: Final = 2
+"""Part of all other sums that so few bins may take, if they take more than these bytes, before there are none."""
 _LEVEL_BITS: Final = 28
 """Of sites times the energy scale in levels: sums of 2^33 levels fit int64."""
 _SUM_BITS: Final = 61
@@ -71,7 +78,7 @@ class Energies(NamedTuple):
         bins), measurements of each copy and the sum of all levels; ``energy_sums`` (rows, blocks, samples, bins);
         where there are pairs, ``energy_pair_counts`` (2, ...) and ``energy_pair_sums`` (pair rows, ...) of 2 bins.
         """
-        shapes = {RANGE: (samples, 2)}
+        shapes: dict[str, tuple[int, ...]] = {RANGE: (samples, 2)}
         for names, rows, bins in (
             (("energy_counts", "energy_sums"), (copies + 1, self.rows), self.bins),
             (("energy_pair_counts", "energy_pair_sums"), (2, self.pair_rows), 2 * self.bins),
@@ -132,14 +139,37 @@ def energies_of(reduced: Reduced) -> Energies | None:
         return None
     blocks = reduced.blocks if model.samples == 1 else 1
     fine = ldexp(1.0, frexp(model.sites * model.energy_scale)[1] - _LEVEL_BITS)
-    bins = MOST_BINS if model.quantum >= fine else _MOST_FINE
+    bins = _bins_of_levels(model) if model.quantum >= fine else _MOST_FINE
     words = copies + 1 + rows + (2 * (pair_rows + 2) if pair_rows else 0)
-    while 8 * bins * model.samples * blocks * words > _BYTES:
+    of_bin, fewest = 8 * model.samples * blocks * words, _power_from(_FEWEST * np.sqrt(model.sites))
+    while bins > fewest and bins * of_bin > _BYTES:
         bins //= 2
-    if bins < _FEWEST_BINS:
+    if bins * of_bin > max(_BYTES, replace(reduced, by_energy=False).nbytes // _OF_OTHERS):
         return None
     values = reduced.places * max(copies, reduced.pairs)
     return Energies(max(model.quantum, fine), bins, blocks, row, pair_row, rows, pair_rows, values)
+
+
+def spacing_of(model: Ising) -> float:
+    """Return a distance that the energies of a sample keep at least: exact for couplings of one size, else 0."""
+    if not model.magnitude or model.fields.any():
+        return 0.0
+    degrees = np.bincount(model.graph.edges.ravel(), minlength=model.sites)
+    return float(2 * model.coupling_unit * (1 if (degrees % 2).any() else 2))
+
+
+def _bins_of_levels(model: Ising) -> int:
+    """Return how many bins hold one level each, if they are not too many, a power of two."""
+    spacing, bins = spacing_of(model), MOST_BINS
+    if spacing:
+        width = 2.0 ** int(np.log2(spacing))
+        bins = _power_from(2 * model.bonds * model.coupling_unit / width + 2)
+    return min(bins, MOST_BINS)
+
+
+def _power_from(number: float) -> int:
+    """Return the least power of two that is a number or more."""
+    return int(2 ** np.ceil(np.log2(number)))
 
 
 def shift_of(low: int, high: int, bins: int) -> int:
