@@ -28,7 +28,7 @@ _WIDEST: Final = 1 / 3
 
 
 def can_reweight(run: ReducedRun) -> bool:
-    """Return whether sums over energy are there, of one sample with stretches of time, in bins that are narrow enough."""
+    """Return whether sums over energy are there, of one sample with stretches of time, in narrow bins."""
     energies = run.reduced.energies
     if energies is None or (run.samples == 1 and energies.blocks == 1):
         return False

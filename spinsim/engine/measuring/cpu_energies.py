@@ -58,9 +58,9 @@ def add_energies(  # type: ignore[no-untyped-def]
     """
     copies, places, bins = energy.shape[1], energy.shape[2], counts.shape[3]
     has_pairs = pair_sums.shape[0] > 0
-    level = np.empty((copies, places), np.int64)
-    room = np.empty(bins, np.int64)
-    pair_room = np.empty(pair_sums.shape[3], np.int64)
+    level, bin_of = np.empty((copies, places), np.int64), np.empty((copies, places), np.int64)
+    bin_of_pair = np.empty((pairs.shape[0], places), np.int64)
+    room, pair_room = np.empty(bins, np.int64), np.empty(pair_sums.shape[3], np.int64)
     for sample in range(begin, end):
         low, high = ranges[sample, 0], ranges[sample, 1]
         old_low, old_high = low, high
@@ -83,6 +83,7 @@ def add_energies(  # type: ignore[no-untyped-def]
         for chain in range(copies):
             for place in range(places):
                 here = (level[chain, place] >> shift) & (bins - 1)
+                bin_of[chain, place] = here
                 counts[chain, block, sample, here] += 1
                 counts[copies, block, sample, here] += level[chain, place]
         if has_pairs:
@@ -90,22 +91,20 @@ def add_energies(  # type: ignore[no-untyped-def]
                 for place in range(places):
                     both = level[pairs[p, 0], place] + level[pairs[p, 1], place]
                     here = (both >> shift) & (2 * bins - 1)
+                    bin_of_pair[p, place] = here
                     pair_counts[0, block, sample, here] += 1
                     pair_counts[1, block, sample, here] += both
         for term in range(first.size):
-            if row[term] >= 0:
-                for chain in range(copies):
-                    own = row[term] + (chain if by_copy[term] >= 0 else 0)
-                    for place in range(places):
-                        x = scales[term, 0, place] * of_copies[first[term], sample, chain, place]
-                        y = power_of(x + constant[term, place], power[term]) * scale
-                        sums[own, block, sample, (level[chain, place] >> shift) & (bins - 1)] += np.int64(np.rint(y))
-            elif pair_row[term] >= 0:
-                for p in range(pairs.shape[0]):
-                    for place in range(places):
-                        x = scales[term, 0, place] * of_pairs[first[term], sample, p, place]
-                        y = power_of(x + constant[term, place], power[term]) * scale
-                        both = level[pairs[p, 0], place] + level[pairs[p, 1], place]
-                        pair_sums[pair_row[term], block, sample, (both >> shift) & (2 * bins - 1)] += np.int64(
-                            np.rint(y)
-                        )
+            if row[term] < 0 and pair_row[term] < 0:
+                continue
+            of_copy, kind = row[term] >= 0, power[term]
+            for chain in range(copies if of_copy else pairs.shape[0]):
+                if of_copy:
+                    values, at = of_copies[first[term], sample, chain], bin_of[chain]
+                    to = sums[row[term] + (chain if by_copy[term] >= 0 else 0), block, sample]
+                else:
+                    values, at = of_pairs[first[term], sample, chain], bin_of_pair[chain]
+                    to = pair_sums[pair_row[term], block, sample]
+                for place in range(places):
+                    y = power_of(scales[term, 0, place] * values[place] + constant[term, place], kind)
+                    to[at[place]] += np.int64(np.rint(y * scale))
