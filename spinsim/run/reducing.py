@@ -73,6 +73,8 @@ _STORED: Final = {
 """Arrays that a file holds, with their axes and what they are; * stands for the axis of the ladder. Checkpoints hold
 the others too."""
 _OVER_ENERGY: Final = (RANGE, *COUNTS, *SUMS_OVER_ENERGY)
+_ROWS: Final = ("energy_row", "energy_pair_row")
+"""Axes of names of terms."""
 _NUMBERED: Final = ("block", "level_block", "level", "coldest_block", "chain", "walk", "walk_block")
 """Axes of numbers that the group always has."""
 SUMS: Final = {f"{PREFIX}{name}": f"{REDUCED}/{name}" for name in _STORED}
@@ -184,6 +186,12 @@ def with_sums(layout: Layout, reduced: Reduced, stride: int, axis: str) -> Layou
             lengths = dict(zip(_STORED[name][0], shape, strict=True))
             del lengths["sample"]
             scales |= {one: np.arange(length) for one, length in lengths.items()}
+    if reduced.energies is not None:
+        scales |= {
+            axis: np.array([names[k] for k in rows])
+            for axis, rows in zip(_ROWS, reduced.energies.terms, strict=True)
+            if rows
+        }
     kinds = {name: kind for name, (_, kind) in reduced.arrays().items() if name in _stored(reduced)}
     return _with_group(layout, scales, kinds, stride, axis)
 
@@ -212,7 +220,8 @@ def with_sums_of(layout: Layout, file: h5py.File, axis: str) -> Layout:
     cells = [name for name in ("overlap_cell", "link_overlap_cell") if name in group]
     over_energy = [name for name in _OVER_ENERGY if name in group]
     of_energies = {axis for name in over_energy for axis in _STORED[name][0]} - {"sample"}
-    numbered = (*_NUMBERED, *({"chain_followed"} & set(group)), *cells, *sorted(of_energies))
+    scales |= {name: axis_of(group, name, None) for name in sorted(of_energies & set(_ROWS))}
+    numbered = (*_NUMBERED, *({"chain_followed"} & set(group)), *cells, *sorted(of_energies - set(_ROWS)))
     scales |= {name: axis_of(group, name, np.int64) for name in numbered}
     kinds: dict[str, type] = dict.fromkeys(_STORED, np.float64)
     kinds |= dict.fromkeys(("walk_squares", "measurements", *over_energy), np.int64)

@@ -57,8 +57,7 @@ class Energies(NamedTuple):
         blocks: Stretches of time that have bins of their own.
         row: First row of each term among the sums of copies, -1 where it has none, (terms,).
         pair_row: Likewise among those of pairs.
-        rows: Of the sums of copies.
-        pair_rows: Of those of pairs.
+        terms: Number of the term of each row of the sums of copies, and of those of pairs.
         values: Numbers that one measurement adds to the bins of a sample, at most.
     """
 
@@ -67,9 +66,18 @@ class Energies(NamedTuple):
     blocks: int
     row: npt.NDArray[np.int64]
     pair_row: npt.NDArray[np.int64]
-    rows: int
-    pair_rows: int
+    terms: tuple[list[int], list[int]]
     values: int
+
+    @property
+    def rows(self) -> int:
+        """Rows of the sums of copies."""
+        return len(self.terms[0])
+
+    @property
+    def pair_rows(self) -> int:
+        """Rows of the sums of pairs."""
+        return len(self.terms[1])
 
     def arrays(self, samples: int, copies: int) -> dict[str, tuple[tuple[int, ...], type]]:
         """Shapes and types of all arrays by name.
@@ -129,25 +137,29 @@ class Binned(NamedTuple):
 def energies_of(reduced: Reduced) -> Energies | None:
     """Return which sums over energy there is room for; None for none, or where no term asks for them."""
     model, copies, terms = reduced.model, reduced.copies, reduced.terms
-    row, pair_row, rows, pair_rows = np.full(len(terms), -1), np.full(len(terms), -1), 0, 0
+    row, pair_row = np.full(len(terms), -1), np.full(len(terms), -1)
+    rows: list[int] = []
+    pair_rows: list[int] = []
     for k, term in enumerate(terms):
         if term.over_energy and term.of_pairs:
-            pair_row[k], pair_rows = pair_rows, pair_rows + 1
+            pair_row[k] = len(pair_rows)
+            pair_rows.append(k)
         elif term.over_energy:
-            row[k], rows = rows, rows + (copies if term.by_copy else 1)
+            row[k] = len(rows)
+            rows += [k] * (copies if term.by_copy else 1)
     if not rows:
         return None
     blocks = reduced.blocks if model.samples == 1 else 1
     fine = ldexp(1.0, frexp(model.sites * model.energy_scale)[1] - _LEVEL_BITS)
     bins = _bins_of_levels(model) if model.quantum >= fine else _MOST_FINE
-    words = copies + 1 + rows + (2 * (pair_rows + 2) if pair_rows else 0)
+    words = copies + 1 + len(rows) + (2 * (len(pair_rows) + 2) if pair_rows else 0)
     of_bin, fewest = 8 * model.samples * blocks * words, _power_from(_FEWEST * np.sqrt(model.sites))
     while bins > fewest and bins * of_bin > _BYTES:
         bins //= 2
     if bins * of_bin > max(_BYTES, replace(reduced, by_energy=False).nbytes // _OF_OTHERS):
         return None
     values = reduced.places * max(copies, reduced.pairs)
-    return Energies(max(model.quantum, fine), bins, blocks, row, pair_row, rows, pair_rows, values)
+    return Energies(max(model.quantum, fine), bins, blocks, row, pair_row, (rows, pair_rows), values)
 
 
 def spacing_of(model: Ising) -> float:
