@@ -29,7 +29,7 @@ from spinsim.engine.measuring.reduction import (
     tables_of,
 )
 from spinsim.engine.moves.exchange.ladder import copy_pairs
-from spinsim.engine.protocols import Configurations, LadderMeasurement, LowestStates
+from spinsim.engine.protocols import Configurations, LowestStates
 
 MOST_HISTOGRAMS: Final = 2
 HISTOGRAM: Final = struct_type(counts=ADDRESS, first=SIZE, values=SIZE, cells=SIZE)
@@ -108,8 +108,6 @@ class CudaReduction:
     Raises:
         InputError: where the device has no room.
     """
-
-    on_device = True
 
     def __init__(
         self, device: int, reduced: Reduced, state: Any, read: Callable[[Any, int, int], npt.NDArray[np.int8]]
@@ -224,10 +222,6 @@ class CudaReduction:
                 self._merge[self._arrays[name].dtype](
                     stream, grid, THREADS, sums=self._arrays[name].data.ptr, rows=rows, blocks=blocks, columns=columns
                 )  # fmt: skip
-
-    def add(self, measurement: LadderMeasurement) -> None:
-        """Refuse a measurement that has come to the host: the engine adds them as it makes them."""
-        raise TypeError("measurements are added on the device: give the reduction to begin_measurement")
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return copies of all arrays by name, when all measurements that are queued have been added."""

@@ -149,11 +149,11 @@ def energies_of(reduced: Reduced) -> Energies | None:
             rows += [k] * (copies if term.by_copy else 1)
     if not rows:
         return None
-    blocks = reduced.blocks if model.samples == 1 else 1
+    blocks = reduced.blocks if reduced.samples_in_run == 1 else 1
     fine = ldexp(1.0, frexp(model.sites * model.energy_scale)[1] - _LEVEL_BITS)
     bins = _bins_of_levels(model) if model.quantum >= fine else _MOST_FINE
     words = copies + 1 + len(rows) + (2 * (len(pair_rows) + 2) if pair_rows else 0)
-    of_bin, fewest = 8 * model.samples * blocks * words, _power_from(_FEWEST * np.sqrt(model.sites))
+    of_bin, fewest = 8 * reduced.samples_in_run * blocks * words, _power_from(_FEWEST * np.sqrt(model.sites))
     while bins > fewest and bins * of_bin > _BYTES:
         bins //= 2
     if bins * of_bin > max(_BYTES, replace(reduced, by_energy=False).nbytes // _OF_OTHERS):

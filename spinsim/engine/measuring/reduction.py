@@ -118,14 +118,22 @@ class Reduced:
         copies: At each place of the ladder.
         places: Of the ladder.
         terms: In the order of the arrays.
-        by_energy: Whether there are sums over energy, where terms ask for them; runs of earlier versions have none.
+        all_samples: Samples of the whole run, by which sizes are chosen, where the model has a part of them; else 0.
+        by_energy: Whether there are sums over energy, where terms ask for them and there is room, as runs of earlier
+            versions have none; of a part those of the whole run.
     """
 
     model: Ising
     copies: int
     places: int
     terms: tuple[Term, ...]
-    by_energy: bool = True
+    all_samples: int = 0
+    by_energy: bool | Energies = True
+
+    @property
+    def samples_in_run(self) -> int:
+        """Samples of the whole run."""
+        return self.all_samples or self.model.samples
 
     @property
     def pairs(self) -> int:
@@ -135,12 +143,12 @@ class Reduced:
     @cached_property
     def few(self) -> bool:
         """True if samples are so few that errors come from time."""
-        return self.model.samples < _FEW_SAMPLES
+        return self.samples_in_run < _FEW_SAMPLES
 
     @cached_property
     def blocks(self) -> int:
         """Blocks that there are room for, a power of two."""
-        one = 8 * len(self.terms) * self.model.samples * self.places
+        one = 8 * len(self.terms) * self.samples_in_run * self.places
         return next((blocks for blocks in _BLOCKS if blocks * one <= _BLOCK_BYTES), _BLOCKS[-1])
 
     @cached_property
@@ -161,12 +169,12 @@ class Reduced:
     @cached_property
     def coldest_blocks(self) -> int:
         """Blocks of the coldest place that there are room for, a power of two."""
-        return _many_blocks(len(self.judged) * self.model.samples * self.most_chains)
+        return _many_blocks(len(self.judged) * self.samples_in_run * self.most_chains)
 
     @cached_property
     def walk_blocks(self) -> int:
         """Blocks of walks that there are room for, a power of two."""
-        return _many_blocks(self.model.samples * self.copies * self.places)
+        return _many_blocks(self.samples_in_run * self.copies * self.places)
 
     @property
     def most_chains(self) -> int:
@@ -177,7 +185,7 @@ class Reduced:
     def histograms(self) -> tuple[Histogram, ...]:
         """Histograms of overlaps and, where they are measured, of link overlaps; none without pairs of copies."""
         names = {source.name for term in self.terms for source in term.sources}
-        one = 4 * self.model.samples * self.places
+        one = 4 * self.samples_in_run * self.places
         cells = next((cells for cells in _CELLS if cells * one <= _HISTOGRAM_BYTES), _CELLS[-1])
         most = {"overlap": self.model.sites, "link_overlap": self.model.bonds}
         return tuple(
@@ -187,6 +195,8 @@ class Reduced:
     @cached_property
     def energies(self) -> Energies | None:
         """Sums over energy; None without."""
+        if isinstance(self.by_energy, Energies):
+            return self.by_energy
         return energies_of(self) if self.by_energy else None
 
     @cached_property
@@ -298,6 +308,14 @@ def tables_of(reduced: Reduced) -> Tables:
         place_among(reduced.by_copy),
         place_among(reduced.judged),
     )
+
+
+SAMPLE_AXIS: Final = {
+    **dict.fromkeys(("block_sums", "coldest_sums", "level_open", "walk_sums", *COUNTS, *SUMS), 2),
+    **dict.fromkeys(("level_sums", "level_squares"), 3),
+    **dict.fromkeys(("copy_sums", "first_value"), 1),
+}
+"""Axis of the samples in the arrays of ``Reduced.arrays``; the first one in all others."""
 
 
 def empty_arrays(reduced: Reduced) -> dict[str, npt.NDArray[Any]]:
