@@ -40,7 +40,7 @@ def reduced_of(result: Tempered, by_energy: bool = False) -> ReducedRun:
     reduction = HostReduction(replace(reduced_run(source.facts, _ladder(result)), by_energy=by_energy))
     measurement = _measurements(result)
     for step in range(source.measurements):
-        reduction.add(measurement(step))
+        reduction.add_numbers(measurement(step))
     every = source.every if source.measurements > 1 else int(result.sweep[0])
     return ReducedRun(reduction.reduced, reduction.state(), every)
 

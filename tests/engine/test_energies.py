@@ -57,8 +57,7 @@ def add(reduction: HostReduction, energy: np.ndarray, moment: np.ndarray) -> Non
     copies, places = energy.shape
     place = np.tile(np.arange(places), (1, copies)).astype(np.int32)
     measured = {"energy": energy[None], "magnetization": moment[None], "exchange": SimpleNamespace(place=place)}
-    lowest = {"replica_energy": energy.reshape(1, -1), "spins": lambda sample, replica: np.ones(256, np.int8)}
-    reduction.add(SimpleNamespace(**measured, **lowest, correlations=None))  # type: ignore[arg-type]
+    reduction.add_numbers(SimpleNamespace(**measured, correlations=None))  # type: ignore[arg-type]
 
 
 def test_a_range_that_grows_on_both_sides() -> None:

@@ -45,7 +45,7 @@ def energies_alone(series: np.ndarray, pairs: bool = False) -> ReducedRun:
     place = np.tile(np.arange(places), (samples, copies)).astype(np.int32)
     for row in series:
         found = SimpleNamespace(energy=row, exchange=SimpleNamespace(place=place), correlations=_Nothing(row))
-        reduction.add(found)  # type: ignore[arg-type]
+        reduction.add_numbers(found)  # type: ignore[arg-type]
     return ReducedRun(reduction.reduced, reduction.state(), 1)
 
 

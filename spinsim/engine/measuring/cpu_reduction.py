@@ -185,7 +185,12 @@ class HostReduction:
         self._best, self._changed = Best(reduced.model, reduced.copies * places), np.zeros(samples, np.bool_)
 
     def add(self, measurement: LadderMeasurement) -> None:
-        """Add a measurement, the next one of the run."""
+        """Add a measurement, the next one of the run, and look at its states."""
+        self._changed[self._best.update(measurement.replica_energy, measurement.spins)] = True
+        self.add_numbers(measurement)
+
+    def add_numbers(self, measurement: LadderMeasurement) -> None:
+        """Add a measurement whose configurations nobody has."""
         arrays, number, reduced = self._arrays, self.measurements, self.reduced
         blocks, merged = blocks_of(reduced, number)
         for name in merged:
@@ -206,7 +211,6 @@ class HostReduction:
             add_overlaps(overlap, one.values, arrays[f"{one.source}_histogram"], 0, samples)
         if reduced.energies is not None:
             self._add_energies(reduced.energies, measurement, blocks.energy_block)
-        self._changed[self._best.update(measurement.replica_energy, measurement.spins)] = True
         self.measurements += 1
         arrays["measurements"][:] = self.measurements
 
