@@ -126,7 +126,7 @@ class LadderPlan(Plan[AnyConfig]):
         if keeping.is_reduced:
             reduced = reduced_of_run(self.model, choice, ladder)
             sums = MeasurementSums(reduced, keeping, t.adds_local)
-            contents = with_sums(with_names(contents, keeping.names), reduced, keeping.stride, ladder.axis)
+            contents = with_sums(with_names(contents, keeping.names), sums.reduced, keeping.stride, ladder.axis)
         how = watch.on_updates, saving.due, choice.wanted, None, _moves_of(self), seed, sums
         frames = tempering_in_beta(engine, ladder.couplings, t.times, choice.copies, *how)
         local = LocalSums(engine, choice.copies, len(ladder)) if t.adds_local else None
