@@ -154,19 +154,7 @@ def observed(point: Point, records: Sequence[Observable], at: Mapping[str, Array
 
 
 def per_site(result: Tempered) -> PerSite:
-    model, sites = result.model, result.model.sites
-    return PerSite(
-        model,
-        energy=result.energy / sites,
-        m=result.magnetization / sites,
-        m_s=result.staggered_magnetization / sites,
-        q=result.overlap / sites,
-        q_link=result.link_overlap / max(1, model.bonds),
-        overlap=result.overlap,
-        m_modes=result.magnetization_mode,
-        q_modes=result.overlap_mode,
-        in_time=result.in_time,
-    )
+    return PerSite(result)
 
 
 def one_series(run: PerSite, name: str) -> Array:

@@ -277,6 +277,11 @@ def _fits(found: _Correlated, slices: int) -> Fits:
     return fit_all(mean, covariance, found.entries, found.times, slices, found.most_levels)
 
 
+def gaps_by_parity(result: Tempered) -> dict[str, Gaps]:
+    """Return the gaps of each parity that a run can tell."""
+    return {parity: gaps(result, parity) for parity in PARITIES if parity == "odd" or has_even(result)}
+
+
 def _correlated(result: Tempered, parity: str, samples: Iterable[int]) -> _Correlated:
     """Return what gaps of some samples are fitted to."""
     if result.model.fields.any():

@@ -14,7 +14,7 @@ from spinsim.model.identity import described
 from spinsim.model.ising import Ising
 from spinsim.model.quanta import distinct
 from spinsim.model.trotter import first_slice
-from spinsim.observables.moments import in_space
+from spinsim.observables.measured import in_space
 
 _CLEAR: Final = 4.0  # standard errors by which the mean coupling of a model is above 0
 MOST_DEVIATIONS: Final = 4.0

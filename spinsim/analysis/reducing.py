@@ -1,9 +1,8 @@
-"""Reduced measurements of a run whose series hold all of them."""
+"""Reduced measurements of a run whose series hold all of them: what runs add up as they go, added up afterwards."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,19 +15,8 @@ from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.engine.protocols import LadderMeasurement
 from spinsim.machine.memory import require
 from spinsim.observables import Facts
+from spinsim.observables.measured import quantities_of
 from spinsim.observables.terms import Ladder, reduced_run
-
-_IN_TIME: Final = {
-    "in_time": "correlation_in_time",
-    "even_in_time": "even_correlation_in_time",
-    "link_overlap_in_space": "link_overlap_in_space",
-}
-"""Series of a quantum run by the names of what measurements have."""
-_POWERS: Final = {
-    "magnetization_powers": ("slice_magnetization_squared", "slice_magnetization_fourth"),
-    "overlap_powers": ("slice_overlap_squared", "slice_overlap_fourth"),
-}
-"""Likewise of two series that measurements have along a last axis."""
 
 
 def reduced_of(result: Tempered, facts: Facts) -> ReducedRun:
@@ -58,14 +46,14 @@ def _ladder(result: Tempered) -> Ladder:
 def _measurements(result: Tempered) -> Callable[[int], LadderMeasurement]:
     """Return what makes a measurement of a step of the series."""
     steps, samples, copies, places = result.energy.shape
+    series: dict[str, npt.NDArray[np.generic]] = {}
+    for one in quantities_of(in_time=result.in_time is not None):
+        whole = getattr(result, one.name)
+        if len(whole) == steps:
+            series[one.field] = np.stack([series[one.field], whole], axis=-1) if one.element else whole
     nothing = np.empty((steps, samples, 0, places), np.int64)
-    series: dict[str, npt.NDArray[np.generic]] = dict.fromkeys(Correlations._fields, nothing)
-    own = ("staggered_magnetization", "overlap", "link_overlap", "overlap_mode", "magnetization_mode")
-    series |= {name: whole for name in own if len(whole := getattr(result, name)) == steps}
-    staggered = series.pop("staggered_magnetization", nothing)
-    if result.in_time is not None:
-        series |= {name: getattr(result, own) for name, own in _IN_TIME.items()}
-        series |= {name: np.stack([getattr(result, one) for one in both], axis=-1) for name, both in _POWERS.items()}
+    staggered = series.get("staggered_magnetization", nothing)
+    correlations = {name: series.get(name, nothing) for name in Correlations._fields}
     no_trips = np.zeros((samples, copies * places), np.int64)
 
     def at(step: int) -> LadderMeasurement:
@@ -77,7 +65,7 @@ def _measurements(result: Tempered) -> Callable[[int], LadderMeasurement]:
             staggered_magnetization=staggered[step],
             holder=result.permutation[step],
             exchange=Exchange(place, result.attempts, result.accepts, no_trips, no_trips.astype(np.int8)),
-            correlations=Correlations(**{name: values[step] for name, values in series.items()}),
+            correlations=Correlations(**{name: values[step] for name, values in correlations.items()}),
             spins=_no_spins,
             energy_by_term=result.energy[step][..., None],
         )
@@ -86,4 +74,4 @@ def _measurements(result: Tempered) -> Callable[[int], LadderMeasurement]:
 
 
 def _no_spins(sample: int, replica: int) -> npt.NDArray[np.int8]:
-    raise NotImplementedError  # nothing that is reduced takes configurations
+    raise NotImplementedError  # series have no configurations

@@ -21,7 +21,7 @@ from spinsim.errors import InputError
 from spinsim.inputs.checks import finite_array, real_array
 from spinsim.model.ising import Ising
 from spinsim.observables import CROSSING, LABELS, in_field
-from spinsim.observables.moments import in_space
+from spinsim.observables.measured import in_space
 
 Array = npt.NDArray[np.float64]
 

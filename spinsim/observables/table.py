@@ -180,7 +180,7 @@ LEADING: Final = (
     "energy_per_site specific_heat binder_cumulant correlation_length_over_L overlap_binder_cumulant "
     "overlap_correlation_length_over_L"
 )
-"""What leads in tables of all columns, with errors: a dozen."""
+"""The dozen columns that lead in tables of all, with errors."""
 MAIN: Final = {
     "magnet": "energy_per_site specific_heat abs_magnetization binder_cumulant correlation_length_over_L",
     "antiferromagnet": "energy_per_site specific_heat abs_staggered_magnetization staggered_binder_cumulant",
@@ -192,7 +192,7 @@ MAIN: Final = {
     "quantum glass": "space_energy_per_site transverse_magnetization slice_overlap_squared overlap_binder_cumulant "
     "overlap_correlation_length_over_L",
 }
-"""What is printed unless other columns are asked for, the most important first, by the kind of model."""
+"""Columns that are printed by default, the most important first, by the kind of model."""
 DRAWN: Final = {
     "energy": (("energy_per_site", "quantum_energy_per_site"), ("specific_heat", "transverse_magnetization")),
     "magnetization": (

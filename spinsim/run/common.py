@@ -56,7 +56,7 @@ from spinsim.sampling.portions import updates_a_sweep
 from spinsim.settings.config import Config
 from spinsim.settings.shared import ModelSettings
 from spinsim.solution import check_solution, write_solution
-from spinsim.store.layout import Layout
+from spinsim.store.contents import Contents
 
 AnyConfig = TypeVar("AnyConfig", bound=Config)
 AnyPlan = TypeVar("AnyPlan", bound="Plan[Any]")
@@ -416,13 +416,13 @@ def _to_file(plan: Plan[Any], watch: Watch) -> bool:
     return True
 
 
-def check_disk(path: Path, model: Ising, replicas: int, layout: Layout, rows: int) -> None:
+def check_disk(path: Path, model: Ising, replicas: int, contents: Contents, rows: int) -> None:
     """Refuse a run whose file would not fit on its disk."""
     folder = folder_of(path)
     while not folder.exists():
         folder = folder.parent
     needed = (
-        layout.room(rows) + 3 * layout.sums_bytes + store.stored_bytes(model) + 8 * replicas * model.samples + 2**17
+        contents.room(rows) + 3 * contents.sums_bytes + store.stored_bytes(model) + 8 * replicas * model.samples + 2**17
     )
     room = shutil.disk_usage(folder).free
     if needed > room:

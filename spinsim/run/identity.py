@@ -18,7 +18,7 @@ from spinsim.errors import InputError, another_path, worded
 from spinsim.machine.files import is_locked
 from spinsim.registry import record_of
 from spinsim.settings.config import Config, kinds_of, sha256
-from spinsim.store.layout import Layout
+from spinsim.store.contents import Contents
 
 _ENTRY: Final[dict[str, type]] = {"command": str, "date": str, "config_sha256": str}
 _LENGTHS: Final[dict[str, type]] = {"sweeps": int, "time_limit": float, "anneals": int}
@@ -219,12 +219,14 @@ def as_longer(plan: AnyPlan, attributes: Mapping[str, str]) -> AnyPlan:
     return replace(plan, attributes=own | {"history": history}, extends=attributes["config_sha256"])
 
 
-def make_room(plan: Plan[Any], layout: Layout, rows: int, like: Mapping[str, npt.NDArray[Any]], thin: int = 1) -> None:
+def make_room(
+    plan: Plan[Any], contents: Contents, rows: int, like: Mapping[str, npt.NDArray[Any]], thin: int = 1
+) -> None:
     """Make room in the file of a plan for all that the longer run has.
 
     Args:
         plan: Plan of the longer run.
-        layout: Layout of its file.
+        contents: Contents of its file.
         rows: Rows of its file.
         like: Arrays of the names and shapes of its checkpoints.
         thin: Rows of the shorter run for each one that is kept.
@@ -243,4 +245,4 @@ def make_room(plan: Plan[Any], layout: Layout, rows: int, like: Mapping[str, npt
 
     named = {name: plan.attributes[name] for name in ("config", "config_sha256", "history")}
     shapes = {name: np.shape(array) for name, array in like.items()}
-    store.extend(plan.path, layout, rows, check, named, shapes, thin)
+    store.extend(plan.path, contents, rows, check, named, shapes, thin)

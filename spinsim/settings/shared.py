@@ -22,7 +22,7 @@ _RANDOM: Final = ("pm-j", "gaussian")
 
 @dataclass(frozen=True)
 class ModelSettings(Table):
-    """What is simulated: a lattice with couplings by name, or an instance file."""
+    """The model that is simulated: a lattice with couplings by name, or an instance file."""
 
     instance: str | None = setting(
         None,

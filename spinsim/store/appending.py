@@ -15,14 +15,14 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import States
+from spinsim.bits import States, packed_spins
 from spinsim.errors import InputError, worded
 from spinsim.inputs.texts import quoted
 from spinsim.machine.files import Disk, not_written, remove_stale
 from spinsim.store.checkpoints import check_checkpoints, read_checkpoint, write_checkpoint
+from spinsim.store.contents import BEST, SUMMARY_GROUP, Series, arrays_of_best, rows_at
 from spinsim.store.finishing import finish_file, keep
 from spinsim.store.forms import DamageError, check_texts
-from spinsim.store.layout import BEST, SUMMARY_GROUP, Series, arrays_of_best, rows_at
 from spinsim.store.models import identity
 from spinsim.store.reading import complete_rows, series_by_group
 from spinsim.store.row_checksums import CHECKSUM, UNKNOWN, check_rows, row_checksums
@@ -170,7 +170,7 @@ class RunFile:
 
         Args:
             arrays: The state of the run.
-            wait: Whether to return when it is written. Else it is written while the caller goes on, its arrays must not
+            wait: True to return when it is written. Else it is written while the caller goes on, its arrays must not
                 change before ``flush``, and an error is raised by a later call.
         """
         self._hand_over()
@@ -234,7 +234,9 @@ class RunFile:
         self.write_again(self._thread.submit(blank).result())
 
     def write_best(self, energy: npt.NDArray[np.float64], spins: npt.NDArray[np.int8] | States) -> None:
-        """Write the lowest states met so far."""
+        """Write the lowest states met so far, in the form for which the file has room."""
+        if not isinstance(spins, States) and "bits" in self._file[BEST]:
+            spins = States(packed_spins(spins), spins.shape[1])
         self.write_again({f"{BEST}/{name}": array for name, array in arrays_of_best(energy, spins).items()})
 
     def finish(self, keep_checkpoint: bool = False) -> None:

@@ -13,7 +13,15 @@ from matplotlib.axes import Axes
 from spinsim.analysis.cosh_fits import decay
 from spinsim.analysis.figures.panels import BARS, POINTS, scale_logarithmically, some_temperatures, tick_integers
 from spinsim.analysis.figures.paper import PAPER, PaperFigure, draw_legend, lay_panels
-from spinsim.analysis.gaps import FEWEST_STEPS, PARITIES, Decay, correlation_in_time, decays, gaps, has_even
+from spinsim.analysis.gaps import (
+    FEWEST_STEPS,
+    PARITIES,
+    Decay,
+    correlation_in_time,
+    decays,
+    gaps_by_parity,
+    has_even,
+)
 from spinsim.analysis.runs import sample_of
 from spinsim.analysis.sources import measurements_of
 from spinsim.analysis.summary import FEWEST_STEPS as FEWEST_MEASUREMENTS
@@ -109,7 +117,7 @@ def _draw_decay(ax: Axes, of: Decay, slices: int, colour: Any, label: str) -> No
 
 def gaps_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
     """Draw the share of samples whose gap is at most so large, of each parity at some points of the ladder."""
-    found = {parity: gaps(result, parity) for parity in PARITIES if parity == "odd" or has_even(result)}
+    found = gaps_by_parity(result)
     with matplotlib.style.context(PAPER):
         figure, axes = lay_panels(style, len(found), 2.2)
         for ax, (parity, of) in zip(axes, found.items(), strict=True):

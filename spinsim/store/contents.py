@@ -1,4 +1,4 @@
-"""Contents of a file beside its model: series, their axes and units. Each job says which (its ``layout.py``)."""
+"""Contents of a file beside its model: series, their axes and units. Each job says which (its ``contents.py``)."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Sizes(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Layout:
+class Contents:
     """Contents of the file of a run beside its model.
 
     Attributes:
