@@ -82,8 +82,7 @@ def anneal(
         out: File that the run is written to, with checkpoints; the same call, or ``resume``,
             completes it. Without one the run is kept in memory.
         checkpoint_every: Seconds between checkpoints (a number of seconds, at least 0).
-        progress: True for a bar on the terminal or in the notebook that shows how far the run
-            is.
+        progress: Whether a bar on the terminal or in the notebook shows how far the run is.
         measure: Observables of your own, functions by name, as ``ss.temper`` takes them; they
             return floats or whole numbers of the shape (samples, replicas), or with more axes
             behind these.

@@ -154,7 +154,7 @@ def observed(point: Point, records: Sequence[Observable], at: Mapping[str, Array
 
 
 def per_site(result: Tempered) -> PerSite:
-    return PerSite(result, own_series(result))
+    return PerSite(result)
 
 
 def one_series(run: PerSite, name: str) -> Array:

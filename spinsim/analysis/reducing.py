@@ -70,8 +70,12 @@ def _measurements(result: Tempered) -> Callable[[int], LadderMeasurement]:
             holder=result.permutation[step],
             exchange=Exchange(place, result.attempts, result.accepts, no_trips, no_trips.astype(np.int8)),
             correlations=Correlations(**{name: values[step] for name, values in correlations.items()}),
-            spins=lambda sample, replica: np.ones(result.model.sites, np.int8),  # which series do not have
+            spins=_no_spins,
             energy_by_term=result.energy[step][..., None],
         )
 
     return at
+
+
+def _no_spins(sample: int, replica: int) -> npt.NDArray[np.int8]:
+    raise NotImplementedError  # series have no configurations

@@ -20,7 +20,7 @@ where 1 / sinh(2 a) = sinh(2 K_tau) and cosh(2 a) / sinh(2 a) = cosh(2 K_tau).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -39,11 +39,10 @@ class PerSite:
 
     Args:
         run: Result of a job, with its ``model`` and the attributes of ``observables.measured``.
-        own: Series of the user's own, of each copy, by name.
     """
 
-    def __init__(self, run: Any, own: Mapping[str, Array]) -> None:
-        self.run, self.own, self.model = run, own, run.model
+    def __init__(self, run: Any) -> None:
+        self.run, self.model = run, run.model
         self._found: dict[str, Array] = {}
 
     def of(self, one: Measured) -> Array:

@@ -170,7 +170,7 @@ class RunFile:
 
         Args:
             arrays: The state of the run.
-            wait: Whether to return when it is written. Else it is written while the caller goes on, its arrays must not
+            wait: True to return when it is written. Else it is written while the caller goes on, its arrays must not
                 change before ``flush``, and an error is raised by a later call.
         """
         self._hand_over()

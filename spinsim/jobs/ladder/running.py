@@ -220,9 +220,8 @@ class LadderRun(SampledRun):
         engine: The replicas in their initial state.
         frames: Measurements as tempering yields them, on this engine.
         contents: Contents of its file.
-        table: Quantities that are measured.
         own: Observables of the user's own, if there are any.
-        added: Sums that measurements add up to, if that is wanted.
+        local: Sums for local susceptibilities, if they are wanted.
         keeping: The rows that it keeps.
         sums: The measurements added up, where not all rows are kept.
         stored: The rows that its file keeps, where it has been begun.
