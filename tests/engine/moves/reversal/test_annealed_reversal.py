@@ -44,8 +44,10 @@ def test_against_enumeration(field: list[float] | None) -> None:
             assert abs(values.mean() - value) <= 4 * values.std() / np.sqrt(values.size)
 
 
-@pytest.mark.system
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=getattr(pytest.mark, "system" if name == "unpacked" else "emulated")) for name in MODELS],
+)
 def test_emulated(name: str, emulated: None) -> None:
     model = MODELS[name]()
     check_same(run(model), run(model, device="cuda"))

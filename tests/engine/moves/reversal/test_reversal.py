@@ -50,8 +50,10 @@ def test_against_enumeration(field: float) -> None:
             assert abs(found.mean - value) <= 4 * found.mean_error
 
 
-@pytest.mark.system
-@pytest.mark.parametrize("name", MODEL)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=getattr(pytest.mark, "emulated" if name == "field" else "system")) for name in MODEL],
+)
 def test_emulated(name: str, emulated: None) -> None:
     model = MODEL[name]()
     check_same(run(model), run(model, device="cuda"))
