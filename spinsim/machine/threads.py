@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
 from typing import Final
@@ -54,10 +54,10 @@ class Threads:
                     if other.cancel():  # no thread has come to it yet
                         task()
             finally:
-                wait(begun)
-            for other in begun:
-                if not other.cancelled():
-                    other.result()
+                others = [other for other in begun if not other.cancelled()]
+                failures = [other.exception() for other in others]  # which waits for them
+            for failure in filter(None, failures):
+                raise failure
 
     def share_out(self, task: Callable[[int, int], None], count: int, words: int | None = None) -> None:
         """Run ``task(first, stop)`` for consecutive parts of so many equal pieces of work, one part for each thread.

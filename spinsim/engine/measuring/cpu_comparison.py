@@ -218,11 +218,11 @@ def find_modes(state, holder, pairs, layers, size, wave, found, differing):  # t
         for first in range(0, layers.start.size - 1, TOGETHER):
             turn_words(state[k], layers.ends, layers.start, first, rows, turned)
             for w in range(first, min(first + TOGETHER, layers.start.size - 1)):
-                for part in range(layers.first_part[w], layers.first_part[w + 1]):
-                    compare_part(turned[w - first], layers.shift[part], layers.mask[part], holder[k], pairs, by_copy,
-                                 differ)  # fmt: skip
+                for piece in range(layers.first_part[w], layers.first_part[w + 1]):
+                    shift, mask = layers.shift[piece], layers.mask[piece]
+                    compare_part(turned[w - first], shift, mask, holder[k], pairs, by_copy, differ)
                     count_bits(words, count)
-                    if layers.is_last[part]:
+                    if layers.is_last[piece]:
                         for e in range(total.size):
                             total[e] += count[e]
                         add_wave(size, wave[0, x], wave[1, x], count, real, imaginary)

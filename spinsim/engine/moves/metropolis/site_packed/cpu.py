@@ -175,13 +175,11 @@ class CpuSiteComparison:
                 found.bonds[k] = self._differing_bonds(lattices, one[:of_pairs], other[:of_pairs]).reshape(
                     found.bonds.shape[1:]
                 )
-            modes = found.modes[:, k].reshape(len(found.modes), -1)
-            if modes.size:
-                in_modes = modes.shape[1]
+            if found.modes.size:
+                in_modes = found.modes[0, k].size
                 by_layer = self._differing_in_layers(lattices, one[:in_modes], other[:in_modes])
-                for differing, wave, of_axis in zip(by_layer, self._waves, modes, strict=True):
-                    squared_modes(differing, math.prod(self._shape) // len(differing), wave, of_axis)
-                found.modes[:, k] = modes.reshape(found.modes[:, k].shape)
+                for differing, wave, of_axis in zip(by_layer, self._waves, found.modes[:, k], strict=True):
+                    squared_modes(differing, math.prod(self._shape) // len(differing), wave, of_axis.reshape(-1))
 
     def _differing_bonds(self, words: Words, one: Integers, other: Integers) -> Integers:
         """Return the bonds at which the products of both ends differ, (pairs,)."""
