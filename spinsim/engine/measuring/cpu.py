@@ -159,8 +159,9 @@ class CpuMeasuring:
             mine = slice(first, stop)
             words = self._words_of(mine)
             self._comparison.compare(words, holder[mine], pairs, found.of(mine))
-            for k in range(first, stop) if in_time else ():
-                in_time.count(k, words[k - first], holder[k])
+            if in_time is not None:
+                for k in range(first, stop):
+                    in_time.count(k, words[k - first], holder[k])
 
         if found.sites.size or found.modes.size:
             words = model.samples * model.sites * block_count(ladder.replicas)
