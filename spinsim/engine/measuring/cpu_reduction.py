@@ -8,6 +8,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.bits import States, packed_spins
+from spinsim.engine.measuring.lowest import Best
 from spinsim.engine.measuring.reduction import (
     ABSOLUTE,
     CONNECTED,
@@ -20,7 +22,7 @@ from spinsim.engine.measuring.reduction import (
     tables_of,
 )
 from spinsim.engine.moves.exchange.ladder import copy_pairs
-from spinsim.engine.protocols import LadderMeasurement
+from spinsim.engine.protocols import Configurations, LadderMeasurement, LowestStates
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.threads import Threads
 
@@ -193,7 +195,7 @@ def fill(room: npt.NDArray[np.float64], measurement: LadderMeasurement, source: 
 
 
 class HostReduction:
-    """Adds measurements up in the memory of the host.
+    """Adds measurements up in the memory of the host, and keeps the lowest states that they met.
 
     Args:
         reduced: What is added up.
@@ -203,8 +205,6 @@ class HostReduction:
         reduced: As given.
         measurements: How many have been added.
     """
-
-    on_device = False
 
     def __init__(self, reduced: Reduced, threads: Threads | None = None) -> None:
         self.reduced, self.measurements, self._threads = reduced, 0, threads or Threads(1)
@@ -222,6 +222,7 @@ class HostReduction:
         values = sum(reduced.pairs if term.of_pairs else reduced.copies for term in reduced.terms)
         self._words = samples * places * values // VALUES_A_WORD
         self._pairs = np.array(copy_pairs(reduced.copies), np.int64).reshape(-1, 2)
+        self._best, self._changed = Best(reduced.model, reduced.copies * places), np.zeros(samples, np.bool_)
 
     def add(self, measurement: LadderMeasurement) -> None:
         """Add a measurement, the next one of the run."""
@@ -247,6 +248,7 @@ class HostReduction:
                 add_overlaps(overlap, self._cells[one.source], arrays[f"{one.source}_histogram"], begin, end)
 
         self._threads.share_out(add, reduced.model.samples, self._words)
+        self._changed[self._best.update(measurement.replica_energy, measurement.spins)] = True
         self.measurements += 1
         arrays["measurements"][:] = self.measurements
 
@@ -259,3 +261,18 @@ class HostReduction:
         for name, array in self._arrays.items():
             array[...] = arrays[name]
         self.measurements = int(self._arrays["measurements"][0])
+
+    def lowest(self) -> LowestStates:
+        """Return the lowest states met so far."""
+        changed = np.flatnonzero(self._changed)
+        self._changed[:] = False
+        return LowestStates(self._best.energy.copy(), lambda sample: self._best.spins[sample], changed)
+
+    def restore_lowest(self, energy: npt.NDArray[np.float64], spins: Configurations) -> None:
+        """Go back to lowest energies (samples, replicas) and the configuration of each sample."""
+        self._best.energy[...] = energy
+        if isinstance(self._best.spins, States):
+            self._best.spins.bits[...] = spins.bits if isinstance(spins, States) else packed_spins(spins)
+        else:
+            self._best.spins[...] = spins
+        self._changed[:] = False
