@@ -130,6 +130,7 @@ class CpuEngine:
         self.model, self.replicas, self.half_sweep = model, replicas, 0
         self.packing, self.colours = parts.packing, parts.sweeper.colours
         self._dynamics, self._state, self._sweeper, self._counts = dynamics, parts.state, parts.sweeper, parts.counts
+        self._threads = parts.threads
         self._measuring = CpuMeasuring(model, parts.comparison, parts.state.words_of, parts.threads)
         self.temperatures, self._bits = parts.temperatures, parts.bits
         self._tempering: CpuTempering | None = None
@@ -240,7 +241,7 @@ class CpuEngine:
         return one_by_one(self, count, rounds, sweeps, wanted, reduction, fetched)
 
     def reduction(self, reduced: Reduced) -> HostReduction:
-        return HostReduction(reduced)
+        return HostReduction(reduced, self._threads)
 
     def local_squares(self) -> HostSquares:
         return HostSquares(self.model, self._on_ladder().ladder)
