@@ -18,6 +18,7 @@ import numpy.typing as npt
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.cpu_reduction import HostReduction
 from spinsim.engine.measuring.reduction import Reduced
+from spinsim.engine.moves.move import Moment, Move, apply_in_host_memory, modules_of
 from spinsim.engine.protocols import (
     Counts,
     Engine,
@@ -200,6 +201,10 @@ class EngineOfParts:
     ) -> Callable[[], LadderMeasurement]:
         return partial(self._joined_later, measured, self._all(begun, Engine.begin_measurement, wanted))
 
+    def apply(self, move: Move, moment: Moment) -> None:
+        """Apply a move in the memory of this process, where all replicas come together."""
+        apply_in_host_memory(self, move, moment)
+
     def reduction(self, reduced: Reduced) -> HostReduction:
         return HostReduction(reduced)
 
@@ -230,6 +235,13 @@ class SplitEngine(EngineOfParts):
         begun = self._all(_several_begun, count, rounds, sweeps, wanted)
         self._moved(count * rounds * sweeps)
         return [partial(self._joined_later, measured, later) for later in zip(*begun, strict=True)]
+
+    def apply(self, move: Move, moment: Moment) -> None:
+        """Apply a move to the samples of each part where they are; a user's own may not be known there."""
+        if modules_of(move):
+            self._do(Engine.apply, move, moment)
+        else:
+            super().apply(move, moment)
 
     def local_squares(self) -> SplitSquares:
         return SplitSquares(self.parts, self._all(begun, Engine.local_squares))
