@@ -104,10 +104,10 @@ class Batch:
 class Move(Protocol):
     """A change of configurations that keeps Boltzmann's law.
 
-    A move with kernels of its own has an attribute ``fast_paths`` too, by the layout of the spins and ``cpu`` or
-    ``cuda`` the name of a module. Its function ``fast_path`` makes a ``FastPath`` from the model, the replicas, the
-    number of the first sample in the whole run and the ``CpuParts`` or ``CudaParts`` of an engine. ``apply`` stays the
-    plain path of all other layouts, and what fast paths are tested against.
+    A move with kernels of its own has an attribute ``fast_paths`` too: by the layout of the spins and ``cpu`` or
+    ``cuda`` the name of a module. Its function ``fast_path`` makes a ``FastPath``, or None, from the model, the
+    replicas, the number of the first sample in the whole run and the ``CpuParts`` or ``CudaParts`` of an engine.
+    ``apply`` stays the plain path of all other layouts, and what fast paths are tested against.
 
     Attributes:
         name: By which files know the move.
@@ -136,7 +136,7 @@ class FastPaths:
 
     def __init__(self, device: str, packing: Packing, *given: Any) -> None:
         self._device, self._packing, self._given = device, packing, given
-        self._made: dict[str, FastPath] = {}
+        self._made: dict[str, FastPath | None] = {}
 
     def of(self, move: Move) -> FastPath | None:
         """Return the fast path of a move; None where it has none for such an engine."""

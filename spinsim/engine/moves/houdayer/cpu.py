@@ -1,4 +1,4 @@
-"""Houdayer moves of replica-packed words on the CPU: words of replicas become words of pairs and back, 64 sites at a time.
+"""Houdayer moves of replica-packed words on the CPU: words of replicas become words of pairs and back.
 
 A square of 64 sites and 64 replicas is transposed, so that a word holds 64 sites of one replica; two of them give the
 overlap of a pair, and the squares of pairs are transposed back. What clusters flip goes the same way.

@@ -1,12 +1,12 @@
 """Houdayer moves of any model, as definition and plain path: isoenergetic clusters of two copies at one temperature.
 
 At each temperature the copies are paired at random. Where the two of a pair have spins s and s', the overlap s s' is +1
-or -1 at every site, and neighbours of equal overlap form clusters. Seeds are drawn at every site with probability
-2^-k, k one random number of the pair from 1 to the bits of a site's number, and all clusters that a seed hits are moved:
-both replicas flip there. Where the overlap is -1 this is an exchange of the cluster. Bonds that leave a cluster join
-overlaps of opposite sign, so that their two energies add up to 0 before and after: the sum over both replicas stays as
-it is, for each term of the energy. A field keeps its sum where the overlap is -1 alone; there no other clusters move.
-The overlap does not change, so that the same seeds move the replicas back: every proposal is accepted.
+or -1 at every site, and neighbours of equal overlap form clusters. Seeds are drawn at every site with probability 2^-k,
+k one random number of the pair from 1 to the bits of a site's number. All clusters that a seed hits are moved: both
+replicas flip there, which where the overlap is -1 exchanges the cluster. Bonds that leave a cluster join overlaps of
+opposite sign, so that their two energies add up to 0 before and after: each term of the energy keeps its sum over both
+replicas. The energy in a field keeps it where the overlap is -1, and with a field no other clusters move. The overlap
+does not change, so that the same seeds move the replicas back: every proposal is accepted.
 
 The move is in pieces: pairs, seeds, growth. Growth is a closure, whatever the order in which sites are visited:
 from a seed on, a site joins a neighbour of equal overlap over any bond whose coupling is not 0. Pairs are the lanes of
@@ -29,7 +29,7 @@ from typing import ClassVar, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim import packing, rng
+from spinsim import rng
 from spinsim.engine.moves.move import Batch
 from spinsim.machine.compiled import kernel, part
 from spinsim.model.graph import adjacency
@@ -189,8 +189,9 @@ class Houdayer:
     name = "houdayer"
     fast_paths: ClassVar[Mapping[tuple[Packing, str], str]] = {
         (layout, device): f"{__package__}.{device}"
-        for layout in (packing.Packing.REPLICA, packing.Packing.ANISOTROPIC)
+        for layout in (Packing.REPLICA, Packing.ANISOTROPIC, Packing.UNPACKED)
         for device in ("cpu", "cuda")
+        if (layout, device) != (Packing.UNPACKED, "cpu")
     }
 
     def apply(self, batch: Batch) -> None:
