@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -28,6 +29,8 @@ from spinsim.packing import LANES, Packing, unpack, unpack_sites
 MOST_MOVES: Final = 2**rng.PLANE_BITS
 MOST_DRAWS: Final = 2 * 2**rng.GROUP_BITS // LANES
 """Random numbers that a replica can have at each time that a move is applied."""
+OWN_MOVES: Final = {"houdayer": "spinsim.engine.moves.houdayer.move:Houdayer"}
+"""Moves that a run may name without being given them, and where they are."""
 
 
 class Moment(NamedTuple):
@@ -227,18 +230,22 @@ class Moves:
                 engine.apply(move, Moment(beta, done // every - 1, self._seed, number))
 
 
-def check_given(moves: Sequence[tuple[Move, int]], named: str | None, call: str) -> None:
-    """Refuse other moves than those that the configuration of a run names.
+def moves_of_run(given: Sequence[tuple[Move, int]], named: str | None, call: str) -> Sequence[tuple[Move, int]]:
+    """Moves that the configuration of a run names: as given, or found by their names where they are the program's own.
 
     Raises:
-        InputError: for them.
+        InputError: for others than it names, and for none where it names a user's.
     """
-    given = text_of(moves)
-    if named != given:
+    parts = [one.partition(":") for one in (named or "").split(",")]
+    if not given and all(name in OWN_MOVES and every.isdecimal() for name, _, every in parts):
+        given = [(resolve_name(OWN_MOVES[name])(), int(every)) for name, _, every in parts]
+    told = text_of(given)
+    if named != told:
         raise InputError(
-            f"the run has moves {named or 'none'} but was given {given or 'none'}: give it its own in Python, "
+            f"the run has moves {named or 'none'} but was given {told or 'none'}: give it its own in Python, "
             f"{call}(..., moves=[(move, every)]) or ss.resume(path, moves=...)"
         )
+    return given
 
 
 def text_of(moves: Sequence[tuple[Move, int]]) -> str | None:

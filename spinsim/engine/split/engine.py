@@ -201,10 +201,6 @@ class EngineOfParts:
     ) -> Callable[[], LadderMeasurement]:
         return partial(self._joined_later, measured, self._all(begun, Engine.begin_measurement, wanted))
 
-    def apply(self, move: Move, moment: Moment) -> None:
-        """Apply a move in the memory of this process, where all replicas come together."""
-        apply_in_host_memory(self, move, moment)
-
     def reduction(self, reduced: Reduced) -> HostReduction:
         return HostReduction(reduced)
 
@@ -241,7 +237,7 @@ class SplitEngine(EngineOfParts):
         if modules_of(move):
             self._do(Engine.apply, move, moment)
         else:
-            super().apply(move, moment)
+            apply_in_host_memory(self, move, moment)
 
     def local_squares(self) -> SplitSquares:
         return SplitSquares(self.parts, self._all(begun, Engine.local_squares))

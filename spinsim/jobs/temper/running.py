@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,10 +13,9 @@ import numpy.typing as npt
 from spinsim.analysis.kinds import is_symmetric_glass
 from spinsim.engine import Engine, check_run, create_engine, resolve_device
 from spinsim.engine.choosing import choose
-from spinsim.engine.moves.move import Move, text_of
+from spinsim.engine.moves.move import moves_of_run
 from spinsim.engine.split.filling import copies_of_search, groups_of_search
 from spinsim.engine.update import OfModel, Outline
-from spinsim.errors import InputError
 from spinsim.inputs.texts import count
 from spinsim.jobs.temper.layout import MEASURED, reduced_of_run, temper_layout
 from spinsim.jobs.temper.result import TemperResult
@@ -98,7 +96,8 @@ class TemperPlan(LadderPlan[Temper]):
                 reduced = reduced_of_run(self.model, copies, len(ladder), t.correlations, modes)
                 sums = MeasurementSums(reduced, keeping)
                 layout = with_sums(with_names(layout, keeping.names), reduced, keeping.stride, "temperature")
-            how = copies, watch.on_updates, saving.due, t.correlations, None, modes, _moves_of(self)
+            moves = moves_of_run(self.moves, t.moves, "ss.temper")
+            how = copies, watch.on_updates, saving.due, t.correlations, None, modes, moves
             frames = tempering(engine, ladder, t.times, *how, self.config.run.seed, sums)
             kept = keeping, sums, stored
             return LadderRun(self, saving, watch, engine, frames, layout, MEASURED, own, None, *kept)
@@ -192,21 +191,6 @@ def _with_modes(config: Temper, model: Ising, begun: Tables) -> Temper:
         if [os.path.lexists(path) for path in paths] == [True, False]:
             return having
     return lacking
-
-
-def _moves_of(plan: TemperPlan) -> Sequence[tuple[Move, int]]:
-    """The moves of a plan, those that its configuration names.
-
-    Raises:
-        InputError: where others are given, or none.
-    """
-    named, given = plan.config.temper.moves, text_of(plan.moves)
-    if named != given:
-        raise InputError(
-            f"the run has moves {named or 'none'} but was given {given or 'none'}: give it its own in Python, "
-            "ss.temper(..., moves=[(move, every)]) or ss.resume(path, moves=...)"
-        )
-    return plan.moves
 
 
 def _engine_of(plan: TemperPlan, ladder: npt.NDArray[np.float64], seed: int, groups: int) -> Engine:

@@ -54,9 +54,7 @@ class ClustersOnGpu:
         words: The spins.
     """
 
-    def __init__(
-        self, model: Ising, replicas: int, first_sample: int, parts: CudaParts, words: OrderedWords
-    ) -> None:
+    def __init__(self, model: Ising, replicas: int, first_sample: int, parts: CudaParts, words: OrderedWords) -> None:
         self._model, self._replicas, self._queue, self._words = model, replicas, parts.queue, words
         self._first_sample = np.uint32(first_sample)
         self._threads = min(THREADS, -(-model.sites // LANES) * LANES)
@@ -78,7 +76,7 @@ class ClustersOnGpu:
             near[:, slot][there] = place[bonds.neighbour[first[there] + slot]]
         colour = colouring(self._model.graph)[order]
         starts = np.searchsorted(colour, np.arange(colour[-1] + 2)).astype(np.uint32)
-        arrays = order, near, degree.astype(np.uint16), starts
+        arrays = order, near, np.ascontiguousarray(degree, np.uint16), starts
         self._arrays = [cupy.asarray(array) for array in arrays]  # the record holds addresses alone
         strides = (near[0].size, sites) if rows > 1 else (0, 0)
         in_field = bool(np.any(distinct(self._model.fields)))
@@ -95,7 +93,8 @@ class ClustersOnGpu:
         if self._launches is None or self._launches[0] != holder.shape:
             self._launches = holder.shape, *self._made(copies, temperatures)
         _, pairing, moving = self._launches
-        stream, now = self._queue.stream, {"time": moment.time, "key": round_keys(moment.seed)}
+        stream = self._queue.stream
+        now: dict[str, Any] = {"time": moment.time, "key": round_keys(moment.seed)}
         pairing(stream, (samples, 1, 1), THREADS, holder=holder.data.ptr, **now)
         words = -(-(copies // 2 * temperatures) // LANES)
         moving(stream, (words, samples, 1), self._threads, **now)

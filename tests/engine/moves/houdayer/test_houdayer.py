@@ -99,6 +99,7 @@ def test_registered_where_words_are_of_replicas() -> None:
     assert layouts == {Packing.REPLICA, Packing.ANISOTROPIC, Packing.UNPACKED}
 
 
+GRAPH = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 5), (5, 2), (5, 6), (6, 7), (7, 0), (1, 6)]
 TEMPERATURES = np.array([0.6, 1.0, 1.7])
 SMALL = {
     "square": lambda: ss.EdwardsAnderson(ss.square(3), seed=2),
@@ -106,13 +107,15 @@ SMALL = {
     "cubic": lambda: ss.EdwardsAnderson(ss.cubic(2), seed=2),
     "Gaussian": lambda: ss.EdwardsAnderson(ss.square(3), couplings="gaussian", seed=2),
     "Gaussian in a field": lambda: ss.EdwardsAnderson(ss.square(3), couplings="gaussian", seed=2, field=0.3),
-    "graph": lambda: ss.Ising(ss.Graph(8, np.array(RING)[[0, 1, 2, 3, 4, 5, 6]]), [1.0, -1.0, 1.0, 1.0, -1.0, 1.0, -1.0]),
+    "graph": lambda: ss.Ising(ss.Graph(8, np.array(GRAPH)), np.resize([1.0, -1.0, 1.0, -1.0, -1.0], len(GRAPH))),
 }
 
 
-def run(model: ss.Ising, *, every: int = 2, **settings: object) -> ss.TemperResult:
-    given = {"thermalize": 4, "sweeps": 20, "measure_every": 2, "seed": 5, "device": "cpu", "replicas": 4} | settings
-    return ss.temper(model, TEMPERATURES, moves=[(ss.Houdayer(), every)], **given)
+HOW = {"thermalize": 4, "sweeps": 20, "measure_every": 2, "seed": 5, "device": "cpu", "replicas": 4}
+
+
+def run(model: ss.Ising, *, every: int = 2, **settings) -> ss.TemperResult:
+    return ss.temper(model, TEMPERATURES, moves=[(ss.Houdayer(), every)], **HOW | settings)
 
 
 def check_same(one: ss.TemperResult, other: ss.TemperResult) -> None:
@@ -129,7 +132,7 @@ def test_against_enumeration(name: str) -> None:
         for series, value in (
             (result.energy[:, 0, :, t] / model.sites, exact.mean(exact.energy)),
             ((result.magnetization[:, 0, :, t] / model.sites) ** 2, exact.mean(exact.m**2)),
-            (result.overlap[:, 0, :, t] ** 2, exact.mean(exact.q**2)),
+            ((result.overlap[:, 0, [0, -1], t] / model.sites) ** 2, exact.mean(exact.q**2)),  # copies 0, 1 and 2, 3
         ):
             found = integrated_time(series, chain_axis=1)
             assert abs(found.mean - value) <= 4 * found.mean_error, (temperature, found, value)
@@ -152,4 +155,8 @@ def test_resumed(tmp_path: Path) -> None:
     run(model, every=3, sweeps=10, out=tmp_path / "short.h5")
     whole = run(model, every=3)
     check_same(ss.resume(tmp_path / "short.h5", sweeps=20), whole)
+    check_same(ss.temper(model, TEMPERATURES, moves="houdayer:3", **HOW), whole)
+    for text in ("houdayer", "houdayer:0", "houdayer:3,houdayer:3", "houdayer:3,mine:2"):
+        with pytest.raises(ss.InputError, match=r"houdayer"):
+            ss.temper(model, TEMPERATURES, moves=text, **HOW)
     assert not np.array_equal(whole.energy, run(model, every=4).energy)
