@@ -18,13 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
-from spinsim.engine.choosing import update_of
 from spinsim.engine.moves.exchange.ladder import holders
 from spinsim.engine.protocols import Counting, Saves
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
-from spinsim.packing import LANES, Packing, unpack, unpack_sites
+from spinsim.packing import LANES, Packing, pack, pack_sites, unpack, unpack_sites
 
 MOST_MOVES: Final = 2**rng.PLANE_BITS
 MOST_DRAWS: Final = 2 * 2**rng.GROUP_BITS // LANES
@@ -173,7 +172,7 @@ def apply_in_host_memory(engine: Movable, move: Move, moment: Moment, first_samp
     Raises:
         InputError: where the spins do not fit in memory, and for a move that leaves anything but +1 and -1.
     """
-    model, update = engine.model, update_of(engine.model)
+    model = engine.model
     shape = model.samples, engine.replicas, model.sites
     require(4.0 * np.prod(shape, dtype=np.float64), f"the spins that move {move.name} changes")
     saved = engine.snapshot()
@@ -182,8 +181,7 @@ def apply_in_host_memory(engine: Movable, move: Move, moment: Moment, first_samp
     move.apply(Batch(spins, model, place, moment, first_sample))
     if not (np.abs(spins) == 1).all():
         raise InputError(f"move {move.name} leaves other values than +1 and -1 in batch.spins")
-    words = np.stack([update.pack(model, of_sample) for of_sample in spins])
-    engine.restore({**saved, "spins": words})
+    engine.restore({**saved, "spins": _packed(engine, spins)})
 
 
 def _unpacked(engine: Movable, words: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
@@ -191,6 +189,13 @@ def _unpacked(engine: Movable, words: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
         assert engine.model.lattice is not None  # noqa: S101  (no other model is held so)
         return unpack_sites(words, engine.model.lattice.shape)
     return np.ascontiguousarray(unpack(words, engine.replicas).transpose(0, 2, 1))
+
+
+def _packed(engine: Movable, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.uint64]:
+    if engine.packing is Packing.SITE:
+        assert engine.model.lattice is not None  # noqa: S101  (no other model is held so)
+        return pack_sites(spins, engine.model.lattice.shape)
+    return pack(np.ascontiguousarray(spins.transpose(0, 2, 1)))
 
 
 class Moves:
