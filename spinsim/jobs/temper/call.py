@@ -61,8 +61,9 @@ def temper(  # noqa: D417  (the settings describe themselves)
         on_updates: Called now and then with the number of spin updates since the last call.
         target: Value of the problem that ends the search, one or one for each sample: the cut of a MaxCut instance,
             else the energy, with the constant of the problem.
-        moves: Moves of your own, objects with a ``name`` and ``apply(batch)``, each with the number of sweeps
-            after which it is applied: ``[(move, 10)]``. Their names as text are refused.
+        moves: Moves, such as ``Houdayer`` or objects of your own with a ``name`` and ``apply(batch)``, each with the
+            number of sweeps after which it is applied: ``[(Houdayer(), 16)]``, also ``"houdayer:16"``. Names of your
+            own moves as text are refused.
         out: File that the run is written to, with checkpoints; the same call, or ``resume``, completes it. Without one
             the run is kept in memory.
         progress: Whether a bar on the terminal or in the notebook shows how far the run is.
