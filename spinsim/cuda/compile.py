@@ -8,6 +8,7 @@ and offsets and the size of that NumPy type.
 from __future__ import annotations
 
 import re
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -17,7 +18,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from spinsim.machine.clock import said_to_compile
+from spinsim.machine.clock import compiling, said_to_compile
+from spinsim.machine.threads import available_threads
 from spinsim.rng import FEWER_ROUNDS, ROUNDS
 
 _NUMBER: Final = re.compile(r"\bHOST\(([\w.]+)\)")
@@ -104,14 +106,40 @@ def parameters(file: str, expression: str) -> tuple[str, ...]:
     return signatures(file)[expression.partition("<")[0]]
 
 
+MOST_AT_ONCE: Final = 8  # kernels that are compiled side by side
+
+
 @cache
-def kernel(device: int, file: str, expression: str) -> Any:
-    """A compiled kernel on a device: ``expression`` names a function or a template instance of ``file``."""
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(min(MOST_AT_ONCE, available_threads()), "compile")
+
+
+@cache
+def begin(device: int, file: str, expression: str) -> Future[Any]:
+    """Have a thread compile a kernel for a device: a function or a template instance of ``file``.
+
+    A run needs some ten kernels, of up to seconds each: they are compiled side by side, and it begins with the first.
+    """
     import cupy
 
-    with cupy.cuda.Device(device), said_to_compile(f"{file}: {expression}"):
+    return _threads().submit(_compiled, cupy, device, file, expression)
+
+
+def _compiled(cupy: Any, device: int, file: str, expression: str) -> Any:
+    with cupy.cuda.Device(device), said_to_compile(f"{file}: {expression}", waited_for=False):
         module = cupy.RawModule(code=source(file), options=OPTIONS, name_expressions=(expression,))
         return module.get_function(expression)
+
+
+def kernel(device: int, file: str, expression: str) -> Any:
+    """Wait for a compiled kernel on a device."""
+    with compiling():
+        return begin(device, file, expression).result()
+
+
+def finish() -> None:
+    """Wait for all kernels whose compiling has begun; no other can be compiled afterwards."""
+    _threads().shutdown()
 
 
 def instance(name: str, *parameters: object) -> str:

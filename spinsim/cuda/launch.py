@@ -5,6 +5,7 @@ Kernels take numbers, addresses of arrays, and structs of both by value.
 
 from __future__ import annotations
 
+from functools import cached_property
 from math import prod
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
-from spinsim.cuda.compile import kernel, parameters
+from spinsim.cuda.compile import begin, kernel, parameters
 
 Layout = np.dtype[np.void]
 
@@ -100,19 +101,30 @@ class Launch:
         arguments: dict[str, Any],
         shared: int = 0,
     ) -> None:
-        from cupy.cuda import Device
-
         names = parameters(file, expression)
         if arguments.keys() != set(names):
             raise TypeError(f"{file}: {expression} takes {', '.join(names)}, not {', '.join(arguments)}")
-        function = kernel(device, file, expression)
-        with Device(device):  # CuPy's functions are those of the device that is current when they are asked
-            if shared:  # the limit belongs to the function, which other launches share
-                function.max_dynamic_shared_size_bytes = max(shared, function.max_dynamic_shared_size_bytes)
-            self._function, self._shared = function.kernel.ptr, shared
-        self._kept = arguments, function  # device arrays live as long as the launch
+        begin(device, file, expression)  # it is waited for when it is called
+        self._kernel, self._shared = (device, file, expression), shared
+        self._kept = arguments  # device arrays live as long as the launch
         self._values = {name: in_memory(arguments[name]) for name in names}
         self._pointers = np.array([value.ctypes.data for value in self._values.values()], np.uintp)
+
+    @cached_property
+    def _compiled(self) -> Any:
+        """The compiled kernel, which takes so much shared memory."""
+        from cupy.cuda import Device
+
+        function, shared = kernel(*self._kernel), self._shared
+        with Device(self._kernel[0]):  # CuPy's functions are those of the device that is current when they are asked
+            if shared:  # the limit belongs to the function, which other launches share
+                function.max_dynamic_shared_size_bytes = max(shared, function.max_dynamic_shared_size_bytes)
+            return function.kernel
+
+    @cached_property
+    def _function(self) -> int:
+        """Address by which the driver knows it."""
+        return int(self._compiled.ptr)
 
     def blocks_at_once(self, threads: int) -> int:
         """Blocks of so many threads that one multiprocessor holds."""

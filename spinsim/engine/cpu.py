@@ -232,8 +232,13 @@ class CpuEngine:
 
     def begin_measurement(
         self, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None, fetched: bool = True
-    ) -> Callable[[], LadderMeasurement]:
+    ) -> Callable[[], LadderMeasurement] | None:
         found = self._measuring.measure(self._on_ladder(), self._counts(), self._state.kept(), wanted)
+        if reduction is not None:
+            assert isinstance(reduction, HostReduction)  # noqa: S101  (engines of a CPU make such)
+            reduction.add(found)
+            if not fetched:
+                return None
         return lambda: found
 
     def temper_measured(
@@ -245,7 +250,7 @@ class CpuEngine:
         reduction: Reduction | None = None,
         fetched: Sequence[bool] | None = None,
     ) -> list[Callable[[], LadderMeasurement] | None]:
-        return one_by_one(self, count, rounds, sweeps, wanted)
+        return one_by_one(self, count, rounds, sweeps, wanted, reduction, fetched)
 
     def reduction(self, reduced: Reduced) -> HostReduction:
         return HostReduction(reduced)

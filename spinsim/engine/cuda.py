@@ -342,10 +342,11 @@ class CudaEngine:
         reduction: Reduction | None,
         fetched: Sequence[bool] | None,
     ) -> list[Callable[[], LadderMeasurement] | None]:
-        """End measurements, which are all fetched where a host adds them up."""
-        if isinstance(reduction, CudaReduction):
-            return measuring.close(written, self._state, reduction, fetched)
-        return measuring.close(written, self._state)
+        """End measurements, which are all fetched where nothing adds them up."""
+        if reduction is None:
+            return measuring.close(written, self._state)
+        assert isinstance(reduction, CudaReduction)  # noqa: S101  (engines of a GPU make such)
+        return measuring.close(written, self._state, reduction, fetched)
 
     def _temper_into(self, measuring: Measuring, into: Measurements, rounds: int, sweeps: int) -> None:
         """Temper and measure, in one launch where it takes all rounds."""

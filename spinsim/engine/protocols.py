@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -73,30 +73,18 @@ class LadderMeasurement(NamedTuple):
     spins: Spins
     energy_by_term: npt.NDArray[np.float64]
 
-
-class Reduction(Protocol):
-    """Adds measurements of a ladder up as they are made, to the arrays of ``Reduced.arrays``.
-
-    Attributes:
-        reduced: What is added up.
-        measurements: How many have been added, or asked to be.
-        on_device: Whether an engine adds them where it makes them, when it is given this; else ``add`` does.
-    """
-
-    reduced: Reduced
-    measurements: int
-
     @property
-    def on_device(self) -> bool: ...
+    def replica_energy(self) -> npt.NDArray[np.float64]:
+        """Totals by replica, (samples, replicas)."""
+        return by_replica(self.energy, self.holder)
 
-    def add(self, measurement: LadderMeasurement) -> None:
-        """Add a measurement, the next one of the run."""
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Return copies of all arrays by name; the same arrays on every device."""
-
-    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go back to arrays that ``state`` returned."""
+def by_replica(values: npt.NDArray[Any], holder: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
+    """Return values (samples, copies, temperatures) in the order of replicas, (samples, replicas)."""
+    samples = len(values)
+    found = np.empty((samples, values[0].size), values.dtype)
+    np.put_along_axis(found, holder.reshape(samples, -1), values.reshape(samples, -1), axis=1)
+    return found
 
 
 class LowestStates(NamedTuple):
@@ -115,9 +103,24 @@ class LowestStates(NamedTuple):
     changed: npt.NDArray[np.int64]
 
 
-@runtime_checkable
-class DeviceReduction(Reduction, Protocol):
-    """A ``Reduction`` on the device, where measurements need not come to the host for their lowest states either."""
+class Reduction(Protocol):
+    """Adds measurements of a ladder up where they are made, to the arrays of ``Reduced.arrays``.
+
+    The engine that has made it adds measurements to it; those that are not ``fetched`` are seen nowhere else.
+
+    Attributes:
+        reduced: What is added up.
+        measurements: How many have been added, or asked to be.
+    """
+
+    reduced: Reduced
+    measurements: int
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Return copies of all arrays by name; the same arrays on every device."""
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go back to arrays that ``state`` returned."""
 
     def lowest(self) -> LowestStates:
         """Return the lowest states of the measurements that have been asked for."""
@@ -267,7 +270,7 @@ class MeasuresLadder(Protocol):
     ) -> Callable[[], LadderMeasurement] | None:
         """Ask for what is measured of every copy at every temperature; the function returned waits for it.
 
-        Sweeps asked for meanwhile neither disturb it nor wait for it. A reduction on the device adds it up, and None
+        Sweeps asked for meanwhile neither disturb it nor wait for it. A reduction of this engine adds it up, and None
         is returned unless it is ``fetched`` too.
         """
 
@@ -381,11 +384,17 @@ def present_measurement(engine: MeasuresLadder, wanted: Wanted = WITHOUT_TIMES) 
 
 
 def one_by_one(
-    engine: Engine, count: int, rounds: int, sweeps: int, wanted: Wanted
+    engine: Engine,
+    count: int,
+    rounds: int,
+    sweeps: int,
+    wanted: Wanted,
+    reduction: Reduction | None,
+    fetched: Sequence[bool] | None,
 ) -> list[Callable[[], LadderMeasurement] | None]:
     """``Engine.temper_measured`` where nothing is gained by several measurements at a time."""
     begun: list[Callable[[], LadderMeasurement] | None] = []
-    for _ in range(count):
+    for k in range(count):
         engine.temper(rounds, sweeps)
-        begun.append(engine.begin_measurement(wanted))
+        begun.append(engine.begin_measurement(wanted, reduction, fetched is None or fetched[k]))
     return begun

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from spinsim.cuda.compile import finish
 from spinsim.engine import resolve_device
 from spinsim.errors import InputError
 from spinsim.machine import compiled, stored
@@ -88,6 +89,7 @@ def _in_child(job: str, model: str, device: str) -> None:
     """Do a small run and print what was compiled."""
     compiled.STEPS_BEFORE_LOADING = compiled.STEPS_BEFORE_COMPILING = -1  # what small problems leave to Python too
     RUNS[job][model](device)
+    finish()
     sys.stdout.write(json.dumps(COMPILED))
 
 

@@ -203,13 +203,12 @@ class LadderRun(SampledRun):
     def go_on(self, file: RunFile | Kept) -> None:
         """Write all rows that are to come, and a state from which the run can be extended."""
         self.begin()
-        finds_lowest = self._sums is not None and self._sums.finds_lowest
         for frame in self._frames:
             if frame is None:
                 self._save(file)
                 self._saving.saved()
                 continue
-            if not finds_lowest:
+            if self._sums is None:
                 self.best.update(frame.replica_energy, frame.spins)
             if self._added is not None:
                 self._added.add(frame)
@@ -220,14 +219,17 @@ class LadderRun(SampledRun):
         self._save(file, is_last=True)
 
     def _save(self, file: RunFile | Kept, is_last: bool = False) -> None:
-        """Write what is written again and again, the checkpoint last; sums when the run ends, as they are large."""
+        """Write what is written again and again, the checkpoint last; sums when the run ends, as they are large.
+
+        Sweeps go on while a checkpoint is written.
+        """
         if self._sums is not None:
             self._sums.take_lowest(self.best)
         self._write_again(file)
         state = self.state()
         if is_last and self._sums is not None:
             file.write_again(self._sums.datasets(state))
-        file.save(state)
+        file.save(state, wait=is_last)
 
     def _write_again(self, file: RunFile | Kept) -> None:
         """Write exchanges, sums and lowest states as they are now."""

@@ -17,10 +17,10 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.analysis.reduced import ReducedRun
 from spinsim.bits import States, packed_spins
+from spinsim.engine.measuring.lowest import Best
 from spinsim.engine.measuring.reduction import LEVELS, PREFIX, Reduced, empty_arrays
-from spinsim.engine.protocols import DeviceReduction, Reduction
+from spinsim.engine.protocols import Reduction
 from spinsim.errors import InputError
-from spinsim.sampling import Best
 from spinsim.sampling.tempering import Reducing
 from spinsim.store.forms import DamageError, axis_of, group_of, number_of
 from spinsim.store.layout import MEASUREMENTS, Layout, Series
@@ -320,15 +320,8 @@ class MeasurementSums:
         assert self._reduction is not None  # noqa: S101  (tempering has called this)
         return self._reduction
 
-    @property
-    def finds_lowest(self) -> bool:
-        """True if the lowest states are found where measurements are made."""
-        return self.reduction.on_device
-
     def take_lowest(self, best: Best) -> None:
-        """Take over the lowest states that were found on a device."""
-        if not isinstance(self.reduction, DeviceReduction):
-            return
+        """Take over the lowest states that were found where measurements are made."""
         found = self.reduction.lowest()
         best.energy[...] = found.energy
         for sample in found.changed.tolist():
@@ -351,8 +344,7 @@ class MeasurementSums:
         """Go back to what a checkpoint holds."""
         arrays = {name: saved[f"{PREFIX}{name}"] for name in self._reduced.arrays()}
         self.reduction.restore(arrays)
-        if isinstance(self.reduction, DeviceReduction):
-            self.reduction.restore_lowest(best.energy, best.spins)
+        self.reduction.restore_lowest(best.energy, best.spins)
 
     def run(self, config: Any) -> ReducedRun:
         """Return what a result has of the sums of a run with a configuration."""

@@ -13,12 +13,13 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.bits import States
 from spinsim.engine import Engine
+from spinsim.engine.measuring.lowest import Best
 from spinsim.engine.protocols import Spins, bits_of
 from spinsim.machine.memory import require
 from spinsim.run.common import Plan, Watch, check_disk, engine_attributes, updates_done
 from spinsim.run.identity import make_room, open_own
 from spinsim.run.saving import Saving
-from spinsim.sampling import Best, BestSlices, InField
+from spinsim.sampling import BestSlices, InField
 from spinsim.saved import in_memory
 from spinsim.store import RunFile
 from spinsim.store.configurations import with_configurations
@@ -83,7 +84,7 @@ class Kept:
         """Take in the lowest states met so far."""
         self.write_again({f"{BEST}/{name}": array for name, array in arrays_of_best(energy, spins).items()})
 
-    def save(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    def save(self, arrays: Mapping[str, npt.NDArray[Any]], wait: bool = True) -> None:
         """Nothing: there is no other process that could go on."""
 
 
@@ -108,7 +109,7 @@ class SampledRun(ABC):
 
     def __init__(self, plan: Plan[Any], saving: Saving, watch: Watch, engine: Engine | InField | BestSlices) -> None:
         self._plan, self._saving, self._watch, self.engine = plan, saving, watch, engine
-        self.best = Best(engine)
+        self.best = Best(engine.model, engine.replicas)
 
     @property
     def layout(self) -> Layout:
@@ -139,9 +140,9 @@ class SampledRun(ABC):
         """Write all rows that are to come."""
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """The state from which the run can go on, as a checkpoint holds it."""
+        """The state from which the run can go on, as a checkpoint holds it; arrays that do not change later."""
         best = store.arrays_of_best(self.best.energy, self.best.spins)
-        return self.engine.snapshot() | {f"best_{name}": array for name, array in best.items()}
+        return self.engine.snapshot() | {f"best_{name}": array.copy() for name, array in best.items()}
 
     def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
         """Go back to a state."""

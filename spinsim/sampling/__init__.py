@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from spinsim.sampling.annealing import AnnealFrame, annealing, temperature_schedule
-from spinsim.sampling.best import Best
 from spinsim.sampling.in_field import BestSlices, InField
 from spinsim.sampling.placement import Placed, Range, place
 from spinsim.sampling.population import Population
@@ -11,7 +10,6 @@ from spinsim.sampling.tempering import TemperFrame, Times, tempering, tempering_
 
 __all__ = [
     "AnnealFrame",
-    "Best",
     "BestSlices",
     "InField",
     "Placed",

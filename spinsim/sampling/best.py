@@ -1,4 +1,4 @@
-"""The lowest states met where energies are measured."""
+"""The lowest state of each replica of an anneal, and present configurations as bits."""
 
 from __future__ import annotations
 
@@ -7,43 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import Bits, States, of_replica_packed, unpacked_spins
-from spinsim.engine.protocols import Counting, Engine, PresentSpins, Spins, bits_of, bits_of_one
+from spinsim.bits import Bits, of_replica_packed, unpacked_spins
+from spinsim.engine.protocols import Counting, Engine, PresentSpins, Spins, bits_of
 from spinsim.machine.memory import require
 from spinsim.packing import Packing
 from spinsim.sampling.in_field import BestSlices, InField
-
-
-class Best:
-    """Keeps the lowest energy of every replica and the configuration of the lowest of every sample.
-
-    Attributes:
-        energy: Lowest energy, shape (samples, replicas).
-        spins: Configuration of lowest energy, ``int8`` (samples, sites); the first met among equals. ``States`` of
-            a lattice whose bonds are not listed.
-    """
-
-    spins: npt.NDArray[np.int8] | States
-
-    def __init__(self, engine: Counting, samples: int | None = None) -> None:
-        """Keep the states of an engine, of as many samples if these are not its own."""
-        model, rows = engine.model, samples or engine.model.samples
-        self.energy = np.full((rows, engine.replicas), np.inf)
-        if not model.graph.is_huge:
-            self.spins = np.zeros((rows, model.sites), np.int8)
-        else:
-            self.spins = States(np.zeros((rows, -(-model.sites // 8)), np.uint8), model.sites)
-
-    def update(self, energy: npt.NDArray[np.float64], spins: Spins) -> None:
-        """Take in energies (samples, replicas) and the configurations that have them."""
-        better = np.flatnonzero(energy.min(axis=1) < self.energy.min(axis=1))
-        np.minimum(self.energy, energy, out=self.energy)
-        for sample in better.tolist():
-            which = sample, int(energy[sample].argmin())
-            if isinstance(self.spins, States):
-                self.spins.bits[sample] = bits_of_one(spins, *which)
-            else:
-                self.spins[sample] = spins(*which)
 
 
 class BestOfEach:

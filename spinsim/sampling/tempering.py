@@ -18,7 +18,7 @@ from spinsim.engine.choosing import check_run
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.engine.moves.move import Move, Moves
-from spinsim.engine.protocols import LadderMeasurement, MeasuresLadder, Reduction, Spins, Sweeps, Tempers
+from spinsim.engine.protocols import LadderMeasurement, MeasuresLadder, Reduction, Spins, Sweeps, Tempers, by_replica
 from spinsim.errors import InputError
 from spinsim.sampling.portions import Portions, ignore, never, sweeps_a_portion
 
@@ -79,10 +79,7 @@ class TemperFrame:
     @property
     def replica_energy(self) -> npt.NDArray[np.float64]:
         """Totals by replica, (samples, replicas)."""
-        samples = len(self.energy)
-        found = np.empty((samples, self.energy[0].size))
-        np.put_along_axis(found, self.holder.reshape(samples, -1), self.energy.reshape(samples, -1), axis=1)
-        return found
+        return by_replica(self.energy, self.holder)
 
 
 @dataclass(frozen=True)
@@ -134,8 +131,8 @@ class Reducing(NamedTuple):
     """Measurements that are added up, and which of them are yielded too.
 
     Attributes:
-        reduction: Adds them up. Where it is on the device only measurements that are asked for come to the host.
-        is_yielded: Takes the number of a measurement; every one is yielded where they are added up on the host.
+        reduction: Adds them up.
+        is_yielded: Takes the number of a measurement.
     """
 
     reduction: Reduction
@@ -250,10 +247,7 @@ def _temper(
     at_once = on_cpu and engine.devices == 1  # which has measured when it is asked
     waiting: deque[tuple[int, Callable[[], LadderMeasurement]]] = deque()
     on_updates, pause = on_updates or ignore, pause or never
-    reduction = None if reducing is None else reducing.reduction
-    on_device = reduction if reduction is not None and reduction.on_device else None
-    on_host = None if on_device is not None else reduction
-    is_yielded = reducing.is_yielded if reducing is not None and on_device is not None else _always
+    reduction, is_yielded = (None, _always) if reducing is None else reducing
     on_updates(0)
     done = engine.half_sweep // engine.colours
     while done < times.total:
@@ -268,13 +262,13 @@ def _temper(
             count = several * every
             rounds = every // times.swap_every
             fetched = [is_yielded(number) for number in range(step, step + several)]
-            asked = engine.temper_measured(several, rounds, times.swap_every, wanted, on_device, fetched)
+            asked = engine.temper_measured(several, rounds, times.swap_every, wanted, reduction, fetched)
             waiting.extend((number, later) for number, later in enumerate(asked, step) if later is not None)
         else:
             engine.temper(count // times.swap_every, times.swap_every)
             if step >= 0 and begun + count == every:
                 own = wanted if compared is None or step in compared else energies
-                later = engine.begin_measurement(own, on_device, is_yielded(step))
+                later = engine.begin_measurement(own, reduction, is_yielded(step))
                 if later is not None:
                     waiting.append((step, later))
         if count == portion:
@@ -287,10 +281,7 @@ def _temper(
         behind = 0 if at_once or stop or done == times.total else max(BEHIND, 2 * several)  # a GPU goes on meanwhile
         while len(waiting) > behind:
             number, later = waiting.popleft()
-            measurement = later()
-            if on_host is not None:
-                on_host.add(measurement)
-            yield frame_of(number, (number + 1) * every, measurement)
+            yield frame_of(number, (number + 1) * every, later())
         if stop:
             yield None
 

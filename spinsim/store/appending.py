@@ -163,17 +163,29 @@ class RunFile:
         self.write_again({series.path: value for series, value in kept.items()})
         return [series.name for series in values if series not in kept]
 
-    def save(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Replace the older of the two checkpoints.
+    def save(self, arrays: Mapping[str, npt.NDArray[Any]], wait: bool = True) -> None:
+        """Replace the older of the two checkpoints, once all rows before it are written.
 
         A file that Python wrote has none: its run begins anew.
+
+        Args:
+            arrays: The state of the run.
+            wait: Whether to return when it is written. Else it is written while the caller goes on, its arrays must not
+                change before ``flush``, and an error is raised by a later call.
         """
         self._hand_over()
-        self._wait()
-        if "checkpoint" not in self._file:
-            return
-        self._thread.submit(write_checkpoint, self._file["checkpoint"], arrays, self._end, self._disk.sync).result()
-        self._disk.check()
+        rows, end = self._handed, self._end
+
+        def write() -> None:
+            if rows is not None:
+                rows.result()  # there is no checkpoint of rows that are not there
+            if "checkpoint" in self._file:
+                write_checkpoint(self._file["checkpoint"], arrays, end, self._disk.sync)
+                self._disk.check()
+
+        self._handed = self._thread.submit(write)
+        if wait:
+            self._wait()
         self._check_place()
 
     def saved(self, like: Mapping[str, npt.NDArray[Any]] | None = None) -> tuple[Saved | None, str]:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from engines import ladder
 from reductions import RUNS, Run, assert_same, begin, check_lowest, check_reduction, measure, oracle
+from several import on_several
 
 from spinsim.engine.measuring import reduction as reducing
 from spinsim.engine.measuring.cpu_reduction import HostReduction
@@ -14,6 +15,8 @@ from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.geometry.lattice import cubic
 
 COUNTS = 1, 2, 3, 5, 8
+SPLIT = "glass", "many-samples", "field", "in-time", "many-replicas", "site-packed"
+"""Runs whose samples are shared out, or the replicas of some of them or of their only one."""
 
 
 @pytest.fixture(autouse=True)
@@ -41,6 +44,16 @@ def test_sums_on_the_host_are_plain_sums(name: str, count: int) -> None:
 @pytest.mark.parametrize("name", RUNS)
 def test_sums_have_the_bits_of_the_host(device: str, name: str) -> None:
     check_reduction(RUNS[name], device, COUNTS)
+
+
+@pytest.mark.parametrize("devices", [2, 3])
+@pytest.mark.parametrize("name", SPLIT)
+def test_sums_of_parts_have_the_bits_of_one_device(
+    device: str, name: str, devices: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_several(monkeypatch, device, devices)
+    check_reduction(RUNS[name], device, COUNTS)
+    check_lowest(RUNS[name], device, COUNTS)
 
 
 @pytest.mark.gpu
@@ -99,14 +112,6 @@ class TestOnAGpu:
             for one in measure(engine, wanted, 3, reduction):
                 host.add(one)
         assert_same(reduction, host)
-
-    def test_the_host_adds_up_what_it_is_given(self, where: str) -> None:
-        run = RUNS["glass"]
-        engine, reduced = begin(run, "cuda")
-        host = HostReduction(reduced)
-        assert all(engine.temper_measured(3, 1, 1, run.wanted, host, [False] * 3))
-        with pytest.raises(TypeError, match="added on the device"):
-            engine.reduction(reduced).add(engine.begin_measurement(run.wanted)())
 
 
 @pytest.mark.emulated

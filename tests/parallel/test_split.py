@@ -26,6 +26,8 @@ RUNS = {
     "--save-configurations 3",
     "temper-gaussian": "temper --size 4 --couplings gaussian --samples 3 --temperatures auto:0.5:2:4 --thermalize 10 "
     "--sweeps 40",
+    "temper-sums": "temper --size 4 --couplings pm-j --samples 5 --temperatures 0.8:2.5:4g --thermalize 20 --sweeps 60 "
+    "--measure-every 1 --series none",
     "quantum": "quantum --local-susceptibility --size 4 --couplings pm-j --samples 4 "
     "--k 0.25:0.31:3 --slices 8 --thermalize 10 --sweeps 40",
 }  # fmt: skip

@@ -22,6 +22,7 @@ import spinsim as ss
 from spinsim import store
 from spinsim.jobs.anneal.result import AnnealResult, anneal_layout
 from spinsim.machine.files import Disk
+from spinsim.store import appending
 
 COMMAND = "anneal --lattice cubic --size 4 --couplings pm-j --samples 3 --steps 12 --sweeps 2 --replicas 70 --seed 5"
 OWN = ("command", "config")  # root attributes that name the file and the threads
@@ -392,3 +393,67 @@ def test_kill_9_many_times(tmp_path, do) -> None:
     left = kill_many(tmp_path, do, 150)
     assert len(set(left)) > 50
     print(f"{sorted(left)}")  # noqa: T201  (pytest -s shows how far the runs came)
+
+
+class TestCheckpointsBesideARun:
+    """Checkpoints that are written while the run goes on."""
+
+    @pytest.fixture
+    def path(self, tmp_path: Path) -> Path:
+        """An unfinished file."""
+        path = tmp_path / "a.h5"
+        steps = iter(range(9))
+
+        def stop(updates: int) -> None:
+            if next(steps) == 3:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            ss.anneal(
+                MODELS["samples"](), np.linspace(3, 1, 12), sweeps=2, out=path, checkpoint_every=0, on_updates=stop
+            )
+        return path
+
+    def test_they_are_written_after_the_rows_before_them(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        go_on, steps = threading.Event(), []
+        write, write_rows = appending.write_checkpoint, appending.RunFile._write_rows
+
+        def late(*given: Any) -> None:
+            assert go_on.wait(60)
+            write(*given)
+            steps.append("checkpoint")
+
+        monkeypatch.setattr(appending, "write_checkpoint", late)
+        monkeypatch.setattr(appending.RunFile, "_write_rows", lambda *own: (write_rows(*own), steps.append("rows")))
+        with store.open_to_append(path) as file:
+            saved, _ = file.saved()
+            assert saved is not None
+            file.save(saved | {"half_sweep": saved["half_sweep"] + 1}, wait=False)
+            assert "checkpoint" not in steps
+            go_on.set()
+            file.flush()
+            assert steps[:2] == ["rows", "checkpoint"]
+            again, damaged = file.saved()
+            assert (again["half_sweep"], damaged) == (saved["half_sweep"] + 1, "")
+
+    @pytest.mark.parametrize("what", ["_write_rows", "write_checkpoint"])
+    def test_an_error_is_raised_by_a_later_call(self, path: Path, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """There is no checkpoint of rows that are not there."""
+
+        def fail(*given: Any) -> None:
+            raise OSError("no room")
+
+        def save_and_go_on() -> None:
+            with store.open_to_append(path) as file:
+                saved, _ = file.saved()
+                assert saved is not None
+                monkeypatch.setattr(appending.RunFile if what == "_write_rows" else appending, what, fail)
+                file.save(saved, wait=False)
+                file.flush()
+
+        with h5py.File(path) as before:
+            serials = before["checkpoint/serial"][...].tolist()
+        with pytest.raises(ss.InputError, match="cannot be written"):
+            save_and_go_on()
+        with h5py.File(path) as after:
+            assert after["checkpoint/serial"][...].tolist() == serials

@@ -12,16 +12,16 @@ from engines import DENSE, GENERAL_TERMS_TEMPERED, ladder
 from spinsim.engine import Dynamics, create_engine
 from spinsim.engine.measuring.correlations import OVERLAPS_ALONE, WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.cpu_reduction import HostReduction
+from spinsim.engine.measuring.lowest import Best
 from spinsim.engine.measuring.reduction import ABSOLUTE, CONNECTED, LEVELS, Reduced, Source, Term, block_length
 from spinsim.engine.moves.exchange.ladder import copy_pairs
-from spinsim.engine.protocols import DeviceReduction, Engine, LadderMeasurement, Reduction
+from spinsim.engine.protocols import Engine, LadderMeasurement, Reduction
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.geometry.lattice import cubic, square
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import trotter
 from spinsim.observables import Facts
 from spinsim.observables.terms import Ladder, reduced_run
-from spinsim.sampling.best import Best
 
 
 class Run(NamedTuple):
@@ -85,11 +85,7 @@ def begin(run: Run, device: str) -> tuple[Engine, Reduced]:
 
 def measure(engine: Engine, wanted: Wanted, count: int, reduction: Reduction | None = None) -> list[LadderMeasurement]:
     """Measurements that are all fetched, and added up too."""
-    found = [begun() for begun in engine.temper_measured(count, 1, 1, wanted, reduction)]
-    if reduction is not None and not reduction.on_device:
-        for one in found:
-            reduction.add(one)
-    return found
+    return [begun() for begun in engine.temper_measured(count, 1, 1, wanted, reduction)]
 
 
 def assert_same(found: Reduction, expected: Reduction) -> None:
@@ -118,12 +114,11 @@ def check_reduction(run: Run, device: str, counts: Sequence[int]) -> None:
 def check_lowest(run: Run, device: str, counts: Sequence[int]) -> None:
     """Lowest states are those that a host keeps, and those alone are changed that it changes."""
     engine, reduced = begin(run, device)
-    reduction, best = engine.reduction(reduced), Best(engine)
+    reduction, best = engine.reduction(reduced), Best(engine.model, engine.replicas)
     for number, count in enumerate(counts):
-        assert isinstance(reduction, DeviceReduction)
         before = best.energy.min(axis=1)
         for one in measure(engine, run.wanted, count, reduction):
-            best.update(energy_by_replica(one), one.spins)
+            best.update(one.replica_energy, one.spins)
         energy, spins, changed = reduction.lowest()
         np.testing.assert_array_equal(energy, best.energy)
         np.testing.assert_array_equal(changed, np.flatnonzero(best.energy.min(axis=1) < before))
@@ -133,15 +128,6 @@ def check_lowest(run: Run, device: str, counts: Sequence[int]) -> None:
         if number % 2:  # go on from what was found so far
             reduction = engine.reduction(reduced)
             reduction.restore_lowest(best.energy.copy(), best.spins.copy())
-
-
-def energy_by_replica(measurement: LadderMeasurement) -> np.ndarray:
-    """Energies (samples, replicas)."""
-    samples = len(measurement.energy)
-    energy, holder = (array.reshape(samples, -1) for array in (measurement.energy, measurement.holder))
-    found = np.empty(energy.shape)
-    np.put_along_axis(found, holder, energy, 1)
-    return found
 
 
 def values_of(measurement: LadderMeasurement, source: Source) -> np.ndarray:

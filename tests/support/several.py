@@ -24,6 +24,8 @@ OF_FEW_SAMPLES: Final = {
     "--sweeps 2",
     "temper": "temper --size 4 --couplings pm-j --samples 2 --temperatures 0.8:2.5:65g --replicas 4 --thermalize 10 "
     "--sweeps 40 --save-configurations 2",
+    "temper-sums": "temper --size 4 --couplings pm-j --samples 2 --temperatures 0.8:2.5:65g --replicas 4 "
+    "--thermalize 10 --sweeps 40 --measure-every 1 --series none",
     "temper-sites": "temper --size 256x2 --couplings pm-j --temperatures 2:3:3 --thermalize 4 "
     "--sweeps 20",
     "quantum": "quantum --local-susceptibility --size 4 --couplings pm-j --k 0.25:0.31:66 --slices 8 "
@@ -36,6 +38,14 @@ def on_cpus(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     """Give this process so many devices, each of which is the CPU."""
     places = [Here(), *(InThread() for _ in range(count - 1))]
     monkeypatch.setattr(shares, "seats", lambda device: [Seat(place) for place in places])
+
+
+def on_several(monkeypatch: pytest.MonkeyPatch, device: str, count: int) -> None:
+    """Give this process so many devices of a kind, each of which is the CPU or the only GPU."""
+    gpu = None if device == "cpu" else 0
+    places = [Here(), *(InThread() for _ in range(count - 1))]
+    monkeypatch.setattr(shares, "seats", lambda device: [Seat(place, gpu=gpu) for place in places])
+    monkeypatch.setattr(shares, "SHORTEST_CALL", 0)
 
 
 def same(one: object, other: object) -> None:

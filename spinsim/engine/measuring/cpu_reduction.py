@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.bits import States, packed_spins
+from spinsim.engine.measuring.lowest import Best
 from spinsim.engine.measuring.reduction import (
     ABSOLUTE,
     CONNECTED,
@@ -20,7 +22,7 @@ from spinsim.engine.measuring.reduction import (
     tables_of,
 )
 from spinsim.engine.moves.exchange.ladder import copy_pairs
-from spinsim.engine.protocols import LadderMeasurement
+from spinsim.engine.protocols import Configurations, LadderMeasurement, LowestStates
 from spinsim.machine.compiled import kernel, part
 
 _ABSOLUTE, _CONNECTED, _LEVELS = ABSOLUTE, CONNECTED, LEVELS
@@ -167,7 +169,7 @@ def values_of(measurement: LadderMeasurement, source: Source) -> npt.NDArray[np.
 
 
 class HostReduction:
-    """Adds measurements up in the memory of the host.
+    """Adds measurements up in the memory of the host, and keeps the lowest states that they met.
 
     Args:
         reduced: What is added up.
@@ -176,8 +178,6 @@ class HostReduction:
         reduced: As given.
         measurements: How many have been added.
     """
-
-    on_device = False
 
     def __init__(self, reduced: Reduced) -> None:
         self.reduced, self.measurements = reduced, 0
@@ -189,6 +189,7 @@ class HostReduction:
         rooms = [self._of_pairs if source in pairs else self._of_copies for source in sources]
         self._rooms = [(source, room[k]) for k, (source, room) in enumerate(zip(sources, rooms, strict=True))]
         self._pairs = np.asarray(copy_pairs(reduced.copies), np.int64).reshape(-1, 2)
+        self._best, self._changed = Best(reduced.model, reduced.copies * places), np.zeros(samples, np.bool_)
 
     def add(self, measurement: LadderMeasurement) -> None:
         """Add a measurement, the next one of the run."""
@@ -210,6 +211,7 @@ class HostReduction:
         for one in reduced.histograms:
             overlap = getattr(measurement.correlations, one.source)
             add_overlaps(overlap, one.values, arrays[f"{one.source}_histogram"], 0, samples)
+        self._changed[self._best.update(measurement.replica_energy, measurement.spins)] = True
         self.measurements += 1
         arrays["measurements"][:] = self.measurements
 
@@ -222,3 +224,18 @@ class HostReduction:
         for name, array in self._arrays.items():
             array[...] = arrays[name]
         self.measurements = int(self._arrays["measurements"][0])
+
+    def lowest(self) -> LowestStates:
+        """Return the lowest states met so far."""
+        changed = np.flatnonzero(self._changed)
+        self._changed[:] = False
+        return LowestStates(self._best.energy.copy(), lambda sample: self._best.spins[sample], changed)
+
+    def restore_lowest(self, energy: npt.NDArray[np.float64], spins: Configurations) -> None:
+        """Go back to lowest energies (samples, replicas) and the configuration of each sample."""
+        self._best.energy[...] = energy
+        if isinstance(self._best.spins, States):
+            self._best.spins.bits[...] = spins.bits if isinstance(spins, States) else packed_spins(spins)
+        else:
+            self._best.spins[...] = spins
+        self._changed[:] = False

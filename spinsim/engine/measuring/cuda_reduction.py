@@ -25,7 +25,7 @@ from spinsim.engine.measuring.reduction import (
     tables_of,
 )
 from spinsim.engine.moves.exchange.ladder import copy_pairs
-from spinsim.engine.protocols import Configurations, LadderMeasurement, LowestStates
+from spinsim.engine.protocols import Configurations, LowestStates
 
 THREADS: Final = 128
 MOST_ELEMENTS: Final = 8  # that a source adds up
@@ -111,8 +111,6 @@ class CudaReduction:
     Raises:
         InputError: where the device has no room.
     """
-
-    on_device = True
 
     def __init__(
         self, device: int, reduced: Reduced, state: Any, read: Callable[[Any, int, int], npt.NDArray[np.int8]]
@@ -214,10 +212,6 @@ class CudaReduction:
                 self._merge(
                     stream, grid, THREADS, sums=self._arrays[name].data.ptr, rows=rows, blocks=blocks, columns=columns
                 )  # fmt: skip
-
-    def add(self, measurement: LadderMeasurement) -> None:
-        """Refuse a measurement that has come to the host: the engine adds them as it makes them."""
-        raise TypeError("measurements are added on the device: give the reduction to begin_measurement")
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return copies of all arrays by name, when all measurements that are queued have been added."""

@@ -123,7 +123,7 @@ class HostSquares:
             sums += found[holder[k]]
 
     def sums(self) -> Integers:
-        return self._sums
+        return self._sums.copy()
 
     def set_sums(self, sums: Integers) -> None:
         self._sums[...] = sums

@@ -114,12 +114,19 @@ class Reduced:
         copies: At each place of the ladder.
         places: Of the ladder.
         terms: In the order of the arrays.
+        all_samples: Samples of the whole run, by which sizes are chosen, where the model has a part of them; else 0.
     """
 
     model: Ising
     copies: int
     places: int
     terms: tuple[Term, ...]
+    all_samples: int = 0
+
+    @property
+    def samples_in_run(self) -> int:
+        """Samples of the whole run."""
+        return self.all_samples or self.model.samples
 
     @property
     def pairs(self) -> int:
@@ -129,12 +136,12 @@ class Reduced:
     @cached_property
     def few(self) -> bool:
         """True if samples are so few that errors come from time."""
-        return self.model.samples < _FEW_SAMPLES
+        return self.samples_in_run < _FEW_SAMPLES
 
     @cached_property
     def blocks(self) -> int:
         """Blocks that there are room for, a power of two."""
-        one = 8 * len(self.terms) * self.model.samples * self.places
+        one = 8 * len(self.terms) * self.samples_in_run * self.places
         return next((blocks for blocks in _BLOCKS if blocks * one <= _BLOCK_BYTES), _BLOCKS[-1])
 
     @cached_property
@@ -155,12 +162,12 @@ class Reduced:
     @cached_property
     def coldest_blocks(self) -> int:
         """Blocks of the coldest place that there are room for, a power of two."""
-        return _many_blocks(len(self.judged) * self.model.samples * self.most_chains)
+        return _many_blocks(len(self.judged) * self.samples_in_run * self.most_chains)
 
     @cached_property
     def walk_blocks(self) -> int:
         """Blocks of walks that there are room for, a power of two."""
-        return _many_blocks(self.model.samples * self.copies * self.places)
+        return _many_blocks(self.samples_in_run * self.copies * self.places)
 
     @property
     def most_chains(self) -> int:
@@ -171,7 +178,7 @@ class Reduced:
     def histograms(self) -> tuple[Histogram, ...]:
         """Histograms of overlaps and, where they are measured, of link overlaps; none without pairs of copies."""
         names = {source.name for term in self.terms for source in term.sources}
-        one = 4 * self.model.samples * self.places
+        one = 4 * self.samples_in_run * self.places
         cells = next((cells for cells in _CELLS if cells * one <= _HISTOGRAM_BYTES), _CELLS[-1])
         most = {"overlap": self.model.sites, "link_overlap": self.model.bonds}
         return tuple(
@@ -287,6 +294,14 @@ def tables_of(reduced: Reduced) -> Tables:
         place_among(reduced.by_copy),
         place_among(reduced.judged),
     )
+
+
+SAMPLE_AXIS: Final = {
+    **dict.fromkeys(("block_sums", "coldest_sums", "level_open", "walk_sums"), 2),
+    **dict.fromkeys(("level_sums", "level_squares"), 3),
+    **dict.fromkeys(("copy_sums", "first_value"), 1),
+}
+"""Axis of the samples in the arrays of ``Reduced.arrays``; the first one in all others."""
 
 
 def empty_arrays(reduced: Reduced) -> dict[str, npt.NDArray[Any]]:

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
-from spinsim.engine.measuring.cpu_reduction import HostReduction
 from spinsim.engine.measuring.reduction import Reduced
 from spinsim.engine.moves.move import Moment, Move, apply_in_host_memory, modules_of
 from spinsim.engine.protocols import (
@@ -29,6 +28,7 @@ from spinsim.engine.protocols import (
     Spins,
     bits_of,
 )
+from spinsim.engine.split.reduction import SplitReduction
 from spinsim.machine.clock import compiling_seconds
 from spinsim.model.ising import Ising
 from spinsim.parallel.places import Kept, Place, Reply, answers
@@ -173,8 +173,13 @@ class EngineOfParts:
 
     def _do_own(self, method: Method, own: Iterable[Any]) -> list[Any]:
         """Results of a method whose argument is each part's own."""
+        return self._of_each(_done_with, own, method)
+
+    def _of_each(self, function: Callable[..., Any], own: Iterable[Any], *arguments: Any) -> list[Any]:
+        """Results of a function of an engine, an argument of each part's own and others."""
         each = zip(self.parts, own, strict=True)
-        return self._answers([part.place.request(timed, done, part.engine, method, mine) for part, mine in each])
+        asked = [part.place.request(timed, function, part.engine, mine, *arguments) for part, mine in each]
+        return self._answers(asked)
 
     def _joined_later(self, join: Callable[[Any, list[Any]], Any], begun: Sequence[Any]) -> Any:
         each = zip(self.parts, begun, strict=True)
@@ -196,14 +201,6 @@ class EngineOfParts:
     def counts(self) -> Counts:
         return self.begin_counts()()
 
-    def begin_measurement(
-        self, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None, fetched: bool = True
-    ) -> Callable[[], LadderMeasurement]:
-        return partial(self._joined_later, measured, self._all(begun, Engine.begin_measurement, wanted))
-
-    def reduction(self, reduced: Reduced) -> HostReduction:
-        return HostReduction(reduced)
-
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         numbers = [sample, replica]
         k, numbers[self.axis] = where(self.parts, numbers[self.axis])
@@ -219,6 +216,13 @@ class SplitEngine(EngineOfParts):
         self._do(Engine.set_ladder, beta, copies)
         self.at_once = min(self._all(_at_once))
 
+    def begin_measurement(
+        self, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None, fetched: bool = True
+    ) -> Callable[[], LadderMeasurement] | None:
+        own, is_fetched = self._reductions(reduction, 1), reduction is None or fetched
+        later = self._of_each(_measurement_begun, own, wanted, is_fetched)
+        return partial(self._joined_later, measured, later) if is_fetched else None
+
     def temper_measured(
         self,
         count: int,
@@ -228,9 +232,25 @@ class SplitEngine(EngineOfParts):
         reduction: Reduction | None = None,
         fetched: Sequence[bool] | None = None,
     ) -> list[Callable[[], LadderMeasurement] | None]:
-        begun = self._all(_several_begun, count, rounds, sweeps, wanted)
+        all_fetched = [True] * count if reduction is None or fetched is None else list(fetched)
+        own = self._reductions(reduction, count)
+        begun = self._of_each(_several_begun, own, count, rounds, sweeps, wanted, all_fetched)
         self._moved(count * rounds * sweeps)
-        return [partial(self._joined_later, measured, later) for later in zip(*begun, strict=True)]
+        return [
+            partial(self._joined_later, measured, later) if is_fetched else None
+            for is_fetched, *later in zip(all_fetched, *begun, strict=True)
+        ]
+
+    def _reductions(self, reduction: Reduction | None, count: int) -> Sequence[Any]:
+        """The reductions of all parts, which are about to add so many measurements."""
+        if reduction is None:
+            return [None] * len(self.parts)
+        assert isinstance(reduction, SplitReduction)  # noqa: S101  (engines of parts make such)
+        reduction.measurements += count
+        return reduction.each
+
+    def reduction(self, reduced: Reduced) -> SplitReduction:
+        return SplitReduction(self.parts, reduced)
 
     def apply(self, move: Move, moment: Moment) -> None:
         """Apply a move to the samples of each part where they are; a user's own may not be known there."""
@@ -358,8 +378,24 @@ def _at_once(engine: Engine) -> int:
     return engine.at_once
 
 
-def _several_begun(engine: Engine, *arguments: Any) -> list[Kept]:
-    return [Kept(later) for later in engine.temper_measured(*arguments)]
+def _done_with(engine: Engine, own: Any, method: Method) -> Any:
+    return done(engine, method, own)
+
+
+def _measurement_begun(engine: Engine, reduction: Reduction | None, wanted: Wanted, fetched: bool) -> Kept:
+    return Kept(engine.begin_measurement(wanted, reduction, fetched))
+
+
+def _several_begun(
+    engine: Engine,
+    reduction: Reduction | None,
+    count: int,
+    rounds: int,
+    sweeps: int,
+    wanted: Wanted,
+    fetched: Sequence[bool],
+) -> list[Kept]:
+    return [Kept(later) for later in engine.temper_measured(count, rounds, sweeps, wanted, reduction, fetched)]
 
 
 def _configuration(spins: Spins, sample: int, replica: int) -> npt.NDArray[np.int8]:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from spinsim.acceptance import check_beta, check_betas
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
+from spinsim.engine.measuring.reduction import Reduced
 from spinsim.engine.moves.exchange.cpu import CpuTempering
 from spinsim.engine.moves.exchange.ladder import (
     NO_LADDER,
@@ -32,6 +33,7 @@ from spinsim.engine.moves.move import Moment, Move, apply_in_host_memory
 from spinsim.engine.moves.resample.moves import copy_replicas, moves_of
 from spinsim.engine.protocols import Counts, Engine, KeepsPlaces, LadderMeasurement, Reduction, one_by_one
 from spinsim.engine.split.engine import EngineOfParts, Part, SplitEngine, SplitSquares, cut, joined, timed
+from spinsim.engine.split.reduction import SplitReduction
 from spinsim.errors import InputError
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
@@ -223,10 +225,10 @@ class ReplicaSplit(EngineOfParts):
 
     def begin_measurement(
         self, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None, fetched: bool = True
-    ) -> Callable[[], LadderMeasurement]:
+    ) -> Callable[[], LadderMeasurement] | None:
         exchanges, whole = self._on_ladder()
         exchanges.show(whole)
-        return whole.begin_measurement(wanted)
+        return whole.begin_measurement(wanted, reduction, fetched)
 
     def temper_measured(
         self,
@@ -237,7 +239,10 @@ class ReplicaSplit(EngineOfParts):
         reduction: Reduction | None = None,
         fetched: Sequence[bool] | None = None,
     ) -> list[Callable[[], LadderMeasurement] | None]:
-        return one_by_one(self, count, rounds, sweeps, wanted)
+        return one_by_one(self, count, rounds, sweeps, wanted, reduction, fetched)
+
+    def reduction(self, reduced: Reduced) -> SplitReduction:
+        return self._on_ladder().whole.reduction(reduced)
 
     def local_squares(self) -> SplitSquares:
         return self._on_ladder().whole.local_squares()

@@ -63,7 +63,7 @@ class LocalSums:
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """The sums so far, by the names under which checkpoints hold them."""
-        return {"local_squares": self._squares.sums(), "local_measurements": self._measurements}
+        return {"local_squares": self._squares.sums(), "local_measurements": self._measurements.copy()}
 
     def restore(self, saved: Mapping[str, npt.NDArray[Any]]) -> None:
         """Go back to the sums of a checkpoint."""

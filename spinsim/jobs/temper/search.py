@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine import Engine
+from spinsim.engine.measuring.lowest import Best
 from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.engine.protocols import Spins
 from spinsim.jobs.temper.settings import Temper
@@ -18,7 +19,7 @@ from spinsim.run.ladder_layout import Measured
 from spinsim.run.sampled import Kept
 from spinsim.run.saving import Saving
 from spinsim.run.search import RESTARTS, SUMS, Restarts, Search
-from spinsim.sampling import Best, TemperFrame
+from spinsim.sampling import TemperFrame
 from spinsim.sampling.portions import updates_a_sweep
 from spinsim.store import RunFile
 from spinsim.store.layout import Layout
@@ -67,7 +68,7 @@ class TemperSearch(LadderRun):
         t, self._samples = plan.config.temper, plan.model.samples
         self._groups, self._only_first = t.number_of_groups, t.number_of_groups > 1
         super().__init__(plan, saving, watch, *start(0, 1), layout, table)
-        self.best = Best(self.engine, self._samples)
+        self.best = Best(self.engine.model, self.engine.replicas, self._samples)
         self._start, self._search, self._every = start, search, t.measure_every
         self._rows, self._sweeps_of_first = rows_of_search(plan), t.sweeps_alone
         self._restarts, self._has_restarts = Restarts(t.restart_after or 0, self._samples), bool(t.restart_after)

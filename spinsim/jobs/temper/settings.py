@@ -88,7 +88,7 @@ class TemperSettings(Table):
     )
     moves: str | None = setting(
         None,
-        "Moves between sweeps, each with its number of sweeps: houdayer:16; those of your own are given in Python as objects",
+        "Moves between sweeps, each with its number of sweeps: houdayer:16; your own are given in Python as objects",
         flag=None,
         before=None,
     )

@@ -199,7 +199,7 @@ def _module() -> ModuleType:
 
 def _forget() -> None:
     """Have everything that belongs to one of both looked for again."""
-    compiling.kernel.cache_clear()
+    compiling.begin.cache_clear()
     device._cupy.cache_clear()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -121,7 +122,11 @@ class GlobalRounds(ReplicaRounds):
             "barriers": np.zeros((), LATTICE_BARRIER),
         }
         self._launch = self._ready("temper_global", own)
-        self._share = lattices.sharing_blocks(self._launch, self._slots)
+
+    @cached_property
+    def _share(self) -> int:
+        """Thread blocks of a sample."""
+        return self._lattices.sharing_blocks(self._launch, self._slots)
 
     def most(self, sweeps: int) -> int:
         """As many as of any rounds, but none without sweeps, which count bonds."""

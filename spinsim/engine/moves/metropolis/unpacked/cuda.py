@@ -160,8 +160,10 @@ class UnpackedRounds(LaunchedRounds):
         self._told = cupy.zeros((2, shares, 2, every), cupy.int64)
         self._arrived, self._arrivals = cupy.zeros(self._samples, cupy.uint32), 0
         self._launch = self._ready(spins, coldest, every)
-        resident = self._launch.blocks_at_once(self._threads) * multiprocessors(queue.device)
-        self.together = self._samples if self._groups == 1 else min(self._samples, resident // self._groups)
+        self.together = self._samples
+        if self._groups > 1:  # else the compiled kernel need not be there yet
+            resident = self._launch.blocks_at_once(self._threads) * multiprocessors(queue.device)
+            self.together = min(self._samples, resident // self._groups)
 
     def _ready(self, spins: UnpackedSpins, coldest: np.float32, every: int) -> Launch:
         import cupy
