@@ -14,6 +14,10 @@ from spinsim.machine.compiled import kernel, part
 
 Bits = npt.NDArray[np.uint8]
 
+_SPINS: Final = (
+    2 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.int8) - 1
+).view(np.uint64)[:, 0]
+"""The eight spins of a byte, in as many bytes."""
 _SET_BITS: Final = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
 
 
@@ -24,10 +28,8 @@ def packed_spins(spins: npt.NDArray[np.int8]) -> Bits:
 
 def unpacked_spins(bits: Bits, sites: int) -> npt.NDArray[np.int8]:
     """Returns the configurations (..., sites), +1 and -1, of bits (..., bytes)."""
-    spins = np.unpackbits(bits, axis=-1, count=sites, bitorder="little").view(np.int8)
-    spins *= 2
-    spins -= 1
-    return spins
+    spins = _SPINS[bits].view(np.int8)
+    return spins if spins.shape[-1] == sites else np.ascontiguousarray(spins[..., :sites])
 
 
 def spins_up(bits: Bits) -> npt.NDArray[np.int64]:
@@ -84,8 +86,8 @@ class States:
     """Configurations of large lattices, one for each sample: held as bits, and unpacked when they are asked for.
 
     Args:
-        bits: Of all samples, (samples, bytes).
-        sites: Of each.
+        bits: Configurations of all samples, (samples, bytes).
+        sites: Sites of each.
 
     Attributes:
         bits: As given.

@@ -20,7 +20,7 @@ from spinsim.model.identity import described, described_in
 from spinsim.model.ising import Ising
 from spinsim.registry import record_of
 from spinsim.solution import Lowest, Solution, as_sampleset, solutions
-from spinsim.store.layout import Layout
+from spinsim.store.contents import Contents
 
 if TYPE_CHECKING:
     import xarray
@@ -34,16 +34,16 @@ class _WhenAsked:
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, found: object | None, owner: type) -> Any:
-        if found is None:
+    def __get__(self, instance: object | None, owner: type) -> Any:
+        if instance is None:
             raise AttributeError(self._name)  # by which dataclasses know that there is no default
-        value = vars(found)[self._name]
+        value = vars(instance)[self._name]
         if callable(value):
-            value = vars(found)[self._name] = value()
+            value = vars(instance)[self._name] = value()
         return value
 
-    def __set__(self, found: object, value: Any) -> None:
-        vars(found)[self._name] = value
+    def __set__(self, instance: object, value: Any) -> None:
+        vars(instance)[self._name] = value
 
 
 def when_asked() -> Any:
@@ -76,12 +76,12 @@ class Result(Described):
         Raises:
             MissingError: where the run has none, or none yet; ``hasattr`` is False then.
         """
-        found = self._lowest
-        if found is None:
+        lowest = self._lowest
+        if lowest is None:
             raise MissingError(
                 f"{record_of(self.job).a_run} of {self.model.name} keeps no lowest states: anneal or temper it"
             )
-        return solutions(self.model, found)
+        return solutions(self.model, lowest)
 
     @property
     def best(self) -> Solution:
@@ -90,13 +90,13 @@ class Result(Described):
         Raises:
             MissingError: as ``solutions``, and for several samples.
         """
-        found = self.solutions
-        if len(found) > 1:
+        each = self.solutions
+        if len(each) > 1:
             raise MissingError(
-                f"the run has {len(found)} samples, which are different problems, each with a lowest state of its own: "
+                f"the run has {len(each)} samples, which are different problems, each with a lowest state of its own: "
                 "ask for its solutions, a list of them"
             )
-        return found[0]
+        return each[0]
 
     def to_sampleset(self) -> Any:
         """The lowest states as a ``dimod.SampleSet``: a row for each replica where each kept its own, else one.
@@ -115,12 +115,12 @@ class Result(Described):
     @property
     def config(self) -> dict[str, Any]:
         """The run's parameters; of a model that is no lattice by name, what is known of it."""
-        found = dict(json.loads(self.attributes.get("config", "{}")))
-        table = found.get("model")
+        settings = dict(json.loads(self.attributes.get("config", "{}")))
+        table = settings.get("model")
         instance = table.get("instance") if isinstance(table, dict) else None
-        if instance is not None and not described_in(found):  # older files name a lattice that is not the model's
-            found["model"] = {**described(self.model), "instance": instance}
-        return found
+        if instance is not None and not described_in(settings):  # older files name a lattice that is not the model's
+            settings["model"] = {**described(self.model), "instance": instance}
+        return settings
 
     @property
     def finished(self) -> bool:
@@ -146,14 +146,14 @@ class Result(Described):
             raise InputError(f"{target} exists: give overwrite=True to save() to replace it, or another path")
         store.check_replaceable(target)
         real = Path(os.path.realpath(target))
-        beside = real.with_name(hidden_name(real.name, f"{os.getpid():08d}"))
+        temporary = real.with_name(hidden_name(real.name, f"{os.getpid():08d}"))
         try:
-            self._write(beside)
-            os.replace(beside, real)
+            self._write(temporary)
+            os.replace(temporary, real)
         except OSError as error:
             raise not_written(target, error) from error
         finally:
-            beside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
         return target
 
     def plot(
@@ -196,21 +196,21 @@ class Result(Described):
         own = {key: value for key, value in self.attributes.items() if key not in ("created", "finished")}
         return {"job": self.job} | own
 
-    def _labelled(self, layout: Layout, values: Mapping[str, npt.NDArray[Any]]) -> xarray.Dataset:
-        """Series of a layout's first group as xarray opens them in the file."""
-        group = layout.groups[0]
+    def _labelled(self, contents: Contents, values: Mapping[str, npt.NDArray[Any]]) -> xarray.Dataset:
+        """Series of the first group of contents as xarray opens them in the file."""
+        group = contents.groups[0]
         try:
             import xarray
         except ImportError as error:
             raise InputError("xarray is missing: install spinsim[xarray] to use dataset()") from error
         variables: dict[str, Any] = {}
-        for axis in layout.axes(group):
-            labels: Any = layout.scales[axis]
+        for axis in contents.axes(group):
+            labels: Any = contents.scales[axis]
             if labels.dtype.kind == "S":  # names as Python's text
                 labels = np.array([name.decode() for name in labels], object)
-            variables[axis] = (axis, labels, store.scale_attributes(axis, layout.units.get(axis, "1")))
-        coordinates = [*variables, "step", *layout.coordinates(group)]
-        for series in layout.series:
+            variables[axis] = (axis, labels, store.scale_attributes(axis, contents.units.get(axis, "1")))
+        coordinates = [*variables, "step", *contents.coordinates(group)]
+        for series in contents.series:
             if series.group == group:
                 attributes = {"long_name": series.long_name, "units": series.units}
                 numbers: npt.NDArray[Any] = np.asarray(values[series.name], series.dtype)

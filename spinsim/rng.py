@@ -207,11 +207,11 @@ def check_budget(
     *, groups: int, samples: int, blocks: int, half_sweeps: int, block_name: str = "blocks of 128 replicas"
 ) -> None:
     """Refuse a run whose counters would not fit their fields; ``block_name`` says what its blocks are."""
-    for what, value, bits in (
+    for counted, value, bits in (
         ("groups of spins", groups, GROUP_BITS),
         ("samples", samples, SAMPLE_BITS),
         (block_name, blocks, BLOCK_BITS),
         ("half-sweeps", half_sweeps, HALF_SWEEP_BITS),
     ):
         if value > 2**bits:
-            raise InputError(f"{value} {what} exceed the random counter's limit of 2^{bits}: split the run in parts")
+            raise InputError(f"{value} {counted} exceed the random counter's limit of 2^{bits}: split the run in parts")

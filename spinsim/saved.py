@@ -21,7 +21,7 @@ from spinsim.machine.memory import require
 from spinsim.result import Result
 from spinsim.store import complete_rows, open_to_read
 from spinsim.store.configurations import CONFIGURATIONS
-from spinsim.store.layout import BYTE, EVERY, Layout
+from spinsim.store.contents import BYTE, EVERY, Contents
 
 _PIECE_BYTES: Final = 2**24  # of bits that are in memory at a time
 _BATCH_BYTES: Final = 2**24  # of spins that iterating unpacks at a time
@@ -38,7 +38,7 @@ class Configurations(Described):
     Attributes:
         axes: Labels along each axis, by its name: ``step``, the saved rows, and then ``sample``, ``copy`` and
             ``temperature`` of a tempering run, ``sample`` and ``replica`` of an annealing run.
-        sites: Of a configuration, in the order of the model's sites.
+        sites: Sites of a configuration, in the order of the model.
         every: Rows of the run for each saved one.
     """
 
@@ -211,13 +211,13 @@ def in_file(file: h5py.File, rows: int) -> Configurations | None:
     return Configurations(axes, {name: group[name][:saved] for name in series}, sites, every, read)
 
 
-def in_memory(layout: Layout, kept: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> Configurations | None:
+def in_memory(contents: Contents, kept: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> Configurations | None:
     """Configurations of a run without a file, whose groups ``kept`` has by name; None where none were saved."""
     if CONFIGURATIONS not in kept:
         return None
-    group, numbers = kept[CONFIGURATIONS], layout.numbers[CONFIGURATIONS]
-    spins = next(s for s in layout.series if (s.group, s.name) == (CONFIGURATIONS, "spins"))
-    axes = {"step": group["step"]} | {name: np.asarray(layout.scales[name]) for name in spins.axes if name != BYTE}
+    group, numbers = kept[CONFIGURATIONS], contents.numbers[CONFIGURATIONS]
+    spins = next(s for s in contents.series if (s.group, s.name) == (CONFIGURATIONS, "spins"))
+    axes = {"step": group["step"]} | {name: np.asarray(contents.scales[name]) for name in spins.axes if name != BYTE}
     of_rows = {name: values for name, values in group.items() if name not in ("spins", "step")}
     bits = group["spins"]
     return Configurations(axes, of_rows, numbers["sites"], numbers[EVERY], lambda first, end: bits[first:end])

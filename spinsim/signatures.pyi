@@ -54,7 +54,7 @@ def anneal(
     """Anneal replicas of a model through a list of temperatures.
 
     Args:
-        model: What to anneal; or a list of models, of which model k has the seed ``seed + k``.
+        model: Model to anneal; or a list of models, of which model k has the seed ``seed + k``.
         temperatures: In order of use, up or down, in the unit of the couplings, shape (steps,);
             or text as the command line takes it, such as ``3:0.1:100g``. Without them the ends,
             their number and the spacing are settings.
@@ -101,17 +101,17 @@ def anneal(
             temperatures shall overlap, from infinity to t_stop: a pre-run finds where they lie;
             what is missing to 1 is the part of the replicas that each resampling removes (a
             number from 0.1 to 0.99).
-        quantum: Turn a transverse field down at a constant temperature instead of cooling, in
-            slices of imaginary time: simulated quantum annealing.
+        quantum: Turn a transverse field down in slices of imaginary time, at a constant
+            temperature where none are given: simulated quantum annealing.
         gamma_start: First transverse field of a quantum anneal (a positive finite number, at
             least 1e-300); by default 1.5 x the root mean square local field.
         gamma_stop: Last transverse field (a positive finite number, at least 1e-300); by
             default 0.05 x the same.
         slices: Slices in imaginary time, an even number (a whole number from 2 to 1048576); by
             default 32.
-        beta: Inverse temperature of a quantum anneal; a slice by itself has the temperature
-            slices / beta (a number from 1e-100 to 1e+100); by default slices / (0.5 x the root
-            mean square local field).
+        beta: Inverse temperature of a quantum anneal without temperatures; a slice by itself
+            has the temperature slices / beta (a number from 1e-100 to 1e+100); by default
+            slices / (0.5 x the root mean square local field).
         best_states: Keep the lowest state that every replica met, not that of each sample
             alone.
         solution: File for the lowest states by the labels of the problem, .txt or .json.
@@ -224,8 +224,9 @@ def temper(
         series: Series that are kept: all, none, or names such as energy,overlap; all averages
             follow from sums that are kept beside them.
         series_limit: Megabytes that series may take; of a longer run every second, fourth, ...
-            row is kept, so that they take at most a quarter of it, and measurements are added
-            up as they are made (a positive finite number, at least 0.001).
+            row is kept, so that they take at most a quarter of it, no row where a single one
+            takes more, and measurements are added up as they are made (a positive finite
+            number, at least 0.001).
         groups: Groups of copies that search side by side, each with its own random numbers;
             series, exchanges and round trips are those of the first (a whole number from 1 to
             262144); by default 1; of searches without --replicas one for each CPU thread, or as
@@ -258,7 +259,7 @@ def quantum(
     slices: int = 32,
     sweeps: int = 10000,
     thermalize: int = 2000,
-    replicas: int = 2,
+    replicas: int | None = 2,
     measure_every: int = 10,
     swap_every: int = 1,
     correlation_times: ArrayLike | str | None = None,
@@ -335,8 +336,9 @@ def quantum(
         series: Series that are kept: all, none, or names such as energy,overlap; all averages
             follow from sums that are kept beside them.
         series_limit: Megabytes that series may take; of a longer run every second, fourth, ...
-            row is kept, so that they take at most a quarter of it, and measurements are added
-            up as they are made (a positive finite number, at least 0.001).
+            row is kept, so that they take at most a quarter of it, no row where a single one
+            takes more, and measurements are added up as they are made (a positive finite
+            number, at least 0.001).
         magnetization_modes: Whether Fourier modes of the magnetisation are measured, for its
             correlation lengths in space and in time.
         gpus: GPUs that share out samples, replicas or slabs: all, how many, or their numbers

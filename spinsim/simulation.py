@@ -30,7 +30,7 @@ class Simulation(Described):
     """Replicas of every sample of a model at one temperature, or each at its own.
 
     Args:
-        model: What is simulated.
+        model: Model that is simulated.
         temperature: In the unit of the couplings: a number, or one for each replica, (replicas,).
         replicas: Independent configurations of each sample.
         seed: Seed of the dynamics, 64 bits; None draws a fresh one.
@@ -43,7 +43,7 @@ class Simulation(Described):
         rng_rounds: Philox rounds, 10 or 7.
 
     Attributes:
-        model: What is simulated.
+        model: Model that is simulated.
         replicas: Configurations of each sample.
         seed: The seed, also where it was drawn.
         sweeps: Sweeps done: attempted updates of each spin.

@@ -29,11 +29,11 @@ class Solution(Described):
     """The lowest state that a run met, in the words of the problem.
 
     Attributes:
-        labels: Of the sites, in their order.
-        values: Of the variables, ``int8`` (sites,): +1 and -1, of a problem in binary variables 0 and 1.
-        energy: Of this state, with the constant of the problem: that of the values as they were given, also where the
+        labels: Labels of the sites, in their order.
+        values: Values of the variables, ``int8`` (sites,): +1 and -1, of a problem in binary variables 0 and 1.
+        energy: Energy of this state, with the constant of the problem and the values as they were given, also where the
             model had to round them.
-        cut: Of a MaxCut instance, None of others.
+        cut: Cut of a MaxCut instance, None of others.
         sample: Disorder sample, from 0.
         replica_energies: Lowest energy that each replica met, with the constant, (replicas,); where values had to be
             rounded and ``replica_values`` is None, it is that of the rounded ones.
@@ -67,9 +67,9 @@ class Lowest(NamedTuple):
     """The lowest states that a run met.
 
     Attributes:
-        energy: Of each replica, (samples, replicas); None where no state is known.
+        energy: Energy of each replica, (samples, replicas); None where no state is known.
         spins: The lowest of each sample, ``int8`` (samples, sites), of large lattices packed.
-        of_each: That of each replica, ``int8`` (samples, replicas, sites); None where they were not kept.
+        of_each: Lowest state of each replica, ``int8`` (samples, replicas, sites); None where they were not kept.
     """
 
     energy: npt.NDArray[np.float64] | None

@@ -6,7 +6,7 @@ namespace products {
 struct Size {
     long long m, n, k;
 };
-CHECK_LAYOUT(Size, gemm.operands.SIZE);
+CHECK_STRUCT(Size, gemm.operands.SIZE);
 
 // Element (i, j) stands at at[i * row + j * column], and one of the strides is 1: transposing exchanges them.
 template <typename T>
@@ -17,7 +17,7 @@ struct Matrix {
     __device__ __forceinline__ T get(long long i, long long j) const { return at[i * row + j * column]; }
     __device__ __forceinline__ Matrix transposed() const { return {at, column, row}; }
 };
-CHECK_LAYOUT(Matrix<double>, gemm.operands.MATRIX);
+CHECK_STRUCT(Matrix<double>, gemm.operands.MATRIX);
 
 // Row-major.
 template <typename T>
@@ -25,7 +25,7 @@ struct Output {
     T* at;
     long long row;
 };
-CHECK_LAYOUT(Output<double>, gemm.operands.OUTPUT);
+CHECK_STRUCT(Output<double>, gemm.operands.OUTPUT);
 
 // One rounding; written as such because kernels are compiled without contraction.
 __device__ __forceinline__ float multiply_add(float x, float y, float z) { return __fmaf_rn(x, y, z); }

@@ -14,7 +14,7 @@ struct Linear {
         return one * counted.one + other * counted.other + third * counted.third + constant;
     }
 };
-CHECK_LAYOUT(Linear, engine.measuring.cuda.LINEAR);
+CHECK_STRUCT(Linear, engine.measuring.cuda.LINEAR);
 
 // Says at which words of 64 bits of a buffer begins what it holds of all samples; a measurement has `size` words.
 struct Measured {
@@ -48,4 +48,4 @@ struct Measured {
         for (size_t q = threadIdx.x; q < linked; q += blockDim.x) to[link_overlap + sample * linked + q] = bonds;
     }
 };
-CHECK_LAYOUT(Measured, engine.measuring.cuda.MEASURED);
+CHECK_STRUCT(Measured, engine.measuring.cuda.MEASURED);

@@ -6,7 +6,7 @@ struct Terms {
     long long per_up, per_first, first_constant, per_second, second_constant;
     size_t energies;  // first word
 };
-CHECK_LAYOUT(Terms, engine.measuring.cuda.TERMS);
+CHECK_STRUCT(Terms, engine.measuring.cuda.TERMS);
 
 // Writes what was counted of a sample, a block each: energy, spins +1 and those of the first sublattice are what `measured` is
 // given. The sums, [sample][stride], are cleared.

@@ -14,7 +14,7 @@ struct Lines {
     long long* sums;
     size_t lines, slices, replicas;
 };
-CHECK_LAYOUT(Lines, engine.measuring.cuda_in_time.LINES_TYPE);
+CHECK_STRUCT(Lines, engine.measuring.cuda_in_time.LINES_TYPE);
 
 // Adds the squares of a thread block's lines from up[line][replica], the spins +1 of each, of its 128 replicas. No other block
 // adds to the same sums.

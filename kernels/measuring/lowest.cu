@@ -18,7 +18,7 @@ struct Lowest {
     u32 *changed, *states;
     size_t replicas, words;
 };
-CHECK_LAYOUT(Lowest, engine.measuring.cuda_lowest.LOWEST);
+CHECK_STRUCT(Lowest, engine.measuring.cuda_lowest.LOWEST);
 
 // The energy of a replica; the lower one goes first, among equals the replica of the lower number.
 struct Candidate {

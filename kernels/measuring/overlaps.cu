@@ -23,7 +23,7 @@ struct Items {
     u32* sums;  // of the launch's first sample, the next one's are segments * compared further
     size_t ends, count, size, segments, compared, shares, are_bonds, linked, periodic;
 };
-CHECK_LAYOUT(Items, engine.measuring.cuda_comparison.ITEMS);
+CHECK_STRUCT(Items, engine.measuring.cuda_comparison.ITEMS);
 
 // overlap[sample][pair] and links[sample][pair]: what they are where nothing differs, from which twice what does is taken.
 struct Totals {
@@ -33,10 +33,10 @@ struct Totals {
         if (differing) atomicAdd(total, 0 - 2 * (u64)differing);
     }
 };
-CHECK_LAYOUT(Totals, engine.measuring.cuda_comparison.TOTALS);
+CHECK_STRUCT(Totals, engine.measuring.cuda_comparison.TOTALS);
 
 struct Parts { Items part[PARTS]; };
-CHECK_LAYOUT(Parts, engine.measuring.cuda_comparison.COUNTED_PARTS);
+CHECK_STRUCT(Parts, engine.measuring.cuda_comparison.COUNTED_PARTS);
 
 // Writes a word for each replica of a column, from 32 items or fewer, to to[0] ... to[31].
 struct PackedReplicas {
@@ -233,10 +233,10 @@ struct Outcome {
     double* modes;
     long long *powers, *in_time;
 };
-CHECK_LAYOUT(Outcome, engine.measuring.cuda_comparison.OUTCOME);
+CHECK_STRUCT(Outcome, engine.measuring.cuda_comparison.OUTCOME);
 
 struct Outcomes { Outcome part[PARTS]; };
-CHECK_LAYOUT(Outcomes, engine.measuring.cuda_comparison.OUTCOMES);
+CHECK_STRUCT(Outcomes, engine.measuring.cuda_comparison.OUTCOMES);
 
 // What a column of sums adds up to.
 struct Moments {

@@ -16,4 +16,4 @@ struct Pairs {
         return make_int2(held[copies[q].x * temperatures + t], held[copies[q].y * temperatures + t]);
     }
 };
-CHECK_LAYOUT(Pairs, engine.moves.exchange.cuda.PAIRS);
+CHECK_STRUCT(Pairs, engine.moves.exchange.cuda.PAIRS);

@@ -42,7 +42,7 @@ struct Source {
         return x;
     }
 };
-CHECK_LAYOUT(Source, engine.measuring.cuda_reduction.SOURCE);
+CHECK_STRUCT(Source, engine.measuring.cuda_reduction.SOURCE);
 
 // Is a power of scales[0][place] x_0 + scales[1][place] x_1 + constant[place]; followed and own are -1 where a term is not.
 struct Term {
@@ -50,13 +50,13 @@ struct Term {
     size_t count, chains;
     long long power, followed, own, judged;
 };
-CHECK_LAYOUT(Term, engine.measuring.cuda_reduction.TERM);
+CHECK_STRUCT(Term, engine.measuring.cuda_reduction.TERM);
 
 struct Histogram {
     u32* counts;
     size_t first, values, cells;
 };
-CHECK_LAYOUT(Histogram, engine.measuring.cuda_reduction.HISTOGRAM);
+CHECK_STRUCT(Histogram, engine.measuring.cuda_reduction.HISTOGRAM);
 
 // All that is added to, and sizes; `place` is the first word of the replicas' places, int [sample][replica].
 struct Sums {
@@ -70,7 +70,7 @@ struct Sums {
         level_blocks, place;
     Histogram histograms[HISTOGRAMS];
 };
-CHECK_LAYOUT(Sums, engine.measuring.cuda_reduction.SUMS);
+CHECK_STRUCT(Sums, engine.measuring.cuda_reduction.SUMS);
 
 __device__ __forceinline__ double power_of(double x, int power) {
     if (power == 1) return x;

@@ -14,7 +14,7 @@ constexpr int SHORT_BITS = 5;  // of counts of sites that always have one thread
 // Up to 32 sites of one colour, at places from `first` on; the last has most bonds. In fields `most` also holds, in its upper half,
 // the bonds and units of field of the site that has most.
 struct Tile { u32 first, size, most, offset; };
-CHECK_LAYOUT(Tile, engine.moves.metropolis.replica_packed.degrees.cuda.TILE);
+CHECK_STRUCT(Tile, engine.moves.metropolis.replica_packed.degrees.cuda.TILE);
 
 struct Bonds {
     const uint2* sites;  // [place]: the site and its degree; in fields also, from bits 8 and 16 on, the units of the field and
@@ -23,7 +23,7 @@ struct Bonds {
     size_t stride;       // of `wanted` from sample to sample, 0 where all share it
     size_t site_stride;  // of `sites`, likewise
 };
-CHECK_LAYOUT(Bonds, engine.moves.metropolis.replica_packed.degrees.cuda.BONDS);
+CHECK_STRUCT(Bonds, engine.moves.metropolis.replica_packed.degrees.cuda.BONDS);
 
 // Flip classes of 128 lanes as bit planes: all bits above those of a site's count are set, so that the cheapest class is the
 // last whatever the degree.

@@ -17,7 +17,7 @@ constexpr u32 INFINITY_BITS = 0x7f800000, NAN_BITS = 0x7fffffff;
 
 // Rows of up to six bonds: row k of a level is that of the k-th site of a colour.
 struct Level { u32 offset, count; };
-CHECK_LAYOUT(Level, engine.moves.metropolis.unpacked.slots.LEVEL);
+CHECK_STRUCT(Level, engine.moves.metropolis.unpacked.slots.LEVEL);
 
 struct Slots {
     const u32* near;         // [row][ROW]: places of neighbours, that behind the last one for a field; the site's own in other slots
@@ -27,7 +27,7 @@ struct Slots {
     const u32* level_start;
     size_t terms;            // of the model, whose temperatures may be one
 };
-CHECK_LAYOUT(Slots, engine.moves.metropolis.unpacked.cuda_words.SLOTS_TYPE);
+CHECK_STRUCT(Slots, engine.moves.metropolis.unpacked.cuda_words.SLOTS_TYPE);
 
 // Couplings in quanta as they are, by places: those of place p are start[p] to before start[p + 1], of term 1 from middle[p] on.
 struct Exact {
@@ -36,7 +36,7 @@ struct Exact {
     const void *couplings, *fields;
     size_t coupling_stride, field_stride;  // from sample to sample, 0 where all share them
 };
-CHECK_LAYOUT(Exact, engine.moves.metropolis.unpacked.cuda_words.EXACT_TYPE);
+CHECK_STRUCT(Exact, engine.moves.metropolis.unpacked.cuda_words.EXACT_TYPE);
 
 // Decides the flip of one replica by its local fields, exact integers, and all 64 bits of its uniform. `lattice` holds the words
 // of 32 replicas, `stride` apart, of which it is number `bit`; double_beta[term_stride] is that of term 1.

@@ -11,21 +11,21 @@ struct Slab {
     __device__ __forceinline__ u32 layer(int dimension) const { return dimension == 3 ? width * height : width; }
     __device__ __forceinline__ u32 layers(int dimension) const { return dimension == 3 ? depth : height; }
 };
-CHECK_LAYOUT(Slab, engine.moves.metropolis.site_packed.cuda_lattices.SLAB);
+CHECK_STRUCT(Slab, engine.moves.metropolis.site_packed.cuda_lattices.SLAB);
 
 // Rows (planes, in three dimensions) of each colour next to the slab, from (sample, replica) to the next `stride` apart.
 struct Halo {
     const uint4 *before[2], *after[2];
     size_t stride;
 };
-CHECK_LAYOUT(Halo, engine.moves.metropolis.site_packed.cuda_lattices.HALO);
+CHECK_STRUCT(Halo, engine.moves.metropolis.site_packed.cuda_lattices.HALO);
 
 // Negative couplings: [colour][slot][row][q], from sample to sample `stride` apart (0: all share them).
 struct Signs {
     const uint4* negative;
     size_t stride;
 };
-CHECK_LAYOUT(Signs, engine.moves.metropolis.site_packed.cuda_lattices.SIGNS);
+CHECK_STRUCT(Signs, engine.moves.metropolis.site_packed.cuda_lattices.SIGNS);
 
 // Returns the words one lane further: of lane i + 1 (`up`; the next group's first bit comes in) or i - 1.
 __device__ __forceinline__ uint4 beside(const uint4& v, const uint4& edge, bool up) {

@@ -17,7 +17,7 @@ enum Stream : u32 {
 
 // The keys of all rounds: read from constant memory, they take neither registers nor additions.
 struct Key { u32 low[MOST_ROUNDS], high[MOST_ROUNDS]; };
-CHECK_LAYOUT(Key, cuda.launch.KEY);
+CHECK_STRUCT(Key, cuda.launch.KEY);
 
 __device__ __forceinline__ void philox_round(u32& x0, u32& x1, u32& x2, u32& x3, u32 k0, u32 k1) {
     const u64 a = MULTIPLIER_0 * x0;

@@ -33,4 +33,4 @@ struct NeighbourBarrier {
         __syncthreads();
     }
 };
-CHECK_LAYOUT(NeighbourBarrier, engine.moves.metropolis.packed.classes.NEIGHBOUR_BARRIER);
+CHECK_STRUCT(NeighbourBarrier, engine.moves.metropolis.packed.classes.NEIGHBOUR_BARRIER);

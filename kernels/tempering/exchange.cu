@@ -7,7 +7,7 @@ struct Sums {
     long long per_one, per_other;
     size_t stride;
 };
-CHECK_LAYOUT(Sums, engine.moves.exchange.cuda.SUMS);
+CHECK_STRUCT(Sums, engine.moves.exchange.cuda.SUMS);
 
 constexpr int THREADS = HOST(engine.moves.exchange.cuda.THREADS);
 

@@ -22,7 +22,7 @@ struct Exchange {
                 steps, copies, temperatures};
     }
 };
-CHECK_LAYOUT(Exchange, engine.moves.exchange.cuda.EXCHANGE);
+CHECK_STRUCT(Exchange, engine.moves.exchange.cuda.EXCHANGE);
 
 // Says whether a pair is exchanged; `gap` is the energy of the hotter replica less that of the colder.
 template <int ROUNDS>

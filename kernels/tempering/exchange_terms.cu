@@ -8,7 +8,7 @@ struct TermSums {
     long long per_up, per_first, per_second;
     size_t stride;
 };
-CHECK_LAYOUT(TermSums, engine.moves.exchange.cuda.TERM_SUMS);
+CHECK_STRUCT(TermSums, engine.moves.exchange.cuda.TERM_SUMS);
 
 constexpr int THREADS = HOST(engine.moves.exchange.cuda.THREADS);
 

@@ -15,7 +15,7 @@ constexpr u32 COUNTED_A_THREAD = 8;  // spins +1 of a share of the lattice
 // Unsatisfied bonds of each lane, counted by all blocks of a sample in turn, [sample][2][128]: while one row is read, the other
 // is cleared for the next round. `first` is the row of the launch's first round.
 struct RoundTotals { u32* rows; u32 first; };
-CHECK_LAYOUT(RoundTotals, engine.moves.metropolis.replica_packed.cuda_records.ROUND_TOTALS);
+CHECK_STRUCT(RoundTotals, engine.moves.metropolis.replica_packed.cuda_records.ROUND_TOTALS);
 
 // For two colours of one batch each; `phantoms` bonds that are none are counted with the others.
 template <int SLOTS, int COUNT_BITS, bool FIELD, int KIND, int ROUNDS>

@@ -15,7 +15,7 @@ struct Bonds {
     const u64* groups;     // [sample][group]
     size_t stride, count;  // from sample to sample, 0 where all share them; groups of a sample
 };
-CHECK_LAYOUT(Bonds, engine.moves.metropolis.replica_packed.cuda_records.BONDS);
+CHECK_STRUCT(Bonds, engine.moves.metropolis.replica_packed.cuda_records.BONDS);
 
 // Adds `weight` times the set bits of every lane in WORDS words of each of `items` to totals[128] in shared memory, by a whole
 // block.

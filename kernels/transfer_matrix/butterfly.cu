@@ -18,11 +18,11 @@ enum Kind : int {
 
 // Of each bit of a tile, 0 where its factor belongs to another pass.
 struct Factors { double q[HOST(transfer_matrix.cuda.MOST_BITS)]; };
-CHECK_LAYOUT(Factors, transfer_matrix.cuda.FACTORS);
+CHECK_STRUCT(Factors, transfer_matrix.cuda.FACTORS);
 
 // D = own[index in the tile] * outer[tile] * product over the tile's sites of exp(s_i * sum over others of cross[i][j] s_j)
 struct Diagonal { const double *own, *outer, *cross; };
-CHECK_LAYOUT(Diagonal, transfer_matrix.cuda.DIAGONAL);
+CHECK_STRUCT(Diagonal, transfer_matrix.cuda.DIAGONAL);
 
 __device__ __forceinline__ u32 padded(u32 i) { return i + (i >> 4); }
 

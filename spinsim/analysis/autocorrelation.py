@@ -31,7 +31,7 @@ class IntegratedTime:
 
     tau: Array  # tau_int in measurements; 1/2 for uncorrelated data
     error: Array
-    """Its statistical error, tau sqrt((4 W + 2) / n) with n measurements in all chains together; NaN for a constant
+    """Statistical error of tau, tau sqrt((4 W + 2) / n) with n measurements in all chains together; NaN for a constant
     series."""
     window: npt.NDArray[np.int64]  # W, the last t that the sum of the autocorrelation takes in
     trusted: npt.NDArray[np.bool_]
@@ -39,7 +39,7 @@ class IntegratedTime:
     for one so strongly anticorrelated that the sum is not positive."""
     mean: Array  # mean of all measurements
     mean_error: Array
-    """Its standard error, sigma sqrt(2 tau / n); NaN for a constant series, of which no error is known."""
+    """Standard error of the mean, sigma sqrt(2 tau / n); NaN for a constant series, of which no error is known."""
 
 
 def integrated_time(

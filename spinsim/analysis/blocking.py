@@ -38,7 +38,7 @@ class Windows(NamedTuple):
 
     Attributes:
         tau: 1/2 + the sum, not corrected for a mean that was taken off, (windows, ...).
-        width: Of each window, (windows,).
+        width: Width of each window, (windows,).
         noise: V of each, likewise.
     """
 
@@ -77,7 +77,7 @@ def with_blocks(short: Windows, means: Array, length: int, variance: Array) -> W
         short: From levels.
         means: Averages over consecutive blocks.
         length: Measurements of a block, a power of two.
-        variance: Of one measurement.
+        variance: Variance of one measurement.
     """
     blocks, kept = len(means), length.bit_length()
     centred, covariance = means - means.mean(axis=0), np.empty_like(means)
@@ -132,8 +132,8 @@ def blocked_time(
 
     Args:
         windows: Sums of the autocorrelation.
-        variance: Of one measurement, not corrected for the mean that was taken off.
-        mean: Of all measurements.
+        variance: Variance of one measurement, not corrected for the mean that was taken off.
+        mean: Mean of all measurements.
         length: Measurements of a chain.
         chains: How many there are.
         in_mean: Measurements that each mean that was taken off is of.
@@ -158,4 +158,4 @@ def blocked_time(
 
 
 _ROUNDING = 1e-9
-"""Of a width, which is a whole number where it is one but for rounding."""
+"""Rounding of a width that is a whole number."""

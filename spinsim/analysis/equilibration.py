@@ -155,7 +155,7 @@ class Approach:
     ``link_overlap`` and ``link_residual``, which ``link_residual`` explains."""
     error: dict[str, Array]  # standard errors of the same
     verdict: dict[str, npt.NDArray[np.str_]]
-    """Whether the last three bins of each agree: "equilibrated", "not equilibrated" or "undecided", by name,
+    """Agreement of the last three bins of each: "equilibrated", "not equilibrated" or "undecided", by name,
     (temperatures,). One equilibrated series in twenty fails."""
 
 

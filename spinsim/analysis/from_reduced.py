@@ -11,13 +11,12 @@ import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import IntegratedTime
 from spinsim.analysis.followed import FollowedBlocks, OfCopies
-from spinsim.analysis.from_series import BINS, check_length
-from spinsim.analysis.jackknife import bin_means, standard_error, too_small
+from spinsim.analysis.jackknife import BINS, bin_means, standard_error, too_small
 from spinsim.analysis.reduced import ReducedRun
-from spinsim.analysis.runs import Integers
+from spinsim.analysis.runs import Integers, check_length
 from spinsim.model.ising import Ising
 from spinsim.observables import Facts, Observable, observables
-from spinsim.observables.terms import VARIANCES, followed_term, term_name
+from spinsim.observables.terms import VARIANCES, term_name
 
 Array = npt.NDArray[np.float64]
 
@@ -71,8 +70,8 @@ class ReducedSource:
     """A run whose reduced measurements say everything.
 
     Attributes:
-        model: Of the run, of as many samples as ``run`` has.
-        run: What it has added up.
+        model: Model of the run, of as many samples as ``run`` has.
+        run: Sums that it has made.
     """
 
     model: Ising
@@ -116,13 +115,13 @@ class ReducedSource:
     def time(self, name: str) -> IntegratedTime:
         """Return the autocorrelation time of the term that stands for a moment, over the whole run."""
         check_length(self.measurements)
-        return self.run.time(followed_term(name))
+        return self.run.time(term_name(name))
 
     def widening(self, name: str, time: IntegratedTime) -> Array:
         """Return the factor to the errors of one sample, whose stretches of time may be short against ``time``."""
         if self.run.samples > 1:
             return np.ones(self.run.reduced.places)
-        return too_small(standard_error(self._stretches(followed_term(name))), time.mean_error[0])
+        return too_small(standard_error(self._stretches(term_name(name))), time.mean_error[0])
 
     def entries(self, names: Sequence[str]) -> Array:
         """Return averages in each sample or, of one, in stretches of time, (entries, moments, temperatures).
@@ -153,7 +152,12 @@ class ReducedSource:
         return np.asarray((square - 2 * mean * first + mean**2) * factor + shift)
 
     def _unbiased(self, name: str) -> tuple[Array | float, Array | float]:
-        """Factor and summand that free squared deviations from the measured mean of bias (``fluctuations``)."""
+        """Return the factor and summand that free squared deviations from the measured mean of bias.
+
+        The measured mean lies nearer to the data than the true one does, by the mean's own variance: copies,
+        independent of each other, tell it; of one copy it is 2 tau / n of the variance (U. Wolff, Comput. Phys. Commun.
+        156, 143 (2004), eq. 49).
+        """
         run, (first, _) = self.run, VARIANCES[name]
         copies = run.reduced.copies
         if copies > 1:
@@ -182,11 +186,11 @@ class ReducedSource:
 
     def followed(self, name: str) -> list[FollowedTerm]:
         """Return the term that stands for a moment at each place of the ladder."""
-        return [FollowedTerm(self.run, followed_term(name), place) for place in range(self.run.reduced.places)]
+        return [FollowedTerm(self.run, term_name(name), place) for place in range(self.run.reduced.places)]
 
     def coldest(self, name: str) -> FollowedBlocks:
         """Return the term that stands for a moment at the coldest place."""
-        return self.run.coldest(followed_term(name))
+        return self.run.coldest(term_name(name))
 
     def walk_times(self) -> tuple[int, Array]:
         """Return how many measurements there are, and autocorrelation times of the places of replicas, (samples,)."""

@@ -2,45 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.autocorrelation import IntegratedTime, integrated_time, windowed_sum
+from spinsim.analysis.autocorrelation import IntegratedTime, windowed_sum
 from spinsim.analysis.followed import FollowedSeries, bin_edges
-from spinsim.analysis.jackknife import bin_means, standard_error, too_small
-from spinsim.analysis.runs import Integers, Tempered
-from spinsim.errors import InputError, argument
-from spinsim.machine.memory import require
+from spinsim.analysis.from_reduced import ReducedSource
+from spinsim.analysis.jackknife import entries_of, standard_error, too_small
+from spinsim.analysis.reducing import every, reduced_of
+from spinsim.analysis.runs import Integers, Tempered, check_length
 from spinsim.observables import Facts, Observable, Point, observables, own_observables
-from spinsim.observables.moments import MOMENTS, PerSite, moments_of, series_of
+from spinsim.observables.moments import MOMENTS, PerSite
 
 Array = npt.NDArray[np.float64]
 
-FEWEST_STEPS: Final = 16
-BINS: Final = 32  # of the series of a single sample
-_SINGLES: Final = 9  # numbers for each energy that are in memory at once
-_PAIRS: Final = 7  # likewise for each overlap
 _SCALAR: Final = 4  # axes of a number for each configuration
-
-
-class Averages(NamedTuple):
-    """Observables of a run as functions of averaged moments."""
-
-    records: tuple[Observable, ...]  # in the order of its summary
-    observed: Callable[
-        [Array], Array
-    ]  # all of them, (observables, temperatures), from averages (moments, temperatures)
-    moments: Array  # averaged over copies or pairs of copies, (steps, samples, moments, temperatures)
 
 
 @dataclass(frozen=True)
 class SeriesSource:
     """A run whose series say everything.
+
+    Averages, errors and their autocorrelation times come from sums over the series, so that they are those of a run
+    that has added its measurements up as it went.
 
     Attributes:
         result: The run.
@@ -61,10 +50,10 @@ class SeriesSource:
             magnetization_modes=result.has_magnetization_modes,
         )
 
-    @cached_property
+    @property
     def records(self) -> tuple[Observable, ...]:
-        """Observables whose averages it has, the user's own behind all others."""
-        return observables(self.facts) + own_records(self.result)
+        """Observables whose averages it has: all but the user's own."""
+        return observables(self.facts)
 
     @property
     def measurements(self) -> int:
@@ -74,33 +63,32 @@ class SeriesSource:
     @property
     def every(self) -> int:
         """Sweeps between two measurements."""
-        return int(self.result.sweep[1] - self.result.sweep[0])
+        return every(self.result)
+
+    @cached_property
+    def added_up(self) -> ReducedSource:
+        """The same run by the sums over its series."""
+        check_length(self.measurements)
+        return ReducedSource(self.result.model, reduced_of(self.result, self.facts))
 
     def sweep_of(self, rows: Integers) -> Integers:
         """Return the sweeps done at measurements."""
         return np.asarray(self.result.sweep[rows])
 
-    @cached_property
-    def series(self) -> dict[str, Array]:
-        """Series that autocorrelation times belong to, by the names of moments."""
-        return checked_series(self.result)
-
     def time(self, name: str) -> IntegratedTime:
-        """Return the autocorrelation time of a moment, of copies or pairs of copies over the whole run."""
-        return integrated_time(self.series[name], chain_axis=2)
+        """Return the autocorrelation time of the term that stands for a moment, over the whole run."""
+        return self.added_up.time(name)
 
     def widening(self, name: str, time: IntegratedTime) -> Array:
         """Return the factor to the errors of one sample, whose stretches of time may be short against ``time``."""
-        return widening(self.series[name], time)
+        return self.added_up.widening(name, time)
 
     def entries(self, names: Sequence[str]) -> Array:
         """Return averages in each sample or, of one, in stretches of time, (entries, moments, temperatures)."""
-        moments = [self._moment(name).mean(axis=2) for name in names]
-        return entries_of(np.stack(moments, axis=2))
+        return self.added_up.entries(names)
 
     def _moment(self, name: str) -> Array:
-        known = self.series if "series" in vars(self) else {}
-        return known[name] if name in known else one_series(self._run, name)
+        return one_series(self._run, name)
 
     @cached_property
     def _run(self) -> PerSite:
@@ -152,19 +140,6 @@ def _walk_time(permutation: Integers) -> float:
     return max(windowed_sum(centred)[0], 0.5)
 
 
-def averaged(result: Tempered, series: dict[str, Array]) -> Averages:
-    """Average the moments of a run over copies, of whose series those in ``series`` are there already."""
-    records, run = SeriesSource(result).records, per_site(result)
-    names = moments_of(records)
-    moments = [(series[name] if name in series else one_series(run, name)).mean(axis=2) for name in names]
-    point = point_of(result)
-
-    def values(mean: Array) -> Array:
-        return observed(point, records, dict(zip(names, mean, strict=True)))
-
-    return Averages(records, values, np.stack(moments, axis=2))
-
-
 def point_of(result: Tempered) -> Point:
     """Numbers of a run that formulas take beside averages."""
     point = Point(result.model, result.temperature)
@@ -179,67 +154,12 @@ def observed(point: Point, records: Sequence[Observable], at: Mapping[str, Array
 
 
 def per_site(result: Tempered) -> PerSite:
-    model, sites = result.model, result.model.sites
-    return PerSite(
-        model,
-        energy=result.energy / sites,
-        m=result.magnetization / sites,
-        m_s=result.staggered_magnetization / sites,
-        q=result.overlap / sites,
-        q_link=result.link_overlap / max(1, model.bonds),
-        overlap=result.overlap,
-        m_modes=result.magnetization_mode,
-        q_modes=result.overlap_mode,
-        in_time=result.in_time,
-        own=own_series(result),
-    )
+    return PerSite(result, own_series(result))
 
 
 def one_series(run: PerSite, name: str) -> Array:
-    """Returns a moment by its name, (steps, samples, chains, temperatures)."""
-    if name in run.own:
-        return np.asarray(run.own[name], np.float64)
-    values = MOMENTS[name].value(run)
-    return fluctuations(values) if MOMENTS[name].variance else values
-
-
-def fluctuations(values: Array) -> Array:
-    """Squared deviations from each sample's mean, (steps, samples, copies, temperatures), averaging to its variance.
-
-    The measured mean lies nearer to the data than the true one does, by the mean's own variance: copies, independent of
-    each other, tell it; of one copy it is 2 tau / n of the variance (U. Wolff, Comput. Phys. Commun. 156, 143 (2004),
-    eq. 49). So the variance has no bias.
-    """
-    steps, _, copies, _ = values.shape
-    squares = (values - values.mean(axis=(0, 2), keepdims=True)) ** 2
-    if copies > 1:
-        return np.asarray(squares + values.mean(axis=0).var(axis=1, ddof=1)[:, None] / copies)
-    tau = integrated_time(values, chain_axis=2).tau
-    return np.asarray(squares / (1 - np.minimum(2 * tau / steps, 0.5))[:, None])
-
-
-def checked_series(result: Tempered) -> dict[str, Array]:
-    """Series that autocorrelation times belong to, per site or bond, (steps, samples, chains, temperatures)."""
-    check_length(len(result.energy))
-    singles = _SINGLES * result.energy.size + _PAIRS * result.overlap.size
-    require(8.0 * singles, "analysing the run", "measure less often, or run with fewer --replicas")
-    run = per_site(result)
-    return {name: one_series(run, name) for name in series_of(SeriesSource(result).records)}
-
-
-def check_length(steps: int) -> None:
-    """Refuse to analyse fewer than 16 measurements."""
-    if steps < FEWEST_STEPS:
-        settings = f"{argument('sweeps')} or a smaller {argument('measure_every')}"
-        raise InputError(
-            f"{steps} measurements are too few to analyse: give at least {FEWEST_STEPS}, with a larger {settings}"
-        )
-
-
-def entries_of(moments: Array) -> Array:
-    """Averages in each sample or, of one, in stretches of time, (samples or stretches, moments, temperatures)."""
-    steps, samples = moments.shape[:2]
-    return moments.mean(axis=0) if samples > 1 else bin_means(moments[:, 0], min(BINS, steps // 2))
+    """Return a moment by its name, (steps, samples, chains, temperatures)."""
+    return MOMENTS[name].value(run)
 
 
 def widening(series: Array, time: IntegratedTime) -> Array:
@@ -249,6 +169,4 @@ def widening(series: Array, time: IntegratedTime) -> Array:
     """
     if series.shape[1] > 1:
         return np.ones(series.shape[-1])
-    chains = series[:, 0]
-    stretches = bin_means(chains.mean(axis=1), min(BINS, len(chains) // 2))
-    return too_small(standard_error(stretches), time.mean_error[0])
+    return too_small(standard_error(entries_of(series.mean(axis=2))), time.mean_error[0])

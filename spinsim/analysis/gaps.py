@@ -30,10 +30,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.fft import irfft, rfft
 from scipy.linalg import eigh
-from scipy.optimize import least_squares
-from scipy.special import fdtrc
 
 from spinsim.analysis.autocorrelation import integrated_time
+from spinsim.analysis.cosh_fits import Fits, fit_all
 from spinsim.analysis.jackknife import bin_means, standard_error, too_small
 from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.runs import InTime, Tempered
@@ -50,25 +49,17 @@ Integers = npt.NDArray[np.int64]
 PARITIES: Final = ("odd", "even")
 """Parities of the levels whose gaps are found."""
 MOST_OPERATORS: Final = 128
-"""Of a matrix: more would take long, and noise of ever longer runs."""
+"""Most operators of a matrix: more would take long, and have the noise of ever longer runs."""
 _MOST_LATER: Final = 16
 _TRAINED: Final = 2**13
 """Configurations of a half, at most, that a combination is found from."""
 _TOGETHER: Final = 2**16
 """Slices of configurations whose operators are in memory at a time; their sums are exact in float32."""
 _DEPENDENT: Final = 1e-6
-"""Of the largest eigenvalue of C(0): combinations below it hardly change at all, and are left out."""
+"""Share of the largest eigenvalue of C(0): combinations below it hardly change, and are left out."""
 BINS: Final = 48
 """Stretches of time that each copy's series is cut into."""
 FEWEST_STEPS: Final = 4 * BINS
-_ACCEPTED: Final = 0.1
-"""Probability of as large a chi^2 from which on a window is taken."""
-_CLEAR: Final = 4.0
-"""Errors that C(t) must exceed at all times of a fit."""
-_MOST_TIMES: Final = 12
-"""Of a fit: a covariance of more is known too badly from so few stretches."""
-_APART: Final = 0.5
-"""Relative error of gaps, and of the distance of two, up to which a fit counts."""
 
 
 class Gaps(NamedTuple):
@@ -85,28 +76,28 @@ class Gaps(NamedTuple):
     operators: Integers  # how many the operator was combined of; 1 for the average over sites or bonds
 
 
-class Fit(NamedTuple):
-    """The fit to one series: the fields of ``Gaps``, and c cosh(...) at ``first``."""
-
-    gap: float = np.nan
-    error: float = np.nan
-    levels: int = 0
-    first: int = 0
-    last: int = 0
-    chi_squared: float = np.nan
-    freedom: int = 0
-    probability: float = np.nan
-    operators: int = 1
-    amplitude: float = np.nan
-
-
 class Decay(NamedTuple):
-    """Data that a gap was fitted to, of one sample at one place of the ladder."""
+    """Data that a gap was fitted to, of one sample at one place of the ladder, and the fit."""
 
     time: Integers  # in slices, (times,)
     value: Array  # C(t), likewise
     error: Array  # its standard error, from stretches
-    fit: Fit  # the fit
+    first: int = 0  # first time of the window that was fitted; 0 where there is none
+    last: int = 0  # last time of it
+    gap: float = np.nan
+    amplitude: float = np.nan  # c cosh(...) at ``first``
+    operators: int = 1  # as ``Gaps`` has it
+
+
+class _Correlated(NamedTuple):
+    """C(t) of samples at places of the ladder, as gaps are fitted to it."""
+
+    times: Integers  # in slices, (times,)
+    mean: Array  # (samples, places, times)
+    covariance: Array  # of its errors, (samples, places, times, times)
+    entries: int  # stretches of copies that both are from
+    most_levels: int  # that a fit may tell apart
+    operators: int  # how many C(t) was combined of; 1 for averages
 
 
 @dataclass(frozen=True)
@@ -226,70 +217,6 @@ def mean_of(series: Array) -> tuple[Array, Array, int]:
     return entries.mean(axis=0), covariance * float(wider.max()) ** 2, len(entries)
 
 
-def fit(mean: Array, covariance: Array, entries: int, times: Integers, slices: int, most_levels: int) -> Fit:
-    """Returns the gap that C(t) (times,) shows, of a ring of so many slices.
-
-    The covariance is that of its errors, from so many entries, stretches of copies. ``most_levels`` is 2 where a second
-    level may be told apart, else 1.
-    """
-    lost = np.flatnonzero(mean < _CLEAR * np.sqrt(np.diag(covariance)))
-    end = int(lost[0]) if lost.size else len(times)
-    for levels in range(most_levels, 0, -1):
-        best = _best(mean[:end], covariance[:end, :end], times[:end], slices / 2, entries, levels)
-        if best is not None:
-            return best
-    return Fit()
-
-
-def _best(mean: Array, covariance: Array, times: Integers, half: float, count: int, levels: int) -> Fit | None:
-    """Returns the fit of so many levels one time behind the first from which on it is good; None where there is none.
-
-    Where there is no window one time behind, as the series is lost in noise, the good one itself is taken.
-    """
-    fits: list[Fit] = []
-    for start in range(len(times) - 2 * levels):
-        chosen = slice(start, start + min(_MOST_TIMES, count // 4))
-        fits.append(_window(mean[chosen], covariance[chosen, chosen], times[chosen], half, count, levels))
-        if len(fits) > 1 and fits[-2].probability >= _ACCEPTED:
-            break
-    is_good = any(each.probability >= _ACCEPTED for each in fits[-2:])
-    return fits[-1] if is_good and np.isfinite(fits[-1].error) else None
-
-
-def _window(c: Array, covariance: Array, t: Integers, half: float, count: int, levels: int) -> Fit:
-    """Returns the fit to C(t) at some times, from so many entries; it has no error where levels are not told apart."""
-    if np.linalg.matrix_rank(covariance) < len(t):
-        return Fit()
-    whiten = np.linalg.cholesky(np.linalg.inv(covariance)).T
-
-    def fitted(logarithms: Array) -> tuple[Array, Array]:
-        shapes = np.stack([decay(gap, t, half) for gap in np.exp(logarithms).cumsum()], axis=1)
-        return shapes, np.asarray(np.linalg.lstsq(whiten @ shapes, whiten @ c, rcond=None)[0], np.float64)
-
-    def residual(logarithms: Array) -> Array:
-        shapes, amplitudes = fitted(logarithms)
-        return np.asarray(whiten @ (shapes @ amplitudes - c))
-
-    slope = np.log(c[0] / c[1]) if c[0] > c[1] > 0 else 1 / half
-    first = least_squares(residual, np.log([slope] if levels == 1 else [0.8 * slope, slope]), bounds=(-12, 3))
-    jacobian = np.asarray(first.jac, np.float64)
-    freedom, score = len(t) - 2 * levels, 2 * float(first.cost)
-    gap, amplitudes = float(np.exp(first.x[0])), fitted(first.x)[1]
-    error = np.nan
-    if np.linalg.matrix_rank(jacobian) == levels and (amplitudes > 0).all():
-        spread = np.sqrt(np.diag(np.linalg.inv(jacobian.T @ jacobian)) * (1 + freedom / (count - freedom - 2)))
-        if (spread < _APART).all():
-            error = gap * float(spread[0])
-    probability = float(fdtrc(freedom, count - freedom, score * (count - freedom) / (freedom * (count - 1))))
-    return Fit(gap, error, levels, int(t[0]), int(t[-1]), score, freedom, probability, amplitude=float(amplitudes[0]))
-
-
-def decay(gap: float, times: Integers, half: float) -> Array:
-    """Returns cosh(gap (half - t)), 1 at the first time."""
-    up, down = np.exp(-gap * (times - times[0])), np.exp(-gap * (2 * half - times - times[0]))
-    return np.asarray((up + down) / (up[0] + down[0]))
-
-
 def has_even(result: Tempered) -> bool:
     """Returns whether gaps of even parity can be found: two copies have products of neighbours or configurations."""
     return has_connected(result) or has_leading(result, "even")
@@ -327,48 +254,69 @@ def gaps(result: Tempered, parity: str = "odd", samples: Iterable[int] | None = 
     the first time at which C(t) is not four errors above 0; it begins one time behind the first from which on the fit
     is good, with a probability of chi^2 of 0.1 or more, and has twelve times at most.
     """
-    rows = decays(result, parity, range(result.model.samples) if samples is None else samples)
-    columns = (np.array([[getattr(one.fit, name) for one in row] for row in rows]) for name in Gaps._fields)
-    return Gaps(*columns)
+    found = _correlated(result, parity, range(result.model.samples) if samples is None else samples)
+    fits = _fits(found, result.model.graph.slices)
+    of_fits = {name: getattr(fits, name).reshape(found.mean.shape[:2]) for name in Gaps._fields if name != "operators"}
+    return Gaps(**of_fits, operators=np.full(found.mean.shape[:2], found.operators))
 
 
-def decays(result: Tempered, parity: str, samples: Iterable[int]) -> list[list[Decay]]:
-    """Returns what gaps are fitted to, of each of some samples at each place of the ladder; as ``gaps`` otherwise."""
+def gaps_by_parity(result: Tempered) -> dict[str, Gaps]:
+    """Return the gaps of each parity that a run can tell."""
+    return {parity: gaps(result, parity) for parity in PARITIES if parity == "odd" or has_even(result)}
+
+
+def decays(result: Tempered, parity: str) -> list[Decay]:
+    """Return what gaps are fitted to, of the first sample at each place of the ladder."""
+    found = _correlated(result, parity, [0])
+    fits = _fits(found, result.model.graph.slices)
+    error = np.sqrt(np.diagonal(found.covariance[0], axis1=1, axis2=2))
+    windows = zip(fits.first.tolist(), fits.last.tolist(), fits.gap, fits.amplitude, strict=True)
+    each = zip(found.mean[0], error, windows, strict=True)
+    return [Decay(found.times, value, of, *window, found.operators) for value, of, window in each]
+
+
+def _fits(found: _Correlated, slices: int) -> Fits:
+    """Return the fits to all samples at all places, (samples * places,)."""
+    times = len(found.times)
+    mean, covariance = found.mean.reshape(-1, times), found.covariance.reshape(-1, times, times)
+    return fit_all(mean, covariance, found.entries, found.times, slices, found.most_levels)
+
+
+def _correlated(result: Tempered, parity: str, samples: Iterable[int]) -> _Correlated:
+    """Return what gaps of some samples are fitted to."""
     if result.model.fields.any():
         raise InputError(
             f"{result.model.name} is in a field, where parity is broken and C(t) does not vanish: leave the field out "
             "for gaps of each parity"
         )
-    find = _of_averages if result.reduced is None else _of_terms
     if has_leading(result, parity):
-        find = _of_leading
-    return find(result, parity, samples)
+        return _of_leading(result, parity, samples)
+    if result.reduced is not None:
+        return _of_terms(result, result.reduced, parity, samples)
+    values, times = _series(result, parity, FEWEST_STEPS)
+    each = [[values[:, k, :, p] for p in range(values.shape[3])] for k in samples]
+    return _Correlated(times, *_means_of(each), most_levels=2, operators=1)
 
 
-def _of_leading(result: Tempered, parity: str, samples: Iterable[int]) -> list[list[Decay]]:
-    """Returns the decays of the operators that show the lowest level best."""
+def _of_leading(result: Tempered, parity: str, samples: Iterable[int]) -> _Correlated:
+    """Return C(t) of the operators that show the lowest level best."""
     saved: Configurations = result.configurations  # type: ignore[attr-defined]
     graph, operators = result.model.graph, _operators(result.model.graph, parity)
     assert operators is not None  # noqa: S101  (as has_leading says)
     lines, times = graph.world_lines().astype(np.int64), np.arange(1, min(_MOST_LATER, graph.slices // 2) + 1)
 
-    def of(bits: Bits) -> Decay:
-        series = _leading(bits, lines, operators, times, parity == "even")
-        return _decay(series, times, graph.slices, 1, len(operators))
+    def of(bits: Bits) -> Array:
+        return _leading(bits, lines, operators, times, parity == "even")
 
-    return [[of(bits[:, :, p]) for p in range(bits.shape[2])] for bits in map(saved.of_sample, samples)]
-
-
-def _of_averages(result: Tempered, parity: str, samples: Iterable[int]) -> list[list[Decay]]:
-    values, times = _series(result, parity, FEWEST_STEPS)
-    slices, places = result.model.graph.slices, values.shape[3]
-    return [[_decay(values[:, k, :, p], times, slices, 2, 1) for p in range(places)] for k in samples]
+    each = [[of(bits[:, :, p]) for p in range(bits.shape[2])] for bits in map(saved.of_sample, samples)]
+    return _Correlated(times, *_means_of(each), most_levels=1, operators=len(operators))
 
 
-def _decay(series: Array, times: Integers, slices: int, most_levels: int, operators: int) -> Decay:
-    mean, covariance, entries = mean_of(series)
-    fitted = fit(mean, covariance, entries, times, slices, most_levels)._replace(operators=operators)
-    return Decay(times, mean, np.sqrt(np.diag(covariance)), fitted)
+def _means_of(series: list[list[Array]]) -> tuple[Array, Array, int]:
+    """Return ``mean_of`` of the series of each sample at each place, in arrays, and the entries of any of them."""
+    found = [[mean_of(of) for of in row] for row in series]
+    mean, covariance = (np.array([[of[k] for of in row] for row in found]) for k in range(2))
+    return mean, covariance, found[0][0][2]
 
 
 def _series(result: Tempered, parity: str, least: int) -> tuple[Array, Integers]:
@@ -437,17 +385,11 @@ def _curve_of_terms(result: Tempered, run: ReducedRun, parity: str) -> InTimeCur
     return InTimeCurve(found.times, found.mean[0], error, trusted)
 
 
-def _of_terms(result: Tempered, parity: str, samples: Iterable[int]) -> list[list[Decay]]:
-    """Returns the decays of averages over sites or bonds from reduced measurements."""
-    assert result.reduced is not None  # noqa: S101  (as the caller has asked)
-    found, slices = _terms(result, result.reduced, parity, FEWEST_STEPS), result.model.graph.slices
-    entries = len(found.blocks)
-
-    def of(sample: int, place: int) -> Decay:
-        covariance = np.cov(found.blocks[:, sample, place].T).reshape(len(found.times), -1) / entries
-        covariance *= found.wider[sample, place] ** 2
-        mean = found.mean[sample, place]
-        fitted = fit(mean, covariance, entries, found.times, slices, 2)
-        return Decay(found.times, mean, np.sqrt(np.diag(covariance)), fitted)
-
-    return [[of(sample, place) for place in range(found.mean.shape[1])] for sample in samples]
+def _of_terms(result: Tempered, run: ReducedRun, parity: str, samples: Iterable[int]) -> _Correlated:
+    """Return C(t) of averages over sites or bonds from reduced measurements."""
+    found, chosen = _terms(result, run, parity, FEWEST_STEPS), list(samples)
+    blocks, count = found.blocks[:, chosen], len(found.blocks)
+    centred = np.moveaxis(blocks - blocks.mean(axis=0), 0, -1)  # (samples, temperatures, times, blocks)
+    covariance = centred @ centred.swapaxes(-1, -2) / (count * (count - 1))
+    wider = found.wider[chosen, :, None, None] ** 2
+    return _Correlated(found.times, found.mean[chosen], covariance * wider, count, most_levels=2, operators=1)

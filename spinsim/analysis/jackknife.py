@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,9 @@ from spinsim.errors import InputError
 from spinsim.inputs.checks import finite_array
 
 Array = npt.NDArray[np.float64]
+
+BINS: Final = 32
+"""Stretches of time of a single sample."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,12 @@ def bin_means(series: npt.ArrayLike, bins: int) -> Array:
         raise InputError(f"{bins} bins of {len(values)} measurements: give from 2 to {len(values)} bins")
     length = len(values) // bins
     return np.asarray(values[len(values) - bins * length :].reshape(bins, length, *values.shape[1:]).mean(axis=1))
+
+
+def entries_of(series: Array) -> Array:
+    """Averages in each sample or, of one, in stretches of time, (entries, ...), of a series (steps, samples, ...)."""
+    steps, samples = series.shape[:2]
+    return series.mean(axis=0) if samples > 1 else bin_means(series[:, 0], min(BINS, steps // 2))
 
 
 def jackknife(function: Callable[[Array], npt.ArrayLike], data: npt.ArrayLike, axis: int = 0) -> Jackknife:

@@ -1,4 +1,4 @@
-"""What kind of magnet a model is, by its couplings, and whether runs of different sizes are of one model."""
+"""The kind of magnet that a model is, by its couplings, and if runs of different sizes are of one model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spinsim.model.identity import described
 from spinsim.model.ising import Ising
 from spinsim.model.quanta import distinct
 from spinsim.model.trotter import first_slice
-from spinsim.observables.moments import in_space
+from spinsim.observables.measured import in_space
 
 _CLEAR: Final = 4.0  # standard errors by which the mean coupling of a model is above 0
 MOST_DEVIATIONS: Final = 4.0
@@ -25,13 +25,13 @@ LATER_SETTINGS: Final = ("dilution", "random_field", "couplings_along")
 
 
 def is_ferromagnet(model: Ising) -> bool:
-    """Whether no coupling is negative, so that the magnetisation is the order parameter; some may be 0."""
+    """True if no coupling is negative, so that the magnetisation is the order parameter; some may be 0."""
     lowest, highest = model.extreme_couplings
     return lowest >= 0 and highest > 0
 
 
 def is_antiferromagnet(model: Ising) -> bool:
-    """Whether no coupling is positive and all join two sublattices, whose staggered magnetisation is then its order."""
+    """True if no coupling is positive and all join two sublattices, whose staggered magnetisation is then its order."""
     lowest, highest = model.extreme_couplings
     return model.is_bipartite and highest <= 0 and lowest < 0
 
@@ -106,7 +106,7 @@ def _settings_differ(a: Run, b: Run) -> str:
 
 
 def _settings(result: Run) -> dict[str, Any] | None:
-    """What a run of the command line was told of its couplings; None of an instance and of a Python call."""
+    """Settings of couplings that a run of the command line was given; None of an instance and of a Python call."""
     settings = result.config.get("model")
     if not isinstance(settings, dict) or settings.get("instance") is not None or not settings.keys() >= set(SETTINGS):
         return None

@@ -82,8 +82,8 @@ def add_up(
         energy: Returns the total energies of some chains, (steps, chains, temperatures).
         values: Returns the numbers of some chains by name, likewise.
         shape: Steps, chains and temperatures.
-        stretch: Of time to which each step belongs, -1 where it belongs to none, (steps,).
-        by_chain: Whether chains have cells of their own.
+        stretch: Stretch of time to which each step belongs, -1 where it belongs to none, (steps,).
+        by_chain: True if chains have cells of their own.
     """
     steps, chains, temperatures = shape
     at_once = max(1, _ROWS // (steps * temperatures))
@@ -142,7 +142,7 @@ class MultiHistogram:
     each: float  # measurements at each of them
 
     def log_shares(self, energy: Array, replicas: int = 1) -> Array:
-        """What to add to -beta E to have the logarithm of a weight at any beta, of the energies' shape.
+        """Return the summand to -beta E that makes the logarithm of a weight at any beta, of the energies' shape.
 
         An energy may be that of several independent replicas at one temperature. Averages at another beta are those
         with these weights divided by their sum, whose logarithm is ln Z in the unit of ``log_partition``.

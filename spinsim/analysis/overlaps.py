@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import integrated_time
-from spinsim.analysis.from_series import BINS
-from spinsim.analysis.jackknife import bin_means, standard_error
+from spinsim.analysis.jackknife import BINS, bin_means, standard_error
 from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.runs import Tempered
 from spinsim.errors import InputError
@@ -34,10 +33,10 @@ class OverlapDistribution:
     width: Array  # of each bin; they differ by one step 2 / N of q at most, (bins,)
     density: Array  # P(q), (temperatures, bins); over all bins density times width adds up to 1
     error: Array
-    """Its standard error, from sample to sample or, of one sample, from how long q stays in each bin and out of it; NaN
-    for a bin of one sample that stays empty, likewise."""
+    """Standard error of the density, from sample to sample or, of one sample, from how long q stays in each bin and out
+    of it; NaN for a bin of one sample that stays empty, likewise."""
     trusted: _Bools
-    """Whether the error is one: of one sample, whether the series of the bin and of q^2 span at least 20 of their
+    """True where the error is one: of one sample, if the series of the bin and of q^2 span at least 20 of their
     autocorrelation times; of several, whether they differ, likewise."""
 
 

@@ -33,7 +33,7 @@ ENOUGH: Final = 100
 
 
 class Families(NamedTuple):
-    """What is left of the families of each population, (steps, samples, populations)."""
+    """Families that are left in each population, (steps, samples, populations)."""
 
     number: npt.NDArray[np.int64]  # families that have any replica
     mean_square_size: Array  # rho_t: of the family of a replica, the mean size

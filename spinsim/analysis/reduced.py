@@ -47,7 +47,7 @@ class ReducedRun:
     """Sums over all measurements of a run, of all its samples or of some.
 
     Attributes:
-        reduced: What was added up.
+        reduced: Terms and histograms that were added up.
         arrays: By the names of ``Reduced.arrays``.
         measure_every: Sweeps between two measurements.
         stride: Measurements for each row of the series that were kept; 0 where none were.
@@ -271,4 +271,4 @@ class ReducedRun:
 
 
 _ROUNDING: Final = 1e-24
-"""Of the mean square about the first value: a variance below it is rounding."""
+"""Share of the mean square about the first value below which a variance is rounding."""

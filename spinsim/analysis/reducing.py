@@ -1,44 +1,39 @@
-"""Reduced measurements of a run whose series hold all of them."""
+"""Reduced measurements of a run whose series hold all of them: what runs add up as they go, added up afterwards."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.from_series import SeriesSource
 from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.runs import Tempered
 from spinsim.engine.measuring.correlations import Correlations
 from spinsim.engine.measuring.cpu_reduction import HostReduction
 from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.engine.protocols import LadderMeasurement
+from spinsim.machine.memory import require
+from spinsim.observables import Facts
+from spinsim.observables.measured import quantities_of
 from spinsim.observables.terms import Ladder, reduced_run
 
-_IN_TIME: Final = {
-    "in_time": "correlation_in_time",
-    "even_in_time": "even_correlation_in_time",
-    "link_overlap_in_space": "link_overlap_in_space",
-}
-"""Series of a quantum run by the names of what measurements have."""
-_POWERS: Final = {
-    "magnetization_powers": ("slice_magnetization_squared", "slice_magnetization_fourth"),
-    "overlap_powers": ("slice_overlap_squared", "slice_overlap_fourth"),
-}
-"""Likewise of two series that measurements have along a last axis."""
 
-
-def reduced_of(result: Tempered) -> ReducedRun:
+def reduced_of(result: Tempered, facts: Facts) -> ReducedRun:
     """Add up the series of a run: the very bits that it has where its measurements are reduced as they are made."""
-    source = SeriesSource(result)
-    reduction = HostReduction(reduced_run(source.facts, _ladder(result)))
+    reduced = reduced_run(facts, _ladder(result))
+    needed = 2.0 * reduced.nbytes + 8.0 * max(result.energy.size, result.overlap.size)  # and a series as numbers
+    require(needed, "analysing the run", "measure less often, or run with fewer --replicas")
+    reduction = HostReduction(reduced)
     measurement = _measurements(result)
-    for step in range(source.measurements):
-        reduction.add(measurement(step))
-    every = source.every if source.measurements > 1 else int(result.sweep[0])
-    return ReducedRun(reduction.reduced, reduction.state(), every)
+    for step in range(len(result.energy)):
+        reduction.add_numbers(measurement(step))
+    return ReducedRun(reduction.reduced, reduction.state(), every(result))
+
+
+def every(result: Tempered) -> int:
+    """Return the sweeps between two measurements, from its series."""
+    return int(result.sweep[1] - result.sweep[0] if len(result.sweep) > 1 else result.sweep[0])
 
 
 def _ladder(result: Tempered) -> Ladder:
@@ -51,14 +46,14 @@ def _ladder(result: Tempered) -> Ladder:
 def _measurements(result: Tempered) -> Callable[[int], LadderMeasurement]:
     """Return what makes a measurement of a step of the series."""
     steps, samples, copies, places = result.energy.shape
+    series: dict[str, npt.NDArray[np.generic]] = {}
+    for one in quantities_of(in_time=result.in_time is not None):
+        whole = getattr(result, one.name)
+        if len(whole) == steps:
+            series[one.field] = np.stack([series[one.field], whole], axis=-1) if one.element else whole
     nothing = np.empty((steps, samples, 0, places), np.int64)
-    series: dict[str, npt.NDArray[np.generic]] = dict.fromkeys(Correlations._fields, nothing)
-    own = ("staggered_magnetization", "overlap", "link_overlap", "overlap_mode", "magnetization_mode")
-    series |= {name: whole for name in own if len(whole := getattr(result, name)) == steps}
-    staggered = series.pop("staggered_magnetization", nothing)
-    if result.in_time is not None:
-        series |= {name: getattr(result, own) for name, own in _IN_TIME.items()}
-        series |= {name: np.stack([getattr(result, one) for one in both], axis=-1) for name, both in _POWERS.items()}
+    staggered = series.get("staggered_magnetization", nothing)
+    correlations = {name: series.get(name, nothing) for name in Correlations._fields}
     no_trips = np.zeros((samples, copies * places), np.int64)
 
     def at(step: int) -> LadderMeasurement:
@@ -70,13 +65,9 @@ def _measurements(result: Tempered) -> Callable[[int], LadderMeasurement]:
             staggered_magnetization=staggered[step],
             holder=result.permutation[step],
             exchange=Exchange(place, result.attempts, result.accepts, no_trips, no_trips.astype(np.int8)),
-            correlations=Correlations(**{name: values[step] for name, values in series.items()}),
-            spins=_no_spins,
+            correlations=Correlations(**{name: values[step] for name, values in correlations.items()}),
+            spins=lambda sample, replica: np.ones(result.model.sites, np.int8),  # which series do not have
             energy_by_term=result.energy[step][..., None],
         )
 
     return at
-
-
-def _no_spins(sample: int, replica: int) -> npt.NDArray[np.int8]:
-    raise NotImplementedError  # nothing that is reduced takes configurations

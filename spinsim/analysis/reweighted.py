@@ -9,18 +9,19 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import integrated_time
-from spinsim.analysis.from_series import (
-    BINS,
-    FEWEST_STEPS,
-    SeriesSource,
-    check_length,
-    observed,
-    one_series,
-    per_site,
-    widening,
-)
+from spinsim.analysis.from_series import SeriesSource, observed, one_series, per_site, widening
+from spinsim.analysis.jackknife import BINS
 from spinsim.analysis.multihistogram import Cells, MultiHistogram, add_up, first_guess, joined
-from spinsim.analysis.runs import COPY_SERIES, PAIR_SERIES, Axis, Tempered, sample_of, temperatures
+from spinsim.analysis.runs import (
+    COPY_SERIES,
+    FEWEST_STEPS,
+    PAIR_SERIES,
+    Axis,
+    Tempered,
+    check_length,
+    sample_of,
+    temperatures,
+)
 from spinsim.analysis.sources import measurements_of
 from spinsim.analysis.summary import Estimate, can_trust, few_samples
 from spinsim.errors import InputError, argument

@@ -9,7 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.jackknife import standard_error
+from spinsim.errors import InputError, argument
 from spinsim.model.ising import Ising
+from spinsim.observables.measured import COPY, MEASURED, PAIR, quantities_of
 
 if TYPE_CHECKING:
     from spinsim.analysis.reduced import ReducedRun
@@ -21,19 +23,19 @@ _SAMPLES_FIRST: Final = (
     "attempts accepts round_trips best_energy best_spins best_states local_squares local_measurements"
 )
 """Attributes of results whose first axis is that of the samples."""
-_SAMPLES_SECOND: Final = (
-    "energy magnetization staggered_magnetization mean_slice_energy family population_free_energy parents overlap "
-    "permutation link_overlap overlap_mode magnetization_mode action correlation_in_time slice_magnetization_squared "
-    "slice_magnetization_fourth slice_overlap_squared slice_overlap_fourth even_correlation_in_time "
-    "link_overlap_in_space"
-)
+_SAMPLES_SECOND: Final = {
+    *(one.name for one in MEASURED),
+    *("mean_slice_energy", "family", "population_free_energy", "parents", "permutation"),
+}
 """Those whose second axis is."""
 FEWEST_FOR_ERRORS: Final = 4
 """Independent numbers from which on their scatter gives an error; of two it covers 50 % in place of 68, of three 58."""
-COPY_SERIES: Final = ("energy", "magnetization", "staggered_magnetization", "magnetization_mode")
-"""Series of each copy of a tempering run, (steps, samples, copies, ...)."""
-PAIR_SERIES: Final = ("overlap", "link_overlap", "overlap_mode")
-"""Series of each pair of copies, (steps, samples, pairs of copies, ...)."""
+FEWEST_STEPS: Final = 16
+"""Measurements from which on averages are given."""
+COPY_SERIES, PAIR_SERIES = (
+    tuple(one.name for one in quantities_of(in_time=False) if one.per == per) for per in (COPY, PAIR)
+)
+"""Series of each copy of a tempering run, and of each pair, (steps, samples, copies or pairs of copies, ...)."""
 
 
 class Axis(NamedTuple):
@@ -97,8 +99,8 @@ class Even(NamedTuple):
 
     correlation: Floats  # of (s_x s_y)(tau) (s_x s_y)(tau + t), (steps, samples, copies, temperatures, times)
     link_overlap: Floats
-    """Of the product of two copies' s_x s_y, (steps, samples, pairs, temperatures): without bias the square of an
-    average."""
+    """Averages of the product of two copies' s_x s_y, (steps, samples, pairs, temperatures): the square of an average
+    without bias."""
 
 
 class InTime(NamedTuple):
@@ -110,10 +112,6 @@ class InTime(NamedTuple):
     correlation: Floats
     """Averages over sites and slices of s(tau) s(tau + t), (steps, samples, copies, temperatures, times)."""
     energy: Floats  # of the quantum model per site of space, by its estimator, (steps, samples, copies, temperatures)
-    m_squared: Floats  # averages over slices of a slice's squared magnetisation, (steps, samples, copies, temperatures)
-    m_fourth: Floats  # of its fourth power, likewise
-    q_squared: Floats  # averages over slices of the square of a slice's overlap, (steps, samples, pairs, temperatures)
-    q_fourth: Floats  # of its fourth power, likewise
     even: Even | None = None  # products of neighbours in space, None where they were not measured
 
 
@@ -211,6 +209,15 @@ class Strips(Run, Protocol):
     def temperature(self) -> Floats: ...  # 1 / k, (points,)
 
 
+def check_length(steps: int) -> None:
+    """Refuse to analyse fewer than 16 measurements."""
+    if steps < FEWEST_STEPS:
+        settings = f"{argument('sweeps')} or a smaller {argument('measure_every')}"
+        raise InputError(
+            f"{steps} measurements are too few to analyse: give at least {FEWEST_STEPS}, with a larger {settings}"
+        )
+
+
 AnyRun = TypeVar("AnyRun", bound=Run)
 
 
@@ -227,7 +234,7 @@ def samples_of(result: AnyRun, chosen: slice) -> AnyRun:
     for name, value in vars(result).items():
         if name in _SAMPLES_FIRST.split() and value is not None:
             parts[name] = value[chosen]
-        elif name in _SAMPLES_SECOND.split() and value is not None:
+        elif name in _SAMPLES_SECOND and value is not None:
             parts[name] = value[:, chosen]
         elif name == "measured":
             parts[name] = {own: series[:, chosen] for own, series in value.items()}

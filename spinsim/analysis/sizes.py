@@ -21,7 +21,7 @@ from spinsim.errors import InputError
 from spinsim.inputs.checks import finite_array, real_array
 from spinsim.model.ising import Ising
 from spinsim.observables import CROSSING, LABELS, in_field
-from spinsim.observables.moments import in_space
+from spinsim.observables.measured import in_space
 
 Array = npt.NDArray[np.float64]
 
@@ -188,11 +188,11 @@ def compare_sizes(
     """The curves of several sizes, and where each two of them cross, of all estimates that they share.
 
     Args:
-        results: Of one lattice in different sizes, two or more.
+        results: Runs of one lattice in different sizes, two or more.
         observable: ``overlap``, ``magnetization`` or ``staggered_magnetization``, whose cumulants and correlation
             lengths are compared; by default the ``order_parameter``.
         near: The crossing nearest to this temperature is taken where curves cross more than once.
-        summaries: Of each result, in the same order; found here where they are not given.
+        summaries: Summary of each result, in the same order; found here where they are not given.
 
     Raises:
         InputError: for fewer than two sizes, equal ones and different models, an unknown observable, overlaps of a run
@@ -235,7 +235,7 @@ def say_crossings(comparisons: Sequence[Comparison], say: Callable[[str], None])
 
 
 def order_parameter(results: Sequence[Tempered]) -> str:
-    """What orders in runs of one kind of model: ``magnetization``, ``staggered_magnetization`` or ``overlap``."""
+    """Order parameter of runs of one kind of model: ``magnetization``, ``staggered_magnetization`` or ``overlap``."""
     if all(is_ferromagnet(result.model) for result in results):
         return "magnetization"
     if all(facts_of(result).staggered and is_antiferromagnet(result.model) for result in results):
@@ -307,6 +307,6 @@ def _cross(a: SizeCurve, b: SizeCurve, near: float | None, symbol: str) -> SizeC
 
 
 def _trusted_around(curve: SizeCurve, x: float) -> bool:
-    """Whether the errors at the temperatures on both sides of x can be trusted."""
+    """Return True if the errors at the temperatures on both sides of x can be trusted."""
     above = int(np.clip(np.searchsorted(curve.temperature, x), 1, len(curve.temperature) - 1))
     return bool(curve.estimate.trusted[above - 1 : above + 1].all())

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from spinsim.analysis.autocorrelation import IntegratedTime
 from spinsim.analysis.followed import Followed
 from spinsim.analysis.from_reduced import ReducedSource
-from spinsim.analysis.from_series import FEWEST_STEPS, SeriesSource, own_records
-from spinsim.analysis.runs import Integers, Tempered
+from spinsim.analysis.from_series import SeriesSource, own_records
+from spinsim.analysis.runs import FEWEST_STEPS, Integers, Tempered
 from spinsim.observables import Facts, Observable
 
 Array = npt.NDArray[np.float64]
@@ -73,10 +73,7 @@ def facts_of(result: Tempered) -> Facts:
 
 def observables_of(result: Tempered) -> tuple[Observable, ...]:
     """Return the observables of a run, the user's own behind all others where their series are long enough."""
-    records = source_of(result).records
-    if result.reduced is None or len(result.sweep) < FEWEST_STEPS:
-        return records
-    return records + own_records(result)
+    return source_of(result).records + (own_records(result) if len(result.sweep) >= FEWEST_STEPS else ())
 
 
 def measurements_of(result: Tempered) -> int:

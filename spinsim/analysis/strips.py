@@ -108,7 +108,7 @@ def length_crossings(
 
 
 def _share_bonds(one: Ising, other: Ising) -> bool:
-    """Whether the samples of two layers begin with the same random bonds, as those of one disorder seed do."""
+    """Return True if the samples of two layers begin with the same random bonds, as those of one disorder seed do."""
     common = min(one.bonds, other.bonds)
     return len(one.couplings) == len(other.couplings) > 1 and bool(
         np.array_equal(one.couplings[:, :common], other.couplings[:, :common])
@@ -132,7 +132,7 @@ def _cross(small: LengthCurve, large: LengthCurve, near: float | None) -> Length
 
 
 def _per_sample(result: Strips, average: str) -> Array:
-    """What is averaged over samples, (samples, points): xi / L, or its logarithm; NaN where it is not known."""
+    """Quantity that is averaged over samples, (samples, points): xi / L or its logarithm; NaN where it is unknown."""
     if result.sectors != ("even", "odd") or result.model.lattice is None:
         raise InputError(f"{result.model.name} has no xi / L: run both sectors of a lattice layer without a field")
     length = np.where(result.in_noise, np.nan, result.correlation_length)[:, :, 1, 0] / result.model.lattice.shape[0]

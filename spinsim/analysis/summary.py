@@ -8,16 +8,14 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import stdtr
 
 from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime, integrated_time
 from spinsim.analysis.equilibration import FEW_SAMPLES, Equilibration
-from spinsim.analysis.from_series import FEWEST_STEPS as FEWEST_STEPS
-from spinsim.analysis.from_series import averaged as averaged
-from spinsim.analysis.from_series import check_length, entries_of, observed, own_records, own_series, point_of, widening
-from spinsim.analysis.from_series import checked_series as checked_series
-from spinsim.analysis.from_series import fluctuations as fluctuations
-from spinsim.analysis.jackknife import bootstrap, jackknife
-from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Axis, Tempered
+from spinsim.analysis.from_series import observed, own_records, own_series, point_of, widening
+from spinsim.analysis.jackknife import bootstrap, entries_of, jackknife
+from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Axis, Tempered, check_length
+from spinsim.analysis.runs import FEWEST_STEPS as FEWEST_STEPS
 from spinsim.analysis.sources import Source, source_of
 from spinsim.analysis.sources import observables_of as observables_of
 from spinsim.analysis.verdict import judge
@@ -37,8 +35,8 @@ class Estimate:
     error: Array  # standard error: from sample to sample where there are several, else from the series' own correlation
     tau: Array  # integrated autocorrelation time in sweeps, the mean over samples
     trusted: npt.NDArray[np.bool_]
-    """Whether the error is one: of one sample, whether its series is at least 20 tau long; of four or more, whether
-    they differ at all, as errors over samples need no tau. It is False of two and three samples, whose scatter says too
+    """True where the error is one: of one sample, if its series is at least 20 tau long; of four or more, if they
+    differ at all, as errors over samples need no tau. It is False of two and three samples, whose scatter says too
     little, and says nothing on equilibrium, which the verdict is for."""
 
 
@@ -55,8 +53,8 @@ class Summary:
     long_enough: dict[str, Array] = field(default_factory=dict)
     """Share of the samples whose series is at least 20 tau long, by the name of the series, (temperatures,) each."""
     notes: list[str] = field(default_factory=list)
-    """What a reader of the numbers must know, a sentence each: samples that are few or whose series are short, columns
-    that this run cannot have, how well energy and link overlap of Gaussian couplings agree."""
+    """Sentences that a reader of the numbers must know: samples that are few or whose series are short, columns that
+    this run cannot have, how well energy and link overlap of Gaussian couplings agree."""
 
 
 def summarize(result: Tempered) -> Summary:
@@ -64,8 +62,8 @@ def summarize(result: Tempered) -> Summary:
 
     Energy and moments are averaged over time, copies (or pairs of copies) and samples; cumulants, specific heat,
     susceptibilities and correlation lengths are functions of those averages, with jackknife errors over samples, or
-    over 32 stretches of time where there is one sample; those are widened as far as stretches are too short against
-    tau. Errors over samples hold the noise of each sample's averages too and ask for no autocorrelation time.
+    over 32 stretches of time or more where there is one sample; those are widened as far as stretches are too short
+    against tau. Errors over samples hold the noise of each sample's averages too and ask for no autocorrelation time.
 
     U = 1 - [<m^4>] / (3 [<m^2>]^2), likewise of q and E; the specific heat per site is [<E^2> - <E>^2] / (N T^2); the
     susceptibility is N [<m^2>] / T, that of |m| N [<m^2> - <|m|>^2] / T; the spin-glass susceptibility N [<q^2>]. The
@@ -159,7 +157,7 @@ def own_estimate(result: Tempered, name: str) -> Estimate:
     """Average of an observable of the user's own, place by place of the ladder and within it element by element."""
     series = _own_series(result, name)
     time = integrated_time(series, chain_axis=2)
-    average = jackknife(np.asarray, entries_of(series.mean(axis=2)[:, :, None])[:, 0])
+    average = jackknife(np.asarray, entries_of(series.mean(axis=2)))
     every = int(result.sweep[1] - result.sweep[0])
     return _estimate(result, average.value, average.error * widening(series, time), time, every)
 
@@ -174,7 +172,7 @@ def _own_series(result: Tempered, name: str) -> Array:
 def _resampled_own(result: Tempered, name: str, resamples: int, seed: int) -> Array:
     """Bootstrap of such an observable, of the samples that all others draw."""
     series = _own_series(result, name)
-    curves = bootstrap(np.asarray, entries_of(series.mean(axis=2)[:, :, None])[:, 0], resamples, seed)
+    curves = bootstrap(np.asarray, entries_of(series.mean(axis=2)), resamples, seed)
     return np.asarray(curves[0] + (curves - curves[0]) * widening(series, integrated_time(series, chain_axis=2)))
 
 
@@ -198,8 +196,11 @@ def few_samples(samples: int) -> list[str]:
             f"{samples} samples have no errors, as their scatter says too little: run {FEWEST_FOR_ERRORS} or more "
             f"(--samples), better {FEW_SAMPLES}."
         ]
-    known = 1 / np.sqrt(2 * (samples - 1))
-    return [f"Errors over {samples} samples are known to {known:.0%} of themselves; {FEW_SAMPLES} or more would do."]
+    known, covered = 1 / np.sqrt(2 * (samples - 1)), 2 * stdtr(samples - 1, 1) - 1
+    return [
+        f"Errors over {samples} samples are known to {known:.0%} of themselves, so that one covers {covered:.0%} and "
+        f"not 68 %, by Student's t; {FEW_SAMPLES} or more would do."
+    ]
 
 
 def _on_samples(result: Tempered, long_enough: dict[str, Array]) -> list[str]:

@@ -19,7 +19,7 @@ from spinsim.model.identity import described
 from spinsim.observables import LEADING, TABLE
 from spinsim.registry import record_of
 from spinsim.result import Result, load
-from spinsim.store.layout import ENERGY, INVERSE, TEMPERATURE
+from spinsim.store.contents import ENERGY, INVERSE, TEMPERATURE
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -49,7 +49,7 @@ class Thermodynamics:
     specific_heat: Array  # (<E^2> - <E>^2) / (N T^2) in k_B; NaN where it is not the slope of the energy
     specific_heat_error: Array  # its standard error (jackknife)
     specific_heat_trusted: npt.NDArray[np.bool_]
-    """Whether it was compared with the slope of the energy and agrees. It is given, but not trusted, where there is
+    """True where it was compared with the slope of the energy and agrees. It is given, but not trusted, where there is
     nothing to compare with: at one temperature, with two replicas of one sample, where a field changes, and of a
     population, whose spread resampling keeps in equilibrium."""
     magnetization: Array  # mean |m| per site

@@ -76,7 +76,7 @@ def time_to_solution(seconds: npt.ArrayLike, probability: Estimate, wanted: floa
 
     Args:
         seconds: Time of each anneal, or their mean.
-        probability: That an anneal succeeds, of all its replicas together (``side_by_side``).
+        probability: Probability that an anneal succeeds, with all its replicas together (``side_by_side``).
         wanted: Probability with which a solution is to be found.
 
     Returns:

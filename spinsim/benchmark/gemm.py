@@ -30,7 +30,7 @@ class Rate:
 
     Attributes:
         name: Kernel.
-        case: What it computes.
+        case: Product that it computes.
         seconds: Median time of a call.
         operations: Additions and multiplications.
         moved: Bytes that the kernel's blocks ask of memory and write, before any cache.

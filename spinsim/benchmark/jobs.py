@@ -30,10 +30,10 @@ class JobCase:
     """A line of the table.
 
     Attributes:
-        name: Of the case.
+        name: Name of the case.
         command: Arguments of ``spinsim``, without its length, device and file.
-        sweeps: Of a run that takes some ten seconds on the hardware that the case is for.
-        model: What the command simulates.
+        sweeps: Sweeps of a run that takes some ten seconds on the hardware that the case is for.
+        model: Model that the command simulates.
         beta: Inverse temperatures of its ladder, one for each place; a single one where nothing is exchanged.
         copies: At each place.
     """

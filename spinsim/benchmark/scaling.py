@@ -38,10 +38,10 @@ class SweepCase:
 
     Attributes:
         growth: ``weak``: the problem grows with the number of devices; ``strong``: it is the same for all numbers.
-        model: What so many devices simulate.
-        replicas: Of each sample.
+        model: Model that so many devices simulate.
+        replicas: Replicas of each sample.
         temperatures: One, or the lowest and the highest of the ladder of each copy.
-        copies: Of the ladder in each sample, with an exchange after every sweep; 0 for sweeps alone.
+        copies: Copies of the ladder in each sample, with an exchange after every sweep; 0 for sweeps alone.
     """
 
     name: str
@@ -89,7 +89,7 @@ class ProductCase:
 
     Attributes:
         growth: As of ``SweepCase``.
-        spins: Of the chain, for so many devices.
+        spins: Spins of the chain, for so many devices.
     """
 
     name: str

@@ -45,14 +45,14 @@ class Solved:
     """Results for one instance.
 
     Attributes:
-        name: Of the instance.
-        sites: Its spins.
+        name: Name of the instance.
+        sites: Number of spins.
         target: In its own terms.
         best: The best value that whole anneals met.
         success: How often they met the target, and the time to solution.
         rate: Attempted spin updates per nanosecond.
         searches: Seconds until calls of ``ss.anneal`` with the target met it, infinite where their time was up; sorted.
-        temperings: Of ``ss.temper``, likewise.
+        temperings: Runs of ``ss.temper``, likewise.
     """
 
     name: str
@@ -75,7 +75,7 @@ def solve_instances(
         target: In their own terms; best known values where left out.
         repeats: Whole anneals, and searches, each with random numbers of its own.
         time_limit: Seconds after which a search gives up.
-        settings: Of ``ss.anneal``.
+        settings: Settings of ``ss.anneal``.
 
     Raises:
         InputError: before anything is annealed, for targets that no state can have and times out of range.

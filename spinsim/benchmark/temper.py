@@ -29,7 +29,7 @@ class TemperCase:
 
     Attributes:
         ladder: Lowest temperature, highest one, how many.
-        copies: Of the ladder in each sample.
+        copies: Copies of the ladder in each sample.
         reference: Rates of other programs for the like, updates/ns.
         times: At which spins are correlated in time, in slices.
         terms: By what the inverse temperature of each term of the model is multiplied, where it has terms.
@@ -102,6 +102,8 @@ CUDA_CASES: Final = (
     TemperCase("3D +-J, L = 16", lambda: EdwardsAnderson(cubic(16), samples=128), (*_PM_J, 32), 4, _OTHERS),
     TemperCase("3D +-J, L = 8", lambda: EdwardsAnderson(cubic(8), samples=1024), (*_PM_J, 32), 4),
     TemperCase("3D +-J, L = 32", lambda: EdwardsAnderson(cubic(32), samples=16), (*_PM_J, 32), 4),
+    TemperCase("3D +-J, L = 16, one sample", lambda: EdwardsAnderson(cubic(16)), (*_PM_J, 32), 4),
+    TemperCase("3D +-J, L = 24", lambda: EdwardsAnderson(cubic(24), samples=16), (*_PM_J, 32), 4),
     TemperCase("2D +-J, L = 16, 256 slices, k", _glass_in_time(16, 256, 32), (*_QUANTUM, 32), 4, _OTHERS, _TIMES),
     TemperCase("2D +-J, L = 24, 512 slices, k", _glass_in_time(24, 512, 8), (*_QUANTUM, 32), 4, _OTHERS, _TIMES),
     TemperCase(

@@ -39,13 +39,13 @@ class Rate:
     """One method on one layer, in the odd sector.
 
     Attributes:
-        sites: Of the layer.
-        amplitudes: Of a vector.
+        sites: Sites of the layer.
+        amplitudes: Amplitudes of a vector.
         method: ``butterfly`` or ``kronecker``.
-        apply_seconds: Of one product with T, median.
-        copy_seconds: Of reading a vector and writing it once.
-        step_seconds: Of a Lanczos step with its re-orthogonalisation.
-        solve_seconds: Of two levels to 1e-10, checked for missing ones.
+        apply_seconds: Median time of one product with T.
+        copy_seconds: Time of reading a vector and writing it once.
+        step_seconds: Time of a Lanczos step with its re-orthogonalisation.
+        solve_seconds: Time of two levels to 1e-10, checked for missing ones.
         steps: Products that this took.
         peer_seconds: The same levels by scipy's or CuPy's ``eigsh`` with this operator, NaN where it cannot find them.
         difference: Largest difference of ln of the levels from that one's, NaN likewise.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from spinsim.analysis.tables import Columns
     from spinsim.jobs.base import Told
     from spinsim.model.ising import Ising
-    from spinsim.store.layout import Series
+    from spinsim.store.contents import Series
 
 _SPINS_COUNTED: Final = wrapped("counted again from saved spins; the file's /summary stays as it is", "Note     ")
 
@@ -81,7 +81,7 @@ def analyze(
     from spinsim.jobs.calls import recount
     from spinsim.machine.outputs import check_output
     from spinsim.result import load
-    from spinsim.store.layout import summary_series
+    from spinsim.store.contents import summary_series
 
     if every and columns:
         raise InputError(f"--all prints --columns {columns} too: leave one of them out")

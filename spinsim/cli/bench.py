@@ -116,19 +116,19 @@ def solve(
         f"{machine(resolve_device(given['device'] or 'auto'), given['threads'])}; {max(2, repeats)} whole anneals, "
         f"{repeats} searches of at most {time_limit:g} s"
     )
-    for found in solve_instances(instances, target, repeats, time_limit, settings):
-        one = found.success
-        say(f"{found.name}: {found.sites} sites, target {found.target:.15g}, best met {found.best:.15g}")
+    for solved in solve_instances(instances, target, repeats, time_limit, settings):
+        one = solved.success
+        say(f"{solved.name}: {solved.sites} sites, target {solved.target:.15g}, best met {solved.best:.15g}")
         say(
             f"  {one.anneals} anneals of {one.sweeps} sweeps, {one.replicas} replicas, {seconds_in_words(one.seconds)} "
-            f"each, {found.rate:.3g} updates/ns"
+            f"each, {solved.rate:.3g} updates/ns"
         )
         if one.of_replica is not None and one.of_anneal is not None:
             ps = (in_words(p, "{:.3g}") for p in (one.of_replica, one.of_anneal))
             say(f"  p of a replica {next(ps)}, of an anneal {next(ps)}")
         if one.tts is not None:
             say(f"  time to solution at 99 % {in_words(one.tts, seconds_in_words)}")
-        for how, seconds in (("anneals", found.searches), ("tempering", found.temperings)):
+        for how, seconds in (("anneals", solved.searches), ("tempering", solved.temperings)):
             say(f"  {how} until it is met: {_told(seconds, time_limit)}")
 
 

@@ -49,11 +49,11 @@ def say_outlook(plan: Plan[Any], as_json: bool) -> None:
     """Say how long a run will take and how large its file will be, and do not run it."""
     from spinsim.run.outlook import outlook
 
-    found = outlook(plan)
+    estimate = outlook(plan)
     if as_json:
-        say_json(found.numbers)
+        say_json(estimate.numbers)
         return
-    for line in [*wrapped(job_of(plan.config.job).describe(plan)), *found.lines]:
+    for line in [*wrapped(job_of(plan.config.job).describe(plan)), *estimate.lines]:
         say(line)
 
 
@@ -61,9 +61,9 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
     """Run a plan of any job into its file and say how it went.
 
     Args:
-        plan: Of the run.
-        quiet: Whether nothing is said.
-        as_json: Whether its numbers are printed as one JSON object, and nothing else.
+        plan: The run.
+        quiet: True to print nothing.
+        as_json: True to print the numbers as one JSON object, and nothing else.
     """
     from spinsim.run.common import to_file
 
@@ -131,12 +131,12 @@ _OF_RUN: Final = ("device", "gpus", "threads", "checkpoint_every")
 
 def _settings() -> dict[str, Setting]:
     """Returns the settings of jobs and of runs that may change."""
-    found: dict[str, Setting] = {}
+    settings: dict[str, Setting] = {}
     for job in all_jobs():
         for name, words in job.resumable.items():
             one = tables_of(job.config)[job.name][name]
-            found.setdefault(name, replace(one, help=words or one.help))
-    return found | {name: settings_of(RunSettings)[name] for name in _OF_RUN}
+            settings.setdefault(name, replace(one, help=words or one.help))
+    return settings | {name: settings_of(RunSettings)[name] for name in _OF_RUN}
 
 
 @flags.taking({name: replace(one, default=None, shown="as it was") for name, one in _settings().items()})

@@ -1,7 +1,7 @@
 """Kernel sources to modules: headers inlined, numbers and structs of the host filled in, instantiations picked by name.
 
 What both must agree on is stated once, in Python. In a source ``HOST(rng.ROUNDS)`` stands for the number
-``spinsim.rng.ROUNDS``. ``CHECK_LAYOUT(Key, cuda.launch.KEY);`` asserts that the C++ struct has the members, their sizes
+``spinsim.rng.ROUNDS``. ``CHECK_STRUCT(Key, cuda.launch.KEY);`` asserts that the C++ struct has the members, their sizes
 and offsets and the size of that NumPy type.
 """
 
@@ -23,7 +23,7 @@ from spinsim.machine.threads import available_threads
 from spinsim.rng import FEWER_ROUNDS, ROUNDS
 
 _NUMBER: Final = re.compile(r"\bHOST\(([\w.]+)\)")
-_LAYOUT: Final = re.compile(r"\bCHECK_LAYOUT\(([\w<>, ]+), ([\w.]+)\);")
+_STRUCT: Final = re.compile(r"\bCHECK_STRUCT\(([\w<>, ]+), ([\w.]+)\);")
 
 
 def stated(name: str) -> Any:
@@ -53,7 +53,7 @@ def _assertion(match: re.Match[str]) -> str:
 
 def fill_in(source: str) -> str:
     """A kernel source with numbers and assertions in the place of the names that it gives."""
-    return _LAYOUT.sub(_assertion, _NUMBER.sub(_number, source))
+    return _STRUCT.sub(_assertion, _NUMBER.sub(_number, source))
 
 
 Instances = tuple[tuple[str, str], ...]

@@ -15,13 +15,13 @@ import numpy.typing as npt
 from spinsim import rng
 from spinsim.cuda.compile import begin, kernel, parameters
 
-Layout = np.dtype[np.void]
+Struct = np.dtype[np.void]
 
 ADDRESS: Final = np.uint64
 SIZE: Final = np.uint64  # size_t
 
 
-def struct_type(**members: Any) -> Layout:
+def struct_type(**members: Any) -> Struct:
     """The type of a C struct: the types of its members, in order, by the names that they have in the kernels."""
     return np.dtype(list(members.items()), align=True)
 
@@ -34,7 +34,7 @@ def address(argument: Any) -> Any:
     return argument.data.ptr if hasattr(argument, "data") and hasattr(argument.data, "ptr") else argument
 
 
-def record(kind: Layout, **members: Any) -> npt.NDArray[np.void]:
+def record(kind: Struct, **members: Any) -> npt.NDArray[np.void]:
     """A struct by the names of its members: numbers, structs as tuples, arrays on the device as their address."""
     names = kind.names or ()
     if members.keys() != set(names):

@@ -60,7 +60,7 @@ class TotalsInTurn:
 
     Args:
         sweeps: The stream of the kernels.
-        clears: Whether totals must be 0 for the next kernel.
+        clears: True if totals must be 0 for the next kernel.
     """
 
     def __init__(self, sweeps: Any, clears: bool = True) -> None:

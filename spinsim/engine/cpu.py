@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.bits import Bits, packed_spins
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.cpu import CpuComparison, CpuMeasuring
@@ -104,6 +105,7 @@ class CpuParts(NamedTuple):
         threads: The threads that all of them work with.
         temperatures: How many inverse temperatures of a replica its update takes: one, one for each of two terms, or
             both; where it takes two alone, one is that of both terms.
+        bits: Finds the configuration of a sample and replica as ``spinsim.bits`` says, where no spin need be unpacked.
     """
 
     packing: Packing
@@ -113,6 +115,7 @@ class CpuParts(NamedTuple):
     comparison: CpuComparison
     threads: Threads
     temperatures: tuple[int, ...] = (1,)
+    bits: Callable[[int, int], Bits] | None = None
 
 
 class CpuEngine:
@@ -137,7 +140,7 @@ class CpuEngine:
         self.packing, self.colours = parts.packing, parts.sweeper.colours
         self._dynamics, self._state, self._sweeper, self._counts = dynamics, parts.state, parts.sweeper, parts.counts
         self._measuring = CpuMeasuring(model, parts.comparison, parts.state.words_of, parts.threads)
-        self.temperatures = parts.temperatures
+        self.temperatures, self._bits = parts.temperatures, parts.bits
         self._fast_paths = FastPaths("cpu", parts.packing, model, replicas, dynamics.first_sample, parts)
         self._tempering: CpuTempering | None = None
         self._taken: Ladder | None = None
@@ -175,6 +178,9 @@ class CpuEngine:
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         return self._state.spins(sample, replica)
+
+    def bits(self, sample: int, replica: int) -> Bits:
+        return packed_spins(self.spins(sample, replica)) if self._bits is None else self._bits(sample, replica)
 
     def take_from(self, parent: npt.NDArray[np.integer]) -> None:
         self._state.copy(moves_of(parent))

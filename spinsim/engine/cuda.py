@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.bits import Bits, packed_spins
 from spinsim.cuda.device import names
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
@@ -114,6 +115,7 @@ class CudaParts(NamedTuple):
         compare: Makes what compares copies of a ladder, as fully as is wanted.
         temperatures: As those of ``CpuParts``.
         squares: Makes what adds up squares along world lines on the device; None where no model has any.
+        bits: As those of ``CpuParts``.
     """
 
     packing: Packing
@@ -124,6 +126,7 @@ class CudaParts(NamedTuple):
     compare: Callable[[CudaTempering, Wanted], Comparison]
     temperatures: tuple[int, ...] = (1,)
     squares: Callable[[Ladder], LocalSquares] | None = None
+    bits: Callable[[int, int], Bits] | None = None
 
 
 class OnLadder(NamedTuple):
@@ -214,6 +217,12 @@ class CudaEngine:
         with self._queue.here():
             return self._state.read(self._state.present, sample, replica)
 
+    def bits(self, sample: int, replica: int) -> Bits:
+        if self.parts.bits is None:
+            return packed_spins(self.spins(sample, replica))
+        with self._queue.here():
+            return self.parts.bits(sample, replica)
+
     def take_from(self, parent: npt.NDArray[np.integer]) -> None:
         with self._queue.here():
             self._state.copy(moves_of(parent))
@@ -247,9 +256,9 @@ class CudaEngine:
         import cupy
 
         with self._queue.here():
-            self.keep_to(GivenPlaces(ladder, cupy.zeros((self.model.samples, self.replicas), cupy.int32)))
+            self.sweep_at_places(GivenPlaces(ladder, cupy.zeros((self.model.samples, self.replicas), cupy.int32)))
 
-    def keep_to(self, given: GivenPlaces) -> None:
+    def sweep_at_places(self, given: GivenPlaces) -> None:
         """Sweep at given places of a ladder from now on; the present device and stream of CuPy are the engine's."""
         self._ladder, self._given = None, given
         self._sweeper.set_ladder(given)

@@ -23,11 +23,11 @@ class _Seed:
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, found: object | None, owner: type) -> int:
-        return 1 if found is None else int(vars(found)[self._name])
+    def __get__(self, instance: object | None, owner: type) -> int:
+        return 1 if instance is None else int(vars(instance)[self._name])
 
-    def __set__(self, found: object, seed: int | None) -> None:
-        vars(found)[self._name] = rng.check_seed(as_seed(seed))
+    def __set__(self, instance: object, seed: int | None) -> None:
+        vars(instance)[self._name] = rng.check_seed(as_seed(seed))
 
 
 @dataclass(frozen=True)

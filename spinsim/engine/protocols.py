@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import Bits, States, of_site_packed, packed_spins
+from spinsim.bits import Bits, States, packed_spins
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Correlations, Wanted
 from spinsim.engine.measuring.reduction import Reduced
 from spinsim.engine.moves.exchange.ladder import Exchange, Ladder
 from spinsim.model.ising import Ising
-from spinsim.packing import Packing, unpack_sites
+from spinsim.packing import Packing
 
 if TYPE_CHECKING:
     from spinsim.engine.moves.move import Moment, Move
@@ -206,6 +205,9 @@ class Counting(Protocol):
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration, shape (sites,), +1 or -1."""
 
+    def bits(self, sample: int, replica: int) -> Bits:
+        """One configuration as ``spinsim.bits`` says, shape (bytes,)."""
+
 
 class Tempers(Protocol):
     """Exchanges the temperatures of replicas on a ladder, which ``set_beta`` takes away again."""
@@ -340,28 +342,19 @@ class KeptSpins:
         return self._read(sample, replica)
 
 
-class PresentSpins(KeptSpins):
-    """The present configurations of a site-packed engine, of which a snapshot is taken when the first is asked for.
+class PresentSpins:
+    """The present configurations of an engine."""
 
-    Args:
-        engine: Any whose snapshot holds site-packed words.
-        shape: Sides of its lattice.
-    """
+    def __init__(self, engine: Counting) -> None:
+        self._engine = engine
 
-    def __init__(self, engine: Saves, shape: tuple[int, ...]) -> None:
-        self._engine, self._shape = engine, shape
-        super().__init__(lambda sample, replica: unpack_sites(self._words[sample, replica], shape), self._all_of)
-
-    @cached_property
-    def _words(self) -> npt.NDArray[np.uint64]:
-        return np.asarray(self._engine.snapshot()["spins"], np.uint64)
+    def __call__(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
+        """Returns one configuration, (sites,), +1 or -1."""
+        return self._engine.spins(sample, replica)
 
     def one(self, sample: int, replica: int) -> Bits:
         """Returns one configuration as bits, (bytes,)."""
-        return of_site_packed(self._words[sample, replica], self._shape)
-
-    def _all_of(self, sample: int) -> Bits:
-        return np.stack([of_site_packed(words, self._shape) for words in self._words[sample]])
+        return self._engine.bits(sample, replica)
 
 
 def bits_of_one(spins: Spins, sample: int, replica: int) -> Bits:
@@ -373,7 +366,7 @@ def bits_of(spins: Spins, sample: int, replicas: int) -> Bits:
     """Returns the configurations of all replicas of a sample as bits, (replicas, bytes)."""
     if isinstance(spins, KeptSpins) and spins.bits is not None:
         return spins.bits(sample)
-    return np.stack([packed_spins(spins(sample, r)) for r in range(replicas)])
+    return np.stack([bits_of_one(spins, sample, r) for r in range(replicas)])
 
 
 def present_measurement(engine: MeasuresLadder, wanted: Wanted = WITHOUT_TIMES) -> LadderMeasurement:

@@ -11,11 +11,11 @@ from spinsim.errors import InputError
 from spinsim.gemm import operands
 from spinsim.gemm.operands import (
     empty,
-    layout,
     require_contiguous,
     require_out,
     require_type,
     same_place,
+    strides,
 )
 from spinsim.machine.memory import is_on_gpu
 
@@ -28,9 +28,9 @@ class Panel:
 
     Attributes:
         length: Columns (from the left) or rows (from the right) of a panel.
-        groups: Of warps that share a panel; each group has a warp for every 16 rows of the factor.
+        groups: Groups of warps that share a panel; each has a warp for every 16 rows of the factor.
         stages: Panels in shared memory at a time.
-        steps: Of an instruction, in fours.
+        steps: Depth of an instruction, in fours.
     """
 
     length: int
@@ -116,7 +116,7 @@ def left_factor(factor: Any, x: Any, out: Any = None) -> Any:
     shared = 8 * panel.stages * side * (panel.length + LEFT_PADDING)
     launch = operands.prepare(
         x, FILE, _expression("left_factor", side, panel), shared,
-        factor=operands.matrix(factor, layout("factor", factor)), x=x, y=out,
+        factor=operands.matrix(factor, strides("factor", factor)), x=x, y=out,
         batch=np.int64(batch), width=np.int64(width),
     )  # fmt: skip
     _stream(x, launch, panel.threads(side), batch * -(-width // panel.length))
@@ -145,7 +145,7 @@ def right_factor(x: Any, factor: Any, out: Any = None) -> Any:
     shared = 8 * panel.stages * panel.length * (side + RIGHT_PADDING)
     launch = operands.prepare(
         x, FILE, _expression("right_factor", side, panel), shared,
-        factor=operands.matrix(factor, layout("factor", factor)), x=x, y=out, height=np.int64(height),
+        factor=operands.matrix(factor, strides("factor", factor)), x=x, y=out, height=np.int64(height),
     )  # fmt: skip
     _stream(x, launch, panel.threads(side), -(-height // panel.length))
     return out
@@ -170,7 +170,7 @@ def both_factors(left: Any, x: Any, right: Any, out: Any = None) -> Any:
     if not is_on_gpu(x):
         out[...] = left @ x @ right
         return out
-    factors = {name: operands.matrix(f, layout(name, f)) for name, f in (("left", left), ("right", right))}
+    factors = {name: operands.matrix(f, strides(name, f)) for name, f in (("left", left), ("right", right))}
     batch, side, _ = x.shape
     _, groups, places, _ = BOTH[side]
     shared = 8 * side**2 * (2 + places)

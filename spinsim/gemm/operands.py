@@ -19,7 +19,7 @@ OUTPUT: Final = struct_type(at=ADDRESS, row=np.int64)
 SIZE: Final = struct_type(m=np.int64, n=np.int64, k=np.int64)
 
 
-class Layout(NamedTuple):
+class Strides(NamedTuple):
     """A matrix in memory: element (i, j) stands ``i * row + j * column`` elements after the first.
 
     One of ``row`` and ``column`` is 1; the other is the leading dimension.
@@ -72,16 +72,16 @@ def _apart(lines: int, length: int, between: int, within: int) -> int | None:
     return between if lines > 1 else max(length, 1)
 
 
-def layout(name: str, array: Any) -> Layout:
+def strides(name: str, array: Any) -> Strides:
     """Strides of a matrix whose rows or columns are without gaps."""
     rows, columns = array.shape
     if array.size == 0:
-        return Layout(rows, columns, max(columns, 1), 1)
+        return Strides(rows, columns, max(columns, 1), 1)
     row, column = (stride // array.itemsize if stride % array.itemsize == 0 else 0 for stride in array.strides)
     if (apart := _apart(rows, columns, row, column)) is not None:
-        return Layout(rows, columns, apart, 1)
+        return Strides(rows, columns, apart, 1)
     if (apart := _apart(columns, rows, column, row)) is not None:
-        return Layout(rows, columns, 1, apart)
+        return Strides(rows, columns, 1, apart)
     raise InputError(
         f"{name} has strides {array.strides} for {array.dtype}: give a matrix whose rows have no gaps, or the "
         "transpose of one, for example ascontiguousarray of it"
@@ -176,12 +176,12 @@ def store_sum(out: Any, product: Any, alpha: Any, beta: Any) -> Any:
     return out
 
 
-def matrix(array: Any, where: Layout) -> npt.NDArray[np.void]:
+def matrix(array: Any, where: Strides) -> npt.NDArray[np.void]:
     """An operand: its address and the distances between elements."""
     return record(MATRIX, at=array, row=where.row, column=where.column)
 
 
-def rows(array: Any, where: Layout) -> npt.NDArray[np.void]:
+def rows(array: Any, where: Strides) -> npt.NDArray[np.void]:
     """A row-major result, or an operand that is read by rows."""
     return record(OUTPUT, at=array, row=where.row)
 

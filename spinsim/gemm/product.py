@@ -6,7 +6,7 @@ from typing import Any
 
 from spinsim.errors import InputError
 from spinsim.gemm import operands
-from spinsim.gemm.operands import C_TYPES, Layout, empty, layout, require_type, result, same_place, scalar, store_sum
+from spinsim.gemm.operands import C_TYPES, Strides, empty, require_type, result, same_place, scalar, store_sum, strides
 from spinsim.gemm.rungs import NAMES, RUNGS, best, expression, file
 from spinsim.gemm.splitting import add, parts
 from spinsim.machine.memory import is_on_gpu
@@ -40,7 +40,7 @@ def matmul(a: Any, b: Any, kernel: str = "auto", alpha: float = 1, beta: float =
     _check_kernel(kernel, kind)
     out, *factors = result(out, (a.shape[0], b.shape[1]), {"a": a, "b": b}, alpha, beta)
     for name, array in (given | {"out": out}).items():
-        layout(name, array)  # refuses what the kernels cannot read
+        strides(name, array)  # refuses what the kernels cannot read
     if out.size == 0:
         return out
     if not is_on_gpu(a):
@@ -58,9 +58,9 @@ def _check_kernel(kernel: str, kind: str) -> None:
 
 def _by_kernel(kernel: str, kind: str, a: Any, b: Any, out: Any, factors: list[Any]) -> None:
     """The transposed product is computed where only that has row-major results."""
-    if not layout("out", out).row_major:
+    if not strides("out", out).row_major:
         a, b, out = b.T, a.T, out.T
-    of_a, of_b, of_out = layout("a", a), layout("b", b), layout("out", out)
+    of_a, of_b, of_out = strides("a", a), strides("b", b), strides("out", out)
     (m, k), n = a.shape, b.shape[1]
     count = parts(kind, m, n, k)
     name = best(kind, m, n, count) if kernel == "auto" else kernel
@@ -69,7 +69,7 @@ def _by_kernel(kernel: str, kind: str, a: Any, b: Any, out: Any, factors: list[A
         c, (alpha, beta) = operands.rows(out, of_out), factors
     else:
         partial, one = empty((count, m, n), out), scalar("alpha", 1, kind)
-        c, alpha, beta = operands.rows(partial, Layout(m, n, n, 1)), one, one - one
+        c, alpha, beta = operands.rows(partial, Strides(m, n, n, 1)), one, one - one
     launch = operands.prepare(
         out, file(name), expression(name, kind, of_a, of_b), variant.shared,
         a=operands.matrix(a, of_a), b=operands.matrix(b, of_b), c=c, size=operands.size(m, n, k),

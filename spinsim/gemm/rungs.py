@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
-from spinsim.gemm.operands import C_TYPES, Layout
+from spinsim.gemm.operands import C_TYPES, Strides
 
 VECTOR: Final = 16  # bytes
 
@@ -18,7 +18,7 @@ class Variant:
     Attributes:
         parameters: Template arguments after the type.
         tile: Rows and columns of C that a block computes.
-        threads: Of a block.
+        threads: Threads of a block.
         shared: Dynamic shared memory of a block, bytes.
     """
 
@@ -91,7 +91,7 @@ BEST: Final = {  # as measured on an H200 (docs/gemm.md)
 }
 
 
-def expression(name: str, kind: str, a: Layout, b: Layout) -> str:
+def expression(name: str, kind: str, a: Strides, b: Strides) -> str:
     parameters = RUNGS[name][kind].parameters
     if name == "tensorcore":  # also whether rows of A, columns of B, lie side by side in memory
         flags = (str(flag).lower() for flag in (not a.row_major, b.row_major))
@@ -105,12 +105,12 @@ def file(name: str) -> str:
 
 def expressions() -> list[tuple[str, str]]:
     """Every instance of every rung, with its file."""
-    layouts = Layout(1, 1, 2, 1), Layout(1, 1, 1, 2)
+    strides_of = Strides(1, 1, 2, 1), Strides(1, 1, 1, 2)
     instances = [
         (file(name), expression(name, kind, a, b))
         for name, kinds in RUNGS.items()
         for kind in kinds
-        for a, b in product(layouts, repeat=2)
+        for a, b in product(strides_of, repeat=2)
     ]
     return list(dict.fromkeys(instances))
 

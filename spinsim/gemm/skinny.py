@@ -8,7 +8,7 @@ import numpy as np
 
 from spinsim.errors import InputError
 from spinsim.gemm import operands
-from spinsim.gemm.operands import empty, layout, require_type, result, same_place, store_sum
+from spinsim.gemm.operands import empty, require_type, result, same_place, store_sum, strides
 from spinsim.machine.memory import is_on_gpu
 
 FILE: Final = "gemm/tall_skinny.cu"
@@ -50,7 +50,7 @@ def _check(given: dict[str, Any], product: str, rows: tuple[str, str]) -> None:
 
 
 def _row_major(name: str, array: Any) -> Any:
-    where = layout(name, array)
+    where = strides(name, array)
     if not where.row_major:
         raise InputError(f"{name} runs along its columns in memory: give it as rows without gaps")
     return where
@@ -122,7 +122,7 @@ def tall_matmul(v: Any, y: Any, alpha: float = 1, beta: float = 0, out: Any = No
         return store_sum(out, v @ y, factor, kept)
     launch = operands.prepare(
         v, FILE, f"tall_times_small<{_panels(v.shape[1])}>", 0, v=operands.rows(v, of_v),
-        y=operands.matrix(y, layout("y", y)), c=operands.rows(out, of_out),
+        y=operands.matrix(y, strides("y", y)), c=operands.rows(out, of_out),
         size=operands.size(v.shape[0], y.shape[1], v.shape[1]), alpha=factor, beta=kept,
     )  # fmt: skip
     wanted = -(-v.shape[0] // (TIMES_ROWS * TIMES_THREADS // 32))

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from spinsim.gemm import operands
-from spinsim.gemm.operands import C_TYPES, Layout
+from spinsim.gemm.operands import C_TYPES, Strides
 
 FILE: Final = "gemm/parts.cu"
 TILE: Final = 128  # side of the tiles of C that are counted
@@ -32,7 +32,7 @@ class Pace:
     """Throughput of an H200; a fixed measure, so that other GPUs cut sums alike.
 
     Attributes:
-        tiles: That are computed side by side.
+        tiles: Tiles that are computed side by side.
         begin: Depth by which they would come in the time that another launch takes.
         add: Depth by which they would come while one tile of a part is written and added.
     """
@@ -85,7 +85,7 @@ def _length(k: int, count: int) -> int:
     return STEP * -(-k // (STEP * count))
 
 
-def add(partial: Any, out: tuple[Any, Layout], factors: tuple[Any, Any], kind: str) -> None:
+def add(partial: Any, out: tuple[Any, Strides], factors: tuple[Any, Any], kind: str) -> None:
     """``alpha`` times the sum of parts, (parts, m, n) without gaps, plus ``beta out``."""
     count, m, n = partial.shape
     groups = 1 << max(0, -(-count // EACH) - 1).bit_length()

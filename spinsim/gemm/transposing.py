@@ -1,4 +1,4 @@
-"""Transposing a matrix in memory, for changes of the layout of large vectors."""
+"""Transposing a matrix in memory, for changes of the order of large vectors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from spinsim.errors import InputError
 from spinsim.gemm import operands
-from spinsim.gemm.operands import C_TYPES, empty, layout, require_out, require_type, same_place
+from spinsim.gemm.operands import C_TYPES, empty, require_out, require_type, same_place, strides
 from spinsim.machine.memory import is_on_gpu
 
 KERNELS: Final = ("tiled", "naive")
@@ -44,8 +44,8 @@ def transpose(a: Any, out: Any = None, kernel: str = "tiled") -> Any:
     shape = a.shape[1], a.shape[0]
     if out is None:
         out = empty(shape, a)
-    layouts = {name: layout(name, array) for name, array in {"a": a, "out": out}.items()}
-    for name, where in layouts.items():
+    strides_of = {name: strides(name, array) for name, array in {"a": a, "out": out}.items()}
+    for name, where in strides_of.items():
         if not where.row_major:
             raise InputError(f"{name} runs along its columns in memory: give it as rows without gaps")
     require_out(out, shape, {"a": a})
@@ -55,8 +55,8 @@ def transpose(a: Any, out: Any = None, kernel: str = "tiled") -> Any:
         out[...] = a.T
         return out
     launch = operands.prepare(
-        a, "gemm/transpose.cu", expression(kernel, a.itemsize), 0, a=operands.matrix(a, layouts["a"]),
-        b=operands.rows(out, layouts["out"]), size=operands.size(a.shape[0], a.shape[1], 0),
+        a, "gemm/transpose.cu", expression(kernel, a.itemsize), 0, a=operands.matrix(a, strides_of["a"]),
+        b=operands.rows(out, strides_of["out"]), size=operands.size(a.shape[0], a.shape[1], 0),
     )  # fmt: skip
     operands.start(a, launch, -(-a.shape[0] // TILE) * -(-a.shape[1] // TILE), TILE * THREAD_ROWS)
     return out

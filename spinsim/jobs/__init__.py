@@ -1,6 +1,6 @@
 """The jobs, a folder each, and the one list of them.
 
-A folder holds all that its job does: settings, wiring of a run, result, layout of its file, what ``show`` prints, its
+A folder holds all that its job does: settings, wiring of a run, result, contents of its file, what ``show`` prints, its
 figures. Whoever needs something that depends on the job asks its record (``base.Job``), by the name that stands in the
 file or in the configuration; nobody else knows which jobs there are. Layers below look records up in ``registry``.
 """

@@ -68,16 +68,6 @@ class FigureSet(NamedTuple):
     options: Mapping[str, PlotOption] = {}
 
 
-def ladder_options(job: str) -> tuple[dict[str, PlotOption], dict[str, PlotOption]]:
-    """Returns the options for figures of runs with a ladder (``ladders.py``), of one run of a job and of several."""
-    columns = {"columns": PlotOption(f"the thermodynamics of {job} runs", ("thermodynamics",))}
-    several = {
-        "observable": PlotOption(f"the figures of several {job} runs", ("crossings", "thermodynamics")),
-        "near": PlotOption(f"the crossings of several {job} runs", ("crossings",)),
-    }
-    return columns, several | columns
-
-
 class Drawing(NamedTuple):
     """How figures are wanted; by default all that a run has, as wide as a column, without a word.
 
@@ -151,7 +141,7 @@ class Job:
     figures_of_several: ClassVar[FigureSet] = FigureSet()
     config: type[Config] = at("settings:{0}")
     plan_type: type[Plan[Any]] = at("running:{0}Plan")
-    form: Form = at("layout:FORM")
+    form: Form = at("contents:FORM")
     read: Callable[[h5py.File, int, dict[str, str]], Result] = at("result:read")
     plan: Callable[[Any], Plan[Any]] = at("running:plan_{1}")
     progress: Callable[..., Bar] = at("spinsim.run.progress:UpdateProgress")
@@ -202,7 +192,7 @@ class Job:
         """Returns lines of what ``spinsim analyze`` finds beside averages, which this job alone has."""
         return []
 
-    def kept(self, result: Any, found: Summary) -> Any:
+    def kept(self, result: Any, summary: Summary) -> Any:
         """Returns what ``together`` needs of a run, which is small; None where several runs say no more than each."""
         return None
 

@@ -6,7 +6,8 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache, partial, wraps
+from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from warnings import warn
@@ -14,9 +15,10 @@ from warnings import warn
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.acceptance import ZERO_ACCEPTANCE
 from spinsim.engine import resolve_device
 from spinsim.engine.given import as_spins, name_of
-from spinsim.engine.moves.move import Move
+from spinsim.engine.moves.move import Move, text_of
 from spinsim.errors import InputError
 from spinsim.inputs.checks import as_floats
 from spinsim.inputs.grids import as_text
@@ -26,9 +28,10 @@ from spinsim.model.ising import Ising, check_model
 from spinsim.result import Result, load
 from spinsim.run.common import OnUpdates, Plan, Watch, provenance, to_file
 from spinsim.run.identity import tables_of_file
+from spinsim.run.own import as_functions, text_of_measure
 from spinsim.run.resuming import plan_resume
 from spinsim.settings.config import AnyConfig, Config, build_config, tables_of
-from spinsim.settings.document import documented
+from spinsim.settings.document import Argument, documented
 from spinsim.settings.setting import nearest
 from spinsim.settings.shared import GIVEN_MODEL, ModelSettings, RunSettings
 
@@ -36,10 +39,28 @@ Start = str | npt.ArrayLike
 OutFile = str | os.PathLike[str]
 Tables = dict[str, dict[str, Any]]
 Check = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
-Call = TypeVar("Call", bound=Callable[..., Any])
+Given = dict[str, Any]
+Found = TypeVar("Found")
 _NO_FILE: Final = Path(os.devnull)
-_NO_SETTINGS: Final = {"model", "on_updates", "on_rows", "progress", "settings"}
+_NO_SETTINGS: Final = {"on_updates", "on_rows", "progress"}
 """Arguments of calls that are no settings."""
+_ARGUMENTS: Final = {
+    "zero_acceptance": Argument("float", ZERO_ACCEPTANCE),
+    "start": Argument("str | ArrayLike"),
+    "moves": Argument("str | Sequence[tuple[Move, int]] | None"),
+    "measure": Argument("str | Mapping[str, Measure] | None"),
+    "on_updates": Argument(
+        "Callable[[int], None] | None",
+        words="Called now and then with the number of spin updates since the last call.",
+    ),
+    "on_rows": Argument("Callable[[int], None] | None"),
+    "progress": Argument("bool", False, "Whether a bar on the terminal or in the notebook shows how far the run is."),
+    "out": Argument(
+        words="File that the run is written to, with checkpoints; the same call, or ``resume``, completes it. Without "
+        "one the run is kept in memory."
+    ),
+}
+"""Arguments of calls that are no settings, or that they take in other forms than files."""
 
 
 def resume(
@@ -106,21 +127,77 @@ def recount(run: Result | OutFile, device: str = RunSettings.device, threads: in
     return job_of(result.job).recounted(result, resolve_device(device), threads)
 
 
-def documented_call(job: type[Config]) -> Callable[[Call], Call]:
-    """Give a job's call its settings as keywords, and docstrings to those that it does not describe."""
+def call_of(job: type[Config], order: str) -> Callable[[Callable[[Ising, Given], Found]], Callable[..., Found]]:
+    """Make a job's call of a function that takes a model and the arguments that were given, by their names.
+
+    Args:
+        job: The class of its configurations, whose settings are arguments.
+        order: Names of the arguments that may be given by position, as ``documented`` takes them.
+    """
     settings = {key: one for table in (job.job, "run") for key, one in tables_of(job)[table].items() if not one.unused}
-    return documented(settings)
+    names = order.replace("?", "").split()
+    kind = Parameter.POSITIONAL_OR_KEYWORD
+    free = Signature([*(Parameter(name, kind, default=None) for name in names), Parameter("_", Parameter.VAR_KEYWORD)])
+
+    def make(function: Callable[[Ising, Given], Found]) -> Callable[..., Found]:
+        @wraps(function)
+        def call(model: Ising, *args: Any, **keywords: Any) -> Found:
+            given = free.bind(*args, **keywords).arguments
+            return function(model, given | given.pop("_", {}))
+
+        return documented(settings, order.split(), _ARGUMENTS)(call)
+
+    return make
+
+
+def run_of_call(
+    job: type[AnyConfig],
+    plan_type: Callable[..., Plan[AnyConfig]],
+    model: Ising,
+    given: dict[str, Any],
+    complete: Callable[[AnyConfig, Ising, str], AnyConfig] | None = None,
+    spins: npt.NDArray[np.int8] | None = None,
+    **checks: Check,
+) -> Any:
+    """Carry out the run of a call whose model is given, in memory or in its file, and return what it comes to.
+
+    Args:
+        job: The class of its configurations.
+        plan_type: The class of its plans.
+        model: What is simulated.
+        given: The arguments of the call by their names, as ``config_of_call`` takes them.
+        complete: Fills in what follows from the model and the device.
+        spins: Those that ``given["start"]`` names, where they have been looked at.
+        checks: Of numbers, as ``text_of_call`` takes them.
+    """
+    given, moves, own = dict(given), given.get("moves"), dict[str, Any]()
+    if "start" in given:
+        given["start"], found = start_of_call(given["start"], model, None)
+        own["start"] = found if spins is None else spins
+    if "moves" in given:
+        own["moves"] = () if moves is None or isinstance(moves, str) else tuple(moves)
+        given["moves"] = moves if isinstance(moves, str) else text_of(own["moves"])
+    if "measure" in given:
+        own["measure"] = as_functions(given["measure"])
+        given["measure"] = text_of_measure(given["measure"])
+    config = config_of_call(job, model, given, **checks)
+    where = resolve_device(config.run.device, config.run.gpus)
+    config = config if complete is None else complete(config, model, where)
+    path = Path(config.run.out) if config.run.out else _NO_FILE
+    plan = plan_type(config, model, where, path, partial(provenance, config, model, tuple(sys.argv)), **own)
+    on_done = given.get("on_rows") or given.get("on_updates")
+    return carried_out(plan, given.get("out"), bool(given.get("progress")), on_done)
 
 
 def config_of_call(job: type[AnyConfig], model: Ising, given: dict[str, Any], **checks: Check) -> AnyConfig:
     """Returns the configuration of a call whose model is given; whole numbers of NumPy serve as those of Python.
 
-    ``given`` has the arguments of the call by their names, those of its ``**settings`` under ``settings``; None stands
-    for the default, of a seed for a fresh one. ``checks`` are those of numbers, as ``text_of_call`` takes them.
+    ``given`` has the arguments of the call by their names; None stands for the default, of a seed for a fresh one.
+    ``checks`` are those of numbers, as ``text_of_call`` takes them.
     """
     of_run, of_job = (tables_of(job)[table] for table in ("run", job.job))
     tables: Tables = {"run": {}, job.job: {}}
-    for key, value in (given | given["settings"]).items():
+    for key, value in given.items():
         if key in _NO_SETTINGS:
             continue
         if key not in of_run and key not in of_job:
@@ -163,11 +240,6 @@ def text_of_call(name: str, values: npt.ArrayLike | str | None, check: Check) ->
     if bad.size:
         raise InputError(f"{name} {bad[0]} is not finite: give numbers such as 0.5")
     return as_text(check(numbers))
-
-
-def identity_of_call(config: Config, model: Ising) -> tuple[Path, Any]:
-    """Returns the path of a run's file, which is none where there is none, and what makes its root attributes."""
-    return Path(config.run.out) if config.run.out else _NO_FILE, partial(provenance, config, model, tuple(sys.argv))
 
 
 def start_of_call(start: Start, model: Ising, replicas: int | None) -> tuple[str, npt.NDArray[np.int8] | None]:

@@ -96,9 +96,9 @@ def figures_of_several(results: Sequence[Tempered], wanted: Drawing) -> Draw:
         return [summarize(result) for result in ordered]
 
     def crossings() -> PaperFigure:
-        found = compare_sizes(ordered, observable, near, summaries())
-        say_crossings(found, wanted.say)
-        return figures.crossings_figure(found, wanted.style, figures.ladder_label(ordered[0].axis))
+        compared = compare_sizes(ordered, observable, near, summaries())
+        say_crossings(compared, wanted.say)
+        return figures.crossings_figure(compared, wanted.style, figures.ladder_label(ordered[0].axis))
 
     def thermodynamics() -> PaperFigure:
         return figures.averages_figure(ordered, summaries(), wanted.style, observable, columns)

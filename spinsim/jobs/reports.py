@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 from spinsim.inputs.texts import count, quoted, wrapped
 from spinsim.model.disorder import RANDOM_KINDS
@@ -14,13 +16,17 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from spinsim.analysis.summary import Summary
+    from spinsim.jobs.ladder.running import LadderPlan
     from spinsim.model.ising import Ising
     from spinsim.result import Result
     from spinsim.run import Plan
-    from spinsim.run.ladder import LadderPlan
     from spinsim.saved import Configurations
 
     Ends = tuple[float, float, int]
+
+MOST_COLUMNS: Final = 4
+"""Averages that fit beside the exchanges."""
 
 
 def head(path: Path, result: Result, model: str, run: str, progress: str, state: str) -> list[str]:
@@ -91,6 +97,31 @@ def ladder_sentence(plan: LadderPlan[Any], size: str, axis: tuple[str, str], end
     ladder = f"{axis[0]} = {low:.4g}" if number == "1" else f"{number} {axis[1]} from {low:.4g} to {high:.4g}"
     where = "CPU" if plan.device == "cpu" else "GPU"
     return f"{size}{copies} copies x {ladder}, {length}, on the {where}"
+
+
+def table_of_places(
+    model: Ising,
+    averages: Summary,
+    rates: list[str] | None,
+    next_place: str,
+    beside: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> list[str]:
+    """Returns the main averages of a run on a ladder, a line for each place.
+
+    Args:
+        model: Of the run.
+        averages: Of it.
+        rates: Share of the exchanges with the next place that were accepted, None where there are none.
+        next_place: In words.
+        beside: Other columns, by their heads.
+    """
+    from spinsim.analysis.printed import main_columns, table
+
+    names = main_columns(model, averages.estimates)[:MOST_COLUMNS]
+    lines = table(averages, names, {**beside, **({"swaps": [*rates, ""]} if rates else {})} or None)
+    if rates:
+        lines += wrapped(f"share of the exchanges tried with {next_place} that were accepted.", "swaps: ")
+    return lines
 
 
 def solution_lines(plan: Plan[Any]) -> list[str]:

@@ -26,9 +26,9 @@ def borrowed(typing_context, array):  # type: ignore[no-untyped-def]
     from llvmlite import ir
 
     def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        found = context.make_array(signature.return_type)(context, builder, args[0])
-        found.meminfo = ir.Constant(found.meminfo.type, None)
-        return found._getvalue()
+        struct = context.make_array(signature.return_type)(context, builder, args[0])
+        struct.meminfo = ir.Constant(struct.meminfo.type, None)
+        return struct._getvalue()
 
     return array(array), generate
 

@@ -37,8 +37,8 @@ def check_output(path: Path, kind: str, overwrite: bool) -> None:
 
     Args:
         path: Where the output is to go.
-        kind: What it is: one of those that ``_BEGINNINGS`` tells apart.
-        overwrite: Whether a file of the same kind may be replaced.
+        kind: Kind of the file: one of those that ``_BEGINNINGS`` tells apart.
+        overwrite: True if a file of the same kind may be replaced.
     """
     if not os.path.lexists(path) or _is_stream(path):
         return
@@ -64,7 +64,7 @@ def write_outputs(outputs: Mapping[Path, tuple[str, bytes]], overwrite: bool = F
 
     Args:
         outputs: The kind and the content of each path. All are checked before the first is written.
-        overwrite: Whether files of the same kind are replaced.
+        overwrite: True to replace files of the same kind.
 
     Raises:
         InputError: as ``check_output``, and where a file cannot be written; nothing is left of that one.

@@ -41,10 +41,15 @@ def _draw(stream, sample, first, k0, k1, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _draw_signs(stream, sample, first, k0, k1, limit, out):  # type: ignore[no-untyped-def]
-    """Fill ``out`` with +1 where the uniform integers of numbers ``first`` on are below ``limit``, else with -1."""
+def _draw_signs(stream, sample, first, step, k0, k1, limit, out):  # type: ignore[no-untyped-def]
+    """Fill ``out`` with every ``step``-th sign from number ``first`` on: +1 where uniform integers are below ``limit``.
+
+    All others are -1.
+    """
+    number = np.uint64(first)
     for i in range(out.size):
-        out[i] = np.int8(1) if _uniform(stream, sample, np.uint64(first + i), k0, k1) < limit else np.int8(-1)
+        out[i] = np.int8(1) if _uniform(stream, sample, number, k0, k1) < limit else np.int8(-1)
+        number += np.uint64(step)
 
 
 def uniforms(seed: int, stream: rng.Stream, sample: int, count: int) -> Iterator[tuple[slice, npt.NDArray[np.uint64]]]:
@@ -65,7 +70,7 @@ class Drawn:
 
     Attributes:
         bond_fraction: Share of +1.
-        seed: Of the disorder.
+        seed: Seed of the disorder.
         samples: How many there are.
         first: Number of the first of them.
     """
@@ -88,13 +93,13 @@ class Drawn:
         Threads().run(tasks, rows.size // SIGNS_A_WORD)
         return rows
 
-    def draw(self, out: npt.NDArray[np.int8], sample: int, first: int) -> None:
-        """Fill ``out`` with couplings of one sample from number ``first`` on."""
+    def draw(self, out: npt.NDArray[np.int8], sample: int, first: int, step: int = 1) -> None:
+        """Fill ``out`` with every ``step``-th coupling of one sample from number ``first`` on."""
         if self.limit is None:
             out[:] = 1
         else:
             key = rng.split_seed(self.seed)
-            _draw_signs(int(rng.Stream.COUPLINGS), self.first + sample, first, *key, np.uint64(self.limit), out)
+            _draw_signs(int(rng.Stream.COUPLINGS), self.first + sample, first, step, *key, np.uint64(self.limit), out)
 
     def of_samples(self, first: int, stop: int) -> Drawn:
         return replace(self, samples=stop - first, first=self.first + first)

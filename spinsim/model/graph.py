@@ -20,9 +20,11 @@ MOST_KEPT: Final = 2**20
 Of larger models a run takes so long that doing it again costs nothing, and memory counts.
 """
 MOST_LISTED: Final = 2**20
-"""Bonds of a lattice up to which files hold them as a list; of more the lattice alone says which they are."""
+"""Bonds of a lattice up to which files hold them as a list, and lowest states a byte a site.
+
+Of more the lattice alone says which bonds there are, and lowest states are held a bit a site."""
 HUGE: Final = 2**27
-"""Bonds of a lattice above which the lowest states of a run are held a bit a site."""
+"""Bonds of a lattice above which results too hold lowest states a bit a site."""
 
 
 class Graph:
@@ -37,8 +39,9 @@ class Graph:
     Attributes:
         edges: The bonds, held as ``int32``. A lattice makes them only when asked: large ones do without, of which those
             whose rows can be packed may have more than such numbers hold.
-        is_listed: True if files hold the list of bonds, as those of a lattice of at most ``MOST_LISTED`` bonds do.
-        is_huge: True of a lattice of more than ``HUGE`` bonds, whose lowest states are held a bit a site.
+        is_listed: True if files hold the list of bonds, as those of a lattice of at most ``MOST_LISTED`` bonds do; runs
+            of others hold lowest states a bit a site.
+        is_huge: True of a lattice of more than ``HUGE`` bonds, whose lowest states results show as ``bits.States``.
 
     Raises:
         InputError: for bonds that are no integers, lead nowhere or join a site to itself.

@@ -57,7 +57,7 @@ class Ising(Exchanged, Keeping):
         maxcut_weight: Sum of all weights of a MaxCut instance, else None; its cut is (weight - energy) / 2.
         terms: The term of each bond, 0 or 1, shape (bonds,), where the terms of the energy may have inverse
             temperatures of their own (model/terms.py); None where there is one term.
-        labels: What the caller calls the sites, in their order, any hashable objects; None for 0, 1, 2, ...
+        labels: Names of the sites in their order, any hashable objects; None for 0, 1, 2, ...
         vartype: The caller's variables: ``SPIN``, s, or ``BINARY``, x = (1 + s) / 2.
 
     Attributes:
@@ -66,11 +66,11 @@ class Ising(Exchanged, Keeping):
         fields: h (1 or samples, sites), likewise.
         samples: Number of disorder samples.
         quantum: Unit of the exact integers, a power of two.
-        rounded: Whether a given value was not a multiple of the quantum.
+        rounded: True if a given value was not a multiple of the quantum.
         rounding_error: Largest relative change of a value by that; 1 where one became 0.
         problem: The quadratic problem that it was made of, with its values as given; None of others.
         drawn: How its couplings are drawn, as ``EdwardsAnderson`` makes +-J couplings; None of others.
-        field_changes: Whether it is a model in one of the fields that a run goes through.
+        field_changes: True if it is a model in one of the fields that a run goes through.
         origin: Settings of ``[model]`` by which it was made, beyond those that follow from it (model/identity.py).
         stated_sha256: Identity that a file gives the model; empty where it is in none.
 

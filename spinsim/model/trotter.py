@@ -68,9 +68,9 @@ def trotter(space: Ising, slices: int, by_term: bool = False, powers: bool = Tru
         space: The couplings J and the fields along z, on a lattice or a graph, with any number of samples. On a lattice
             with open boundaries it loses its lattice, as time is periodic.
         slices: Even, 2 or more.
-        by_term: Whether bonds in space, with the fields, and bonds in time are two terms, whose inverse temperatures
+        by_term: True if bonds in space, with the fields, and bonds in time are two terms, whose inverse temperatures
             K_s and K_tau may differ: the general form.
-        powers: Whether fourth powers of overlaps are to be measured, which must fit 64 bits.
+        powers: True if fourth powers of overlaps are to be measured, which must fit 64 bits.
 
     Raises:
         InputError: for slices that are not even or fewer than 2, a model that has slices already, sizes whose sums of
@@ -168,7 +168,7 @@ class Points:
     """A ladder of points, arrays of shape (points,), from the end that is deepest in the ordered phase.
 
     Attributes:
-        axis: What the ladder goes along: ``k`` in the isotropic form, ``gamma`` or ``beta`` in the general one.
+        axis: Quantity along the ladder: ``k`` in the isotropic form, ``gamma`` or ``beta`` in the general one.
         slices: In time.
         gamma: Transverse field, in the unit of the couplings.
         beta: Inverse temperature, in its inverse.

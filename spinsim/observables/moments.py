@@ -21,7 +21,6 @@ where 1 / sinh(2 a) = sinh(2 K_tau) and cosh(2 a) / sinh(2 a) = cosh(2 K_tau).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -29,28 +28,36 @@ import numpy.typing as npt
 
 from spinsim.errors import InputError
 from spinsim.inputs.checks import real_array
-from spinsim.model.geometry.lattice import Lattice, space_of
-from spinsim.model.ising import Ising
+from spinsim.observables.measured import MEASURED, PAIR, Measured, in_space
 from spinsim.observables.observable import Observable, Point
 
 Array = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
 class PerSite:
-    """The series of a run, (steps, samples, copies or pairs of copies, temperatures)."""
+    """The quantities of a run over their full order, each (steps, samples, copies or pairs of copies, temperatures).
 
-    model: Ising
-    energy: Array  # per site, of each copy
-    m: Array  # magnetisation per site, likewise
-    m_s: Array  # staggered magnetisation per site, likewise; no copies where it was not measured
-    q: Array  # overlap per site, of each pair of copies; no pairs where there is one copy
-    q_link: Array  # link overlap per bond, likewise; no pairs where it was not measured
-    overlap: npt.NDArray[np.int64]  # in sites
-    m_modes: Array  # |sum of spins exp(i k x)|^2 of the smallest k along each axis (last), of each copy
-    q_modes: Array  # the same of the overlap
-    in_time: Any = None  # what was measured in time, where there is any
-    own: Mapping[str, Array] = field(default_factory=dict)  # series of the user's own, of each copy, by name
+    Args:
+        run: Result of a job, with its ``model`` and the attributes of ``observables.measured``.
+        own: Series of the user's own, of each copy, by name.
+    """
+
+    def __init__(self, run: Any, own: Mapping[str, Array]) -> None:
+        self.run, self.own, self.model = run, own, run.model
+        self._found: dict[str, Array] = {}
+
+    def of(self, one: Measured) -> Array:
+        """Returns a quantity; of a Fourier mode its average over the axes of the largest length in space."""
+        if one.name not in self._found:
+            values = getattr(self.run, one.name)
+            if one.elements is not None:
+                values = values[..., list(one.elements(self.model))].mean(axis=-1)
+            self._found[one.name] = np.asarray(values / one.full(self.model))
+        return self._found[one.name]
+
+    def in_time(self, name: str) -> Array:
+        """Returns a Fourier mode in time over its full order."""
+        return np.asarray(getattr(self.run, name)[..., 0] / self.model.sites**2)
 
 
 class Moment(NamedTuple):
@@ -61,41 +68,31 @@ class Moment(NamedTuple):
     variance: bool = False  # it is the variance of that number within each sample instead of its average
 
 
-MOMENTS: Final = {
-    "energy": Moment(lambda run: run.energy),
-    "E^2": Moment(lambda run: run.energy**2),
-    "E^4": Moment(lambda run: (run.energy**2) ** 2),
-    "(E - <E>)^2": Moment(lambda run: run.energy, variance=True),
-    "m": Moment(lambda run: run.m),
-    "|m|": Moment(lambda run: np.abs(run.m)),
-    "m^2": Moment(lambda run: run.m**2),
-    "m^4": Moment(lambda run: (run.m**2) ** 2),
-    "(m - <m>)^2": Moment(lambda run: run.m, variance=True),
-    "(|m| - <|m|>)^2": Moment(lambda run: np.abs(run.m), variance=True),
-    "|m(k)|^2": Moment(lambda run: longest_modes(run.model, run.m_modes)),
-    "|m_s|": Moment(lambda run: np.abs(run.m_s)),
-    "m_s^2": Moment(lambda run: run.m_s**2),
-    "m_s^4": Moment(lambda run: (run.m_s**2) ** 2),
-    "q": Moment(lambda run: run.q, pairs=True),
-    "|q|": Moment(lambda run: np.abs(run.q), pairs=True),
-    "q^2": Moment(lambda run: run.q**2, pairs=True),
-    "q^4": Moment(lambda run: (run.q**2) ** 2, pairs=True),
+def _plain(one: Measured) -> dict[str, Moment]:
+    """Returns the moments of a quantity by the names that its record gives them."""
+    powers: tuple[Callable[[Array], Array], ...] = (lambda x: x, np.abs, lambda x: x**2, lambda x: (x**2) ** 2)
+
+    def moment(power: Callable[[Array], Array]) -> Moment:
+        return Moment(lambda run: power(run.of(one)), one.per == PAIR)
+
+    return {name: moment(power) for name, power in zip(one.moments, powers, strict=False) if name}
+
+
+_E, _M = (next(one for one in MEASURED if one.name == name) for name in ("energy", "magnetization"))
+MOMENTS: Final = {name: moment for one in reversed(MEASURED) for name, moment in _plain(one).items()} | {
+    "(E - <E>)^2": Moment(lambda run: run.of(_E), variance=True),
+    "(m - <m>)^2": Moment(lambda run: run.of(_M), variance=True),
+    "(|m| - <|m|>)^2": Moment(lambda run: np.abs(run.of(_M)), variance=True),
     "connected q^2": Moment(
-        lambda run: connected_squares(run.overlap, run.m.shape[2]) / run.model.sites**2, pairs=True
+        lambda run: connected_squares(run.run.overlap, run.run.magnetization.shape[2]) / run.model.sites**2, pairs=True
     ),
-    "|q(k)|^2": Moment(lambda run: longest_modes(run.model, run.q_modes), pairs=True),
-    "q_link": Moment(lambda run: run.q_link, pairs=True),
-    "e_s": Moment(lambda run: run.energy + run.in_time.correlation[..., 0]),
-    "(H - <H>)^2": Moment(lambda run: run.in_time.energy, variance=True),
-    "C(1)": Moment(lambda run: run.in_time.correlation[..., 0]),
-    "m_eq^2": Moment(lambda run: run.in_time.m_squared),
-    "m_eq^4": Moment(lambda run: run.in_time.m_fourth),
-    "|m(k_time)|^2": Moment(lambda run: run.m_modes[..., 0] / run.model.sites**2),
-    "q_eq^2": Moment(lambda run: run.in_time.q_squared, pairs=True),
-    "q_eq^4": Moment(lambda run: run.in_time.q_fourth, pairs=True),
-    "|q(k_time)|^2": Moment(lambda run: run.q_modes[..., 0] / run.model.sites**2, pairs=True),
+    "e_s": Moment(lambda run: run.of(_E) + run.run.in_time.correlation[..., 0]),
+    "(H - <H>)^2": Moment(lambda run: run.run.in_time.energy, variance=True),
+    "C(1)": Moment(lambda run: run.run.in_time.correlation[..., 0]),
+    "|m(k_time)|^2": Moment(lambda run: run.in_time("magnetization_mode")),
+    "|q(k_time)|^2": Moment(lambda run: run.in_time("overlap_mode"), pairs=True),
 }
-"""Every moment by name; to add one is to add a line here. Energies are per site, as are m and q."""
+"""Every moment by name, those that records of quantities name and others; energies are per site, as are m and q."""
 
 
 def moments_of(records: Iterable[Observable]) -> list[str]:
@@ -125,15 +122,6 @@ def connected_squares(overlap: npt.NDArray[np.int64], copies: int) -> Array:
     choices = copies * (copies - 1) * (copies - 2) * (copies - 3)
     total = (copies - 2) * (copies - 3) * squares - 2 * (copies - 3) * sharing + apart
     return np.asarray(total / choices)[:, :, None]
-
-
-def longest_modes(model: Ising, mode: Array) -> Array:
-    """Modes (..., axes) per site squared, averaged over the axes of the largest length in space."""
-    space = in_space(model)
-    shape = space.shape if space else ()
-    first = mode.shape[-1] - len(shape)  # 1 where time comes first
-    longest = [first + axis for axis, side in enumerate(shape) if side == max(shape)]
-    return np.asarray(mode[..., longest].mean(axis=-1) / model.sites**2)
 
 
 def binder_cumulant(second: npt.ArrayLike, fourth: npt.ArrayLike) -> Array:
@@ -166,11 +154,6 @@ def correlation_length(chi_zero: npt.ArrayLike, chi_min: npt.ArrayLike, momentum
 
 def _positive_or_nan(values: Array) -> Array:
     return np.where(values > 0, values, np.nan)
-
-
-def in_space(model: Ising) -> Lattice | None:
-    """Returns the lattice of a model in space, without time; None where it has none."""
-    return space_of(model.lattice) if model.lattice and model.graph.slices > 1 else model.lattice
 
 
 def length_over_side(at: Point, zero: Array, smallest: Array) -> Array:

@@ -84,7 +84,7 @@ NEEDS: Final[dict[str, Callable[[Facts], bool]]] = {
     "from infinity": lambda run: run.reference == "infinity",
     "from the hottest": lambda run: run.reference == "hottest",
 }
-"""What an observable cannot do without, by the name that its record has for it."""
+"""Conditions of an observable, by the name that its record has for it."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Observable:
     symbol: str  # the label of its axis in figures
     formula: str  # what it is, in words; goes into the file
     of: str
-    """What it is an average of: ``energy``, ``magnetization``, ``staggered_magnetization``, ``overlap``,
+    """Quantity that it averages: ``energy``, ``magnetization``, ``staggered_magnetization``, ``overlap``,
     ``link_overlap`` or ``free_energy``."""
     moments: tuple[str, ...]  # of whose averages it is a function, see moments.py
     needs: tuple[str, ...] = ()  # names of what a run must have, see NEEDS

@@ -64,14 +64,14 @@ TABLE: Final = (
     Observable("magnetization", "<m>", r"magnetisation $\langle m\rangle$", "magnetisation per site",
                "magnetization", ("m",), ("field",)),
     Observable("susceptibility", "chi", r"susceptibility $\chi$", "connected susceptibility N [<m^2> - <m>^2] / T",
-               "magnetization", ("(m - <m>)^2",), ("field",), susceptibility, units=_INVERSE,
+               "magnetization", ("(m - <m>)^2",), ("field",), susceptibility, tau_of="m", units=_INVERSE,
                words=r"connected susceptibility $\chi = N[\langle m^2\rangle - \langle m\rangle^2]/T$"),
     Observable("correlation_length_over_L", "xi_m/L", r"$\xi/L$", "second-moment correlation length / L",
                "magnetization", ("m^2", "|m(k)|^2"), ("zero field", "spin modes"), length_over_side, crosses=True),
     Observable("correlation_length_over_L", "xi_m/L", r"$\xi/L$",
                "second-moment correlation length / L, of <m^2> - <m>^2 and <|m(k)|^2>",
                "magnetization", ("(m - <m>)^2", "|m(k)|^2"), ("field", "spin modes", "uniform"), length_over_side,
-               crosses=True, words=r"connected second-moment correlation length over side $\xi/L$",
+               tau_of="m", crosses=True, words=r"connected second-moment correlation length over side $\xi/L$",
                sentence="The correlation length is left out: with disorder in a field it takes <m(k)> of each sample, "
                "and the file holds |m(k)|^2 alone."),
     Observable("overlap_squared", "<q^2>", r"$\langle q^2\rangle$", "squared overlap",
@@ -180,7 +180,7 @@ LEADING: Final = (
     "energy_per_site specific_heat binder_cumulant correlation_length_over_L overlap_binder_cumulant "
     "overlap_correlation_length_over_L"
 )
-"""What leads in tables of all columns, with errors: a dozen."""
+"""The dozen columns that lead in tables of all, with errors."""
 MAIN: Final = {
     "magnet": "energy_per_site specific_heat abs_magnetization binder_cumulant correlation_length_over_L",
     "antiferromagnet": "energy_per_site specific_heat abs_staggered_magnetization staggered_binder_cumulant",
@@ -192,7 +192,7 @@ MAIN: Final = {
     "quantum glass": "space_energy_per_site transverse_magnetization slice_overlap_squared overlap_binder_cumulant "
     "overlap_correlation_length_over_L",
 }
-"""What is printed unless other columns are asked for, the most important first, by the kind of model."""
+"""Columns that are printed by default, the most important first, by the kind of model."""
 DRAWN: Final = {
     "energy": (("energy_per_site", "quantum_energy_per_site"), ("specific_heat", "transverse_magnetization")),
     "magnetization": (

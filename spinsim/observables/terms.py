@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.reduction import ABSOLUTE, CONNECTED, Reduced, Source, Term
-from spinsim.model.ising import Ising
-from spinsim.observables.moments import in_space, moments_of, series_of
+from spinsim.observables.measured import PAIR, Choice, longest_axes
+from spinsim.observables.moments import moments_of, series_of
 from spinsim.observables.observable import Facts
 from spinsim.observables.table import observables
 
@@ -22,8 +23,7 @@ VARIANCES: Final = {
     "(|m| - <|m|>)^2": ("|m|", "m^2"),
     "(H - <H>)^2": ("H", "H^2"),
 }
-"""Terms whose averages make the variance of a number: that number and its square. The autocorrelation of the square
-stands for that of the variance."""
+"""Terms whose averages make the variance of a number: that number and its square."""
 _ALWAYS_FOLLOWED: Final = ("energy", "e_s", "q^2", "q_link")
 """Terms by which a run is judged, beside those that errors of observables ask for."""
 
@@ -33,10 +33,10 @@ class Ladder(NamedTuple):
 
     Attributes:
         places: How many.
-        times: Of correlations in time, in slices; empty for space alone.
+        times: Distances of correlations in time, in slices; empty for space alone.
         gamma: Transverse field at each place, (places,); empty likewise.
         k_time: Coupling of neighbours in time, likewise.
-        even: Whether products of neighbours in space are correlated in time.
+        even: True if products of neighbours in space are correlated in time.
     """
 
     places: int
@@ -61,7 +61,7 @@ def reduced_run(facts: Facts, ladder: Ladder) -> Reduced:
     )
     if ladder.even and facts.copies > 1:
         wanted |= {"q_link in space": None}
-    followed = {followed_term(name) for name in series_of(records)}
+    followed = {term_name(name) for name in series_of(records)}
     varying = {VARIANCES[name][0] for name in moments_of(records) if name in VARIANCES}
     followed |= set(_ALWAYS_FOLLOWED) | (varying if facts.copies == 1 else set())  # how well one copy knows its mean
     by_copy = {"energy", "e_s"} | varying
@@ -81,55 +81,28 @@ def term_name(moment: str) -> str:
     return correlation_name(0) if moment == "C(1)" else moment
 
 
-def followed_term(moment: str) -> str:
-    """Return the term whose autocorrelation time is a moment's."""
-    return VARIANCES[moment][1] if moment in VARIANCES else term_name(moment)
-
-
 def _forms(facts: Facts, ladder: Ladder) -> dict[str, Callable[[str], Term]]:
     """Return what makes each term that a run can add up, by name."""
-    model, places = facts.model, ladder.places
-    sites, slices = model.sites, model.graph.slices
+    model, places, sites = facts.model, ladder.places, facts.model.sites
+    wanted = Wanted(facts.correlations, ladder.times, ladder.even, magnetization_modes=facts.magnetization_modes)
+    choice = Choice(facts.copies, wanted, facts.staggered)
     found: dict[str, Callable[[str], Term]] = {}
-
-    def add(names: Sequence[str], source: Source, unit: float, of_pairs: bool = False) -> None:
-        for name, power in zip(names, (1, ABSOLUTE, 2, 4), strict=False):
+    for one in choice.quantities(len(longest_axes(model))):
+        along, of_pairs, full = one.elements(model) if one.elements else (), one.per == PAIR, one.full(model)
+        for name, power in zip(one.moments, (1, ABSOLUTE, 2, 4), strict=False):
             if name:
-                found[name] = _plain(source, unit, power, of_pairs, places)
-
-    add(("energy", "", "E^2", "E^4"), Source("energy"), 1 / sites)
-    add(("m", "|m|", "m^2", "m^4"), Source("magnetization"), 1 / sites)
-    if facts.staggered:
-        add(("", "|m_s|", "m_s^2", "m_s^4"), Source("staggered_magnetization"), 1 / sites)
-    along = _longest(model)
-    if facts.correlations and along and facts.magnetization_modes:
-        add(("|m(k)|^2",), Source("magnetization_mode", along), 1 / len(along) / sites**2)
+                scale = 1 / len(along) / full if along else 1 / full
+                found[name] = _plain(one.taken_from(along), scale, power, of_pairs, places)
+        if one.axis == "time":
+            for k in range(len(ladder.times)):
+                name = correlation_name(k, one.name.startswith("even"))
+                found[name] = _plain(one.taken_from((k,)), 1 / full, 1, of_pairs, places)
+        if one.axis == "axis" and facts.in_time:
+            name = "|q(k_time)|^2" if of_pairs else "|m(k_time)|^2"
+            found[name] = _plain(one.taken_from((0,)), 1 / full, 1, of_pairs, places)
     if facts.copies > 1:
-        add(("q", "|q|", "q^2", "q^4"), Source("overlap"), 1 / sites, True)
         found["connected q^2"] = _plain(Source("overlap"), 1 / sites**2, CONNECTED, True, places)
-        if facts.correlations:
-            add(("q_link",), Source("link_overlap"), 1 / max(1, model.bonds), True)
-            if along:
-                add(("|q(k)|^2",), Source("overlap_mode", along), 1 / len(along) / sites**2, True)
-    if facts.in_time:
-        space, products = sites // slices, max(1, slices * len(model.graph.bonds_in_space()))
-        for k in range(len(ladder.times)):
-            add((correlation_name(k),), Source("in_time", (k,)), 1 / sites)
-            if ladder.even:
-                add((correlation_name(k, True),), Source("even_in_time", (k,)), 1 / products)
-        powers = ((0, "_eq^2", 2), (1, "_eq^4", 4))
-        for element, name, power in powers:
-            add((f"m{name}",), Source("magnetization_powers", (element,)), 1 / (slices * space**power))
-            if facts.copies > 1:
-                add((f"q{name}",), Source("overlap_powers", (element,)), 1 / (slices * space**power), True)
-        if facts.magnetization_modes:
-            add(("|m(k_time)|^2",), Source("magnetization_mode", (0,)), 1 / sites**2)
-        if facts.copies > 1:
-            add(("|q(k_time)|^2",), Source("overlap_mode", (0,)), 1 / sites**2, True)
-            if ladder.even:
-                add(("q_link in space",), Source("link_overlap_in_space"), 1 / products, True)
-        found |= _energies_in_time(sites, ladder)
-    return found
+    return found | (_energies_in_time(sites, ladder) if facts.in_time else {})
 
 
 def _energies_in_time(sites: int, ladder: Ladder) -> dict[str, Callable[[str], Term]]:
@@ -151,12 +124,3 @@ def _energies_in_time(sites: int, ladder: Ladder) -> dict[str, Callable[[str], T
 def _plain(source: Source, unit: float, power: int, of_pairs: bool, places: int) -> Callable[[str], Term]:
     scales, constant = np.full((1, places), unit), np.zeros(places)
     return lambda name: Term(name, (source,), scales, constant, power, of_pairs)
-
-
-def _longest(model: Ising) -> tuple[int, ...]:
-    """Return the axes of the largest length in space, as modes number them; none without a lattice."""
-    space = in_space(model)
-    if space is None or model.lattice is None:
-        return ()
-    first = model.lattice.dimension - len(space.shape)
-    return tuple(first + axis for axis, side in enumerate(space.shape) if side == max(space.shape))

@@ -50,7 +50,7 @@ class Member(NamedTuple):
 
     Attributes:
         seat: Where it is.
-        group: Its ``Group``, which stays there.
+        group: ``Group`` of the member, which stays there.
     """
 
     seat: Seat
@@ -65,9 +65,9 @@ class Group:
     """All members, as one of them sees them; arrays given are in one piece (C order).
 
     Args:
-        number: Of the group.
-        index: Of this member.
-        ranks: Of each member.
+        number: Number of the group.
+        index: Number of this member.
+        ranks: Rank of each member.
         gpu: Number of this member's GPU, None where it is the CPU.
         nccl: The name of the group for NCCL, None where it does without.
 
@@ -179,7 +179,7 @@ def together(members: Sequence[Member], function: Any, *arguments: Any) -> list[
     """Call ``function(group, *arguments)`` at all members at the same time, and return all results.
 
     Args:
-        members: Of one group, all of them.
+        members: All members of one group.
         function: One of a module. What it keeps at its place it returns as ``Kept``.
         arguments: Plain data, what was kept there, and ``Each`` with one for each member.
 

@@ -20,9 +20,9 @@ class Offer:
     """An array that another member is to copy.
 
     Attributes:
-        array: Of NumPy or CuPy, in one piece.
+        array: Array of NumPy or CuPy, in one piece.
         written: On a GPU the event after which the array is there.
-        taken: Whether it has been copied, or the copy has been queued.
+        taken: True if it has been copied, or the copy has been queued.
         copied: On a GPU the event after which it has been copied.
     """
 

@@ -11,9 +11,9 @@ class Launched(NamedTuple):
     """A process among those that were started together.
 
     Attributes:
-        rank: Its number.
+        rank: Number of this process.
         ranks: How many there are.
-        by: What started them, in words.
+        by: Program that started them, in words.
     """
 
     rank: int

@@ -61,8 +61,8 @@ class Nccl:
 
     Args:
         size: How many there are.
-        name: Of all of them, as ``new_name`` gives it.
-        index: Of this one.
+        name: Name that all of them share, as ``new_name`` gives it.
+        index: Number of this one.
 
     Raises:
         InputError: where one of them cannot begin, as on a GPU without memory.

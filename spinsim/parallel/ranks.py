@@ -45,7 +45,7 @@ def awaited(seconds: float, ranks: int, by: str) -> Iterator[None]:
     Args:
         seconds: Most of them.
         ranks: How many were started.
-        by: What started them, in words.
+        by: Program that started them, in words.
     """
     words = (
         f"spinsim: {by} has started {ranks} ranks, of which not all have arrived after {seconds:.0f} s, so that the "
@@ -66,7 +66,7 @@ class Ranks:
         launched: How this process was started.
 
     Attributes:
-        rank: Of this process.
+        rank: Number of this process.
         size: Number of processes.
 
     Raises:

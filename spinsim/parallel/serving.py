@@ -82,7 +82,7 @@ class AtRank(Place):
 
     Args:
         ranks: All of them.
-        rank: Its number.
+        rank: Number of this rank.
     """
 
     def __init__(self, ranks: Ranks, rank: int) -> None:

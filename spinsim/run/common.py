@@ -56,7 +56,7 @@ from spinsim.sampling.portions import updates_a_sweep
 from spinsim.settings.config import Config
 from spinsim.settings.shared import ModelSettings
 from spinsim.solution import check_solution, write_solution
-from spinsim.store.layout import Layout
+from spinsim.store.contents import Contents
 
 AnyConfig = TypeVar("AnyConfig", bound=Config)
 AnyPlan = TypeVar("AnyPlan", bound="Plan[Any]")
@@ -78,6 +78,7 @@ class Watch:
         on_parts: Called with a function that says how fast each device is, in updates/ns, where there are several.
         on_note: Called with what a search has found so far, a few words.
         on_size: Called with the bytes that the finished file takes at most, and words on which measurements have rows.
+        keeps_rows: True if a run in memory keeps its rows; False where it is only timed.
     """
 
     on_stage: OnStage = lambda what, updates, done=0: None
@@ -86,6 +87,7 @@ class Watch:
     on_parts: OnParts = lambda rates: None
     on_note: OnWarning = lambda words: None
     on_size: Callable[[int, str], None] = lambda file_bytes, rows: None
+    keeps_rows: bool = True
 
 
 SILENT: Final = Watch()
@@ -97,7 +99,7 @@ class Plan(Generic[AnyConfig]):
 
     Attributes:
         config: With every default filled in.
-        model: What is simulated.
+        model: Model that is simulated.
         device: ``cpu`` or ``cuda``.
         path: The run's file.
         attributes: Root attributes of the file.
@@ -204,9 +206,9 @@ def build_model(config: ModelSettings, replicas: int, slices: int = 1, by_term: 
 
     Args:
         config: The model in space.
-        replicas: Of each sample.
+        replicas: Replicas of each sample.
         slices: In time; 1 for space alone.
-        by_term: Whether space and time are two terms, whose inverse temperatures may differ.
+        by_term: True if space and time are two terms, whose inverse temperatures may differ.
     """
     if config.instance is not None:
         space = read_instance(config.instance)
@@ -289,7 +291,7 @@ def provenance(config: Config, model: Ising, typed: Sequence[str] | None = None)
 
     Args:
         config: With every default filled in.
-        model: What is simulated.
+        model: Model that is simulated.
         typed: The command and its arguments, by default those of this process.
     """
     return {
@@ -414,13 +416,13 @@ def _to_file(plan: Plan[Any], watch: Watch) -> bool:
     return True
 
 
-def check_disk(path: Path, model: Ising, replicas: int, layout: Layout, rows: int) -> None:
+def check_disk(path: Path, model: Ising, replicas: int, contents: Contents, rows: int) -> None:
     """Refuse a run whose file would not fit on its disk."""
     folder = folder_of(path)
     while not folder.exists():
         folder = folder.parent
     needed = (
-        layout.room(rows) + 3 * layout.sums_bytes + store.stored_bytes(model) + 8 * replicas * model.samples + 2**17
+        contents.room(rows) + 3 * contents.sums_bytes + store.stored_bytes(model) + 8 * replicas * model.samples + 2**17
     )
     room = shutil.disk_usage(folder).free
     if needed > room:

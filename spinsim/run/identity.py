@@ -18,7 +18,7 @@ from spinsim.errors import InputError, another_path, worded
 from spinsim.machine.files import is_locked
 from spinsim.registry import record_of
 from spinsim.settings.config import Config, kinds_of, sha256
-from spinsim.store.layout import Layout
+from spinsim.store.contents import Contents
 
 _ENTRY: Final[dict[str, type]] = {"command": str, "date": str, "config_sha256": str}
 _LENGTHS: Final[dict[str, type]] = {"sweeps": int, "time_limit": float, "anneals": int}
@@ -87,8 +87,8 @@ def check_stored(path: Path, attributes: Mapping[str, str], model_sha256: str) -
     """Refuse a file whose parts do not belong together.
 
     Args:
-        path: Of the file.
-        attributes: Its root attributes.
+        path: Path of the file.
+        attributes: Root attributes of the file.
         model_sha256: Of the model that it holds.
 
     Raises:
@@ -153,8 +153,8 @@ def open_own(plan: Any, begun: bool) -> Iterator[store.RunFile]:
     """The file of a plan open for appending, once its identity has been checked under the lock.
 
     Args:
-        plan: Of any job.
-        begun: Whether the file was there before this process.
+        plan: Plan of any job.
+        begun: True if the file was there before this process.
 
     Raises:
         InputError: where it holds another run or is damaged.
@@ -219,13 +219,15 @@ def as_longer(plan: AnyPlan, attributes: Mapping[str, str]) -> AnyPlan:
     return replace(plan, attributes=own | {"history": history}, extends=attributes["config_sha256"])
 
 
-def make_room(plan: Plan[Any], layout: Layout, rows: int, like: Mapping[str, npt.NDArray[Any]], thin: int = 1) -> None:
+def make_room(
+    plan: Plan[Any], contents: Contents, rows: int, like: Mapping[str, npt.NDArray[Any]], thin: int = 1
+) -> None:
     """Make room in the file of a plan for all that the longer run has.
 
     Args:
-        plan: Of the longer run.
-        layout: Of its file.
-        rows: Of its file.
+        plan: Plan of the longer run.
+        contents: Contents of its file.
+        rows: Rows of its file.
         like: Arrays of the names and shapes of its checkpoints.
         thin: Rows of the shorter run for each one that is kept.
 
@@ -243,4 +245,4 @@ def make_room(plan: Plan[Any], layout: Layout, rows: int, like: Mapping[str, npt
 
     named = {name: plan.attributes[name] for name in ("config", "config_sha256", "history")}
     shapes = {name: np.shape(array) for name, array in like.items()}
-    store.extend(plan.path, layout, rows, check, named, shapes, thin)
+    store.extend(plan.path, contents, rows, check, named, shapes, thin)

@@ -9,6 +9,7 @@ from spinsim.errors import InputError
 from spinsim.machine.clock import seconds_without_compiling
 from spinsim.machine.memory import readable
 from spinsim.run.common import Plan, Watch
+from spinsim.run.sampled import TimedError
 
 ENOUGH: Final = 1.0
 """Seconds of a run that tell how long all of it takes."""
@@ -109,7 +110,7 @@ class _EnoughError(Exception):
 
 
 def outlook(plan: Plan[Any]) -> Outlook:
-    """Time the beginning of a run, in memory and without writing anything, and say what all of it will take.
+    """Time the beginning of a run, keeping no row and writing nothing, and say what all of it will take.
 
     A ladder that is to be placed is placed first.
 
@@ -128,11 +129,14 @@ def outlook(plan: Plan[Any]) -> Outlook:
         on_stage=timing.begin,
         on_updates=timing.advance,
         on_size=lambda file_bytes, rows: found.update(file_bytes=file_bytes, rows=rows),
+        keeps_rows=False,
     )
     try:
         plan.in_memory(watch)
     except _EnoughError:
-        return Outlook(**found)
+        pass
+    except TimedError:
+        found.update(seconds=seconds_without_compiling() - began, rate=timing.rate)
     if "file_bytes" not in found:
         raise InputError("the length of such a run is not known before: run it, and stop it where it takes too long")
-    return Outlook(seconds_without_compiling() - began, timing.rate, **found)
+    return Outlook(**found)

@@ -31,8 +31,8 @@ from spinsim.errors import InputError, argument
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.observables import TABLE, own_observables
+from spinsim.store.contents import COORDINATES, MEASUREMENTS, Contents, Series, summary_series
 from spinsim.store.forms import growing_of, plain_of
-from spinsim.store.layout import COORDINATES, MEASUREMENTS, Layout, Series, summary_series
 from spinsim.store.row_checksums import CHECKSUM
 
 _SINGLE: Final = 3  # axes of a number for each configuration of a run on a ladder
@@ -53,7 +53,7 @@ class Batch:
         spins: ``int8``, +1 and -1, with the axes ``axes``; an array of NumPy on a CPU, of CuPy on a GPU.
         axes: Names of the axes of ``spins``: ``sample``, ``copy``, ``temperature``, ``site``; of quantum runs ``k``,
             ``gamma`` or ``beta`` in the place of temperatures, of anneals ``sample``, ``replica``, ``site``.
-        model: What is simulated.
+        model: Model that is simulated.
         xp: The module of its arrays, ``numpy`` or ``cupy``.
     """
 
@@ -154,10 +154,10 @@ class Own:
         functions: By name.
         engine: In its initial state.
         axes: The first axes of what a function returns, ``REPLICAS`` or those ``on_ladder``.
-        copies: Of the ladder, if there is one.
+        copies: Copies of the ladder, if there is one.
 
     Attributes:
-        series: Of the file, one for each function.
+        series: Series of the file, one for each function.
 
     Raises:
         InputError: for what a function returns, and where configurations have no room.
@@ -202,16 +202,16 @@ class Own:
             self.series += (series,)
             self._checked(series, values)
 
-    def in_layout(self, layout: Layout) -> Layout:
-        """Returns a layout that has their series too.
+    def in_contents(self, contents: Contents) -> Contents:
+        """Returns contents that have their series too.
 
         Raises:
             InputError: for a name that the file has for something else.
         """
         for one in self.series:
-            check_free(one.name, layout)
+            check_free(one.name, contents)
         more = with_series if self._state == REPLICAS else with_summary
-        return more(layout, self.series, self._scales)
+        return more(contents, self.series, self._scales)
 
     def row(self, spins: Spins, holder: npt.NDArray[np.integer] | None = None) -> dict[str, npt.NDArray[Any]]:
         """Returns what the functions return of a moment, by name.
@@ -259,26 +259,34 @@ def _series(name: str, axes: tuple[str, ...], kind: type) -> Series:
     return Series(name, axes, kind, f"own observable {name}")
 
 
-def with_series(layout: Layout, series: tuple[Series, ...], scales: Mapping[str, npt.NDArray[np.generic]]) -> Layout:
-    """Returns a layout with more series and the axes that they have of their own."""
-    return replace(layout, series=(*layout.series, *series), scales={**layout.scales, **scales}) if series else layout
+def with_series(
+    contents: Contents, series: tuple[Series, ...], scales: Mapping[str, npt.NDArray[np.generic]]
+) -> Contents:
+    """Returns contents with more series and the axes that they have of their own."""
+    return (
+        replace(contents, series=(*contents.series, *series), scales={**contents.scales, **scales})
+        if series
+        else contents
+    )
 
 
-def with_summary(layout: Layout, series: tuple[Series, ...], scales: Mapping[str, npt.NDArray[np.generic]]) -> Layout:
-    """Returns a layout of a run on a ladder with more series, and room for averages of those that are numbers."""
+def with_summary(
+    contents: Contents, series: tuple[Series, ...], scales: Mapping[str, npt.NDArray[np.generic]]
+) -> Contents:
+    """Returns contents of a run on a ladder with more series, and room for averages of those that are numbers."""
     single = [one for one in series if len(one.axes) == _SINGLE]
     names, axes = [one.name for one in single], [one.axes[-1] for one in single]
     summary = summary_series(own_observables(names), *axes[:1])
-    return with_series(replace(layout, sums=(*layout.sums, *summary)), series, scales)
+    return with_series(replace(contents, sums=(*contents.sums, *summary)), series, scales)
 
 
-def check_free(name: str, layout: Layout) -> None:
+def check_free(name: str, contents: Contents) -> None:
     """Refuse a name that is one of the program's.
 
     Raises:
         InputError: for it.
     """
-    taken = {one.name for one in layout.series} | set(layout.scales) | {o.name for o in TABLE}
+    taken = {one.name for one in contents.series} | set(contents.scales) | {o.name for o in TABLE}
     if (
         name in taken
         or name in COORDINATES
@@ -322,7 +330,7 @@ def own_in_file(file: h5py.File, first: tuple[str, ...]) -> SeriesOfOwn:
     return _described(forms, first)
 
 
-def check_series(path: Path, layout: Layout) -> None:
+def check_series(path: Path, contents: Contents) -> None:
     """Refuse functions that return another form than those with which the run of a file began.
 
     Raises:
@@ -330,11 +338,11 @@ def check_series(path: Path, layout: Layout) -> None:
     """
     with store.open_to_read(path) as file:
         for name in names_in_file(file):
-            now = next(one for one in layout.series if one.name == name)
+            now = next(one for one in contents.series if one.name == name)
             found = file[now.path]
-            if (found.shape[1:], found.dtype) != (layout.shape(now), np.dtype(now.dtype)):
+            if (found.shape[1:], found.dtype) != (contents.shape(now), np.dtype(now.dtype)):
                 raise InputError(
-                    f"measure {name} returns {np.dtype(now.dtype)} {layout.shape(now)}, {path} has {found.dtype} "
+                    f"measure {name} returns {np.dtype(now.dtype)} {contents.shape(now)}, {path} has {found.dtype} "
                     f"{found.shape[1:]}: give the function that the run began with"
                 )
 

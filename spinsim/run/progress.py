@@ -24,7 +24,7 @@ class Bar:
     While kernels are compiled, the bar says so and nothing else.
 
     Args:
-        silent: Whether nothing is shown anywhere.
+        silent: True if nothing is shown anywhere.
         columns: Makes what stands before and after the bar, where it is shown.
         fields: Values of the columns' fields.
 

@@ -22,8 +22,9 @@ from spinsim.engine.measuring.reduction import LEVELS, PREFIX, Reduced, empty_ar
 from spinsim.engine.protocols import Reduction
 from spinsim.errors import InputError
 from spinsim.sampling.tempering import Reducing
+from spinsim.store.checkpoints import CHECKPOINTS
+from spinsim.store.contents import MEASUREMENTS, Contents, Series
 from spinsim.store.forms import DamageError, axis_of, group_of, number_of
-from spinsim.store.layout import MEASUREMENTS, Layout, Series
 
 REDUCED: Final = "reduced"
 """The group of the sums, and what results call them."""
@@ -70,7 +71,7 @@ class Keeping(NamedTuple):
     """Rows that a run keeps.
 
     Attributes:
-        is_reduced: Whether measurements are added up, as not all rows of all series are kept.
+        is_reduced: True if measurements are added up, as not all rows of all series are kept.
         stride: Measurements for each row, a power of two; 0 where no row is kept.
         names: Series that are kept, None for all.
     """
@@ -91,11 +92,11 @@ class Keeping(NamedTuple):
 EVERYTHING: Final = Keeping()
 
 
-def keeping_of(layout: Layout, measurements: int, series: str, limit: float | None, save_every: int) -> Keeping:
+def keeping_of(contents: Contents, measurements: int, series: str, limit: float | None, save_every: int) -> Keeping:
     """Return which rows a new run keeps.
 
     Args:
-        layout: Of its file with all series, without saved configurations.
+        contents: Contents of its file with all series, without saved configurations.
         measurements: How many there will be.
         series: ``all``, ``none`` or the names of series, with commas between them.
         limit: Megabytes that all series may take, None for any number.
@@ -108,23 +109,23 @@ def keeping_of(layout: Layout, measurements: int, series: str, limit: float | No
         if save_every:
             raise InputError("series none keeps no rows for save_configurations: keep a series, or save none")
         return Keeping(True, 0)
-    names = None if series == ALL else _names(series, layout)
-    kept = with_names(layout, names)
+    names = None if series == ALL else _names(series, contents)
+    kept = with_names(contents, names)
     room, most = kept.room(measurements), np.inf if limit is None else limit * 1e6
     if names is None and room <= most:
         return EVERYTHING
     return Keeping(True, _stride(1, kept, measurements, most, save_every) if room > most else 1, names)
 
 
-def _stride(stride: int, layout: Layout, measurements: int, most: float, save_every: int) -> int:
+def _stride(stride: int, contents: Contents, measurements: int, most: float, save_every: int) -> int:
     """Return a multiple of a stride at which series take their part of the bytes that are allowed, ``most``."""
-    while layout.room(measurements // stride) > most / _OF_LIMIT and not save_every % (2 * stride):
+    while contents.room(measurements // stride) > most / _OF_LIMIT and not save_every % (2 * stride):
         stride *= 2
     return stride
 
 
-def _names(series: str, layout: Layout) -> tuple[str, ...]:
-    known = [one.name for one in layout.series if one.group == MEASUREMENTS and one.axes]
+def _names(series: str, contents: Contents) -> tuple[str, ...]:
+    known = [one.name for one in contents.series if one.group == MEASUREMENTS and one.axes]
     names = tuple(name.strip() for name in series.split(","))
     for name in names:
         if name not in known:
@@ -132,18 +133,18 @@ def _names(series: str, layout: Layout) -> tuple[str, ...]:
     return names
 
 
-def with_names(layout: Layout, names: tuple[str, ...] | None) -> Layout:
-    """Return a layout with some of its series, those that say where a row stands, and those that energies come from."""
+def with_names(contents: Contents, names: tuple[str, ...] | None) -> Contents:
+    """Return contents with some of its series, those that say where a row stands, and those that energies come from."""
     if names is None:
-        return layout
+        return contents
     wanted = {*names, *_ENERGIES}
     return replace(
-        layout, series=tuple(s for s in layout.series if s.group != MEASUREMENTS or not s.axes or s.name in wanted)
+        contents, series=tuple(s for s in contents.series if s.group != MEASUREMENTS or not s.axes or s.name in wanted)
     )
 
 
-def with_sums(layout: Layout, reduced: Reduced, stride: int, axis: str) -> Layout:
-    """Return a layout that has room for the sums too, of a ladder along an axis."""
+def with_sums(contents: Contents, reduced: Reduced, stride: int, axis: str) -> Contents:
+    """Return contents that have room for the sums too, of a ladder along an axis."""
     names = [term.name.encode() for term in reduced.terms]
     scales: dict[str, npt.NDArray[Any]] = {
         "term": np.array(names),
@@ -161,7 +162,7 @@ def with_sums(layout: Layout, reduced: Reduced, stride: int, axis: str) -> Layou
     }
     scales |= {f"{one.source}_cell": np.arange(one.cells) for one in reduced.histograms}
     kinds = {name: kind for name, (_, kind) in reduced.arrays().items() if name in _stored(reduced)}
-    return _with_group(layout, scales, kinds, stride, axis)
+    return _with_group(contents, scales, kinds, stride, axis)
 
 
 def _stored(reduced: Reduced) -> list[str]:
@@ -169,21 +170,23 @@ def _stored(reduced: Reduced) -> list[str]:
     return [name for name in _STORED if name in reduced.arrays() and (reduced.few or name != "level_open")]
 
 
-def with_sums_of(layout: Layout, file: h5py.File, axis: str) -> Layout:
-    """Return the layout of a file, by its own axes, with the sums that it holds.
+def with_sums_of(contents: Contents, file: h5py.File, axis: str) -> Contents:
+    """Return the contents of a file, by its own axes, with the sums that it holds.
 
     Raises:
-        DamageError: where the group lacks an axis or says no stride, or another one than its series have.
+        DamageError: where the group lacks an axis or says no stride, or another one than its series have, and where it
+            is missing though the run has not kept all rows.
     """
     if REDUCED not in file:
-        return layout
+        _check_without_sums(file)
+        return contents
     group = group_of(file, REDUCED)
     stride = int(number_of(group, STRIDE, "iu"))
     if stride < 0 or stride & (stride - 1):
         raise DamageError(f"the stride {stride} of its series is no power of two")
     _check_rows(file, stride)
-    measured = [s for s in layout.series if s.group == MEASUREMENTS and s.axes and s.name not in file[MEASUREMENTS]]
-    layout = replace(layout, series=tuple(s for s in layout.series if s not in measured))
+    measured = [s for s in contents.series if s.group == MEASUREMENTS and s.axes and s.name not in file[MEASUREMENTS]]
+    contents = replace(contents, series=tuple(s for s in contents.series if s not in measured))
     scales = {name: axis_of(group, name, None) for name in ("term", "term_by_copy", "term_followed", "term_judged")}
     cells = [name for name in ("overlap_cell", "link_overlap_cell") if name in group]
     scales |= {
@@ -195,7 +198,21 @@ def with_sums_of(layout: Layout, file: h5py.File, axis: str) -> Layout:
     absent = [f"{name}_histogram" for name in ("overlap", "link_overlap") if f"{name}_cell" not in cells]
     for name in [*absent, *([] if "chain_followed" in group else ["level_open"])]:
         del kinds[name]
-    return _with_group(layout, scales, kinds, stride, axis)
+    return _with_group(contents, scales, kinds, stride, axis)
+
+
+def _check_without_sums(file: h5py.File) -> None:
+    """Refuse a file that must have sums: its checkpoints do, or its series have fewer rows than the run measured."""
+    slot = file.get(f"{CHECKPOINTS}/0")
+    if isinstance(slot, h5py.Group) and any(name.startswith(PREFIX) for name in list(slot)):
+        raise DamageError("its checkpoints have sums that the file lacks")
+    settings = json.loads(file.attrs["config"]).get(file.attrs["job"], {})
+    may_end_early = any(settings.get(name) is not None for name in ("target", "time_limit"))
+    if not file.attrs["finished"] or may_end_early or not {"sweeps", "measure_every"} <= settings.keys():
+        return
+    rows, measured = len(file[f"{MEASUREMENTS}/sweep"]), settings["sweeps"] // settings["measure_every"]
+    if rows < measured:
+        raise DamageError(f"its series have {rows} rows of {measured} measurements, and it lacks the sums over all")
 
 
 def _check_rows(file: h5py.File, stride: int) -> None:
@@ -208,18 +225,18 @@ def _check_rows(file: h5py.File, stride: int) -> None:
 
 
 def _with_group(
-    layout: Layout, scales: Mapping[str, npt.NDArray[Any]], kinds: Mapping[str, type], stride: int, axis: str
-) -> Layout:
+    contents: Contents, scales: Mapping[str, npt.NDArray[Any]], kinds: Mapping[str, type], stride: int, axis: str
+) -> Contents:
     sums = tuple(
         Series(name, tuple(axis if one == "*" else one for one in axes), kinds[name], words, "1", REDUCED)
         for name, (axes, words) in _STORED.items()
         if name in kinds
     )
     return replace(
-        layout,
-        scales={**layout.scales, **scales},
-        sums=(*layout.sums, *sums),
-        numbers={**layout.numbers, REDUCED: {STRIDE: stride}},
+        contents,
+        scales={**contents.scales, **scales},
+        sums=(*contents.sums, *sums),
+        numbers={**contents.numbers, REDUCED: {STRIDE: stride}},
     )
 
 
@@ -232,7 +249,7 @@ def reduced_in(
 
     Args:
         file: Whose schema has been checked.
-        attributes: Its root attributes.
+        attributes: Root attributes of the file.
         reduced: Makes what the run adds up, from the settings of its job.
 
     Raises:
@@ -258,16 +275,16 @@ def reduced_in(
     return ReducedRun(plan, arrays, int(settings["measure_every"]), int(group.attrs[STRIDE]))
 
 
-def with_sums_of_result(layout: Layout, result: Any, axis: str) -> Layout:
-    """Return the layout of the file of a result, with the sums that it has and without series that it lacks."""
+def with_sums_of_result(contents: Contents, result: Any, axis: str) -> Contents:
+    """Return the contents of the file of a result, with the sums that it has and without series that it lacks."""
     if result.reduced is None:
-        return layout
+        return contents
 
     def is_there(s: Series) -> bool:
-        return s.group != MEASUREMENTS or not s.axes or result.series(s.name).shape[1:] == layout.shape(s)
+        return s.group != MEASUREMENTS or not s.axes or result.series(s.name).shape[1:] == contents.shape(s)
 
-    kept = tuple(filter(is_there, layout.series))
-    return with_sums(replace(layout, series=kept), result.reduced.reduced, result.reduced.stride, axis)
+    kept = tuple(filter(is_there, contents.series))
+    return with_sums(replace(contents, series=kept), result.reduced.reduced, result.reduced.stride, axis)
 
 
 def keeping_in(file: h5py.File) -> Keeping:
@@ -278,30 +295,30 @@ def keeping_in(file: h5py.File) -> Keeping:
     return Keeping(True, int(file[REDUCED].attrs[STRIDE]), names)
 
 
-def longer(stored: Keeping, layout: Layout, measurements: int, limit: float | None, save_every: int) -> Keeping:
+def longer(stored: Keeping, contents: Contents, measurements: int, limit: float | None, save_every: int) -> Keeping:
     """Return the rows that a run keeps whose file was begun: all, or every second, fourth, ... of those it has.
 
     A run that has kept all rows goes on to do so.
 
     Args:
         stored: Rows that the file keeps.
-        layout: With the series that it keeps.
+        contents: With the series that it keeps.
         measurements: How many there will be.
         limit: Megabytes that series may take, None for any number.
         save_every: Measurements for each one whose configurations are saved.
     """
     if not stored.is_reduced or not stored.stride or limit is None:
         return stored
-    return stored._replace(stride=_stride(stored.stride, layout, measurements, limit * 1e6, save_every))
+    return stored._replace(stride=_stride(stored.stride, contents, measurements, limit * 1e6, save_every))
 
 
 class MeasurementSums:
     """Adds up the measurements of a run as they are made, once its ladder is set.
 
     Args:
-        reduced: What is added up.
+        reduced: Terms and histograms that are added up.
         keeping: The rows that the run keeps.
-        all_frames: Whether all measurements are wanted on the host too.
+        all_frames: True if all measurements are wanted on the host too.
     """
 
     def __init__(self, reduced: Reduced, keeping: Keeping, all_frames: bool = False) -> None:

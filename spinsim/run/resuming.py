@@ -35,10 +35,10 @@ def plan_resume(
     """The plan of the run that a file holds.
 
     Args:
-        path: Of the file.
+        path: Path of the file.
         changes: Other values of settings of its job, such as more ``sweeps``; those of None stay as they were.
         run: How it goes on: values of ``RunSettings`` such as the device; those of None stay as they were.
-        moves: Of the user's own that Python gave the run.
+        moves: The user's own moves that Python gave the run.
         measure: Functions of the user's own that Python gave the run, by name.
 
     Raises:

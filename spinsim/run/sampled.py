@@ -23,7 +23,7 @@ from spinsim.sampling import BestSlices, InField
 from spinsim.saved import in_memory
 from spinsim.store import RunFile
 from spinsim.store.configurations import with_configurations
-from spinsim.store.layout import BEST, Layout, arrays_of_best, rows_at
+from spinsim.store.contents import BEST, Contents, arrays_of_best, rows_at
 
 
 class Kept:
@@ -32,7 +32,7 @@ class Kept:
     Series of groups that have a row at every so many-th row of the run alone are kept apart.
 
     Args:
-        layout: Of the run.
+        contents: Contents of the run.
         rows: How many there will be.
         what: Names them in a refusal.
         mend: Says there how to have fewer.
@@ -40,19 +40,19 @@ class Kept:
     Attributes:
         series: All rows of each series, by name.
         sparse: Rows of the series of groups that have fewer, by the group's name and their own.
-        sums: What was written again and again, by path.
+        sums: Datasets that were written again and again, by path.
 
     Raises:
         InputError: where they do not fit in memory.
     """
 
-    def __init__(self, layout: Layout, rows: int, what: str, mend: str) -> None:
-        require(2 * layout.room(rows), f"a record of {rows} {what}", mend)
+    def __init__(self, contents: Contents, rows: int, what: str, mend: str) -> None:
+        require(2 * contents.room(rows), f"a record of {rows} {what}", mend)
         self.series: dict[str, npt.NDArray[Any]] = {}
-        self.sparse: dict[str, dict[str, npt.NDArray[Any]]] = {name: {} for name in layout.numbers}
-        self._every = {name: layout.every(name) for name in layout.numbers}
-        for s in layout.series:
-            room: npt.NDArray[Any] = np.empty((rows // layout.every(s.group), *layout.shape(s)), s.dtype)
+        self.sparse: dict[str, dict[str, npt.NDArray[Any]]] = {name: {} for name in contents.numbers}
+        self._every = {name: contents.every(name) for name in contents.numbers}
+        for s in contents.series:
+            room: npt.NDArray[Any] = np.empty((rows // contents.every(s.group), *contents.shape(s)), s.dtype)
             self.sparse.get(s.group, self.series)[s.name] = room
         self.sums: dict[str, npt.NDArray[Any]] = {}
         self._rows = 0
@@ -88,6 +88,32 @@ class Kept:
         """Nothing: there is no other process that could go on."""
 
 
+class TimedError(Exception):
+    """A run of which nothing is kept has ended."""
+
+
+class NothingKept(Kept):
+    """Takes rows of any number and has none of them: of runs that are only timed."""
+
+    def __init__(self) -> None:
+        self.sums = {}
+
+    def write(self, row: Mapping[str, Any]) -> None:
+        """Forget a row."""
+
+    def write_again(self, values: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Forget datasets."""
+
+    def written(self) -> tuple[dict[str, npt.NDArray[Any]], dict[str, dict[str, npt.NDArray[Any]]]]:
+        """Raise ``TimedError``, as there is no result."""
+        raise TimedError
+
+
+def kept_by(watch: Watch, contents: Contents, rows: int, what: str, mend: str) -> Kept:
+    """Return room for the rows of a run in memory, as ``Kept`` takes it; none where the run is only timed."""
+    return Kept(contents, rows, what, mend) if watch.keeps_rows else NothingKept()
+
+
 def _with(plan: Plan[Any], others: Mapping[str, str]) -> dict[str, str]:
     """The attributes of a plan together with others."""
     return plan.attributes | dict(others)
@@ -97,13 +123,13 @@ class SampledRun(ABC):
     """A run of replicas under way.
 
     Args:
-        plan: What is run.
+        plan: Plan of the run.
         saving: Says when to save.
         watch: Hears how it goes.
         engine: The replicas in their initial state.
 
     Attributes:
-        engine: Its replicas.
+        engine: Replicas of the run.
         best: The lowest states met, without the energy of a field that changes.
     """
 
@@ -112,13 +138,13 @@ class SampledRun(ABC):
         self.best = Best(engine.model, engine.replicas)
 
     @property
-    def layout(self) -> Layout:
-        """Layout of its file, with room for configurations where they are saved."""
-        return self._layout
+    def contents(self) -> Contents:
+        """Contents of its file, with room for configurations where they are saved."""
+        return self._contents
 
-    @layout.setter
-    def layout(self, measured: Layout) -> None:
-        self._layout = with_configurations(measured, self.save_every, self.engine.model.sites)
+    @contents.setter
+    def contents(self, measured: Contents) -> None:
+        self._contents = with_configurations(measured, self.save_every, self.engine.model.sites)
 
     @property
     def rows(self) -> int:
@@ -156,7 +182,7 @@ class SampledRun(ABC):
         """Returns a row of the file together with the configurations of its moment, if they are saved at this row.
 
         Args:
-            row: Its values by the names of series, ``step`` among them.
+            row: Values of the row by the names of series, ``step`` among them.
             spins: Gives the configuration of a sample and replica at the moment of the row.
             holder: Replicas in the order in which they are saved, such as the one at each temperature, (samples, ...);
                 by default all of them, (samples, replicas).
@@ -188,7 +214,7 @@ class SampledRun(ABC):
         spins = self.best.spins.bits if isinstance(self.best.spins, States) else self.best.spins
         lowest = self.best.energy.nbytes + spins.nbytes
         model = store.stored_bytes(self.engine.model)
-        return int(self.layout.room(self.rows) + self.layout.sums_bytes + saved + lowest + model)
+        return int(self.contents.room(self.rows) + self.contents.sums_bytes + saved + lowest + model)
 
     @property
     def rows_in_words(self) -> str:
@@ -205,8 +231,8 @@ class SampledRun(ABC):
         series, sparse = kept.written()
         return {name: values for name, values in series.items() if name != "step"} | {
             "best_energy": self.best.energy,
-            "best_spins": self.best.spins,
-            "configurations": in_memory(self.layout, sparse),
+            "best_spins": store.as_shown(self.best.spins, self.engine.model),
+            "configurations": in_memory(self.contents, sparse),
             "attributes": partial(_with, self._plan, engine_attributes(self.engine) | {"finished": store.stamp()}),
         }
 
@@ -219,16 +245,16 @@ class SampledRun(ABC):
         """Carry the run out into its file, from the newest checkpoint that this has.
 
         Args:
-            begun: Whether the file is there already, perhaps of a shorter run.
+            begun: True if the file is there already, perhaps of a shorter run.
         """
         plan, rows, like = self._plan, self.rows, self.state()
         if not begun or plan.extends:
-            check_disk(plan.path, plan.model, self.engine.replicas, self.layout, rows)
+            check_disk(plan.path, plan.model, self.engine.replicas, self.contents, rows)
         if not begun:
             attributes = plan.attributes | engine_attributes(self.engine)
-            store.create(plan.path, plan.model, self.layout, rows, attributes, self.engine.replicas, like)
+            store.create(plan.path, plan.model, self.contents, rows, attributes, self.engine.replicas, like)
         elif plan.extends:
-            make_room(plan, self.layout, rows, like, self.thin)
+            make_room(plan, self.contents, rows, like, self.thin)
         with open_own(plan, begun) as file:
             saved, damaged = file.saved(like)
             del like  # which takes much of large lattices

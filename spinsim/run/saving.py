@@ -19,7 +19,7 @@ class Saving:
         every: Seconds between checkpoints.
 
     Attributes:
-        asked_to_stop: Whether SIGINT, SIGTERM or SIGHUP has come.
+        asked_to_stop: True once SIGINT, SIGTERM or SIGHUP has come.
     """
 
     def __init__(self, every: float) -> None:
@@ -67,4 +67,4 @@ class Saving:
 
 
 NEVER: Final = Saving(math.inf)
-"""Of a run without a file."""
+"""Saving of a run without a file: never."""

@@ -18,8 +18,8 @@ from spinsim.machine.clock import seconds_without_compiling
 from spinsim.model.ising import Ising
 from spinsim.model.problems.targets import check_targets, met, value_name, value_of
 from spinsim.store import text_attributes
+from spinsim.store.contents import Contents, Series
 from spinsim.store.forms import group_of, plain_of
-from spinsim.store.layout import Layout, Series
 
 Array = npt.NDArray[np.float64]
 
@@ -48,7 +48,7 @@ class Outcome:
     Attributes:
         done: How much was done in all, in the unit of ``UNIT``; files have it all in ``GROUP``.
         elapsed: Seconds of the whole search, without the compiling of kernels.
-        target: Of each sample in the problem's own terms, (samples,); None where there was none.
+        target: Target of each sample in the problem's own terms, (samples,); None where there was none.
         met_seconds: Time at which each sample's target was met, (samples,), NaN where it was not.
         met_after: How much was begun by then, ``int64`` (samples,), -1 where it was not.
     """
@@ -147,9 +147,9 @@ class Searched(Outcome):
         """Numbers for ``--json``."""
         return {"search_sweeps": self.done, "search_restarts": self.restarts or 0, **super().numbers}
 
-    def in_layout(self, layout: Layout) -> Layout:
-        """A layout with room for it."""
-        return with_restarts(layout, self.target, self.restarts is not None)
+    def in_contents(self, contents: Contents) -> Contents:
+        """Contents with room for it."""
+        return with_restarts(contents, self.target, self.restarts is not None)
 
 
 SUMS: Final = {s.name: s.path for s in Searched.series() if s not in Searched.OWN}
@@ -159,17 +159,19 @@ RESTARTS: Final = Searched.OWN[0].path
 read_search = Searched.read
 
 
-def with_restarts(layout: Layout, target: Array | None, restarts: bool) -> Layout:
-    """A layout with a search that was one run, and with the number of its restarts if it has any."""
-    return with_search(layout, target, Searched, () if restarts else Searched.OWN)
+def with_restarts(contents: Contents, target: Array | None, restarts: bool) -> Contents:
+    """Contents with a search that was one run, and with the number of its restarts if it has any."""
+    return with_search(contents, target, Searched, () if restarts else Searched.OWN)
 
 
-def with_search(layout: Layout, target: Array | None, kind: type[Outcome], without: tuple[Series, ...] = ()) -> Layout:
-    """A layout with the group of a kind of search, but for some of its series, and the target of each sample."""
+def with_search(
+    contents: Contents, target: Array | None, kind: type[Outcome], without: tuple[Series, ...] = ()
+) -> Contents:
+    """Contents with the group of a kind of search, but for some of its series, and the target of each sample."""
     targets = Series("target", ("sample",), np.float64, "target, a cut or an energy with its constant", "1", kind.GROUP)
     given = () if target is None else ((targets, target),)
     sums = [s for s in kind.series() if s not in without]
-    return replace(layout, sums=(*layout.sums, *sums), given=(*layout.given, *given))
+    return replace(contents, sums=(*contents.sums, *sums), given=(*contents.given, *given))
 
 
 def target_in(file: h5py.File, group: str) -> Array | None:
@@ -177,9 +179,9 @@ def target_in(file: h5py.File, group: str) -> Array | None:
     return np.asarray(plain_of(file[group], "target")[...]) if "target" in group_of(file, group) else None
 
 
-def layout_with_search_of(file: h5py.File, layout: Layout) -> Layout:
-    """A layout with the search that a file holds, if any."""
-    return with_restarts(layout, target_in(file, GROUP), RESTARTS in file) if GROUP in file else layout
+def with_search_of(file: h5py.File, contents: Contents) -> Contents:
+    """Contents with the search that a file holds, if any."""
+    return with_restarts(contents, target_in(file, GROUP), RESTARTS in file) if GROUP in file else contents
 
 
 def has_met_target(file: h5py.File) -> bool:
@@ -196,14 +198,14 @@ class Search:
     The clock stands still while kernels are compiled, and counts what was done before a run was interrupted.
 
     Args:
-        model: What is searched.
-        target: Of each sample, (samples,), None for none.
+        model: Model that is searched.
+        target: Target of each sample, (samples,), None for none.
         time_limit: Seconds, None for any number.
         on_note: Called with the best value of a single sample, in words, whenever a better one is met.
 
     Attributes:
         met_seconds: Time at which each sample's target was met, (samples,), NaN until then.
-        met_after: What was done by then, in a unit of the caller's, ``int64`` (samples,), -1 until then.
+        met_after: Work that was done by then, in a unit of the caller's, ``int64`` (samples,), -1 until then.
     """
 
     def __init__(

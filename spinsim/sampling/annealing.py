@@ -6,7 +6,7 @@ Source: S. Kirkpatrick, C. D. Gelatt, M. P. Vecchi, Science 220, 671 (1983).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, Literal, NamedTuple, Protocol, cast
+from typing import Any, Final, Literal, NamedTuple, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +43,7 @@ class AnnealFrame(NamedTuple):
         measured: Energies and magnetisations at the end of the step.
         field: Uniform field that was added to the model's own; its energy is among those measured.
         gamma: Transverse field of a quantum anneal.
-        mean_slice_energy: Its mean energy of the slices of each replica, (samples, replicas).
+        mean_slice_energy: Mean energy of the slices of each replica, (samples, replicas).
     """
 
     step: int
@@ -122,11 +122,12 @@ def annealing(
         sweeps: Sweeps at each temperature.
         on_updates: Called now and then with the number of spin updates since the last call; first with 0.
         pause: Asked now and then; where it says yes, None is yielded, when the engine may be saved.
-        fields: A uniform field for each temperature, added to the model's own; it takes an ``InField`` for an engine.
+        fields: A uniform field for each temperature, added to the model's own; it takes an ``InField`` for an engine,
+            or slices in time of one.
         gammas: A transverse field for each temperature; it takes ``BestSlices`` for an engine, and these take it.
-        population: Of the engine, which is resampled before each step; where such a run stood, if the engine does.
+        population: Population of the engine, which is resampled before each step; in the same state as the engine.
         moves: Moves of your own, each applied after every so many sweeps, before a measurement that comes then.
-        seed: Of the random numbers of moves.
+        seed: Seed of the random numbers of moves.
 
     Raises:
         InputError: for bad temperatures, fields or sweep numbers, before the first sweep.
@@ -134,30 +135,30 @@ def annealing(
     ladder = check_temperatures(temperatures, engine.model.energy_scale)
     if not isinstance(sweeps, int | np.integer) or sweeps < 1:
         raise InputError(f"{sweeps} sweeps a step cannot be done: give a whole number, at least 1")
-    swept = engine.engine.model if isinstance(engine, BestSlices) else engine.model
-    check_run(swept, engine.replicas, len(ladder) * sweeps, engine.colours)
-    acting = cast("Annealed", engine)  # the others do what one does
-    if isinstance(engine, BestSlices):
-        if population is not None:
-            raise InputError("a quantum anneal begins at no infinite temperature: its replicas make no population")
-        if moves:
-            raise InputError("moves change configurations, which slices in time are not: give no moves with gammas")
-        if gammas is None or fields is not None:
-            raise InputError("slices in time are annealed in a transverse field alone: give gammas and no fields")
-        values = check_fields(gammas, len(ladder), "gamma").tolist()
-        for gamma, temperature in zip(values, ladder.tolist(), strict=True):
-            engine.check(gamma, temperature)
-        steps = _Steps(acting, ladder, engine.set_gamma, values)
-    elif gammas is not None:
-        raise InputError("a transverse field takes an engine of slices in time: give BestSlices")
-    elif fields is None:
-        steps = _Steps(acting, ladder)
-    elif isinstance(engine, InField):
+    slices = engine if isinstance(engine, BestSlices) else None
+    check_run(
+        engine.model if slices is None else slices.engine.model, engine.replicas, len(ladder) * sweeps, engine.colours
+    )
+    if slices is not None and population is not None:
+        raise InputError("a quantum anneal begins at no infinite temperature: its replicas make no population")
+    if slices is not None and moves:
+        raise InputError("moves change configurations, which slices in time are not: give no moves with gammas")
+    if (slices is None) != (gammas is None):
+        raise InputError("a transverse field and slices in time go together: give gammas and BestSlices, or neither")
+    changing: list[Changing] = []
+    if fields is not None:
+        in_field = engine if slices is None else slices.engine
+        if not isinstance(in_field, InField):
+            raise InputError("fields that change take an engine whose field can be set: give an InField")
         values = check_fields(fields, len(ladder)).tolist()
-        engine.check(max(values, key=abs))
-        steps = _Steps(acting, ladder, engine.set_field, values)
-    else:
-        raise InputError("fields that change take an engine whose field can be set: give an InField")
+        in_field.check(max(values, key=abs))
+        changing.append(Changing("field", cast("Any", engine).set_field, values))
+    if slices is not None:
+        values = check_fields(cast("npt.ArrayLike", gammas), len(ladder), "gamma").tolist()
+        for gamma, temperature in zip(values, ladder.tolist(), strict=True):
+            slices.check(gamma, temperature)
+        changing.append(Changing("gamma", slices.set_gamma, values))
+    steps = _Steps(cast("Annealed", engine), ladder, changing)  # the others do what one does
     return _anneal(steps, sweeps, on_updates or ignore, pause or never, population, Moves(moves or (), seed))
 
 
@@ -178,48 +179,55 @@ def check_fields(fields: npt.ArrayLike, steps: int, name: str = "field") -> npt.
     return values
 
 
-class _Steps:
-    """The conditions of each step of an anneal: its temperature, and a uniform or transverse field if one changes.
+class Changing(NamedTuple):
+    """A condition beside the temperature that differs from step to step.
 
-    Args:
-        engine: What is swept.
-        ladder: Temperature of each step.
-        set_field: Sets the field that changes, if any; the temperature is set after it.
-        fields: The field of each step.
+    Attributes:
+        name: Field of ``AnnealFrame`` that holds it.
+        set: Sets it; the temperature is set after it.
+        values: Value at each step.
     """
 
-    def __init__(
-        self,
-        engine: Annealed,
-        ladder: npt.NDArray[np.float64],
-        set_field: Callable[[float], None] | None = None,
-        fields: Sequence[float] = (),
-    ) -> None:
-        self.engine, self.ladder, self.set_field, self._fields = engine, ladder, set_field, fields
+    name: str
+    set: Callable[[float], None]
+    values: Sequence[float]
+
+
+class _Steps:
+    """The conditions of each step of an anneal: its temperature, and uniform and transverse fields that change.
+
+    Args:
+        engine: Engine that is swept.
+        ladder: Temperature of each step.
+        changing: All other conditions.
+    """
+
+    def __init__(self, engine: Annealed, ladder: npt.NDArray[np.float64], changing: Sequence[Changing] = ()) -> None:
+        self.engine, self.ladder, self.changing = engine, ladder, changing
+
+    def _change(self, step: int) -> None:
+        for one in self.changing:
+            one.set(one.values[step])
 
     def set(self, step: int) -> None:
         """Set the conditions of a step."""
-        if self.set_field is not None:
-            self.set_field(self._fields[step])
+        self._change(step)
         self.engine.set_beta(1.0 / self.ladder[step])
 
     def resample(self, population: Population, step: int) -> None:
         """Set the conditions of a step and resample a population that is in equilibrium in those of the step before."""
-        if step and self.set_field is not None:  # the step before may have been done before a restart
-            self.set_field(self._fields[step - 1])
+        if step:  # the step before may have been done before a restart
+            self._change(step - 1)
         before = measure(self.engine).energy
         self.set(step)
-        after = before if self.set_field is None else measure(self.engine).energy
+        after = measure(self.engine).energy if self.changing else before
         population.resample(step, (before / self.ladder[step - 1] if step else 0.0) - after / self.ladder[step])
 
     def frame(self, step: int) -> AnnealFrame:
         """Returns the measurement at the end of a step."""
-        frame = AnnealFrame(step, float(self.ladder[step]), measure(self.engine))
-        if self.set_field is None:
-            return frame
-        if isinstance(self.engine, BestSlices):
-            return frame._replace(gamma=self._fields[step], mean_slice_energy=self.engine.mean_energy.copy())
-        return frame._replace(field=self._fields[step])
+        measured, values = measure(self.engine), {one.name: one.values[step] for one in self.changing}
+        mean = self.engine.mean_energy.copy() if isinstance(self.engine, BestSlices) else None
+        return AnnealFrame(step, float(self.ladder[step]), measured, mean_slice_energy=mean, **values)
 
 
 def _anneal(
@@ -237,7 +245,7 @@ def _anneal(
     for step in range(first, last + 1):
         if population is not None and not begun:
             steps.resample(population, step)
-        elif step == first or steps.set_field is not None:  # else it was set ahead
+        elif step == first or steps.changing:  # else it was set ahead
             steps.set(step)
         while begun < sweeps:
             done = step * sweeps + begun
@@ -253,7 +261,7 @@ def _anneal(
             moves.apply(engine, done + count, 1.0 / steps.ladder[step])
             if begun < sweeps and pause():
                 yield None
-        if step < last and steps.set_field is None:
+        if step < last and not steps.changing:
             steps.set(step + 1)  # while a GPU sweeps
         yield steps.frame(step)
         begun = 0

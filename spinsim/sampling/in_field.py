@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
+from spinsim.bits import Bits, packed_spins
 from spinsim.engine.choosing import choose_packing
 from spinsim.engine.layouts.unpacked import total_energies
 from spinsim.engine.protocols import Counts, Engine
@@ -28,7 +29,7 @@ class InField:
     half-sweeps of the one before: acceptance knows the field, random numbers do not.
 
     Args:
-        engine: Of the model itself.
+        engine: Engine of the model itself.
         make: Gives an engine of another model with as many replicas of as many samples on the same device.
 
     Attributes:
@@ -98,11 +99,12 @@ class BestSlices:
 
     Args:
         space: The model in space.
-        engine: Of its slices in time.
+        engine: Engine of the slices in time; an ``InField`` of these where a uniform field is to change.
         threads: CPU threads that look for the best slices, None for all.
 
     Attributes:
-        model: The one in space.
+        model: The one in space, in the present uniform field.
+        field: The present uniform field, which is added to the model's own.
         engine: As given.
         slices: In time.
         gamma: The present transverse field.
@@ -110,8 +112,9 @@ class BestSlices:
             they were counted last.
     """
 
-    def __init__(self, space: Ising, engine: Engine, threads: int | None = None) -> None:
+    def __init__(self, space: Ising, engine: Engine | InField, threads: int | None = None) -> None:
         self.model, self.engine, self.slices, self.gamma = space, engine, engine.model.graph.slices, np.inf
+        self._space, self.field = space, 0.0
         self._threads, self._lines = Threads(threads), engine.model.graph.world_lines()
         self._first = np.flatnonzero(colouring(space.graph) == 0) if space.is_bipartite else np.empty(0, np.int64)
         shape = space.samples, engine.replicas
@@ -128,6 +131,12 @@ class BestSlices:
             InputError: for it.
         """
         check_turn(gamma, 1 / temperature / self.slices)
+
+    def set_field(self, field: float) -> None:
+        """Set the uniform field of all slices, before ``set_beta``."""
+        if field != self.field:
+            cast("InField", self.engine).set_field(field)
+            self.field, self.model = field, self._space.in_field(field)
 
     def set_gamma(self, gamma: float) -> None:
         """Set the transverse field for the next ``set_beta``."""
@@ -170,6 +179,10 @@ class BestSlices:
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """Returns the best slice of a replica when they were counted last, shape (sites,), +1 or -1."""
         return np.array(self._best[sample, replica])
+
+    def bits(self, sample: int, replica: int) -> Bits:
+        """Returns the same as bits, (bytes,)."""
+        return packed_spins(self._best[sample, replica])
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["engine"], name)

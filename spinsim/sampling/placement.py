@@ -83,7 +83,7 @@ class Range:
         low: Lowest temperature, or what stands in its place.
         high: Highest one.
         count: Temperatures, None for as many as exchange at the rate ``RATE`` or a little above.
-        name: What refusals call them.
+        name: Word for them in refusals.
         given: The range as it was written, where it is not one of temperatures.
 
     Raises:
@@ -112,7 +112,7 @@ class Range:
         return ":".join(str(self).removeprefix(PREFIX).split(":")[:2])
 
 
-class Placed(NamedTuple):
+class PlacedLadder(NamedTuple):
     """A ladder that was placed.
 
     Attributes:
@@ -157,19 +157,19 @@ def place(
     on_stage: Callable[[str, int], None] | None = None,
     pause: Callable[[], bool] | None = None,
     betas: Betas | None = None,
-) -> Placed:
+) -> PlacedLadder:
     """Place temperatures in a pre-run: at most ``MOST_SAMPLES`` samples, ``CHAINS`` replicas of each temperature.
 
     Args:
-        model: What is simulated.
+        model: Model that is simulated.
         wanted: Where.
-        dynamics: Of the run that follows; the pre-run has seeds of its own.
+        dynamics: Dynamics of the run that follows; the pre-run has seeds of its own.
         device: ``auto``, ``cpu`` or ``cuda``; it does not change the outcome.
         threads: CPU threads; no number changes the outcome.
         on_updates: Called now and then with the number of spin updates since the last call.
         on_stage: Called with a name and the number of updates of each iteration.
         pause: Asked now and then whether to give up.
-        betas: Of the points of a ladder; by default these are temperatures.
+        betas: Inverse temperatures of the points of a ladder; by default these are temperatures.
 
     Raises:
         InputError: where energies do not differ or the ladder would have too many temperatures.
@@ -194,7 +194,7 @@ def place(
         rates.append(exchange_rates(steps, energy))
         distances = _distances(steps, rates[-1], energy)
         ladder = _equally_far(wanted, ladder, distances, _count(wanted, fsum(distances)))
-    return Placed(
+    return PlacedLadder(
         ladder, Placement(*(np.array([*zip_longest(*rows, fillvalue=np.nan)]).T for rows in (ladders, rates)))
     )
 

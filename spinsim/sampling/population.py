@@ -51,7 +51,7 @@ class Population:
         rng_rounds: Philox rounds.
 
     Attributes:
-        family: Of each replica, int32 (samples, replicas).
+        family: Family of each replica, int32 (samples, replicas).
         log_partition: ln Z, (samples, populations).
         parents: Replicas of each population that were copied at the last resampling, int64 (samples, populations).
 

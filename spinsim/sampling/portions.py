@@ -49,11 +49,11 @@ class Portions:
     """Number of sweeps between two reports: few at first, then as many as take a fraction of a second.
 
     Args:
-        engine: That sweeps.
-        unit: What they are multiples of.
+        engine: Engine that sweeps.
+        unit: Number of sweeps of which portions are multiples.
 
     Attributes:
-        sweeps: Of the next portion.
+        sweeps: Sweeps of the next portion.
     """
 
     def __init__(self, engine: Swept | Sweeps | InField | BestSlices, unit: int = 1) -> None:

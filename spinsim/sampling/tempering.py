@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,8 @@ import numpy.typing as npt
 from spinsim.acceptance import check_temperatures
 from spinsim.engine.choosing import check_run
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
-from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.engine.moves.move import Move, Moves
-from spinsim.engine.protocols import LadderMeasurement, MeasuresLadder, Reduction, Spins, Sweeps, Tempers, by_replica
+from spinsim.engine.protocols import LadderMeasurement, MeasuresLadder, Reduction, Sweeps, Tempers
 from spinsim.errors import InputError
 from spinsim.sampling.portions import Portions, ignore, never, sweeps_a_portion
 
@@ -29,57 +28,24 @@ BEHIND: Final = 2  # measurements that are asked for before the first of them is
 class TemperFrame:
     """A measurement that tempering yields after every few sweeps, replicas sorted by copy and temperature.
 
+    Whatever the measurement and its correlations have is an attribute too: ``frame.energy``, ``frame.link_overlap``,
+    ``frame.spins(k, r)`` and so on, as ``LadderMeasurement`` and ``Correlations`` say.
+
     Attributes:
         step: Number of the measurement, from 0.
         sweep: Sweeps done since thermalisation.
-        energy: Totals, ``float64`` (samples, copies, temperatures).
-        magnetization: Sums of spins, ``int64``, likewise.
-        staggered_magnetization: Those over the first sublattice less those over the second, likewise; 0 where the model
-            is not bipartite.
-        overlap: Sums over sites of two copies' spins' product, ``int64`` (samples, pairs of copies, temperatures).
-        link_overlap: Sums over bonds of two copies' products s_i s_j, likewise.
-        overlap_mode: |sum over sites of (s_a s_b) exp(i k x)|^2 along each axis of the lattice, k = 2 pi / L,
-            ``float64`` (samples, pairs of copies, temperatures, axes).
-        magnetization_mode: The same of spins, (samples, copies, temperatures, axes).
-        overlap_powers: Of models of space and time, sums over slices of the second and fourth power of the overlap
-            within a slice, ``int64`` (samples, pairs of copies, temperatures, 2); else no powers.
-        magnetization_powers: The same of the sum of spins of a slice, (samples, copies, temperatures, 2).
-        in_time: Sum over sites and slices of s(tau) s(tau + t) at each time asked for, ``int64`` (samples, copies,
-            temperatures, times).
-        even_in_time: Sum over bonds in space and slices of (s_x s_y)(tau) (s_x s_y)(tau + t) at these times where that
-            was asked for, likewise; else no times.
-        link_overlap_in_space: The link overlap over bonds in space alone, where that was asked for.
-        holder: Replica at each temperature, ``int32`` (samples, copies, temperatures).
-        exchange: State of the exchange: attempts, accepted ones, round trips.
-        spins: The configuration (sites,) of a sample and replica at this measurement, ``frame.spins(k, r)``.
-        energy_by_term: Energies of each term of the model, (samples, copies, temperatures, 1 or 2).
-
-    Without ``correlations`` link overlaps have no pairs and modes no axes.
+        measurement: All that was measured; without ``correlations`` link overlaps have no pairs and modes no axes.
     """
 
     step: int
     sweep: int
-    energy: npt.NDArray[np.float64]
-    magnetization: npt.NDArray[np.int64]
-    staggered_magnetization: npt.NDArray[np.int64]
-    overlap: npt.NDArray[np.int64]
-    link_overlap: npt.NDArray[np.int64]
-    overlap_mode: npt.NDArray[np.float64]
-    magnetization_mode: npt.NDArray[np.float64]
-    overlap_powers: npt.NDArray[np.int64]
-    magnetization_powers: npt.NDArray[np.int64]
-    in_time: npt.NDArray[np.int64]
-    even_in_time: npt.NDArray[np.int64]
-    link_overlap_in_space: npt.NDArray[np.int64]
-    holder: npt.NDArray[np.int32]
-    exchange: Exchange
-    spins: Spins
-    energy_by_term: npt.NDArray[np.float64]
+    measurement: LadderMeasurement
 
-    @property
-    def replica_energy(self) -> npt.NDArray[np.float64]:
-        """Totals by replica, (samples, replicas)."""
-        return by_replica(self.energy, self.holder)
+    def __getattr__(self, name: str) -> Any:
+        if name == "measurement":  # of a frame that is being copied
+            raise AttributeError(name)
+        of_copies = self.measurement.correlations
+        return getattr(of_copies if name in of_copies._fields else self.measurement, name)
 
 
 @dataclass(frozen=True)
@@ -88,7 +54,7 @@ class Times:
 
     Attributes:
         thermalize: Before the first measurement.
-        sweeps: Of the measured part.
+        sweeps: Sweeps of the measured part.
         measure_every: Between measurements.
         swap_every: Between attempts to exchange; ``measure_every`` and ``thermalize`` are multiples of it.
 
@@ -167,12 +133,12 @@ def tempering(
         copies: Independent ladders of each sample.
         on_updates: Called now and then with the number of spin updates since the last call; first with 0.
         pause: Asked now and then; where it says yes, None is yielded, when the engine may be saved.
-        correlations: Whether link overlaps and modes are measured too.
+        correlations: True to measure link overlaps and modes too.
         compared: Numbers of the measurements whose overlaps are wanted, by default all; of others a CPU saves the time
             of counting them, where correlations are not measured, and ``overlap`` has no pairs.
-        magnetization_modes: Whether modes of the spins are among the correlations, beside those of overlaps.
+        magnetization_modes: True if modes of the spins are among the correlations, beside those of overlaps.
         moves: Each is applied after every so many sweeps, thermalisation included, where measurements come before it.
-        seed: Of the random numbers of moves.
+        seed: Seed of the random numbers of moves.
         reduce: Makes what adds measurements up, and says which of them are yielded all the same.
 
     Raises:
@@ -281,16 +247,10 @@ def _temper(
         behind = 0 if at_once or stop or done == times.total else max(BEHIND, 2 * several)  # a GPU goes on meanwhile
         while len(waiting) > behind:
             number, later = waiting.popleft()
-            yield frame_of(number, (number + 1) * every, later())
+            yield TemperFrame(number, (number + 1) * every, later())
         if stop:
             yield None
 
 
 def _always(number: int) -> bool:
     return True
-
-
-def frame_of(step: int, sweep: int, m: LadderMeasurement) -> TemperFrame:
-    """Returns what is yielded of a measurement."""
-    fields = m._asdict()
-    return TemperFrame(step=step, sweep=sweep, **fields.pop("correlations")._asdict(), **fields)

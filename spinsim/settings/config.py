@@ -32,7 +32,7 @@ def table(kind: type[AnyTable], **varied: dict[str, Any]) -> Any:
     """The field of a configuration that holds a table.
 
     Args:
-        kind: Its dataclass.
+        kind: Dataclass of the table.
         varied: Attributes of ``Setting`` that its settings have in this job, where they are not the usual ones.
     """
     defaults = {name: about["default"] for name, about in varied.items() if "default" in about}
@@ -151,7 +151,7 @@ def build_config(job: type[AnyConfig], *layers: Tables, begun: Begun = lambda ou
 
     Args:
         job: Which it is.
-        layers: Of tables.
+        layers: Layers of tables.
         begun: Returns the tables of the run of a job that a result file holds; seeds that are to be drawn are those of
             the run which the configuration would go on with.
     """
@@ -202,7 +202,7 @@ def read_toml(path: str | Path, job: type[Config], jobs: Iterable[type[Config]])
     """The tables of a job's configuration file, their names and keys checked; those of other jobs are left out.
 
     Args:
-        path: Of the file.
+        path: Path of the file.
         job: Whose tables are wanted.
         jobs: All that there are, whose tables may stand in the same file.
     """

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import Parameter, Signature, cleandoc, signature
 from textwrap import wrap
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from spinsim.inputs.shared import RANDOM
 from spinsim.settings.config import Config, kinds_of, tables_of
@@ -40,6 +40,16 @@ _INDENT: Final = 4
 _ITEM: Final = re.compile(r"    \w+: ")
 _WIDTH: Final = 92
 """Width of docstrings, which ``help`` indents."""
+
+
+class Argument(NamedTuple):
+    """An argument of calls that is no setting, or that calls take in another form than files."""
+
+    type: str = ""  # in words, empty for that of the setting
+    default: Any = None
+    words: str = ""  # a line of the docstring
+
+
 _TYPES: Final = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
 
 
@@ -127,19 +137,29 @@ def _with_docstring(call: Callable[..., Any]) -> str:
     return f'\ndef {call.__name__}{head}:\n    """{text.strip()}\n    """\n'
 
 
-def documented(settings: Mapping[str, Setting]) -> Callable[[Function], Function]:
-    """Complete the signature and the docstring of a call, which takes further settings as its ``**settings``.
+def documented(
+    settings: Mapping[str, Setting], order: Sequence[str], others: Mapping[str, Argument]
+) -> Callable[[Function], Function]:
+    """Give a call a signature, and its docstring a line in the section ``Args`` for each argument.
 
-    Its parameters and these settings become keywords with types and defaults, each with a line in the section ``Args``:
-    the call's own, else that of the setting. The docstring comes out in lines that ``help`` can indent.
+    The first argument is the model. A line is the call's own, else that of ``others``, else that of the setting. The
+    docstring comes out in lines that ``help`` can indent.
+
+    Args:
+        settings: Of the job; those that are not in ``order`` are keywords.
+        order: Names of the arguments that may be given by position, behind the model; with a ``?`` behind those that
+            may be None for their default.
+        others: Arguments that are no settings, and settings that calls take in other forms than files.
     """
 
     def complete(function: Function) -> Function:
         text = cleandoc(function.__doc__ or "").splitlines()
         head, args, tail = _split(text)
-        parameters = list(_parameters(function, settings))
+        parameters = list(_parameters(settings, order, others))
         for one in parameters:
-            head += args.get(one.name) or [f"    {one.name}: {_sentence(settings[one.name])}"]
+            words = others[one.name].words if one.name in others else ""
+            line = words or (_sentence(settings[one.name]) if one.name in settings else "")
+            head += args.get(one.name) or [f"    {one.name}: {line}"]
         told: Any = function
         told.__doc__ = "\n".join(_wrapped([*head, *tail]))
         told.__signature__ = _Lines(parameters, return_annotation=_Plain(function.__annotations__["return"]))
@@ -169,17 +189,18 @@ class _Lines(Signature):
         return str(self)
 
 
-def _parameters(function: Callable[..., Any], settings: Mapping[str, Setting]) -> Iterable[Parameter]:
-    """Returns the parameters of a call, with the settings that it takes in place of its ``**settings``."""
-    own = signature(function).parameters
-    for name, one in own.items():
-        if one.kind is not Parameter.VAR_KEYWORD:
-            said = _Plain(one.annotation.replace("npt.", ""))
-            is_open = name in settings and one.default is None
-            yield one.replace(annotation=said, default=_shown(settings[name]) if is_open else one.default)
-    for name, setting in settings.items():
-        if name not in own:
-            yield Parameter(name, Parameter.KEYWORD_ONLY, default=_shown(setting), annotation=_Plain(_type(setting)))
+def _parameters(
+    settings: Mapping[str, Setting], order: Sequence[str], others: Mapping[str, Argument]
+) -> Iterable[Parameter]:
+    """Returns the parameters of a call."""
+    yield Parameter("model", Parameter.POSITIONAL_OR_KEYWORD, annotation=_Plain("Ising"))
+    places = [name.removesuffix("?") for name in order]
+    for name in dict.fromkeys([*places, *settings]):
+        kind = Parameter.POSITIONAL_OR_KEYWORD if name in places else Parameter.KEYWORD_ONLY
+        other = others.get(name, Argument())
+        default = _shown(settings[name]) if name in settings and other.default is None else other.default
+        said = (other.type or _type(settings[name])) + (" | None" if f"{name}?" in order else "")
+        yield Parameter(name, kind, default=default, annotation=_Plain(said))
 
 
 def _shown(one: Setting) -> Any:
@@ -190,7 +211,9 @@ def _shown(one: Setting) -> Any:
 def _type(one: Setting) -> str:
     """Returns the type of a setting in words."""
     kind = "str | os.PathLike[str]" if one.is_path else one.kind.__name__
-    return f"{kind} | None" if one.optional or one.shown else kind
+    if one.numbers is not None:
+        kind = "ArrayLike | str"
+    return f"{kind} | None" if one.optional or one.shown or one.is_seed else kind
 
 
 def _sentence(one: Setting) -> str:

@@ -29,7 +29,7 @@ class Numbers(NamedTuple):
 
     Attributes:
         kind: Type of the numbers.
-        between: What separates them.
+        between: Separator between them.
     """
 
     kind: type
@@ -45,28 +45,28 @@ class Setting:
     """Description of one setting, for flags, configuration files, Python and the documentation.
 
     Attributes:
-        help: What it is, a phrase without a full stop.
+        help: Meaning, a phrase without a full stop.
         default: Value where nothing is given.
         shown: The default in words, where the value does not say it.
         unit: Unit of its numbers.
         low: Lowest number that is allowed.
         above: Number that it must exceed.
         high: Highest number that is allowed.
-        finite: Whether infinity is refused.
+        finite: True to refuse infinity.
         choices: Values that are allowed, where these can be counted.
         besides: How a value may begin that is none of the choices.
         numbers: Which numbers its text may hold.
-        is_path: Whether it names a file.
-        is_argument: Whether it stands on the command line without a flag.
-        flag: Its flag, empty where the name says it; None where only files and Python have it.
-        is_seed: Whether ``random``, or None in Python, stands for a fresh value.
-        physics: Whether it counts in the identity of a run.
+        is_path: True if it names a file.
+        is_argument: True if it stands on the command line without a flag.
+        flag: Flag on the command line, empty where the name says it; None where only files and Python have it.
+        is_seed: True if ``random``, or None in Python, stands for a fresh value.
+        physics: True if it counts in the identity of a run.
         before: Value that it has in runs from before there was such a setting; it does not count in their identity.
             An ellipsis where all runs have it.
-        unused: Whether it means nothing to a job.
-        name: Its key in configuration files.
+        unused: True if it means nothing to a job.
+        name: Key in configuration files.
         kind: ``int``, ``float``, ``str`` or ``bool``.
-        optional: Whether it may be None.
+        optional: True if it may be None.
     """
 
     help: str

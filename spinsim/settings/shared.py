@@ -22,7 +22,7 @@ _RANDOM: Final = ("pm-j", "gaussian")
 
 @dataclass(frozen=True)
 class ModelSettings(Table):
-    """What is simulated: a lattice with couplings by name, or an instance file."""
+    """The model that is simulated: a lattice with couplings by name, or an instance file."""
 
     instance: str | None = setting(
         None,
@@ -246,7 +246,7 @@ def series_limit() -> Any:
     return setting(
         256.0,
         "Megabytes that series may take; of a longer run every second, fourth, ... row is kept, so that they take "
-        "at most a quarter of it, and measurements are added up as they are made",
+        "at most a quarter of it, no row where a single one takes more, and measurements are added up as they are made",
         unit="MB",
         low=1e-3,
         physics=False,

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from spinsim.store.appending import RunFile, open_to_append
 from spinsim.store.checkpoints import last_saved
+from spinsim.store.contents import arrays_of_best
 from spinsim.store.creating import create, stamp
 from spinsim.store.datasets import scale_attributes
 from spinsim.store.extending import extend
 from spinsim.store.forms import DamageError
-from spinsim.store.layout import arrays_of_best
-from spinsim.store.models import best_of, identity, lists_bonds, read_model, read_start, stored_bytes
+from spinsim.store.models import as_shown, best_of, identity, lists_bonds, read_model, read_start, stored_bytes
 from spinsim.store.reading import (
     SCHEMA,
     check_replaceable,
@@ -36,6 +36,7 @@ __all__ = [
     "DamageError",
     "RunFile",
     "arrays_of_best",
+    "as_shown",
     "best_of",
     "check_replaceable",
     "check_room",

@@ -15,14 +15,14 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import States
+from spinsim.bits import States, packed_spins
 from spinsim.errors import InputError, worded
 from spinsim.inputs.texts import quoted
 from spinsim.machine.files import Disk, not_written, remove_stale
 from spinsim.store.checkpoints import check_checkpoints, read_checkpoint, write_checkpoint
+from spinsim.store.contents import BEST, SUMMARY_GROUP, Series, arrays_of_best, rows_at
 from spinsim.store.finishing import finish_file, keep
 from spinsim.store.forms import DamageError, check_texts
-from spinsim.store.layout import BEST, SUMMARY_GROUP, Series, arrays_of_best, rows_at
 from spinsim.store.models import identity
 from spinsim.store.reading import complete_rows, series_by_group
 from spinsim.store.row_checksums import CHECKSUM, UNKNOWN, check_rows, row_checksums
@@ -36,7 +36,7 @@ class RunFile:
     """The file of a run open for appending.
 
     Args:
-        path: Of the file, as made by ``create``.
+        path: Path of the file, as made by ``create``.
         disk: The same, open and locked.
         thread: Where everything is written.
     """
@@ -234,14 +234,16 @@ class RunFile:
         self.write_again(self._thread.submit(blank).result())
 
     def write_best(self, energy: npt.NDArray[np.float64], spins: npt.NDArray[np.int8] | States) -> None:
-        """Write the lowest states met so far."""
+        """Write the lowest states met so far, in the form for which the file has room."""
+        if not isinstance(spins, States) and "bits" in self._file[BEST]:
+            spins = States(packed_spins(spins), spins.shape[1])
         self.write_again({f"{BEST}/{name}": array for name, array in arrays_of_best(energy, spins).items()})
 
     def finish(self, keep_checkpoint: bool = False) -> None:
         """The run is complete: when the file is closed, it is packed and says so (``packing.finish_file``).
 
         Args:
-            keep_checkpoint: Whether the run may be extended from its last state.
+            keep_checkpoint: True if the run may be extended from its last state.
         """
         self.flush()
         self.check_rows()

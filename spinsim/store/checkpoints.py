@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
+from spinsim.store.contents import BEST
 from spinsim.store.datasets import compressed, name_axes, set_aside
 from spinsim.store.forms import Form, form_of
-from spinsim.store.layout import BEST
 
 _LONG_NAME: Final = "two states to go on from, for spinsim itself; the one of the higher serial is newer"
 
@@ -53,9 +53,9 @@ def pack_checkpoints(
     """Two slots that are not written again: the first holds a run's last state, the second takes no room.
 
     Args:
-        group: Of the new file.
+        group: Group of the new file.
         arrays: The state.
-        rows: Of the run that were written before.
+        rows: Rows of the run that were written before.
         same: Names of arrays that other datasets hold too (``saved_as``), which take no room of their own.
     """
     group.attrs.update({"long_name": _LONG_NAME, "dynamics": rng.DYNAMICS})
@@ -82,9 +82,9 @@ def write_checkpoint(
     """Write the older of the two slots anew.
 
     Args:
-        group: Of the checkpoints.
-        arrays: What to save.
-        rows: Of the run that were written before.
+        group: Group of the checkpoints.
+        arrays: Arrays to save.
+        rows: Rows of the run that were written before.
         sync: Brings all that is flushed to the disk.
     """
     serials = group["serial"][...]

@@ -14,8 +14,8 @@ import h5py
 import numpy as np
 
 from spinsim.bits import spins_up
+from spinsim.store.contents import BITS, BYTE, EVERY, MEASUREMENTS, Contents, Series
 from spinsim.store.forms import DamageError, group_of, number_of
-from spinsim.store.layout import BITS, BYTE, EVERY, MEASUREMENTS, Layout, Series
 from spinsim.store.row_checksums import CHECKSUM
 
 CONFIGURATIONS: Final = "configurations"
@@ -23,49 +23,49 @@ CONFIGURATIONS: Final = "configurations"
 _PIECE_BYTES: Final = 2**24
 
 
-def with_configurations(layout: Layout, every: int, sites: int) -> Layout:
-    """Returns a layout that has room for configurations too, of all replicas that the first series is measured of.
+def with_configurations(contents: Contents, every: int, sites: int) -> Contents:
+    """Returns contents that have room for configurations too, of all replicas that the first series is measured of.
 
     Beside the spins stands what says where a row of the measurements stands, such as its temperature, and the sweeps
     done.
 
     Args:
-        layout: What a file holds without them.
-        every: Rows of the run for each saved one; 0 where none are saved: the layout stays as it is.
-        sites: Of a configuration.
+        contents: Contents of a file without them.
+        every: Rows of the run for each saved one; 0 where none are saved: the contents stay as it is.
+        sites: Sites of a configuration.
     """
     if not every:
-        return layout
-    measured = {series.name: series for series in layout.series if series.group == MEASUREMENTS}
+        return contents
+    measured = {series.name: series for series in contents.series if series.group == MEASUREMENTS}
     sweep = Series("sweep", (), np.int64, "sweeps done")
     series = (
         Series("step", (), np.int64, "saved row"),
         Series("measurement", (), np.int64, "row of /measurements of the same moment"),
-        *({"sweep": sweep} | {name: measured[name] for name in layout.coordinates(MEASUREMENTS)}).values(),
+        *({"sweep": sweep} | {name: measured[name] for name in contents.coordinates(MEASUREMENTS)}).values(),
         Series("spins", (*next(one.axes for one in measured.values() if one.axes), BYTE), np.uint8, f"spins, {BITS}"),
     )
     return replace(
-        layout,
-        scales={**layout.scales, BYTE: np.arange(-(-sites // 8))},
-        series=(*layout.series, *(one._replace(group=CONFIGURATIONS) for one in series)),
-        numbers={**layout.numbers, CONFIGURATIONS: {EVERY: every, "sites": sites}},
+        contents,
+        scales={**contents.scales, BYTE: np.arange(-(-sites // 8))},
+        series=(*contents.series, *(one._replace(group=CONFIGURATIONS) for one in series)),
+        numbers={**contents.numbers, CONFIGURATIONS: {EVERY: every, "sites": sites}},
     )
 
 
-def with_saved(layout: Layout, file: h5py.File, sites: int) -> Layout:
-    """Returns the layout of a file together with the configurations that it holds, if any.
+def with_saved(contents: Contents, file: h5py.File, sites: int) -> Contents:
+    """Returns the contents of a file together with the configurations that it holds, if any.
 
     Args:
-        layout: What it should hold without them.
+        contents: Contents that it should have without them.
         file: Open for reading.
-        sites: Of its model, of which a configuration has a multiple.
+        sites: Sites of its model, of which a configuration has a multiple.
     """
     if CONFIGURATIONS not in file:
-        return layout
+        return contents
     every, own = (int(number_of(group_of(file, CONFIGURATIONS), name, "iu")) for name in (EVERY, "sites"))
     if every < 1 or own < 1 or own % sites:
         raise DamageError(f"its configurations are said to be of {own} sites, saved at every {every}th row")
-    return with_configurations(layout, every, own)
+    return with_configurations(contents, every, own)
 
 
 def check_configurations(file: h5py.File, rows: int) -> None:
@@ -73,7 +73,7 @@ def check_configurations(file: h5py.File, rows: int) -> None:
 
     Args:
         file: Whose schema has been checked.
-        rows: Of the run that are complete.
+        rows: Rows of the run that are complete.
     """
     if CONFIGURATIONS not in file:
         return

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from spinsim.machine.files import Disk, new_file
 from spinsim.model.ising import Ising
 from spinsim.store.checkpoints import make_checkpoints
+from spinsim.store.contents import BEST, BITS, BYTE, ENERGY, START, Contents, Series
 from spinsim.store.datasets import bare_dimension, label, scale, set_aside, written_once
-from spinsim.store.layout import BEST, BITS, BYTE, ENERGY, START, Layout, Series
 from spinsim.store.models import write_model, write_start
 from spinsim.store.reading import SCHEMA
 from spinsim.store.row_checksums import CHECKSUM, LONG_NAME
@@ -50,7 +50,7 @@ def stamp() -> str:
 def create(
     path: Path,
     model: Ising,
-    layout: Layout,
+    contents: Contents,
     rows: int,
     attributes: Mapping[str, str],
     best_of: int = 0,
@@ -61,7 +61,7 @@ def create(
     Args:
         path: Where; its folder is made if missing.
         model: Stored in full: the file stands alone.
-        layout: What is measured.
+        contents: Contents of the file.
         rows: Rows that there is room for.
         attributes: Root attributes beside the conventions: job, config, config_sha256, engine and so on.
         best_of: Replicas of each sample whose lowest states are kept, 0 for none.
@@ -73,13 +73,13 @@ def create(
     unknown = dict.fromkeys(TEXTS, "") | {"config": "{}"}
     root = CONVENTIONS | unknown | {"schema": SCHEMA, "created": stamp()} | dict(attributes)
     with new_file(path) as disk, ThreadPoolExecutor(1) as thread:
-        thread.submit(write_new, disk, model, layout, max(1, rows), root, best_of, checkpoint or {}).result()
+        thread.submit(write_new, disk, model, contents, max(1, rows), root, best_of, checkpoint or {}).result()
 
 
 def write_new(
     disk: Disk,
     model: Ising,
-    layout: Layout,
+    contents: Contents,
     rows: int,
     root: Mapping[str, str],
     best_of: int,
@@ -89,11 +89,11 @@ def write_new(
     begin(disk, root)
     with extended(disk) as file:
         write_model(file.create_group("model"), model)
-        if layout.start is not None:
-            write_start(file.create_group(START), layout.start)
-        for name in layout.groups:
-            _make_series(file.create_group(name), layout, rows)
-        file[layout.groups[0]].attrs.update(root)  # so that who opens the measurements alone knows what they are
+        if contents.start is not None:
+            write_start(file.create_group(START), contents.start)
+        for name in contents.groups:
+            _make_series(file.create_group(name), contents, rows)
+        file[contents.groups[0]].attrs.update(root)  # so that who opens the measurements alone knows what they are
         if best_of:
             _make_best(file.create_group(BEST), model, best_of)
         if checkpoint:
@@ -121,25 +121,25 @@ def mark_finished(file: h5py.File) -> None:
     file.attrs.modify("finished", np.bytes_(stamp()))
 
 
-def _make_series(group: h5py.Group, layout: Layout, rows: int) -> None:
+def _make_series(group: h5py.Group, contents: Contents, rows: int) -> None:
     name = group.name.strip("/")
-    if coordinates := layout.coordinates(name):
+    if coordinates := contents.coordinates(name):
         group.attrs["coordinates"] = " ".join(coordinates)
-    group.attrs.update(layout.numbers.get(name, {}))
-    for axis in layout.axes(name):
-        scale(group, axis, layout.scales[axis], layout.units.get(axis, "1"))
-    own = [series for series in layout.series if series.group == name]
+    group.attrs.update(contents.numbers.get(name, {}))
+    for axis in contents.axes(name):
+        scale(group, axis, contents.scales[axis], contents.units.get(axis, "1"))
+    own = [series for series in contents.series if series.group == name]
     if own:
         own.append(Series(CHECKSUM, (), np.uint32, LONG_NAME, group=name))
     for series in own:
-        _series(group, series, layout.shape(series), max(1, rows // layout.every(name)))
-    for series in layout.sums:
+        _series(group, series, contents.shape(series), max(1, rows // contents.every(name)))
+    for series in contents.sums:
         if series.group == name:
             empty = np.nan if series.dtype is np.float64 else 0
-            shape = layout.shape(series)
+            shape = contents.shape(series)
             dataset = group.create_dataset(series.name, shape, series.dtype, fillvalue=empty, dcpl=set_aside())
             label(dataset, series.axes, series.long_name, series.units)
-    for series, values in layout.given:
+    for series, values in contents.given:
         if series.group == name:
             label(written_once(group, series.name, values), series.axes, series.long_name, series.units)
 
@@ -151,7 +151,7 @@ def _make_best(group: h5py.Group, model: Ising, replicas: int) -> None:
     energy = group.create_dataset("energy", (samples, replicas), np.float64, fillvalue=np.nan, dcpl=set_aside())
     label(energy, ("sample", "replica"), "lowest energy met", ENERGY)
     # contiguous: compressed chunks would move when they are written again
-    if not model.graph.is_huge:
+    if model.graph.is_listed:
         bare_dimension(group, "site", sites)
         spins = group.create_dataset("spins", (samples, sites), np.int8, fillvalue=0, dcpl=set_aside())
         label(spins, ("sample", "site"), "state of lowest energy met", "1")

@@ -16,10 +16,10 @@ from spinsim.errors import InputError
 from spinsim.machine.files import Disk, not_written, replacement
 from spinsim.store.appending import hold
 from spinsim.store.checkpoints import CHECKPOINTS, check_checkpoints, copy_checkpoints, copy_into, datasets_of
+from spinsim.store.contents import BEST, Contents
 from spinsim.store.creating import write_new
 from spinsim.store.finishing import copy_unknown
 from spinsim.store.forms import DamageError, check_texts, form_of
-from spinsim.store.layout import BEST, Layout
 from spinsim.store.models import identity, read_model
 from spinsim.store.reading import complete_rows, every_of, growing, series_by_group
 from spinsim.store.row_checksums import CHECKSUM, row_checksums
@@ -29,7 +29,7 @@ _PIECE_BYTES: Final = 2**24
 
 def extend(
     path: Path,
-    layout: Layout,
+    contents: Contents,
     rows: int,
     check: Callable[[Mapping[str, str], str], None],
     attributes: Mapping[str, str],
@@ -39,11 +39,11 @@ def extend(
     """Give a run's file room for ``rows`` rows and other attributes: a copy takes its place at one stroke.
 
     Args:
-        path: Of the file.
-        layout: What it holds, but for series that a file of an older version lacks.
+        path: Path of the file.
+        contents: Contents of the file, but for series that a file of an older version lacks.
         rows: Rows that there shall be room for.
         check: Called with its root attributes and the SHA-256 of the model in it; raises where they are wrong.
-        attributes: Those that it gets.
+        attributes: Root attributes that it gets.
         saved: Shapes of the arrays that its checkpoints shall hold, longer ones along the first axis among them.
         thin: Rows of the file for each one that is kept; saved configurations all stay.
 
@@ -53,7 +53,7 @@ def extend(
     """
     try:
         with hold(path) as disk, ThreadPoolExecutor(1) as thread:
-            thread.submit(_extend, path, disk, layout, rows, check, attributes, saved, thin).result()
+            thread.submit(_extend, path, disk, contents, rows, check, attributes, saved, thin).result()
     except DamageError as error:
         raise InputError(f"{path} is damaged, {error}: take another copy of it") from error
     except OSError as error:
@@ -63,7 +63,7 @@ def extend(
 def _extend(
     path: Path,
     disk: Disk,
-    layout: Layout,
+    contents: Contents,
     rows: int,
     check: Callable[[Mapping[str, str], str], None],
     attributes: Mapping[str, str],
@@ -72,8 +72,8 @@ def _extend(
 ) -> None:
     with h5py.File(disk, "r") as old:
         check_texts(old)
-        found, model_sha256 = identity(old)
-        check(found, model_sha256)
+        stated, model_sha256 = identity(old)
+        check(stated, model_sha256)
         if CHECKPOINTS not in old:
             raise InputError(
                 f"{path} holds no checkpoint to go on from, like copies from Python and searches that earlier versions "
@@ -82,11 +82,11 @@ def _extend(
         check_checkpoints(old[CHECKPOINTS], path)
         slot = datasets_of(old[CHECKPOINTS], 0)
         arrays = {name: np.empty(saved.get(name, one.shape), one.dtype) for name, one in slot.items()}
-        root = {name: value for name, value in found.items() if name != "finished"} | dict(attributes)
+        root = {name: value for name, value in stated.items() if name != "finished"} | dict(attributes)
         best_of = old["best/energy"].shape[1] if "best" in old else 0
-        layout = replace(layout, series=tuple(series for series in layout.series if series.path in old))
+        contents = replace(contents, series=tuple(series for series in contents.series if series.path in old))
         with replacement(path, disk) as room:
-            write_new(room, read_model(old), layout, rows, root, best_of, arrays)
+            write_new(room, read_model(old), contents, rows, root, best_of, arrays)
             with h5py.File(room, "r+") as new:
                 _take_over(old, new, thin)
                 copy_unknown(old, new)

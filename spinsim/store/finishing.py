@@ -36,9 +36,9 @@ def finish_file(path: Path, disk: Disk, keep_checkpoint: bool) -> bool:
     or the file has a second name, which would go on naming the old one, the file is marked as it is.
 
     Args:
-        path: Of the run's file.
+        path: Path of the run's file.
         disk: The same, open and locked; HDF5 is done with it.
-        keep_checkpoint: Whether the run can be extended from its last state.
+        keep_checkpoint: True if the run can be extended from its last state.
 
     Returns:
         False where something else lies under the path by now.
@@ -61,7 +61,7 @@ def keep(path: Path, disk: Disk, finished: bool, keep_checkpoint: bool) -> Path:
     Args:
         path: Where it was.
         disk: The file, still open; HDF5 is done with it.
-        finished: Whether the run is; it is packed then.
+        finished: True if the run is; it is packed then.
         keep_checkpoint: As for ``finish_file``.
 
     Returns:

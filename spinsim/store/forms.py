@@ -15,17 +15,17 @@ import numpy.typing as npt
 
 from spinsim.errors import InputError
 from spinsim.registry import FOLDERS, record_of
-from spinsim.store.layout import Layout, Sizes
+from spinsim.store.contents import Contents, Sizes
 
 _FILTERS: Final = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32}
-_LAYOUTS: Final = {h5py.h5d.COMPACT, h5py.h5d.CONTIGUOUS, h5py.h5d.CHUNKED}
+_STORAGE: Final = {h5py.h5d.COMPACT, h5py.h5d.CONTIGUOUS, h5py.h5d.CHUNKED}
 
 
 class DamageError(InputError):
     """Damage of a file, in words that follow its name."""
 
 
-def _no_layout(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
+def _no_contents(file: h5py.File, sizes: Sizes) -> tuple[Contents, int]:
     raise DamageError("its job is unknown")
 
 
@@ -36,9 +36,9 @@ class Form:
     Attributes:
         planned: Keys of the job's table of settings that readers use, with the types that their values may have.
         groups: Groups with series and what belongs to them, beside the model, the lowest states and the summary.
-        layout: Takes a file and the sizes of its model; returns the layout that the file should have, by its own axes,
-            and the replicas of each sample. It raises ``DamageError`` where the axes make no sense.
-        has_best: Whether every file holds lowest states; else those of a killed run or of older versions may lack them.
+        contents: Takes a file and the sizes of its model; returns the contents that the file should have, by its own
+            axes, and the replicas of each sample. It raises ``DamageError`` where the axes make no sense.
+        has_best: True if every file holds lowest states; else those of a killed run or of older versions may lack them.
         sums: Paths of the datasets that are written again and again instead of growing, by the names under which
             checkpoints hold the same arrays.
         check_numbers: Takes a file and its complete rows; raises ``DamageError`` where its numbers do not fit together.
@@ -47,7 +47,7 @@ class Form:
 
     planned: Mapping[str, tuple[type, ...]] = field(default_factory=dict)
     groups: tuple[str, ...] = ()
-    layout: Callable[[h5py.File, Sizes], tuple[Layout, int]] = _no_layout
+    contents: Callable[[h5py.File, Sizes], tuple[Contents, int]] = _no_contents
     has_best: bool = False
     sums: Mapping[str, str] = field(default_factory=dict)
     check_numbers: Callable[[h5py.File, int], object] = lambda file, rows: None
@@ -84,7 +84,7 @@ def plain_of(group: h5py.Group, name: str) -> h5py.Dataset:
         raise DamageError(f"{group.name}/{name} is no dataset")
     how = dataset.id.get_create_plist()
     filters = {how.get_filter(k)[0] for k in range(how.get_nfilters())}
-    if how.get_layout() not in _LAYOUTS or how.get_external_count() or not filters <= _FILTERS:
+    if how.get_layout() not in _STORAGE or how.get_external_count() or not filters <= _FILTERS:
         raise DamageError(f"{group.name}/{name} is stored in a way that spinsim never uses")
     return dataset
 

@@ -20,9 +20,9 @@ from spinsim.model.ising import Ising
 from spinsim.model.problems.labels import Labels, label_in, label_text
 from spinsim.model.problems.quadratic import SPIN, Quadratic
 from spinsim.model.quanta import distinct
+from spinsim.store.contents import BEST, DRAWN, ENERGY, OF_LATTICE, START
 from spinsim.store.datasets import bare_dimension, compressed, label
 from spinsim.store.forms import DamageError
-from spinsim.store.layout import BEST, DRAWN, ENERGY, OF_LATTICE, START
 from spinsim.store.reading import text_attributes
 
 _ROOM: Final = 2  # times what is stored, to read and check it
@@ -218,17 +218,22 @@ def read_model(file: h5py.File) -> Ising:
 def best_of(
     file: h5py.File, saved: Mapping[str, npt.NDArray[Any]]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int8] | States]:
-    """The lowest energies and states of a run.
+    """The lowest energies and states of a run as its file holds them.
 
     Args:
-        file: Of the run, which has them.
-        saved: Those of its last checkpoint by path, where they are to be taken instead.
+        file: File of the run, which has them.
+        saved: Datasets of its last checkpoint by path, where they are to be taken instead.
     """
     there = {name: saved.get(f"{BEST}/{name}") for name in ("energy", "spins", "bits") if name in file[BEST]}
     arrays = {name: file[f"{BEST}/{name}"][...] if array is None else array for name, array in there.items()}
     if "spins" in arrays:
         return arrays["energy"], arrays["spins"]
     return arrays["energy"], States(arrays["bits"], int(file["model"].attrs["sites"]))
+
+
+def as_shown(states: npt.NDArray[np.int8] | States, model: Ising) -> npt.NDArray[np.int8] | States:
+    """Lowest states as results show them: ``int8`` (samples, sites), ``States`` of huge lattices alone."""
+    return states if model.graph.is_huge else np.asarray(states)
 
 
 def _edges(stored: h5py.Dataset, lattice: Lattice | None) -> npt.NDArray[np.int32]:

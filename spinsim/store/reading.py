@@ -19,11 +19,11 @@ from spinsim.machine.files import Disk, is_locked, not_written
 from spinsim.machine.memory import require
 from spinsim.store.checkpoints import CHECKPOINTS, read_checkpoint
 from spinsim.store.configurations import CONFIGURATIONS, check_configurations
+from spinsim.store.contents import BEST, EVERY, SUMMARY_GROUP
 from spinsim.store.forms import DamageError, check_texts, form_of
-from spinsim.store.layout import BEST, EVERY, SUMMARY_GROUP
 from spinsim.store.probing import look_at_headers, survives
 from spinsim.store.row_checksums import CHECKSUM, check_rows
-from spinsim.store.schema import check_schema, layout_of
+from spinsim.store.schema import check_schema, contents_of
 
 SCHEMA: Final = "spinsim/1"
 _TRIES: Final = 40  # to see a whole header of a file that is being written
@@ -51,7 +51,7 @@ def groups_of(file: h5py.File) -> list[str]:
 
 def growing(file: h5py.File) -> list[h5py.Dataset]:
     """Returns all series, which have a row for each step, and the checksums of their rows."""
-    series = layout_of(file).series
+    series = contents_of(file).series
     checksums = dict.fromkeys(f"{one.group}/{CHECKSUM}" for one in series)
     return [file[path] for path in (*(one.path for one in series), *checksums) if path in file]
 
@@ -225,7 +225,7 @@ def verify(file: h5py.File, written: bool) -> bool:
 
     Args:
         file: Open for reading.
-        written: Whether another process writes it meanwhile: its checkpoints are left alone then.
+        written: True if another process writes it meanwhile: its checkpoints are left alone then.
 
     Returns:
         Whether every series has checksums.

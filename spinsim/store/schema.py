@@ -20,6 +20,7 @@ from spinsim.model.problems.quadratic import BINARY, SPIN
 from spinsim.registry import FOLDERS
 from spinsim.store.checkpoints import CHECKPOINTS, NUMBERS, SAME, saved_as
 from spinsim.store.configurations import with_saved
+from spinsim.store.contents import BEST, BYTE, DRAWN, EVERY, OF_LATTICE, START, SUMMARY_GROUP, Contents, Series, Sizes
 from spinsim.store.forms import (
     DamageError,
     Form,
@@ -35,7 +36,6 @@ from spinsim.store.forms import (
     rows_of,
     text_of,
 )
-from spinsim.store.layout import BEST, BYTE, DRAWN, EVERY, OF_LATTICE, START, SUMMARY_GROUP, Layout, Series, Sizes
 from spinsim.store.row_checksums import CHECKSUM
 
 TEXTS: Final = ("job", "config", "config_sha256", "spinsim_version", "command", "created", "engine", "devices")
@@ -56,13 +56,13 @@ def check_schema(file: h5py.File) -> None:
     form = form_of(file)
     _check_config(texts["job"], form, texts["config"])
     sizes = _check_model(group_of(file, "model"))
-    plain, replicas = form.layout(file, sizes)
-    layout = with_saved(plain, file, sizes.sites)
+    plain, replicas = form.contents(file, sizes)
+    contents = with_saved(plain, file, sizes.sites)
     rows: dict[Series, int] = {}
-    for name in layout.groups:
-        rows |= _check_group(group_of(file, name), layout)
+    for name in contents.groups:
+        rows |= _check_group(group_of(file, name), contents)
     if file.attrs["finished"]:
-        _check_equal_rows(rows, layout)
+        _check_equal_rows(rows, contents)
     if BEST in file or form.has_best:
         best = group_of(file, BEST)
         for axis, length in (("sample", sizes.samples), ("replica", replicas)):
@@ -78,25 +78,27 @@ def check_schema(file: h5py.File) -> None:
     if CHECKPOINTS in file:
         _check_checkpoints(file, form)
     if SUMMARY_GROUP in file:
-        ladders = [len(layout.scales[name]) for name in ("temperature", "k", "gamma", "beta") if name in layout.scales]
+        ladders = [
+            len(contents.scales[name]) for name in ("temperature", "k", "gamma", "beta") if name in contents.scales
+        ]
         group = group_of(file, SUMMARY_GROUP)
         for name in list(group):
             check_dataset(group, name, np.float64, tuple(ladders[:1] or [-1]))
 
 
-def layout_of(file: h5py.File) -> Layout:
-    """Return the layout of a file whose schema has been checked, with the configurations that it holds."""
+def contents_of(file: h5py.File) -> Contents:
+    """Return the contents of a file whose schema has been checked, with the configurations that it holds."""
     model = file["model"]
     cell = KNOWN.get(model.attrs.get("lattice"))
     samples = model["sample" if "couplings" in model.attrs else "couplings"].shape[0]
     sizes = Sizes(samples, int(model.attrs["sites"]), model["bond"].shape[0], cell.dimension if cell else 0)
-    return with_saved(form_of(file).layout(file, sizes)[0], file, sizes.sites)
+    return with_saved(form_of(file).contents(file, sizes)[0], file, sizes.sites)
 
 
-def _check_equal_rows(rows_of_series: dict[Series, int], layout: Layout) -> None:
+def _check_equal_rows(rows_of_series: dict[Series, int], contents: Contents) -> None:
     """All series of a finished run are as long as they should be."""
-    rows = max((rows_of_series[series] for series in layout.series if layout.every(series.group) == 1), default=0)
-    if any(rows_of_series[series] != rows // layout.every(series.group) for series in layout.series):
+    rows = max((rows_of_series[series] for series in contents.series if contents.every(series.group) == 1), default=0)
+    if any(rows_of_series[series] != rows // contents.every(series.group) for series in contents.series):
         raise DamageError("its series have rows of different numbers though the run is finished")
 
 
@@ -124,19 +126,19 @@ def _check_config(job: str, form: Form, text: str) -> None:
         raise DamageError(f"its config has no valid table of {job}")
 
 
-def _check_group(group: h5py.Group, layout: Layout) -> dict[Series, int]:
-    """Checks all axes and datasets that a layout has in a group; returns the rows of its series."""
+def _check_group(group: h5py.Group, contents: Contents) -> dict[Series, int]:
+    """Checks all axes and datasets that contents has in a group; returns the rows of its series."""
     name = group.name.strip("/")
-    for said in {EVERY} & set(group.attrs) | set(layout.numbers.get(name, {})):
-        if number_of(group, said, "iu") != layout.numbers.get(name, {}).get(said):
+    for said in {EVERY} & set(group.attrs) | set(contents.numbers.get(name, {})):
+        if number_of(group, said, "iu") != contents.numbers.get(name, {}).get(said):
             raise DamageError(f"the attribute {said} of {group.name} is not what it should be")
-    for axis in layout.axes(name):
-        values = layout.scales[axis]
+    for axis in contents.axes(name):
+        values = contents.scales[axis]
         if not np.array_equal(axis_of(group, axis, values.dtype if values.dtype.kind != "S" else None), values):
             raise DamageError(f"the axis {name}/{axis} has other values than it should have")
     own = {
-        series: growing_of(group, series.name, series.dtype, layout.shape(series))
-        for series in layout.series
+        series: growing_of(group, series.name, series.dtype, contents.shape(series))
+        for series in contents.series
         if series.group == name
     }
     room = {dataset.maxshape[0] for dataset in own.values()}
@@ -144,9 +146,9 @@ def _check_group(group: h5py.Group, layout: Layout) -> dict[Series, int]:
         room.add(growing_of(group, CHECKSUM, np.uint32, ()).maxshape[0])
     if len(room) > 1:
         raise DamageError(f"the series of {group.name} have room for rows of different numbers")
-    for series in (*layout.sums, *(given for given, _ in layout.given)):
+    for series in (*contents.sums, *(given for given, _ in contents.given)):
         if series.group == name:
-            check_dataset(group, series.name, series.dtype, layout.shape(series))
+            check_dataset(group, series.name, series.dtype, contents.shape(series))
     return {series: len(dataset) for series, dataset in own.items()}
 
 

@@ -52,8 +52,8 @@ class Across:
     """These factors on one device's part of a vector, at all parts at the same time.
 
     Args:
-        layer: Of the whole vector.
-        share: What this device has; at least ``top`` + 1 bits lie within a part.
+        layer: Layer of the whole vector.
+        share: Part on this device; at least ``top`` + 1 bits lie within a part.
         device: ``cpu`` or ``cuda``.
 
     Attributes:
@@ -142,7 +142,7 @@ class CudaMix:
     """The factors of all parts, on chunks in a buffer (parts, 2, chunk) of which the second ones mirror the first.
 
     Args:
-        buffer: What is changed.
+        buffer: Vector that is changed.
         ratio: The factors are [[1, ratio], [ratio, 1]].
         flip: The same of the flip of all spins, 0 where it is no factor.
     """

@@ -42,7 +42,7 @@ class Pass(NamedTuple):
 
     Attributes:
         tile: Bits of a tile.
-        kind: Of the tile, one of ``KINDS``.
+        kind: Kind of the tile, one of ``KINDS``.
         position: First of the bits beside the run.
         active: Bits of the vector whose factors belong to this pass.
     """
@@ -92,7 +92,7 @@ class CudaButterfly:
     """D B D by butterflies; the diagonal comes from tables of a tile's and of all other spins.
 
     Args:
-        layer: What to apply, at least ``FEWEST_BITS`` bits.
+        layer: Layer to apply, at least ``FEWEST_BITS`` bits.
         device: Number of the GPU.
         across: Factors of bits that are no bits of this layer, where its vectors are parts of longer ones.
     """
@@ -139,7 +139,7 @@ class CudaKronecker:
     Twelve bits go in one pass with a factor on both sides of each tile, the others six, five or seven at a time.
 
     Args:
-        layer: What to apply, at least ``FEWEST_BITS`` bits.
+        layer: Layer to apply, at least ``FEWEST_BITS`` bits.
         device: Number of the GPU.
         across: Factors of bits that are no bits of this layer, where its vectors are parts of longer ones.
     """

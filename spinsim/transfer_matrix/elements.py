@@ -57,7 +57,7 @@ class Place(NamedTuple):
     Attributes:
         fixed: Spins that are the same in all their states, +1 or -1 by site: the last one where it is down, and those
             whose values tell parts of a vector from each other.
-        share: What this device has.
+        share: Part on this device.
     """
 
     fixed: dict[int, int]

@@ -104,7 +104,7 @@ class ThickRestart:
         vectors: Arithmetic on the device of T.
         wanted: Levels.
         tolerance: Relative residual at which a level has converged.
-        seed: Of the start vector.
+        seed: Seed of the start vector.
         plane: Which of the vectors of that seed.
         basis: Stored vectors, more than the wanted ones.
         most_steps: Products of T after which it gives up the levels that have not converged. For those that have it may
@@ -112,8 +112,8 @@ class ThickRestart:
 
     Attributes:
         steps: Products so far.
-        done: Whether there is nothing left to do.
-        gave_up: Whether steps were used up or levels given up.
+        done: True if there is nothing left to do.
+        gave_up: True if steps were used up or levels given up.
     """
 
     def __init__(

@@ -35,7 +35,7 @@ class TransferOperator(LinearOperator):
         method: ``butterfly`` (2 x 2 factors in cache or registers), ``kronecker`` (64 x 64 factors by matrix products)
             or ``auto``, the faster of the two.
         threads: CPU threads, a pool or a number.
-        share: What this device has of vectors, None for all; others multiply at the same time.
+        share: Part of vectors on this device, None for all; others multiply at the same time.
 
     Attributes:
         layer: The layer.

@@ -54,8 +54,8 @@ class _Recurrence:
 
     Attributes:
         deflated: Eigenvectors of length 1.
-        diagonal: Of the tridiagonal matrix, as far as it is known.
-        off_diagonal: Of the same matrix, likewise.
+        diagonal: Diagonal of the tridiagonal matrix, as far as it is known.
+        off_diagonal: Off-diagonal of the same matrix, likewise.
         products: With T, of all runs.
     """
 

@@ -49,7 +49,7 @@ class Settings:
         tolerance: Relative residual at which a level has converged.
         method: How T is applied, see ``TransferOperator``.
         basis: Stored vectors, 0 for none, None for as many as serve and fit.
-        seed: Of the start vectors.
+        seed: Seed of the start vectors.
         device: ``cpu`` or ``cuda``.
         most_steps: Products of T after which levels of a sector that have not converged are given up.
     """
@@ -83,7 +83,7 @@ class Fit(NamedTuple):
 
     Attributes:
         basis: Stored vectors, 0 for Lanczos without a basis.
-        fits_eigenvectors: Whether there, an eigenvector of each level fits, so that degenerate levels are told apart.
+        fits_eigenvectors: True if there an eigenvector of each level fits, so that degenerate levels are told apart.
     """
 
     basis: int
@@ -101,11 +101,11 @@ def fit(
     """Vectors that fit in memory; a layer that cannot fit at all is refused before anything is allocated.
 
     Args:
-        sites: Of the layer.
+        sites: Sites of the layer.
         sectors: As named by ``sectors_of``.
         settings: With the basis that was asked for, if any.
-        tasks: That run at the same time.
-        devices: That share each vector.
+        tasks: Tasks that run at the same time.
+        devices: Devices that share each vector.
         there: Bytes that each of them has, None for what this process has.
     """
     if sites > MOST_SITES:
@@ -157,12 +157,12 @@ class Solver:
         k_time: Coupling between layers.
         sectors: In which order.
         settings: How.
-        room: What fits in memory, as ``fit`` says.
+        room: Vectors that fit in memory, as ``fit`` says.
         threads: CPU threads.
         on_product: Called before every product with T; what it raises ends the search.
 
     Attributes:
-        done: Whether all sectors are finished.
+        done: True if all sectors are finished.
     """
 
     def __init__(

@@ -32,7 +32,7 @@ class Chosen(NamedTuple):
 
     Attributes:
         seats: Where they are, a power of two.
-        room: What fits in memory.
+        room: Vectors that fit in memory.
         words: How they share out the work, a sentence; empty where there is but one device.
     """
 
@@ -45,11 +45,11 @@ def choose(sites: int, sectors: tuple[str, ...], settings: Settings, device: str
     """The devices that share each vector: all that are asked for, more where it would not fit one GPU.
 
     Args:
-        sites: Of the layer.
+        sites: Sites of the layer.
         sectors: As named by ``sectors_of``.
         settings: How levels are found.
         device: As ``resolve_device`` returns it.
-        tasks: That run at the same time on one device.
+        tasks: Tasks that run at the same time on one device.
     """
     given = seats(device)
     members = _most(len(given), sites - (sectors != ("all",)), settings.device)
@@ -93,13 +93,13 @@ class SplitSolver:
     """A ``Solver`` at every device of a group, each with its part of all vectors.
 
     Args:
-        members: Of the group.
+        members: Members of the group.
         given: Arguments of ``Solver`` up to ``room``.
         threads: CPU threads of each.
         on_product: Called before every product; what it raises ends the task. None for nothing.
 
     Attributes:
-        done: Whether all sectors are finished.
+        done: True if all sectors are finished.
     """
 
     def __init__(

@@ -68,7 +68,7 @@ class Share:
         group: The device's group, of 2^top members; None where it has everything.
 
     Attributes:
-        index: Of the part.
+        index: Number of the part.
         size: How many parts there are.
         top: Bits of an amplitude's number that say whose it is, the highest ones.
     """
@@ -102,7 +102,7 @@ class Vectors:
         dimension: Their length.
         device: ``cpu`` or ``cuda``.
         threads: CPU threads, a pool or a number.
-        share: What this device has of each, None for all; others call the same methods.
+        share: Part of each vector on this device, None for all; others call the same methods.
 
     Attributes:
         length: Amplitudes that are here.

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
 import pytest
 from enumeration import Thermal, exact_summary
 from exact import assert_agree
+from made_up import tempered
 
 import spinsim as ss
+from spinsim.analysis.from_series import SeriesSource, observed, per_site, point_of
 from spinsim.analysis.jackknife import bin_means, jackknife
-from spinsim.analysis.summary import averaged, checked_series, fluctuations, summarize
+from spinsim.analysis.summary import summarize
 from spinsim.observables import Facts, observables
-from spinsim.observables.moments import connected_squares
+from spinsim.observables.moments import MOMENTS, connected_squares, moments_of
 
 LADDER = np.array([2.0, 4.0])  # in units of |J|
 
@@ -57,10 +60,20 @@ def test_every_estimator_agrees_with_enumeration(kind: str, field: float, size: 
 
 def noise_of(result: ss.TemperResult) -> dict[str, np.ndarray]:
     """Statistical errors of estimates for the given samples, from 40 stretches of time of many tau each."""
-    found = averaged(result, checked_series(result))
-    stretches = bin_means(found.moments.mean(axis=1), 40)
-    errors = jackknife(found.observed, stretches).error
-    return {o.name: error for o, error in zip(found.records, errors, strict=True)}
+    records, run, point = SeriesSource(result).records, per_site(result), point_of(result)
+    names = moments_of(records)
+    series = [MOMENTS[name].value(run) for name in names]
+    squares = [
+        (x - x.mean(axis=(0, 2), keepdims=True)) ** 2 if MOMENTS[n].variance else x
+        for n, x in zip(names, series, strict=True)
+    ]
+    moments = np.stack([x.mean(axis=(1, 2)) for x in squares], axis=1)
+
+    def values(mean: np.ndarray) -> np.ndarray:
+        return observed(point, records, dict(zip(names, mean, strict=True)))
+
+    errors = jackknife(values, bin_means(moments, 40)).error
+    return {o.name: error for o, error in zip(records, errors, strict=True)}
 
 
 @pytest.mark.parametrize("copies", [4, 5])
@@ -81,5 +94,9 @@ def test_fluctuations_have_no_bias(copies: int) -> None:
     random = np.random.default_rng(2)
     held = np.repeat(random.normal(size=(5, 4000, copies, 1)), 4, axis=0) if copies > 1 else None
     values = 3 + (random.normal(size=(20, 4000, 1, 1)) if held is None else held)
-    means = fluctuations(values).mean(axis=(0, 2, 3))
+    model = ss.EdwardsAnderson(ss.chain(4), samples=4000, seed=1)
+    run = replace(
+        tempered(model, copies, 20, np.array([1.0])), energy=np.broadcast_to(values, (20, 4000, copies, 1)) * 4
+    )
+    means = SeriesSource(run).entries(["(E - <E>)^2"])
     assert_agree([("variance", float(means.mean()), float(means.std() / np.sqrt(means.size)), 1.0)])

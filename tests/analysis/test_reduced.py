@@ -14,9 +14,9 @@ from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.equilibration import approach, equilibration
 from spinsim.analysis.followed import FollowedSeries
 from spinsim.analysis.from_reduced import FollowedTerm
+from spinsim.analysis.from_series import SeriesSource
 from spinsim.analysis.gaps import correlation_in_time, gaps
 from spinsim.analysis.overlaps import bins_for, overlap_distribution
-from spinsim.analysis.reducing import reduced_of
 from spinsim.analysis.reweighted import reweighted
 from spinsim.analysis.runs import sample_of, samples_of
 from spinsim.analysis.sizes import compare_sizes
@@ -167,11 +167,11 @@ def test_series_give_the_bits_of_the_run(kind: str, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(CpuEngine, "begin_measurement", watched)
     run = (tempered if kind in TEMPERED else quantum)(kind)
-    found = reduced_of(run)
+    found = SeriesSource(run).added_up.run
     reduction = HostReduction(found.reduced)
     assert len(seen) == STEPS
     for measurement in seen:
-        reduction.add(measurement)
+        reduction.add_numbers(measurement)
     for name, array in reduction.state().items():
         np.testing.assert_array_equal(found.arrays[name], array, name)
         assert found.arrays[name].dtype == array.dtype

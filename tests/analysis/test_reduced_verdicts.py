@@ -54,16 +54,16 @@ def test_verdicts_and_errors_of_reduced_measurements(samples: int, length: float
     same = np.mean([word(full) == word(reduced) for full, reduced in both])
     errors = np.concatenate([ratios(*(one.estimates["energy_per_site"].error for one in pair)) for pair in both])
     near, middle = np.mean(np.abs(errors - 1) <= 0.1), np.median(errors)
+    farthest = np.abs(errors - 1).max()
     known = [one.estimates["energy_per_site"] for _, one in both]
     inside = np.concatenate([(np.abs(one.value) <= one.error)[one.trusted] for one in known])
     verdicts = {
         name: float(np.mean([word(pair[0]) == name for pair in both])) for name in {word(one) for one, _ in both}
     }
-    words = f"same {same:.3f}, errors x {middle:.3f}, within 10 % {near:.3f}"
+    words = f"same {same:.3f}, errors x {middle:.3f}, within 10 % {near:.3f}, farthest {farthest:.1g}"
     words += f", one error holds {inside.mean():.3f} of {inside.size}"
     print(f"\n{samples} samples, {length} relaxation times: {verdicts}, {words}")  # noqa: T201
     assert same >= 0.98
-    assert abs(middle - 1) <= 0.1
-    assert start or near >= 0.75  # of one sample that never was in equilibrium errors mean little
+    assert near >= 0.98
     if not start and samples != 4 and length > 24:  # the scatter of four samples covers 61 %
         assert 0.65 <= inside.mean() <= 0.71

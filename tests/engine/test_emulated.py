@@ -6,6 +6,7 @@ A few cases; ``pytest -m emulated tests/engine`` runs all that do not need more 
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -164,6 +165,29 @@ def test_tempering_from_global_memory(name: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(cuda_lattices, "shared_threads", lambda *_: 0)
     make, beta, copies = TEMPERED[name][:3]
     temper_both("cuda", make(), beta, copies, [(2, 1), (1, 2), (3, 1)])
+
+
+@pytest.mark.parametrize("reason", ["faster", "room"])
+def test_lattices_that_fit_are_shared_by_blocks(reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where that is faster, or there is room for the lattice but not for its ladder besides."""
+    from spinsim.engine.moves.metropolis.replica_packed import cuda_lattices, cuda_tempering
+
+    make, beta, copies = TEMPERED["cubic-samples"]
+    if reason == "faster":
+        monkeypatch.setattr(cuda_lattices, "is_shared_faster", lambda *_: False)
+        run_both("cuda", make(), 130, 0.6, (1, 3))
+    else:
+        monkeypatch.setattr(cuda_tempering, "HELD_BYTES", 2**30)
+    started: list[int] = []
+    start = cuda_tempering.GlobalRounds._start
+
+    def noted(self: Any, count: int, half_sweeps: int, **arguments: Any) -> None:
+        started.append(count)
+        start(self, count, half_sweeps, **arguments)
+
+    monkeypatch.setattr(cuda_tempering.GlobalRounds, "_start", noted)
+    temper_both("cuda", make(), beta, copies, [(2, 1), (1, 2)])
+    assert started == [2, 1]
 
 
 @pytest.mark.parametrize("name", ["field-many-samples", "in-time"])

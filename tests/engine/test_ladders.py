@@ -52,6 +52,7 @@ def test_tempering_by_a_kernel_for_each_step(name: str, monkeypatch: pytest.Monk
     from spinsim.engine.moves.metropolis.replica_packed import cuda_tempering
 
     monkeypatch.setattr(cuda_tempering, "HELD_BYTES", 2**30)
+    monkeypatch.setattr(cuda_tempering, "suits_global_rounds", lambda *_: False)
     make, beta, copies = TEMPERED[name]
     temper_both("cuda", make(), beta, copies, [(3, 1), (2, 2)])
 

@@ -18,7 +18,7 @@ from products import CASES, POISON, TYPES, back, check_exact, placed, whole
 import spinsim as ss
 from spinsim.benchmark import gemm as bench_gemm
 from spinsim.gemm import rungs, transposing
-from spinsim.gemm.operands import Layout, layout
+from spinsim.gemm.operands import Strides, strides
 
 sizes = st.integers(1, 300)
 gpu = pytest.mark.gpu
@@ -164,13 +164,13 @@ def test_bars_of_the_ladder(tmp_path: Path) -> None:
 
 def test_layouts() -> None:
     x = np.zeros((6, 8))
-    assert layout("x", x) == Layout(6, 8, 8, 1)
-    assert layout("x", x.T) == Layout(8, 6, 1, 8)
-    assert layout("x", x[1:3, 2:5]) == Layout(2, 3, 8, 1)
-    assert layout("x", x[:, :1]) == Layout(6, 1, 8, 1)
-    assert layout("x", x[:1]) == Layout(1, 8, 8, 1)
-    assert layout("x", x[:1, ::2]) == Layout(1, 4, 1, 2)
-    assert layout("x", x[::2]) == Layout(3, 8, 16, 1)
+    assert strides("x", x) == Strides(6, 8, 8, 1)
+    assert strides("x", x.T) == Strides(8, 6, 1, 8)
+    assert strides("x", x[1:3, 2:5]) == Strides(2, 3, 8, 1)
+    assert strides("x", x[:, :1]) == Strides(6, 1, 8, 1)
+    assert strides("x", x[:1]) == Strides(1, 8, 8, 1)
+    assert strides("x", x[:1, ::2]) == Strides(1, 4, 1, 2)
+    assert strides("x", x[::2]) == Strides(3, 8, 16, 1)
 
 
 F = np.ones((4, 4), np.float32)

@@ -19,9 +19,12 @@ from spinsim import packing
 from spinsim.analysis.summary import summarize
 from spinsim.bits import of_replica_packed, packed_spins, unpacked_spins
 from spinsim.engine import Dynamics, create_engine
+from spinsim.engine.measuring.correlations import WITHOUT_TIMES
 from spinsim.jobs.anneal.settings import Anneal
-from spinsim.jobs.temper.layout import temper_layout
+from spinsim.jobs.ladder.contents import contents_of_run
+from spinsim.jobs.ladder.places import Temperatures
 from spinsim.jobs.temper.settings import Temper
+from spinsim.observables.measured import Choice
 from spinsim.settings.config import build_config
 from spinsim.store.configurations import with_configurations
 
@@ -49,7 +52,7 @@ def tempered(request, tmp_path_factory):
 
 
 def test_bits_and_spins() -> None:
-    """The layout, stated bit by bit."""
+    """The contents, stated bit by bit."""
     spins = np.random.default_rng(1).choice(np.array([-1, 1], np.int8), (3, 2, 13))
     bits = packed_spins(spins)
     assert bits.shape == (3, 2, 2)
@@ -279,6 +282,6 @@ def test_they_need_room_on_the_disk_and_in_memory(do, capsys, monkeypatch) -> No
     one_sentence(run(capsys, monkeypatch, *line.split(), "--save-configurations", 1), "needs 2.", "save fewer conf")
     assert run(capsys, monkeypatch, *line.split()).status == 0
     model = ss.Ising(ss.square(4))
-    layout = temper_layout(model, 2, np.array(LADDER))
-    sizes = [with_configurations(layout, every, 16).room(100) for every in (0, 7)]
+    contents = contents_of_run(model, Choice(2, WITHOUT_TIMES, True), Temperatures(np.array(LADDER)))
+    sizes = [with_configurations(contents, every, 16).room(100) for every in (0, 7)]
     assert sizes[1] - sizes[0] == 14 * (3 * 8 + 6 * 2)

@@ -175,8 +175,13 @@ def test_anneals(tmp_path) -> None:
         assert np.array_equal(again.measured[name], found.measured[name]), name
     saved = ss.anneal(model, ladder, measure=MEASURE, save_configurations=3, **how)
     assert np.array_equal(ss.recount(saved).measured["G_x"], found.measured["G_x"][2::3])
-    with pytest.raises(InputError, match="does not go with a search"):
-        ss.anneal(model, ladder, time_limit=1, measure=MEASURE)
+    path = tmp_path / "search.h5"
+    search = ss.anneal(model, ladder, anneals=2, measure=MEASURE, out=path, **how)
+    longer = ss.resume(path, anneals=3, measure=MEASURE)
+    assert longer.anneals.done == 3
+    for name in MEASURE:  # the rows are those of the first anneal
+        assert np.array_equal(search.measured[name], found.measured[name]), name
+        assert np.array_equal(longer.measured[name], found.measured[name]), name
 
 
 def test_replicas_that_devices_share_out(monkeypatch) -> None:

@@ -265,7 +265,6 @@ def test_other_runs_keep_their_identity() -> None:
         ({"start": "up"}, "populations 1 do not go with start 'up', as they begin at infinite temperature"),
         ({"start": np.ones(16)}, "populations 1 do not go with given spins"),
         ({"t_stop": 1e20}, "t_stop 1e.20 of populations is as good as the infinite temperature at which they begin"),
-        ({"growing": True, "anneals": 2}, "populations 1 do not go with growing, as short anneals leave few families"),
         ({"schedule": "linear"}, "schedule 'linear' of populations, .* needs a first temperature: give t_start"),
     ],
 )

@@ -18,7 +18,7 @@ import spinsim as ss
 from spinsim.engine import create_engine
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.model.trotter import trotter
-from spinsim.sampling import BestSlices, annealing
+from spinsim.sampling import BestSlices, InField, annealing
 from spinsim.settings.shared import ModelSettings, RunSettings
 
 MODELS = {
@@ -119,6 +119,87 @@ def test_slices_in_no_field_are_bound() -> None:
     np.testing.assert_array_equal(given.best_spins[0], start)
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_temperatures_and_fields_that_change_too(device: str, name: str) -> None:
+    """Each step has the bits of the oracle in its own temperature, uniform field and transverse field."""
+    space, replicas, dynamics = MODELS[name](), 3, ss.Dynamics(seed=7)
+    make = partial(create_engine, replicas=replicas, device=device)
+    in_field = InField(
+        make(trotter(space, SLICES, by_term=True), dynamics=dynamics),
+        partial(make, dynamics=ss.Dynamics(seed=7, start="up")),
+    )
+    engine = BestSlices(space, in_field)
+    spins, uniform = plainly(engine.engine, dynamics)
+    temperatures, fields = [0.5, 0.4, 0.4, 0.3], [0.0, 0.5, 0.5, -0.25]
+    frames = annealing(engine, temperatures, 2, gammas=GAMMAS[:4], fields=fields)
+    for number, frame in enumerate(frames):
+        there = space.in_field(fields[number])
+        model, step = trotter(there, SLICES, by_term=True), 1 / temperatures[number] / SLICES
+        lines = model.graph.world_lines()
+        pair = np.array([[step, -np.log(np.tanh(GAMMAS[number] * step)) / 2]])
+        oracle.sweep(model, spins, pair, 7, 2, uniform, dynamics.zero_acceptance, 2 * number, in_pairs=True)
+        by_slice = spins[:, lines]
+        energy = np.stack([there.energy(by_slice[:, :, t]) for t in range(SLICES)], axis=1)
+        np.testing.assert_allclose(frame.measured.energy, energy.min(axis=1), rtol=1e-12)
+        np.testing.assert_allclose(frame.mean_slice_energy, energy.mean(axis=1), rtol=1e-12)
+        assert (frame.gamma, frame.temperature, frame.field) == (GAMMAS[number], temperatures[number], fields[number])
+    assert number == 3
+
+
+def test_slices_cool_and_turn_together() -> None:
+    """In a strong transverse field each is in equilibrium at the present temperature and uniform field of a slice."""
+    model, steps = MODELS["random-field"](), 60
+    temperatures, fields = np.repeat([0.5, 1.0], steps), np.repeat([0.4, -0.3], steps)
+    result = ss.anneal(
+        model,
+        temperatures,
+        quantum=True,
+        gamma_start=20.0,
+        gamma_stop=20.0,
+        slices=4,
+        sweeps=2,
+        replicas=100,
+        field=fields,
+    )
+    rows = []
+    for first, temperature, field in ((0, 0.5, 0.4), (steps, 1.0, -0.3)):
+        energy = result.mean_slice_energy[first + 20 : first + steps]
+        for k in range(2):
+            exact = enumerate_states(model.in_field(field), 4 * temperature, k).energy * model.sites
+            rows.append((f"T = {temperature}, sample {k}", *replica_mean(energy[:, k]), exact))
+    assert_agree(rows)
+    np.testing.assert_array_equal(result.best_energy.min(axis=1), model.energy(result.best_spins[:, :, None])[:, 0])
+
+
+def test_one_temperature_however_it_is_said() -> None:
+    model = MODELS["pm-j"]()
+    one = anneal(model, beta=2.0)
+    for same in (
+        {"t_start": 0.5, "t_stop": 0.5},
+        {"temperatures": [0.5] * 12, "steps": None},
+        {"beta": 2.0, "field": [0.0] * 12},
+    ):
+        assert_same(anneal(model, **same), one)
+    cooled = anneal(model, t_start=1.0, t_stop=0.5, schedule="linear")
+    np.testing.assert_allclose(cooled.temperature, np.linspace(1.0, 0.5, 12))
+
+
+def test_files_of_fields_and_measures(tmp_path: Path) -> None:
+    model, path = MODELS["pm-j"](), tmp_path / "run.h5"
+    options: dict[str, Any] = {
+        "field": np.linspace(1, 0, 12),
+        "t_start": 1.0,
+        "measure": {"up": lambda b: b.spins.sum(axis=-1)},
+    }
+    whole = anneal(model, **options)
+    np.testing.assert_array_equal(whole.measured["up"], whole.magnetization)
+    with pytest.raises(KeyboardInterrupt):
+        anneal(model, out=path, on_updates=Stop(4), **options)
+    ss.resume(path, measure=options["measure"])
+    assert_same(ss.load(path), whole)
+    np.testing.assert_array_equal(ss.load(path).measured["up"], whole.measured["up"])
+
+
 @pytest.mark.parametrize("name", ["pm-j", "gaussian-open"])
 def test_files_interrupted_and_resumed(name: str, tmp_path: Path, monkeypatch, capsys) -> None:
     model, path = MODELS[name](), tmp_path / "run.h5"
@@ -173,12 +254,9 @@ def test_other_runs_keep_their_identity() -> None:
         ({"slices": 5}, "slices 5 are odd"),
         ({"quantum": False}, "slices 4 goes with quantum alone: give quantum=True"),
         ({"quantum": False, "slices": None, "beta": 2.0}, "beta 2.0 goes with quantum alone"),
-        (
-            {"temperatures": [1.0], "steps": None},
-            "temperatures '1.0' do not go with quantum, whose temperature is constant: give beta",
-        ),
-        ({"field": [1.0] * 12}, "field '1.0,.*' does not go with quantum, which changes the transverse field alone"),
-        ({"t_start": 2.0}, "t_start 2.0 does not go with quantum, whose temperature is constant: give beta"),
+        ({"temperatures": [1.0], "steps": None, "beta": 1.0}, "temperatures .* does not go with beta, one temperature"),
+        ({"field": [1.0] * 2}, "field has 2 numbers for 12 temperatures"),
+        ({"t_start": 2.0, "beta": 1.0}, "t_start 2.0 does not go with beta, one temperature for all steps"),
         ({"beta": 1e5}, "leaves slices that do not interact: give more slices"),
         ({"gamma_stop": 1e-12}, "leaves no spin free in time: give fewer slices"),
         ({"gamma_start": -1.0}, "gamma_start -1.0 is out of range"),
@@ -198,9 +276,11 @@ def test_samplers_refuse_what_does_not_go_together() -> None:
     space = MODELS["pm-j"]()
     make = partial(create_engine, replicas=2, dynamics=ss.Dynamics())
     engine = BestSlices(space, make(trotter(space, 4, by_term=True)))
-    with pytest.raises(ss.InputError, match="give gammas and no fields"):
+    with pytest.raises(ss.InputError, match="give gammas and BestSlices, or neither"):
         annealing(engine, [1.0], 1)
+    with pytest.raises(ss.InputError, match="give an InField"):
+        annealing(engine, [1.0], 1, gammas=[1.0], fields=[1.0])
     with pytest.raises(ss.InputError, match="gamma has 2 numbers for 1 temperature"):
         annealing(engine, [1.0], 1, gammas=[1.0, 2.0])
-    with pytest.raises(ss.InputError, match="give BestSlices"):
+    with pytest.raises(ss.InputError, match="give gammas and BestSlices"):
         annealing(make(space), [1.0], 1, gammas=[1.0])

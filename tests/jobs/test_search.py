@@ -100,6 +100,21 @@ def test_anneals_without_a_length_grow() -> None:
         ss.anneal(MODEL, growing=True)
 
 
+@pytest.mark.parametrize("more", [{}, {"field": np.linspace(1, 0, 12)}, {"populations": 2}, {"quantum": True}])
+def test_what_is_listed_grows_by_steps_chosen_from_it(more: dict[str, Any]) -> None:
+    how: dict[str, Any] = {"replicas": 4, "seed": 7, **more}
+    ladder = np.linspace(3, 0.5, 12)
+    found = ss.anneal(MODEL, ladder, sweeps=100, growing=True, anneals=3, **how)
+    assert found.anneals is not None
+    assert found.anneals.planned.tolist() == [20, 40, 80]
+    chosen = [0, 3, 6, 8, 11]
+    if "field" in more:
+        how["field"] = more["field"][chosen]
+    first = ss.anneal(MODEL, ladder[chosen], sweeps=4, **how)
+    np.testing.assert_array_equal(found.temperature, first.temperature)
+    np.testing.assert_array_equal(found.energy, first.energy)
+
+
 def test_time_ends_a_search_within_an_anneal() -> None:
     how = HOW | {"steps": 1, "sweeps": 10**9}
     found = ss.anneal(MODEL, time_limit=0.05, **how)

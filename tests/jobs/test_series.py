@@ -151,7 +151,8 @@ def test_a_quantum_run(tmp_path: Path) -> None:
         np.testing.assert_allclose(found[f"C({k})"], per_site[..., k], rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(found["H"], in_time.energy.mean(axis=0).sum(axis=1), rtol=1e-12)
     np.testing.assert_allclose(found["H^2"], (in_time.energy**2).mean(axis=0).sum(axis=1), rtol=1e-12)
-    np.testing.assert_allclose(found["q_eq^4"], in_time.q_fourth.mean(axis=0).sum(axis=1), rtol=1e-12)
+    fourth = whole.slice_overlap_fourth / (8 * 16**4)
+    np.testing.assert_allclose(found["q_eq^4"], fourth.mean(axis=0).sum(axis=1), rtol=1e-12)
     even = in_time.even
     np.testing.assert_allclose(found["q_link in space"], even.link_overlap.mean(axis=0).sum(axis=1), rtol=1e-12)
     np.testing.assert_allclose(
@@ -174,6 +175,22 @@ def test_a_dry_run_says_how_long_and_how_large_and_writes_nothing(tmp_path: Path
     assert "rows of 100000000 measurements, and sums over all of them" in lines["File"]
     assert list(tmp_path.iterdir()) == []
     assert run(capsys, monkeypatch, "transfer", "--width", 4, "--dry-run").status == 2
+
+
+def test_a_dry_run_takes_no_memory_for_its_rows(tmp_path: Path, capsys, monkeypatch) -> None:
+    """Of series that no memory holds, of a run that ends before it is timed, and of one that writes a solution."""
+    monkeypatch.chdir(tmp_path)
+    model = "--lattice", "cubic", "--size", 4, "--couplings", "pm-j", "--samples", 2
+    long = "temper", *model, "--temperatures", "0.9:2:4", "--sweeps", 10**12, "--measure-every", 1
+    said = run(capsys, monkeypatch, *long, "--series-limit", 10**15, "--dry-run", "--json")
+    assert said.status == 0, said
+    assert json.loads(said.out)["file_bytes"] > 1e14
+    assert json.loads(said.out)["seconds"] > 1e4
+    short = "anneal", *model, "--steps", 10, "--replicas", 2, "--out", "a.h5", "--dry-run", "--json"
+    said = run(capsys, monkeypatch, *short)
+    assert said.status == 0, said
+    assert json.loads(said.out)["file_bytes"] > 0
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("target", [-110, -190])
@@ -211,6 +228,35 @@ def test_a_file_without_a_part_of_its_sums_is_refused(reduced, tmp_path: Path, n
             del file["reduced"][name]
     with pytest.raises(InputError, match="damaged"):
         ss.load(path)
+
+
+@pytest.mark.parametrize("how", [FEW, {**HOW, "series": "none"}], ids=["few", "none"])
+def test_a_file_without_any_sums_is_refused(tmp_path: Path, capsys, monkeypatch, how) -> None:
+    """Finished, with its checkpoints and as a copy that has none, and interrupted."""
+    finished = ss.temper(MODEL, sweeps=800, out=tmp_path / "finished.h5", **how)
+    finished.save(tmp_path / "copy.h5")
+
+    def interrupt(updates: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ss.temper(MODEL, sweeps=80_000, out=tmp_path / "begun.h5", on_updates=interrupt, **how)
+    for name in ("finished", "copy", "begun"):
+        with h5py.File(tmp_path / f"{name}.h5", "r+") as file:
+            del file["reduced"]
+        checked = run(capsys, monkeypatch, "check", tmp_path / f"{name}.h5")
+        assert checked.status != 0, name
+        assert "sums" in checked.out + checked.err, name
+        with pytest.raises(InputError, match="damaged"):
+            ss.resume(tmp_path / f"{name}.h5", sweeps=100_000)
+
+
+@pytest.mark.parametrize(("limit", "keeps_rows"), [(0.001, False), (0.02, True)])
+def test_no_row_is_kept_where_one_takes_more_than_its_part_of_the_limit(limit: float, keeps_rows: bool) -> None:
+    """A quarter of the limit is for rows, of which one takes some 500 bytes; sums are over all measurements."""
+    found = ss.temper(MODEL, sweeps=800, **{**HOW, "series_limit": limit})
+    assert (len(found.sweep) > 0) == keeps_rows
+    assert found.reduced.measurements == 400
 
 
 @pytest.mark.parametrize("stride", [0, 2, 2**40])

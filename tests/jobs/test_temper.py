@@ -233,18 +233,21 @@ import numpy as np
 from pathlib import Path
 import spinsim as ss
 from spinsim import store
-from spinsim.jobs.temper.layout import temper_layout
+from spinsim.engine.measuring.correlations import WITHOUT_TIMES
+from spinsim.jobs.ladder.contents import contents_of_run
+from spinsim.jobs.ladder.places import Temperatures
+from spinsim.observables.measured import Choice
 
 model = ss.EdwardsAnderson(ss.cubic(8), samples=100)
-layout = temper_layout(model, 2, np.geomspace(0.7, 2, 32))
-store.create(Path("long.h5"), model, layout, 1_000_000, {"job": "temper", "config": "{}"})
-row = {series.name: np.zeros(layout.shape(series), series.dtype) for series in layout.series}
+contents = contents_of_run(model, Choice(2, WITHOUT_TIMES, True), Temperatures(np.geomspace(0.7, 2, 32)))
+store.create(Path("long.h5"), model, contents, 1_000_000, {"job": "temper", "config": "{}"})
+row = {series.name: np.zeros(contents.shape(series), series.dtype) for series in contents.series}
 room = []
 with store.open_to_append(Path("long.h5")) as file:
     for step in range(int(sys.argv[1])):
         file.write(row | {"step": step})
         room.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-print(layout.room(1), Path("long.h5").stat().st_blocks * 512, room[len(room) // 2], room[-1])
+print(contents.room(1), Path("long.h5").stat().st_blocks * 512, room[len(room) // 2], room[-1])
 """
 
 

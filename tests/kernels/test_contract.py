@@ -146,11 +146,11 @@ def test_signatures_are_read_to_the_end() -> None:
 
 @pytest.mark.parametrize("file", programs())
 def test_sources_are_filled_in(file: str) -> None:
-    assert not re.search(r"HOST|CHECK_LAYOUT", compiling.source(file))
+    assert not re.search(r"HOST|CHECK_STRUCT", compiling.source(file))
 
 
 def test_numbers_and_layouts_come_from_python() -> None:
-    text = "a = HOST(rng.Stream.SWAP);\nCHECK_LAYOUT(Key, cuda.launch.KEY);"
+    text = "a = HOST(rng.Stream.SWAP);\nCHECK_STRUCT(Key, cuda.launch.KEY);"
     number, sizes, _, offsets, _ = compiling.fill_in(text).splitlines()
     assert number == "a = 4;"
     assert sizes.startswith("static_assert(sizeof(Key) == 80 && sizeof(Key::low) == 40 && ")
@@ -166,7 +166,7 @@ def test_numbers_and_layouts_come_from_python() -> None:
 def test_structs_by_value_are_checked(file: str) -> None:
     """Every struct that a kernel takes has a layout in Python, which the compiler compares."""
     code = inlined(file)
-    checked = {name.partition("<")[0] for name in re.findall(r"CHECK_LAYOUT\(([^,]+),", code)}
+    checked = {name.partition("<")[0] for name in re.findall(r"CHECK_STRUCT\(([^,]+),", code)}
     bare = re.sub(r"(?:__launch_bounds__|OF_CLUSTERS)\((?:[^()]|\([^()]*\))*\)", "", re.sub(r"//[^\n]*", "", code))
     for parameters in re.findall(r"__global__\s+void\s+\w+\(([^()]*)\)", bare):
         for parameter in re.split(r",(?![^<]*>)", parameters):
@@ -199,7 +199,7 @@ def test_another_offset_is_seen() -> None:
 
 
 def test_every_layout_is_compared() -> None:
-    found = {file: set(re.findall(r"CHECK_LAYOUT\(.+\);", inlined(file))) for file in programs()}
+    found = {file: set(re.findall(r"CHECK_STRUCT\(.+\);", inlined(file))) for file in programs()}
     assert set().union(*(found[file] for file in WITH_LAYOUTS)) == set().union(*found.values())
 
 

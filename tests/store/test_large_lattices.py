@@ -43,7 +43,7 @@ def unlisted(monkeypatch) -> None:
 
 
 def set_limits(monkeypatch, listed: int, huge: int) -> None:
-    """Bonds up to which files hold lists, and above which lowest states are held as bits."""
+    """Bonds up to which files hold lists and lowest states as bytes, and above which results hold these as bits."""
     monkeypatch.setattr("spinsim.model.graph.MOST_LISTED", listed)
     monkeypatch.setattr("spinsim.model.graph.HUGE", huge)
 
@@ -75,16 +75,22 @@ def test_a_model_is_read_back_without_its_list(tmp_path: Path, name: str) -> Non
 
 
 def test_lists_change_nothing_else(tmp_path: Path, monkeypatch) -> None:
+    lowest = {}
     for limits, name in ((LIMITS, "listed"), ((64, HUGE), "bytes"), ((64, 64), "bits")):
         set_limits(monkeypatch, *limits)
         run(f"{LINE} --out {tmp_path / name}.h5")
         run(f"check {tmp_path / name}.h5")
         run(f"show {tmp_path / name}.h5")
+        lowest[name] = ss.load(tmp_path / f"{name}.h5").best_spins
     with h5py.File(tmp_path / "listed.h5") as one, h5py.File(tmp_path / "bytes.h5") as other:
         assert ("edges" in one["model"], "edges" in other["model"]) == (True, False)
         assert ("couplings" in one["model"], "couplings" in other["model"]) == (True, False)
-        np.testing.assert_array_equal(one["best/spins"][...], other["best/spins"][...])
+        bits_of_best = other["best/bits"][...]
+    assert [type(spins) for spins in lowest.values()] == [np.ndarray, np.ndarray, bits.States]
+    for name in ("bytes", "bits"):
+        np.testing.assert_array_equal(np.asarray(lowest[name]), lowest["listed"])
     with h5py.File(tmp_path / "listed.h5") as one, h5py.File(tmp_path / "bits.h5") as other:
+        np.testing.assert_array_equal(bits_of_best, other["best/bits"][...])
         assert one.attrs["config_sha256"] == other.attrs["config_sha256"]
         assert one.attrs["model_sha256"] != other.attrs["model_sha256"]
         for group in ("measurements", "configurations"):

@@ -20,7 +20,7 @@ from harness import contents, finish, run, spinsim, tree
 
 import spinsim as ss
 from spinsim import store
-from spinsim.jobs.anneal.result import AnnealResult, anneal_layout
+from spinsim.jobs.anneal.result import AnnealResult, anneal_contents
 from spinsim.machine.files import Disk
 from spinsim.store import appending
 
@@ -193,13 +193,13 @@ import sys, time
 from pathlib import Path
 import spinsim as ss
 from spinsim import store
-from spinsim.jobs.anneal.result import anneal_layout
+from spinsim.jobs.anneal.result import anneal_contents
 model = ss.EdwardsAnderson(ss.cubic(6), samples=4)
 print("ready", flush=True)
 time.sleep(float(sys.stdin.readline()) - time.time())
 for k in range(30):
     try:
-        store.create(Path(f"deep/er/{k}.h5"), model, anneal_layout(4, 10), 5, {"job": "anneal"}, 10)
+        store.create(Path(f"deep/er/{k}.h5"), model, anneal_contents(4, 10), 5, {"job": "anneal"}, 10)
         print(k)
     except ss.InputError as error:
         assert "never overwritten" in str(error)
@@ -300,7 +300,7 @@ def test_a_row_is_written_while_the_caller_goes_on(tmp_path, monkeypatch) -> Non
         assert going_on.wait(20)
         return write(self, data)
 
-    store.create(path, ss.Ising(ss.square(4)), anneal_layout(1, 2), 3, {"job": "anneal", "config": "{}"}, 2)
+    store.create(path, ss.Ising(ss.square(4)), anneal_contents(1, 2), 3, {"job": "anneal", "config": "{}"}, 2)
     monkeypatch.setattr("spinsim.store.appending._FLUSH_SECONDS", 0)
     with store.open_to_append(path) as file:
         monkeypatch.setattr(Disk, "write", late)
@@ -313,7 +313,7 @@ def test_a_row_is_written_while_the_caller_goes_on(tmp_path, monkeypatch) -> Non
 
 def test_no_row_follows_one_that_could_not_be_written(tmp_path, monkeypatch) -> None:
     path = tmp_path / "a.h5"
-    store.create(path, ss.Ising(ss.square(4)), anneal_layout(1, 2), 3, {"job": "anneal", "config": "{}"}, 2)
+    store.create(path, ss.Ising(ss.square(4)), anneal_contents(1, 2), 3, {"job": "anneal", "config": "{}"}, 2)
     monkeypatch.setattr("spinsim.store.appending._FLUSH_SECONDS", 0)
 
     def write() -> None:
@@ -331,7 +331,7 @@ def test_headers_lie_within_pages(tmp_path, monkeypatch, filler) -> None:
     """A process can be killed between two pages of one write: no header with a checksum may lie in both."""
     rows, path = 1000, tmp_path / "a.h5"
     attributes = {"job": "anneal", "config": "x" * filler}
-    store.create(path, ss.Ising(ss.square(4)), anneal_layout(1, 300), rows, attributes, 300)
+    store.create(path, ss.Ising(ss.square(4)), anneal_contents(1, 300), rows, attributes, 300)
     written: list[tuple[int, int]] = []
     write = Disk.write
 

@@ -163,11 +163,11 @@ def store_outside(file: h5py.File, random: Random) -> None:
 def make_virtual(file: h5py.File, random: Random) -> None:
     item = pick(file, random)
     name, source = item.name, h5py.VirtualSource(item)
-    layout = h5py.VirtualLayout(item.shape, item.dtype)
+    contents = h5py.VirtualLayout(item.shape, item.dtype)
     if item.shape:
-        layout[...] = source
+        contents[...] = source
     del file[name]
-    file.create_virtual_dataset(name, layout)
+    file.create_virtual_dataset(name, contents)
 
 
 def take_an_attribute(file: h5py.File, random: Random) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import oracle
 
+from spinsim.bits import packed_spins
 from spinsim.engine import Dynamics, Engine, create_engine
 from spinsim.engine.measuring.correlations import OVERLAPS_ALONE
 from spinsim.engine.protocols import LadderMeasurement
@@ -205,8 +206,10 @@ GENERAL_TERMS = {
 
 
 def configurations(engine: Engine) -> np.ndarray:
-    """All spins, (samples, sites, replicas)."""
+    """All spins, (samples, sites, replicas), which the engine says alike in bits."""
     samples, replicas = range(engine.model.samples), range(engine.replicas)
+    last = engine.model.samples - 1, engine.replicas - 1
+    np.testing.assert_array_equal(engine.bits(*last), packed_spins(engine.spins(*last)))
     return np.stack([np.stack([engine.spins(k, r) for r in replicas], axis=-1) for k in samples])
 
 

@@ -9,8 +9,8 @@ from typing import TypeVar
 import numpy as np
 
 import spinsim as ss
+from spinsim.analysis.from_series import SeriesSource
 from spinsim.analysis.reduced import ReducedRun
-from spinsim.analysis.reducing import reduced_of
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.summary import Summary
 from spinsim.engine.measuring.cpu_reduction import HostReduction
@@ -21,7 +21,7 @@ AnyTempered = TypeVar("AnyTempered", bound=Tempered)
 
 def added_up(result: AnyTempered) -> AnyTempered:
     """The same run with its reduced measurements."""
-    return replace(result, reduced=reduced_of(result))
+    return replace(result, reduced=SeriesSource(result).added_up.run)
 
 
 def word(found: Summary) -> str:
@@ -45,7 +45,7 @@ def energies_alone(series: np.ndarray, pairs: bool = False) -> ReducedRun:
     place = np.tile(np.arange(places), (samples, copies)).astype(np.int32)
     for row in series:
         found = SimpleNamespace(energy=row, exchange=SimpleNamespace(place=place), correlations=_Nothing(row))
-        reduction.add(found)  # type: ignore[arg-type]
+        reduction.add_numbers(found)  # type: ignore[arg-type]
     return ReducedRun(reduction.reduced, reduction.state(), 1)
 
 

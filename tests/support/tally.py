@@ -22,8 +22,8 @@ from spinsim.run.progress import Bar, RowProgress
 from spinsim.run.saving import Saving
 from spinsim.settings.config import Config, table
 from spinsim.settings.setting import Table, setting
+from spinsim.store.contents import Contents, Series
 from spinsim.store.forms import Form, group_of, length_of
-from spinsim.store.layout import Layout, Series
 
 GROUP = "tally"
 
@@ -53,7 +53,7 @@ class TallyPlan(Plan[Tally]):
 
     def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:
         if not begun:
-            store.create(self.path, self.model, layout(self.model.samples), self.rows, self.attributes)
+            store.create(self.path, self.model, contents(self.model.samples), self.rows, self.attributes)
         watch.on_stage("", self.rows)
         with open_own(self, begun) as file:
             for step in range(self.rows):
@@ -77,13 +77,13 @@ class TallyResult(Result):
         return {"times": f"{len(self.satisfied)} times"}
 
 
-def layout(samples: int) -> Layout:
+def contents(samples: int) -> Contents:
     rows = (Series("step", (), np.int64, "time"), Series("satisfied", ("sample",), np.int64, "satisfied bonds"))
-    return Layout({"sample": np.arange(samples)}, {}, tuple(series._replace(group=GROUP) for series in rows))
+    return Contents({"sample": np.arange(samples)}, {}, tuple(series._replace(group=GROUP) for series in rows))
 
 
-def layout_of(file: h5py.File, sizes: Any) -> tuple[Layout, int]:
-    return layout(length_of(group_of(file, GROUP), "sample")), 0
+def contents_of(file: h5py.File, sizes: Any) -> tuple[Contents, int]:
+    return contents(length_of(group_of(file, GROUP), "sample")), 0
 
 
 class TallyJob(Job):
@@ -94,7 +94,7 @@ class TallyJob(Job):
     about = "Count bonds."
     config = Tally
     plan_type = TallyPlan
-    form = Form(planned={"times": (int,)}, groups=(GROUP,), layout=layout_of)
+    form = Form(planned={"times": (int,)}, groups=(GROUP,), contents=contents_of)
 
     def read(self, file: h5py.File, rows: int, attributes: dict[str, str]) -> TallyResult:
         return TallyResult(store.read_model(file), file[f"{GROUP}/satisfied"][:rows], attributes)

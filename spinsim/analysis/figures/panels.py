@@ -22,7 +22,7 @@ from spinsim.analysis.sources import facts_of
 from spinsim.analysis.summary import Estimate
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.ising import Ising
-from spinsim.observables.moments import in_space
+from spinsim.observables.measured import in_space
 
 Array = npt.NDArray[np.float64]
 
@@ -61,7 +61,7 @@ def is_constant(temperature: Array) -> bool:
 
 
 def is_onsager(model: Ising) -> bool:
-    """Whether the model is a periodic square ferromagnet with equal couplings in zero field."""
+    """Return True if the model is a periodic square ferromagnet with equal couplings in zero field."""
     lattice = model.lattice
     return (
         lattice is not None

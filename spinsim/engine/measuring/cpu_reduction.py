@@ -192,7 +192,12 @@ class HostReduction:
         self._best, self._changed = Best(reduced.model, reduced.copies * places), np.zeros(samples, np.bool_)
 
     def add(self, measurement: LadderMeasurement) -> None:
-        """Add a measurement, the next one of the run."""
+        """Add a measurement, the next one of the run, and keep the states that are lower than all before."""
+        self.add_numbers(measurement)
+        self._changed[self._best.update(measurement.replica_energy, measurement.spins)] = True
+
+    def add_numbers(self, measurement: LadderMeasurement) -> None:
+        """Add the numbers of a measurement alone, such as one that series hold."""
         arrays, number, reduced = self._arrays, self.measurements, self.reduced
         blocks, merged = blocks_of(reduced, number)
         for name in merged:
@@ -211,7 +216,6 @@ class HostReduction:
         for one in reduced.histograms:
             overlap = getattr(measurement.correlations, one.source)
             add_overlaps(overlap, one.values, arrays[f"{one.source}_histogram"], 0, samples)
-        self._changed[self._best.update(measurement.replica_energy, measurement.spins)] = True
         self.measurements += 1
         arrays["measurements"][:] = self.measurements
 

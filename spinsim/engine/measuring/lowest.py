@@ -14,14 +14,14 @@ class Best:
     """Keeps the lowest energy of every replica and the configuration of the lowest of every sample.
 
     Args:
-        model: What is simulated.
-        replicas: Of each sample.
+        model: Model that is simulated.
+        replicas: Replicas of each sample.
         samples: How many there are, if not those of the model.
 
     Attributes:
         energy: Lowest energy, shape (samples, replicas).
         spins: Configuration of lowest energy, ``int8`` (samples, sites); the first met among equals. ``States`` of
-            a lattice whose bonds are not listed.
+            a lattice whose bonds are not listed, as in the files of its runs.
     """
 
     spins: npt.NDArray[np.int8] | States
@@ -29,7 +29,7 @@ class Best:
     def __init__(self, model: Ising, replicas: int, samples: int | None = None) -> None:
         rows = samples or model.samples
         self.energy = np.full((rows, replicas), np.inf)
-        if not model.graph.is_huge:
+        if model.graph.is_listed:
             self.spins = np.zeros((rows, model.sites), np.int8)
         else:
             self.spins = States(np.zeros((rows, -(-model.sites // 8)), np.uint8), model.sites)

@@ -15,6 +15,7 @@ from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.bits import Bits
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.reduction import Reduced
 from spinsim.engine.moves.move import Moment, Move, apply_in_host_memory, modules_of
@@ -201,12 +202,20 @@ class EngineOfParts:
     def counts(self) -> Counts:
         return self.begin_counts()()
 
-    def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
+    def _of_replica(self, method: Method, sample: int, replica: int) -> Any:
+        """Result of a method of the part that has this replica, which takes its numbers there."""
         numbers = [sample, replica]
         k, numbers[self.axis] = where(self.parts, numbers[self.axis])
         part = self.parts[k]
-        spins: npt.NDArray[np.int8] = part.place.request(done, part.engine, Engine.spins, *numbers)()
+        return part.place.request(done, part.engine, method, *numbers)()
+
+    def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
+        spins: npt.NDArray[np.int8] = self._of_replica(Engine.spins, sample, replica)
         return spins
+
+    def bits(self, sample: int, replica: int) -> Bits:
+        bits: Bits = self._of_replica(Engine.bits, sample, replica)
+        return bits
 
 
 class SplitEngine(EngineOfParts):

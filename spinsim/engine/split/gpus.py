@@ -33,7 +33,7 @@ class GpuLadder:
             with queue.here():
                 tempering = TemperingAcross(queue, ladder, model, counting, first, engine.replicas, lanes)
                 self._each.append(tempering)
-                engine.keep_to(tempering.own)
+                engine.sweep_at_places(tempering.own)
                 queue.stream.synchronize()
             first += engine.replicas
         for tempering in self._each:
@@ -87,7 +87,7 @@ class GpuLadder:
             with queue.here():
                 taken = cupy.cuda.Event(disable_timing=True)
                 queue.stream.wait_event(swept)
-                first += _take(shown, theirs, first)
+                first += _take_over(shown, theirs, first)
                 if engine is self._engines[0]:
                     shown.follow(self._each[0], engine.half_sweep)
                 taken.record(queue.stream)
@@ -95,7 +95,7 @@ class GpuLadder:
                 stream.wait_event(taken)
 
 
-def _take(engine: CudaEngine, spins: Any, first: int) -> int:
+def _take_over(engine: CudaEngine, spins: Any, first: int) -> int:
     """Queue taking over the spins of replicas from a place on along their axis; returns how far they reach there.
 
     The present device and stream of CuPy are the engine's.

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.bits import Bits
 from spinsim.engine.choosing import check_memory, choose
 from spinsim.engine.devices import seats
 from spinsim.engine.dynamics import Dynamics
@@ -84,6 +85,10 @@ class SlabEngine(SplitEngine):
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         return np.concatenate(self._do(Engine.spins, sample, replica))
+
+    def bits(self, sample: int, replica: int) -> Bits:
+        """One configuration as bits: slabs have whole rows, of multiples of 256 sites."""
+        return np.concatenate(self._do(Engine.bits, sample, replica))
 
     def take_from(self, parent: npt.NDArray[np.integer]) -> None:
         self._do(Engine.take_from, parent)

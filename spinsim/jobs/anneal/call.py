@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from inspect import signature
 from typing import Any, TypeVar, cast
 
-import numpy.typing as npt
-
 from spinsim.acceptance import check_temperatures
 from spinsim.engine import resolve_device
-from spinsim.engine.moves.move import Move, text_of
 from spinsim.errors import InputError
 from spinsim.inputs.shared import seeds_of
 from spinsim.jobs.anneal.result import AnnealResult
 from spinsim.jobs.anneal.running import AnnealPlan, filled_in
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
-from spinsim.jobs.calls import carried_out, config_of_call, documented_call, identity_of_call, start_of_call
+from spinsim.jobs.calls import call_of, run_of_call, start_of_call
 from spinsim.machine.threads import WORTH_A_THREAD, Threads
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES
-from spinsim.run.own import Measure, as_functions, text_of_measure
-from spinsim.settings.shared import RunSettings
 
 Call = TypeVar("Call", bound=Callable[..., Any])
 
@@ -44,7 +38,7 @@ def of_models(call: Call) -> Call:
             return call(*args, **settings)
         given = parameters.bind(*args, **settings).arguments
         defaults = {name: one.default for name, one in parameters.parameters.items()}
-        return _anneal_each(call, models, given | given.pop("settings", {}), defaults)
+        return _anneal_each(call, models, given, defaults)
 
     return cast("Call", of_one_or_many)
 
@@ -87,44 +81,24 @@ def _anneal_each(
 
 
 @of_models
-@documented_call(Anneal)
-def anneal(  # noqa: D417  (the settings describe themselves)
-    model: Ising,
-    temperatures: npt.ArrayLike | str | None = AnnealSettings.temperatures,
-    sweeps: int | None = None,
-    replicas: int | None = None,
-    seed: int | None = RunSettings.seed,
-    start: str | npt.ArrayLike = AnnealSettings.start,
-    zero_acceptance: float = AnnealSettings.zero_acceptance,
-    rng_rounds: int = RunSettings.rng_rounds,
-    device: str = RunSettings.device,
-    threads: int | None = RunSettings.threads,
-    on_updates: Callable[[int], None] | None = None,
-    field: npt.ArrayLike | str | None = AnnealSettings.field,
-    target: npt.ArrayLike | str | None = AnnealSettings.target,
-    out: str | os.PathLike[str] | None = RunSettings.out,
-    checkpoint_every: float = RunSettings.checkpoint_every,
-    progress: bool = False,
-    measure: str | Mapping[str, Measure] | None = None,
-    moves: str | Sequence[tuple[Move, int]] | None = AnnealSettings.moves,
-    **settings: Any,
-) -> AnnealResult:
+@call_of(
+    Anneal,
+    "temperatures sweeps? replicas seed start zero_acceptance rng_rounds device threads on_updates field target "
+    "out checkpoint_every progress measure moves",
+)
+def anneal(model: Ising, given: dict[str, Any]) -> AnnealResult:  # noqa: D417  (the settings describe themselves)
     """Anneal replicas of a model through a list of temperatures.
 
     Args:
-        model: What to anneal; or a list of models, of which model k has the seed ``seed + k``.
+        model: Model to anneal; or a list of models, of which model k has the seed ``seed + k``.
         temperatures: In order of use, up or down, in the unit of the couplings, shape (steps,); or text as the command
             line takes it, such as ``3:0.1:100g``. Without them the ends, their number and the spacing are settings.
         start: Initial spins: ``random``, ``up``, or configurations of +1 and -1, shape (sites,), (samples, sites) or
             (samples, replicas, sites).
-        on_updates: Called now and then with the number of spin updates since the last call.
         field: A uniform field for each temperature, (steps,) or text, which is added to the model's own fields and is
             part of the energies; one temperature alone serves all of them.
         target: Value of the problem that ends the search, one or one for each sample: the cut of a MaxCut instance,
             else the energy, with the constant of the problem.
-        out: File that the run is written to, with checkpoints; the same call, or ``resume``, completes it. Without one
-            the run is kept in memory.
-        progress: Whether a bar on the terminal or in the notebook shows how far the run is.
         measure: Observables of your own, functions by name, as ``ss.temper`` takes them; they return floats or whole
             numbers of the shape (samples, replicas), or with more axes behind these.
         moves: Moves, as ``ss.temper`` takes them: ``[(move, 10)]``.
@@ -138,17 +112,10 @@ def anneal(  # noqa: D417  (the settings describe themselves)
             another run.
         KeyboardInterrupt: on Ctrl-C; a run with a file has saved itself.
     """
-    given = locals()
-    named, spins = start_of_call(start, model, replicas)
-    if replicas is None and spins is not None and spins.shape[1] > 1:
+    given["start"], spins = start_of_call(given.get("start", AnnealSettings.start), model, given.get("replicas"))
+    if given.get("replicas") is None and spins is not None and spins.shape[1] > 1:
         given["replicas"] = spins.shape[1]
-    own_moves = () if moves is None or isinstance(moves, str) else tuple(moves)
-    given |= {"start": named, "measure": text_of_measure(measure)}
-    given["moves"] = moves if isinstance(moves, str) else text_of(own_moves)
-    config = config_of_call(Anneal, model, given, temperatures=check_temperatures)
-    where = resolve_device(device, config.run.gpus)
-    config = filled_in(config, model, where)
-    named_by, functions = identity_of_call(config, model), as_functions(measure)
-    plan = AnnealPlan(config, model, where, *named_by, start=spins, moves=own_moves, measure=functions)
-    result: AnnealResult = carried_out(plan, out, progress, on_updates)
-    return result
+    found: AnnealResult = run_of_call(
+        Anneal, AnnealPlan, model, given, filled_in, spins, temperatures=check_temperatures
+    )
+    return found

@@ -52,9 +52,9 @@ def describe(plan: AnnealPlan) -> str:
     replicas = count(plan.config.run.number_of_replicas, "replica")
     if a.populations:
         replicas += f" in {count(a.populations, 'population')}"
-    changes = f"T = {a.t_start:.4g} to {a.t_stop:.4g}"
+    changes = f"T = {a.t_start:.4g}" + f" to {a.t_stop:.4g}" * (not a.quantum or a.t_stop != a.t_start)
     if a.quantum:
-        changes = f"{a.slices} slices at T = {a.t_start:.4g}, Gamma = {a.gamma_start:.4g} to {a.gamma_stop:.4g}"
+        changes = f"{a.slices} slices at {changes}, Gamma = {a.gamma_start:.4g} to {a.gamma_stop:.4g}"
     length = f"{a.steps} steps of {a.sweeps} sweeps"
     if a.growing:
         length = f"{a.of_anneal(0).length}, {a.of_anneal(1).length}, ... sweeps up to {length}"
@@ -263,12 +263,12 @@ class Success:
     """Success of anneals of one length with one target.
 
     Attributes:
-        sweeps: Of an anneal.
-        replicas: That it has side by side.
+        sweeps: Sweeps of an anneal.
+        replicas: Replicas side by side.
         anneals: How many there were.
         of_replica: Probability that a replica meets the target in an anneal; None of populations, whose replicas are
             not independent, and of a search that stopped at its first success, which tells nothing of it.
-        of_anneal: That any of its replicas does; None of such a search.
+        of_anneal: Probability that any of its replicas succeeds; None of such a search.
         seconds: Mean time of a whole anneal; of such a search, of those that missed the target.
         tts: Time in which anneals, one after the other, meet the target with 99 %; None of such a search.
     """

@@ -1,11 +1,12 @@
-"""Result of an annealing run, and the layout of its file."""
+"""Result of an annealing run, and the contents of its file."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from dataclasses import field as default
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, cast
 
 import h5py
 import numpy as np
@@ -16,14 +17,15 @@ from spinsim.analysis.population import Families, Populations
 from spinsim.bits import Bits, States, unpacked_spins
 from spinsim.errors import MissingError
 from spinsim.inputs.texts import count
-from spinsim.jobs.anneal.search import ANNEALS, SUMS, Anneals, layout_with_those_of
+from spinsim.jobs.anneal.search import ANNEALS, SUMS, Anneals, with_those_of
 from spinsim.model.ising import Ising
+from spinsim.result import when_asked
 from spinsim.run.own import REPLICAS, own_in_file, own_of_result, with_series
 from spinsim.run.results import SampledResult
 from spinsim.saved import Configurations, in_file
 from spinsim.solution import Lowest
+from spinsim.store.contents import BITS, BYTE, ENERGY, MEASUREMENTS, STAGGERED, TEMPERATURE, Contents, Series, Sizes
 from spinsim.store.forms import Form, group_of, length_of
-from spinsim.store.layout import BITS, BYTE, ENERGY, MEASUREMENTS, STAGGERED, TEMPERATURE, Layout, Series, Sizes
 
 _REPLICAS: Final = "sample", "replica"
 _POPULATIONS: Final = "sample", "population"
@@ -52,23 +54,23 @@ PART_OF: Final = {
 """Series that not all runs have, each with the one that a run has if it has it."""
 
 
-def anneal_layout(
+def anneal_contents(
     samples: int,
     replicas: int,
     parts: Collection[str] = (),
     start: npt.NDArray[np.int8] | None = None,
     states_of: int = 0,
     populations: int = 0,
-) -> Layout:
-    """Returns a layout with a row after each temperature of the schedule, or each transverse field.
+) -> Contents:
+    """Returns contents with a row after each temperature of the schedule, or each transverse field.
 
     Args:
-        samples: Of the model.
-        replicas: Of each.
+        samples: Samples of the model.
+        replicas: Replicas of each sample.
         parts: Which series it has of those that ``PART_OF`` names.
         start: Initial configurations where they were given.
         states_of: Sites of the lowest states of every replica, 0 where they are not kept.
-        populations: Of each sample, 0 where none are resampled.
+        populations: Populations of each sample, 0 where none are resampled.
     """
     series = [one for one in _SERIES if one.name not in PART_OF or PART_OF[one.name] in parts]
     if "gamma" in parts:
@@ -82,22 +84,26 @@ def anneal_layout(
         scales[BYTE] = np.arange(-(-states_of // 8))
         of_each = f"states of lowest energy met, of each replica, {BITS}"
         states = (Series("best_states", (*_REPLICAS, BYTE), np.uint8, of_each),)
-    return Layout(scales, {}, tuple(series), sums=states, start=start)
+    return Contents(scales, {}, tuple(series), sums=states, start=start)
 
 
-def _layout_of(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
-    """Returns the layout that a file should have, by its own axes, and the replicas of each sample."""
+def _contents_of(file: h5py.File, sizes: Sizes) -> tuple[Contents, int]:
+    """Returns the contents that a file should have, by its own axes, and the replicas of each sample."""
     group = group_of(file, MEASUREMENTS)
     replicas, parts = length_of(group, "replica"), [part for part in PART_OF if part in group]
     states_of = sizes.sites if "best_states" in group else 0
     populations = length_of(group, "population") if "family" in group else 0
-    layout = anneal_layout(sizes.samples, replicas, parts, None, states_of, populations)
-    return layout_with_those_of(file, with_series(layout, *own_in_file(file, REPLICAS))), replicas
+    contents = anneal_contents(sizes.samples, replicas, parts, None, states_of, populations)
+    return with_those_of(file, with_series(contents, *own_in_file(file, REPLICAS))), replicas
 
 
 STATES: Final = {"best_states": f"{MEASUREMENTS}/best_states"}
 FORM: Final = Form(
-    planned={"steps": (int,)}, groups=(MEASUREMENTS, ANNEALS), layout=_layout_of, has_best=True, sums={**STATES, **SUMS}
+    planned={"steps": (int,)},
+    groups=(MEASUREMENTS, ANNEALS),
+    contents=_contents_of,
+    has_best=True,
+    sums={**STATES, **SUMS},
 )
 
 
@@ -106,7 +112,7 @@ class AnnealResult(SampledResult):
     """Measurements of an annealing run.
 
     Attributes:
-        model: What was simulated.
+        model: Model that was simulated.
         temperature: In the unit of the couplings, shape (steps,).
         energy: Totals after each step, ``float64`` (steps, samples, replicas).
         magnetization: Sums of spins after each step, ``int64`` (steps, samples, replicas).
@@ -139,7 +145,7 @@ class AnnealResult(SampledResult):
     energy: npt.NDArray[np.float64]
     magnetization: npt.NDArray[np.int64]
     best_energy: npt.NDArray[np.float64]
-    best_spins: npt.NDArray[np.int8] | States
+    best_spins: npt.NDArray[np.int8] | States = when_asked()
     field: npt.NDArray[np.float64] | None = None
     staggered_magnetization: npt.NDArray[np.int64] | None = None
     gamma: npt.NDArray[np.float64] | None = None
@@ -204,14 +210,14 @@ class AnnealResult(SampledResult):
         return Populations(self)
 
     @property
-    def _layout(self) -> Layout:
+    def _contents(self) -> Contents:
         parts = [part for part in PART_OF if getattr(self, part) is not None]
         states_of = 0 if self.best_states is None else self.model.sites
         populations = 0 if self.parents is None else self.parents.shape[2]
         _, samples, replicas = self.energy.shape
-        layout = anneal_layout(samples, replicas, parts, None, states_of, populations)
-        layout = with_series(layout, *own_of_result(self.measured, REPLICAS))
-        return layout if self.anneals is None else self.anneals.in_layout(layout)
+        contents = anneal_contents(samples, replicas, parts, None, states_of, populations)
+        contents = with_series(contents, *own_of_result(self.measured, REPLICAS))
+        return contents if self.anneals is None else self.anneals.in_contents(contents)
 
     @property
     def _rows(self) -> int:
@@ -221,7 +227,7 @@ class AnnealResult(SampledResult):
     def _planned(self) -> int:
         return int(self.config.get("anneal", {}).get("steps", 0))
 
-    def _written_again(self, layout: Layout) -> dict[str, npt.NDArray[Any]]:
+    def _written_again(self, contents: Contents) -> dict[str, npt.NDArray[Any]]:
         states = {} if self.best_states is None else {STATES["best_states"]: self.best_states}
         return states | ({} if self.anneals is None else self.anneals.datasets)
 
@@ -255,13 +261,14 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> AnnealResult
     saved = {} if "finished" in attributes else store.last_saved(file)
     best_energy, best_spins = store.best_of(file, saved)
     states = {path: saved[path] if path in saved else file[path][...] for path in STATES.values() if path in file}
+    model = store.read_model(file)
     return AnnealResult(
-        model=store.read_model(file),
+        model=model,
         temperature=m["temperature"][:rows],
         energy=m["energy"][:rows],
         magnetization=m["magnetization"][:rows],
         best_energy=best_energy,
-        best_spins=best_spins,
+        best_spins=cast("Any", partial(store.as_shown, best_spins, model)),  # unpacked when asked for
         **{name: m[name][:rows] for name in PART_OF if name in m},
         best_states=states.get(STATES["best_states"]),
         configurations=in_file(file, rows),

@@ -19,7 +19,7 @@ from spinsim.engine.update import OfModel, Outline
 from spinsim.errors import InputError
 from spinsim.inputs.grids import as_text
 from spinsim.inputs.shared import T_START
-from spinsim.jobs.anneal.result import STATES, AnnealResult, anneal_layout, with_rows
+from spinsim.jobs.anneal.result import STATES, AnnealResult, anneal_contents, with_rows
 from spinsim.jobs.anneal.search import SUMS, AnnealSearch, recorded_in
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.machine.memory import require
@@ -30,7 +30,7 @@ from spinsim.run.common import Plan, Watch, build_model, check_nameable, dynamic
 from spinsim.run.identity import tables_of_file
 from spinsim.run.own import REPLICAS, Own, check_series, functions_of, names_of
 from spinsim.run.recounting import saved_of
-from spinsim.run.sampled import Kept, SampledRun
+from spinsim.run.sampled import Kept, SampledRun, kept_by
 from spinsim.run.saving import NEVER, Saving
 from spinsim.run.search import seed_of_start, targets_of
 from spinsim.sampling import AnnealFrame, BestSlices, InField, Population, annealing
@@ -127,12 +127,13 @@ class AnnealPlan(Plan[Anneal]):
     def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:
         run = _Annealing(self, saving, watch, recorded_in(self.path) if begun else 0)
         if begun and self.config.anneal.measure:
-            check_series(self.path, run.layout)
+            check_series(self.path, run.contents)
         run.complete(begun)
 
     def in_memory(self, watch: Watch) -> AnnealResult:
         run = _Annealing(self, NEVER, watch)
-        fields = run.in_memory(Kept(run.layout, self.rows, "steps", "choose fewer steps, samples or replicas"))
+        room = kept_by(watch, run.contents, self.rows, "steps", "choose fewer steps, samples or replicas")
+        fields = run.in_memory(room)
         measured = {name: fields.pop(name) for name in names_of(self.config.anneal.measure)}
         result = AnnealResult(self.model, **fields, measured=measured)
         self.write_solution(result)
@@ -178,9 +179,9 @@ class _Annealing(SampledRun):
         has["staggered_magnetization"] = plan.model.is_bipartite
         size = plan.model.samples, run.number_of_replicas
         states_of = plan.model.sites * a.best_states
-        layout = anneal_layout(*size, [part for part in has if has[part]], plan.start, states_of, a.populations)
+        contents = anneal_contents(*size, [part for part in has if has[part]], plan.start, states_of, a.populations)
         self._own = Own(functions_of(a.measure, plan.measure), cast("Engine", self.engine), REPLICAS)
-        self.layout = self._search.in_layout(self._own.in_layout(layout))
+        self.contents = self._search.in_contents(self._own.in_contents(contents))
         self._states = BestOfEach(self.engine) if a.best_states else None
 
     @property
@@ -250,8 +251,7 @@ class _Annealing(SampledRun):
             if frame is not None:
                 self._measure(frame, file)
             elif self._search.is_late():
-                field = self.engine.field if isinstance(self.engine, InField) else 0.0
-                self._keep_lowest(measure(self.engine), field)
+                self._keep_lowest(measure(self.engine), getattr(self.engine, "field", 0.0))
             else:
                 file.save(self.state())
                 self.write_best(file)
@@ -311,11 +311,12 @@ def _engine_of(plan: AnnealPlan, number: int = 0) -> Engine | InField | BestSlic
             lines = model.graph.world_lines()
             given, start = start, np.empty((*start.shape[:2], model.sites), np.int8)
             start[..., lines] = given[..., None]
-        return BestSlices(plan.model, make(model, dynamics=dynamics, start=start), run.threads)
-    engine = make(plan.model, dynamics=dynamics, start=plan.start)
-    if a.fields is None:
-        return engine
-    return InField(engine, partial(make, dynamics=replace(dynamics, start="up")))
+    else:
+        model, start = plan.model, plan.start
+    engine: Engine | InField = make(model, dynamics=dynamics, start=start)
+    if a.fields is not None:
+        engine = InField(engine, partial(make, dynamics=replace(dynamics, start="up")))
+    return BestSlices(plan.model, engine, run.threads) if a.quantum else engine
 
 
 def filled_in(config: Anneal, model: Ising, device: str) -> Anneal:

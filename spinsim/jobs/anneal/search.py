@@ -19,8 +19,8 @@ from spinsim.model.ising import Ising
 from spinsim.model.problems.targets import met
 from spinsim.run.search import Outcome, Search, target_in, targets_of, with_search
 from spinsim.store import open_to_read
+from spinsim.store.contents import ENERGY, Contents, Series
 from spinsim.store.forms import DamageError, group_of, length_of
-from spinsim.store.layout import ENERGY, Layout, Series
 
 Array = npt.NDArray[np.float64]
 
@@ -93,9 +93,9 @@ class Anneals(Outcome):
         each = _recorded(max(1, len(self.sweeps)), self.energy.shape[1:], rows)
         return super().datasets | {s.path: each[s.name] for s in _SERIES}
 
-    def in_layout(self, layout: Layout) -> Layout:
-        """A layout that has room for them."""
-        return with_anneals(layout, max(1, len(self.sweeps)), self.target)
+    def in_contents(self, contents: Contents) -> Contents:
+        """Contents that have room for them."""
+        return with_anneals(contents, max(1, len(self.sweeps)), self.target)
 
 
 _SAVED_AS: Final = {"done": "anneals_done"} | {s.name: f"anneal_{s.name}" for s in _SERIES}
@@ -108,14 +108,14 @@ class AnnealSearch(Search):
     """The anneals of a run under way; the only one of a run that is no search.
 
     Args:
-        model: Of the run.
-        replicas: Of each sample.
-        settings: Of the run.
+        model: Model of the run.
+        replicas: Replicas of each sample.
+        settings: Settings of the run.
         on_note: As that of ``Search``.
         recorded: Anneals that a file has room for which was begun before, 0 where there is none.
 
     Attributes:
-        number: Of the present anneal, from 0.
+        number: Number of the present anneal, from 0.
         recorded: How many of them are recorded one by one; none of a single anneal that nothing ends early.
     """
 
@@ -180,9 +180,9 @@ class AnnealSearch(Search):
             self._each = list(zip(*rows, strict=True))
             self._lowest, self._since = saved["anneal_lowest"].copy(), float(saved["anneal_since"])
 
-    def in_layout(self, layout: Layout) -> Layout:
-        """A layout that has room for them; the same where nothing is recorded."""
-        return with_anneals(layout, self.recorded, self.target) if self.recorded else layout
+    def in_contents(self, contents: Contents) -> Contents:
+        """Contents that have room for them; the same where nothing is recorded."""
+        return with_anneals(contents, self.recorded, self.target) if self.recorded else contents
 
     def result(self) -> Anneals | None:
         """Returns what came out; None where nothing is recorded."""
@@ -200,21 +200,21 @@ def _recorded(rows: int, shape: tuple[int, ...], columns: Iterable[Any]) -> dict
     return each
 
 
-def with_anneals(layout: Layout, anneals: int, target: Array | None) -> Layout:
-    """A layout with a group of so many anneals and the target of each sample."""
-    layout = replace(layout, scales={**layout.scales, "anneal": np.arange(anneals)})
-    return with_search(layout, target, Anneals)
+def with_anneals(contents: Contents, anneals: int, target: Array | None) -> Contents:
+    """Contents with a group of so many anneals and the target of each sample."""
+    contents = replace(contents, scales={**contents.scales, "anneal": np.arange(anneals)})
+    return with_search(contents, target, Anneals)
 
 
-def layout_with_those_of(file: h5py.File, layout: Layout) -> Layout:
-    """A layout with the anneals that a file holds, by its own axes."""
+def with_those_of(file: h5py.File, contents: Contents) -> Contents:
+    """Contents with the anneals that a file holds, by its own axes."""
     if ANNEALS not in file:
-        return layout
+        return contents
     group = group_of(file, ANNEALS)
     anneals = length_of(group, "anneal")
     if not anneals:
         raise DamageError("its search has no anneals")
-    return with_anneals(layout, anneals, target_in(file, ANNEALS))
+    return with_anneals(contents, anneals, target_in(file, ANNEALS))
 
 
 def recorded_in(path: Path) -> int:

@@ -45,8 +45,8 @@ _LENGTHS: Final = {"steps", "sweeps", "temperatures", "field"}
 class AnnealSettings(Table):
     """The temperature schedule: every temperature, or the ends, their number and how they are spaced.
 
-    With ``quantum`` it is one of transverse fields at one temperature. Where ``temperatures`` are given, the ends,
-    ``steps`` and the ``schedule`` of a finished configuration say what they come to.
+    With ``quantum`` there is one of transverse fields too, by default at one temperature. Where ``temperatures`` are
+    given, the ends, ``steps`` and the ``schedule`` of a finished configuration say what they come to.
     """
 
     start: str = start()
@@ -99,7 +99,7 @@ class AnnealSettings(Table):
     )
     quantum: bool = setting(
         False,
-        "Turn a transverse field down at a constant temperature instead of cooling, in slices of imaginary time: "
+        "Turn a transverse field down in slices of imaginary time, at a constant temperature where none are given: "
         "simulated quantum annealing",
         before=False,
     )
@@ -119,7 +119,8 @@ class AnnealSettings(Table):
     )
     beta: float | None = setting(
         None,
-        "Inverse temperature of a quantum anneal; a slice by itself has the temperature slices / beta",
+        "Inverse temperature of a quantum anneal without temperatures; a slice by itself has the temperature slices / "
+        "beta",
         shown=f"slices / ({_T_SLICE} x the root mean square local field)",
         unit="1 / coupling unit",
         low=1e-100,
@@ -176,10 +177,6 @@ class AnnealSettings(Table):
             from spinsim.sampling.annealing import check_fields
 
             check_fields(self.fields, steps)
-        if self.growing and (self.temperatures is not None or self.field is not None):
-            raise InputError(
-                "growing anneals have steps of their own: give the ends of the temperatures, and no fields"
-            )
         if self.growing and not self.is_search:
             raise InputError(
                 "growing goes with several anneals: give a target, a time_limit or anneals, or leave it out"
@@ -218,7 +215,7 @@ class AnnealSettings(Table):
         if self.temperatures is not None:
             return self.listed
         assert self.t_start is not None and self.t_stop is not None  # noqa: S101, PT018
-        if self.quantum:
+        if self.quantum and self.t_start == self.t_stop:
             return np.full(self.steps, self.t_start)
         return temperature_schedule(self.t_start, self.t_stop, self.steps, self.schedule)
 
@@ -255,11 +252,12 @@ class AnnealSettings(Table):
 
         if self.gamma_start is None or self.gamma_stop is None:
             return None
-        return temperature_schedule(self.gamma_start, self.gamma_stop, self.steps, self.schedule)
+        schedule = "geometric" if self.schedule == _LISTED else self.schedule
+        return temperature_schedule(self.gamma_start, self.gamma_stop, self.steps, schedule)
 
     @classmethod
     def check_given(cls, given: Mapping[str, Any]) -> None:
-        """Refuse listed temperatures together with what else would say them, and ends for a constant temperature."""
+        """Refuse temperatures that are given twice."""
         for name, others, with_what in _GIVEN_TOGETHER:
             said = sorted(set(others) & set(given))
             if said and given.get(name) not in (None, False):
@@ -273,7 +271,7 @@ class AnnealSettings(Table):
 
 _ENDS: Final = ("t_start", "t_stop")
 _GIVEN_TOGETHER: Final = (
-    ("quantum", _ENDS, "quantum, whose temperature is constant: give beta"),
+    ("beta", ("temperatures", *_ENDS), "beta, one temperature for all steps: leave one out"),
     (
         "overlap",
         ("temperatures", "t_start", "steps", "schedule"),
@@ -284,14 +282,10 @@ _GIVEN_TOGETHER: Final = (
 """A setting, those that may not be given with it, and how their refusal ends."""
 
 _CONFLICTS: Final[tuple[tuple[str, Callable[[AnnealSettings], Any], str], ...]] = (
-    ("temperatures", lambda a: a.quantum, "quantum, whose temperature is constant: give beta, or leave quantum out"),
-    ("field", lambda a: a.quantum, "quantum, which changes the transverse field alone"),
     ("moves", lambda a: a.quantum, "quantum, whose slices in time are no configurations"),
-    ("measure", lambda a: a.quantum or a.is_search, "a search or a quantum anneal: measure in a single thermal one"),
     ("populations", lambda a: a.quantum, "quantum, whose slices begin at no infinite temperature"),
     ("overlap", lambda a: not a.populations, "anneals without populations, which begin anywhere"),
     ("overlap", lambda a: a.field is not None, "fields, which change"),
-    ("populations", lambda a: a.growing, "growing, as short anneals leave few families"),
     ("populations", lambda a: a.start == "up", f"start 'up'{_RANDOM}"),
     ("populations", lambda a: a.start != "random", f"given spins{_RANDOM}"),
 )
@@ -301,9 +295,16 @@ _CONFLICTS: Final[tuple[tuple[str, Callable[[AnnealSettings], Any], str], ...]] 
 @lru_cache(maxsize=32)
 def _grown(given: AnnealSettings, doublings: int) -> AnnealSettings:
     """The settings of an anneal that is so many times twice as long as the first, made once for many searches."""
+    import numpy as np
+
+    from spinsim.inputs.grids import as_text
+
     steps = min(given.steps, _FIRST_STEPS << doublings // 2)
     sweeps = min(given.sweeps, _FIRST_SWEEPS << (doublings + 1) // 2)
-    return replace(given, steps=steps, sweeps=sweeps, growing=False)
+    chosen = np.linspace(0, given.steps - 1, steps).round().astype(np.int64)
+    temperatures = None if given.temperatures is None else as_text(given.listed[chosen])
+    field = None if given.fields is None else as_text(given.fields[chosen])
+    return replace(given, steps=steps, sweeps=sweeps, growing=False, temperatures=temperatures, field=field)
 
 
 @dataclass(frozen=True)
@@ -342,7 +343,7 @@ class Anneal(Config):
         given, ladder = self.anneal, None
         given = given if given.fields is None else replace(given, field=as_text(given.fields))
         if given.quantum:
-            return replace(self, anneal=_quantum_filled_in(given, model.energy_scale or 1.0))
+            given = _quantum_filled_in(given, model.energy_scale or 1.0)
         if given.temperatures is not None:
             ladder = given.listed
         else:
@@ -362,12 +363,13 @@ def _quantum_filled_in(given: AnnealSettings, scale: float) -> AnnealSettings:
     """Returns the settings of a quantum anneal with what was left out, by the root mean square local field."""
     slices = given.slices or _SLICES
     beta = given.beta or slices / (_T_SLICE * scale)
+    constant = given.temperatures is None and given.t_start is None and given.t_stop is None
     return replace(
         given,
         slices=slices,
-        beta=beta,
+        beta=beta if constant or given.beta else None,
         gamma_start=given.gamma_start or _GAMMA_START * scale,
         gamma_stop=given.gamma_stop or _GAMMA_STOP * scale,
-        t_start=1 / beta,
-        t_stop=1 / beta,
+        t_start=given.t_start or 1 / beta,
+        t_stop=given.t_stop or 1 / beta,
     )

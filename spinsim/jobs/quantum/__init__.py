@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from spinsim.jobs.base import FigureSet, Job, at, ladder_options
+from spinsim.jobs.base import FigureSet, at
+from spinsim.jobs.ladder import LadderJob
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from spinsim.analysis.summary import Summary
     from spinsim.jobs.quantum.extrapolation import AtStep
     from spinsim.jobs.quantum.result import QuantumResult
-    from spinsim.jobs.quantum.settings import Quantum
-
-_OF_ONE, _OF_SEVERAL = ladder_options("quantum")
 
 
-class QuantumJob(Job):
+class QuantumJob(LadderJob):
     """What the rest of the program knows of quantum runs."""
 
     name = "quantum"
@@ -34,15 +30,8 @@ class QuantumJob(Job):
     analysis = at("report:in_time_lines")
     together = at("report:extrapolations")
     resumable: ClassVar[Mapping[str, str]] = {"sweeps": "Measured sweeps that a quantum run shall have in all"}
-    figures = FigureSet(("thermodynamics", "order", "time", "gaps", "local"), _OF_ONE)
-    figures_of_several = FigureSet(("crossings", "thermodynamics"), _OF_SEVERAL)
-
-    def lengths(self, config: Quantum) -> tuple[str, ...]:
-        """Returns the names of the settings that say how long a run is."""
-        return ("sweeps",)
-
-    def check_averages(self, path: Path) -> None:
-        """Take every file: its series can be averaged."""
+    figures = FigureSet(("thermodynamics", "order", "time", "gaps", "local"))
+    form = at("spinsim.jobs.ladder.contents:QUANTUM_FORM")
 
     def kept(self, result: QuantumResult, found: Summary) -> AtStep | None:
         """Returns the averages of a run of the general form."""
@@ -54,17 +43,7 @@ class QuantumJob(Job):
         """Returns a run with series that are counted anew from the configurations that it has saved."""
         from dataclasses import replace
 
-        from spinsim.engine.measuring.correlations import Wanted
-        from spinsim.jobs.quantum.layout import MEASURED
-        from spinsim.run.recounting import recounted_on_ladder
-
-        even = result.even_correlation_in_time.shape[-1] > 0
-        wanted = Wanted(
-            times=tuple(map(int, result.time)), even=even, magnetization_modes=result.has_magnetization_modes
-        )
-        ladder = result.points.couplings
-        series = replace(result, reduced=None)  # which is of all measurements
-        again: QuantumResult = recounted_on_ladder(series, ladder, MEASURED, device, threads, wanted)
+        again: QuantumResult = super().recounted(result, device, threads)
         return replace(again, local_squares=None, local_measurements=None)  # which are of all measurements
 
 

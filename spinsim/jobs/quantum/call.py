@@ -2,54 +2,23 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
-import numpy.typing as npt
-
-from spinsim.engine import resolve_device
-from spinsim.jobs.calls import carried_out, config_of_call, documented_call, identity_of_call, start_of_call
+from spinsim.jobs.calls import call_of, run_of_call
 from spinsim.jobs.quantum.result import QuantumResult
 from spinsim.jobs.quantum.running import QuantumPlan
 from spinsim.jobs.quantum.settings import Quantum, QuantumSettings
 from spinsim.model.ising import Ising, check_model
 from spinsim.model.trotter import trotter
-from spinsim.run.own import Measure, as_functions, text_of_measure
-from spinsim.settings.config import tables_of
-from spinsim.settings.shared import RunSettings
-
-_COPIES: Final[int] = tables_of(Quantum)["run"]["replicas"].default
 
 
-@documented_call(Quantum)
-def quantum(  # noqa: D417  (the settings describe themselves)
-    model: Ising,
-    k: npt.ArrayLike | str | None = QuantumSettings.k,
-    slices: int = QuantumSettings.slices,
-    sweeps: int = QuantumSettings.sweeps,
-    thermalize: int = QuantumSettings.thermalize,
-    replicas: int = _COPIES,
-    measure_every: int = QuantumSettings.measure_every,
-    swap_every: int = QuantumSettings.swap_every,
-    correlation_times: npt.ArrayLike | str | None = QuantumSettings.correlation_times,
-    even_correlations: bool = QuantumSettings.even_correlations,
-    local_susceptibility: bool = QuantumSettings.local_susceptibility,
-    seed: int | None = RunSettings.seed,
-    start: str | npt.ArrayLike = QuantumSettings.start,
-    zero_acceptance: float = QuantumSettings.zero_acceptance,
-    rng_rounds: int = RunSettings.rng_rounds,
-    device: str = RunSettings.device,
-    threads: int | None = RunSettings.threads,
-    on_updates: Callable[[int], None] | None = None,
-    out: str | os.PathLike[str] | None = RunSettings.out,
-    checkpoint_every: float = RunSettings.checkpoint_every,
-    progress: bool = False,
-    gamma: npt.ArrayLike | str | None = QuantumSettings.gamma,
-    beta: npt.ArrayLike | str | None = QuantumSettings.beta,
-    measure: str | Mapping[str, Measure] | None = None,
-    **settings: Any,
-) -> QuantumResult:
+@call_of(
+    Quantum,
+    "k slices sweeps thermalize replicas measure_every swap_every correlation_times even_correlations "
+    "local_susceptibility seed start zero_acceptance rng_rounds device threads on_updates out checkpoint_every "
+    "progress gamma beta measure",
+)
+def quantum(model: Ising, given: dict[str, Any]) -> QuantumResult:  # noqa: D417  (the settings describe themselves)
     """The transverse-field Ising model in slices of imaginary time, tempered in k, Gamma or beta.
 
     In the isotropic form, the default, the weight is exp(-k A) with A = -(sum over slices of J s s over bonds, h s over
@@ -67,10 +36,6 @@ def quantum(  # noqa: D417  (the settings describe themselves)
         start: Initial spins: ``random``, ``up``, or configurations of +1 and -1 in space and time, shape (sites,),
             (samples, sites) or (samples, copies times points, sites), of which number c T + i is copy c at the i-th of
             T points from the end that is deepest in the ordered phase.
-        on_updates: Called now and then with the number of spin updates since the last call.
-        out: File that the run is written to, with checkpoints; the same call, or ``resume``, completes it. Without one
-            the run is kept in memory.
-        progress: Whether a bar on the terminal or in the notebook shows how far the run is.
         gamma: Transverse fields of the general form in the unit of the couplings, one or several in any order, or text.
         beta: Its inverse temperatures, likewise; one of the two is a single number.
         measure: Observables of your own, functions by name, as ``ss.temper`` takes them.
@@ -84,17 +49,7 @@ def quantum(  # noqa: D417  (the settings describe themselves)
             holds another run.
         KeyboardInterrupt: on Ctrl-C; a run with a file has saved itself.
     """
-    given = locals() | {"measure": text_of_measure(measure)}
-    in_time = trotter(check_model(model), slices, by_term=gamma is not None)
-    named, spins = start_of_call(start, in_time, None)
-    config = config_of_call(Quantum, in_time, given | {"start": named})
-    plan = QuantumPlan(
-        config,
-        in_time,
-        resolve_device(device, config.run.gpus),
-        *identity_of_call(config, in_time),
-        start=spins,
-        measure=as_functions(measure),
-    )
-    result: QuantumResult = carried_out(plan, out, progress, on_updates)
-    return result
+    slices, by_term = given.get("slices", QuantumSettings.slices), given.get("gamma") is not None
+    in_time = trotter(check_model(model), slices, by_term=by_term)
+    found: QuantumResult = run_of_call(Quantum, QuantumPlan, in_time, given)
+    return found

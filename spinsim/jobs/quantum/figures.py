@@ -10,9 +10,10 @@ import matplotlib.style
 import numpy as np
 from matplotlib.axes import Axes
 
+from spinsim.analysis.cosh_fits import decay
 from spinsim.analysis.figures.panels import BARS, POINTS, scale_logarithmically, some_temperatures, tick_integers
 from spinsim.analysis.figures.paper import PAPER, PaperFigure, draw_legend, lay_panels
-from spinsim.analysis.gaps import FEWEST_STEPS, PARITIES, Decay, Fit, correlation_in_time, decay, decays, gaps, has_even
+from spinsim.analysis.gaps import FEWEST_STEPS, PARITIES, Decay, correlation_in_time, decays, gaps_by_parity, has_even
 from spinsim.analysis.runs import sample_of
 from spinsim.analysis.sources import measurements_of
 from spinsim.analysis.summary import FEWEST_STEPS as FEWEST_MEASUREMENTS
@@ -65,7 +66,7 @@ def time_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
     lines = "Lines are the lowest level, $c\\cosh[\\Delta(L_\\tau/2 - t)]$, within the window of its fit."
     which = "Correlations in time" + (" of the first sample" if result.model.samples > 1 else "")
     about = [f"{which} of {result.model.name}."]
-    about += [_of_operators(parity, found[0].fit.operators) for parity, found in drawn.items()]
+    about += [_of_operators(parity, found[0].operators) for parity, found in drawn.items()]
     figure.caption = " ".join([*about, BARS, _TOLD, *([lines] if _has_gaps(result) else [])])
     return figure
 
@@ -91,24 +92,24 @@ def _has_gaps(result: QuantumResult) -> bool:
 def _decays(result: QuantumResult, one: QuantumResult, parity: str) -> list[Decay]:
     """Returns C(t) of a sample at each point with the fits, or without where there are none."""
     if _has_gaps(result):
-        return decays(result, parity, [0])[0]
+        return decays(result, parity)
     found = correlation_in_time(one, parity)
     errors = np.where(found.trusted, found.error, np.nan)
-    return [Decay(found.time, value, error, Fit()) for value, error in zip(found.value, errors, strict=True)]
+    return [Decay(found.time, value, error) for value, error in zip(found.value, errors, strict=True)]
 
 
 def _draw_decay(ax: Axes, of: Decay, slices: int, colour: Any, label: str) -> None:
     """Draw C(t), where it is an error above 0, and its fit."""
     told = of.value > np.nan_to_num(of.error)
     ax.errorbar(of.time[told], of.value[told], of.error[told], fmt="o", color=colour, mec="none", label=label, **POINTS)
-    if of.fit.first:
-        t = np.arange(of.fit.first, of.fit.last + 1)
-        ax.plot(t, of.fit.amplitude * decay(of.fit.gap, t, slices / 2), color=colour, linewidth=0.6)
+    if of.first:
+        t = np.arange(of.first, of.last + 1)
+        ax.plot(t, of.amplitude * decay(of.gap, t, slices / 2), color=colour, linewidth=0.6)
 
 
 def gaps_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
     """Draw the share of samples whose gap is at most so large, of each parity at some points of the ladder."""
-    found = {parity: gaps(result, parity) for parity in PARITIES if parity == "odd" or has_even(result)}
+    found = gaps_by_parity(result)
     with matplotlib.style.context(PAPER):
         figure, axes = lay_panels(style, len(found), 2.2)
         for ax, (parity, of) in zip(axes, found.items(), strict=True):

@@ -10,8 +10,8 @@ import numpy as np
 
 from spinsim import store
 from spinsim.analysis.gaps import FEWEST_STEPS as FEWEST_FOR_GAPS
-from spinsim.analysis.gaps import PARITIES, Gaps, gaps, has_even
-from spinsim.analysis.printed import as_tables, main_columns, table, with_error
+from spinsim.analysis.gaps import Gaps, gaps_by_parity
+from spinsim.analysis.printed import as_tables, with_error
 from spinsim.analysis.sources import measurements_of
 from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
 from spinsim.inputs.texts import quoted, wrapped
@@ -21,6 +21,7 @@ from spinsim.jobs.quantum.result import QuantumResult, load_quantum
 from spinsim.jobs.quantum.running import QuantumPlan
 from spinsim.jobs.quantum.settings import QuantumSettings
 from spinsim.jobs.reports import (
+    MOST_COLUMNS,
     empty_lanes,
     head_of_steps,
     ladder_sentence,
@@ -28,19 +29,17 @@ from spinsim.jobs.reports import (
     precision,
     round_trip_line,
     saved_number,
+    table_of_places,
 )
 from spinsim.observables import LABELS
 from spinsim.store.configurations import CONFIGURATIONS
-from spinsim.store.layout import MEASUREMENTS
+from spinsim.store.contents import MEASUREMENTS
 
 MOST_BYTES: Final = 2**28
 """Size of the series of a run up to which its averages are found as soon as it is done or shown."""
-MOST_FITS: Final = 256
-"""Samples times points of the ladder of which gaps are fitted without being asked for: a hundred take some seconds."""
 MOST_SAVED_BYTES: Final = 2**24
 """Size of saved configurations up to which gaps are found from them as soon as the run is done or shown."""
 _LEFT_OUT: Final = "Averages are left out, as {}: spinsim analyze finds them."
-_MOST_COLUMNS: Final = 4  # that fit beside the exchanges
 
 
 def describe(plan: QuantumPlan) -> str:
@@ -101,27 +100,21 @@ def _told(path: Path, result: QuantumResult | None = None) -> tuple[dict[str, An
     numbers = {"steps": steps, **precision(result.model)}
     numbers |= {name: getattr(result, name).tolist() for name in ("k", "gamma", "beta", "k_time")}
     numbers |= {"swap_rate": result.swap_rate.tolist(), "round_trips": int(result.round_trips.sum())}
-    fits = result.model.samples * len(result.points)
-    later = "configurations" if bits > MOST_SAVED_BYTES else "samples and points" if fits > MOST_FITS else ""
-    return numbers | {"averages": as_tables(found)}, _report(result, found, later)
+    return numbers | {"averages": as_tables(found)}, _report(result, found, bits <= MOST_SAVED_BYTES)
 
 
-def _report(result: QuantumResult, found: Summary, many: str) -> list[str]:
-    """Returns lines on exchanges, averages at each point, gaps unless many things make them slow, and equilibrium."""
+def _report(result: QuantumResult, found: Summary, with_gaps: bool) -> list[str]:
+    """Return lines on exchanges, averages at each point, gaps if they are soon found, and equilibrium."""
     exchanges = len(result.swap_rate) > 0  # not of a single point
     lines = [round_trip_line(result.round_trips)] if exchanges else []
     lines += empty_lanes(result.attributes["engine"], result.round_trips.shape[1], len(result.k))
-    names = main_columns(result.model, found.estimates)[:_MOST_COLUMNS]
-    rates = [f"{rate:.3f}" for rate in result.swap_rate] + [""]
+    rates = [f"{rate:.3f}" for rate in result.swap_rate]
     others = {"k": ("Gamma", result.gamma), "gamma": ("beta", result.beta), "beta": ("Gamma", result.gamma)}
     head, values = others[result.axis.name]
-    beside = {head: [f"{value:.4f}" for value in values]} | ({"swaps": rates} if exchanges else {})
-    lines += table(found, names, beside)
-    if exchanges:
-        next_one = f"the next {result.axis.symbol}"
-        lines += wrapped(f"share of the exchanges tried with {next_one} that were accepted.", "swaps: ")
-    later = f"gaps are left out, as many {many} are there: spinsim analyze finds them."
-    of_gaps = wrapped(later, "Gap      ") if many else in_time_lines(result)
+    beside = {head: [f"{value:.4f}" for value in values]}
+    lines += table_of_places(result.model, found, rates, f"the next {result.axis.symbol}", beside)
+    later = "gaps are left out, as many configurations are there: spinsim analyze finds them."
+    of_gaps = in_time_lines(result) if with_gaps else wrapped(later, "Gap      ")
     return lines + of_gaps + wrapped(found.verdict, "Verdict  ")
 
 
@@ -131,7 +124,7 @@ def in_time_lines(result: QuantumResult) -> list[str]:
         return wrapped("gaps are left out, as a field breaks parity.", "Gap      ")
     if measurements_of(result) < FEWEST_FOR_GAPS:
         return wrapped(f"gaps are left out, as they take {FEWEST_FOR_GAPS} measurements.", "Gap      ")
-    found = {parity: gaps(result, parity) for parity in PARITIES if parity == "odd" or has_even(result)}
+    found = gaps_by_parity(result)
     lines = _of_one(result, found) if result.model.samples == 1 else _of_samples(result, found)
     if any((of.operators == 1).any() for of in found.values()):
         lines += wrapped(
@@ -220,8 +213,8 @@ def extrapolations(kept: list[AtStep], choose: Callable[[Mapping[str, Any]], lis
 def _at_no_step(found: Extrapolation, names: list[str]) -> list[str]:
     """Returns a line for each point, with the least probability of chi^2 among its columns."""
     lines = []
-    for first in range(0, len(names), _MOST_COLUMNS):
-        some = names[first : first + _MOST_COLUMNS]
+    for first in range(0, len(names), MOST_COLUMNS):
+        some = names[first : first + MOST_COLUMNS]
         lines.append(f"{found.axis.symbol:>8}" + "".join(f"{LABELS[name]:>15}" for name in some) + f"{'p':>8}")
         for p, at in enumerate(found.axis.values):
             each = [found.estimates[name] for name in some]

@@ -3,42 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from spinsim import store
-from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.runs import Axis, Even, InTime
-from spinsim.analysis.sources import facts_of, measurements_of
-from spinsim.bits import States
-from spinsim.engine.measuring.reduction import Reduced
 from spinsim.errors import MissingError, argument
-from spinsim.inputs.texts import count
-from spinsim.jobs.quantum.layout import MEASURED, points_of, quantum_layout, reduced_of_run
-from spinsim.jobs.quantum.local import LOCAL_SUMS
-from spinsim.model.ising import Ising
+from spinsim.jobs.ladder.contents import points_in
+from spinsim.jobs.ladder.result import Floats, Integers, LadderResult
 from spinsim.model.trotter import Points
 from spinsim.observables.moments import transverse_magnetization
 from spinsim.result import load_as
-from spinsim.run.ladder_layout import in_result, placement_of, read_permutation, written_again
-from spinsim.run.own import names_in_file, on_ladder, own_of_result, with_summary
-from spinsim.run.reducing import reduced_in, with_sums_of_result
-from spinsim.run.results import LadderResult
-from spinsim.sampling.placement import Placement
-from spinsim.saved import Configurations, in_file
-from spinsim.store.layout import MEASUREMENTS, Layout
 
 if TYPE_CHECKING:
     import h5py
     import xarray
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 _AXES: Final = {
     "k": ("k", "the largest k"),
     "gamma": ("Gamma", "the smallest Gamma"),
@@ -47,82 +29,44 @@ _AXES: Final = {
 """Symbol of what a ladder goes along, and its coldest end in words."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, kw_only=True)
 class QuantumResult(LadderResult):
-    """Measurements of a quantum run, replicas sorted by copy and point.
+    """Measurements of a quantum run, replicas sorted by copy and point; more are those of ``LadderResult``.
 
     Attributes:
-        model: Of space and time; ``model.graph.slices`` are its slices.
-        points: Transverse fields, inverse temperatures and couplings from the end that is deepest in the ordered phase
-            (``Points``), shape (points,) each.
+        points: The places: transverse fields, inverse temperatures and couplings from the end that is deepest in the
+            ordered phase (``Points``), shape (points,) each.
         time: Times of correlations in time, in slices, (times,).
-        sweep: Sweeps done before each measurement since thermalisation, (steps,).
         action: A, the sum of the energies in space and in time, ``float64`` (steps, samples, copies, points). The
             weight is exp(-k A) in the isotropic form, exp(-k action_in_space - k_time action_in_time) in the general.
-        magnetization: Sums of spins over sites and slices, integers, likewise.
         correlation_in_time: Sums over sites and slices of s(tau) s(tau + t), (steps, samples, copies, points, times).
         slice_magnetization_squared: Sums over slices of (sum of the slice's spins)^2, (steps, samples, copies, points).
         slice_magnetization_fourth: Of its fourth power, likewise.
-        permutation: Replica at each point, (steps, samples, copies, points).
-        attempts: Exchanges tried of each pair of neighbouring points, (samples, points - 1).
-        accepts: Of them accepted, likewise.
-        round_trips: Of each replica from the last point to the first and back, (samples, replicas).
-        overlap: Sums over sites and slices of two copies' spins' product, (steps, samples, pairs of copies, points).
-        slice_overlap_squared: Sums over slices of the square of the slice's overlap, likewise.
+        slice_overlap_squared: Sums over slices of the square of the slice's overlap, of the shape of ``overlap``.
         slice_overlap_fourth: Of its fourth power, likewise.
-        link_overlap: Sums over bonds of two copies' products s_i s_j, likewise.
-        overlap_mode: |sum over sites of (s_a s_b) exp(i k x)|^2, k = 2 pi / L along each axis, time first, ``float64``
-            (steps, samples, pairs of copies, points, axes).
-        magnetization_mode: The same of spins, (steps, samples, copies, points, axes); no axes where not measured.
         even_correlation_in_time: Sums over bonds in space and slices of (s_x s_y)(tau) (s_x s_y)(tau + t), of the shape
             of ``correlation_in_time``; no times where they were not asked for.
-        link_overlap_in_space: Likewise over bonds in space alone, (steps, samples, pairs of copies, points); no pairs
-            where products of neighbours were not asked for.
+        link_overlap_in_space: As ``link_overlap`` over bonds in space alone; no pairs where products of neighbours were
+            not asked for.
         local_squares: Sums over measurements of (sum over slices of a site's spin)^2, (samples, copies, points, sites
             of space); None where they were not asked for.
         local_measurements: How many measurements are in them, (samples,), likewise.
-        placement: How the ladder was placed, in 1 / k, Gamma or 1 / beta; None where it was given.
-        best_energy: Lowest action that each replica had at a measurement, (samples, replicas); None where a run was
-            killed before its first checkpoint.
-        best_spins: State of lowest action at a measurement, ``int8`` (samples, sites), likewise.
-        configurations: Spins in space and time of every so many-th measurement; None where none were saved.
-        attributes: Root attributes of its file: configuration, versions and so on.
-        measured: Observables of the user's own by name, each (steps, samples, copies, points) or with more axes.
-        reduced: Sums over all measurements, where the series have but some of them; None where these are whole.
     """
 
     job = "quantum"
 
-    model: Ising
     points: Points
     time: Integers
-    sweep: Integers
     action: Floats
-    magnetization: Integers
     correlation_in_time: Integers
     slice_magnetization_squared: Integers
     slice_magnetization_fourth: Integers
-    permutation: Integers
-    attempts: Integers
-    accepts: Integers
-    round_trips: Integers
-    overlap: Integers
     slice_overlap_squared: Integers
     slice_overlap_fourth: Integers
-    link_overlap: Integers
-    overlap_mode: Floats
-    magnetization_mode: Floats
     even_correlation_in_time: Integers
     link_overlap_in_space: Integers
     local_squares: Integers | None = None
     local_measurements: Integers | None = None
-    placement: Placement | None = None
-    best_energy: Floats | None = None
-    best_spins: npt.NDArray[np.int8] | States | None = None
-    configurations: Configurations | None = None
-    attributes: dict[str, str] = field(default_factory=dict)
-    measured: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
-    reduced: ReducedRun | None = None
 
     has_correlations = True
     has_staggered = False
@@ -164,8 +108,13 @@ class QuantumResult(LadderResult):
         return 1 / self.k
 
     @property
+    def places(self) -> Points:
+        """The ladder."""
+        return self.points
+
+    @property
     def axis(self) -> Axis:
-        """What its averages stand against."""
+        """What averages are given against."""
         name = self.points.axis
         symbol, coldest = _AXES[name]
         return Axis(name, symbol, self.points.values, coldest)
@@ -173,8 +122,7 @@ class QuantumResult(LadderResult):
     @cached_property
     def in_time(self) -> InTime:
         """What was measured in time, per site or in units of full order."""
-        sites, slices = self.model.sites, self.slices
-        space = sites // slices
+        sites = self.model.sites
         of_field = self.gamma * transverse_magnetization(self.k_time, self.correlation_in_time[..., 0] / sites)
         return InTime(
             self.time,
@@ -182,10 +130,6 @@ class QuantumResult(LadderResult):
             self.k_time,
             self.correlation_in_time / sites,
             self.action_in_space / sites - of_field,
-            self.slice_magnetization_squared / (slices * space**2),
-            self.slice_magnetization_fourth / (slices * space**4),
-            self.slice_overlap_squared / (slices * space**2),
-            self.slice_overlap_fourth / (slices * space**4),
             self._even,
         )
 
@@ -229,16 +173,10 @@ class QuantumResult(LadderResult):
         measured = np.where(self.local_measurements > 0, self.local_measurements, np.nan)[:, None, None, None]
         return np.asarray(self.k[:, None] * self.local_squares / (measured * self.slices))
 
-    @cached_property
-    def _layout(self) -> Layout:
-        times = tuple(map(int, self.time))
-        even = (
-            self.even_correlation_in_time.shape[-1] > 0 if self.reduced is None else "even C(1)" in self.reduced.names
-        )
-        wanted = even, self.local_squares is not None, facts_of(self).magnetization_modes
-        layout = quantum_layout(self.model, self.action.shape[2], self.points, times, self.placement, None, *wanted)
-        layout = with_summary(layout, *own_of_result(self.measured, on_ladder(self.points.axis)))
-        return with_sums_of_result(layout, self, self.points.axis)
+    @property
+    def _times(self) -> tuple[tuple[int, ...], bool]:
+        run, even = self.reduced, self.even_correlation_in_time
+        return tuple(map(int, self.time)), bool(even.shape[-1]) if run is None else "even C(1)" in run.names
 
     def dataset(self) -> xarray.Dataset:
         """As ``LadderResult.dataset``, with the coordinates of each point."""
@@ -249,41 +187,18 @@ class QuantumResult(LadderResult):
 
     @property
     def _run_facts(self) -> dict[str, str]:
+        return {"slices": f"{self.slices} slices", **super()._run_facts}
+
+    @property
+    def _ladder_facts(self) -> dict[str, str]:
         values = self.axis.values
-        return {
-            "slices": f"{self.slices} slices",
-            "copies": f"{self.action.shape[2]} copies",
-            "points": f"{len(self.points)} {self.axis.name} from {values.min():g} to {values.max():g}",
-            "steps": count(measurements_of(self), "measurement"),
-        }
+        return {"points": f"{len(self.points)} {self.axis.name} from {values.min():g} to {values.max():g}"}
 
 
 def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> QuantumResult:
     """The first rows of a file."""
-    m, model, points = file[MEASUREMENTS], store.read_model(file), points_of(file)
-    copies, times = m["action"].shape[2], tuple(map(int, m["time"][...]))
-    return QuantumResult(
-        model=model,
-        points=points,
-        time=m["time"][...],
-        sweep=m["sweep"][:rows],
-        **in_result(MEASURED, m, rows, m["action"].shape[1:]),
-        permutation=read_permutation(file, rows),
-        configurations=in_file(file, rows),
-        placement=placement_of(file),
-        **written_again(file, attributes, LOCAL_SUMS),
-        attributes=attributes,
-        measured={name: m[name][:rows] for name in names_in_file(file)},
-        reduced=reduced_in(file, attributes, partial(_reduced_of, model, copies, points, times)),
-    )
-
-
-def _reduced_of(
-    model: Ising, copies: int, points: Points, times: tuple[int, ...], settings: Mapping[str, Any]
-) -> Reduced:
-    """What a run with these settings adds up."""
-    wanted = settings["even_correlations"], settings["magnetization_modes"]
-    return reduced_of_run(model, copies, points, times, *wanted)
+    points = points_in(file)
+    return QuantumResult.read(file, rows, attributes, points, points=points, time=file["measurements/time"][...])
 
 
 def load_quantum(path: str | os.PathLike[str]) -> QuantumResult:

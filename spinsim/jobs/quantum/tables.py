@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from spinsim.analysis.gaps import InTimeCurve, correlation_in_time, gaps, has_connected, has_even
+from spinsim.analysis.gaps import Gaps, InTimeCurve, correlation_in_time, gaps_by_parity, has_connected
 from spinsim.analysis.runs import sample_of
-from spinsim.analysis.summary import estimates
-from spinsim.analysis.tables import Columns, below_each_other, columns_of_samples, estimate_columns, own_columns
-from spinsim.errors import InputError
+from spinsim.analysis.tables import Columns, below_each_other
+from spinsim.jobs.ladder.tables import ladder_columns
 from spinsim.jobs.quantum.result import QuantumResult
 
 
 def columns(result: QuantumResult, by: str) -> Columns:
-    """Returns the columns of ``ss.table``.
-
-    Raises:
-        InputError: where there is no such table, and for too few measurements.
-    """
-    if by in (result.axis.name, "k", "temperature"):  # the latter is the table's default
-        return _by_point(result)
-    if by == "sample":
-        return columns_of_samples(result, _by_point, lambda one: one.best_energy)
-    if by == "time":
-        return below_each_other([_by_time(result, k) for k in range(result.model.samples)])
-    if by == "gap":
-        return _gaps(result)
-    if by == "site":
-        return _sites(result)
-    if by in result.measured:
-        return own_columns(result, by)
-    raise InputError(f"there is no table by {by!r} of this run: choose {result.axis.name}, sample, time, gap or site")
+    """Returns the columns of ``ss.table``, as ``ladder_columns`` does."""
+    others: dict[str, Callable[[], Columns]] = {
+        "time": lambda: below_each_other([_by_time(result, k) for k in range(result.model.samples)]),
+        "gap": lambda: _gaps(result),
+        "site": lambda: _sites(result),
+    }
+    return ladder_columns(result, by, _where, others, ("k", "temperature"))  # the latter is the table's default
 
 
 def _sites(result: QuantumResult) -> Columns:
@@ -45,11 +35,6 @@ def _sites(result: QuantumResult) -> Columns:
         "local_susceptibility": found.mean(axis=1).ravel(),
         "local_susceptibility_error": spread.ravel() / np.sqrt(copies),
     }
-
-
-def _by_point(result: QuantumResult) -> Columns:
-    """Returns averages over time, copies and samples, with errors, a row for each point of the ladder."""
-    return _where(result) | estimate_columns(estimates(result))
 
 
 def _where(result: QuantumResult) -> Columns:
@@ -91,15 +76,14 @@ def _gaps(result: QuantumResult) -> Columns:
         "sample": np.repeat(np.arange(samples), len(result.k)),
         **{name: np.tile(values, samples) for name, values in _where(result).items()},
     }
-    for prefix, parity in (("", "odd"), ("even_", "even")):
-        if parity == "odd" or has_even(result):
-            found |= {prefix + name: values for name, values in _of_parity(result, parity).items()}
+    for parity, of in gaps_by_parity(result).items():
+        prefix = "" if parity == "odd" else "even_"
+        found |= {prefix + name: values for name, values in _of_parity(result, of).items()}
     return found
 
 
-def _of_parity(result: QuantumResult, parity: str) -> Columns:
+def _of_parity(result: QuantumResult, found: Gaps) -> Columns:
     """Returns the columns of the gaps of one parity."""
-    found = gaps(result, parity)
     k = np.tile(result.k, len(found.gap))
     return {
         "gap": found.gap.ravel(),

@@ -6,18 +6,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from spinsim.errors import InputError, argument
-from spinsim.jobs.base import FigureSet, Job, at, ladder_options
+from spinsim.jobs.base import FigureSet, at
+from spinsim.jobs.ladder import LadderJob
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spinsim.jobs.temper.result import TemperResult
     from spinsim.jobs.temper.settings import Temper
 
-_OF_ONE, _OF_SEVERAL = ladder_options("temper")
 
-
-class TemperJob(Job):
+class TemperJob(LadderJob):
     """What the rest of the program knows of parallel tempering."""
 
     name = "temper"
@@ -29,8 +27,8 @@ class TemperJob(Job):
         "sweeps": "Measured sweeps that a tempering or quantum run shall have in all",
         "time_limit": "Seconds that a search shall last in all at most",
     }
-    figures = FigureSet(("thermodynamics", "order", "cut", "overlap", "exchange", "equilibration"), _OF_ONE)
-    figures_of_several = FigureSet(("crossings", "thermodynamics"), _OF_SEVERAL)
+    figures = FigureSet(("thermodynamics", "order", "cut", "overlap", "exchange", "equilibration"))
+    form = at("spinsim.jobs.ladder.contents:TEMPER_FORM")
 
     def changed(self, config: Temper, settings: Mapping[str, Any], path: Path) -> Temper:
         """Returns the configuration of a file's run with more sweeps, of a search with more time."""
@@ -57,23 +55,6 @@ class TemperJob(Job):
 
         grid = tables["temper"].get("temperatures") or ""
         return tables | {"temper": tables["temper"] | {"temperatures": f"{grid}g"}} if is_grid(grid) else None
-
-    def check_averages(self, path: Path) -> None:
-        """Take every file: its series can be averaged."""
-
-    def recounted(self, result: TemperResult, device: str, threads: int | None) -> TemperResult:
-        """Returns a run with series that are counted anew from the configurations that it has saved."""
-        from dataclasses import replace
-
-        from spinsim.engine.measuring.correlations import Wanted
-        from spinsim.jobs.temper.layout import MEASURED
-        from spinsim.run.recounting import recounted_on_ladder
-
-        result = replace(result, reduced=None)  # which is of all measurements
-        beta, modes = 1 / result.temperature, result.has_magnetization_modes
-        wanted = Wanted(result.has_correlations, magnetization_modes=modes)
-        again: TemperResult = recounted_on_ladder(result, beta, MEASURED, device, threads, wanted)
-        return again
 
 
 JOB = TemperJob()

@@ -15,10 +15,11 @@ from spinsim import store
 from spinsim.analysis.reduced import ReducedRun
 from spinsim.errors import InputError
 from spinsim.jobs import job_of
-from spinsim.jobs.temper.result import TemperResult, reduced_of_file
+from spinsim.jobs.ladder.contents import placement_of, temperatures_in, written_again
+from spinsim.jobs.ladder.result import reduced_of_file
+from spinsim.jobs.temper.result import TemperResult
 from spinsim.model.ising import Ising
 from spinsim.result import Result
-from spinsim.run.ladder_layout import placement_of, written_again
 from spinsim.run.search import Searched, read_search
 from spinsim.sampling.placement import Placement
 
@@ -84,13 +85,14 @@ def overview(path: str | os.PathLike[str], model: Ising | None = None) -> Temper
         model, rows = store.read_model(file) if model is None else model, store.complete_rows(file)
         m, again = file["measurements"], written_again(file, attributes)
         attempts, accepts = again["attempts"].sum(axis=0), again["accepts"].sum(axis=0)
-        reduced = reduced_of_file(file, model, attributes)
+        ladder = temperatures_in(file)
+        reduced = reduced_of_file(file, model, attributes, ladder)
         means = _means(m, rows, model.sites) if reduced is None else _means_of(reduced)
         return TemperOverview(
             model=model,
             steps=rows if reduced is None else reduced.measurements,
             rows=rows,
-            temperature=m["temperature"][...],
+            temperature=ladder.values,
             energy=means["energy"],
             magnetization_squared=means["m^2"],
             overlap_squared=means.get("q^2"),

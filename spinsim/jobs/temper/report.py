@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.printed import as_tables, main_columns, table
+from spinsim.analysis.printed import as_tables
 from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
 from spinsim.inputs.texts import count, quoted, wrapped
 from spinsim.jobs.base import Told
@@ -23,6 +23,7 @@ from spinsim.jobs.reports import (
     round_trip_line,
     saved_number,
     solution_lines,
+    table_of_places,
     twice_as_long,
 )
 from spinsim.jobs.temper.overview import TemperOverview, overview
@@ -33,7 +34,6 @@ from spinsim.run.search import Searched, goal
 MOST_BYTES: Final = 2**28
 """Size of the series of a run up to which its averages get errors as soon as it is done or shown."""
 _BYTES_A_REPLICA: Final = 64  # of a measurement, correlations included
-_MOST_COLUMNS: Final = 4  # that fit beside the exchanges
 
 
 def describe(plan: TemperPlan) -> str:
@@ -138,14 +138,11 @@ def _report(found: TemperOverview, averages: Summary | None) -> list[str]:
         last = found.placement.swap_rate[-1]
         low, high = np.nanmin(last), np.nanmax(last)
         lines.append(f"Temperatures {len(found.temperature)}, placed; exchanges in the pre-run {low:.3f} to {high:.3f}")
-    rates = [f"{rate:.3f}" for rate in found.swap_rate] + [""] if known and exchanges else None
+    rates = [f"{rate:.3f}" for rate in found.swap_rate] if known and exchanges else None
     if averages is None:
         lines += _means(found, rates)
     else:
-        names = main_columns(found.model, averages.estimates)[:_MOST_COLUMNS]
-        lines += table(averages, names, {"swaps": rates} if rates else None)
-        if rates:
-            lines += wrapped("share of the exchanges tried with the next temperature that were accepted.", "swaps: ")
+        lines += table_of_places(found.model, averages, rates, "the next temperature")
         lines += wrapped(averages.verdict, "Verdict  ")
     return lines if found.best_energy is None else lines + lowest_lines(found.model, found.best_energy)
 
@@ -159,7 +156,7 @@ def _means(found: TemperOverview, rates: list[str] | None) -> list[str]:
     for k, temperature in enumerate(found.temperature):
         row = f"{temperature:8.5g} {found.energy[k]:10.6f} {found.magnetization_squared[k]:9.6f}"
         row += "" if overlap is None else f" {overlap[k]:9.6f}"
-        lines.append(row + (f"{rates[k]:>8}" if rates else ""))
+        lines.append(row + (f"{[*rates, ''][k]:>8}" if rates else ""))
     return [*lines, "Means have no errors here: spinsim analyze finds them."]
 
 

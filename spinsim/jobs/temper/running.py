@@ -7,17 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 import h5py
-import numpy as np
-import numpy.typing as npt
 
+from spinsim.acceptance import check_temperatures
 from spinsim.analysis.kinds import is_symmetric_glass
-from spinsim.engine import Engine, check_run, create_engine, resolve_device
+from spinsim.engine import check_run, resolve_device
 from spinsim.engine.choosing import choose
-from spinsim.engine.moves.move import moves_of_run
 from spinsim.engine.split.filling import copies_of_search, groups_of_search
 from spinsim.engine.update import OfModel, Outline
 from spinsim.inputs.texts import count
-from spinsim.jobs.temper.layout import MEASURED, reduced_of_run, temper_layout
+from spinsim.jobs.ladder.contents import contents_of_run, temperatures_in
+from spinsim.jobs.ladder.places import Temperatures
+from spinsim.jobs.ladder.running import LadderPlan, LadderRun
 from spinsim.jobs.temper.result import TemperResult
 from spinsim.jobs.temper.search import Started, TemperSearch, rows_of_search
 from spinsim.jobs.temper.settings import Temper, usual_restart
@@ -26,23 +26,15 @@ from spinsim.machine.threads import available_threads
 from spinsim.model.ising import Ising, repeated
 from spinsim.parallel.session import others
 from spinsim.rng import HALF_SWEEP_BITS
-from spinsim.run.common import (
-    Watch,
-    build_model,
-    check_nameable,
-    dynamics_of,
-    identify,
-    usual_path,
-)
+from spinsim.run.common import Watch, build_model, check_nameable, identify, usual_path
 from spinsim.run.identity import tables_of_file
-from spinsim.run.ladder import LadderPlan, LadderRun, placed_ladder
-from spinsim.run.ladder_layout import in_result
-from spinsim.run.own import Own, functions_of, on_ladder
-from spinsim.run.reducing import Keeping, MeasurementSums, with_names, with_sums
+from spinsim.run.own import functions_of
+from spinsim.run.reducing import Keeping
 from spinsim.run.saving import Saving
 from spinsim.run.search import Search, seed_of_start, targets_of, with_restarts
-from spinsim.sampling import Times, tempering
+from spinsim.sampling import Times
 from spinsim.sampling.placement import Placement
+from spinsim.sampling.tempering import tempering_in_beta
 
 Tables = dict[str, dict[str, Any]]
 """A configuration as its file has it, by tables and settings; empty where no file has been begun."""
@@ -69,38 +61,30 @@ class TemperPlan(LadderPlan[Temper]):
         """Whether so many rows are all there is to do, which nobody knows of a search."""
         return super().is_done(rows) and not self.config.temper.searches
 
-    def new_ladder(self, saving: Saving, watch: Watch) -> tuple[npt.NDArray[np.float64], Placement | None]:
-        t = self.config.temper
-        return (t.ladder, None) if t.to_place is None else placed_ladder(self, saving, watch)
+    def ladder_in(self, file: h5py.File) -> Temperatures:
+        """The ladder that the run of a file has begun with."""
+        return temperatures_in(file)
 
-    def ladder_in(self, file: h5py.File) -> npt.NDArray[np.float64]:
-        return np.asarray(file["measurements/temperature"][...])
+    def check_ladder(self, ladder: Temperatures) -> None:
+        """Refuse temperatures at which the couplings of the model would not be felt, or would overflow."""
+        check_temperatures(ladder.values, self.model.energy_scale)
+
+    def result_on(self, ladder: Temperatures, **fields: Any) -> TemperResult:
+        """The result of a run in memory."""
+        return TemperResult(temperature=ladder.values, **fields)
 
     def run_on(
         self,
-        ladder: npt.NDArray[np.float64],
+        ladder: Temperatures,
         placement: Placement | None,
         saving: Saving,
         watch: Watch,
         stored: Keeping | None = None,
     ) -> LadderRun:
-        t, copies = self.config.temper, self.config.run.number_of_replicas
-        modes = bool(t.magnetization_modes)
-        given = placement, self.start
-        layout = temper_layout(self.model, copies, ladder, t.correlations, *given, magnetization_modes=modes)
+        """The run on a ladder, about to begin, or the search."""
+        t, choice = self.config.temper, self.choice
         if not t.searches:
-            engine = _engine_of(self, ladder, self.config.run.seed, 1)
-            own = Own(functions_of(t.measure, self.measure), engine, on_ladder("temperature"), copies)
-            keeping, sums = self.keeping(layout, stored), None
-            if keeping.is_reduced:
-                reduced = reduced_of_run(self.model, copies, len(ladder), t.correlations, modes)
-                sums = MeasurementSums(reduced, keeping)
-                layout = with_sums(with_names(layout, keeping.names), reduced, keeping.stride, "temperature")
-            moves = moves_of_run(self.moves, t.moves, "ss.temper")
-            how = copies, watch.on_updates, saving.due, t.correlations, None, modes, moves
-            frames = tempering(engine, ladder, t.times, *how, self.config.run.seed, sums)
-            kept = keeping, sums, stored
-            return LadderRun(self, saving, watch, engine, frames, layout, MEASURED, own, None, *kept)
+            return super().run_on(ladder, placement, saving, watch, stored)
         target = targets_of(self.model, t.target)
         search = Search(self.model, target, t.time_limit, watch.on_note)
         rows = rows_of_search(self)
@@ -109,24 +93,18 @@ class TemperPlan(LadderPlan[Temper]):
             return saving.due() or search.is_late()
 
         def start(number: int, groups: int) -> Started:
-            engine = _engine_of(self, ladder, seed_of_start(self.config.run.seed, number), groups)
+            engine = self.engine_on(ladder, seed_of_start(self.config.run.seed, number), groups)
             most = _longest(t.measure_every, engine.colours) if groups == t.number_of_groups else t.sweeps_alone
             times = Times(0, most, t.measure_every, t.swap_every)
-            how = copies, watch.on_updates, is_to_pause, t.correlations, () if number else rows, modes
-            return engine, tempering(engine, ladder, times, *how)
+            how = copies, watch.on_updates, is_to_pause, choice.wanted, () if number else rows
+            return engine, tempering_in_beta(engine, ladder.couplings, times, *how)
 
+        copies = choice.copies
+        self.check_ladder(ladder)
         _check_groups(self, copies * len(ladder))
-        layout = with_restarts(layout, target, bool(t.restart_after))
-        return TemperSearch(self, saving, watch, start, layout, MEASURED, search)
-
-    def result_of(
-        self, ladder: npt.NDArray[np.float64], placement: Placement | None, found: dict[str, Any]
-    ) -> TemperResult:
-        shape = self.model.samples, self.config.run.number_of_replicas, len(ladder)
-        series = in_result(MEASURED, found, len(found["sweep"]), shape)
-        result = TemperResult(model=self.model, temperature=ladder, placement=placement, **(found | series))
-        self.write_solution(result)
-        return result
+        contents = contents_of_run(self.model, choice, ladder, placement, self.start)
+        contents = with_restarts(contents, target, bool(t.restart_after))
+        return TemperSearch(self, saving, watch, start, contents, search)
 
 
 def plan_temper(config: Temper) -> TemperPlan:
@@ -191,23 +169,6 @@ def _with_modes(config: Temper, model: Ising, begun: Tables) -> Temper:
         if [os.path.lexists(path) for path in paths] == [True, False]:
             return having
     return lacking
-
-
-def _engine_of(plan: TemperPlan, ladder: npt.NDArray[np.float64], seed: int, groups: int) -> Engine:
-    """The replicas of so many groups of a plan in their initial state."""
-    run, t, start = plan.config.run, plan.config.temper, plan.start
-    if start is not None and len(start) > 1:
-        start = np.tile(start, (groups, 1, 1))
-    return create_engine(
-        plan.model.once(repeated, groups),
-        run.number_of_replicas * len(ladder),
-        replace(dynamics_of(plan, t.start, t.zero_acceptance), seed=seed),
-        plan.device,
-        run.threads,
-        start,
-        slabs=False,
-        round_sweeps=plan.round_sweeps,
-    )
 
 
 def _check_groups(plan: TemperPlan, replicas: int) -> None:

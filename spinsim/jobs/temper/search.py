@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -12,17 +12,17 @@ from spinsim.engine import Engine
 from spinsim.engine.measuring.lowest import Best
 from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.engine.protocols import Spins
+from spinsim.jobs.ladder.rows import row_of
+from spinsim.jobs.ladder.running import LadderPlan, LadderRun
 from spinsim.jobs.temper.settings import Temper
-from spinsim.run.common import Plan, Watch
-from spinsim.run.ladder import LadderRun
-from spinsim.run.ladder_layout import Measured
+from spinsim.run.common import Watch
 from spinsim.run.sampled import Kept
 from spinsim.run.saving import Saving
 from spinsim.run.search import RESTARTS, SUMS, Restarts, Search
 from spinsim.sampling import TemperFrame
 from spinsim.sampling.portions import updates_a_sweep
 from spinsim.store import RunFile
-from spinsim.store.layout import Layout
+from spinsim.store.contents import Contents
 
 Started = tuple[Engine, Iterator[TemperFrame | None]]
 """Replicas in their initial state, and their measurements from the first sweep on, without end."""
@@ -31,7 +31,7 @@ _OF_SAMPLES: Final = ("spins", *Exchange._fields)  # arrays of a snapshot that h
 _OF_GROUPS: Final = "groups_"  # before names of checkpoints that hold all groups, where others hold the first one
 
 
-def rows_of_search(plan: Plan[Temper]) -> range:
+def rows_of_search(plan: LadderPlan[Temper]) -> range:
     """Numbers of the measurements that are rows of the file: the first ones after thermalisation."""
     t = plan.config.temper
     first = -(-t.thermalize // t.measure_every)
@@ -50,24 +50,22 @@ class TemperSearch(LadderRun):
         saving: Says when to save.
         watch: Hears how it goes.
         start: Makes the replicas of so many groups, in the start of a number, 0 for the first.
-        layout: Of its file.
-        table: Quantities that are measured.
+        contents: Of its file.
         search: Says when it ends.
     """
 
     def __init__(
         self,
-        plan: Plan[Temper],
+        plan: LadderPlan[Temper],
         saving: Saving,
         watch: Watch,
         start: Callable[[int, int], Started],
-        layout: Layout,
-        table: Sequence[Measured],
+        contents: Contents,
         search: Search,
     ) -> None:
         t, self._samples = plan.config.temper, plan.model.samples
         self._groups, self._only_first = t.number_of_groups, t.number_of_groups > 1
-        super().__init__(plan, saving, watch, *start(0, 1), layout, table)
+        super().__init__(plan, saving, watch, *start(0, 1), contents)
         self.best = Best(self.engine.model, self.engine.replicas, self._samples)
         self._start, self._search, self._every = start, search, t.measure_every
         self._rows, self._sweeps_of_first = rows_of_search(plan), t.sweeps_alone
@@ -133,7 +131,9 @@ class TemperSearch(LadderRun):
         self._restarts.look(energy.min(axis=1), sweeps)
         if frame.step in self._rows and not self._restarts.number:
             row = frame.step - self._rows.start
-            first = {name: value[: self._samples] for name, value in self._row(frame).items() if np.ndim(value)}
+            first = {
+                name: value[: self._samples] for name, value in row_of(self._measured, frame).items() if np.ndim(value)
+            }
             values = first | {"step": row, "sweep": (row + 1) * self._every}
             file.write(self.with_spins(values, frame.spins, frame.holder[: self._samples]))
 

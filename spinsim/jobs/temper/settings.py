@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from spinsim.engine.measuring.correlations import Wanted
+    from spinsim.jobs.ladder.places import Temperatures
     from spinsim.model.ising import Ising
     from spinsim.sampling import Range, Times
 
@@ -179,6 +181,29 @@ class TemperSettings(Table):
 
         text = self.temperatures or ""
         return read_range(text) if text.startswith(PREFIX) else None
+
+    @property
+    def wanted(self) -> Wanted:
+        """What is measured of copies at equal temperatures, of a configuration in which the choice is filled in."""
+        from spinsim.engine.measuring.correlations import Wanted
+
+        return Wanted(self.correlations, magnetization_modes=bool(self.magnetization_modes))
+
+    @property
+    def adds_local(self) -> bool:
+        """False: there are no local susceptibilities without slices in time."""
+        return False
+
+    @property
+    def points(self) -> Temperatures:
+        """The ladder given."""
+        return self.points_of(self.ladder)
+
+    def points_of(self, values: npt.NDArray[np.float64]) -> Temperatures:
+        """The ladder of temperatures that a pre-run places."""
+        from spinsim.jobs.ladder.places import Temperatures
+
+        return Temperatures(values)
 
     @property
     def places(self) -> int:

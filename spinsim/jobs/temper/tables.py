@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from spinsim.analysis.equilibration import Approach, approach
 from spinsim.analysis.overlaps import overlap_distribution
 from spinsim.analysis.runs import sample_of
-from spinsim.analysis.summary import estimates
-from spinsim.analysis.tables import Columns, below_each_other, columns_of_samples, estimate_columns, own_columns
-from spinsim.errors import InputError
+from spinsim.analysis.tables import Columns, below_each_other
+from spinsim.jobs.ladder.tables import ladder_columns
 from spinsim.jobs.temper.result import TemperResult
 
 
 def columns(result: TemperResult, by: str) -> Columns:
-    """Returns the columns of ``ss.table``.
-
-    Raises:
-        InputError: where there is no such table, and for too few measurements.
-    """
-    if by == "temperature":
-        return _by_temperature(result)
-    if by == "sample":
-        return columns_of_samples(result, _by_temperature, lambda one: one.best_energy)
-    if by == "overlap":
-        return below_each_other([_overlaps(result, k) for k in range(result.model.samples)])
-    if by == "bin":
-        return _bins(approach(result))
-    if by in result.measured:
-        return own_columns(result, by)
-    raise InputError(f"there is no table by {by!r} of this run: choose temperature, sample, overlap or bin")
-
-
-def _by_temperature(result: TemperResult) -> Columns:
-    """Returns averages over time, copies and samples, with errors, a row for each temperature."""
-    return {"temperature": result.temperature} | estimate_columns(estimates(result))
+    """Returns the columns of ``ss.table``, as ``ladder_columns`` does."""
+    others: dict[str, Callable[[], Columns]] = {
+        "overlap": lambda: below_each_other([_overlaps(result, k) for k in range(result.model.samples)]),
+        "bin": lambda: _bins(approach(result)),
+    }
+    return ladder_columns(result, by, lambda one: {"temperature": one.temperature}, others)
 
 
 def _overlaps(result: TemperResult, sample: int) -> Columns:

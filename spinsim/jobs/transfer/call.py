@@ -2,44 +2,23 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy.typing as npt
-
-from spinsim.engine import resolve_device
-from spinsim.jobs.calls import carried_out, config_of_call, documented_call, identity_of_call
+from spinsim.jobs.calls import call_of, run_of_call
 from spinsim.jobs.transfer.result import TransferResult
 from spinsim.jobs.transfer.running import TransferPlan
-from spinsim.jobs.transfer.settings import Transfer, TransferSettings
+from spinsim.jobs.transfer.settings import Transfer
 from spinsim.model.ising import Ising
-from spinsim.settings.shared import RunSettings
 from spinsim.transfer_matrix.points import positive
 
 
-@documented_call(Transfer)
-def transfer(  # noqa: D417  (the settings describe themselves)
-    model: Ising,
-    k: npt.ArrayLike | str | None = TransferSettings.k,
-    temperature: npt.ArrayLike | str | None = TransferSettings.temperature,
-    k_time: npt.ArrayLike | str | None = TransferSettings.k_time,
-    eigenvalues: int = TransferSettings.eigenvalues,
-    sector: str = TransferSettings.sector,
-    tolerance: float = TransferSettings.tolerance,
-    method: str = TransferSettings.method,
-    basis: int | None = TransferSettings.basis,
-    seed: int | None = RunSettings.seed,
-    device: str = RunSettings.device,
-    threads: int | None = RunSettings.threads,
-    most_steps: int = TransferSettings.most_steps,
-    on_rows: Callable[[int], None] | None = None,
-    out: str | os.PathLike[str] | None = RunSettings.out,
-    checkpoint_every: float = RunSettings.checkpoint_every,
-    progress: bool = False,
-    **settings: Any,
-) -> TransferResult:
+@call_of(
+    Transfer,
+    "k temperature k_time eigenvalues sector tolerance method basis seed device threads most_steps on_rows out "
+    "checkpoint_every progress",
+)
+def transfer(model: Ising, given: dict[str, Any]) -> TransferResult:  # noqa: D417  (the settings describe themselves)
     """Leading eigenvalues of the transfer matrix whose layer is ``model``, for each sample.
 
     T = D B D with D = exp(k/2 (sum J s s + sum h s)) and bonds k_time between the layers.
@@ -54,9 +33,6 @@ def transfer(  # noqa: D417  (the settings describe themselves)
         tolerance: Residual |T x - lambda x| / lambda at which a level has converged, from 1e-14 to 0.1.
         basis: Stored vectors, 0 for none (fewest memory, no matrix elements); by default as many as serve and fit.
         on_rows: Called with the number of samples and points that were finished since the last call.
-        out: File that the run is written to, with checkpoints; the same call, or ``resume``, completes it. Without one
-            the run is kept in memory.
-        progress: Whether a bar on the terminal or in the notebook shows how far the run is.
 
     Returns:
         ln of the eigenvalues, residuals, correlation lengths, energies and matrix elements. With ``out``, levels that
@@ -67,9 +43,8 @@ def transfer(  # noqa: D417  (the settings describe themselves)
             no ``out``, and a file that holds another run.
         KeyboardInterrupt: on Ctrl-C; a run with a file has saved itself.
     """
-    given = locals()
-    checks = {name: partial(positive, name) for name in ("k", "temperature", "k_time")}
-    config = config_of_call(Transfer, model, given, **checks)
-    plan = TransferPlan(config, model, resolve_device(device, config.run.gpus), *identity_of_call(config, model))
-    result: TransferResult = carried_out(plan, out, progress, on_rows)
-    return result
+    of_k, of_temperature, of_time = (partial(positive, name) for name in ("k", "temperature", "k_time"))
+    found: TransferResult = run_of_call(
+        Transfer, TransferPlan, model, given, k=of_k, temperature=of_temperature, k_time=of_time
+    )
+    return found

@@ -1,4 +1,4 @@
-"""Levels of a transfer-matrix run, and the layout of its file."""
+"""Levels of a transfer-matrix run, and the contents of its file."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from spinsim import store
 from spinsim.inputs.texts import count
 from spinsim.model.ising import Ising
 from spinsim.result import Result
+from spinsim.store.contents import ENERGY, Contents, Series, Sizes
 from spinsim.store.forms import DamageError, Form, axis_of, group_of, length_of
-from spinsim.store.layout import ENERGY, Layout, Series, Sizes
 from spinsim.transfer_matrix.points import read_given
 from spinsim.transfer_matrix.spectrum import RESOLUTION
 
@@ -32,7 +32,7 @@ _FIELDS: Final = {"log_eigenvalue": "levels"}  # series whose field has another 
 _OF_POINT: Final = ("step", "sample", "k", "k_time")
 
 
-def transfer_layout(sites: int, bonds: int, sectors: tuple[str, ...], levels: int) -> Layout:
+def transfer_contents(sites: int, bonds: int, sectors: tuple[str, ...], levels: int) -> Contents:
     """A row for each sample and temperature, all temperatures of a sample in succession."""
     state = "sector", "level"
     rows = [
@@ -57,16 +57,16 @@ def transfer_layout(sites: int, bonds: int, sectors: tuple[str, ...], levels: in
         "site": np.arange(sites),
         "bond": np.arange(bonds),
     }
-    return Layout(scales, {}, tuple(Series(*row, SPECTRUM) for row in rows))
+    return Contents(scales, {}, tuple(Series(*row, SPECTRUM) for row in rows))
 
 
-def _layout_of(file: h5py.File, sizes: Sizes) -> tuple[Layout, int]:
-    """Returns the layout that a file should have, by its own axes; there are no replicas."""
+def _contents_of(file: h5py.File, sizes: Sizes) -> tuple[Contents, int]:
+    """Returns the contents that a file should have, by its own axes; there are no replicas."""
     group = group_of(file, SPECTRUM)
     sectors, levels = axis_of(group, "sector", None).tolist(), length_of(group, "level")
     if not sectors or not set(sectors) <= set(SECTORS) or len(set(sectors)) < len(sectors):
         raise DamageError(f"its sectors {sectors} are none of even, odd and all")
-    return transfer_layout(sizes.sites, sizes.bonds, tuple(name.decode() for name in sectors), levels), 0
+    return transfer_contents(sizes.sites, sizes.bonds, tuple(name.decode() for name in sectors), levels), 0
 
 
 def check_samples(file: h5py.File, rows: int) -> int:
@@ -81,14 +81,14 @@ def check_samples(file: h5py.File, rows: int) -> int:
 FORM: Final = Form(
     planned=dict.fromkeys(("temperature", "k", "k_time"), (str, type(None))),
     groups=(SPECTRUM,),
-    layout=_layout_of,
+    contents=_contents_of,
     check_numbers=check_samples,
 )
 
 
-def values_of(layout: Layout) -> list[str]:
+def values_of(contents: Contents) -> list[str]:
     """Returns the names of the series that do not only say where a row belongs."""
-    return [series.name for series in layout.series if series.name not in _OF_POINT]
+    return [series.name for series in contents.series if series.name not in _OF_POINT]
 
 
 def place_of(step: Any, k: npt.NDArray[np.float64], k_time: npt.NDArray[np.float64]) -> dict[str, Any]:
@@ -192,15 +192,15 @@ class TransferResult(Result):
         """
         sample, point = np.nonzero(self.there)
         where = place_of(sample * len(self.k) + point, self.k, self.k_time)
-        return self._labelled(self._layout, where | self._values(sample, point))
+        return self._labelled(self._contents, where | self._values(sample, point))
 
     def _values(self, sample: Any, point: Any) -> dict[str, Any]:
         """The values of one row or several, by names of series."""
-        return {name: getattr(self, _FIELDS.get(name, name))[sample, point] for name in values_of(self._layout)}
+        return {name: getattr(self, _FIELDS.get(name, name))[sample, point] for name in values_of(self._contents)}
 
     @property
-    def _layout(self) -> Layout:
-        return transfer_layout(self.model.sites, self.model.bonds, self.sectors, self.levels.shape[-1])
+    def _contents(self) -> Contents:
+        return transfer_contents(self.model.sites, self.model.bonds, self.sectors, self.levels.shape[-1])
 
     @property
     def _run_facts(self) -> dict[str, str]:
@@ -213,7 +213,7 @@ class TransferResult(Result):
 
     def _write(self, target: Path) -> None:
         """Write the run to a new file."""
-        store.create(target, self.model, self._layout, self.gap.size, self._origin)
+        store.create(target, self.model, self._contents, self.gap.size, self._origin)
         with store.open_to_append(target) as file:
             for step in range(self.gap.size):
                 file.write(place_of(step, self.k, self.k_time) | self._values(*divmod(step, len(self.k))))
@@ -231,9 +231,9 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TransferResu
     group, model = file[SPECTRUM], store.read_model(file)
     sectors = tuple(name.decode() for name in group["sector"][...])
     points = check_samples(file, rows)
-    layout = transfer_layout(model.sites, model.bonds, sectors, len(group["level"]))
+    contents = transfer_contents(model.sites, model.bonds, sectors, len(group["level"]))
     ladder = group["k"][:points], group["k_time"][:points]
-    return tabulated(model, *ladder, sectors, layout, lambda name: group[name][:rows], attributes)
+    return tabulated(model, *ladder, sectors, contents, lambda name: group[name][:rows], attributes)
 
 
 def tabulated(
@@ -241,16 +241,16 @@ def tabulated(
     k: npt.NDArray[np.float64],
     k_time: npt.NDArray[np.float64],
     sectors: tuple[str, ...],
-    layout: Layout,
+    contents: Contents,
     rows_of: Callable[[str], npt.NDArray[Any]],
     attributes: dict[str, str],
 ) -> TransferResult:
     """Rows as (samples, points, ...), with NaN and 0 for those that are not there yet."""
     shape, table = (model.samples, len(k)), {}
-    for name in values_of(layout):
+    for name in values_of(contents):
         rows = rows_of(name)
         whole = np.full((prod(shape), *rows.shape[1:]), np.nan if rows.dtype.kind == "f" else 0, rows.dtype)
         whole[: len(rows)] = rows
         table[_FIELDS.get(name, name)] = whole.reshape(*shape, *rows.shape[1:])
-    table.setdefault("sigma_sigma", np.empty((*shape, len(layout.scales["level"]), 0)))
+    table.setdefault("sigma_sigma", np.empty((*shape, len(contents.scales["level"]), 0)))
     return TransferResult(model=model, k=k, k_time=k_time, sectors=sectors, attributes=attributes, **table)

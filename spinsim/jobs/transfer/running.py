@@ -49,9 +49,9 @@ class TransferPlan(Plan[Transfer]):
         work, on_rows, on_warning = self.work(), watch.on_updates, watch.on_warning
         shapes = work.like_saved()  # other ones than the file's where memory has room for another basis now
         if not begun:
-            check_disk(self.path, self.model, 0, work.layout, work.rows)
+            check_disk(self.path, self.model, 0, work.contents, work.rows)
             where = _where(self.device, work.devices)
-            store.create(self.path, self.model, work.layout, work.rows, self.attributes | where, checkpoint=shapes)
+            store.create(self.path, self.model, work.contents, work.rows, self.attributes | where, checkpoint=shapes)
         with store.open_to_read(self.path) as written:
             rows, slot = store.complete_rows(written), written.get("checkpoint/0", {})
             stored = {name: slot[name].shape for name in list(slot)}
@@ -103,7 +103,7 @@ class TransferPlan(Plan[Transfer]):
             watch.on_updates(1)
         attributes = self.attributes | _where(self.device, work.devices) | {"finished": store.stamp()}
         return tabulated(
-            *(self.model, *work.points, work.sectors, work.layout),
+            *(self.model, *work.points, work.sectors, work.contents),
             lambda name: np.stack([row[name] for row in rows]),
             attributes,
         )

@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.inputs.texts import count
-from spinsim.jobs.transfer.result import place_of, transfer_layout, values_of
+from spinsim.jobs.transfer.result import place_of, transfer_contents, values_of
 from spinsim.machine.threads import Threads, available_threads
 from spinsim.model.ising import Ising
 from spinsim.parallel.group import Member, make_group
 from spinsim.parallel.places import InThread, Kept, Place, answers
 from spinsim.parallel.session import others
-from spinsim.store.layout import Layout
+from spinsim.store.contents import Contents
 from spinsim.transfer_matrix.lanczos import NotConvergedError
 from spinsim.transfer_matrix.layer import check_couplings, sectors_of
 from spinsim.transfer_matrix.points import Points
@@ -52,7 +52,7 @@ class Work:
     Attributes:
         sectors: Their names.
         rows: Number of tasks.
-        layout: Of the file.
+        contents: Of the file.
         devices: How many share each vector.
         split: How they do, in a sentence; empty where there is but one.
         room: For vectors in memory.
@@ -72,7 +72,7 @@ class Work:
         for extreme in (np.min, np.max):
             check_couplings(model, float(extreme(points.k)), float(extreme(points.k_time)))
         self.rows = model.samples * len(points.k)
-        self.layout: Layout = transfer_layout(model.sites, model.bonds, self.sectors, settings.eigenvalues)
+        self.contents: Contents = transfer_contents(model.sites, model.bonds, self.sectors, settings.eigenvalues)
         self._threads = Threads(threads if settings.device == "cpu" else 1)
         small = settings.device == "cpu" and model.sites <= SMALL_BITS
         at_once = min(self._threads.count, self.rows) if small else 1
@@ -116,7 +116,7 @@ class Work:
 
     def row(self, step: int, values: Row, problems: list[NotConvergedError]) -> SolvedRow:
         """A row of the file, of what a solver that is done returns."""
-        own = {name: values[name] for name in values_of(self.layout)}
+        own = {name: values[name] for name in values_of(self.contents)}
         return SolvedRow(place_of(step, *self.points) | own, problems)
 
     def solved(self, steps: Iterable[int], to_stop: Callable[[], bool] = lambda: False) -> Iterator[SolvedRow]:

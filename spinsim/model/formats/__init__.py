@@ -19,8 +19,8 @@ class Format(NamedTuple):
 
     Attributes:
         name: In words.
-        suffixes: Of files that are written in it.
-        recognises: Whether a file is of it; None where its suffix says so.
+        suffixes: Suffixes of files that are written in it.
+        recognises: Returns True if a file is of it; None where the suffix says so.
         read: The problem of such a file.
         write: The content of such a file.
     """

@@ -43,9 +43,9 @@ class Source:
 
     Attributes:
         name: As messages have it.
-        model_name: Of the model that it holds: without its last suffix.
+        model_name: Name of the model that it holds: that of the file without its last suffix.
         suffix: In small letters.
-        data: Its bytes.
+        data: Bytes of the file.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -126,10 +126,10 @@ class Note:
     """Facts without another place, which formats with comments hold in one of them.
 
     Attributes:
-        labels: Of the variables.
+        labels: Labels of the variables.
         offset: The constant.
-        vartype: Of the variables.
-        is_maxcut: Whether the values are weights of a MaxCut instance.
+        vartype: Type of the variables.
+        is_maxcut: True if the values are weights of a MaxCut instance.
     """
 
     labels: list[Any] | range | None = None
@@ -220,7 +220,7 @@ class Terms:
         low: Least number of a site.
         high: Largest.
         comments: First characters of comments, which may stand among them.
-        unweighted: Whether lines may also be ``i j`` alone, all of them; their values are 1.
+        unweighted: True if lines may also be ``i j`` alone, all of them; their values are 1.
 
     Attributes:
         ends: Both sites of each term as the file numbers them, ``int64`` (terms, 2).

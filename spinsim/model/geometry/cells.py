@@ -53,7 +53,7 @@ class UnitCell:
     """The cell of a lattice; lengths are in distances of nearest neighbours.
 
     Attributes:
-        name: What users call the lattice.
+        name: Name of the lattice, as users give it.
         vectors: Steps from a cell to the next one along each axis, in Cartesian coordinates.
         bonds: The bonds that belong to a cell, in the order in which they are numbered.
         colours: A colouring of the infinite lattice in which no bond joins equal colours.

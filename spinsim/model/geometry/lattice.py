@@ -31,8 +31,8 @@ class Lattice:
 
     Attributes:
         shape: Side lengths in cells, x first.
-        periodic: Whether every axis closes on itself.
-        cell: What is repeated; by default that of the chain, square, cubic or hypercubic lattice.
+        periodic: True if every axis closes on itself.
+        cell: Cell that is repeated; by default that of the chain, square, cubic or hypercubic lattice.
     """
 
     shape: tuple[int, ...]

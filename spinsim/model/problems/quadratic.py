@@ -40,9 +40,9 @@ class Quadratic:
         values: Value of each term, (terms,).
         vartype: ``SPIN``, z = s, or ``BINARY``, z = x = (1 + s) / 2.
         offset: The constant.
-        labels: Of the variables, in their order; None for 0, 1, 2, ...
-        is_maxcut: Whether values are the weights of a graph whose largest cut is wanted.
-        name: Of the model that is made of it.
+        labels: Labels of the variables, in their order; None for 0, 1, 2, ...
+        is_maxcut: True if values are the weights of a graph whose largest cut is wanted.
+        name: Name of the model that is made of it.
     """
 
     sites: int

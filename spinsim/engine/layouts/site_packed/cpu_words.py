@@ -36,12 +36,12 @@ def copy(row, words, w):  # type: ignore[no-untyped-def]
 
 
 @part
-def copy_turned(row, first, n, period, turn, words, w):  # type: ignore[no-untyped-def]
-    """Groups ``turn`` after ``first``, ``first + 1``, ... in blocks of ``period`` groups that close on themselves."""
+def copy_turned(row, first, n, period, distance, words, w):  # type: ignore[no-untyped-def]
+    """Groups ``distance`` after ``first``, ``first + 1``, ... in rings of ``period`` groups."""
     at = 0
     while at < n:
         place = (first + at) % period
-        source = place + turn if place + turn < period else place + turn - period
+        source = place + distance if place + distance < period else place + distance - period
         m = min(n - at, period - max(place, source))
         source += first + at - place
         copy(row + at, words[source : source + m], w)

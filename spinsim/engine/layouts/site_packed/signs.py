@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from spinsim import packing
 from spinsim.engine.update import Outline
-from spinsim.machine.compiled import kernel, part
+from spinsim.machine.compiled import kernel
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 from spinsim.packing import site_shape
@@ -38,42 +38,34 @@ def pack(model: Ising, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.uint64]:
     return np.stack([packing.pack_sites(one, model.lattice.shape) for one in spins])
 
 
-@part
-def _bonds_of_row(slot, odd, y, line, sides):  # type: ignore[no-untyped-def]
-    """Axis of a slot's bonds, the line of the sites that number them, and the step along x to these."""
-    if slot == 0:
-        line += sides[1] - 1 if y == 0 and len(sides) == 3 else -1
-    elif slot == 4:
-        line -= sides[1]
-    axis = (1, 1, 0, 0, 2, 2)[slot]
-    step = -1 if (slot == 2 and odd) or (slot == 3 and not odd) else 0
-    return axis, line, step
-
-
 @kernel
-def _fill_signs(sides, first, stop, couplings, signs, slab):  # type: ignore[no-untyped-def]
+def _fill_signs(sides, first, stop, bonds, signs, slab):  # type: ignore[no-untyped-def]
     """``signs`` (colour, slot, row, group, half) of one sample from row ``first`` up to ``stop`` of the whole lattice.
 
-    ``couplings`` are those of the sites of the layer before these rows and of these rows; ``slab`` is the number of the
-    first row that ``signs`` has.
+    ``bonds`` (axis, x odd, line, word) has a bit for each site with x even, then odd, of the layer before these rows
+    and of these rows: that of its bond along the axis. ``slab`` is the number of the first row that ``signs`` has.
+
+    A site has the bond of x - 1 before it, which is that of the same bit where x is odd, else that of the bit before.
     """
-    dimension, width = len(sides), sides[0]
+    dimension, words = len(sides), 2 * signs.shape[3]
     before = sides[1] if dimension == 3 else 1
     for colour in range(2):
-        for slot in range(2 * dimension):
-            for row in range(first, stop):
-                y = row % sides[1]
-                odd = (y + row // sides[1] + colour) % 2
-                axis, line, step = _bonds_of_row(slot, odd, y, row - first + before, sides)
-                for group in range(signs.shape[3]):
-                    for half in range(2):
-                        word = np.uint64(0)
-                        x = 128 * (2 * group + half) + odd + step
-                        for bit in range(64):
-                            at = x + 2 * bit
-                            site = width * line + (at if at >= 0 else at + width)
-                            word |= np.uint64(couplings[dimension * site + axis] < 0) << np.uint64(bit)
-                        signs[colour, slot, row - slab, group, half] = word
+        for row in range(first, stop):
+            y = row % sides[1]
+            odd, line = (y + row // sides[1] + colour) % 2, row - first + before
+            above = line + (sides[1] - 1 if y == 0 and dimension == 3 else -1)
+            for w in range(words):
+                group, half = w // 2, w % 2
+                word = bonds[0, 1, line, w]
+                if not odd:
+                    word = (word << np.uint64(1)) | (bonds[0, 1, line, w - 1 if w else words - 1] >> np.uint64(63))
+                signs[colour, 0, row - slab, group, half] = bonds[1, odd, above, w]
+                signs[colour, 1, row - slab, group, half] = bonds[1, odd, line, w]
+                signs[colour, 2, row - slab, group, half] = bonds[0, 0, line, w]
+                signs[colour, 3, row - slab, group, half] = word
+                if dimension == 3:
+                    signs[colour, 4, row - slab, group, half] = bonds[2, odd, line - sides[1], w]
+                    signs[colour, 5, row - slab, group, half] = bonds[2, odd, line, w]
 
 
 def build_signs(model: Ising, rows: range) -> npt.NDArray[np.uint64] | None:
@@ -95,7 +87,7 @@ def build_signs(model: Ising, rows: range) -> npt.NDArray[np.uint64] | None:
 
     def fill(sample: int, first: int) -> None:
         stop = min(first + step, rows.stop)
-        _fill_signs(sides, first, stop, _couplings(model, sample, first - layer, stop), signs[sample], rows.start)
+        _fill_signs(sides, first, stop, _negative_bonds(model, sample, first - layer, stop), signs[sample], rows.start)
 
     tasks = product(range(len(signs)), range(rows.start, rows.stop, step))
     Threads().run((partial(fill, *task) for task in tasks), signs.size // 2)
@@ -110,18 +102,23 @@ def signs_shape(model: Ising, rows: range) -> tuple[int, ...]:
     return model.coupling_rows, colours, 2 * len(sides), len(rows), *words
 
 
-def _couplings(model: Ising, sample: int, first: int, stop: int) -> npt.NDArray[np.int8]:
-    """Numbers below 0 where J of the bonds of rows is, from row ``first`` on; the last row comes before row 0."""
+def _negative_bonds(model: Ising, sample: int, first: int, stop: int) -> npt.NDArray[np.uint64]:
+    """Bits (axis, x odd, line, word) of the bonds of rows, set where J < 0; the last row comes before row 0."""
     assert model.lattice is not None  # noqa: S101  (likewise)
-    of_row = model.bonds // prod(model.lattice.shape[1:])
-    out = np.empty((stop - first) * of_row, np.int8)
-    pieces = [(max(0, first), out[max(0, -first) * of_row :])]
+    dimension, half = model.lattice.dimension, model.lattice.shape[0] // 2
+    negative = np.empty((dimension, 2, (stop - first) * half), np.bool_)
+    pieces = [(max(0, first), negative[..., max(0, -first) * half :])]
     if first < 0:
-        pieces.append((model.bonds // of_row + first, out[: -first * of_row]))
+        pieces.append((prod(model.lattice.shape[1:]) + first, negative[..., : -first * half]))
     for row, piece in pieces:
+        number = 2 * dimension * half * row
         if model.drawn is not None and model.are_yet_to_draw:
-            model.drawn.draw(piece, sample, row * of_row)
+            for axis, odd in product(range(dimension), range(2)):
+                drawn = piece[axis, odd].view(np.int8)
+                model.drawn.draw(drawn, sample, number + dimension * odd + axis, 2 * dimension)
+                np.less(drawn, 0, out=piece[axis, odd])
         else:
-            given = model.couplings[sample, row * of_row : row * of_row + len(piece)]
-            piece[:] = given if given.dtype == np.int8 else -(given < 0).view(np.int8)
-    return out
+            given = model.couplings[sample, number : number + piece.size].reshape(-1, 2, dimension)
+            np.less(given.transpose(2, 1, 0), 0, out=piece)
+    words = np.packbits(negative.reshape(dimension, 2, stop - first, half), axis=-1, bitorder="little").view("<u8")
+    return words.astype(np.uint64, copy=False)

@@ -1,9 +1,12 @@
-"""Replica-packed spins on a GPU: lattices that fit stay in shared memory for many sweeps, others in global memory."""
+"""Replica-packed spins on a GPU.
+
+Lattices stay in shared memory for many sweeps, or several thread blocks share each in global memory.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import Final, Protocol
 
 import numpy as np
@@ -166,8 +169,13 @@ class FromGlobal:
         samples, blocks = lattices.plan.shape[:2]
         self._arrived, self._next = (cupy.zeros(samples * blocks, cupy.uint32) for _ in range(2))
         self._arrivals = self._drawn = 0
+        self._lattices = lattices
         self._launches = {slots: self._ready(queue, lattices, slots, kind) for slots, kind in kinds.items()}
-        self._shares = {slots: lattices.sharing_blocks(launch, slots) for slots, launch in self._launches.items()}
+
+    @cached_property
+    def _shares(self) -> dict[int, int]:
+        """Thread blocks of a lattice, for each kernel, which must be compiled by now."""
+        return {slots: self._lattices.sharing_blocks(launch, slots) for slots, launch in self._launches.items()}
 
     def _ready(self, queue: Queue, lattices: ReplicaLattices, slots: int, kind: Kind) -> Launch:
         """The kernel with all arguments but those of a launch."""
@@ -223,7 +231,7 @@ class ReplicaSweeper(TableSweeper):
         lattices = self._packed
         kind = kind_of(lattices.plan, limits) if lattices.fixed else Kind.ANY
         self._kinds = {slots: min(kind, Kind.PLAIN) if slots % 2 else kind for slots in lattices.slots}
-        launches = InShared if lattices.shared_threads else FromGlobal
+        launches = InShared if lattices.in_shared else FromGlobal
         self._launches: Launches = launches(self._queue, lattices, tables, self._kinds)
 
     def set_ladder(self, placed: Placed) -> None:

@@ -26,6 +26,12 @@ from spinsim.engine.moves.metropolis.replica_packed.plan import ReplicaPlan
 WARP: Final = 32
 LEAST_SHARED_THREADS, MOST_SHARED_THREADS = 32, 512  # of a lattice in shared memory
 SITES_A_THREAD: Final = 8  # of one colour, of a lattice in shared memory: fewer leave queues half empty
+WAITING_SITES: Final = (
+    700  # that a block updates in shared memory while blocks that share a lattice wait for each other in a sweep
+)
+GLOBAL_COST: Final = (
+    1.08  # time of an update in global memory, by that in shared memory, of a multiprocessor that is full
+)
 
 
 def shared_bytes(plan: ReplicaPlan, threads: int) -> int:
@@ -43,6 +49,16 @@ def shared_threads(plan: ReplicaPlan, room: int, processors: int) -> int:
     return threads if shared_bytes(plan, threads) <= room else 0
 
 
+def is_shared_faster(plan: ReplicaPlan, processors: int) -> bool:
+    """Return True if one thread block for each lattice, in shared memory, is faster than several, in global memory.
+
+    One block is slower where there are few lattices, or the last ones leave most multiprocessors idle.
+    """
+    lattices, sites = plan.shape[0] * plan.shape[1], plan.model.sites
+    busiest = -(-lattices // processors)  # lattices of one multiprocessor
+    return busiest * sites <= WAITING_SITES + GLOBAL_COST * sites * lattices / processors
+
+
 class ReplicaLattices(CountedWords):
     """The state of a replica-packed run, and its model as kernels read it.
 
@@ -51,9 +67,10 @@ class ReplicaLattices(CountedWords):
         queue: Where its work is queued; the present device and stream of CuPy.
 
     Attributes:
-        shared_threads: Threads of a lattice in shared memory; 0 where lattices lie in global memory.
+        shared_threads: Threads of a lattice in shared memory; 0 where lattices do not fit.
         fixed: Whether kernels know how many bonds a site has.
         slots: Numbers of bonds that have a kernel each; 0: any number.
+        in_shared: Whether lattices are swept in shared memory: they fit, and that is faster.
     """
 
     plan: ReplicaPlan
@@ -61,10 +78,12 @@ class ReplicaLattices(CountedWords):
     def __init__(self, plan: ReplicaPlan, queue: Queue) -> None:
         import cupy
 
-        self.shared_threads = shared_threads(plan, shared_memory(queue.device), multiprocessors(queue.device))
+        processors = multiprocessors(queue.device)
+        self.shared_threads = shared_threads(plan, shared_memory(queue.device), processors)
         slots = set(plan.batches.slots.tolist())
         self.fixed = plan.classes.count_bits == 3 and not (len(slots) > 1 and self.shared_threads)
         self.slots = slots if self.fixed else {0}
+        self.in_shared = self.shared_threads > 0 and (not self.fixed or is_shared_faster(plan, processors))
         order, place = plan.batches.order, places(plan.batches)
         if self.fixed:
             lists: tuple[npt.NDArray[Any], ...] = site_records(plan.batches)

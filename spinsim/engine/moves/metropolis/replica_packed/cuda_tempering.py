@@ -1,4 +1,4 @@
-"""Many rounds of sweeps and exchanges in one launch, for replica-packed lattices in shared memory."""
+"""Many rounds of sweeps and exchanges in one launch, for replica-packed lattices in shared or in global memory."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def suits_global_rounds(lattices: ReplicaLattices, kinds: dict[int, Kind]) -> bo
     """
     plan = lattices.plan
     one_batch = len(plan.batches.slots) == plan.colours == 2
-    return not lattices.shared_threads and plan.shape[1] == 1 and one_batch and Kind.ANY not in kinds.values()
+    return plan.shape[1] == 1 and one_batch and len(kinds) == 1 and Kind.ANY not in kinds.values()
 
 
 class GlobalRounds(ReplicaRounds):
@@ -149,7 +149,7 @@ class GlobalRounds(ReplicaRounds):
 def launched_rounds(
     kinds: dict[int, Kind], lattices: ReplicaLattices, tables: LadderTables, device: int, **given: Any
 ) -> LaunchedRounds | None:
-    """Rounds of lattices in shared memory, or in global memory; None where they are made one by one.
+    """Rounds of lattices in shared or in global memory; None where they are made one by one.
 
     Args:
         kinds: The special case of each number of slots.
@@ -158,8 +158,7 @@ def launched_rounds(
         device: Number of the device.
         given: Further arguments of ``LaunchedRounds``.
     """
-    if fits_with_ladder(lattices, device):
-        return SharedRounds(kinds, lattices, tables, **given)
-    if suits_global_rounds(lattices, kinds):
+    fits = fits_with_ladder(lattices, device)
+    if suits_global_rounds(lattices, kinds) and not (fits and lattices.in_shared):
         return GlobalRounds(kinds, lattices, tables, **given)
-    return None
+    return SharedRounds(kinds, lattices, tables, **given) if fits else None

@@ -61,6 +61,7 @@ def engine(
         counts=partial(counts, plan, blocks, lattices),
         comparison=CpuSiteComparison(plan, lattices),
         threads=pool,
+        bits=lambda sample, replica: of_site_packed(blocks.state[sample, replica], sides),
     )
     return CpuEngine(model, replicas, dynamics, parts)
 

@@ -92,6 +92,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int, slab: S
         sweeper=SiteSweeper(queue, lattices),
         counting=counting,
         compare=partial(compare, lattices.slab, device, model),
+        bits=lattices.bits,
     )
     return CudaEngine(model, replicas, parts)
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import of_site_packed, unpacked_spins
+from spinsim.bits import Bits, of_site_packed, unpacked_spins
 from spinsim.cuda.compile import instance
 from spinsim.cuda.device import Reached, multiprocessors, offer, reach, require_memory, shared
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, round_keys, struct_type
@@ -271,6 +271,10 @@ class SiteLattices:
     def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
         sides = self.plan.sides
         return unpacked_spins(of_site_packed(state[sample, replica].get(), sides), prod(sides))
+
+    def bits(self, sample: int, replica: int) -> Bits:
+        """The present configuration of a replica as bits, (bytes,)."""
+        return of_site_packed(self.present[sample, replica].get(), self.plan.sides)
 
 
 BLOCKS: Final = 8  # on one multiprocessor

@@ -1,4 +1,4 @@
-"""Contents of a file beside its model: series, their axes and units. Each job says which (its ``layout.py``)."""
+"""Contents of a file beside its model: series, their axes and units. Each job says which (its ``contents.py``)."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Series(NamedTuple):
     """A dataset with a row for each measurement.
 
     Attributes:
-        name: Of the dataset.
-        axes: Of a row.
-        dtype: Of its numbers.
+        name: Name of the dataset.
+        axes: Axes of a row.
+        dtype: Type of its numbers.
         long_name: For readers.
         units: Likewise.
         group: Where it stands.
@@ -66,10 +66,10 @@ class Sizes(NamedTuple):
     """Size of a model.
 
     Attributes:
-        samples: Of disorder.
-        sites: Of the graph.
+        samples: Samples of disorder.
+        sites: Sites of the graph.
         bonds: Likewise.
-        dimension: Of the lattice, 0 where there is none.
+        dimension: Dimension of the lattice, 0 where there is none.
     """
 
     samples: int
@@ -83,12 +83,12 @@ class Sizes(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Layout:
+class Contents:
     """Contents of the file of a run beside its model.
 
     Attributes:
         scales: Values along each axis.
-        units: Of axes that have some.
+        units: Units of axes that have some.
         series: Growing datasets; each group's first one is ``step``.
         sums: Datasets that are written again and again.
         given: Datasets that are written once, with their values.

@@ -12,7 +12,7 @@ from spinsim.engine import Engine
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
 from spinsim.sampling import TemperFrame
-from spinsim.store.layout import Series
+from spinsim.store.contents import Series
 
 LOCAL: Final = "local"
 """The group of the sums."""
@@ -42,8 +42,6 @@ class LocalSums:
         InputError: for a model with a field, where the sums hold the square of an average too, and where they have no
             room in memory.
     """
-
-    paths = LOCAL_SUMS
 
     def __init__(self, engine: Engine, copies: int, places: int) -> None:
         model = engine.model

@@ -1,0 +1,258 @@
+"""Fits of c_1 cosh(g_1 (half - t)) + c_2 cosh(g_2 (half - t)) to many correlations at once.
+
+Amplitudes c are linear, so that they are projected out: what is left to minimise is a function of one or two logarithms
+of gaps, x, with g_1 = exp(x_1) and g_2 = g_1 + exp(x_2). With Phi the whitened shapes, y the whitened data and P the
+projector on Phi, the residual is r = P y - y, and
+
+    dr = (1 - P) dPhi c - Phi^+T dPhi^T r.
+
+Levenberg and Marquardt's steps find its least square. Source: G. H. Golub, V. Pereyra, SIAM J. Numer. Anal. 10, 413
+(1973).
+
+Arrays begin with the axis of the fits. Windows of different lengths stand in arrays of the longest: rows of ``whiten``
+beyond a window are 0.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import fdtrc
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+_ACCEPTED: Final = 0.1
+"""Probability of as large a chi^2 from which on a window is taken."""
+_CLEAR: Final = 4.0
+"""Errors that C(t) must exceed at all times of a fit."""
+_MOST_TIMES: Final = 12
+"""Most times of a fit: a covariance of more is known too badly from so few stretches."""
+_APART: Final = 0.5
+"""Relative error of gaps, and of the distance of two, up to which a fit counts."""
+_BOUNDS: Final = (-12.0, 3.0)
+"""Least and largest logarithm of a gap and of a distance of two."""
+_STEPS: Final = 200
+_CONVERGED: Final = 1e-10
+"""Change of a logarithm of a gap below which a fit has converged."""
+_TINY: Final = 1e-30
+_EPS: Final = float(np.finfo(np.float64).eps)
+
+
+class Fits(NamedTuple):
+    """Fits to many series, each (fits,)."""
+
+    gap: Array  # in units of 1 / step in time; NaN where there is none
+    error: Array  # its standard error; NaN where levels are not told apart
+    levels: Integers  # how many were fitted, 0 where no fit is good
+    first: Integers  # first time of the window, 0 where there is none
+    last: Integers  # last time of it
+    chi_squared: Array
+    freedom: Integers  # degrees of freedom
+    probability: Array  # of as large a chi^2, allowing for a covariance that is known from few stretches
+    amplitude: Array  # c_1 cosh(...) at ``first``
+
+
+class _Data(NamedTuple):
+    """Whitened windows."""
+
+    whiten: Array  # (fits, times, times)
+    y: Array  # whitened data, (fits, times)
+    later: Integers  # times since the first one of the window, (times,)
+    to_middle: float  # from there
+
+
+def _no_fits(count: int) -> Fits:
+    nothing, none = np.full(count, np.nan), np.zeros(count, np.int64)
+    return Fits(nothing, nothing, none, none, none, nothing, none, nothing, nothing)
+
+
+def _put(into: Fits, at: Integers, found: Fits) -> Fits:
+    """Return fits of which some are replaced."""
+    fields = [array.copy() for array in into]
+    for array, new in zip(fields, found, strict=True):
+        array[at] = new
+    return Fits._make(fields)
+
+
+def fit_all(mean: Array, covariance: Array, entries: int, times: Integers, slices: int, most_levels: int) -> Fits:
+    """Fit the gaps that many C(t) show, of rings of so many slices.
+
+    Args:
+        mean: C(t), (fits, times).
+        covariance: Covariance of its errors, (fits, times, times).
+        entries: How many both are from: stretches of copies.
+        times: In slices, one after the other.
+        slices: Length of the ring.
+        most_levels: 2 where a second level may be told apart, else 1.
+    """
+    is_lost = mean < _CLEAR * np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+    end = np.where(is_lost.any(axis=1), is_lost.argmax(axis=1), len(times))
+    found, left = _no_fits(len(mean)), np.arange(len(mean))
+    for levels in range(most_levels, 0, -1):
+        best, is_good = _best(mean[left], covariance[left], end[left], times, slices / 2, entries, levels)
+        found = _put(found, left[is_good], Fits._make(array[is_good] for array in best))
+        left = left[~is_good]
+    return found
+
+
+def _best(
+    mean: Array, covariance: Array, end: Integers, times: Integers, half: float, count: int, levels: int
+) -> tuple[Fits, Bools]:
+    """Return fits of so many levels one time behind the first from which on they are good, and where there are any.
+
+    Where there is no window one time behind, as the series is lost in noise, the good one itself is taken.
+    """
+    latest, before = _no_fits(len(mean)), np.full(len(mean), np.nan)
+    most = min(_MOST_TIMES, count // 4)
+    for start in range(int(end.max(initial=0)) - 2 * levels):
+        (left,) = np.nonzero((start < end - 2 * levels) & ~(before >= _ACCEPTED))
+        if not left.size:
+            break
+        chosen = slice(start, start + most)
+        before[left] = latest.probability[left]
+        length = np.minimum(end[left] - start, most)
+        window = mean[left, chosen], covariance[left, chosen, chosen], length, times[chosen]
+        latest = _put(latest, left, _windows(*window, half, count, levels))
+    is_good = (before >= _ACCEPTED) | (latest.probability >= _ACCEPTED)
+    return latest, is_good & np.isfinite(latest.error)
+
+
+def _windows(c: Array, covariance: Array, length: Integers, t: Integers, half: float, count: int, levels: int) -> Fits:
+    """Return fits to C(t) at the first ``length`` of some times, from so many entries."""
+    freedom, found = length - 2 * levels, _no_fits(len(c))
+    whiten, is_known = _whitening(covariance, length)
+    (there,) = np.nonzero(is_known & (freedom > 0))
+    if not there.size:
+        return found
+    c, whiten, length, freedom = c[there], whiten[there], length[there], freedom[there]
+    data = _Data(whiten, _times_vectors(whiten, c), t - t[0], half - t[0])
+    x = _minimum(data, _first_guess(c, half, levels))
+    residual, jacobian, amplitudes = _projected(data, x)
+    score, gap = (residual**2).sum(axis=1), np.exp(x[:, 0])
+    _, sizes, right = np.linalg.svd(jacobian, full_matrices=False)
+    is_apart = (sizes[:, -1] > sizes[:, 0] * length * _EPS) & (amplitudes > 0).all(axis=1)
+    inverse = np.divide(1.0, sizes, out=np.full_like(sizes, np.inf), where=sizes > 0)
+    with np.errstate(invalid="ignore"):  # of sizes that are 0
+        of_few = 1 + freedom / (count - freedom - 2)
+        spread = np.sqrt(((right * inverse[..., None]) ** 2).sum(axis=1) * of_few[:, None])
+    is_apart &= (spread < _APART).all(axis=1)
+    ratio = score * (count - freedom) / (freedom * (count - 1))
+    probability = np.asarray(fdtrc(freedom, count - freedom, ratio), np.float64)
+    error = np.where(is_apart, gap * spread[:, 0], np.nan)
+    first, which = np.full(len(c), t[0]), np.full(len(c), levels)
+    fits = Fits(gap, error, which, first, t[length - 1], score, freedom, probability, amplitudes[:, 0])
+    return _put(found, there, fits)
+
+
+def _whitening(covariance: Array, length: Integers) -> tuple[Array, Bools]:
+    """Return square roots of the inverse of covariances of the first ``length`` times, and where there are any."""
+    size = covariance.shape[-1]
+    inside = np.arange(size) < length[:, None]
+    both = inside[:, :, None] & inside[:, None, :]
+    scale = np.trace(np.where(both, covariance, 0.0), axis1=1, axis2=2) / length
+    padded = np.where(both, covariance, scale[:, None, None] * np.eye(size))
+    sizes = np.abs(np.linalg.eigvalsh(padded))
+    is_known = sizes.min(axis=1) > sizes.max(axis=1) * length * _EPS
+    padded[~is_known] = np.eye(size)
+    whiten = np.linalg.cholesky(np.linalg.inv(padded)).swapaxes(1, 2)
+    return np.where(both, whiten, 0.0), is_known
+
+
+def _first_guess(c: Array, half: float, levels: int) -> Array:
+    """Return logarithms of gaps from the first two times, (fits, levels)."""
+    falls = (c[:, 0] > c[:, 1]) & (c[:, 1] > 0)
+    slope = np.log(np.divide(c[:, 0], c[:, 1], out=np.full(len(c), np.exp(1 / half)), where=falls))
+    guess = np.log(np.stack([slope] if levels == 1 else [0.8 * slope, slope], axis=1))
+    return np.asarray(guess.clip(*_BOUNDS))
+
+
+def _minimum(data: _Data, x: Array) -> Array:
+    """Return where the squares of residuals are least, from ``x`` on, by steps of Levenberg and Marquardt."""
+    damping, left = np.full(len(x), 1e-3), np.arange(len(x))
+    residual, jacobian, _ = _projected(data, x)
+    for _ in range(_STEPS):
+        some = x[left]
+        gradient = (jacobian * residual[..., None]).sum(axis=1)
+        matrix = jacobian.swapaxes(1, 2) @ jacobian
+        is_held = ((some <= _BOUNDS[0]) & (gradient > 0)) | ((some >= _BOUNDS[1]) & (gradient < 0))
+        gradient[is_held] = 0
+        matrix[is_held[:, :, None] | is_held[:, None, :]] = 0
+        diagonal = np.maximum(np.diagonal(matrix, axis1=1, axis2=2), _TINY)
+        matrix += np.eye(x.shape[1]) * (damping[:, None] * diagonal + _TINY)[:, None, :]
+        trial = (some - np.linalg.solve(matrix, gradient[..., None])[..., 0]).clip(*_BOUNDS)
+        there = _Data(data.whiten[left], data.y[left], data.later, data.to_middle)
+        new_residual, new_jacobian, _ = _projected(there, trial)
+        is_better = (new_residual**2).sum(axis=1) <= (residual**2).sum(axis=1)
+        moved = np.abs(trial - some).max(axis=1)
+        x[left[is_better]] = trial[is_better]
+        residual[is_better], jacobian[is_better] = new_residual[is_better], new_jacobian[is_better]
+        damping = np.where(is_better, damping / 10, damping * 10)
+        goes_on = moved > _CONVERGED
+        left, residual, jacobian, damping = (each[goes_on] for each in (left, residual, jacobian, damping))
+        if not left.size:
+            break
+    return x
+
+
+def _projected(data: _Data, x: Array) -> tuple[Array, Array, Array]:
+    """Return residuals (fits, times), their derivatives (fits, times, levels) and amplitudes (fits, levels)."""
+    steps = np.exp(x)
+    gaps = np.cumsum(steps, axis=1)
+    shapes, slopes = _shapes(gaps, data.later, data.to_middle)
+    phi, slopes = data.whiten @ shapes, data.whiten @ slopes
+    inverse = _pseudo_inverse(phi)  # (fits, levels, times)
+    amplitudes = _times_vectors(inverse, data.y)
+    residual = _times_vectors(phi, amplitudes) - data.y
+    jacobian = np.empty_like(phi)
+    for k in range(x.shape[1]):  # x_k moves the gaps from k on
+        derivative = slopes * np.where(np.arange(x.shape[1]) >= k, steps[:, k, None], 0.0)[:, None, :]
+        along = _times_vectors(derivative, amplitudes)
+        along -= _times_vectors(phi, _times_vectors(inverse, along))
+        back = _times_vectors(derivative.swapaxes(1, 2), residual)
+        jacobian[:, :, k] = along - _times_vectors(inverse.swapaxes(1, 2), back)
+    return residual, jacobian, amplitudes
+
+
+def _pseudo_inverse(phi: Array) -> Array:
+    """Return the inverse of matrices (fits, times, 1 or 2) on their columns, by orthogonalising these."""
+    lengths = np.maximum(np.sqrt((phi**2).sum(axis=1)), _TINY)
+    one = phi[:, :, 0] / lengths[:, :1]
+    if phi.shape[2] == 1:
+        return np.asarray((one / lengths)[:, None, :])
+    share = (one * phi[:, :, 1]).sum(axis=1, keepdims=True)
+    rest = phi[:, :, 1] - share * one
+    rest -= (one * rest).sum(axis=1, keepdims=True) * one
+    size = np.sqrt((rest**2).sum(axis=1, keepdims=True))
+    is_there = size > lengths[:, 1:] * phi.shape[1] * _EPS  # columns are else the same to rounding
+    second = np.divide(rest, size**2, out=np.zeros_like(rest), where=is_there)
+    return np.stack([(one - share * second) / lengths[:, :1], second], axis=1)
+
+
+def _times_vectors(matrices: Array, vectors: Array) -> Array:
+    return np.asarray((matrices @ vectors[..., None])[..., 0])
+
+
+def _shapes(gaps: Array, later: Integers, to_middle: float) -> tuple[Array, Array]:
+    """Return cosh(gap (half - t)), 1 at the first time, and its derivative by the gap, (fits, times, levels).
+
+    Args:
+        gaps: (fits, levels).
+        later: Times since the first.
+        to_middle: From the first time to ``half``.
+    """
+    gap, since = gaps[:, None, :], later[:, None]
+    until = 2 * to_middle - since
+    up, down = np.exp(-gap * since), np.exp(-gap * until)
+    whole = 2 * to_middle
+    at_first = np.exp(-gap * whole)
+    shape = (up + down) / (1 + at_first)
+    return shape, (shape * whole * at_first - since * up - until * down) / (1 + at_first)
+
+
+def decay(gap: float, times: Integers, half: float) -> Array:
+    """Return cosh(gap (half - t)), 1 at the first time."""
+    return _shapes(np.array([[gap]]), times - times[0], half - times[0])[0][0, :, 0]

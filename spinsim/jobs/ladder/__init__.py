@@ -1,0 +1,43 @@
+"""Runs of replicas that exchange the places of a ladder: all that tempering and quantum runs share.
+
+A ladder goes along temperatures, or along k, Gamma or beta of a model in slices of imaginary time (``places.py``). The
+folders of both jobs hold what is theirs: settings, the fields of results that the other has not, and what they add to
+reports, tables and figures.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from spinsim.jobs.base import FigureSet, Job, PlotOption
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class LadderJob(Job):
+    """The record of a job whose runs are on a ladder."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Give figures the options that those of all ladders have."""
+        super().__init_subclass__(**kwargs)
+        columns = {"columns": PlotOption(f"the thermodynamics of {cls.name} runs", ("thermodynamics",))}
+        several = {
+            "observable": PlotOption(f"the figures of several {cls.name} runs", ("crossings", "thermodynamics")),
+            "near": PlotOption(f"the crossings of several {cls.name} runs", ("crossings",)),
+        }
+        cls.figures = cls.figures._replace(options=columns)
+        cls.figures_of_several = FigureSet(("crossings", "thermodynamics"), several | columns)
+
+    def lengths(self, config: Any) -> tuple[str, ...]:
+        """Returns the names of the settings that say how long a run is."""
+        return ("sweeps",)
+
+    def check_averages(self, path: Path) -> None:
+        """Take every file: its series can be averaged."""
+
+    def recounted(self, result: Any, device: str, threads: int | None) -> Any:
+        """Returns a run with series that are counted anew from the configurations that it has saved."""
+        from spinsim.jobs.ladder.rows import recounted
+
+        return recounted(result, device, threads)

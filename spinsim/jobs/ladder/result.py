@@ -1,0 +1,215 @@
+"""What runs on a ladder give back, of temperatures or of points in space and time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import store
+from spinsim.analysis.reduced import ReducedRun
+from spinsim.analysis.runs import Axis, InTime
+from spinsim.analysis.sources import facts_of, measurements_of
+from spinsim.bits import States
+from spinsim.engine.measuring.correlations import Wanted
+from spinsim.engine.measuring.reduction import Reduced
+from spinsim.inputs.texts import count
+from spinsim.jobs.ladder.contents import (
+    TEMPERING,
+    contents_of_run,
+    placement_of,
+    read_permutation,
+    reduced_of_run,
+    times_in,
+    written_again,
+)
+from spinsim.jobs.ladder.local import LOCAL_SUMS
+from spinsim.jobs.ladder.places import Places
+from spinsim.jobs.ladder.rows import all_series
+from spinsim.model.ising import Ising
+from spinsim.observables.measured import Choice
+from spinsim.run.own import names_in_file, on_ladder, own_of_result, with_summary
+from spinsim.run.reducing import REDUCED, reduced_in, with_sums_of_result
+from spinsim.run.results import SampledResult
+from spinsim.run.search import GROUP as SEARCH
+from spinsim.sampling.placement import Placement
+from spinsim.saved import Configurations, in_file
+from spinsim.store.contents import MEASUREMENTS, SUMMARY_GROUP, Contents
+
+if TYPE_CHECKING:
+    import h5py
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class LadderResult(SampledResult):
+    """Measurements of a run on a ladder, replicas sorted by copy and place; series are those of ``sweep``.
+
+    Attributes:
+        model: What was simulated; of quantum runs in space and time, where ``model.graph.slices`` are its slices.
+        sweep: Sweeps done before each measurement since thermalisation, (steps,).
+        magnetization: Sums of spins (over sites and slices), integers (steps, samples, copies, places).
+        overlap: Sums over sites (and slices) of two copies' spins' product, (steps, samples, pairs of copies, places).
+        permutation: Replica at each place, (steps, samples, copies, places).
+        attempts: Exchanges tried of each pair of neighbouring places, (samples, places - 1).
+        accepts: Of them accepted, likewise.
+        round_trips: Of each replica from the last place, the hottest, to the first and back, (samples, replicas).
+        link_overlap: Sums over bonds of two copies' products s_i s_j, of the shape of ``overlap``; no pairs where it
+            was not measured.
+        overlap_mode: |sum over sites of (s_a s_b) exp(i k x)|^2, k = 2 pi / L along each axis of the lattice, time
+            first, ``float64`` (steps, samples, pairs of copies, places, axes); no axes where it was not measured.
+        magnetization_mode: The same of spins, (steps, samples, copies, places, axes), likewise.
+        placement: How the ladder was placed, in temperatures, 1 / k, Gamma or 1 / beta; None where it was given.
+        best_energy: Lowest energy (of quantum runs action) that each replica had at a measurement, (samples, replicas);
+            None where a run was killed before its first checkpoint.
+        best_spins: State of lowest energy at a measurement, ``int8`` (samples, sites), likewise.
+        configurations: Spins of every so many-th measurement; None where none were saved.
+        attributes: Root attributes of its file: configuration, versions and so on.
+        measured: Observables of the user's own by name, each (steps, samples, copies, places) or with more axes.
+        reduced: Sums over all measurements, where the series have but some of them; None where these are whole.
+    """
+
+    model: Ising
+    sweep: Integers
+    magnetization: Integers
+    overlap: Integers
+    permutation: Integers
+    attempts: Integers
+    accepts: Integers
+    round_trips: Integers
+    link_overlap: Integers = field(default_factory=lambda: np.empty((0, 0, 0, 0), np.int64))
+    overlap_mode: Floats = field(default_factory=lambda: np.empty((0, 0, 0, 0, 0)))
+    magnetization_mode: Floats = field(default_factory=lambda: np.empty((0, 0, 0, 0, 0)))
+    placement: Placement | None = None
+    best_energy: Floats | None = None
+    best_spins: npt.NDArray[np.int8] | States | None = None
+    configurations: Configurations | None = None
+    attributes: dict[str, str] = field(default_factory=dict)
+    measured: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    reduced: ReducedRun | None = None
+
+    if TYPE_CHECKING:  # what results of each job have as fields or properties
+
+        @property
+        def energy(self) -> Floats: ...  # totals, of quantum runs the action, (steps, samples, copies, places)
+
+        @property
+        def staggered_magnetization(self) -> Integers: ...  # likewise; no copies where it was not measured
+
+        @property
+        def temperature(self) -> Floats: ...  # in the unit of the couplings, (places,)
+
+        @property
+        def has_staggered(self) -> bool: ...  # true if staggered magnetisations were measured
+
+    @property
+    def places(self) -> Places:
+        """The ladder."""
+        raise NotImplementedError
+
+    @property
+    def axis(self) -> Axis:
+        """What averages are given against."""
+        raise NotImplementedError
+
+    @property
+    def in_time(self) -> InTime | None:
+        """What was measured in time, None for space alone."""
+        raise NotImplementedError
+
+    @property
+    def swap_rate(self) -> Floats:
+        """Share of exchanges accepted for each pair of neighbours on the ladder, over all samples."""
+        return np.asarray(self.accepts.sum(axis=0) / np.maximum(self.attempts.sum(axis=0), 1))
+
+    @property
+    def has_correlations(self) -> bool:
+        """True if link overlaps and modes were measured."""
+        return bool(self.link_overlap.shape[2] or self.magnetization_mode.shape[-1])
+
+    @property
+    def has_magnetization_modes(self) -> bool:
+        """True if Fourier modes of the magnetisation were measured."""
+        return bool(self.magnetization_mode.shape[-1])
+
+    @property
+    def choice(self) -> Choice:
+        """What was measured."""
+        facts, (times, even) = facts_of(self), self._times
+        wanted = Wanted(facts.correlations, times, even, magnetization_modes=facts.magnetization_modes)
+        return Choice(self.permutation.shape[2], wanted, facts.staggered)
+
+    @property
+    def _times(self) -> tuple[tuple[int, ...], bool]:
+        """Times of correlations in time, and whether products of neighbours have them too."""
+        return (), False
+
+    @property
+    def _rows(self) -> int:
+        return len(self.sweep)
+
+    @property
+    def _planned(self) -> int:
+        run = self.config.get(self.job, {})
+        planned = run["sweeps"] // run["measure_every"] if run else 0
+        if self.reduced is not None:
+            return planned // self.reduced.stride if self.reduced.stride else 0
+        return planned
+
+    @property
+    def _contents(self) -> Contents:
+        ladder, local = self.places, getattr(self, "local_squares", None) is not None
+        contents = contents_of_run(self.model, self.choice, ladder, self.placement, local=local)
+        contents = with_summary(contents, *own_of_result(self.measured, on_ladder(ladder.axis)))
+        return with_sums_of_result(contents, self, ladder.axis)
+
+    def _written_again(self, contents: Contents) -> dict[str, npt.NDArray[Any]]:
+        others = SUMMARY_GROUP, SEARCH, REDUCED
+        found = {s.path: getattr(self, s.name) for s in contents.sums if s.group not in others}
+        arrays = {} if self.reduced is None else self.reduced.arrays
+        return found | {s.path: arrays[s.name] for s in contents.sums if s.group == REDUCED}
+
+    @property
+    def _run_facts(self) -> dict[str, str]:
+        done = {"steps": count(measurements_of(self), "measurement")}
+        return {"copies": f"{self.permutation.shape[2]} copies", **self._ladder_facts, **done}
+
+    @property
+    def _ladder_facts(self) -> dict[str, str]:
+        """The ladder in words."""
+        raise NotImplementedError
+
+    @classmethod
+    def read(cls, file: h5py.File, rows: int, attributes: dict[str, str], ladder: Places, **fields: Any) -> Self:
+        """Returns the run of the first rows of a file, with its ladder and the fields that results of the job have."""
+        m, model = file[MEASUREMENTS], store.read_model(file)
+        return cls(
+            model=model,
+            sweep=m["sweep"][:rows],
+            **all_series(ladder.slices > 1, m, rows, file[f"{TEMPERING}/permutation"].shape[1:]),
+            permutation=read_permutation(file, rows),
+            placement=placement_of(file),
+            **written_again(file, attributes, LOCAL_SUMS),
+            configurations=in_file(file, rows),
+            attributes=attributes,
+            measured={name: m[name][:rows] for name in names_in_file(file)},
+            reduced=reduced_of_file(file, model, attributes, ladder),
+            **fields,
+        )
+
+
+def reduced_of_file(file: h5py.File, model: Ising, attributes: Mapping[str, str], ladder: Places) -> ReducedRun | None:
+    """Returns the sums over all measurements that a file holds, None where it keeps all series in full."""
+    copies, times = file[f"{TEMPERING}/permutation"].shape[2], times_in(file, ladder.slices)
+
+    def reduced(settings: Mapping[str, Any]) -> Reduced:
+        full, even = settings.get("correlations", True), settings.get("even_correlations", False)
+        wanted = Wanted(full, times, even, magnetization_modes=settings["magnetization_modes"])
+        return reduced_of_run(model, Choice(copies, wanted, not times and model.is_bipartite), ladder)
+
+    return reduced_in(file, attributes, reduced)

@@ -1,0 +1,329 @@
+"""Runs on a ladder of temperatures, or of points in space and time: plan, run, and what is asked of either kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import h5py
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import store
+from spinsim.engine import Engine, create_engine
+from spinsim.engine.moves.exchange.ladder import Exchange
+from spinsim.engine.moves.move import moves_of_run
+from spinsim.jobs.ladder.contents import TEMPERING, contents_of_run, placement_of, reduced_of_run
+from spinsim.jobs.ladder.local import LOCAL_SUMS, LocalSums
+from spinsim.jobs.ladder.places import Places
+from spinsim.jobs.ladder.rows import all_series, row_of
+from spinsim.model.ising import repeated
+from spinsim.observables.measured import Choice, quantities_of
+from spinsim.run.common import AnyConfig, Plan, Watch, dynamics_of
+from spinsim.run.own import Own, check_series, functions_of, names_of, on_ladder
+from spinsim.run.reducing import (
+    EVERYTHING,
+    Keeping,
+    MeasurementSums,
+    keeping_in,
+    keeping_of,
+    longer,
+    with_names,
+    with_sums,
+)
+from spinsim.run.sampled import Kept, SampledRun, kept_by
+from spinsim.run.saving import NEVER, Saving
+from spinsim.sampling import TemperFrame, place
+from spinsim.sampling.placement import Placement
+from spinsim.sampling.tempering import tempering_in_beta
+from spinsim.store import RunFile
+from spinsim.store.contents import MEASUREMENTS, Contents
+
+
+class LadderPlan(Plan[AnyConfig]):
+    """A run on a ladder that is ready to begin.
+
+    The table of its job has ``times``, ``to_place`` (None where the ladder is given), ``points`` (the ladder then),
+    ``points_of`` values that are placed, ``wanted`` and ``adds_local`` (what is measured), ``measure``, and ``places``,
+    how many there will be as far as the configuration tells. ``form`` says how the store reads its files.
+    """
+
+    def placed_by(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Returns the inverse temperatures of values that are placed, or couplings in space and in time."""
+        ladder = self.of_job.points_of(values)
+        self.check_ladder(ladder)
+        return np.asarray(ladder.couplings)
+
+    def ladder_in(self, file: h5py.File) -> Places:
+        """The ladder that the run of a file has begun with."""
+        raise NotImplementedError
+
+    def check_ladder(self, ladder: Any) -> None:
+        """Refuse a ladder that does not suit the model.
+
+        Raises:
+            InputError: for it.
+        """
+        raise NotImplementedError
+
+    def result_on(self, ladder: Any, **fields: Any) -> Any:
+        """The result of a run in memory on a ladder, of the fields that results of both jobs have."""
+        raise NotImplementedError
+
+    def new_ladder(self, saving: Saving, watch: Watch) -> tuple[Places, Placement | None]:
+        """The ladder of a new run, and how it was placed if that was asked for."""
+        t, run = self.of_job, self.config.run
+        if t.to_place is None:
+            return t.points, None
+
+        def stop() -> bool:
+            return saving.asked_to_stop
+
+        dynamics = dynamics_of(self, t.start, t.zero_acceptance)
+        how = dynamics, self.device, run.threads, watch.on_updates, watch.on_stage, stop, self.placed_by
+        values, placement = place(self.model, t.to_place, *how)
+        return t.points_of(values), placement
+
+    def engine_on(self, ladder: Places, seed: int | None = None, groups: int = 1) -> Engine:
+        """The replicas of so many groups of copies in their initial state."""
+        run, t, start = self.config.run, self.of_job, self.start
+        if start is not None and len(start) > 1:
+            start = np.tile(start, (groups, 1, 1))
+        dynamics = dynamics_of(self, t.start, t.zero_acceptance)
+        return create_engine(
+            self.model.once(repeated, groups) if groups > 1 else self.model,
+            run.number_of_replicas * len(ladder),
+            dynamics if seed is None else replace(dynamics, seed=seed),
+            self.device,
+            run.threads,
+            start,
+            slabs=False,
+            round_sweeps=self.round_sweeps,
+        )
+
+    @property
+    def choice(self) -> Choice:
+        """What the run measures."""
+        wanted = self.of_job.wanted
+        return Choice(self.config.run.number_of_replicas, wanted, not wanted.times and self.model.is_bipartite)
+
+    def run_on(
+        self,
+        ladder: Any,
+        placement: Placement | None,
+        saving: Saving,
+        watch: Watch,
+        stored: Keeping | None = None,
+    ) -> LadderRun:
+        """The run on a ladder, about to begin; ``stored`` are the rows that its file keeps, where it has been begun."""
+        t, choice, seed = self.of_job, self.choice, self.config.run.seed
+        self.check_ladder(ladder)
+        engine = self.engine_on(ladder)
+        contents = contents_of_run(self.model, choice, ladder, placement, self.start, t.adds_local)
+        keeping, sums = self.keeping(contents, stored), None
+        if keeping.is_reduced:
+            reduced = reduced_of_run(self.model, choice, ladder)
+            sums = MeasurementSums(reduced, keeping, t.adds_local)
+            contents = with_sums(with_names(contents, keeping.names), reduced, keeping.stride, ladder.axis)
+        moves = moves_of_run(self.moves, getattr(self.of_job, "moves", None), "ss.temper")
+        how = watch.on_updates, saving.due, choice.wanted, None, moves, seed, sums
+        frames = tempering_in_beta(engine, ladder.couplings, t.times, choice.copies, *how)
+        local = LocalSums(engine, choice.copies, len(ladder)) if t.adds_local else None
+        own = Own(functions_of(t.measure, self.measure), engine, on_ladder(ladder.axis), choice.copies)
+        return LadderRun(self, saving, watch, engine, frames, contents, own, local, keeping, sums, stored)
+
+    def keeping(self, contents: Contents, stored: Keeping | None) -> Keeping:
+        """The rows that the run keeps, of a file with these contents."""
+        t, rows = self.of_job, self.rows
+        if stored is None:
+            return keeping_of(contents, rows, t.series, t.series_limit, self.save_every)
+        return longer(stored, with_names(contents, stored.names), rows, t.series_limit, self.save_every)
+
+    def result_of(self, ladder: Places, placement: Placement | None, found: dict[str, Any]) -> Any:
+        """The result of a run in memory, of what ``LadderRun.in_memory`` returns."""
+        shape = self.model.samples, self.config.run.number_of_replicas, len(ladder)
+        series = all_series(ladder.slices > 1, found, len(found["sweep"]), shape)
+        result = self.result_on(ladder, model=self.model, placement=placement, **(found | series))
+        self.write_solution(result)
+        return result
+
+    def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:
+        """Run it into its file."""
+        if begun:
+            with store.open_to_read(self.path) as file:
+                ladder, placement, stored = self.ladder_in(file), placement_of(file), keeping_in(file)
+        else:
+            (ladder, placement), stored = self.new_ladder(saving, watch), None
+        run = self.run_on(ladder, placement, saving, watch, stored)
+        if begun and self.of_job.measure:
+            check_series(self.path, run.contents)
+        run.complete(begun)
+
+    def in_memory(self, watch: Watch) -> Any:
+        """Run it without a file and return its result."""
+        ladder, placement = self.new_ladder(NEVER, watch)
+        run = self.run_on(ladder, placement, NEVER, watch)
+        found = run.in_memory(kept_by(watch, run.contents, run.rows, MEASUREMENTS, "measure less often"))
+        measured = {name: found.pop(name) for name in names_of(self.of_job.measure)}
+        return self.result_of(ladder, placement, found | {"measured": measured})
+
+    @property
+    def of_job(self) -> Any:
+        """The table of its job."""
+        return getattr(self.config, self.config.job)
+
+    @property
+    def rows(self) -> int:
+        """Rows of the finished file, one for each measurement."""
+        return int(self.of_job.times.measurements)
+
+    @property
+    def replicas(self) -> int | None:
+        """Replicas of each sample at all places; None where these are yet to be placed."""
+        wanted = self.of_job.to_place
+        placed = wanted is None or wanted.count is not None
+        return self.config.run.number_of_replicas * int(self.of_job.places) if placed else None
+
+    @property
+    def round_sweeps(self) -> int | None:
+        """Sweeps between exchanges."""
+        return int(self.of_job.times.swap_every)
+
+    def updates(self, replicas: int) -> int:
+        """Attempted spin updates of the whole run with this many replicas of each sample, at all places."""
+        return self.model.sites * self.model.samples * replicas * int(self.of_job.times.total)
+
+
+class LadderRun(SampledRun):
+    """A run on a ladder under way.
+
+    Args:
+        plan: Plan of the run.
+        saving: Says when to save.
+        watch: Hears how it goes.
+        engine: The replicas in their initial state.
+        frames: Measurements as tempering yields them, on this engine.
+        contents: Contents of its file.
+        table: Quantities that are measured.
+        own: Observables of the user's own, if there are any.
+        added: Sums that measurements add up to, if that is wanted.
+        keeping: The rows that it keeps.
+        sums: The measurements added up, where not all rows are kept.
+        stored: The rows that its file keeps, where it has been begun.
+    """
+
+    def __init__(
+        self,
+        plan: LadderPlan[Any],
+        saving: Saving,
+        watch: Watch,
+        engine: Engine,
+        frames: Iterator[TemperFrame | None],
+        contents: Contents,
+        own: Own | None = None,
+        local: LocalSums | None = None,
+        keeping: Keeping = EVERYTHING,
+        sums: MeasurementSums | None = None,
+        stored: Keeping | None = None,
+    ) -> None:
+        super().__init__(plan, saving, watch, engine)
+        self._keeping, self._sums, self._stored = keeping, sums, stored or keeping
+        self._local, self._own = local, own
+        self._frames, self._measured = frames, quantities_of(bool(plan.of_job.wanted.times))
+        self.contents = contents if own is None else own.in_contents(contents)
+
+    @property
+    def rows(self) -> int:
+        """Rows of the finished file."""
+        return self._keeping.rows(super().rows)
+
+    @property
+    def save_every(self) -> int:
+        """Rows for each one at which configurations are saved; 0 where none are."""
+        return self._keeping.rows(super().save_every)
+
+    @property
+    def rows_in_words(self) -> str:
+        """Which measurements have rows, in words; empty where all have."""
+        if not self._keeping.is_reduced:
+            return ""
+        return f"{self.rows} rows of {super().rows} measurements, and sums over all of them"
+
+    @property
+    def thin(self) -> int:
+        """Rows of the shorter run that is made longer for each one that its file keeps."""
+        return self._keeping.stride // max(1, self._stored.stride) or 1
+
+    def go_on(self, file: RunFile | Kept) -> None:
+        """Write all rows that are to come, and a state from which the run can be extended."""
+        self.begin()
+        for frame in self._frames:
+            if frame is None:
+                self._save(file)
+                self._saving.saved()
+                continue
+            if self._sums is None:
+                self.best.update(frame.replica_energy, frame.spins)
+            if self._local is not None:
+                self._local.add(frame)
+            if self._keeping.has_row(frame.step):
+                own = {} if self._own is None else self._own.row(frame.spins, frame.holder)
+                row = row_of(self._measured, frame) | own | {"step": frame.step // self._keeping.stride}
+                file.write(self.with_spins(row, frame.spins, frame.holder))
+        self._save(file, is_last=True)
+
+    def _save(self, file: RunFile | Kept, is_last: bool = False) -> None:
+        """Write what is written again and again, the checkpoint last; sums when the run ends, as they are large.
+
+        Sweeps go on while a checkpoint is written.
+        """
+        if self._sums is not None:
+            self._sums.take_lowest(self.best)
+        self._write_again(file)
+        state = self.state()
+        if is_last and self._sums is not None:
+            file.write_again(self._sums.datasets(state))
+        file.save(state, wait=is_last)
+
+    def _write_again(self, file: RunFile | Kept) -> None:
+        """Write exchanges, sums and lowest states as they are now."""
+        file.write_again(self._sums_of(self.engine.begin_exchange()()))
+        if self._local is not None:
+            file.write_again({LOCAL_SUMS[name]: value for name, value in self._local.state().items()})
+        self.write_best(file)
+
+    @staticmethod
+    def _sums_of(e: Exchange) -> dict[str, npt.NDArray[np.int64]]:
+        """Datasets of the exchange, by path."""
+        return {
+            f"{TEMPERING}/attempts": e.attempts,
+            f"{TEMPERING}/accepts": e.accepts,
+            f"{TEMPERING}/round_trips": e.trips,
+        }
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """The state from which the run can go on, as a checkpoint holds it."""
+        local = {} if self._local is None else self._local.state()
+        return super().state() | local | ({} if self._sums is None else self._sums.state())
+
+    def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
+        """Go back to a state."""
+        super().restore(saved)
+        if self._local is not None:
+            self._local.restore(saved)
+        if self._sums is not None:
+            self._sums.restore(saved, self.best)
+
+    def in_memory(self, kept: Kept) -> dict[str, Any]:
+        """Carry the run out without a file; returns what its result takes of it, sums too, by the names there."""
+        found, local = super().in_memory(kept), {} if self._local is None else LOCAL_SUMS
+        if self._sums is not None:
+            found["reduced"] = self._sums.run(self._plan.config)
+        exchanges = {path.rpartition("/")[2]: path for path in kept.sums if path.startswith(TEMPERING)}
+        return found | {name: kept.sums[path] for name, path in {**exchanges, **local}.items()}
+
+    @property
+    def may_go_on(self) -> bool:
+        """True, as every run can be made longer with more sweeps."""
+        return True

@@ -1,0 +1,218 @@
+"""Quantities that runs on a ladder measure, a record each, from which rows, series, results and terms follow.
+
+To add one is to add its record here, to have both devices count it (``engine/measuring/``) and to say in the result's
+docstring what it is (``jobs/ladder/result.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.engine.measuring.correlations import Wanted
+from spinsim.engine.measuring.reduction import Source
+from spinsim.model.geometry.lattice import Lattice, space_of
+from spinsim.model.ising import Ising
+from spinsim.observables.observable import Facts
+
+COPY, PAIR = "copy", "copy_pair"
+"""Axes of quantities of every copy, and of every pair of copies."""
+
+
+def number_of_sites(model: Ising) -> int:
+    return model.sites
+
+
+def number_of_bonds(model: Ising) -> int:
+    return max(1, model.bonds)
+
+
+def bonds_of_slices(model: Ising) -> int:
+    """Returns how many bonds in space all slices have."""
+    return max(1, model.graph.slices * len(model.graph.bonds_in_space()))
+
+
+def square_of_sites(model: Ising) -> int:
+    return model.sites**2
+
+
+def squares_of_slices(model: Ising) -> int:
+    """Returns the sum over slices of the square of a slice's sites."""
+    return model.graph.slices * (model.sites // model.graph.slices) ** 2
+
+
+def fourths_of_slices(model: Ising) -> int:
+    """Returns the sum over slices of the fourth power of a slice's sites."""
+    return model.graph.slices * (model.sites // model.graph.slices) ** 4
+
+
+def in_space(model: Ising) -> Lattice | None:
+    """Returns the lattice of a model in space, without time; None where it has none."""
+    return space_of(model.lattice) if model.lattice and model.graph.slices > 1 else model.lattice
+
+
+def longest_axes(model: Ising) -> tuple[int, ...]:
+    """Returns the axes of the largest length in space, as modes number them; none without a lattice."""
+    space = in_space(model)
+    if space is None or model.lattice is None:
+        return ()
+    first = model.lattice.dimension - len(space.shape)  # 1 where time comes first
+    return tuple(first + axis for axis, side in enumerate(space.shape) if side == max(space.shape))
+
+
+class Measured(NamedTuple):
+    """A quantity of every copy, or pair of copies, at every place of a ladder.
+
+    Attributes:
+        name: Of its series in files and of the attribute of results.
+        words: Its formula in words.
+        source: Field of ``LadderMeasurement`` or of its ``correlations`` that holds it; empty for its own name.
+        element: Position along the last axis of that, if it is one of several there.
+        per: ``copy`` or ``copy_pair``, the axis between samples and places.
+        counts: ``sites`` or ``bonds`` where it is a number of these at most, for integers as wide as these need; else a
+            type.
+        axis: Its last axis, behind the places, if it has one.
+        unit: Of its values.
+        needs: What a run must have for it to be measured, of ``Choice.has``.
+        words_in_time: Its formula in models of space and time, where that is another one.
+        moments: Names of the averages of x, |x|, x^2 and x^4, x being it over ``full``; empty for none of them.
+        full: Returns the value that stands for full order.
+        elements: Returns the positions along its last axis of the numbers whose average x is; by default it has none.
+    """
+
+    name: str
+    words: str
+    source: str = ""
+    element: int | None = None
+    per: str = COPY
+    counts: str | type = "sites"
+    axis: str = ""
+    unit: str = "1"
+    needs: tuple[str, ...] = ()
+    words_in_time: str = ""
+    moments: tuple[str, ...] = ()
+    full: Callable[[Ising], int] = number_of_sites
+    elements: Callable[[Ising], tuple[int, ...]] | None = None
+
+    @property
+    def field(self) -> str:
+        """Field of a measurement that holds it."""
+        return self.source or self.name
+
+    def of(self, measurement: Any) -> npt.NDArray[Any]:
+        """Returns it as a measurement has it."""
+        found: npt.NDArray[Any] = getattr(measurement, self.field)
+        return found if self.element is None else found[..., self.element]
+
+    def taken_from(self, elements: tuple[int, ...] = ()) -> Source:
+        """Returns where sums take it from, or some numbers along its last axis."""
+        return Source(self.field, elements if self.element is None else (self.element,))
+
+    def nothing(self, rows: int, shape: tuple[int, int, int]) -> npt.NDArray[Any]:
+        """Returns rows that lack it, of a run of samples, copies and places: without pairs, copies or last axis."""
+        samples, copies, places = shape
+        if not self.axis:
+            return np.empty((rows, samples, 0, places), np.int64)
+        each = copies if self.per == COPY else copies * (copies - 1) // 2
+        kind = np.int64 if isinstance(self.counts, str) else self.counts
+        return np.empty((rows, samples, each, places, 0), kind)
+
+
+_MODE: Final = "|sum of {} exp(i k x)|^2, k = 2 pi / L along axis 0 (x), 1 (y) or 2 (z)"
+_MODE_IN_TIME: Final = "|sum of {} exp(i k x)|^2, k = 2 pi / L along axis 0 (time), 1 (x), 2 (y) or 3 (z)"
+_OF_SLICES: Final = "sum over slices of the {} power of the sum over sites of {}"
+_PRODUCT: Final = "the product of two copies' spins"
+STAGGERED: Final = "sum of spins over the first sublattice, that of site 0, less that over the second"
+"""Definition of staggered magnetisations, for readers."""
+
+MEASURED: Final = (
+    Measured("energy", "total energy", counts=np.float64, unit="coupling unit", needs=("classical",),
+             moments=("energy", "", "E^2", "E^4")),
+    Measured("action", "action A, the weight being exp(-k A)", "energy", counts=np.float64, unit="coupling unit",
+             needs=("in time",), moments=("energy", "", "E^2", "E^4")),
+    Measured("magnetization", "sum of spins", words_in_time="sum of spins over sites and slices",
+             moments=("m", "|m|", "m^2", "m^4")),
+    Measured("staggered_magnetization", STAGGERED, needs=("classical", "staggered"),
+             moments=("", "|m_s|", "m_s^2", "m_s^4")),
+    Measured("correlation_in_time", "sum over sites and slices of s(tau) s(tau + time)", "in_time", axis="time",
+             needs=("in time",)),
+    Measured("slice_magnetization_squared", _OF_SLICES.format("second", "spins"), "magnetization_powers", 0,
+             counts=np.int64, needs=("in time",), moments=("m_eq^2",), full=squares_of_slices),
+    Measured("slice_magnetization_fourth", _OF_SLICES.format("fourth", "spins"), "magnetization_powers", 1,
+             counts=np.int64, needs=("in time",), moments=("m_eq^4",), full=fourths_of_slices),
+    Measured("even_correlation_in_time", "sum over bonds in space and slices of (s_x s_y)(tau) (s_x s_y)(tau + time)",
+             "even_in_time", counts="bonds", axis="time", needs=("in time", "even"), full=bonds_of_slices),
+    Measured("magnetization_mode", _MODE.format("spins"), counts=np.float64, axis="axis",
+             words_in_time=_MODE_IN_TIME.format("spins"), needs=("correlations", "lattice", "spin modes"),
+             moments=("|m(k)|^2",), full=square_of_sites, elements=longest_axes),
+    Measured("overlap", f"sum over sites of {_PRODUCT}", per=PAIR, needs=("pairs",),
+             words_in_time=f"sum over sites and slices of {_PRODUCT}", moments=("q", "|q|", "q^2", "q^4")),
+    Measured("slice_overlap_squared", _OF_SLICES.format("second", _PRODUCT), "overlap_powers", 0, PAIR, np.int64,
+             needs=("in time", "pairs"), moments=("q_eq^2",), full=squares_of_slices),
+    Measured("slice_overlap_fourth", _OF_SLICES.format("fourth", _PRODUCT), "overlap_powers", 1, PAIR, np.int64,
+             needs=("in time", "pairs"), moments=("q_eq^4",), full=fourths_of_slices),
+    Measured("overlap_mode", _MODE.format(_PRODUCT), per=PAIR, counts=np.float64, axis="axis",
+             words_in_time=_MODE_IN_TIME.format(_PRODUCT), needs=("correlations", "lattice", "pairs"),
+             moments=("|q(k)|^2",), full=square_of_sites, elements=longest_axes),
+    Measured("link_overlap", "sum over bonds of the product of two copies' s_i s_j", per=PAIR, counts="bonds",
+             needs=("correlations", "pairs"), moments=("q_link",), full=number_of_bonds),
+    Measured("link_overlap_in_space", "sum over bonds in space and slices of the product of two copies' s_x s_y",
+             per=PAIR, counts="bonds", needs=("in time", "even", "pairs"), moments=("q_link in space",),
+             full=bonds_of_slices),
+)  # fmt: skip
+"""Every quantity."""
+
+
+class Choice(NamedTuple):
+    """Choice of quantities that a run measures.
+
+    Attributes:
+        copies: Of the ladder.
+        wanted: Correlations of copies at equal temperatures.
+        staggered: Whether staggered magnetisations are measured.
+    """
+
+    copies: int
+    wanted: Wanted
+    staggered: bool = False
+
+    def has(self, dimension: int) -> set[str]:
+        """Returns which needs of quantities are met, of a model on a lattice of some dimension, 0 for none."""
+        wanted = self.wanted
+        met: Mapping[str, object] = {
+            "classical": not wanted.times,
+            "in time": wanted.times,
+            "correlations": wanted.full,
+            "even": wanted.even,
+            "lattice": dimension,
+            "pairs": self.copies > 1,
+            "spin modes": wanted.magnetization_modes,
+            "staggered": self.staggered,
+        }
+        return {need for need, is_met in met.items() if is_met}
+
+    def facts(self, model: Ising) -> Facts:
+        """Returns what decides which observables follow from it."""
+        wanted = self.wanted
+        return Facts(
+            model,
+            self.copies,
+            wanted.full,
+            staggered=self.staggered,
+            in_time=bool(wanted.times),
+            magnetization_modes=wanted.magnetization_modes,
+        )
+
+    def quantities(self, dimension: int) -> list[Measured]:
+        """Returns what is measured, likewise."""
+        met = self.has(dimension)
+        return [one for one in MEASURED if met.issuperset(one.needs)]
+
+
+def quantities_of(in_time: bool) -> list[Measured]:
+    """Returns all that runs of models of space and time may measure, or runs of other models."""
+    other = "classical" if in_time else "in time"
+    return [one for one in MEASURED if other not in one.needs]
