@@ -14,6 +14,7 @@ from spinsim.engine.measuring.cpu_energies import add_energies
 from spinsim.engine.measuring.energies import RANGE, SUMS, Energies, is_halved
 from spinsim.engine.measuring.lowest import Best
 from spinsim.engine.measuring.reduction import (
+    ABSOLUTE,
     CONNECTED,
     LEVELS,
     Reduced,
