@@ -15,7 +15,7 @@ struct Pairs {
     u64* keys;
     u32 count, replicas;
 };
-CHECK_LAYOUT(Pairs, engine.moves.houdayer.cuda.PAIRS);
+CHECK_STRUCT(Pairs, engine.moves.houdayer.cuda.PAIRS);
 
 // Holds the graph over which clusters grow; a stride is 0 where all samples share it.
 struct Growth {
@@ -25,7 +25,7 @@ struct Growth {
     size_t near_stride, degree_stride;
     u32 sites, colours, in_field;
 };
-CHECK_LAYOUT(Growth, engine.moves.houdayer.cuda.GROWTH);
+CHECK_STRUCT(Growth, engine.moves.houdayer.cuda.GROWTH);
 
 // Pairs the copies of every temperature at random, a block a sample. holder[sample][copy][temperature] is a replica.
 __global__ __launch_bounds__(THREADS) void pair_copies(
