@@ -9,7 +9,8 @@
 //          pair_sums      [pair row]             [block] [sample] [2 bins]
 //
 //   widen_energies, a thread block a sample, first gives all levels to come bins of their own; then add_energies has thread
-//   blocks in x: samples and, fastest, places | y: each term | counts of copies | counts of pairs | z: measurements
+//   blocks in x: samples and, fastest, places | y: each term | counts of copies | counts of pairs | z: measurements and, fastest,
+//   chains: atomic additions take long to come back, so that few threads with many each would wait for most of the time
 #include "measuring/terms.cuh"
 
 constexpr u32 MOST_BINS = 2 * HOST(engine.measuring.energies.MOST_BINS);
@@ -92,12 +93,14 @@ __global__ __launch_bounds__(THREADS) void widen_energies(const u64* numbers, si
     if (!threadIdx.x) range[0] = low, range[1] = high;
 }
 
-// Adds each of the measurements, `size` words apart, to a block; moments in units of 1 / scale.
-__global__ __launch_bounds__(THREADS) void add_energies(const u64* numbers, size_t size, Energies to, u64 block, double scale) {
+// Adds each of the measurements, `size` words apart, to a block; moments in units of 1 / scale. each thread every `chains`-th chain.
+__global__ __launch_bounds__(THREADS) void add_energies(const u64* numbers, size_t size, u32 chains, Energies to, u64 block,
+                                                        double scale) {
     const size_t column = blockIdx.x * (size_t)THREADS + threadIdx.x;
     const size_t sample = column / to.places, place = column % to.places;
     if (column >= to.samples * to.places) return;
-    numbers += blockIdx.z * size;
+    const size_t begin = blockIdx.z % chains;
+    numbers += blockIdx.z / chains * size;
     const u32 shift = shift_of(to.range[2 * sample], to.range[2 * sample + 1], to.bins);
     const size_t block_of_sample = block * to.samples + sample, row = to.blocks * to.samples;
     const auto bin_of = [&](size_t rows, long long level, size_t bins) {
@@ -106,7 +109,7 @@ __global__ __launch_bounds__(THREADS) void add_energies(const u64* numbers, size
     const auto of_copy = [&](size_t copy) { return to.level(numbers, sample, copy, place); };
     const auto of_pair = [&](size_t p) { return of_copy(to.pairs[p].x) + of_copy(to.pairs[p].y); };
     if (blockIdx.y == to.term_count) {
-        for (size_t copy = 0; copy < to.copies; ++copy) {
+        for (size_t copy = begin; copy < to.copies; copy += chains) {
             const long long level = of_copy(copy);
             add(to.counts + bin_of(copy, level, to.bins), 1);
             add(to.counts + bin_of(to.copies, level, to.bins), level);
@@ -114,7 +117,7 @@ __global__ __launch_bounds__(THREADS) void add_energies(const u64* numbers, size
         return;
     }
     if (blockIdx.y > to.term_count) {
-        for (size_t p = 0; p < to.pair_count; ++p) {
+        for (size_t p = begin; p < to.pair_count; p += chains) {
             const long long level = of_pair(p);
             add(to.pair_counts + bin_of(0, level, 2 * to.bins), 1);
             add(to.pair_counts + bin_of(1, level, 2 * to.bins), level);
@@ -124,7 +127,7 @@ __global__ __launch_bounds__(THREADS) void add_energies(const u64* numbers, size
     const Term& term = to.terms[blockIdx.y];
     if (term.row < 0 && term.pair_row < 0) return;
     const double factor = to.scales[blockIdx.y * 2 * to.places + place], constant = to.constants[blockIdx.y * to.places + place];
-    for (size_t chain = 0; chain < term.chains; ++chain) {
+    for (size_t chain = begin; chain < term.chains; chain += chains) {
         const double x = factor * term.sources[0].of(numbers, sample, chain, place);
         const long long value = (long long)rint(power_of(x + constant, (int)term.power) * scale);
         if (term.row >= 0)

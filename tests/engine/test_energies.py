@@ -7,14 +7,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from reductions import RUNS, begin, check_reduction, measure, oracle
-from spinsim.jobs.temper.layout import reduced_of_run
 
 import spinsim as ss
 from spinsim.engine.measuring import energies as over_energy
 from spinsim.engine.measuring import reduction as reducing
+from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cpu_reduction import HostReduction
 from spinsim.engine.measuring.energies import shift_of, spacing_of
 from spinsim.engine.measuring.reduction import Reduced, Source, Term
+from spinsim.jobs.ladder.contents import reduced_of_run
+from spinsim.jobs.ladder.places import Temperatures
+from spinsim.observables.measured import Choice
 
 FEW_BINS = ["glass", "ferromagnet", "field", "many-samples", "one-copy"]
 
@@ -118,7 +121,9 @@ def test_bins_of_large_runs(
     size: int, samples: int, temperatures: int, copies: int, bins: int, megabytes: float
 ) -> None:
     model = ss.EdwardsAnderson(ss.cubic(size), samples=samples, seed=1)
-    energies = reduced_of_run(model, copies, temperatures, magnetization_modes=False).energies
+    ladder = Temperatures(np.linspace(0.8, 2.0, temperatures))
+    choice = Choice(copies, Wanted(True, magnetization_modes=False), model.is_bipartite)
+    energies = reduced_of_run(model, choice, ladder).energies
     assert energies is not None
     assert energies.bins == bins
     assert sum(8 * np.prod(shape) for shape, _ in energies.arrays(samples, copies).values()) < megabytes * 1e6

@@ -13,6 +13,8 @@ from spinsim.engine.measuring.energies import COUNTS, RANGE, SUMS, is_halved
 from spinsim.engine.measuring.reduction import Reduced
 
 _FILE: Final = "measuring/energies.cu"
+_MOST_CHAINS: Final = 8
+"""Threads of a place that share the chains of a term: their additions wait for memory side by side."""
 _ARRAYS: Final = {
     "range": RANGE, "counts": COUNTS[0], "sums": SUMS[0], "pair_counts": COUNTS[1], "pair_sums": SUMS[1],
 }  # fmt: skip
@@ -55,7 +57,9 @@ class CudaEnergies:
         self._widen = Launch(
             device, _FILE, "widen_energies", {**buffers, "count": np.uint32(0), "number": np.uint64(0)}
         )
-        self._add = Launch(device, _FILE, "add_energies", {**buffers, "block": np.uint64(0), "scale": np.float64(0)})
+        self._chains = min(max(reduced.copies, reduced.pairs), _MOST_CHAINS)
+        of_measurements = {"chains": np.uint32(self._chains), "block": np.uint64(0), "scale": np.float64(0)}
+        self._add = Launch(device, _FILE, "add_energies", buffers | of_measurements)
         self._halve = Launch(device, _FILE, "halve_sums", {"sums": np.uint64(0), "size": np.uint64(0)})
 
     def add(self, stream: Any, numbers: int, count: int, number: int, block: int) -> None:
@@ -67,6 +71,6 @@ class CudaEnergies:
                 self._halve(stream, grid, THREADS, sums=sums.data.ptr, size=sums.size)
         self._widen(stream, (reduced.model.samples, 1, 1), THREADS, numbers=numbers, count=count, number=number)
         columns = -(-reduced.model.samples * reduced.places // THREADS)
-        grid = columns, len(reduced.terms) + 1 + (energies.pair_rows > 0), count
+        grid = columns, len(reduced.terms) + 1 + (energies.pair_rows > 0), count * self._chains
         scale = ldexp(1.0, energies.exponent(number))
         self._add(stream, grid, THREADS, numbers=numbers, block=block, scale=scale)
