@@ -17,40 +17,11 @@
 //          counts of a histogram                                  [sample]                  [place] [cell]
 //
 //   thread blocks in y: each term | each histogram | the walks;   in x: samples and, fastest, places
-#include "bits/types.cuh"
+#include "measuring/terms.cuh"
 
-constexpr u32 THREADS = HOST(engine.measuring.cuda_reduction.THREADS);
 constexpr u32 LEVELS = HOST(engine.measuring.reduction.LEVELS);
-constexpr u32 ELEMENTS = HOST(engine.measuring.cuda_reduction.MOST_ELEMENTS);
+constexpr int CONNECTED = HOST(engine.measuring.reduction.CONNECTED);
 constexpr u32 HISTOGRAMS = HOST(engine.measuring.cuda_reduction.MOST_HISTOGRAMS);
-constexpr int ABSOLUTE = HOST(engine.measuring.reduction.ABSOLUTE), CONNECTED = HOST(engine.measuring.reduction.CONNECTED);
-
-// Finds a measured number, an integer or, where it `is_real`, a double.
-struct Source {
-    size_t first, of_sample, of_chain, of_place, count, is_real;
-    u32 elements[ELEMENTS];
-
-    __device__ __forceinline__ double at(const u64* word) const {
-        return is_real ? __longlong_as_double((long long)*word) : (double)(long long)*word;
-    }
-
-    __device__ __forceinline__ double of(const u64* numbers, size_t sample, size_t chain, size_t place) const {
-        const u64* const own = numbers + first + sample * of_sample + chain * of_chain + place * of_place;
-        double x = at(own + elements[0]);
-#pragma unroll 1
-        for (u32 k = 1; k < count; ++k) x += at(own + elements[k]);
-        return x;
-    }
-};
-CHECK_STRUCT(Source, engine.measuring.cuda_reduction.SOURCE);
-
-// Is a power of scales[0][place] x_0 + scales[1][place] x_1 + constant[place]; followed and own are -1 where a term is not.
-struct Term {
-    Source sources[2];
-    size_t count, chains;
-    long long power, followed, own, judged;
-};
-CHECK_STRUCT(Term, engine.measuring.cuda_reduction.TERM);
 
 struct Histogram {
     u32* counts;
@@ -71,13 +42,6 @@ struct Sums {
     Histogram histograms[HISTOGRAMS];
 };
 CHECK_STRUCT(Sums, engine.measuring.cuda_reduction.SUMS);
-
-__device__ __forceinline__ double power_of(double x, int power) {
-    if (power == 1) return x;
-    if (power == ABSOLUTE) return fabs(x);
-    const double square = x * x;
-    return power == 2 ? square : square * square;
-}
 
 // The connected square of the overlaps of one sample and place; loads of the same numbers again come from the nearest cache.
 template <typename Overlap>
@@ -217,10 +181,11 @@ __global__ __launch_bounds__(THREADS) void add_measurements(const u64* numbers, 
 
 // Adds neighbouring blocks to each other in sums[row][block][column]: the first half holds the results, the other half is emptied.
 // A thread has all blocks of a column, and reads each before it is overwritten.
-__global__ __launch_bounds__(THREADS) void merge_blocks(double* sums, size_t rows, size_t blocks, size_t columns) {
+template <typename Number>
+__global__ __launch_bounds__(THREADS) void merge_blocks(Number* sums, size_t rows, size_t blocks, size_t columns) {
     const size_t i = blockIdx.x * (size_t)THREADS + threadIdx.x;
     if (i >= rows * columns) return;
-    double* const own = sums + i / columns * blocks * columns + i % columns;
+    Number* const own = sums + i / columns * blocks * columns + i % columns;
     for (size_t b = 0; b < blocks / 2; ++b) own[b * columns] = own[2 * b * columns] + own[(2 * b + 1) * columns];
     for (size_t b = blocks / 2; b < blocks; ++b) own[b * columns] = 0;
 }

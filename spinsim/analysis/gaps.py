@@ -260,6 +260,11 @@ def gaps(result: Tempered, parity: str = "odd", samples: Iterable[int] | None = 
     return Gaps(**of_fits, operators=np.full(found.mean.shape[:2], found.operators))
 
 
+def gaps_by_parity(result: Tempered) -> dict[str, Gaps]:
+    """Return the gaps of each parity that a run can tell."""
+    return {parity: gaps(result, parity) for parity in PARITIES if parity == "odd" or has_even(result)}
+
+
 def decays(result: Tempered, parity: str) -> list[Decay]:
     """Return what gaps are fitted to, of the first sample at each place of the ladder."""
     found = _correlated(result, parity, [0])
@@ -275,11 +280,6 @@ def _fits(found: _Correlated, slices: int) -> Fits:
     times = len(found.times)
     mean, covariance = found.mean.reshape(-1, times), found.covariance.reshape(-1, times, times)
     return fit_all(mean, covariance, found.entries, found.times, slices, found.most_levels)
-
-
-def gaps_by_parity(result: Tempered) -> dict[str, Gaps]:
-    """Return the gaps of each parity that a run can tell."""
-    return {parity: gaps(result, parity) for parity in PARITIES if parity == "odd" or has_even(result)}
 
 
 def _correlated(result: Tempered, parity: str, samples: Iterable[int]) -> _Correlated:

@@ -13,26 +13,10 @@ import numpy.typing as npt
 from spinsim.analysis.autocorrelation import IntegratedTime, windowed_sum
 from spinsim.analysis.blocking import Windows, blocked_time, level_windows, usable, with_blocks
 from spinsim.analysis.followed import FollowedBlocks, FollowedSeries
-from spinsim.engine.measuring.reduction import CONNECTED, Reduced, Term, block_length
+from spinsim.engine.measuring.reduction import CONNECTED, SAMPLE_AXIS, Reduced, Term, block_length
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-
-_SAMPLE_AXES: Final = {
-    "block_sums": 2,
-    "copy_sums": 1,
-    "coldest_sums": 2,
-    "level_sums": 3,
-    "level_squares": 3,
-    "level_open": 2,
-    "first_value": 1,
-    "walk_sums": 2,
-    "walk_squares": 0,
-    "measurements": 0,
-    "overlap_histogram": 0,
-    "link_overlap_histogram": 0,
-}
-"""Axis of each array that counts samples."""
 
 
 class _Levels(NamedTuple):
@@ -97,7 +81,7 @@ class ReducedRun:
     def of_samples(self, chosen: slice) -> ReducedRun:
         """Return the run of some of the samples."""
         whole = slice(None)
-        cut = {name: array[(whole,) * _SAMPLE_AXES[name] + (chosen,)] for name, array in self.arrays.items()}
+        cut = {name: array[(whole,) * SAMPLE_AXIS.get(name, 0) + (chosen,)] for name, array in self.arrays.items()}
         return replace(self, arrays=cut)
 
     def chains_of(self, name: str) -> int:

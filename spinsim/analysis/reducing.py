@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +20,12 @@ from spinsim.observables.measured import quantities_of
 from spinsim.observables.terms import Ladder, reduced_run
 
 
-def reduced_of(result: Tempered, facts: Facts) -> ReducedRun:
-    """Add up the series of a run: the very bits that it has where its measurements are reduced as they are made."""
-    reduced = reduced_run(facts, _ladder(result))
+def reduced_of(result: Tempered, facts: Facts, by_energy: bool = False) -> ReducedRun:
+    """Add up the series of a run: the very bits that it has where its measurements are reduced as they are made.
+
+    Sums over energy come if they are asked for, as series are reweighted directly.
+    """
+    reduced = replace(reduced_run(facts, _ladder(result)), by_energy=by_energy)
     needed = 2.0 * reduced.nbytes + 8.0 * max(result.energy.size, result.overlap.size)  # and a series as numbers
     require(needed, "analysing the run", "measure less often, or run with fewer --replicas")
     reduction = HostReduction(reduced)

@@ -9,9 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import integrated_time
-from spinsim.analysis.from_series import SeriesSource, observed, one_series, per_site, widening
+from spinsim.analysis.from_series import observed, one_series, per_site, widening
 from spinsim.analysis.jackknife import BINS
 from spinsim.analysis.multihistogram import Cells, MultiHistogram, add_up, first_guess, joined
+from spinsim.analysis.over_energy import can_reweight, cells_of_copies, cells_of_pairs
+from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.runs import (
     COPY_SERIES,
     FEWEST_STEPS,
@@ -22,14 +24,16 @@ from spinsim.analysis.runs import (
     sample_of,
     temperatures,
 )
-from spinsim.analysis.sources import measurements_of
+from spinsim.analysis.sources import facts_of, measurements_of, source_of
 from spinsim.analysis.summary import Estimate, can_trust, few_samples
+from spinsim.engine.measuring.energies import spacing_of
 from spinsim.errors import InputError, argument
 from spinsim.inputs.checks import finite_array
 from spinsim.inputs.texts import count as counted
 from spinsim.observables import Observable, Point, in_field, observables
 from spinsim.observables.moments import MOMENTS, moments_of, series_of
 from spinsim.observables.observable import COPIES_IN_FIELD
+from spinsim.observables.terms import VARIANCES
 
 Array = npt.NDArray[np.float64]
 
@@ -77,11 +81,15 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
     targets = finite_array(np.atleast_1d(temperature), "temperature", least=1)
     if targets.ndim != 1 or not (targets > 0).all():
         raise InputError(f"temperatures {targets.tolist()} are not all above 0: give a list of such")
-    made = measurements_of(result)
-    _check_series(result)
-    result = replace(result, reduced=None)  # energies are in series alone
-    check_length(len(result.energy))
-    wholes = [_counted(sample_of(result, k)) for k in range(result.model.samples)]
+    made, run = measurements_of(result), result.reduced
+    if run is not None and can_reweight(run):
+        check_length(made)
+        wholes = [_counted_before(result, run, k) for k in range(run.samples)]
+    else:
+        _check_series(result)
+        result = replace(result, reduced=None)
+        check_length(len(result.energy))
+        wholes = [_counted(sample_of(result, k)) for k in range(result.model.samples)]
     joins = [_join(whole) for whole in wholes]
     parts = [_moments(whole, one, targets) for whole, one in zip(wholes, joins, strict=True)]
     mean, times = _mean(parts), _times(result)
@@ -90,7 +98,7 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
     if len(parts) > 1:
         rows = [_mean(parts[:k] + parts[k + 1 :]) for k in range(len(parts))]
     else:
-        rests = (wholes[0].without(stretch) for stretch in range(min(BINS, len(result.energy) // 2)))
+        rests = (wholes[0].without(stretch) for stretch in range(len(wholes[0].singles.stretches)))
         rows = [_moments(rest, _join(rest, joins[0].log_partition), targets) for rest in rests]
     found = _observables(result, "infinity" if absolute else "hottest")
     values, *left_out = (observed(Point(result.model, targets), found, averages) for averages in (mean, *rows))
@@ -98,7 +106,7 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
     estimates = _estimates(result, targets, found, values, errors, times, mean)
     count = mean["measurements"]
     notes = _notes(result, absolute)
-    if made > len(result.energy):
+    if result.reduced is None and made > len(result.energy):
         notes.append(f"Of {made} measurements this rests on {len(result.energy)}, whose series the run has kept.")
     if (few := count < FEWEST * 2 * np.interp(targets, result.temperature, tau)).any():
         where = f"from T = {targets[few].min():.5g} to {targets[few].max():.5g}"
@@ -163,6 +171,19 @@ def _counted(sample: Tempered) -> _Counted:
             by_chain=False,
         )
     return _Counted(sample.model.sites, beta, first_guess(energy, beta), singles, pairs, middle)
+
+
+def _counted_before(result: Tempered, run: ReducedRun, sample: int) -> _Counted:
+    """The same of what a run has added up as it went."""
+    moments = [name for name in moments_of(_observables(result, "hottest")) if name in MOMENTS]
+    own, of_pairs = ([name for name in moments if MOMENTS[name].pairs == pairs] for pairs in (False, True))
+    middle = {
+        name: float(run.mean(VARIANCES[name][0])[sample].mean()) for name in own if MOMENTS[name].variance
+    }  # fmt: skip
+    spacing, beta, sites = spacing_of(result.model), 1 / result.temperature, result.model.sites
+    singles = cells_of_copies(run, sample, own, middle, spacing)
+    pairs = cells_of_pairs(run, sample, of_pairs, spacing) if of_pairs else None
+    return _Counted(sites, beta, first_guess(sites * run.mean("energy")[sample], beta), singles, pairs, middle)
 
 
 def _numbers(sample: Tempered, chosen: slice, names: list[str], pairs: bool = False) -> dict[str, Array]:
@@ -236,7 +257,7 @@ def _mean(parts: list[dict[str, Array]]) -> dict[str, Array]:
 
 def _observables(result: Tempered, reference: str) -> tuple[Observable, ...]:
     """Returns what is found at other temperatures; ``reference`` as ``Facts`` has it."""
-    facts = SeriesSource(result).facts
+    facts = facts_of(result)
     fewer = min(facts.copies, COPIES_IN_FIELD - 1)  # connected overlaps would take weights of four copies
     return observables(facts._replace(copies=fewer, reference=reference))
 
@@ -250,12 +271,17 @@ class _Time(NamedTuple):
 
 
 def _times(result: Tempered) -> dict[str, _Time]:
-    """Autocorrelation times of the series of all observables, one after the other, as they are large."""
-    found, run = {}, per_site(result)
+    """Autocorrelation times of all observables, one after the other, as series are large."""
+    found, run, source = {}, per_site(result), source_of(result)
     for name in dict.fromkeys(["energy", *series_of(_observables(result, "hottest"))]):
-        series = one_series(run, name)
-        time = integrated_time(series, chain_axis=2)
-        found[name] = _Time(time.tau.mean(axis=0), time.trusted.mean(axis=0), widening(series, time))
+        if result.reduced is None:
+            series = one_series(run, name)
+            time = integrated_time(series, chain_axis=2)
+            wider = widening(series, time)
+        else:
+            time = source.time(name)
+            wider = source.widening(name, time)
+        found[name] = _Time(time.tau.mean(axis=0), time.trusted.mean(axis=0), wider)
     return found
 
 
@@ -276,7 +302,7 @@ def _estimates(
         count = mean["pairs" if MOMENTS[o.series].pairs else "measurements"]
         trusted = np.isfinite(error) & (error > 0) & (count >= FEWEST * 2 * tau)
         trusted &= can_trust(result.model.samples, np.interp(targets, ladder, time.trusted) == 1)
-        found[o.name] = Estimate(value, error, tau * SeriesSource(result).every, trusted)
+        found[o.name] = Estimate(value, error, tau * source_of(result).every, trusted)
     return found
 
 
@@ -287,6 +313,6 @@ def _notes(result: Tempered, absolute: bool) -> list[str]:
             f"F / T and entropy per site are less those at T = {result.temperature[-1]:.5g}: for absolute ones the "
             "ladder must reach temperatures so high that infinite temperature can be reached from them."
         )
-    if in_field(result.model) and result.energy.shape[2] > 1:
+    if in_field(result.model) and facts_of(result).copies > 1:
         notes.append("The spin-glass susceptibility is left out: in a field it is not reweighted.")
     return notes

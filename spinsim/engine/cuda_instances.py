@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from spinsim.cuda.compile import PHILOX_ROUNDS, Instances, instance
+from spinsim.engine.measuring.cuda_reduction import MERGED
 from spinsim.engine.moves.metropolis.anisotropic.cuda import INSTANCES as ANISOTROPIC
 from spinsim.engine.moves.metropolis.dense.cuda import INSTANCES as DENSE
 from spinsim.engine.moves.metropolis.replica_packed.cuda_records import INSTANCES as REPLICA_PACKED
@@ -16,7 +17,8 @@ SHARED: Instances = (
     ("measuring/by_temperature.cu", "sort_by_temperature"),
     ("measuring/overlaps.cu", "finish_sums"),
     ("measuring/reduce.cu", "add_measurements"),
-    ("measuring/reduce.cu", "merge_blocks"),
+    *(("measuring/reduce.cu", instance("merge_blocks", number)) for number in MERGED.values()),
+    *(("measuring/energies.cu", name) for name in ("widen_energies", "add_energies", "halve_sums")),
     ("measuring/lowest.cu", "keep_lowest"),
     ("packing/copy_lanes.cu", "copy_lanes"),
 )

@@ -27,6 +27,9 @@ VARIANCES: Final = {
 _ALWAYS_FOLLOWED: Final = ("energy", "e_s", "q^2", "q_link")
 """Terms by which a run is judged, beside those that errors of observables ask for."""
 
+_OF_ENERGY: Final = {"energy", "E^2", "E^4", "connected q^2"}
+"""Terms that have no sums over energy: powers of it, and what would take weights of four copies."""
+
 
 class Ladder(NamedTuple):
     """The places of a ladder, with what models of space and time need of them.
@@ -65,10 +68,14 @@ def reduced_run(facts: Facts, ladder: Ladder) -> Reduced:
     varying = {VARIANCES[name][0] for name in moments_of(records) if name in VARIANCES}
     followed |= set(_ALWAYS_FOLLOWED) | (varying if facts.copies == 1 else set())  # how well one copy knows its mean
     by_copy = {"energy", "e_s"} | varying
+    over_energy = set() if facts.in_time else set(wanted) - _OF_ENERGY
     forms = _forms(facts, ladder)
     terms = [
         forms[name](name)._replace(
-            followed=name in followed, by_copy=name in by_copy, is_judged=name in _ALWAYS_FOLLOWED
+            followed=name in followed,
+            by_copy=name in by_copy,
+            is_judged=name in _ALWAYS_FOLLOWED,
+            over_energy=name in over_energy,
         )
         for name in wanted
         if name in forms

@@ -17,6 +17,8 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.analysis.reduced import ReducedRun
 from spinsim.bits import States, packed_spins
+from spinsim.engine.measuring.energies import COUNTS, RANGE
+from spinsim.engine.measuring.energies import SUMS as SUMS_OVER_ENERGY
 from spinsim.engine.measuring.lowest import Best
 from spinsim.engine.measuring.reduction import LEVELS, PREFIX, Reduced, empty_arrays
 from spinsim.engine.protocols import Reduction
@@ -54,9 +56,26 @@ _STORED: Final = {
     "measurements": (("sample",), "measurements in the sums"),
     "overlap_histogram": (("sample", "*", "overlap_cell"), "pairs and measurements with an overlap in a cell"),
     "link_overlap_histogram": (("sample", "*", "link_overlap_cell"), "likewise of link overlaps"),
+    "energy_range": (("sample", "lowest_highest"), "lowest and highest energy of a copy, in levels"),
+    "energy_counts": (
+        ("energy_count", "energy_block", "sample", "energy_bin"),
+        "measurements of each copy, at all places, in bins of energy, and the sum of their levels",
+    ),
+    "energy_sums": (("energy_row", "energy_block", "sample", "energy_bin"), "sums of terms over the same"),
+    "energy_pair_counts": (
+        ("energy_pair_count", "energy_block", "sample", "energy_pair_bin"),
+        "pairs and measurements in bins of the sum of two energies, and the sum of levels",
+    ),
+    "energy_pair_sums": (
+        ("energy_pair_row", "energy_block", "sample", "energy_pair_bin"),
+        "likewise of terms of pairs",
+    ),
 }
 """Arrays that a file holds, with their axes and what they are; * stands for the axis of the ladder. Checkpoints hold
 the others too."""
+_OVER_ENERGY: Final = (RANGE, *COUNTS, *SUMS_OVER_ENERGY)
+_ROWS: Final = ("energy_row", "energy_pair_row")
+"""Axes of names of terms."""
 _NUMBERED: Final = ("block", "level_block", "level", "coldest_block", "chain", "walk", "walk_block")
 """Axes of numbers that the group always has."""
 SUMS: Final = {f"{PREFIX}{name}": f"{REDUCED}/{name}" for name in _STORED}
@@ -74,11 +93,13 @@ class Keeping(NamedTuple):
         is_reduced: True if measurements are added up, as not all rows of all series are kept.
         stride: Measurements for each row, a power of two; 0 where no row is kept.
         names: Series that are kept, None for all.
+        by_energy: True if sums over energy are among those added up; files of earlier versions have none.
     """
 
     is_reduced: bool = False
     stride: int = 1
     names: tuple[str, ...] | None = None
+    by_energy: bool = True
 
     def has_row(self, number: int) -> bool:
         """Return whether a measurement, counted from 0, has a row."""
@@ -161,6 +182,17 @@ def with_sums(contents: Contents, reduced: Reduced, stride: int, axis: str) -> C
         "level": 2 ** np.arange(LEVELS),
     }
     scales |= {f"{one.source}_cell": np.arange(one.cells) for one in reduced.histograms}
+    for name, (shape, _) in reduced.arrays().items():
+        if name in _OVER_ENERGY:
+            lengths = dict(zip(_STORED[name][0], shape, strict=True))
+            del lengths["sample"]
+            scales |= {one: np.arange(length) for one, length in lengths.items()}
+    if reduced.energies is not None:
+        scales |= {
+            axis: np.array([names[k] for k in rows])
+            for axis, rows in zip(_ROWS, reduced.energies.terms, strict=True)
+            if rows
+        }
     kinds = {name: kind for name, (_, kind) in reduced.arrays().items() if name in _stored(reduced)}
     return _with_group(contents, scales, kinds, stride, axis)
 
@@ -189,13 +221,16 @@ def with_sums_of(contents: Contents, file: h5py.File, axis: str) -> Contents:
     contents = replace(contents, series=tuple(s for s in contents.series if s not in measured))
     scales = {name: axis_of(group, name, None) for name in ("term", "term_by_copy", "term_followed", "term_judged")}
     cells = [name for name in ("overlap_cell", "link_overlap_cell") if name in group]
-    scales |= {
-        name: axis_of(group, name, np.int64) for name in (*_NUMBERED, *({"chain_followed"} & set(group)), *cells)
-    }
+    over_energy = [name for name in _OVER_ENERGY if name in group]
+    of_energies = {axis for name in over_energy for axis in _STORED[name][0]} - {"sample"}
+    scales |= {name: axis_of(group, name, None) for name in sorted(of_energies & set(_ROWS))}
+    numbered = (*_NUMBERED, *({"chain_followed"} & set(group)), *cells, *sorted(of_energies - set(_ROWS)))
+    scales |= {name: axis_of(group, name, np.int64) for name in numbered}
     kinds: dict[str, type] = dict.fromkeys(_STORED, np.float64)
-    kinds |= dict.fromkeys(("walk_squares", "measurements"), np.int64)
+    kinds |= dict.fromkeys(("walk_squares", "measurements", *over_energy), np.int64)
     kinds |= {f"{name.removesuffix('_cell')}_histogram": np.uint32 for name in cells}
     absent = [f"{name}_histogram" for name in ("overlap", "link_overlap") if f"{name}_cell" not in cells]
+    absent += [name for name in _OVER_ENERGY if name not in over_energy]
     for name in [*absent, *([] if "chain_followed" in group else ["level_open"])]:
         del kinds[name]
     return _with_group(contents, scales, kinds, stride, axis)
@@ -258,7 +293,7 @@ def reduced_in(
     if REDUCED not in file:
         return None
     settings, group = json.loads(attributes["config"])[attributes["job"]], file[REDUCED]
-    plan = reduced(settings)
+    plan = replace(reduced(settings), by_energy=RANGE in group)
     if [name.decode() for name in group["term"][...]] != [term.name for term in plan.terms]:
         raise DamageError("its sums are of other terms than those of its run")
     for name in _stored(plan):
@@ -292,7 +327,7 @@ def keeping_in(file: h5py.File) -> Keeping:
     if REDUCED not in file:
         return EVERYTHING
     names = tuple(name for name, item in file[MEASUREMENTS].items() if item.ndim > 1)
-    return Keeping(True, int(file[REDUCED].attrs[STRIDE]), names)
+    return Keeping(True, int(file[REDUCED].attrs[STRIDE]), names, RANGE in file[REDUCED])
 
 
 def longer(stored: Keeping, contents: Contents, measurements: int, limit: float | None, save_every: int) -> Keeping:
@@ -319,16 +354,19 @@ class MeasurementSums:
         reduced: Terms and histograms that are added up.
         keeping: The rows that the run keeps.
         all_frames: True if all measurements are wanted on the host too.
+
+    Attributes:
+        reduced: Terms and histograms of a run that keeps such rows.
     """
 
     def __init__(self, reduced: Reduced, keeping: Keeping, all_frames: bool = False) -> None:
-        self._reduced, self._stride = reduced, keeping.stride
+        self.reduced, self._stride = replace(reduced, by_energy=keeping.by_energy), keeping.stride
         self._is_yielded = _every if all_frames else keeping.has_row
         self._reduction: Reduction | None = None
 
     def __call__(self, engine: Any) -> Reducing:
         """Return what tempering is to do with the measurements of an engine, whose ladder is set."""
-        self._reduction = engine.reduction(self._reduced)
+        self._reduction = engine.reduction(self.reduced)
         return Reducing(self._reduction, self._is_yielded)
 
     @property
@@ -350,23 +388,23 @@ class MeasurementSums:
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return all arrays by the names under which checkpoints hold them."""
         begun = self.reduction.measurements > 0
-        arrays = self.reduction.state() if begun else empty_arrays(self._reduced)
+        arrays = self.reduction.state() if begun else empty_arrays(self.reduced)
         return {f"{PREFIX}{name}": array for name, array in arrays.items()}
 
     def datasets(self, state: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
         """Return what the file holds of the arrays of a checkpoint, by path."""
-        return {f"{REDUCED}/{name}": state[f"{PREFIX}{name}"] for name in _stored(self._reduced)}
+        return {f"{REDUCED}/{name}": state[f"{PREFIX}{name}"] for name in _stored(self.reduced)}
 
     def restore(self, saved: Mapping[str, npt.NDArray[Any]], best: Best) -> None:
         """Go back to what a checkpoint holds."""
-        arrays = {name: saved[f"{PREFIX}{name}"] for name in self._reduced.arrays()}
+        arrays = {name: saved[f"{PREFIX}{name}"] for name in self.reduced.arrays()}
         self.reduction.restore(arrays)
         self.reduction.restore_lowest(best.energy, best.spins)
 
     def run(self, config: Any) -> ReducedRun:
         """Return what a result has of the sums of a run with a configuration."""
         every = int(getattr(config, config.job).measure_every)
-        return ReducedRun(self._reduced, self.reduction.state(), every, self._stride)
+        return ReducedRun(self.reduced, self.reduction.state(), every, self._stride)
 
 
 def _every(number: int) -> bool:

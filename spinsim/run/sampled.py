@@ -32,7 +32,7 @@ class Kept:
     Series of groups that have a row at every so many-th row of the run alone are kept apart.
 
     Args:
-        contents: Contents of its file.
+        contents: Contents of the run.
         rows: How many there will be.
         what: Names them in a refusal.
         mend: Says there how to have fewer.

@@ -31,7 +31,7 @@ def with_configurations(contents: Contents, every: int, sites: int) -> Contents:
 
     Args:
         contents: Contents of a file without them.
-        every: Rows of the run for each saved one; 0 where none are saved: the contents stays as it is.
+        every: Rows of the run for each saved one; 0 where none are saved: the contents stay as it is.
         sites: Sites of a configuration.
     """
     if not every:

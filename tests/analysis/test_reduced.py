@@ -17,6 +17,7 @@ from spinsim.analysis.from_reduced import FollowedTerm
 from spinsim.analysis.from_series import SeriesSource
 from spinsim.analysis.gaps import correlation_in_time, gaps
 from spinsim.analysis.overlaps import bins_for, overlap_distribution
+from spinsim.analysis.reducing import reduced_of
 from spinsim.analysis.reweighted import reweighted
 from spinsim.analysis.runs import sample_of, samples_of
 from spinsim.analysis.sizes import compare_sizes
@@ -317,20 +318,23 @@ def test_sizes_cross_where_they_did() -> None:
         np.testing.assert_allclose(b.crossings[0].crossing.error, a.crossings[0].crossing.error, 0.25)
 
 
-def test_reweighting_and_own_observables_rest_on_series() -> None:
+def test_own_observables_and_old_runs_that_are_reweighted_rest_on_series() -> None:
     full = ss.temper(
         ss.Ising(ss.square(4)), LADDER, sweeps=STEPS, thermalize=100, measure_every=1, replicas=2, seed=3,
         measure={"m2": lambda batch: batch.spins.mean(axis=-1) ** 2},
     )  # fmt: skip
-    reduced = added_up(full)
     kept = {"measured": {"m2": full.measured["m2"][3::4]}}
-    thinned = replace(reduced, **series_of(full, slice(3, None, 4)), **kept)
-    found = reweighted(thinned, [2.0, 3.0])
+    rows = series_of(full, slice(3, None, 4)) | kept
+    thinned, old = (
+        replace(full, reduced=reduced_of(full, SeriesSource(full).facts, by_energy), **rows)
+        for by_energy in (True, False)
+    )
+    found = reweighted(old, [2.0, 3.0])
     assert f"Of {STEPS} measurements this rests on {STEPS // 4}, whose series the run has kept." in found.notes
     expected = reweighted(replace(thinned, reduced=None), [2.0, 3.0])
     for name, estimate in expected.estimates.items():
         np.testing.assert_array_equal(found.estimates[name].value, estimate.value)
-    assert not any("rests on" in note for note in reweighted(reduced, [2.0]).notes)
+    assert not any("rests on" in note for note in reweighted(thinned, [2.0]).notes)
     own, all_of_it = summarize(thinned).estimates["m2"], summarize(full).estimates["m2"]
     np.testing.assert_allclose(own.value, kept["measured"]["m2"].mean(axis=(0, 1, 2)))
     np.testing.assert_allclose(own.tau, np.maximum(all_of_it.tau, 2.0), 0.3)

@@ -12,6 +12,8 @@ from harness import run
 from several import on_cpus
 
 import spinsim as ss
+from spinsim.analysis.reweighted import reweighted
+from spinsim.engine.measuring import energies as over_energy
 from spinsim.errors import InputError
 
 MODEL = ss.EdwardsAnderson(ss.cubic(4), samples=2, seed=3)
@@ -208,19 +210,55 @@ def test_files_of_earlier_versions_go_on_to_keep_all_rows(tmp_path: Path) -> Non
     assert ss.resume(path, sweeps=1000).reduced is None
 
 
-def test_reweighting_refuses_a_run_without_the_series_it_takes(tmp_path: Path, capsys, monkeypatch) -> None:
-    for name, how, said in (
-        ("some", {"series": "overlap"}, "the run has not kept link_overlap, magnetization, "),
-        ("few", {"series_limit": 0.005}, "the run has kept 1 row of its series, and reweighting takes 16"),
-        ("none", {"series": "none"}, "the run has kept 0 rows of its series, and reweighting takes 16"),
-    ):
-        ss.temper(MODEL, sweeps=800, out=tmp_path / f"{name}.h5", **(HOW | how))
-        refused = run(capsys, monkeypatch, "analyze", tmp_path / f"{name}.h5", "--reweight", 1.2)
-        assert refused.status == 2
-        assert said in refused.err, refused
+@pytest.fixture
+def _without_energies(monkeypatch):
+    """Runs have no room for sums over energy, as those of earlier versions had none."""
+    monkeypatch.setattr(over_energy, "_BYTES", 0)
+    monkeypatch.setattr(over_energy, "_OF_OTHERS", 2**40)
 
 
-@pytest.mark.parametrize("names", ["level_open", "level_open chain", "overlap_histogram overlap_cell", "block_sums"])
+KEPT = {
+    "some": ({"series": "overlap"}, "the run has not kept link_overlap, magnetization, "),
+    "few": ({"series_limit": 0.005}, "the run has kept 1 row of its series, and reweighting takes 16"),
+    "none": ({"series": "none"}, "the run has kept 0 rows of its series, and reweighting takes 16"),
+}
+
+
+@pytest.mark.parametrize("kept", KEPT)
+@pytest.mark.usefixtures("_without_energies")
+def test_reweighting_refuses_a_run_without_the_series_it_takes(tmp_path: Path, capsys, monkeypatch, kept: str) -> None:
+    how, said = KEPT[kept]
+    ss.temper(MODEL, sweeps=800, out=tmp_path / "a.h5", **(HOW | how))
+    refused = run(capsys, monkeypatch, "analyze", tmp_path / "a.h5", "--reweight", 1.2)
+    assert refused.status == 2
+    assert said in refused.err, refused
+
+
+@pytest.mark.parametrize("kept", KEPT)
+def test_reweighting_takes_no_series_where_there_are_sums_over_energy(whole, tmp_path: Path, kept: str) -> None:
+    ss.temper(MODEL, sweeps=800, out=tmp_path / "a.h5", **(HOW | KEPT[kept][0]))
+    one, other = reweighted(whole, [1.2]), reweighted(ss.load(tmp_path / "a.h5"), [1.2])
+    for name, expected in one.estimates.items():
+        np.testing.assert_allclose(other.estimates[name].value, expected.value, 1e-9, err_msg=name)
+        np.testing.assert_allclose(other.estimates[name].error, expected.error, 1e-6, err_msg=name)
+
+
+def test_a_file_without_sums_over_energy_goes_on_without(tmp_path: Path, monkeypatch) -> None:
+    path = tmp_path / "a.h5"
+    with monkeypatch.context() as patched:
+        patched.setattr(over_energy, "_BYTES", 0)
+        patched.setattr(over_energy, "_OF_OTHERS", 2**40)
+        ss.temper(MODEL, sweeps=400, out=path, **FEW)
+    longer, whole = ss.resume(path, sweeps=800), ss.temper(MODEL, sweeps=800, **FEW)
+    assert "energy_counts" not in sums(longer)
+    assert "energy_counts" in sums(whole)
+    for name, array in sums(longer).items():
+        assert np.array_equal(array, sums(whole)[name]), name
+
+
+@pytest.mark.parametrize(
+    "names", ["level_open", "level_open chain", "overlap_histogram overlap_cell", "block_sums", "energy_sums"]
+)
 def test_a_file_without_a_part_of_its_sums_is_refused(reduced, tmp_path: Path, names: str) -> None:
     path = reduced.save(tmp_path / "a.h5")
     with h5py.File(path, "r+") as file:

@@ -39,7 +39,8 @@ WITH_LAYOUTS = [  # each struct that a kernel takes is in one of them
     "measuring/overlaps.cu", "gemm/naive.cu", "transfer_matrix/butterfly.cu",
     "metropolis/anisotropic.cu", "tempering/exchange_terms.cu", "measuring/by_temperature_terms.cu",
     "measuring/local.cu", "metropolis/replica_packed_degrees.cu", "metropolis/unpacked.cu",
-    "tempering/temper_unpacked.cu", "measuring/reduce.cu", "measuring/lowest.cu",
+    "tempering/temper_unpacked.cu", "measuring/reduce.cu", "measuring/energies.cu",
+    "measuring/lowest.cu",
 ]  # fmt: skip
 BARRIERS = "typename Barrier<LAYERS, SLABS>::type"  # one of three structs
 

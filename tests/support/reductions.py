@@ -12,6 +12,7 @@ from engines import DENSE, GENERAL_TERMS_TEMPERED, ladder
 from spinsim.engine import Dynamics, create_engine
 from spinsim.engine.measuring.correlations import OVERLAPS_ALONE, WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.cpu_reduction import HostReduction
+from spinsim.engine.measuring.energies import COUNTS, SUMS, shift_of
 from spinsim.engine.measuring.lowest import Best
 from spinsim.engine.measuring.reduction import ABSOLUTE, CONNECTED, LEVELS, Reduced, Source, Term, block_length
 from spinsim.engine.moves.exchange.ladder import copy_pairs
@@ -196,7 +197,39 @@ def oracle(reduced: Reduced, measurements: Sequence[LadderMeasurement]) -> dict[
             overlap = getattr(one.correlations, histogram.source)
             for (sample, _, place), value in np.ndenumerate(overlap):
                 found[sample, place, (value + histogram.values - 1) // 2 * histogram.cells // histogram.values] += 1
+    add_energies(reduced, measurements, arrays)
     return arrays
+
+
+def add_energies(reduced: Reduced, measurements: Sequence[LadderMeasurement], arrays: dict[str, np.ndarray]) -> None:
+    """Sums over energy, values rounded to the unit that sums have in the end."""
+    energies, count = reduced.energies, len(measurements)
+    if energies is None or not measurements:
+        return
+    level = np.stack([np.rint(one.energy / energies.unit).astype(int) for one in measurements])
+    arrays["energy_range"][...] = np.stack([level.min(axis=(0, 2, 3)), level.max(axis=(0, 2, 3))], axis=1)
+    first, second = copy_pairs(reduced.copies).T
+    levels = {False: level, True: level[:, :, first] + level[:, :, second]}
+    step, sample = np.indices(level.shape[:2])
+    block = step // block_length(energies.blocks, count) if energies.blocks > 1 else 0 * step
+    shift = np.array([shift_of(low, high, energies.bins) for low, high in arrays["energy_range"]])
+
+    def add(name: str, row: int, of_pairs: bool, chain: int, values: np.ndarray) -> None:
+        bins = (1 + of_pairs) * energies.bins
+        here = (levels[of_pairs][:, :, chain] >> shift[:, None]) % bins
+        np.add.at(arrays[name][row], (block[..., None], sample[..., None], here), values)
+
+    for of_pairs, name in enumerate(COUNTS):
+        for chain in range(reduced.pairs if of_pairs else reduced.copies):
+            add(name, 0 if of_pairs else chain, bool(of_pairs), chain, np.array(1))
+            add(name, -1, bool(of_pairs), chain, levels[bool(of_pairs)][:, :, chain])
+    scale = 2.0 ** energies.exponent(count - 1)
+    for k, term in enumerate(reduced.terms):
+        row = energies.pair_row[k] if term.of_pairs else energies.row[k]
+        if row >= 0:
+            values = np.rint(np.stack([values_of_term(reduced, term, one) for one in measurements]) * scale).astype(int)
+            for chain in range(values.shape[2]):
+                add(SUMS[term.of_pairs], row + chain * term.by_copy, term.of_pairs, chain, values[:, :, chain])
 
 
 def sums_of_series(series: np.ndarray) -> list[tuple[int, int, np.ndarray]]:

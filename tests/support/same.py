@@ -11,6 +11,7 @@ import numpy as np
 import spinsim as ss
 from spinsim.analysis.from_series import SeriesSource
 from spinsim.analysis.reduced import ReducedRun
+from spinsim.analysis.reducing import reduced_of
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.summary import Summary
 from spinsim.engine.measuring.cpu_reduction import HostReduction
@@ -21,7 +22,7 @@ AnyTempered = TypeVar("AnyTempered", bound=Tempered)
 
 def added_up(result: AnyTempered) -> AnyTempered:
     """The same run with its reduced measurements."""
-    return replace(result, reduced=SeriesSource(result).added_up.run)
+    return replace(result, reduced=reduced_of(result, SeriesSource(result).facts, by_energy=True))
 
 
 def word(found: Summary) -> str:

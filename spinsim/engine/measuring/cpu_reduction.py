@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from math import ldexp
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.bits import States, packed_spins
+from spinsim.engine.measuring.cpu_energies import add_energies, power_of
+from spinsim.engine.measuring.energies import RANGE, SUMS, Energies, is_halved
 from spinsim.engine.measuring.lowest import Best
 from spinsim.engine.measuring.reduction import (
-    ABSOLUTE,
     CONNECTED,
     LEVELS,
     Reduced,
@@ -25,18 +27,9 @@ from spinsim.engine.moves.exchange.ladder import copy_pairs
 from spinsim.engine.protocols import Configurations, LadderMeasurement, LowestStates
 from spinsim.machine.compiled import kernel, part
 
-_ABSOLUTE, _CONNECTED, _LEVELS = ABSOLUTE, CONNECTED, LEVELS
-
-
-@part
-def power_of(x, power):  # type: ignore[no-untyped-def]
-    """x, |x|, x^2 or x^4."""
-    if power == 1:
-        return x
-    if power == _ABSOLUTE:
-        return abs(x)
-    square = x * x
-    return square if power == 2 else square * square
+_CONNECTED, _LEVELS = CONNECTED, LEVELS
+_NOTHING: Final = np.zeros((0, 1, 1, 1), np.int64)
+"""Sums over the energies of pairs, where there are none."""
 
 
 @part
@@ -216,8 +209,28 @@ class HostReduction:
         for one in reduced.histograms:
             overlap = getattr(measurement.correlations, one.source)
             add_overlaps(overlap, one.values, arrays[f"{one.source}_histogram"], 0, samples)
+        if reduced.energies is not None:
+            self._add_energies(reduced.energies, measurement, blocks.energy_block)
         self.measurements += 1
         arrays["measurements"][:] = self.measurements
+
+    def _add_energies(self, energies: Energies, measurement: LadderMeasurement, block: int) -> None:
+        """Add a measurement, whose values of sources are there, to the sums over energy."""
+        arrays, number, tables = self._arrays, self.measurements, self._tables
+        if is_halved(number):
+            for name in SUMS:
+                if name in arrays:
+                    arrays[name] >>= 1
+        of_copies, of_pairs = (
+            [arrays.get(f"{name}_{part}", _NOTHING) for part in ("counts", "sums")]
+            for name in ("energy", "energy_pair")
+        )
+        add_energies(
+            np.asarray(measurement.energy, np.float64), self._of_copies, self._of_pairs, tables.first, tables.scales,
+            tables.constant, tables.power, energies.row, energies.pair_row, tables.by_copy, self._pairs,
+            1 / energies.unit, ldexp(1.0, energies.exponent(number)), number, block, arrays[RANGE], *of_copies,
+            *of_pairs, 0, self.reduced.model.samples,
+        )  # fmt: skip
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return copies of all arrays by name."""

@@ -10,11 +10,15 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.cuda.compile import instance
 from spinsim.cuda.device import require_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Compared
+from spinsim.engine.measuring.cuda_energies import CudaEnergies
 from spinsim.engine.measuring.cuda_lowest import CudaLowest
+from spinsim.engine.measuring.cuda_terms import MOST_ELEMENTS, SOURCE, TERM, THREADS
+from spinsim.engine.measuring.energies import left_in_unit
 from spinsim.engine.measuring.reduction import (
     CONNECTED,
     Reduced,
@@ -27,16 +31,7 @@ from spinsim.engine.measuring.reduction import (
 from spinsim.engine.moves.exchange.ladder import copy_pairs
 from spinsim.engine.protocols import Configurations, LowestStates
 
-THREADS: Final = 128
-MOST_ELEMENTS: Final = 8  # that a source adds up
 MOST_HISTOGRAMS: Final = 2
-SOURCE: Final = struct_type(
-    **dict.fromkeys(("first", "of_sample", "of_chain", "of_place", "count", "is_real"), SIZE),
-    elements=(np.uint32, MOST_ELEMENTS),
-)
-TERM: Final = struct_type(
-    sources=(SOURCE, 2), count=SIZE, chains=SIZE, **dict.fromkeys(("power", "followed", "own", "judged"), np.int64)
-)
 HISTOGRAM: Final = struct_type(counts=ADDRESS, first=SIZE, values=SIZE, cells=SIZE)
 ADDED: Final = (
     *("block_sums", "copy_sums", "coldest_sums", "level_sums", "level_squares", "level_open", "first_value"),
@@ -51,6 +46,8 @@ SUMS: Final = struct_type(
 )
 WHOLE_PAIRS: Final = ("overlap", "link_overlap", "link_overlap_in_space")
 ON_HOST: Final = ("measurements",)
+MERGED: Final = {np.dtype(np.float64): "double", np.dtype(np.int64): "long long"}
+"""Numbers of blocks that are merged, by the names that kernels have for them."""
 
 
 class Buffer(NamedTuple):
@@ -134,11 +131,14 @@ class CudaReduction:
                 self._added.record(self._reads)
             self._lowest = CudaLowest(device, reduced.model, reduced.copies * reduced.places, state, read, self._reads)
         self._launches: dict[Wanted, Launch] = {}
+        self._energies: dict[Wanted, CudaEnergies] = {}
         self._terms: list[Any] = []
         weakref.finalize(self, self._added.synchronize).atexit = False  # before its memory is free for others
-        self._merge = Launch(device, "measuring/reduce.cu", "merge_blocks", {
-            "sums": np.uint64(0), "rows": np.uint64(0), "blocks": np.uint64(0), "columns": np.uint64(0),
-        })  # fmt: skip
+        merged = dict.fromkeys(("sums", "rows", "blocks", "columns"), np.uint64(0))
+        self._merge = {
+            kind: Launch(device, "measuring/reduce.cu", instance("merge_blocks", name), merged)
+            for kind, name in MERGED.items()
+        }
 
     def _adding(self, buffer: Buffer) -> Launch:
         """Return the launch that adds measurements in such buffers."""
@@ -168,6 +168,11 @@ class CudaReduction:
                 "number": np.uint64(0), "block": np.uint64(0), "level_block": np.uint64(0),
                 "coldest_block": np.uint64(0), "walk_block": np.uint64(0),
             })  # fmt: skip
+            if reduced.energies is not None:
+                self._energies[buffer.wanted] = CudaEnergies(
+                    self._device, reduced, arrays, buffer.size, buffer.find(Source("energy")), terms,
+                    scales=self._scales, constants=self._constants, pairs=self._pairs,
+                )  # fmt: skip
             self._terms.append(terms)  # the record holds addresses alone
             self._launches[buffer.wanted] = launch
         return self._launches[buffer.wanted]
@@ -186,6 +191,7 @@ class CudaReduction:
         while done < len(states):
             blocks = self.reduced.blocks, self.reduced.coldest_blocks, self.reduced.walk_blocks
             several = min(len(states) - done, *(left_in_block(each, self.measurements) for each in blocks))
+            several = min(several, left_in_unit(self.measurements))
             self._add(stream, buffer, numbers + 8 * buffer.size * done, several)
             done += several
         for k, state in enumerate(states):
@@ -200,7 +206,11 @@ class CudaReduction:
         blocks, merged = blocks_of(reduced, number)
         self._merge_blocks(stream, merged)
         grid = -(-reduced.model.samples * reduced.places // THREADS), len(reduced.terms) + len(reduced.histograms) + 1
-        launch(stream, (*grid, 1), THREADS, numbers=numbers, count=count, number=number, **blocks._asdict())
+        in_blocks = blocks._asdict()
+        energy_block = in_blocks.pop("energy_block")
+        launch(stream, (*grid, 1), THREADS, numbers=numbers, count=count, number=number, **in_blocks)
+        if reduced.energies is not None:
+            self._energies[buffer.wanted].add(stream, numbers, count, number, energy_block)
         self.measurements += count
 
     def _merge_blocks(self, stream: Any, names: Sequence[str]) -> None:
@@ -209,7 +219,7 @@ class CudaReduction:
             columns = prod(others)
             if rows:
                 grid = -(-rows * columns // THREADS), 1, 1
-                self._merge(
+                self._merge[self._arrays[name].dtype](
                     stream, grid, THREADS, sums=self._arrays[name].data.ptr, rows=rows, blocks=blocks, columns=columns
                 )  # fmt: skip
 
@@ -254,12 +264,14 @@ class CudaReduction:
 def terms_of(reduced: Reduced, tables: Tables, buffer: Buffer) -> npt.NDArray[np.void]:
     """Return the terms as ``TERM``, which find their numbers in such buffers."""
     nothing = np.zeros((), SOURCE).item()
+    energies, nowhere = reduced.energies, np.full((len(reduced.terms), 2), -1)
+    rows = nowhere if energies is None else np.stack([energies.row, energies.pair_row], axis=1)
     found = np.zeros(len(reduced.terms), TERM)
     for k, term in enumerate(reduced.terms):
         sources = [buffer.find(source) for source in term.sources]
         chains = 1 if term.power == CONNECTED else reduced.pairs if term.of_pairs else reduced.copies
         found[k] = (
             [*sources, *[nothing] * (2 - len(sources))], len(sources), chains, term.power, tables.followed[k],
-            tables.by_copy[k], tables.judged[k],
+            tables.by_copy[k], tables.judged[k], *rows[k],
         )  # fmt: skip
     return found

@@ -13,6 +13,7 @@ are
   (1989)), about the first value, so that little is lost to rounding.
 
 The places of replicas on the ladder are added up over many blocks too, and overlaps and link overlaps have histograms.
+Sums over energy, for reweighting, are those of ``engine/measuring/energies.py``.
 
 Every number belongs to one sample and, but for the walks, to one place. It is added to in the order of the measurements
 and, within one, of the copies, by plain IEEE operations: so a run has the same bits on every device, however samples
@@ -30,6 +31,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.engine.measuring.energies import COUNTS, SUMS, Energies, energies_of
 from spinsim.model.ising import Ising
 
 LEVELS: Final = 16
@@ -78,6 +80,7 @@ class Term(NamedTuple):
         followed: Whether its autocorrelation is followed.
         by_copy: Whether there are sums of each copy.
         is_judged: Whether copies are followed over many blocks at the coldest place.
+        over_energy: Whether there are sums of it over energy; its size is 1 at most then.
     """
 
     name: str
@@ -89,6 +92,7 @@ class Term(NamedTuple):
     followed: bool = False
     by_copy: bool = False
     is_judged: bool = False
+    over_energy: bool = False
 
 
 class Histogram(NamedTuple):
@@ -115,6 +119,8 @@ class Reduced:
         places: Of the ladder.
         terms: In the order of the arrays.
         all_samples: Samples of the whole run, by which sizes are chosen, where the model has a part of them; else 0.
+        by_energy: Whether there are sums over energy, where terms ask for them and there is room, as runs of earlier
+            versions have none; of a part those of the whole run.
     """
 
     model: Ising
@@ -122,6 +128,7 @@ class Reduced:
     places: int
     terms: tuple[Term, ...]
     all_samples: int = 0
+    by_energy: bool | Energies = True
 
     @property
     def samples_in_run(self) -> int:
@@ -186,6 +193,13 @@ class Reduced:
         )
 
     @cached_property
+    def energies(self) -> Energies | None:
+        """Sums over energy; None without."""
+        if isinstance(self.by_energy, Energies):
+            return self.by_energy
+        return energies_of(self) if self.by_energy else None
+
+    @cached_property
     def sources(self) -> tuple[Source, ...]:
         """All sources, each once."""
         return tuple(dict.fromkeys(source for term in self.terms for source in term.sources))
@@ -210,7 +224,7 @@ class Reduced:
         ``level_open`` (followed, levels, samples, chains, places), and ``first_value`` (followed, samples, places),
         which levels are about; ``walk_sums`` (1, walk blocks, samples, replicas) and ``walk_squares`` (samples,) of
         2 place - places + 1; ``<source>_histogram`` (samples, places, cells); ``measurements``, how many have been
-        added of each sample, (samples,).
+        added of each sample, (samples,); those of ``Energies.arrays``.
         """
         samples, places, followed = self.model.samples, self.places, len(self.followed)
         levels = followed, self.level_blocks, LEVELS, samples, places
@@ -231,7 +245,7 @@ class Reduced:
         }
         for one in self.histograms:
             shapes[f"{one.source}_histogram"] = ((samples, places, one.cells), np.uint32)
-        return shapes
+        return shapes | ({} if self.energies is None else self.energies.arrays(samples, self.copies))
 
     @property
     def nbytes(self) -> int:
@@ -297,7 +311,7 @@ def tables_of(reduced: Reduced) -> Tables:
 
 
 SAMPLE_AXIS: Final = {
-    **dict.fromkeys(("block_sums", "coldest_sums", "level_open", "walk_sums"), 2),
+    **dict.fromkeys(("block_sums", "coldest_sums", "level_open", "walk_sums", *COUNTS, *SUMS), 2),
     **dict.fromkeys(("level_sums", "level_squares"), 3),
     **dict.fromkeys(("copy_sums", "first_value"), 1),
 }
@@ -342,12 +356,14 @@ class Blocks(NamedTuple):
         level_block: In ``level_sums`` and ``level_squares``.
         coldest_block: In ``coldest_sums``.
         walk_block: In ``walk_sums``.
+        energy_block: In sums over energy.
     """
 
     block: int
     level_block: int
     coldest_block: int
     walk_block: int
+    energy_block: int
 
 
 def blocks_of(reduced: Reduced, number: int) -> tuple[Blocks, list[str]]:
@@ -364,7 +380,11 @@ def blocks_of(reduced: Reduced, number: int) -> tuple[Blocks, list[str]]:
         "walk_sums": walk_merges,
     }
     merged = [name for name, is_full in merges.items() if is_full]
-    return Blocks(block, block if has_level_blocks else 0, coldest, walk), merged
+    energies, energy_block = reduced.energies, 0
+    if energies is not None and energies.blocks > 1:
+        energy_block = block
+        merged += [name for name in (*COUNTS, *SUMS) if block_merges and name in reduced.arrays()]
+    return Blocks(block, block if has_level_blocks else 0, coldest, walk, energy_block), merged
 
 
 def left_in_block(blocks: int, number: int) -> int:

@@ -37,7 +37,7 @@ class SplitReduction:
 
     def __init__(self, parts: Sequence[Part], reduced: Reduced) -> None:
         self.reduced, self.measurements, self._parts = reduced, 0, parts
-        given = reduced.copies, reduced.places, reduced.terms, reduced.samples_in_run
+        given = reduced.copies, reduced.places, reduced.terms, reduced.samples_in_run, reduced.energies or False
         self.each: list[Any] = answers([part.place.request(_reduction, part.engine, *given) for part in parts])
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
@@ -89,8 +89,8 @@ def _cut(array: npt.NDArray[Any], share: slice, name: str) -> npt.NDArray[Any]:
     return array[(*[slice(None)] * SAMPLE_AXIS.get(name, 0), share)]
 
 
-def _reduction(engine: Engine, copies: int, places: int, terms: Any, samples: int) -> Kept:
-    return Kept(engine.reduction(Reduced(engine.model, copies, places, terms, samples)))
+def _reduction(engine: Engine, copies: int, places: int, terms: Any, samples: int, energies: Any) -> Kept:
+    return Kept(engine.reduction(Reduced(engine.model, copies, places, terms, samples, energies)))
 
 
 def _state(reduction: Reduction) -> dict[str, npt.NDArray[Any]]:

@@ -126,7 +126,7 @@ class LadderPlan(Plan[AnyConfig]):
         if keeping.is_reduced:
             reduced = reduced_of_run(self.model, choice, ladder)
             sums = MeasurementSums(reduced, keeping, t.adds_local)
-            contents = with_sums(with_names(contents, keeping.names), reduced, keeping.stride, ladder.axis)
+            contents = with_sums(with_names(contents, keeping.names), sums.reduced, keeping.stride, ladder.axis)
         how = watch.on_updates, saving.due, choice.wanted, None, _moves_of(self), seed, sums
         frames = tempering_in_beta(engine, ladder.couplings, t.times, choice.copies, *how)
         local = LocalSums(engine, choice.copies, len(ladder)) if t.adds_local else None
@@ -218,8 +218,8 @@ class LadderRun(SampledRun):
         saving: Says when to save.
         watch: Hears how it goes.
         engine: The replicas in their initial state.
-        frames: Its measurements as tempering yields them, on this engine.
-        contents: Of its file.
+        frames: Measurements as tempering yields them, on this engine.
+        contents: Contents of its file.
         own: Observables of the user's own, if there are any.
         local: Sums for local susceptibilities, if they are wanted.
         keeping: The rows that it keeps.

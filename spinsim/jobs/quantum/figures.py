@@ -13,15 +13,7 @@ from matplotlib.axes import Axes
 from spinsim.analysis.cosh_fits import decay
 from spinsim.analysis.figures.panels import BARS, POINTS, scale_logarithmically, some_temperatures, tick_integers
 from spinsim.analysis.figures.paper import PAPER, PaperFigure, draw_legend, lay_panels
-from spinsim.analysis.gaps import (
-    FEWEST_STEPS,
-    PARITIES,
-    Decay,
-    correlation_in_time,
-    decays,
-    gaps_by_parity,
-    has_even,
-)
+from spinsim.analysis.gaps import FEWEST_STEPS, PARITIES, Decay, correlation_in_time, decays, gaps_by_parity, has_even
 from spinsim.analysis.runs import sample_of
 from spinsim.analysis.sources import measurements_of
 from spinsim.analysis.summary import FEWEST_STEPS as FEWEST_MEASUREMENTS

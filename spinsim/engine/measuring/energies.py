@@ -1,0 +1,202 @@
+"""Sums over energy of a run on a ladder: what reweighting takes, kept in exact integers.
+
+A weight of multi-histogram reweighting depends on the energy alone, and all temperatures have equally many
+measurements. So measurements of all temperatures of one sample are added up together, by energy: how many each copy
+has, and sums of the moments of copies; likewise for pairs of copies, by the sum of their two energies.
+
+    energy      level = rint(E / unit), unit a power of two: exact where energies are multiples of it
+    bin         (level >> shift) mod bins, of a pair (level_a + level_b >> shift) mod 2 bins
+
+``shift`` is the smallest at which the levels met so far, from ``energy_range``, have bins of their own: as the range
+grows, neighbouring bins are added to each other. Bins are a ring, so that nothing else ever moves. Each bin knows the
+sum of its levels. Moments, at most 1 in size, are integers in units of 2^-e; each time that the measurements have
+doubled, e is one less and all sums are halved, so that none overflows. All of it depends on the measurements of a
+sample alone, in whatever order they come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import frexp, ldexp
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.model.ising import Ising
+
+if TYPE_CHECKING:
+    from spinsim.engine.measuring.reduction import Reduced
+
+MOST_BINS: Final = 1024
+"""Of copies; pairs have twice as many. Energies of +-J, L = 16, from T = 0.5 to 3 have as many levels."""
+_MOST_FINE: Final = 512
+"""The same where couplings are no multiples of a few units, so that bins never hold one level."""
+_FEWEST: Final = 4
+"""Bins for each unit of the root of all sites that are worth their room: energies of one temperature spread over some
+such units, those of a ladder over sites."""
+_BYTES: Final = 2**26
+"""Bytes that all sums over energy may take before there are fewer bins."""
+_OF_OTHERS: Final = 2
+"""Part of all other sums that so few bins may take, if they take more than these bytes, before there are none."""
+_LEVEL_BITS: Final = 28
+"""Of sites times the energy scale in levels: sums of 2^33 levels fit int64."""
+_SUM_BITS: Final = 61
+RANGE: Final = "energy_range"
+COUNTS: Final = ("energy_counts", "energy_pair_counts")
+SUMS: Final = ("energy_sums", "energy_pair_sums")
+
+
+class Energies(NamedTuple):
+    """Sums over energy that a run keeps.
+
+    Attributes:
+        unit: Of levels, a power of two.
+        bins: Of copies, a power of two.
+        blocks: Stretches of time that have bins of their own.
+        row: First row of each term among the sums of copies, -1 where it has none, (terms,).
+        pair_row: Likewise among those of pairs.
+        terms: Number of the term of each row of the sums of copies, and of those of pairs.
+        values: Numbers that one measurement adds to the bins of a sample, at most.
+    """
+
+    unit: float
+    bins: int
+    blocks: int
+    row: npt.NDArray[np.int64]
+    pair_row: npt.NDArray[np.int64]
+    terms: tuple[list[int], list[int]]
+    values: int
+
+    @property
+    def rows(self) -> int:
+        """Rows of the sums of copies."""
+        return len(self.terms[0])
+
+    @property
+    def pair_rows(self) -> int:
+        """Rows of the sums of pairs."""
+        return len(self.terms[1])
+
+    def arrays(self, samples: int, copies: int) -> dict[str, tuple[tuple[int, ...], type]]:
+        """Shapes and types of all arrays by name.
+
+        ``energy_range`` (samples, 2), the lowest and the highest level; ``energy_counts`` (copies + 1, blocks, samples,
+        bins), measurements of each copy and the sum of all levels; ``energy_sums`` (rows, blocks, samples, bins);
+        where there are pairs, ``energy_pair_counts`` (2, ...) and ``energy_pair_sums`` (pair rows, ...) of 2 bins.
+        """
+        shapes: dict[str, tuple[int, ...]] = {RANGE: (samples, 2)}
+        for names, rows, bins in (
+            (("energy_counts", "energy_sums"), (copies + 1, self.rows), self.bins),
+            (("energy_pair_counts", "energy_pair_sums"), (2, self.pair_rows), 2 * self.bins),
+        ):
+            if rows[1]:
+                shapes |= {name: (row, self.blocks, samples, bins) for name, row in zip(names, rows, strict=True)}
+        return {name: (shape, np.int64) for name, shape in shapes.items()}
+
+    def exponent(self, number: int) -> int:
+        """Return e, of the unit 2^-e of sums that hold a measurement, counted from 0, and those before it."""
+        return _SUM_BITS - (self.values - 1).bit_length() - number.bit_length()
+
+    def of_sample(self, arrays: Mapping[str, npt.NDArray[Any]], measurements: int, sample: int, name: str) -> Binned:
+        """Return the bins of one sample that are not empty.
+
+        Args:
+            arrays: As ``arrays`` has them.
+            measurements: How many have been added.
+            sample: Its number.
+            name: ``energy`` or ``energy_pair``.
+        """
+        low, high = (int(level) for level in arrays[RANGE][sample])
+        shift, factor = shift_of(low, high, self.bins), 2 if name == "energy_pair" else 1
+        numbers = np.arange(factor * low >> shift, (factor * high >> shift) + 1)
+        counts, sums = (arrays[f"{name}_{part}"][:, :, sample] for part in ("counts", "sums"))
+        there = numbers[counts[:-1, :, numbers % (factor * self.bins)].any(axis=(0, 1))] % (factor * self.bins)
+        counts, sums = counts[..., there], sums[..., there]
+        unit = ldexp(1.0, -self.exponent(measurements - 1))
+        return Binned(counts[:-1].astype(np.float64), counts[-1] * self.unit, sums * unit, self.unit * 2**shift)
+
+
+class Binned(NamedTuple):
+    """Bins of one sample.
+
+    Attributes:
+        counts: Of each copy, or of all pairs together, (copies or 1, blocks, bins).
+        energy: Sums of energies, (blocks, bins).
+        sums: Of moments, (rows, blocks, bins).
+        width: In energy.
+    """
+
+    counts: npt.NDArray[np.float64]
+    energy: npt.NDArray[np.float64]
+    sums: npt.NDArray[np.float64]
+    width: float
+
+
+def energies_of(reduced: Reduced) -> Energies | None:
+    """Return which sums over energy there is room for; None for none, or where no term asks for them."""
+    model, copies, terms = reduced.model, reduced.copies, reduced.terms
+    row, pair_row = np.full(len(terms), -1), np.full(len(terms), -1)
+    rows: list[int] = []
+    pair_rows: list[int] = []
+    for k, term in enumerate(terms):
+        if term.over_energy and term.of_pairs:
+            pair_row[k] = len(pair_rows)
+            pair_rows.append(k)
+        elif term.over_energy:
+            row[k] = len(rows)
+            rows += [k] * (copies if term.by_copy else 1)
+    if not rows:
+        return None
+    blocks = reduced.blocks if reduced.samples_in_run == 1 else 1
+    fine = ldexp(1.0, frexp(model.sites * model.energy_scale)[1] - _LEVEL_BITS)
+    bins = _bins_of_levels(model) if model.quantum >= fine else _MOST_FINE
+    words = copies + 1 + len(rows) + (2 * (len(pair_rows) + 2) if pair_rows else 0)
+    of_bin, fewest = 8 * reduced.samples_in_run * blocks * words, _power_from(_FEWEST * np.sqrt(model.sites))
+    while bins > fewest and bins * of_bin > _BYTES:
+        bins //= 2
+    if bins * of_bin > max(_BYTES, replace(reduced, by_energy=False).nbytes // _OF_OTHERS):
+        return None
+    values = reduced.places * max(copies, reduced.pairs)
+    return Energies(max(model.quantum, fine), bins, blocks, row, pair_row, (rows, pair_rows), values)
+
+
+def spacing_of(model: Ising) -> float:
+    """Return a distance that the energies of a sample keep at least: exact for couplings of one size, else 0."""
+    if not model.magnitude or model.fields.any():
+        return 0.0
+    degrees = np.bincount(model.graph.edges.ravel(), minlength=model.sites)
+    return float(2 * model.coupling_unit * (1 if (degrees % 2).any() else 2))
+
+
+def _bins_of_levels(model: Ising) -> int:
+    """Return how many bins hold one level each, if they are not too many, a power of two."""
+    spacing, bins = spacing_of(model), MOST_BINS
+    if spacing:
+        width = 2.0 ** int(np.log2(spacing))
+        bins = _power_from(2 * model.bonds * model.coupling_unit / width + 2)
+    return min(bins, MOST_BINS)
+
+
+def _power_from(number: float) -> int:
+    """Return the least power of two that is a number or more."""
+    return int(2 ** np.ceil(np.log2(number)))
+
+
+def shift_of(low: int, high: int, bins: int) -> int:
+    """Return the smallest shift at which levels from ``low`` to ``high`` have bins of their own."""
+    shift = 0
+    while (high >> shift) - (low >> shift) >= bins:
+        shift += 1
+    return shift
+
+
+def is_halved(number: int) -> bool:
+    """Return whether sums are halved before a measurement, counted from 0, is added."""
+    return number > 0 and not number & (number - 1)
+
+
+def left_in_unit(number: int) -> int:
+    """Return how many measurements from this one on, counted from 0, are added without halving."""
+    return int(2 ** number.bit_length()) - number
