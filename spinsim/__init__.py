@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from spinsim.analysis.tables import table as table
     from spinsim.engine import Dynamics as Dynamics
     from spinsim.engine import create_engine as create_engine
+    from spinsim.engine.moves.houdayer.move import Houdayer as Houdayer
     from spinsim.engine.moves.move import Batch as Batch
     from spinsim.engine.moves.move import Move as Move
     from spinsim.errors import InputError as InputError
@@ -58,6 +59,7 @@ __version__: str
 _NAMES = {
     "analysis.tables": ["table"],
     "engine": ["Dynamics", "create_engine"],
+    "engine.moves.houdayer.move": ["Houdayer"],
     "engine.moves.move": ["Batch", "Move"],
     "errors": ["InputError"],
     "gemm": ["gemm"],

@@ -70,6 +70,7 @@ class Stream(IntEnum):
     RESTART = 9  # seeds of further anneals of a search
     RESAMPLE = 10  # which replicas of a population are copied
     MOVE = 11  # moves of a user's own
+    HOUDAYER = 12  # pairs of copies and the seeds of their clusters
 
 
 @inlined

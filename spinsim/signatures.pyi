@@ -86,8 +86,7 @@ def anneal(
         measure: Observables of your own, functions by name, as ``ss.temper`` takes them; they
             return floats or whole numbers of the shape (samples, replicas), or with more axes
             behind these.
-        moves: Moves of your own, as ``ss.temper`` takes them: ``[(move, 10)]``. Their names as
-            text are refused.
+        moves: Moves, as ``ss.temper`` takes them: ``[(move, 10)]``.
         t_start: First temperature (a positive finite number, at least 1e-300); by default 1.5 x
             the root mean square local field, of dense problems 1 x the same; of populations the
             first below infinity.
@@ -203,9 +202,10 @@ def temper(
         threads: CPU threads; no number changes the outcome of as many groups (a whole number
             from 1 to 4096); by default all.
         on_updates: Called now and then with the number of spin updates since the last call.
-        moves: Moves of your own, objects with a ``name`` and ``apply(batch)``, each with the
-            number of sweeps after which it is applied: ``[(move, 10)]``. Their names as text
-            are refused.
+        moves: Moves, such as ``Houdayer`` or objects of your own with a ``name`` and
+            ``apply(batch)``, each with the number of sweeps after which it is applied:
+            ``[(Houdayer(), 16)]``, also ``"houdayer:16"``. Names of your own moves as text are
+            refused.
         correlations: Whether link overlaps and the smallest Fourier modes are measured; by
             default not in searches.
         target: Value of the problem that ends the search, one or one for each sample: the cut

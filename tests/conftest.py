@@ -22,6 +22,8 @@ from spinsim.machine import threads
 
 # Processes that tests start run this very checkout too, and share its compiled kernels.
 os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+# Workers and these processes solve dense matrices with one thread each: more would wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 settings.register_profile("reproducible", deadline=None, derandomize=True)
 settings.load_profile("reproducible")
@@ -30,10 +32,9 @@ settings.load_profile("reproducible")
 @pytest.fixture(scope="session", autouse=True)
 def _kernels(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Before a run of many tests all workers together compile the kernels; a run of few compiles what these need."""
-    worker = getattr(request.config, "workerinput", {}).get("workerid", "")
-    if worker and len(request.session.items) > 300:
+    if hasattr(request.config, "workerinput") and len(request.session.items) > 300:
         shared = tmp_path_factory.getbasetemp().parent  # a folder of this run
-        compile_together(shared, int(worker.removeprefix("gw")))
+        compile_together(shared)
         gc.freeze()  # modules and tests, which stay until the end, are not looked through again and again
 
 

@@ -17,7 +17,16 @@ from spinsim.engine.measuring.cpu_reduction import HostReduction
 from spinsim.engine.measuring.in_time import HostSquares
 from spinsim.engine.measuring.reduction import Reduced
 from spinsim.engine.moves.exchange.cpu import CpuTempering
-from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, check_ladder, exchange_of, snapshot_of
+from spinsim.engine.moves.exchange.ladder import (
+    NO_LADDER,
+    Exchange,
+    Ladder,
+    check_ladder,
+    exchange_of,
+    holders,
+    snapshot_of,
+)
+from spinsim.engine.moves.move import FastPaths, Moment, Move, apply_in_host_memory
 from spinsim.engine.moves.resample.moves import Moves, moves_of
 from spinsim.engine.protocols import Counts, LadderMeasurement, Reduction, Spins, one_by_one
 from spinsim.errors import InputError
@@ -130,8 +139,10 @@ class CpuEngine:
         self.model, self.replicas, self.half_sweep = model, replicas, 0
         self.packing, self.colours = parts.packing, parts.sweeper.colours
         self._dynamics, self._state, self._sweeper, self._counts = dynamics, parts.state, parts.sweeper, parts.counts
+        self._threads = parts.threads
         self._measuring = CpuMeasuring(model, parts.comparison, parts.state.words_of, parts.threads)
         self.temperatures, self._bits = parts.temperatures, parts.bits
+        self._fast_paths = FastPaths("cpu", parts.packing, model, replicas, dynamics.first_sample, parts)
         self._tempering: CpuTempering | None = None
         self._taken: Ladder | None = None
 
@@ -174,6 +185,15 @@ class CpuEngine:
 
     def take_from(self, parent: npt.NDArray[np.integer]) -> None:
         self._state.copy(moves_of(parent))
+
+    def apply(self, move: Move, moment: Moment) -> None:
+        fast_path, tempering = self._fast_paths.of(move), self._tempering
+        if fast_path is None:
+            apply_in_host_memory(self, move, moment, self._dynamics.first_sample)
+        elif tempering is None:
+            fast_path(moment, holders(np.zeros((self.model.samples, self.replicas), np.int32), self.replicas))
+        else:
+            fast_path(moment, holders(tempering.exchange.place, tempering.ladder.copies))
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
         ladder = check_ladder(beta, copies, self.replicas, self.temperatures)
@@ -240,7 +260,7 @@ class CpuEngine:
         return one_by_one(self, count, rounds, sweeps, wanted, reduction, fetched)
 
     def reduction(self, reduced: Reduced) -> HostReduction:
-        return HostReduction(reduced)
+        return HostReduction(reduced, self._threads)
 
     def local_squares(self) -> HostSquares:
         return HostSquares(self.model, self._on_ladder().ladder)

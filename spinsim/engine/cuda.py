@@ -20,8 +20,9 @@ from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.measuring.cuda_reduction import CudaReduction
 from spinsim.engine.measuring.in_time import HostSquares
 from spinsim.engine.measuring.reduction import Reduced
-from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, Placed
+from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, Placed, each_a_copy
 from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, check_ladder, exchange_of, snapshot_of
+from spinsim.engine.moves.move import FastPaths, Moment, Move, apply_in_host_memory
 from spinsim.engine.moves.resample.moves import Moves, moves_of
 from spinsim.engine.protocols import Counts, LadderMeasurement, LocalSquares, Reduction
 from spinsim.errors import InputError
@@ -164,6 +165,8 @@ class CudaEngine:
         self._counting, self._compare, self.temperatures = parts.counting, parts.compare, parts.temperatures
         self._squares = parts.squares or partial(HostSquares, model)
         self._ladder: OnLadder | None = None
+        given = model, replicas, int(self._queue.first_sample), parts
+        self._fast_paths = FastPaths("cuda", parts.packing, *given)
         self._given: GivenPlaces | None = None
         weakref.finalize(self, self._queue.stream.synchronize).atexit = False  # before its memory is free for others
 
@@ -223,6 +226,17 @@ class CudaEngine:
     def take_from(self, parent: npt.NDArray[np.integer]) -> None:
         with self._queue.here():
             self._state.copy(moves_of(parent))
+        self._counting.forget()
+
+    def apply(self, move: Move, moment: Moment) -> None:
+        with self._queue.here():
+            fast_path, first_sample = self._fast_paths.of(move), int(self._queue.first_sample)
+            if fast_path is None:
+                apply_in_host_memory(self, move, moment, first_sample)
+            elif self._ladder is None:
+                fast_path(moment, each_a_copy(self.model.samples, self.replicas))
+            else:
+                fast_path(moment, self._ladder.tempering.holder)
         self._counting.forget()
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ from spinsim.engine.measuring.reduction import Reduced
 from spinsim.engine.moves.exchange.ladder import Exchange, Ladder
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
+
+if TYPE_CHECKING:
+    from spinsim.engine.moves.move import Moment, Move
 
 
 class Counts(NamedTuple):
@@ -226,6 +229,17 @@ class Resamples(Protocol):
         """Give each replica the configuration of its parent, (samples, replicas), who must keep its own."""
 
 
+class AppliesMoves(Protocol):
+    """Applies moves between sweeps, as engine/moves/move.py says."""
+
+    def apply(self, move: Move, moment: Moment) -> None:
+        """Apply a move to all replicas, whose ladder and random numbers go on as they were.
+
+        Raises:
+            InputError: where the move has no room, and for one that leaves anything but +1 and -1.
+        """
+
+
 class KeepsPlaces(Protocol):
     """Keeps replicas at places of a ladder whose exchanges are made elsewhere, as where others have replicas of it too.
 
@@ -298,7 +312,7 @@ class Saves(Protocol):
         """Go back to a ``snapshot`` of an engine made in the same way; with its ladder, where one had been set."""
 
 
-class Engine(Sweeps, Counting, Resamples, Tempers, MeasuresLadder, Saves, Protocol):
+class Engine(Sweeps, Counting, Resamples, AppliesMoves, Tempers, MeasuresLadder, Saves, Protocol):
     """Replicas of every sample of one model, in packed form on devices of one kind: all of the above.
 
     Attributes:

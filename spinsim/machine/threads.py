@@ -35,10 +35,10 @@ class Threads:
         if count is not None and count < 1:
             raise InputError(f"{count} threads cannot work: give at least 1")
         self.count = count or available_threads()
-        self._pool = ThreadPoolExecutor(self.count) if self.count > 1 else None
+        self._pool = ThreadPoolExecutor(self.count - 1) if self.count > 1 else None  # the caller works too
 
     def run(self, tasks: Iterable[Callable[[], None]], words: int | None = None) -> None:
-        """Run every task; the first failure is raised.
+        """Run every task, some of them in the calling thread; a failure is raised when all have ended.
 
         Where all of them together visit so few ``words`` that a second thread would not pay, the caller runs them.
         """
@@ -47,8 +47,17 @@ class Threads:
             for task in work:
                 task()
         else:
-            for done in [self._pool.submit(task) for task in work]:
-                done.result()
+            begun = [self._pool.submit(task) for task in work[1:]]
+            try:
+                work[0]()
+                for task, other in zip(work[:0:-1], reversed(begun), strict=True):
+                    if other.cancel():  # no thread has come to it yet
+                        task()
+            finally:
+                others = [other for other in begun if not other.cancelled()]
+                failures = [other.exception() for other in others]  # which waits for them
+            for failure in filter(None, failures):
+                raise failure
 
     def share_out(self, task: Callable[[int, int], None], count: int, words: int | None = None) -> None:
         """Run ``task(first, stop)`` for consecutive parts of so many equal pieces of work, one part for each thread.

@@ -191,7 +191,7 @@ def own_moves() -> Any:
     """The setting that names moves of a user's own."""
     return setting(
         None,
-        "Moves of your own between sweeps, each with its number of sweeps: row-reversal:10; given in Python as objects",
+        "Moves between sweeps, each with its number of sweeps: houdayer:16; your own are given in Python as objects",
         flag=None,
         before=None,
     )

@@ -24,6 +24,10 @@ SHORTER = {
         "--sweeps 20000": "--sweeps 4000",
         "--size 16 --couplings pm-j --samples 128 --replicas 4 --device cuda": "--size 4 --couplings pm-j --samples 4",
     },
+    "docs/annealing.md": {
+        "--populations 16 --replicas 32768": "--populations 4 --replicas 2048",
+        "replicas=4096, steps=100": "replicas=1024, steps=50",
+    },
     "docs/guide.md": {
         "--size 16 --couplings pm-j --samples 512 --device cuda --gpus all": "--size 4 --couplings pm-j --samples 4"
     },

@@ -65,7 +65,7 @@ def exact(model, temperature):
 def test_runs_agree_with_enumeration(lattice) -> None:
     model = ss.EdwardsAnderson(lattice, seed=2)
     ladder = np.array([1.2, 2.0, 3.0])
-    found = ss.temper(model, ladder, 40_000, thermalize=500, measure_every=4, measure=MEASURE, seed=5)
+    found = ss.temper(model, ladder, 4000, thermalize=100, measure_every=4, replicas=20, measure=MEASURE, seed=5)
     for k, temperature in enumerate(ladder):
         for name, value in exact(model, temperature).items():
             assert np.abs(found.measured[name][:, 0, :, k].mean(axis=(0, 1)) - value).max() < 0.04, name

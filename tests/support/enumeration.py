@@ -54,9 +54,13 @@ class Thermal:
 
 
 def sublattices(model: ss.Ising) -> Array:
-    """+1 and -1 on the two sublattices of a lattice with right angles, by the parity of x + y + z, from 0 on."""
+    """+1 and -1 on the two sublattices of a lattice with right angles, by the parity of x + y + z, from 0 on.
+
+    A graph has none.
+    """
     lattice, rest, parity = model.lattice, np.arange(model.sites), np.zeros(model.sites, int)
-    assert lattice is not None
+    if lattice is None:
+        return np.zeros(model.sites)
     for side in lattice.shape:
         parity += rest % side
         rest //= side

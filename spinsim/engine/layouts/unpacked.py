@@ -20,7 +20,7 @@ from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.moves.resample.moves import Moves
 from spinsim.engine.protocols import Spins
 from spinsim.engine.start import fill_start
-from spinsim.machine.compiled import kernel
+from spinsim.machine.compiled import kernel, part
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 
@@ -78,6 +78,49 @@ def sum_spins(spins, sites, totals):  # type: ignore[no-untyped-def]
         row = spins[i]
         for r in range(totals.size):
             totals[r] += row[r]
+
+
+@part
+def every_fourth(bits):  # type: ignore[no-untyped-def]
+    """The low 16 bits of a word at bits 0, 4, 8, ... of 64."""
+    bits &= np.uint64(0xFFFF)
+    bits = (bits | (bits << np.uint64(24))) & np.uint64(0x000000FF000000FF)
+    bits = (bits | (bits << np.uint64(12))) & np.uint64(0x000F000F000F000F)
+    bits = (bits | (bits << np.uint64(6))) & np.uint64(0x0303030303030303)
+    return (bits | (bits << np.uint64(3))) & np.uint64(0x1111111111111111)
+
+
+@part
+def first_bits(count):  # type: ignore[no-untyped-def]
+    """A word whose first ``count`` bits are set, of at most 64."""
+    return ~np.uint64(0) if count >= 64 else (np.uint64(1) << np.uint64(max(0, count))) - np.uint64(1)
+
+
+@kernel
+def pack_chunks(memory, size, replicas, words):  # type: ignore[no-untyped-def]
+    """Set the bits of spins +1 in replica-packed ``words`` (samples, blocks, sites, 2), which are all 0.
+
+    ``memory`` is that of ``Chunks`` of ``size`` replicas: position w * calls + c of a chunk is its replica 4 c + w.
+    """
+    sites = words.shape[2]
+    for k in range(memory.shape[0]):
+        for first in range(0, replicas, size):
+            lanes, block, lane = min(size, replicas - first), first // packing.LANES, first % packing.LANES
+            calls = (lanes + WORDS - 1) // WORDS
+            spins = memory[k, first * sites : (first + WORDS * calls) * sites].reshape((sites, WORDS, calls))
+            half, shift = lane // 64, np.uint64(lane % 64)
+            in_low, in_high = first_bits(lanes), first_bits(lanes - 64)
+            for i in range(sites):
+                low, high = np.uint64(0), np.uint64(0)
+                for w in range(WORDS):
+                    row, up = spins[i, w], np.uint64(0)
+                    for c in range(calls):
+                        up |= np.uint64(row[c] > 0) << np.uint64(c)
+                    low |= every_fourth(up) << np.uint64(w)
+                    high |= every_fourth(up >> np.uint64(16)) << np.uint64(w)
+                words[k, block, i, half] |= (low & in_low) << shift
+                if lanes > 64:
+                    words[k, block, i, 1] = high & in_high
 
 
 class InChunks(ABC):
@@ -149,12 +192,12 @@ class Chunks(InChunks):
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, threads: Threads) -> None:
         super().__init__(model, replicas, threads, SMALLEST_CHUNK)
         self.memory = np.empty((model.samples, self.width(0, replicas) * model.sites), np.int8)
-        self._views = [[self._view(k, first) for first in self.firsts] for k in range(model.samples)]
+        self._views = [[self._view(self.memory, k, first) for first in self.firsts] for k in range(model.samples)]
         self._start(dynamics)
 
-    def _view(self, sample: int, first: int) -> npt.NDArray[np.int8]:
+    def _view(self, memory: npt.NDArray[np.int8], sample: int, first: int) -> npt.NDArray[np.int8]:
         sites, width = self.model.sites, self.width(first)
-        return self.memory[sample, first * sites : (first + width) * sites].reshape(sites, width)
+        return memory[sample, first * sites : (first + width) * sites].reshape(sites, width)
 
     def _set(self, sample: int, first: int, spins: npt.NDArray[np.int8]) -> None:
         for at in range(0, spins.shape[1], self.size):
@@ -169,11 +212,11 @@ class Chunks(InChunks):
         return self._views[sample][first // self.size]
 
     def words_of(self, samples: slice) -> npt.NDArray[np.uint64]:
-        return np.stack([self._words_of(k) for k in range(self.model.samples)[samples]])
-
-    def _words_of(self, sample: int) -> npt.NDArray[np.uint64]:
-        spins = np.stack([self.spins(sample, r) for r in range(self.replicas)], axis=1)
-        return np.asarray(packing.pack(spins[None])[0])
+        """Return the replica-packed words of some samples, (samples, blocks, sites, 2)."""
+        memory = self.memory[samples]
+        words = np.zeros((len(memory), packing.block_count(self.replicas), self.model.sites, 2), np.uint64)
+        pack_chunks(memory, self.size, self.replicas, words)
+        return words
 
     def copy(self, moves: Moves) -> None:
         for sample, source, target in zip(*(array.tolist() for array in moves), strict=True):
@@ -185,13 +228,13 @@ class Chunks(InChunks):
         return int(lane % WORDS * (chunk.shape[1] // WORDS) + lane // WORDS)
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        return self._read(self._views, sample, replica)
+        return self._read(self.memory, sample, replica)
 
     def kept(self) -> Spins:
-        return partial(self._read, [[chunk.copy() for chunk in chunks] for chunks in self._views])
+        return partial(self._read, self.memory.copy())
 
-    def _read(self, chunks: list[list[npt.NDArray[np.int8]]], sample: int, replica: int) -> npt.NDArray[np.int8]:
-        spins = chunks[sample][replica // self.size]
+    def _read(self, memory: npt.NDArray[np.int8], sample: int, replica: int) -> npt.NDArray[np.int8]:
+        spins = self._view(memory, sample, replica - replica % self.size)
         return spins[:, self._column(spins, replica)].copy()
 
 

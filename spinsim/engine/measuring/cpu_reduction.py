@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.bits import States, packed_spins
-from spinsim.engine.measuring.cpu_energies import add_energies, power_of
+from spinsim.engine.measuring.cpu_energies import add_energies
 from spinsim.engine.measuring.energies import RANGE, SUMS, Energies, is_halved
 from spinsim.engine.measuring.lowest import Best
 from spinsim.engine.measuring.reduction import (
+    ABSOLUTE,
     CONNECTED,
     LEVELS,
     Reduced,
@@ -26,49 +27,76 @@ from spinsim.engine.measuring.reduction import (
 from spinsim.engine.moves.exchange.ladder import copy_pairs
 from spinsim.engine.protocols import Configurations, LadderMeasurement, LowestStates
 from spinsim.machine.compiled import kernel, part
+from spinsim.machine.threads import Threads
 
-_CONNECTED, _LEVELS = CONNECTED, LEVELS
+VALUES_A_WORD: Final = 8
+"""Values that are added up in the time in which a kernel updates a word."""
+_ABSOLUTE, _CONNECTED, _LEVELS = ABSOLUTE, CONNECTED, LEVELS
 _NOTHING: Final = np.zeros((0, 1, 1, 1), np.int64)
 """Sums over the energies of pairs, where there are none."""
 
 
 @part
-def connected_square(overlap, pairs, copies, scale):  # type: ignore[no-untyped-def]
-    """The connected square of the overlaps (pairs,) of one sample and place, as ``connected_squares`` has it.
+def raise_to(y, power):  # type: ignore[no-untyped-def]
+    """Put |x|, x^2 or x^4 in the place of each x of ``y``, or leave it."""
+    if power == _ABSOLUTE:
+        for place in range(y.size):
+            y[place] = abs(y[place])
+    elif power == 2:
+        for place in range(y.size):
+            y[place] *= y[place]
+    elif power == 4:
+        for place in range(y.size):
+            square = y[place] * y[place]
+            y[place] = square * square
 
-    Sums are of integers, exact in float64: sums over the pairs of each copy, over all pairs, and of squares.
+
+@part
+def connected_squares(overlap, pairs, copies, scale, work, found):  # type: ignore[no-untyped-def]
+    """The connected squares of the overlaps (pairs, places) of one sample, as ``observables.moments`` has them.
+
+    Sums are of integers, exact in float64: sums over the pairs of each copy, over all pairs, and of squares. ``work``
+    is room, (copies + 3, places).
     """
-    squares, rows, whole = 0.0, 0.0, 0.0
-    for copy in range(copies):
-        row = 0.0
-        for p in range(pairs.shape[0]):
-            if pairs[p, 0] == copy or pairs[p, 1] == copy:
-                row += overlap[p]
-        rows += row * row
-        whole += row
+    work[:] = 0.0
+    squares, rows, whole = work[copies], work[copies + 1], work[copies + 2]
     for p in range(pairs.shape[0]):
-        squares += overlap[p] * overlap[p]
-    squares *= 2.0
-    sharing = rows - squares
-    apart = whole * whole - 2.0 * squares - 4.0 * sharing
+        one, other, of_pair = work[pairs[p, 0]], work[pairs[p, 1]], overlap[p]
+        for place in range(found.size):
+            x = of_pair[place]
+            one[place] += x
+            other[place] += x
+            squares[place] += x * x
+    for copy in range(copies):
+        row = work[copy]
+        for place in range(found.size):
+            rows[place] += row[place] * row[place]
+            whole[place] += row[place]
     choices = copies * (copies - 1.0) * (copies - 2.0) * (copies - 3.0)
-    total = (copies - 2.0) * (copies - 3.0) * squares - 2.0 * (copies - 3.0) * sharing + apart
-    return total / choices * scale
+    for place in range(found.size):
+        twice = squares[place] * 2.0
+        sharing = rows[place] - twice
+        apart = whole[place] * whole[place] - 2.0 * twice - 4.0 * sharing
+        total = (copies - 2.0) * (copies - 3.0) * twice - 2.0 * (copies - 3.0) * sharing + apart
+        found[place] = total / choices * scale[place]
 
 
 @part
 def follow(c, number, sums, squares, waiting):  # type: ignore[no-untyped-def]
-    """Add a value to the levels of its series: sums of 2^l consecutive values, l = 0, 1, ...
+    """Add values ``c`` (places,) to the levels of their series: sums of 2^l consecutive values, l = 0, 1, ...
 
-    A sum whose other half is yet to come waits; ``number`` counts the values before this one.
+    A sum whose other half is yet to come waits; ``number`` counts the values before this one. ``c`` is changed.
     """
     for level in range(_LEVELS):
-        sums[level] += c
-        squares[level] += c * c
+        of_level, of_squares, waits = sums[level], squares[level], waiting[level]
+        for place in range(c.size):
+            of_level[place] += c[place]
+            of_squares[place] += c[place] * c[place]
         if (number >> level) & 1 == 0:
-            waiting[level] = c
+            waits[:] = c
             return
-        c = waiting[level] + c
+        for place in range(c.size):
+            c[place] = waits[place] + c[place]
 
 
 @kernel
@@ -81,46 +109,53 @@ def add_terms(  # type: ignore[no-untyped-def]
 
     ``of_copies`` (sources, samples, copies, places) and ``of_pairs`` (sources, samples, pairs, places) hold the values
     of all sources, where they are of the one or the other kind; the others are arrays of ``Reduced.arrays`` and
-    ``Tables``.
+    ``Tables``. Places stand in the innermost loops, where none waits for another.
     """
     copies, places, apart = of_copies.shape[2], of_copies.shape[3], level_open.shape[3] > 1
-    overlap = np.empty(pairs.shape[0])
-    for term in range(first.size):
-        values = of_pairs if is_of_pairs[term] else of_copies
-        a, b, kind, track, own = first[term], second[term], power[term], followed[term], by_copy[term]
-        cold = judged[term]
-        chains = 1 if kind == _CONNECTED else values.shape[2]
-        for sample in range(begin, end):
-            for place in range(places):
-                total, added = block_sums[term, block, sample, place], 0.0
-                for chain in range(chains):
-                    if kind == _CONNECTED:
-                        for p in range(pairs.shape[0]):
-                            overlap[p] = values[a, sample, p, place]
-                        y = connected_square(overlap, pairs, copies, scales[term, 0, place])
+    y, added, z, work = np.empty(places), np.empty(places), np.empty(places), np.empty((copies + 3, places))
+    for sample in range(begin, end):
+        for term in range(first.size):
+            values = of_pairs if is_of_pairs[term] else of_copies
+            a, b, kind, track, own = first[term], second[term], power[term], followed[term], by_copy[term]
+            cold, total = judged[term], block_sums[term, block, sample]
+            chains = 1 if kind == _CONNECTED else values.shape[2]
+            added[:] = 0.0
+            for chain in range(chains):
+                if kind == _CONNECTED:
+                    connected_squares(values[a, sample], pairs, copies, scales[term, 0], work, y)
+                else:
+                    one, shift, scale = values[a, sample, chain], constant[term], scales[term, 0]
+                    if b >= 0:
+                        other, of_other = values[b, sample, chain], scales[term, 1]
+                        for place in range(places):
+                            y[place] = scale[place] * one[place] + of_other[place] * other[place] + shift[place]
                     else:
-                        x = scales[term, 0, place] * values[a, sample, chain, place]
-                        if b >= 0:
-                            x = x + scales[term, 1, place] * values[b, sample, chain, place]
-                        y = power_of(x + constant[term, place], kind)
-                    total = total + y
-                    added = added + y
-                    if own >= 0:
-                        copy_sums[own, sample, chain, place] += y
-                    if cold >= 0 and place == 0:
-                        coldest_sums[cold, coldest_block, sample, chain] += y
-                    if track >= 0 and (apart or chain == chains - 1):
-                        z = y if apart else added
-                        if number == 0 and (chain == 0 or not apart):
-                            first_value[track, sample, place] = z
-                        follow(
-                            z - first_value[track, sample, place],
-                            number,
-                            level_sums[track, level_block, :, sample, place],
-                            level_squares[track, level_block, :, sample, place],
-                            level_open[track, :, sample, chain if apart else 0, place],
-                        )
-                block_sums[term, block, sample, place] = total
+                        for place in range(places):
+                            y[place] = scale[place] * one[place] + shift[place]
+                    raise_to(y, kind)
+                for place in range(places):
+                    total[place] += y[place]
+                    added[place] += y[place]
+                if own >= 0:
+                    of_chain = copy_sums[own, sample, chain]
+                    for place in range(places):
+                        of_chain[place] += y[place]
+                if cold >= 0:
+                    coldest_sums[cold, coldest_block, sample, chain] += y[0]
+                if track >= 0 and (apart or chain == chains - 1):
+                    z[:] = y if apart else added
+                    start = first_value[track, sample]
+                    if number == 0 and (chain == 0 or not apart):
+                        start[:] = z
+                    for place in range(places):
+                        z[place] -= start[place]
+                    follow(
+                        z,
+                        number,
+                        level_sums[track, level_block, :, sample],
+                        level_squares[track, level_block, :, sample],
+                        level_open[track, :, sample, chain if apart else 0],
+                    )
 
 
 @kernel
@@ -137,28 +172,31 @@ def add_walks(place, places, sums, squares, begin, end):  # type: ignore[no-unty
 
 
 @kernel
-def add_overlaps(overlap, values, histogram, begin, end):  # type: ignore[no-untyped-def]
-    """Count overlaps (samples, pairs, places) of some samples in a ``histogram`` (samples, places, cells)."""
-    cells = histogram.shape[2]
+def add_overlaps(overlap, cell, histogram, begin, end):  # type: ignore[no-untyped-def]
+    """Count overlaps (samples, pairs, places) of some samples in a ``histogram`` (samples, places, cells).
+
+    ``cell`` (values,) is the cell of each value -n, -n + 2, ..., n.
+    """
+    most = cell.size - 1
     for sample in range(begin, end):
         for pair in range(overlap.shape[1]):
-            for place in range(overlap.shape[2]):
-                value = (overlap[sample, pair, place] + values - 1) // 2
-                histogram[sample, place, value * cells // values] += np.uint32(1)
+            of_pair = overlap[sample, pair]
+            for place in range(of_pair.size):
+                histogram[sample, place, cell[np.uint64((of_pair[place] + most) >> 1)]] += np.uint32(1)
 
 
-def values_of(measurement: LadderMeasurement, source: Source) -> npt.NDArray[np.float64]:
-    """Return the values of a source, (samples, copies or pairs, places)."""
+def fill(room: npt.NDArray[np.float64], measurement: LadderMeasurement, source: Source) -> None:
+    """Put the values of a source into ``room``, (samples, copies or pairs, places)."""
     whole = getattr(measurement, source.name, None)
     if whole is None:
         whole = getattr(measurement.correlations, source.name)
     if not source.elements:
-        return np.asarray(whole, np.float64)
+        room[...] = whole
+        return
     first, *others = source.elements
-    found = whole[..., first].astype(np.float64)
+    room[...] = whole[..., first]
     for element in others:
-        found += whole[..., element]
-    return np.asarray(found)
+        room += whole[..., element]
 
 
 class HostReduction:
@@ -166,14 +204,15 @@ class HostReduction:
 
     Args:
         reduced: What is added up.
+        threads: Samples are added up side by side; by default one after the other.
 
     Attributes:
         reduced: As given.
         measurements: How many have been added.
     """
 
-    def __init__(self, reduced: Reduced) -> None:
-        self.reduced, self.measurements = reduced, 0
+    def __init__(self, reduced: Reduced, threads: Threads | None = None) -> None:
+        self.reduced, self.measurements, self._threads = reduced, 0, threads or Threads(1)
         self._tables, self._arrays = tables_of(reduced), empty_arrays(reduced)
         samples, places, sources = reduced.model.samples, reduced.places, reduced.sources
         pairs = {source for term in reduced.terms for source in term.sources if term.of_pairs}
@@ -181,7 +220,13 @@ class HostReduction:
         self._of_pairs = np.zeros((len(sources), samples, reduced.pairs, places))
         rooms = [self._of_pairs if source in pairs else self._of_copies for source in sources]
         self._rooms = [(source, room[k]) for k, (source, room) in enumerate(zip(sources, rooms, strict=True))]
-        self._pairs = np.asarray(copy_pairs(reduced.copies), np.int64).reshape(-1, 2)
+        self._cells = {
+            one.source: (np.arange(one.values) * one.cells // one.values).astype(np.uint32)
+            for one in reduced.histograms
+        }
+        values = sum(reduced.pairs if term.of_pairs else reduced.copies for term in reduced.terms)
+        self._words = samples * places * values // VALUES_A_WORD
+        self._pairs = np.array(copy_pairs(reduced.copies), np.int64).reshape(-1, 2)
         self._best, self._changed = Best(reduced.model, reduced.copies * places), np.zeros(samples, np.bool_)
 
     def add(self, measurement: LadderMeasurement) -> None:
@@ -196,40 +241,47 @@ class HostReduction:
         for name in merged:
             merge_blocks(arrays[name], 1)
         for source, room in self._rooms:
-            room[...] = values_of(measurement, source)
-        samples = reduced.model.samples
-        add_terms(
-            self._of_copies, self._of_pairs, *self._tables, self._pairs, number, blocks.block,
-            blocks.level_block, blocks.coldest_block, arrays["block_sums"], arrays["copy_sums"],
-            arrays["coldest_sums"], arrays["level_sums"], arrays["level_squares"], arrays["level_open"],
-            arrays["first_value"], 0, samples,
-        )  # fmt: skip
+            fill(room, measurement, source)
         place = np.ascontiguousarray(measurement.exchange.place, np.int64)
-        add_walks(place, reduced.places, arrays["walk_sums"][0, blocks.walk_block], arrays["walk_squares"], 0, samples)
-        for one in reduced.histograms:
-            overlap = getattr(measurement.correlations, one.source)
-            add_overlaps(overlap, one.values, arrays[f"{one.source}_histogram"], 0, samples)
-        if reduced.energies is not None:
-            self._add_energies(reduced.energies, measurement, blocks.energy_block)
-        self.measurements += 1
-        arrays["measurements"][:] = self.measurements
-
-    def _add_energies(self, energies: Energies, measurement: LadderMeasurement, block: int) -> None:
-        """Add a measurement, whose values of sources are there, to the sums over energy."""
-        arrays, number, tables = self._arrays, self.measurements, self._tables
-        if is_halved(number):
+        energies, energy = reduced.energies, np.asarray(measurement.energy, np.float64)
+        if energies is not None and is_halved(number):
             for name in SUMS:
                 if name in arrays:
                     arrays[name] >>= 1
+        walk_sums = arrays["walk_sums"][0, blocks.walk_block]
+        overlaps = [getattr(measurement.correlations, one.source) for one in reduced.histograms]
+
+        def add(begin: int, end: int) -> None:
+            add_terms(
+                self._of_copies, self._of_pairs, *self._tables, self._pairs, number, blocks.block,
+                blocks.level_block, blocks.coldest_block, arrays["block_sums"], arrays["copy_sums"],
+                arrays["coldest_sums"], arrays["level_sums"], arrays["level_squares"], arrays["level_open"],
+                arrays["first_value"], begin, end,
+            )  # fmt: skip
+            add_walks(place, reduced.places, walk_sums, arrays["walk_squares"], begin, end)
+            for one, overlap in zip(reduced.histograms, overlaps, strict=True):
+                add_overlaps(overlap, self._cells[one.source], arrays[f"{one.source}_histogram"], begin, end)
+            if energies is not None:
+                self._add_energies(energies, energy, blocks.energy_block, begin, end)
+
+        self._threads.share_out(add, reduced.model.samples, self._words)
+        self.measurements += 1
+        arrays["measurements"][:] = self.measurements
+
+    def _add_energies(
+        self, energies: Energies, energy: npt.NDArray[np.float64], block: int, begin: int, end: int
+    ) -> None:
+        """Add some samples of a measurement, whose values of sources are there, to the sums over energy."""
+        arrays, number, tables = self._arrays, self.measurements, self._tables
         of_copies, of_pairs = (
             [arrays.get(f"{name}_{part}", _NOTHING) for part in ("counts", "sums")]
             for name in ("energy", "energy_pair")
         )
         add_energies(
-            np.asarray(measurement.energy, np.float64), self._of_copies, self._of_pairs, tables.first, tables.scales,
+            energy, self._of_copies, self._of_pairs, tables.first, tables.scales,
             tables.constant, tables.power, energies.row, energies.pair_row, tables.by_copy, self._pairs,
             1 / energies.unit, ldexp(1.0, energies.exponent(number)), number, block, arrays[RANGE], *of_copies,
-            *of_pairs, 0, self.reduced.model.samples,
+            *of_pairs, begin, end,
         )  # fmt: skip
 
     def state(self) -> dict[str, npt.NDArray[Any]]:

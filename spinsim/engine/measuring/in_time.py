@@ -13,12 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.bits import Bits, spins_up
-from spinsim.engine.measuring.correlations import CHUNK, Items, in_segments
-from spinsim.engine.measuring.cpu_comparison import count_items
-from spinsim.engine.moves.exchange.ladder import Ladder
+from spinsim.engine.measuring.correlations import CHUNK, Items, Wanted, by_kind, compared, in_segments
+from spinsim.engine.measuring.cpu_comparison import count_items, second_and_fourth_powers
+from spinsim.engine.moves.exchange.ladder import Ladder, copy_pairs
 from spinsim.engine.protocols import Spins, bits_of
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
+from spinsim.packing import LANES
 
 
 def slices(graph: Graph) -> Items:
@@ -86,6 +87,68 @@ class CpuEven:
         differing = count_items(products, self._all, one[:first], other[:first]).sum(axis=0)
         turned = count_items(products, self._pairs, one[first:], other[first:])
         return EvenCounts(differing, turned, len(self._ends))
+
+
+class CpuInTime:
+    """Counts what models of space and time have more than others, from replica-packed words; of others nothing.
+
+    Args:
+        graph: Space and time.
+        wanted: Times, and whether products of neighbours are correlated.
+    """
+
+    def __init__(self, graph: Graph, wanted: Wanted) -> None:
+        self.slices = slices(graph) if graph.slices > 1 else None
+        self.times, self.sites = wanted.times, graph.sites
+        self.pairs = pairs_in_time(graph.world_lines(), wanted.times) if wanted.times else None
+        self.even = CpuEven(graph, wanted.times) if wanted.even else None
+
+    def begin(self, samples: int, ladder: Ladder) -> InTimeCounts:
+        """Begin to count so many samples on a ladder."""
+        return InTimeCounts(self, samples, ladder)
+
+
+class InTimeCounts:
+    """Counts of all samples.
+
+    Args:
+        lists: What is counted.
+        samples: How many there are.
+        ladder: Where their replicas stand.
+    """
+
+    def __init__(self, lists: CpuInTime, samples: int, ladder: Ladder) -> None:
+        self._lists, self._copies = lists, ladder.copies
+        self._shape = samples, len(copy_pairs(ladder.copies)), ladder.temperatures
+        self._first, times = self._shape[1] * self._shape[2], len(lists.times)
+        self._powers = np.zeros((samples, self._first + ladder.replicas, 2 if lists.slices else 0), np.int64)
+        self._in_time = np.empty((samples, ladder.replicas, times), np.int64)
+        self._even = np.empty((samples, ladder.replicas, times if lists.even else 0), np.int64)
+        self._in_space = np.empty((samples, self._shape[1] if lists.even else 0, ladder.temperatures), np.int64)
+
+    def count(self, k: int, words: Words, holder: Integers) -> None:
+        """Count sample k, whose ``words`` (blocks, sites, 2) and replicas (copies, temperatures) are given."""
+        lists, first = self._lists, self._first
+        if not (lists.slices or lists.pairs):
+            return
+        one, other = compared(holder, self._copies, LANES * len(words))
+        if lists.slices:
+            differing = count_items(words, lists.slices, one, other)
+            second_and_fourth_powers(differing, lists.slices.size, self._powers[k])
+        if lists.pairs:
+            self._in_time[k] = count_items(words, lists.pairs, one[first:], other[first:]).T
+        if lists.even:
+            counted = lists.even.count(words, one, other, first)
+            self._in_space[k] = counted.bonds - 2 * counted.differing.reshape(self._shape[1:])
+            self._even[k] = counted.bonds - 2 * counted.turned.T
+
+    def found(self) -> tuple[Integers, Integers, Integers, Integers, Integers]:
+        """Return the last five fields of ``Correlations``."""
+        samples, _, temperatures = self._shape
+        of_copies = samples, self._copies, temperatures, -1 if self._lists.times else 0
+        in_time = (self._lists.sites - 2 * self._in_time).reshape(of_copies)
+        even = self._even.reshape(*of_copies[:3], -1 if self._lists.even else 0)
+        return *by_kind(self._powers, self._shape), in_time, even, self._in_space
 
 
 def shape_of_sums(model: Ising, ladder: Ladder) -> tuple[int, int, int, int]:

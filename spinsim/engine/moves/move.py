@@ -1,30 +1,52 @@
-"""Moves of one's own: what changes configurations between sweeps, its batch of spins and its random numbers.
+"""Moves: what changes configurations between sweeps, on which path an engine applies it, and when a run does.
 
-A move works on plain spins in host memory, whatever the layout, the update or the devices of the run: the state is
-unpacked, moved and packed again, and energies are counted anew. Random numbers are a pure function of the seed and of
-the numbers of sample, replica, time, move and draw, so that all devices and all ways to share a run out give the same
-bits.
+A run has a list of moves, each with a number of sweeps; an engine has one verb for them, ``apply``. It takes the fast
+path that the move registers for the layout and device of its spins, if there is one, and else the plain path: the
+state is unpacked in host memory, moved and packed again. A move is free to have no fast path, as those of users do.
+Random numbers are a pure function of the seed and of the numbers of sample, replica, time, move and draw, so that both
+paths, all devices and all ways to share a run out give the same bits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from pkgutil import resolve_name
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
-from spinsim.engine.choosing import update_of
+from spinsim.engine.moves.exchange.ladder import holders
 from spinsim.engine.protocols import Counting, Saves
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
-from spinsim.packing import LANES, Packing, unpack, unpack_sites
+from spinsim.packing import LANES, Packing, pack, pack_sites, unpack, unpack_sites
 
 MOST_MOVES: Final = 2**rng.PLANE_BITS
 MOST_DRAWS: Final = 2 * 2**rng.GROUP_BITS // LANES
 """Random numbers that a replica can have at each time that a move is applied."""
+OWN_MOVES: Final = {"houdayer": "spinsim.engine.moves.houdayer.move:Houdayer"}
+"""Moves that a run may name without being given them, and where they are."""
+
+
+class Moment(NamedTuple):
+    """One application of a move.
+
+    Attributes:
+        beta: Inverse temperatures of the engine's ladder, (temperatures,) or of two terms (temperatures, 2); a number
+            where all replicas have it, which are copies of each other then.
+        time: How many times the move was applied before.
+        seed: Of the run.
+        number: Of the move among those of the run.
+    """
+
+    beta: npt.NDArray[np.float64] | float
+    time: int
+    seed: int
+    number: int = 0
 
 
 class Batch:
@@ -34,20 +56,26 @@ class Batch:
         spins: +1 and -1, ``int8`` (samples, replicas, sites) in host memory; changed in place.
         model: What is simulated.
         beta: Inverse temperature of each replica, (samples, replicas).
+        holder: Replica of each copy at each temperature, (samples, copies, temperatures): copies of equal temperature
+            stand in a column. Where all replicas have one temperature each is a copy.
         time: How many times the move was applied before.
+        seed: Of the run.
+        first_sample: Number of the first sample in the whole run.
     """
 
     def __init__(
         self,
         spins: npt.NDArray[np.int8],
         model: Ising,
-        beta: npt.NDArray[np.float64],
-        time: int,
-        seed: int,
-        number: int,
+        place: npt.NDArray[np.int32],
+        moment: Moment,
+        first_sample: int = 0,
     ) -> None:
-        self.spins, self.model, self.beta, self.time = spins, model, beta, time
-        self._seed, self._number, self._drawn = seed, number, 0
+        self.spins, self.model, self.first_sample = spins, model, first_sample
+        beta = np.asarray(moment.beta)
+        self.beta = beta[place] if beta.ndim else np.full(place.shape, beta)
+        self.holder = holders(place, place.shape[1] // (len(beta) if beta.ndim else 1))
+        self.time, self.seed, self._number, self._drawn = moment.time, moment.seed, moment.number, 0
 
     def uniform(self, count: int) -> npt.NDArray[np.uint64]:
         """The next random 64-bit numbers of each replica, (samples, replicas, count).
@@ -61,10 +89,10 @@ class Batch:
             raise InputError(f"a move draws {self._drawn + count} numbers of a replica, of at most {MOST_DRAWS}")
         block, lane = np.divmod(np.arange(replicas), LANES)
         words = rng.draw(
-            self._seed,
+            self.seed,
             rng.Stream.MOVE,
             group=np.arange(first, stop) * LANES + lane[:, None],
-            sample=np.arange(samples)[:, None, None],
+            sample=self.first_sample + np.arange(samples)[:, None, None],
             block=block[:, None],
             half_sweep=self.time,
             plane=self._number,
@@ -78,6 +106,11 @@ class Batch:
 class Move(Protocol):
     """A change of configurations that keeps Boltzmann's law.
 
+    A move with kernels of its own has an attribute ``fast_paths`` too: by the layout of the spins and ``cpu`` or
+    ``cuda`` the name of a module. Its function ``fast_path`` makes a ``FastPath``, or None, from the model, the
+    replicas, the number of the first sample in the whole run and the ``CpuParts`` or ``CudaParts`` of an engine.
+    ``apply`` stays the plain path of all other layouts, and what fast paths are tested against.
+
     Attributes:
         name: By which files know the move.
     """
@@ -90,36 +123,65 @@ class Move(Protocol):
         """Change ``batch.spins`` in place."""
 
 
+FastPath = Callable[[Moment, Any], None]
+"""Moves the spins of an engine where they lie, at a moment: ``Batch.holder`` is an array on the engine's device."""
+
+
+class FastPaths:
+    """The fast paths of an engine's moves, each made when it is first asked for.
+
+    Args:
+        device: ``cpu`` or ``cuda``.
+        packing: Layout of the spins.
+        given: What fast paths are made from.
+    """
+
+    def __init__(self, device: str, packing: Packing, *given: Any) -> None:
+        self._device, self._packing, self._given = device, packing, given
+        self._made: dict[str, FastPath | None] = {}
+
+    def of(self, move: Move) -> FastPath | None:
+        """Return the fast path of a move; None where it has none for such an engine."""
+        module = modules_of(move).get((self._packing, self._device))
+        if module is not None and move.name not in self._made:
+            self._made[move.name] = import_module(module).fast_path(*self._given)
+        return None if module is None else self._made[move.name]
+
+
+def modules_of(move: Move) -> Mapping[tuple[Packing, str], str]:
+    """Returns the modules of a move's fast paths by layout and device; nothing of a user's own move."""
+    modules: Mapping[tuple[Packing, str], str] = getattr(move, "fast_paths", {})
+    return modules
+
+
 class Movable(Counting, Saves, Protocol):
     """Engine to which a move can be applied."""
 
     packing: Packing
 
 
-def apply(engine: Movable, move: Move, beta: npt.NDArray[np.float64], time: int, seed: int, number: int = 0) -> None:
+def apply_in_host_memory(engine: Movable, move: Move, moment: Moment, first_sample: int = 0) -> None:
     """Apply a move to all replicas of an engine, whose ladder and random numbers go on as they were.
 
     Args:
         engine: Any; spins of a GPU, of other processes and of slabs go through the memory of this one.
         move: What to apply.
-        beta: Inverse temperature of each replica, (samples, replicas).
-        time: How many times the move was applied before.
-        seed: Of the run.
-        number: Of the move among those of the run.
+        moment: When.
+        first_sample: Number of the engine's first sample in the whole run.
 
     Raises:
         InputError: where the spins do not fit in memory, and for a move that leaves anything but +1 and -1.
     """
-    model, update = engine.model, update_of(engine.model)
+    model = engine.model
     shape = model.samples, engine.replicas, model.sites
     require(4.0 * np.prod(shape, dtype=np.float64), f"the spins that move {move.name} changes")
     saved = engine.snapshot()
+    place = np.asarray(saved["place"], np.int32) if np.ndim(moment.beta) else np.zeros(shape[:2], np.int32)
     spins = _unpacked(engine, saved["spins"])
-    move.apply(Batch(spins, model, beta, time, seed, number))
+    move.apply(Batch(spins, model, place, moment, first_sample))
     if not (np.abs(spins) == 1).all():
         raise InputError(f"move {move.name} leaves other values than +1 and -1 in batch.spins")
-    words = np.stack([update.pack(model, of_sample) for of_sample in spins])
-    engine.restore({**saved, "spins": words})
+    engine.restore({**saved, "spins": _packed(engine, spins)})
 
 
 def _unpacked(engine: Movable, words: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
@@ -127,6 +189,13 @@ def _unpacked(engine: Movable, words: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
         assert engine.model.lattice is not None  # noqa: S101  (no other model is held so)
         return unpack_sites(words, engine.model.lattice.shape)
     return np.ascontiguousarray(unpack(words, engine.replicas).transpose(0, 2, 1))
+
+
+def _packed(engine: Movable, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.uint64]:
+    if engine.packing is Packing.SITE:
+        assert engine.model.lattice is not None  # noqa: S101  (no other model is held so)
+        return pack_sites(spins, engine.model.lattice.shape)
+    return pack(np.ascontiguousarray(spins.transpose(0, 2, 1)))
 
 
 class Moves:
@@ -163,23 +232,25 @@ class Moves:
         """
         for number, (move, every) in enumerate(self._moves):
             if done % every == 0:
-                shape = engine.model.samples, engine.replicas
-                of_each = beta[engine.begin_exchange()().place] if np.ndim(beta) else np.full(shape, beta)
-                apply(engine, move, of_each, done // every - 1, self._seed, number)
+                engine.apply(move, Moment(beta, done // every - 1, self._seed, number))
 
 
-def check_given(moves: Sequence[tuple[Move, int]], named: str | None, call: str) -> None:
-    """Refuse other moves than those that the configuration of a run names.
+def moves_of_run(given: Sequence[tuple[Move, int]], named: str | None, call: str) -> Sequence[tuple[Move, int]]:
+    """Moves that the configuration of a run names: as given, or found by their names where they are the program's own.
 
     Raises:
-        InputError: for them.
+        InputError: for others than it names, and for none where it names a user's.
     """
-    given = text_of(moves)
-    if named != given:
+    parts = [one.partition(":") for one in (named or "").split(",")]
+    if not given and all(name in OWN_MOVES and every.isdecimal() for name, _, every in parts):
+        given = [(resolve_name(OWN_MOVES[name])(), int(every)) for name, _, every in parts]
+    told = text_of(given)
+    if named != told:
         raise InputError(
-            f"the run has moves {named or 'none'} but was given {given or 'none'}: give it its own in Python, "
+            f"the run has moves {named or 'none'} but was given {told or 'none'}: give it its own in Python, "
             f"{call}(..., moves=[(move, every)]) or ss.resume(path, moves=...)"
         )
+    return given
 
 
 def text_of(moves: Sequence[tuple[Move, int]]) -> str | None:

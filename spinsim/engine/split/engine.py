@@ -18,6 +18,7 @@ import numpy.typing as npt
 from spinsim.bits import Bits
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.reduction import Reduced
+from spinsim.engine.moves.move import Moment, Move, apply_in_host_memory, modules_of
 from spinsim.engine.protocols import (
     Counts,
     Engine,
@@ -259,6 +260,13 @@ class SplitEngine(EngineOfParts):
 
     def reduction(self, reduced: Reduced) -> SplitReduction:
         return SplitReduction(self.parts, reduced)
+
+    def apply(self, move: Move, moment: Moment) -> None:
+        """Apply a move to the samples of each part where they are; a user's own may not be known there."""
+        if modules_of(move):
+            self._do(Engine.apply, move, moment)
+        else:
+            apply_in_host_memory(self, move, moment)
 
     def local_squares(self) -> SplitSquares:
         return SplitSquares(self.parts, self._all(begun, Engine.local_squares))

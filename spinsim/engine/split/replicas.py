@@ -29,6 +29,7 @@ from spinsim.engine.moves.exchange.ladder import (
     exchange_of,
     snapshot_of,
 )
+from spinsim.engine.moves.move import Moment, Move, apply_in_host_memory
 from spinsim.engine.moves.resample.moves import copy_replicas, moves_of
 from spinsim.engine.protocols import Counts, Engine, KeepsPlaces, LadderMeasurement, Reduction, one_by_one
 from spinsim.engine.split.engine import EngineOfParts, Part, SplitEngine, SplitSquares, cut, joined, timed
@@ -171,6 +172,10 @@ class ReplicaSplit(EngineOfParts):
         words = np.array(saved["spins"], np.uint64)
         copy_replicas(words, moves_of(parent), Threads())
         self.restore(saved | {"spins": words})
+
+    def apply(self, move: Move, moment: Moment) -> None:
+        """Apply a move in the memory of this process, where all replicas come together."""
+        apply_in_host_memory(self, move, moment)
 
     def take_ladder(self, ladder: Ladder) -> None:
         """Make parts ready for places on a ladder whose exchanges are made elsewhere."""

@@ -18,6 +18,7 @@ from spinsim.bits import Bits
 from spinsim.engine.choosing import check_memory, choose
 from spinsim.engine.devices import seats
 from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.moves.move import Moment, Move, apply_in_host_memory
 from spinsim.engine.protocols import Counts, Engine
 from spinsim.engine.split.engine import Method, Part, SplitEngine
 from spinsim.engine.update import OfModel, Slab
@@ -92,6 +93,10 @@ class SlabEngine(SplitEngine):
     def take_from(self, parent: npt.NDArray[np.integer]) -> None:
         self._do(Engine.take_from, parent)
         self.wait()
+
+    def apply(self, move: Move, moment: Moment) -> None:
+        """Apply a move in the memory of this process: a slab knows only its part of a lattice."""
+        apply_in_host_memory(self, move, moment)
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
         """Refuse, as exchanges would wait for the energies of all slabs.

@@ -101,7 +101,7 @@ def anneal(model: Ising, given: dict[str, Any]) -> AnnealResult:  # noqa: D417  
             else the energy, with the constant of the problem.
         measure: Observables of your own, functions by name, as ``ss.temper`` takes them; they return floats or whole
             numbers of the shape (samples, replicas), or with more axes behind these.
-        moves: Moves of your own, as ``ss.temper`` takes them: ``[(move, 10)]``. Their names as text are refused.
+        moves: Moves, as ``ss.temper`` takes them: ``[(move, 10)]``.
 
     Returns:
         Energies and magnetisations after each temperature, and the lowest states met; of a list of models a list, each

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from spinsim.engine import Dynamics, Engine, create_engine, resolve_device
 from spinsim.engine.given import set_spins
-from spinsim.engine.moves.move import check_given
+from spinsim.engine.moves.move import moves_of_run
 from spinsim.engine.split.filling import USUAL, replicas_that_fill
 from spinsim.engine.split.slabs import slabs_in_words
 from spinsim.engine.update import OfModel, Outline
@@ -171,7 +171,7 @@ class _Annealing(SampledRun):
 
     def __init__(self, plan: AnnealPlan, saving: Saving, watch: Watch, recorded: int = 0) -> None:
         self._anneal, run, a = plan, plan.config.run, plan.config.anneal
-        check_given(plan.moves, a.moves, "ss.anneal")
+        self._moves = moves_of_run(plan.moves, a.moves, "ss.anneal")
         self._search = AnnealSearch(plan.model, run.number_of_replicas, a, watch.on_note, recorded)
         super().__init__(plan, saving, watch, _engine_of(plan))
         self._begin_schedule()
@@ -196,7 +196,7 @@ class _Annealing(SampledRun):
         self._population = Population(engine, a.populations, seed, run.rng_rounds) if a.populations else None
         self._frames = annealing(
             self.engine, a.ladder, a.sweeps, watch.on_updates, self._is_to_pause, a.fields, a.gammas,
-            self._population, self._anneal.moves, seed,
+            self._population, self._moves, seed,
         )  # fmt: skip
 
     def _is_to_pause(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -13,8 +13,7 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.engine import Engine, create_engine
 from spinsim.engine.moves.exchange.ladder import Exchange
-from spinsim.engine.moves.move import Move, text_of
-from spinsim.errors import InputError
+from spinsim.engine.moves.move import moves_of_run
 from spinsim.jobs.ladder.contents import TEMPERING, contents_of_run, placement_of, reduced_of_run
 from spinsim.jobs.ladder.local import LOCAL_SUMS, LocalSums
 from spinsim.jobs.ladder.places import Places
@@ -127,7 +126,8 @@ class LadderPlan(Plan[AnyConfig]):
             reduced = reduced_of_run(self.model, choice, ladder)
             sums = MeasurementSums(reduced, keeping, t.adds_local)
             contents = with_sums(with_names(contents, keeping.names), sums.reduced, keeping.stride, ladder.axis)
-        how = watch.on_updates, saving.due, choice.wanted, None, _moves_of(self), seed, sums
+        moves = moves_of_run(self.moves, getattr(self.of_job, "moves", None), "ss.temper")
+        how = watch.on_updates, saving.due, choice.wanted, None, moves, seed, sums
         frames = tempering_in_beta(engine, ladder.couplings, t.times, choice.copies, *how)
         local = LocalSums(engine, choice.copies, len(ladder)) if t.adds_local else None
         own = Own(functions_of(t.measure, self.measure), engine, on_ladder(ladder.axis), choice.copies)
@@ -193,21 +193,6 @@ class LadderPlan(Plan[AnyConfig]):
     def updates(self, replicas: int) -> int:
         """Attempted spin updates of the whole run with this many replicas of each sample, at all places."""
         return self.model.sites * self.model.samples * replicas * int(self.of_job.times.total)
-
-
-def _moves_of(plan: LadderPlan[Any]) -> Sequence[tuple[Move, int]]:
-    """The moves of a plan, those that its configuration names.
-
-    Raises:
-        InputError: where others are given, or none.
-    """
-    named, given = getattr(plan.of_job, "moves", None), text_of(plan.moves)
-    if named != given:
-        raise InputError(
-            f"the run has moves {named or 'none'} but was given {given or 'none'}: give it its own in Python, "
-            "ss.temper(..., moves=[(move, every)]) or ss.resume(path, moves=...)"
-        )
-    return plan.moves
 
 
 class LadderRun(SampledRun):

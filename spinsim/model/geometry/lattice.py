@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import fsum, pi, prod, sin, sqrt
 from typing import Final
 
@@ -67,7 +68,7 @@ class Lattice:
         """Number of sites."""
         return prod(self.shape) * self.cell.sites
 
-    @property
+    @cached_property
     def bonds(self) -> int:
         """Number of bonds."""
         return sum(self._number_of(bond) for bond in self.cell.bonds)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -62,20 +64,42 @@ def compile_instance(source: str, expression: str, device: int) -> ctypes.CDLL:
 
 @cache
 def _compiled(source: str, expression: str) -> bytes:
-    """The content of such a library."""
-    folder = Path(tempfile.mkdtemp(prefix="emulated-"))
-    code = f"""#include "{SHIM}"
+    """The content of such a library, from disk where this or another process has compiled it before."""
+    code = f"""#include "device.h"
 {translate(source)}
 static void instance(void** values) {{ emulation::call(&{expression}, values); }}
 extern "C" void launch_instance(void** values, const unsigned* grid, unsigned threads) {{
     emulation::launch(instance, values, grid, threads);
 }}
 """
-    try:
-        (folder / "kernel.cpp").write_text(code)
-        command = ["g++", *OPTIONS, "-o", folder / "kernel.so", folder / "kernel.cpp"]
+    library = _built() / f"{hashlib.sha256(code.encode()).hexdigest()[:24]}.so"
+    if not library.exists():
+        _compile(code, library)
+    return library.read_bytes()
+
+
+@cache
+def _built() -> Path:
+    """The folder of what is compiled with this compiler and ``device.h``, whose parsed form is there too."""
+    version = subprocess.run(["g++", "--version"], capture_output=True, text=True, check=True).stdout
+    key = "\n".join([version, *OPTIONS, SHIM.read_text()])
+    folder = SHIM.parent / "__pycache__" / f"device-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+    parsed = folder / f"{SHIM.name}.gch"
+    if not parsed.exists():
+        for former in folder.parent.glob("device-*"):
+            if former != folder:
+                shutil.rmtree(former, ignore_errors=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        _compile(SHIM.read_text(), parsed, "-x", "c++-header")
+    return folder
+
+
+def _compile(code: str, target: Path, *options: str) -> None:
+    """Put what g++ makes of a source in its place; other processes never see a part of it."""
+    with tempfile.TemporaryDirectory(prefix="emulated-") as folder:
+        source, made = Path(folder, "kernel.cpp"), target.with_name(f".{os.getpid()}-{target.name}")
+        source.write_text(code)
+        command = ["g++", *OPTIONS, f"-I{target.parent}", f"-I{SHIM.parent}", *options, "-o", made, source]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[:3000]
-        return (folder / "kernel.so").read_bytes()
-    finally:
-        shutil.rmtree(folder)
+        made.replace(target)

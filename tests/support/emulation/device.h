@@ -183,6 +183,15 @@ static char* shared_at(unsigned address) { return dynamic_shared[0] + (int)addre
 }  // namespace emulation
 
 static inline void __syncthreads() { emulation::wait(emulation::block_barriers, emulation::rank()); }
+static inline int __syncthreads_or(int predicate) {
+    uint64_t* const all = emulation::words.data() + emulation::thread() - threadIdx.x;
+    all[threadIdx.x] = predicate != 0;
+    __syncthreads();
+    uint64_t any = 0;
+    for (unsigned t = 0; t < blockDim.x; ++t) any |= all[t];
+    __syncthreads();
+    return any != 0;
+}
 static inline void __syncwarp(unsigned = ~0u) { emulation::wait_warp(); }
 template <typename T> static T __shfl_sync(unsigned, T value, unsigned lane) {
     return emulation::exchange(value, [=](auto of) { return of(lane % 32); });

@@ -33,11 +33,16 @@ class Ordered(Protocol):
         """The sites, in the order in which kernels visit them."""
 
 
+def place_of(order: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+    """The place of every site in an order of sites."""
+    place = np.empty_like(order)
+    place[order] = np.arange(place.size, dtype=place.dtype)
+    return place
+
+
 def places(batches: Ordered) -> npt.NDArray[np.uint32]:
     """The place of every site in ``batches.order``, in which the device holds a lattice."""
-    place = np.empty_like(batches.order)
-    place[batches.order] = np.arange(place.size, dtype=place.dtype)
-    return place
+    return place_of(batches.order)
 
 
 class OrderedPlan(Protocol):
@@ -70,6 +75,7 @@ class OrderedWords:
 
     Attributes:
         present: The spins.
+        site_at: The site at each place, colour by colour.
         copy: Queues copies of configurations.
     """
 
@@ -78,19 +84,19 @@ class OrderedWords:
     def __init__(self, plan: OrderedPlan, queue: Queue, lanes: Any) -> None:
         import cupy
 
-        self._order, self._place, self._replicas = plan.batches.order, places(plan.batches), plan.replicas
+        self.site_at, self._place, self._replicas = plan.batches.order, places(plan.batches), plan.replicas
         self.present = cupy.empty(plan.shape, cupy.uint64)
         self.copy = partial(copy_lanes, queue, self.present)
         if plan.dynamics.start == "up":
             self.present[:] = lanes[None, :, None, :]
         else:
-            queue.start_at_random(self.present, lanes, cupy.asarray(self._order))
+            queue.start_at_random(self.present, lanes, cupy.asarray(self.site_at))
 
     def words(self) -> npt.NDArray[np.uint64]:
         return np.ascontiguousarray(self.present.get()[:, :, self._place])
 
     def set_words(self, words: npt.NDArray[np.uint64]) -> None:
-        self.present.set(np.ascontiguousarray(words[:, :, self._order]))
+        self.present.set(np.ascontiguousarray(words[:, :, self.site_at]))
 
     def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration of a state."""

@@ -164,6 +164,11 @@ class CudaTempering:
             per_second=of_second[2], stride=stride,
         )  # fmt: skip
 
+    @property
+    def holder(self) -> Any:
+        """The replica of each copy at each temperature, int32 (samples, copies, temperatures), on the device."""
+        return self.state.holder.reshape(self._samples, self.ladder.copies, self.ladder.temperatures)
+
     def exchange(self) -> None:
         """Queue one round of exchanges, from the sums."""
         self._exchange(self._stream, (self._samples, 1, 1), THREADS, round=self.round)
@@ -184,6 +189,13 @@ class CudaTempering:
             PAIRS, holder=holder, copies=self._copies, replicas=ladder.replicas, temperatures=ladder.temperatures,
             count=count,
         )  # fmt: skip
+
+
+def each_a_copy(samples: int, replicas: int) -> Any:
+    """``CudaTempering.holder`` where all replicas have one temperature: each is a copy."""
+    import cupy
+
+    return cupy.asarray(np.tile(np.arange(replicas, dtype=np.int32)[:, None], (samples, 1, 1)))
 
 
 Placed: TypeAlias = CudaTempering | GivenPlaces

@@ -33,7 +33,7 @@ def check_same(one: ss.AnnealResult, other: ss.AnnealResult) -> None:
 @pytest.mark.parametrize("field", [None, [0.3, 0.3, 0.3]])
 def test_against_enumeration(field: list[float] | None) -> None:
     model = ss.EdwardsAnderson(ss.square(3), seed=2)
-    result = run(model, 1, sweeps=150, replicas=20000, field=field)
+    result = run(model, 1, sweeps=60, replicas=6000, field=field)
     assert not np.array_equal(run(model, 3, field=field).energy, ss.anneal(model, [2.2, 1.4, 0.9], **HOW).energy)
     for step, temperature in enumerate(result.temperature):
         exact = Thermal(model if field is None else model.in_field(0.3), temperature)
@@ -44,8 +44,10 @@ def test_against_enumeration(field: list[float] | None) -> None:
             assert abs(values.mean() - value) <= 4 * values.std() / np.sqrt(values.size)
 
 
-@pytest.mark.system
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=getattr(pytest.mark, "system" if name == "unpacked" else "emulated")) for name in MODELS],
+)
 def test_emulated(name: str, emulated: None) -> None:
     model = MODELS[name]()
     check_same(run(model), run(model, device="cuda"))

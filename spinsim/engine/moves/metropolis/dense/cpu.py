@@ -32,7 +32,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None 
         state=state,
         sweeper=DenseSweeper(model, rows, dynamics, state),
         counts=state.counts,
-        comparison=CpuReplicaComparison(model, replicas),
+        comparison=CpuReplicaComparison(model),
         threads=pool,
     )
     return CpuEngine(model, replicas, dynamics, parts)

@@ -63,7 +63,7 @@ def engine_of(
         state=blocks,
         sweeper=ReplicaSweeper(plan, blocks, pool),
         counts=partial(counts, plan, blocks, pool),
-        comparison=CpuReplicaComparison(model, replicas),
+        comparison=CpuReplicaComparison(model),
         threads=pool,
         temperatures=temperatures,
     )

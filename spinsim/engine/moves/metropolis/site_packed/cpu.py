@@ -21,7 +21,9 @@ from spinsim.engine.layouts.site_packed.cpu_words import (
     periodic,
     set_in_layers,
 )
-from spinsim.engine.measuring.cpu import Integers, Words
+from spinsim.engine.measuring.correlations import compared, waves
+from spinsim.engine.measuring.cpu import Differing, Integers, Words
+from spinsim.engine.measuring.cpu_comparison import squared_modes
 from spinsim.engine.moves.exchange.cpu import CpuTempering
 from spinsim.engine.moves.exchange.ladder import Ladder
 from spinsim.engine.moves.metropolis.site_packed.cpu_sweep import sweep_site
@@ -33,6 +35,7 @@ from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 from spinsim.parallel.group import Group
 
+REFERENCE: Final = -1  # number of a replica that stands for all spins -1
 SPLIT_GROUPS: Final = 2**13  # of a colour: from here on, starting threads costs less than a half-sweep
 
 
@@ -158,22 +161,29 @@ class SiteSweeper:
 class CpuSiteComparison:
     """A ``CpuComparison`` of site-packed lattices."""
 
-    reference = -1
-
     def __init__(self, plan: SitePlan, lattices: SiteLattices) -> None:
         self._shape, self._groups, self._sides, self._edge = plan.sides, plan.groups, lattices.sides, plan.edge
+        self._waves = waves(plan.model.lattice)
 
-    def differing_copies(self, words: Words, holder: Integers, pairs: Integers) -> Integers:
-        """Returns how many sites copies differ at, (samples, pairs, temperatures)."""
-        count = np.empty((len(holder), len(pairs), holder.shape[2]), np.int64)
-        for of_sample, holders, counts in zip(words.reshape(*words.shape[:2], -1), holder, count, strict=True):
-            differing_lattices(
-                of_sample, holders[pairs[:, 0]].ravel(), holders[pairs[:, 1]].ravel(), counts.reshape(-1)
-            )
-        return count
+    def compare(self, words: Words, holder: Integers, pairs: Integers, found: Differing) -> None:
+        """Fill in ``found``, as ``CpuComparison`` says."""
+        of_pairs = len(pairs) * holder.shape[2]
+        for k, (lattices, holders) in enumerate(zip(words, holder, strict=True)):
+            one, other = compared(holders, holder.shape[1], REFERENCE)
+            flat, sites = lattices.reshape(len(lattices), -1), found.sites[k].reshape(-1)
+            differing_lattices(flat, one[: sites.size], other[: sites.size], sites)
+            if found.bonds.size:
+                found.bonds[k] = self._differing_bonds(lattices, one[:of_pairs], other[:of_pairs]).reshape(
+                    found.bonds.shape[1:]
+                )
+            if found.modes.size:
+                in_modes = found.modes[0, k].size
+                by_layer = self._differing_in_layers(lattices, one[:in_modes], other[:in_modes])
+                for differing, wave, of_axis in zip(by_layer, self._waves, found.modes[:, k], strict=True):
+                    squared_modes(differing, math.prod(self._shape) // len(differing), wave, of_axis.reshape(-1))
 
-    def differing_bonds(self, words: Words, one: Integers, other: Integers) -> Integers:
-        """Bonds at which the products of both ends differ, (pairs,)."""
+    def _differing_bonds(self, words: Words, one: Integers, other: Integers) -> Integers:
+        """Return the bonds at which the products of both ends differ, (pairs,)."""
         unsigned = np.empty((2, 0, self._groups, 2), np.uint64)
         flat = words.reshape(len(words), 2, self._groups, 2)
         lattices = (flat[a] ^ flat[b] for a, b in zip(one, other, strict=True))
@@ -185,11 +195,11 @@ class CpuSiteComparison:
             np.int64,
         )
 
-    def differing_in_layers(self, words: Words, one: Integers, other: Integers) -> list[Integers]:
-        """Sites of each layer along each axis at which replicas differ, (layers, pairs)."""
+    def _differing_in_layers(self, words: Words, one: Integers, other: Integers) -> list[Integers]:
+        """Return the sites of each layer along each axis at which replicas differ, (layers, pairs)."""
         along = [np.zeros((one.size, side), np.int64) for side in (*self._shape, 1)[:3]]
         for p, (a, b) in enumerate(zip(one, other, strict=True)):
-            differing = words[a] if b == self.reference else words[a] ^ words[b]
+            differing = words[a] if b == REFERENCE else words[a] ^ words[b]
             lattice = differing.reshape(2, math.prod(self._shape[1:]), -1)
             set_in_layers(lattice, self._shape[1], *(counted[p] for counted in along))
         return [np.ascontiguousarray(counted.T) for counted in along[: len(self._shape)]]

@@ -37,7 +37,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None 
         state=chunks,
         sweeper=UnpackedSweeper(model, plan, dynamics, chunks),
         counts=partial(counts, model, chunks, plan),
-        comparison=CpuReplicaComparison(model, replicas),
+        comparison=CpuReplicaComparison(model),
         threads=pool,
         temperatures=tuple(range(1, plan.terms + 1)),
     )
