@@ -52,8 +52,8 @@ def cells_of_copies(
 
     Args:
         run: The sums of all samples.
-        sample: Its number.
-        names: Of moments.
+        sample: Number of the sample.
+        names: Names of moments.
         middle: Numbers near the means of those that are variances; they are taken off.
         spacing: Energies are at least so far apart.
     """

@@ -27,7 +27,7 @@ _SAMPLES_SECOND: Final = {
     *(one.name for one in MEASURED),
     *("mean_slice_energy", "family", "population_free_energy", "parents", "permutation"),
 }
-"""Those whose second axis is."""
+"""Attributes of results whose second axis is that of the samples."""
 FEWEST_FOR_ERRORS: Final = 4
 """Independent numbers from which on their scatter gives an error; of two it covers 50 % in place of 68, of three 58."""
 FEWEST_STEPS: Final = 16
