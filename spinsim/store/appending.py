@@ -47,6 +47,7 @@ class RunFile:
         self._finished = self._keep_checkpoint = False
         self._pending: list[Mapping[str, Any]] = []
         self._handed: Future[None] | None = None
+        self._checkpoint: Future[None] | None = None
         self._flushed = time.monotonic()
         self._groups = thread.submit(series_by_group, self._file).result()
         self._end = 0  # of the rows that this run goes on from or has written
@@ -63,8 +64,8 @@ class RunFile:
         self._pending.append(row)
         self._end = max(self._end, row["step"] + 1)
         large = len(self._pending) * sum(np.asarray(value).nbytes for value in row.values()) > _PENDING_BYTES
-        is_writing = self._handed is not None and not self._handed.done()  # such as a checkpoint, beside sweeps
-        if large or (time.monotonic() - self._flushed > _FLUSH_SECONDS and not is_writing):
+        is_saving = self._checkpoint is not None and not self._checkpoint.done()  # beside sweeps, which need not wait
+        if large or (time.monotonic() - self._flushed > _FLUSH_SECONDS and not is_saving):
             self._hand_over()
 
     def replace(self, row: Mapping[str, Any], mark: str) -> None:
@@ -184,7 +185,7 @@ class RunFile:
                 write_checkpoint(self._file["checkpoint"], arrays, end, self._disk.sync)
                 self._disk.check()
 
-        self._handed = self._thread.submit(write)
+        self._handed = self._checkpoint = self._thread.submit(write)
         if wait:
             self._wait()
         self._check_place()
