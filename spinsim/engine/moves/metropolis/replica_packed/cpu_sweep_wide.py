@@ -62,8 +62,9 @@ def sweep_wide(  # type: ignore[no-untyped-def]
                 gather(SPIN, state, sites, w)
                 count_slots(n, ours, batches.base[b], first_bits, state, batches.neighbour[bonds], signs[bonds], w,
                             CLASS)  # fmt: skip
-                count_slots(n, slots - ours, 0, second_bits, state, batches.neighbour[others], signs[others], w,
-                            CLASS + first_bits * ROW)  # fmt: skip
+                if second_bits:
+                    count_slots(n, slots - ours, 0, second_bits, state, batches.neighbour[others], signs[others], w,
+                                CLASS + first_bits * ROW)  # fmt: skip
                 if has_field:
                     for e in range(ROW):
                         w[CLASS + counted * ROW + e] = w[SPIN + e]

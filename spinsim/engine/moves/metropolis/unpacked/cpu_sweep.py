@@ -231,15 +231,16 @@ def sweep_general(  # type: ignore[no-untyped-def]
         for colour in range(colour_start.size - 1):
             for i in order[colour_start[colour] : colour_start[colour + 1]]:
                 spin, site = spins[i], np.uint64(i)
-                draw(upper, site, block, half_sweep, k0, k1, rounds, first_call)
                 if double_beta.ndim == 1:  # known when this is compiled, and so is the branch
                     row = slice(start[i], start[i + 1])
                     local_fields(local, fields[i], spins, near[row], couplings[row])
+                    draw(upper, site, block, half_sweep, k0, k1, rounds, first_call)  # while local fields are under way
                     close = screen(spin, local, beta_32, zero_32, uniform, mantissa_32, power_32, scaled_32, flips)
                 else:
                     first, other = slice(start[i], middle[i]), slice(middle[i], start[i + 1])
                     local_fields(local, fields[i], spins, near[first], couplings[first])
                     local_fields(others, 0, spins, near[other], couplings[other])
+                    draw(upper, site, block, half_sweep, k0, k1, rounds, first_call)
                     close = screen_terms(spin, local, others, beta_32, zero_32, uniform, mantissa_32, power_32,
                                          scaled_32, cost_32, size_32, flips)  # fmt: skip
                 if close:
