@@ -153,7 +153,10 @@ def real_kernel(function: Callable[..., Any]) -> Any:
 
 
 def part(function: Callable[..., Any]) -> Any:
-    """Compile a piece of a kernel, always inlined: a call inside a loop would stop its vectorisation."""
+    """Compile a piece of a kernel, always inlined: a call inside a loop would stop its vectorisation.
+
+    It makes and returns no arrays, so that references to those of its caller need not be counted.
+    """
     return Compiled(function, "part")
 
 

@@ -28,7 +28,7 @@ import numpy as np
 from spinsim import rng
 from spinsim.engine.layouts.replica_packed.adders import BATCH, ONE, ROW, ZERO
 from spinsim.engine.moves.metropolis.packed.classes import COLUMN_PLANES, OWN_PLANES, TAIL_PLANE
-from spinsim.machine.compiled import part
+from spinsim.machine.compiled import kernel, part
 from spinsim.machine.intrinsics import trailing_zeros
 
 SPIN, FLIP, ACCEPT, UNDECIDED = 0 * ROW, 1 * ROW, 2 * ROW, 3 * ROW
@@ -236,7 +236,7 @@ def finish_lanes(  # type: ignore[no-untyped-def]
         w[FLIP + e] |= np.uint64(site[t] < thresholds[np.int64(index), number] << depth) << bit
 
 
-@part
+@kernel
 def scratch_of(words):  # type: ignore[no-untyped-def]
     """Room for the rows of a batch, its words with undecided lanes, and these lanes' sites and places."""
     return (

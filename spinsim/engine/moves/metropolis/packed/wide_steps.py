@@ -25,7 +25,7 @@ from spinsim.engine.moves.metropolis.packed.steps import (
     random_words,
     settle_columns,
 )
-from spinsim.machine.compiled import body, part
+from spinsim.machine.compiled import part
 
 RANDOM = SCRATCH_WORDS  # one row of random words, then one of what was selected
 TREE = SCRATCH_WORDS + ROW
@@ -151,7 +151,7 @@ def compare_wide(n, class_bits, planes, half_sweep, k0, k1, rounds, w):  # type:
     settle_columns(n, w)
 
 
-@body
+@part
 def find_flips_wide(  # type: ignore[no-untyped-def]
     n, class_bits, always, planes, thresholds, lanes, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
 ):

@@ -23,8 +23,8 @@ def count_slots(n, slots, base, count_bits, state, neighbour, signs, w, row):  #
         for e in range(ROW):
             w[row + b * ROW + e] = start
     for k in range(slots):
-        gather(NEAR, state, slot(neighbour, k, n), w)
-        sign = slot(signs, k, n)
+        gather(NEAR, state, neighbour[slot(k, n)], w)
+        sign = signs[slot(k, n)]
         for half in range(2):
             for q in range(n):
                 e = half * BATCH + q
