@@ -153,11 +153,13 @@ def real_kernel(function: Callable[..., Any]) -> Any:
 
 
 def part(function: Callable[..., Any]) -> Any:
-    """Compile a piece of a kernel, always inlined: a call inside a loop would stop its vectorisation.
-
-    It makes and returns no arrays, so that references to those of its caller need not be counted.
-    """
+    """Compile a piece of a kernel, always inlined: a call inside a loop would stop its vectorisation."""
     return Compiled(function, "part")
+
+
+def step(function: Callable[..., Any]) -> Any:
+    """Compile a part of a hot loop that makes and returns no arrays: references to its caller's are not counted."""
+    return Compiled(function, "step")
 
 
 def body(function: Callable[..., Any]) -> Any:

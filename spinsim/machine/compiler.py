@@ -51,11 +51,12 @@ class _Linking(Compiler):
 
 
 class _Borrowing(_Linking):
-    """Compiles parts, which make, return and receive no arrays of their own: they count no references."""
+    """Compiles steps, which make and return no arrays: they count no references."""
 
     def compile_extra(self, function: Callable[..., Any]) -> Any:
-        """Compile a part, and refuse one by which an array could be lost or freed too early."""
-        result, state = super().compile_extra(function), self.state
+        """Compile a step, and refuse one by which an array could be lost or freed too early."""
+        result: Any = super().compile_extra(function)  # type: ignore[no-untyped-call]
+        state = self.state
         returned = [(function.__name__, state.return_type)]
         for call, signature in state.calltypes.items():
             if (
@@ -66,7 +67,7 @@ class _Borrowing(_Linking):
                 returned.append((f"a function that {function.__name__} calls", signature.return_type))
         for name, kind in returned:
             if state.targetctx.data_model_manager[kind].contains_nrt_meminfo():
-                raise TypeError(f"{name} returns an array, which no part can: make it a kernel")
+                raise TypeError(f"{name} returns an array, which no step can: make it a part")
         return result
 
 
@@ -120,10 +121,12 @@ def _machine_code(result: Any) -> MachineCode | None:
 
 
 def part(function: Callable[..., Any]) -> Any:
-    """Compile a piece of a kernel, always inlined: a call inside a loop would stop its vectorisation.
+    """Compile a piece of a kernel, always inlined: a call inside a loop would stop its vectorisation."""
+    return njit(forceinline=True, **_OPTIONS, **_CALLED)(function)
 
-    Its arrays are its caller's, so that it counts no references to them, which took 7 % of short rounds.
-    """
+
+def step(function: Callable[..., Any]) -> Any:
+    """Compile a part whose arrays are its caller's: it counts no references to them, which took 7 % of short rounds."""
     options = _OPTIONS | _CALLED | {"_nrt": False, "pipeline_class": _Borrowing}
     return njit(forceinline=True, **options)(function)
 

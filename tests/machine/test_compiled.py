@@ -56,20 +56,20 @@ def first_half(values):  # type: ignore[no-untyped-def]
     return values[: values.size // 2]
 
 
-@compiled.part
-def second_half(values):  # type: ignore[no-untyped-def]
-    return values[values.size // 2 :]
+@compiled.step
+def itself(values):  # type: ignore[no-untyped-def]
+    return values
 
 
-@compiled.part
+@compiled.step
 def sum_of_first_half(values):  # type: ignore[no-untyped-def]
     half = first_half(values)
     return half.sum()
 
 
 @compiled.kernel
-def calls_second_half(values):  # type: ignore[no-untyped-def]
-    return second_half(values)[0]
+def calls_itself(values):  # type: ignore[no-untyped-def]
+    return itself(values)[0]
 
 
 @compiled.kernel
@@ -77,9 +77,9 @@ def calls_sum_of_first_half(values):  # type: ignore[no-untyped-def]
     return sum_of_first_half(values)
 
 
-@pytest.mark.parametrize("caller", [calls_second_half, calls_sum_of_first_half])
-def test_a_part_that_returns_or_receives_an_array_is_refused(caller: compiled.Compiled) -> None:
-    with pytest.raises(Exception, match="returns an array, which no part can"):
+@pytest.mark.parametrize("caller", [calls_itself, calls_sum_of_first_half])
+def test_a_step_that_returns_or_receives_an_array_is_refused(caller: compiled.Compiled) -> None:
+    with pytest.raises(Exception, match="returns an array, which no step can"):
         caller(np.arange(4.0))
 
 

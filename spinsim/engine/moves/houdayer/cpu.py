@@ -15,14 +15,14 @@ from spinsim.engine.layouts.replica_packed.cpu_blocks import Blocks
 from spinsim.engine.measuring.cpu_comparison import transpose
 from spinsim.engine.moves.houdayer.move import HALF, bonds_of, grow, most_halvings, pair_up, sow
 from spinsim.engine.moves.move import FastPath, Moment
-from spinsim.machine.compiled import kernel
+from spinsim.machine.compiled import kernel, part
 from spinsim.model.ising import Ising
 from spinsim.model.quanta import distinct
 
 PASSES = 16  # of all words, in the time of which a move takes place, about
 
 
-@kernel
+@part
 def take_overlaps(state, first, second, work):  # type: ignore[no-untyped-def]
     """Set ``work[word, site, 0]`` to words of pairs that differ, from ``state`` (blocks, sites, 2) of a sample."""
     blocks, sites = state.shape[:2]
@@ -45,7 +45,7 @@ def take_overlaps(state, first, second, work):  # type: ignore[no-untyped-def]
                 work[word, base + i, 0] = of_pair[i]
 
 
-@kernel
+@part
 def flip_both(state, first, second, work):  # type: ignore[no-untyped-def]
     """Flip both replicas of each pair at the sites of ``work[word, site, 1]``."""
     blocks, sites = state.shape[:2]

@@ -78,7 +78,7 @@ def most_halvings(sites: int) -> int:
     return max(1, (sites - 1).bit_length())
 
 
-@kernel
+@part
 def pair_up(holder, sample, time, key, most, first, second, halvings):  # type: ignore[no-untyped-def]
     """Fill replicas (pairs,) and k of each pair, from ``holder`` (copies, temperatures) of a sample."""
     copies, temperatures = holder.shape
@@ -98,7 +98,7 @@ def pair_up(holder, sample, time, key, most, first, second, halvings):  # type: 
             halvings[pair] = depth[order[2 * i]]
 
 
-@kernel
+@part
 def sow(work, word, halvings, in_field, sample, time, key):  # type: ignore[no-untyped-def]
     """Set ``work[site, 1]`` to the seeds of a word of pairs, whose overlaps are -1 where ``work[site, 0]`` is set.
 

@@ -93,7 +93,7 @@ def begin(spins, fields, bonds, local, energy):  # type: ignore[no-untyped-def]
         energy[r] = -(total // 2)
 
 
-@kernel
+@part
 def several_sweeps(order, colour, colours, most, sweeps):  # type: ignore[no-untyped-def]
     """Visits of as many sweeps as are drawn at once, one after the other: sites, and times from the first on.
 

@@ -12,10 +12,10 @@ from spinsim.engine.layouts.replica_packed.adders import BATCH, ONE, ROW, ZERO
 from spinsim.engine.moves.metropolis.packed.steps import CLASS, NEAR, SPIN, scatter, scratch_of
 from spinsim.engine.moves.metropolis.packed.wide_steps import WIDE_WORDS, find_flips_wide
 from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep import gather, share_of_batches, slot
-from spinsim.machine.compiled import kernel, part
+from spinsim.machine.compiled import kernel, step
 
 
-@part
+@step
 def count_slots(n, slots, base, count_bits, state, neighbour, signs, w, row):  # type: ignore[no-untyped-def]
     """Unsatisfied bonds of any number of slots, added one by one into ``count_bits`` bit planes from ``row`` on."""
     for b in range(count_bits):

@@ -39,7 +39,7 @@ def count_near(n, slots, w):  # type: ignore[no-untyped-def]
                 )
 
 
-@kernel
+@part
 def spread(rows):  # type: ignore[no-untyped-def]
     """Masks uint32 (rows, class) as uint64 words of both halves (rows, class, 2)."""
     words = np.empty((rows.shape[0], rows.shape[1], 2), np.uint64)
