@@ -11,7 +11,7 @@ from engines import GENERAL, PACKED, SITE, check_counts, random_graph, random_si
 from spinsim.engine import Dynamics, check_run, choose_packing, create_engine
 from spinsim.engine.layouts.replica_packed.cuda_words import places
 from spinsim.engine.moves.metropolis.replica_packed import cpu as packed_engine
-from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import is_shared_faster
+from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import is_shared_faster, shared_threads
 from spinsim.engine.moves.metropolis.replica_packed.cuda_records import PLACE, PLACE_BITS, bond_groups, site_records
 from spinsim.engine.moves.metropolis.replica_packed.plan import ReplicaPlan
 from spinsim.engine.moves.metropolis.site_packed import cpu as site_engine
@@ -119,12 +119,12 @@ def test_groups_of_bonds_hold_every_bond(name: str) -> None:
 @pytest.mark.parametrize(
     ("side", "samples", "in_shared"),
     [(8, 1, True), (8, 64, True), (12, 1, False), (12, 64, False), (16, 1, False), (16, 64, False), (16, 128, True),
-     (16, 140, False), (16, 1024, True), (20, 64, False), (20, 132, True)],
+     (16, 140, False), (16, 1024, True), (20, 64, False), (20, 132, True), (24, 128, False), (24, 256, False)],
 )  # fmt: skip
 def test_few_lattices_are_shared_by_thread_blocks(side: int, samples: int, in_shared: bool) -> None:
-    """As was measured on a GPU of 132 multiprocessors."""
+    """As was measured on a GPU of 132 multiprocessors with 227 KiB of shared memory each."""
     plan = ReplicaPlan(EdwardsAnderson(cubic(side), samples=samples), 128, Dynamics(), 2**62)
-    assert is_shared_faster(plan, 132) == in_shared
+    assert is_shared_faster(plan, 132, shared_threads(plan, 227 * 1024, 132)) == in_shared
 
 
 @pytest.mark.gpu

@@ -43,6 +43,8 @@ class CudaEnergies:
     def __init__(
         self, device: int, reduced: Reduced, arrays: dict[str, Any], size: int, energy: Any, terms: Any, **tables: Any
     ) -> None:
+        import cupy
+
         assert reduced.energies is not None  # noqa: S101  (as the caller has asked)
         self._reduced, self._energies = reduced, reduced.energies
         self._sums = [arrays[name] for name in SUMS if name in arrays]
@@ -57,13 +59,28 @@ class CudaEnergies:
         self._widen = Launch(
             device, _FILE, "widen_energies", {**buffers, "count": np.uint32(0), "number": np.uint64(0)}
         )
+        self._stream = cupy.cuda.Stream(non_blocking=True)
+        self._ready, self._done = (cupy.cuda.Event(disable_timing=True) for _ in range(2))
         self._chains = min(max(reduced.copies, reduced.pairs), _MOST_CHAINS)
         of_measurements = {"chains": np.uint32(self._chains), "block": np.uint64(0), "scale": np.float64(0)}
         self._add = Launch(device, _FILE, "add_energies", buffers | of_measurements)
         self._halve = Launch(device, _FILE, "halve_sums", {"sums": np.uint64(0), "size": np.uint64(0)})
 
     def add(self, stream: Any, numbers: int, count: int, number: int, block: int) -> None:
-        """Queue adding measurements of one block and unit; ``number`` came before."""
+        """Queue adding measurements of one block and unit behind a stream's work; ``number`` came before.
+
+        What the stream does until ``join`` goes on beside it: neither fills the device.
+        """
+        self._ready.record(stream)
+        self._stream.wait_event(self._ready)
+        self._queue(self._stream, numbers, count, number, block)
+        self._done.record(self._stream)
+
+    def join(self, stream: Any) -> None:
+        """Let a stream wait for what was added."""
+        stream.wait_event(self._done)
+
+    def _queue(self, stream: Any, numbers: int, count: int, number: int, block: int) -> None:
         reduced, energies = self._reduced, self._energies
         if is_halved(number):
             for sums in self._sums:

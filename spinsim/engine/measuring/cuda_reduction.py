@@ -208,9 +208,12 @@ class CudaReduction:
         grid = -(-reduced.model.samples * reduced.places // THREADS), len(reduced.terms) + len(reduced.histograms) + 1
         in_blocks = blocks._asdict()
         energy_block = in_blocks.pop("energy_block")
+        energies = self._energies.get(buffer.wanted)
+        if energies is not None:
+            energies.add(stream, numbers, count, number, energy_block)
         launch(stream, (*grid, 1), THREADS, numbers=numbers, count=count, number=number, **in_blocks)
-        if reduced.energies is not None:
-            self._energies[buffer.wanted].add(stream, numbers, count, number, energy_block)
+        if energies is not None:
+            energies.join(stream)
         self.measurements += count
 
     def _merge_blocks(self, stream: Any, names: Sequence[str]) -> None:

@@ -26,12 +26,10 @@ from spinsim.engine.moves.metropolis.replica_packed.plan import ReplicaPlan
 WARP: Final = 32
 LEAST_SHARED_THREADS, MOST_SHARED_THREADS = 32, 512  # of a lattice in shared memory
 SITES_A_THREAD: Final = 8  # of one colour, of a lattice in shared memory: fewer leave queues half empty
-WAITING_SITES: Final = (
-    700  # that a block updates in shared memory while blocks that share a lattice wait for each other in a sweep
-)
-GLOBAL_COST: Final = (
-    1.08  # time of an update in global memory, by that in shared memory, of a multiprocessor that is full
-)
+WAITING_SITES: Final = 700
+"""Sites that a block updates in shared memory while blocks that share a lattice wait for each other in a sweep."""
+GLOBAL_COST: Final = 1.08
+"""Time of an update in global memory, by that in shared memory, of a multiprocessor that is full."""
 
 
 def shared_bytes(plan: ReplicaPlan, threads: int) -> int:
@@ -42,18 +40,26 @@ def shared_bytes(plan: ReplicaPlan, threads: int) -> int:
 
 def shared_threads(plan: ReplicaPlan, room: int, processors: int) -> int:
     """Threads of a lattice in ``room`` bytes of shared memory: enough to fill the device; 0 where it does not fit."""
-    threads, most, lattices = LEAST_SHARED_THREADS, MOST_SHARED_THREADS, plan.shape[0] * plan.shape[1]
-    wanted = max(most * processors // lattices, plan.model.sites // (plan.colours * SITES_A_THREAD))
-    while 2 * threads <= min(wanted, most) and shared_bytes(plan, 2 * threads) <= room:
+    threads, wanted = LEAST_SHARED_THREADS, wanted_threads(plan, processors)
+    while 2 * threads <= wanted and shared_bytes(plan, 2 * threads) <= room:
         threads *= 2
     return threads if shared_bytes(plan, threads) <= room else 0
 
 
-def is_shared_faster(plan: ReplicaPlan, processors: int) -> bool:
+def wanted_threads(plan: ReplicaPlan, processors: int) -> int:
+    """Threads of a lattice in shared memory that fill the device, however much room there is."""
+    lattices, most = plan.shape[0] * plan.shape[1], MOST_SHARED_THREADS
+    return min(max(most * processors // lattices, plan.model.sites // (plan.colours * SITES_A_THREAD)), most)
+
+
+def is_shared_faster(plan: ReplicaPlan, processors: int, threads: int = MOST_SHARED_THREADS) -> bool:
     """Return True if one thread block for each lattice, in shared memory, is faster than several, in global memory.
 
-    One block is slower where there are few lattices, or the last ones leave most multiprocessors idle.
+    One block is slower where there are few lattices, where the last ones leave most multiprocessors idle, and where
+    the lattice leaves room for few of the ``threads`` that it wants.
     """
+    if 4 * threads <= wanted_threads(plan, processors):
+        return False
     lattices, sites = plan.shape[0] * plan.shape[1], plan.model.sites
     busiest = -(-lattices // processors)  # lattices of one multiprocessor
     return busiest * sites <= WAITING_SITES + GLOBAL_COST * sites * lattices / processors
@@ -70,7 +76,7 @@ class ReplicaLattices(CountedWords):
         shared_threads: Threads of a lattice in shared memory; 0 where lattices do not fit.
         fixed: Whether kernels know how many bonds a site has.
         slots: Numbers of bonds that have a kernel each; 0: any number.
-        in_shared: Whether lattices are swept in shared memory: they fit, and that is faster.
+        in_shared: True if lattices are swept in shared memory: they fit, and that is faster.
     """
 
     plan: ReplicaPlan
@@ -83,7 +89,9 @@ class ReplicaLattices(CountedWords):
         slots = set(plan.batches.slots.tolist())
         self.fixed = plan.classes.count_bits == 3 and not (len(slots) > 1 and self.shared_threads)
         self.slots = slots if self.fixed else {0}
-        self.in_shared = self.shared_threads > 0 and (not self.fixed or is_shared_faster(plan, processors))
+        self.in_shared = self.shared_threads > 0 and (
+            not self.fixed or is_shared_faster(plan, processors, self.shared_threads)
+        )
         order, place = plan.batches.order, places(plan.batches)
         if self.fixed:
             lists: tuple[npt.NDArray[Any], ...] = site_records(plan.batches)
