@@ -134,7 +134,11 @@ def _compiled(cupy: Any, device: int, file: str, expression: str) -> Any:
 def kernel(device: int, file: str, expression: str) -> Any:
     """Wait for a compiled kernel on a device."""
     with compiling():
-        return begin(device, file, expression).result()
+        try:
+            return begin(device, file, expression).result()
+        except BaseException:
+            begin.cache_clear()  # what failed, such as for want of memory, may go well the next time
+            raise
 
 
 def finish() -> None:

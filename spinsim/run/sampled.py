@@ -256,6 +256,9 @@ class SampledRun(ABC):
         elif plan.extends:
             make_room(plan, self.contents, rows, like, self.thin)
         with open_own(plan, begun) as file:
+            if file.has_bytes and isinstance(self.best.spins, States):
+                self.best.spins = np.asarray(self.best.spins)
+                like = self.state()
             saved, damaged = file.saved(like)
             del like  # which takes much of large lattices
             if damaged:

@@ -63,7 +63,8 @@ class RunFile:
         self._pending.append(row)
         self._end = max(self._end, row["step"] + 1)
         large = len(self._pending) * sum(np.asarray(value).nbytes for value in row.values()) > _PENDING_BYTES
-        if large or time.monotonic() - self._flushed > _FLUSH_SECONDS:
+        is_writing = self._handed is not None and not self._handed.done()  # such as a checkpoint, beside sweeps
+        if large or (time.monotonic() - self._flushed > _FLUSH_SECONDS and not is_writing):
             self._hand_over()
 
     def replace(self, row: Mapping[str, Any], mark: str) -> None:
@@ -232,6 +233,11 @@ class RunFile:
             return {item.name: np.full(item.shape, np.nan) for item in datasets if not item.is_scale}
 
         self.write_again(self._thread.submit(blank).result())
+
+    @property
+    def has_bytes(self) -> bool:
+        """True if lowest states are stored a byte a site, as earlier versions did for lattices of any size."""
+        return f"{BEST}/spins" in self._file
 
     def write_best(self, energy: npt.NDArray[np.float64], spins: npt.NDArray[np.int8] | States) -> None:
         """Write the lowest states met so far, in the form for which the file has room."""

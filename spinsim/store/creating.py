@@ -84,8 +84,12 @@ def write_new(
     root: Mapping[str, str],
     best_of: int,
     checkpoint: Mapping[str, npt.NDArray[Any]],
+    as_bytes: bool = False,
 ) -> None:
-    """Write the file of a run that has not begun; ``root`` are all of its attributes, the rest as for ``create``."""
+    """Write the file of a run that has not begun; ``root`` are all of its attributes, the rest as for ``create``.
+
+    Lowest states are stored ``as_bytes`` of any lattice where that is asked for, as earlier versions did.
+    """
     begin(disk, root)
     with extended(disk) as file:
         write_model(file.create_group("model"), model)
@@ -95,7 +99,7 @@ def write_new(
             _make_series(file.create_group(name), contents, rows)
         file[contents.groups[0]].attrs.update(root)  # so that who opens the measurements alone knows what they are
         if best_of:
-            _make_best(file.create_group(BEST), model, best_of)
+            _make_best(file.create_group(BEST), model, best_of, as_bytes)
         if checkpoint:
             make_checkpoints(file.create_group("checkpoint"), checkpoint)
 
@@ -144,14 +148,14 @@ def _make_series(group: h5py.Group, contents: Contents, rows: int) -> None:
             label(written_once(group, series.name, values), series.axes, series.long_name, series.units)
 
 
-def _make_best(group: h5py.Group, model: Ising, replicas: int) -> None:
+def _make_best(group: h5py.Group, model: Ising, replicas: int, as_bytes: bool) -> None:
     samples, sites = model.samples, model.sites
     scale(group, "sample", np.arange(samples))
     scale(group, "replica", np.arange(replicas))
     energy = group.create_dataset("energy", (samples, replicas), np.float64, fillvalue=np.nan, dcpl=set_aside())
     label(energy, ("sample", "replica"), "lowest energy met", ENERGY)
     # contiguous: compressed chunks would move when they are written again
-    if model.graph.is_listed:
+    if as_bytes or model.graph.is_listed:
         bare_dimension(group, "site", sites)
         spins = group.create_dataset("spins", (samples, sites), np.int8, fillvalue=0, dcpl=set_aside())
         label(spins, ("sample", "site"), "state of lowest energy met", "1")

@@ -86,7 +86,7 @@ def _extend(
         best_of = old["best/energy"].shape[1] if "best" in old else 0
         contents = replace(contents, series=tuple(series for series in contents.series if series.path in old))
         with replacement(path, disk) as room:
-            write_new(room, read_model(old), contents, rows, root, best_of, arrays)
+            write_new(room, read_model(old), contents, rows, root, best_of, arrays, "best/spins" in old)
             with h5py.File(room, "r+") as new:
                 _take_over(old, new, thin)
                 copy_unknown(old, new)

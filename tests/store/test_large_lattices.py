@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -15,11 +17,14 @@ import spinsim as ss
 from spinsim import bits, packing, store
 from spinsim.cli import app
 from spinsim.errors import InputError
+from spinsim.jobs.ladder.running import LadderRun
 from spinsim.model.disorder import EdwardsAnderson, lattice_model
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import HUGE, MOST_LISTED
 from spinsim.model.identity import former_sha256_of
 from spinsim.model.ising import Ising, with_list
+from spinsim.run.sampled import SampledRun
+from spinsim.store import creating
 
 MODELS = {
     "ferromagnet": lambda: Ising(ss.square(256, 4)),
@@ -198,3 +203,39 @@ def test_site_packed_words_as_bits(shape: tuple[int, ...]) -> None:
     spins = np.random.default_rng(1).choice(np.array([-1, 1], np.int8), int(np.prod(shape)))
     words = packing.pack_sites(spins, shape)
     np.testing.assert_array_equal(bits.of_site_packed(words, shape), bits.packed_spins(spins))
+
+
+@pytest.mark.usefixtures("unlisted")
+@pytest.mark.parametrize("is_whole", [True, False], ids=["extended", "resumed"])
+def test_runs_that_hold_lowest_states_as_bytes_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_whole: bool
+) -> None:
+    """As earlier versions began them, of lattices whose bonds are not listed."""
+    model, temperatures = MODELS["drawn"](), [1.0, 2.0]
+    how = {"thermalize": 2, "measure_every": 2, "seed": 3}
+    path = tmp_path / "old.h5"
+    with monkeypatch.context() as old:
+        begin = SampledRun.__init__
+
+        def begin_with_bytes(self: SampledRun, *given: Any) -> None:
+            begin(self, *given)
+            self.best.spins = np.asarray(self.best.spins)
+
+        old.setattr(SampledRun, "__init__", begin_with_bytes)
+        make = creating._make_best
+        old.setattr(creating, "_make_best", lambda group, model, replicas, as_bytes: make(group, model, replicas, True))
+
+        def save_and_stop(self: LadderRun, file: store.RunFile) -> None:
+            self._save(file, is_last=True)
+            raise KeyboardInterrupt
+
+        if not is_whole:
+            old.setattr(LadderRun, "go_on", save_and_stop)
+        with contextlib.suppress(KeyboardInterrupt):
+            ss.temper(model, temperatures, sweeps=8, out=path, **how)
+    with h5py.File(path) as file:
+        assert "spins" in file["best"]
+    found = ss.resume(path, **({"sweeps": 16} if is_whole else {}))
+    expected = ss.temper(model, temperatures, sweeps=16 if is_whole else 8, **how)
+    np.testing.assert_array_equal(found.energy, expected.energy)
+    np.testing.assert_array_equal(np.asarray(found.best_spins), np.asarray(expected.best_spins))

@@ -49,9 +49,9 @@ def cut_short(path: Path, line: str, stop: int = STOP, saved: int = SAVED) -> by
             raise KeyboardInterrupt
         write(self, row)
 
-    def save_until(self: Any, arrays: Any) -> None:
+    def save_until(self: Any, arrays: Any, wait: bool = True) -> None:
         if last[0] < saved:
-            save(self, arrays)
+            save(self, arrays, wait)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store.RunFile, "write", write_until)

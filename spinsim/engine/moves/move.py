@@ -138,18 +138,20 @@ class FastPaths:
 
     def __init__(self, device: str, packing: Packing, *given: Any) -> None:
         self._device, self._packing, self._given = device, packing, given
-        self._made: dict[str, FastPath | None] = {}
+        self._made: dict[tuple[str, str], FastPath | None] = {}
 
     def of(self, move: Move) -> FastPath | None:
         """Return the fast path of a move; None where it has none for such an engine."""
         module = modules_of(move).get((self._packing, self._device))
-        if module is not None and move.name not in self._made:
-            self._made[move.name] = import_module(module).fast_path(*self._given)
-        return None if module is None else self._made[move.name]
+        if module is None:
+            return None
+        if (module, move.name) not in self._made:
+            self._made[module, move.name] = import_module(module).fast_path(*self._given)
+        return self._made[module, move.name]
 
 
 def modules_of(move: Move) -> Mapping[tuple[Packing, str], str]:
-    """Returns the modules of a move's fast paths by layout and device; nothing of a user's own move."""
+    """Return the modules of a move's fast paths by layout and device, of which most moves of users have none."""
     modules: Mapping[tuple[Packing, str], str] = getattr(move, "fast_paths", {})
     return modules
 
@@ -257,13 +259,15 @@ def text_of(moves: Sequence[tuple[Move, int]]) -> str | None:
     """Moves as the configuration of a run has them, such as ``row-reversal:10``; None where there are none.
 
     Raises:
-        InputError: for names that occur twice or have a comma or colon, for other numbers than whole ones from 1, and
-            for too many moves.
+        InputError: for names that occur twice, have a comma or colon or are those of other moves of the program, for
+            other numbers than whole ones from 1, and for too many moves.
     """
     names = [move.name for move, _ in moves]
     if len(set(names)) < len(names) or len(names) > MOST_MOVES:
         raise InputError(f"moves {', '.join(names)}: give each another name, {MOST_MOVES} of them at most")
-    for name, (_, every) in zip(names, moves, strict=True):
+    for name, (move, every) in zip(names, moves, strict=True):
+        if name in OWN_MOVES and not isinstance(move, resolve_name(OWN_MOVES[name])):
+            raise InputError(f"move {name} is not the one that spinsim knows by this name: give it another name")
         if not name or set(name) & set(",: "):
             raise InputError(f"move {name!r} has no usable name: give one without spaces, commas and colons")
         if isinstance(every, bool) or not isinstance(every, int | np.integer) or every < 1:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from spinsim.bits import Bits
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.reduction import Reduced
-from spinsim.engine.moves.move import Moment, Move, apply_in_host_memory, modules_of
+from spinsim.engine.moves.move import OWN_MOVES, Moment, Move, apply_in_host_memory
 from spinsim.engine.protocols import (
     Counts,
     Engine,
@@ -263,7 +263,7 @@ class SplitEngine(EngineOfParts):
 
     def apply(self, move: Move, moment: Moment) -> None:
         """Apply a move to the samples of each part where they are; a user's own may not be known there."""
-        if modules_of(move):
+        if move.name in OWN_MOVES:
             self._do(Engine.apply, move, moment)
         else:
             apply_in_host_memory(self, move, moment)

@@ -175,7 +175,7 @@ class ReplicaSplit(EngineOfParts):
 
     def apply(self, move: Move, moment: Moment) -> None:
         """Apply a move in the memory of this process, where all replicas come together."""
-        apply_in_host_memory(self, move, moment)
+        apply_in_host_memory(self, move, moment, self._dynamics.first_sample)
 
     def take_ladder(self, ladder: Ladder) -> None:
         """Make parts ready for places on a ladder whose exchanges are made elsewhere."""

@@ -139,14 +139,16 @@ def test_against_enumeration(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["square", "Gaussian"])
-@pytest.mark.parametrize(("samples", "replicas"), [(4, 4), (1, 44)], ids=["samples", "replicas"])
-def test_split(monkeypatch: pytest.MonkeyPatch, name: str, samples: int, replicas: int) -> None:
+@pytest.mark.parametrize(
+    ("samples", "replicas", "devices"), [(4, 4, 2), (1, 44, 2), (2, 44, 4)], ids=["samples", "replicas", "both"]
+)
+def test_split(monkeypatch: pytest.MonkeyPatch, name: str, samples: int, replicas: int, devices: int) -> None:
     monkeypatch.setattr(shares, "SHORTEST_CALL", 0)
     couplings = "gaussian" if name == "Gaussian" else "pm-j"
     model = ss.EdwardsAnderson(ss.square(4), samples=samples, couplings=couplings, seed=3)
     whole = run(model, replicas=replicas)
-    on_cpus(monkeypatch, 2)
-    assert ss.create_engine(model, 3 * replicas, ss.Dynamics(), "cpu", slabs=False).devices == 2
+    on_cpus(monkeypatch, devices)
+    assert ss.create_engine(model, 3 * replicas, ss.Dynamics(), "cpu", slabs=False).devices == devices
     check_same(whole, run(model, replicas=replicas))
 
 
