@@ -157,6 +157,11 @@ def part(function: Callable[..., Any]) -> Any:
     return Compiled(function, "part")
 
 
+def step(function: Callable[..., Any]) -> Any:
+    """Compile a part of a hot loop that makes and returns no arrays: references to its caller's are not counted."""
+    return Compiled(function, "step")
+
+
 def body(function: Callable[..., Any]) -> Any:
     """Write a function into the one kernel that calls it, before that is compiled: it is never compiled alone."""
     return Compiled(function, "body")

@@ -7,9 +7,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from numba import config, extending, njit
+from numba.core import ir
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.registry import cpu_target
+from numba.core.types import Dispatcher
 
 from spinsim.errors import InputError
 from spinsim.machine.stored import MachineCode
@@ -17,7 +19,7 @@ from spinsim.machine.stored import MachineCode
 if getattr(config, "DISABLE_JIT", 0):
     raise InputError("NUMBA_DISABLE_JIT is set, but kernels must be compiled: unset it")
 
-_OPTIONS: Final[Any] = {"nogil": True, "boundscheck": False, "error_model": "numpy"}
+_OPTIONS: Final[Any] = {"nogil": True, "boundscheck": False, "error_model": "numpy", "_nrt": True}
 
 
 class _Linked(JITCodeLibrary):
@@ -46,6 +48,27 @@ class _Linking(Compiler):
     def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:
         mine = library or _Linked(target.codegen(), "linked")  # type: ignore[no-untyped-call]
         super().__init__(typing, target, mine, *rest)  # type: ignore[no-untyped-call]
+
+
+class _Borrowing(_Linking):
+    """Compiles steps, which make and return no arrays: they count no references."""
+
+    def compile_extra(self, function: Callable[..., Any]) -> Any:
+        """Compile a step, and refuse one by which an array could be lost or freed too early."""
+        result: Any = super().compile_extra(function)  # type: ignore[no-untyped-call]
+        state = self.state
+        returned = [(function.__name__, state.return_type)]
+        for call, signature in state.calltypes.items():
+            if (
+                isinstance(call, ir.Expr)
+                and call.op == "call"
+                and isinstance(state.typemap[call.func.name], Dispatcher)
+            ):
+                returned.append((f"a function that {function.__name__} calls", signature.return_type))
+        for name, kind in returned:
+            if state.targetctx.data_model_manager[kind].contains_nrt_meminfo():
+                raise TypeError(f"{name} returns an array, which no step can: make it a part")
+        return result
 
 
 _CALLED: Final[Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _Linking}
@@ -100,6 +123,12 @@ def _machine_code(result: Any) -> MachineCode | None:
 def part(function: Callable[..., Any]) -> Any:
     """Compile a piece of a kernel, always inlined: a call inside a loop would stop its vectorisation."""
     return njit(forceinline=True, **_OPTIONS, **_CALLED)(function)
+
+
+def step(function: Callable[..., Any]) -> Any:
+    """Compile a part whose arrays are its caller's: it counts no references to them, which took 7 % of short rounds."""
+    options = _OPTIONS | _CALLED | {"_nrt": False, "pipeline_class": _Borrowing}
+    return njit(forceinline=True, **options)(function)
 
 
 def body(function: Callable[..., Any]) -> Any:

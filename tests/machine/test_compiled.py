@@ -8,9 +8,12 @@ import sys
 import numpy as np
 import pytest
 
+from spinsim.engine import Dynamics, create_engine
 from spinsim.engine.moves.metropolis.packed.batches import Costs, build_batches
 from spinsim.engine.moves.metropolis.packed.classes import Classes
 from spinsim.machine import compiled
+from spinsim.model.disorder import EdwardsAnderson
+from spinsim.model.geometry.lattice import cubic
 from spinsim.model.graph import Graph, colouring
 
 GPU_RUN = """
@@ -46,3 +49,47 @@ def test_python_and_numba_lay_out_the_same(costs: Costs | None, monkeypatch: pyt
     for python, numba in zip(*found, strict=True):
         assert python.dtype == numba.dtype
         assert np.array_equal(python, numba)
+
+
+@compiled.kernel
+def first_half(values):  # type: ignore[no-untyped-def]
+    return values[: values.size // 2]
+
+
+@compiled.step
+def itself(values):  # type: ignore[no-untyped-def]
+    return values
+
+
+@compiled.step
+def sum_of_first_half(values):  # type: ignore[no-untyped-def]
+    half = first_half(values)
+    return half.sum()
+
+
+@compiled.kernel
+def calls_itself(values):  # type: ignore[no-untyped-def]
+    return itself(values)[0]
+
+
+@compiled.kernel
+def calls_sum_of_first_half(values):  # type: ignore[no-untyped-def]
+    return sum_of_first_half(values)
+
+
+@pytest.mark.parametrize("caller", [calls_itself, calls_sum_of_first_half])
+def test_a_step_that_returns_or_receives_an_array_is_refused(caller: compiled.Compiled) -> None:
+    with pytest.raises(Exception, match="returns an array, which no step can"):
+        caller(np.arange(4.0))
+
+
+def test_no_reference_is_lost_or_kept() -> None:
+    model = EdwardsAnderson(cubic(4), samples=1, field=0.5)
+    engine = create_engine(model, 16, Dynamics(), "cpu", 1)
+    engine.set_ladder(1 / np.linspace(1, 2, 16), 1)
+    plan = engine._sweeper._plan  # type: ignore[attr-defined]
+    arrays = [engine._sweeper._blocks.state, *plan.batches, *plan.counted[:-1]]  # type: ignore[attr-defined]
+    before = [sys.getrefcount(array) for array in arrays]
+    engine.temper(3, 2)
+    engine.sweep(2)
+    assert [sys.getrefcount(array) for array in arrays] == before

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine.layouts.replica_packed.adders import BATCH, ONE, ROW, ZERO, add_seven, full_add
-from spinsim.machine.compiled import kernel, part
+from spinsim.machine.compiled import kernel, step
 
 PLANES: Final = 8
 ROWS: Final = 7  # of items that are added together
@@ -47,7 +47,7 @@ class CountedBonds(NamedTuple):
     phantoms: int
 
 
-@part
+@step
 def add_count(w, e, low, middle, high):  # type: ignore[no-untyped-def]
     """Add three planes of counts to the first planes of word e of the counters; the carry is left."""
     carry = w[e] & low
@@ -56,7 +56,7 @@ def add_count(w, e, low, middle, high):  # type: ignore[no-untyped-def]
     w[2 * ROW + e], w[CARRY + e] = full_add(w[2 * ROW + e], high, carry)
 
 
-@part
+@step
 def add_carries(w, n, depth):  # type: ignore[no-untyped-def]
     """Add what is left of the first n columns to the planes beyond, ``depth`` in all."""
     for plane in range(3, depth):
@@ -68,7 +68,7 @@ def add_carries(w, n, depth):  # type: ignore[no-untyped-def]
                 w[CARRY + e] &= low
 
 
-@part
+@step
 def add_rows(w, n):  # type: ignore[no-untyped-def]
     """Add the item rows to the first planes of the counters of the first n columns; the carries are left."""
     for half in range(2):
@@ -86,7 +86,7 @@ def add_rows(w, n):  # type: ignore[no-untyped-def]
             add_count(w, e, low, middle, high)
 
 
-@part
+@step
 def planes_for(additions):  # type: ignore[no-untyped-def]
     """Counter planes that ``additions`` of all rows can reach."""
     depth = 3
@@ -95,7 +95,7 @@ def planes_for(additions):  # type: ignore[no-untyped-def]
     return depth
 
 
-@part
+@step
 def halve(columns, depth, w):  # type: ignore[no-untyped-def]
     """Add the second half of so many columns, ``depth`` planes deep, to the first, which has one plane more then."""
     width = columns // 2
@@ -137,7 +137,7 @@ def empty_into(totals, done, w):  # type: ignore[no-untyped-def]
         w[e] = ZERO
 
 
-@part
+@step
 def finish_addition(done, n, totals, w):  # type: ignore[no-untyped-def]
     """Add the carries of the first n columns, and empty full counters; the number of additions that they hold."""
     add_carries(w, n, planes_for(done + 1))
@@ -147,7 +147,7 @@ def finish_addition(done, n, totals, w):  # type: ignore[no-untyped-def]
     return 0
 
 
-@part
+@step
 def columns_of(items):  # type: ignore[no-untyped-def]
     """Columns that the next items take, of so many that are left."""
     return min(BATCH, (items + ROWS - 1) // ROWS)
@@ -201,7 +201,7 @@ def count_lattices(state, order, first, bonds, begin, blocks, sums):  # type: ig
             count_unsatisfied(state[k], further_edges, further_negative[sample % negative.shape[0]], sums[k, 2])
 
 
-@part
+@step
 def clear_items(row, start, stop, w):  # type: ignore[no-untyped-def]
     """Columns of a row for which no items are left."""
     for half in range(2):

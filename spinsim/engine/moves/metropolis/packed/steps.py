@@ -28,7 +28,7 @@ import numpy as np
 from spinsim import rng
 from spinsim.engine.layouts.replica_packed.adders import BATCH, ONE, ROW, ZERO
 from spinsim.engine.moves.metropolis.packed.classes import COLUMN_PLANES, OWN_PLANES, TAIL_PLANE
-from spinsim.machine.compiled import part
+from spinsim.machine.compiled import kernel, step
 from spinsim.machine.intrinsics import trailing_zeros
 
 SPIN, FLIP, ACCEPT, UNDECIDED = 0 * ROW, 1 * ROW, 2 * ROW, 3 * ROW
@@ -49,13 +49,13 @@ AFTER_OWN: Final = np.uint64(OWN_PLANES)
 MORE: Final = np.uint64(COLUMN_PLANES)
 
 
-@part
+@step
 def mux(bit, zero, one):  # type: ignore[no-untyped-def]
     """``one`` where the bit is set, else ``zero``."""
     return (bit & one) | (~bit & zero)
 
 
-@part
+@step
 def decide(n, always, lanes, w):  # type: ignore[no-untyped-def]
     """Lanes that flip for certain, and those left to chance."""
     for half in range(2):
@@ -70,7 +70,7 @@ def decide(n, always, lanes, w):  # type: ignore[no-untyped-def]
             w[ACCEPT + e] = ZERO
 
 
-@part
+@step
 def prefixes(sites, block, half_sweep, k0, k1, w):  # type: ignore[no-untyped-def]
     """The part of a Philox call that all planes of a site share."""
     for q in range(sites.size):
@@ -82,7 +82,7 @@ def prefixes(sites, block, half_sweep, k0, k1, w):  # type: ignore[no-untyped-de
         w[PREFIX + 2 * ROW + q] = p4
 
 
-@part
+@step
 def random_words(q, word3, k0, k1, rounds, w):  # type: ignore[no-untyped-def]
     """One random plane of the q-th site: the words of half 0 and half 1."""
     x0, x1, x2, x3 = rng.philox_finish(
@@ -99,7 +99,7 @@ def random_words(q, word3, k0, k1, rounds, w):  # type: ignore[no-untyped-def]
     return rng.low32(x0) | (x1 << SHIFT), rng.low32(x2) | (x3 << SHIFT)
 
 
-@part
+@step
 def compare(e, threshold, random, w):  # type: ignore[no-untyped-def]
     """One more significant bit of the comparison uniform < threshold."""
     differ = threshold ^ random
@@ -107,7 +107,7 @@ def compare(e, threshold, random, w):  # type: ignore[no-untyped-def]
     w[UNDECIDED + e] &= ~differ
 
 
-@part
+@step
 def compare_planes(n, planes, half_sweep, k0, k1, rounds, w):  # type: ignore[no-untyped-def]
     """The planes that every lane draws, least significant first."""
     for back in range(OWN_PLANES):
@@ -123,7 +123,7 @@ def compare_planes(n, planes, half_sweep, k0, k1, rounds, w):  # type: ignore[no
             compare(q + BATCH, mux(high, mux(low, b0, b1), mux(low, b2, b3)), second, w)
 
 
-@part
+@step
 def occupy_columns(n, half_sweep, k0, k1, rounds, w):  # type: ignore[no-untyped-def]
     """Undecided lanes into columns, the lowest of each first, and the call that serves them."""
     word3 = rng.counter_plane(half_sweep, UPDATE, np.uint64(OWN_PLANES))
@@ -142,7 +142,7 @@ def occupy_columns(n, half_sweep, k0, k1, rounds, w):  # type: ignore[no-untyped
         w[DRAWN + ROW + q], w[DRAWN + ROW + BATCH + q] = rng.low32(second), second >> SHIFT
 
 
-@part
+@step
 def compare_column(q, drawn, first, second, w):  # type: ignore[no-untyped-def]
     """One column plane of the occupants; ``first`` and ``second`` hold the threshold bits of halves 0 and 1."""
     both = (first & w[OCCUPANT + q]) | (second & w[OCCUPANT + BATCH + q])
@@ -152,7 +152,7 @@ def compare_column(q, drawn, first, second, w):  # type: ignore[no-untyped-def]
     w[COLUMN + BATCH + q] &= ~differ
 
 
-@part
+@step
 def settle_columns(n, w):  # type: ignore[no-untyped-def]
     """Decisions of the columns, back to their occupants."""
     for half in range(2):
@@ -165,7 +165,7 @@ def settle_columns(n, w):  # type: ignore[no-untyped-def]
             w[UNDECIDED + e] = deep | (w[UNDECIDED + e] & ~occupant)
 
 
-@part
+@step
 def compare_column_plane(n, drawn, row, w):  # type: ignore[no-untyped-def]
     """One column plane: its threshold bits are in ``row``, its random words in the half row ``drawn``."""
     a0, a1, a2, a3 = row[0, 0], row[1, 0], row[2, 0], row[3, 0]
@@ -177,7 +177,7 @@ def compare_column_plane(n, drawn, row, w):  # type: ignore[no-untyped-def]
         compare_column(q, drawn, first, mux(high, mux(low, b0, b1), mux(low, b2, b3)), w)
 
 
-@part
+@step
 def compare_columns(n, planes, half_sweep, k0, k1, rounds, w):  # type: ignore[no-untyped-def]
     """The column planes, least significant first; written out, as rows must stand at constant distances."""
     occupy_columns(n, half_sweep, k0, k1, rounds, w)
@@ -188,7 +188,7 @@ def compare_columns(n, planes, half_sweep, k0, k1, rounds, w):  # type: ignore[n
     settle_columns(n, w)
 
 
-@part
+@step
 def collect_flips(n, lanes, w, tail):  # type: ignore[no-untyped-def]
     """Accepted lanes into the flips; places of words with undecided lanes into ``tail``, their number returned."""
     for half in range(2):
@@ -204,7 +204,7 @@ def collect_flips(n, lanes, w, tail):  # type: ignore[no-untyped-def]
     return words
 
 
-@part
+@step
 def finish_lanes(  # type: ignore[no-untyped-def]
     words, class_bits, thresholds, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
 ):
@@ -236,7 +236,7 @@ def finish_lanes(  # type: ignore[no-untyped-def]
         w[FLIP + e] |= np.uint64(site[t] < thresholds[np.int64(index), number] << depth) << bit
 
 
-@part
+@kernel
 def scratch_of(words):  # type: ignore[no-untyped-def]
     """Room for the rows of a batch, its words with undecided lanes, and these lanes' sites and places."""
     return (
@@ -247,7 +247,7 @@ def scratch_of(words):  # type: ignore[no-untyped-def]
     )
 
 
-@part
+@step
 def find_flips(  # type: ignore[no-untyped-def]
     n, always, planes, thresholds, lanes, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
 ):
@@ -272,7 +272,7 @@ def find_flips(  # type: ignore[no-untyped-def]
     finish_lanes(words, 2, thresholds, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane)
 
 
-@part
+@step
 def scatter(state, sites, w):  # type: ignore[no-untyped-def]
     """Flips into the state."""
     for q in range(sites.size):

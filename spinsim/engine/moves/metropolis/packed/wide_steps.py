@@ -25,7 +25,7 @@ from spinsim.engine.moves.metropolis.packed.steps import (
     random_words,
     settle_columns,
 )
-from spinsim.machine.compiled import part
+from spinsim.machine.compiled import step
 
 RANDOM = SCRATCH_WORDS  # one row of random words, then one of what was selected
 TREE = SCRATCH_WORDS + ROW
@@ -34,7 +34,7 @@ ALL = ~np.uint64(0)
 WIDE_WORDS = UPPER + ROW
 
 
-@part
+@step
 def mux8(low, middle, high, words, first, half):  # type: ignore[no-untyped-def]
     """The word of the class, among ``words[first]`` to ``words[first + 7]``, that three bit planes name."""
     zero = mux(
@@ -50,7 +50,7 @@ def mux8(low, middle, high, words, first, half):  # type: ignore[no-untyped-def]
     return mux(high, zero, one)
 
 
-@part
+@step
 def select16(n, words, w):  # type: ignore[no-untyped-def]
     """``select`` for the 16 classes of degrees up to 7 with a field, without levels in memory."""
     for half in range(2):
@@ -61,7 +61,7 @@ def select16(n, words, w):  # type: ignore[no-untyped-def]
             w[TREE + e] = mux(w[CLASS + 3 * ROW + e], zero, one)
 
 
-@part
+@step
 def select32(n, words, w):  # type: ignore[no-untyped-def]
     """``select`` for 32 classes."""
     select16(n, words, w)
@@ -73,7 +73,7 @@ def select32(n, words, w):  # type: ignore[no-untyped-def]
             w[TREE + e] = mux(w[CLASS + 4 * ROW + e], w[TREE + e], mux(w[CLASS + 3 * ROW + e], zero, one))
 
 
-@part
+@step
 def select(n, class_bits, words, w):  # type: ignore[no-untyped-def]
     """``words[class, half]`` of every lane's class into the first row of TREE."""
     if class_bits == 4:
@@ -84,7 +84,7 @@ def select(n, class_bits, words, w):  # type: ignore[no-untyped-def]
         select_any(n, class_bits, words, w)
 
 
-@part
+@step
 def select_any(n, class_bits, words, w):  # type: ignore[no-untyped-def]
     """``select`` for any number of classes, 16 at a time."""
     for half in range(2):
@@ -100,7 +100,7 @@ def select_any(n, class_bits, words, w):  # type: ignore[no-untyped-def]
             add16(n, words[16 * group :], half, w)
 
 
-@part
+@step
 def add16(n, words, half, w):  # type: ignore[no-untyped-def]
     """The words of lanes in UPPER, of 16 classes, into the first row of TREE."""
     a0, a1, a2, a3 = words[0, half], words[1, half], words[2, half], words[3, half]
@@ -115,7 +115,7 @@ def add16(n, words, half, w):  # type: ignore[no-untyped-def]
         w[TREE + e] |= mux(w[CLASS + 3 * ROW + e], mux(upper, a, b), mux(upper, c, d)) & w[UPPER + q]
 
 
-@part
+@step
 def decide_wide(n, class_bits, always, lanes, w):  # type: ignore[no-untyped-def]
     """``decide`` for any number of classes, those that gain energy among them."""
     select(n, class_bits, always, w)
@@ -129,7 +129,7 @@ def decide_wide(n, class_bits, always, lanes, w):  # type: ignore[no-untyped-def
             w[ACCEPT + e] = ZERO
 
 
-@part
+@step
 def compare_wide(n, class_bits, planes, half_sweep, k0, k1, rounds, w):  # type: ignore[no-untyped-def]
     """``compare_planes`` and ``compare_columns`` for any number of classes."""
     for back in range(OWN_PLANES):
@@ -151,7 +151,7 @@ def compare_wide(n, class_bits, planes, half_sweep, k0, k1, rounds, w):  # type:
     settle_columns(n, w)
 
 
-@part
+@step
 def find_flips_wide(  # type: ignore[no-untyped-def]
     n, class_bits, always, planes, thresholds, lanes, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
 ):

@@ -35,10 +35,10 @@ from spinsim.engine.moves.metropolis.packed.steps import (
     scatter,
     scratch_of,
 )
-from spinsim.machine.compiled import kernel, part
+from spinsim.machine.compiled import kernel, step
 
 
-@part
+@step
 def gather(row, state, sites, w):  # type: ignore[no-untyped-def]
     """Words of some sites into one row."""
     for q in range(sites.size):
@@ -47,22 +47,22 @@ def gather(row, state, sites, w):  # type: ignore[no-untyped-def]
         w[row + BATCH + q] = state[j, 1]
 
 
-@part
+@step
 def unsatisfied(k, e, sign, w):  # type: ignore[no-untyped-def]
     """Unsatisfied bonds of slot k: spin XOR neighbour XOR sign."""
     return w[SPIN + e] ^ w[NEAR + k * ROW + e] ^ (ZERO - np.uint64(sign))
 
 
-@part
-def slot(flat, k, n):  # type: ignore[no-untyped-def]
-    """Slot k of a batch's flat array. Slices, not sums, as indices: they need no check for negative ones."""
-    return flat[k * n : (k + 1) * n]
+@step
+def slot(k, n):  # type: ignore[no-untyped-def]
+    """Where slot k of n sites is. Slices, not sums, as indices: they need no check for negative ones."""
+    return slice(k * n, (k + 1) * n)
 
 
-@part
+@step
 def count4(n, signs, w):  # type: ignore[no-untyped-def]
     """One more than the unsatisfied among 4 slots."""
-    s0, s1, s2, s3 = slot(signs, 0, n), slot(signs, 1, n), slot(signs, 2, n), slot(signs, 3, n)
+    s0, s1, s2, s3 = signs[slot(0, n)], signs[slot(1, n)], signs[slot(2, n)], signs[slot(3, n)]
     for half in range(2):
         for q in range(n):
             e = half * BATCH + q
@@ -74,11 +74,11 @@ def count4(n, signs, w):  # type: ignore[no-untyped-def]
             )
 
 
-@part
+@step
 def count6(n, signs, w):  # type: ignore[no-untyped-def]
     """The unsatisfied among 6 slots."""
-    s0, s1, s2 = slot(signs, 0, n), slot(signs, 1, n), slot(signs, 2, n)
-    s3, s4, s5 = slot(signs, 3, n), slot(signs, 4, n), slot(signs, 5, n)
+    s0, s1, s2 = signs[slot(0, n)], signs[slot(1, n)], signs[slot(2, n)]
+    s3, s4, s5 = signs[slot(3, n)], signs[slot(4, n)], signs[slot(5, n)]
     for half in range(2):
         for q in range(n):
             e = half * BATCH + q
@@ -92,11 +92,11 @@ def count6(n, signs, w):  # type: ignore[no-untyped-def]
             )
 
 
-@part
+@step
 def count7(n, signs, w):  # type: ignore[no-untyped-def]
     """The unsatisfied among 7 slots."""
-    s0, s1, s2 = slot(signs, 0, n), slot(signs, 1, n), slot(signs, 2, n)
-    s3, s4, s5, s6 = slot(signs, 3, n), slot(signs, 4, n), slot(signs, 5, n), slot(signs, 6, n)
+    s0, s1, s2 = signs[slot(0, n)], signs[slot(1, n)], signs[slot(2, n)]
+    s3, s4, s5, s6 = signs[slot(3, n)], signs[slot(4, n)], signs[slot(5, n)], signs[slot(6, n)]
     for half in range(2):
         for q in range(n):
             e = half * BATCH + q
@@ -111,14 +111,14 @@ def count7(n, signs, w):  # type: ignore[no-untyped-def]
             )
 
 
-@part
+@step
 def share_of_batches(colour_start, colour, share):  # type: ignore[no-untyped-def]
     """First and last plus one of the batches that part ``share[2]`` of ``share[3]`` has of a colour."""
     start, count = colour_start[colour], colour_start[colour + 1] - colour_start[colour]
     return start + count * share[2] // share[3], start + count * (share[2] + 1) // share[3]
 
 
-@part
+@step
 def tally(n, parity, done, totals, w, counters):  # type: ignore[no-untyped-def]
     """Count the unsatisfied bonds of a batch after its update; the number of additions that the counters hold.
 
@@ -181,7 +181,7 @@ def sweep_and_tally(  # type: ignore[no-untyped-def]
                 neighbour, sign = batches.neighbour[bonds], signs[bonds]
                 gather(SPIN, state, sites, w)
                 for k in range(slots):
-                    gather(NEAR + k * ROW, state, slot(neighbour, k, n), w)
+                    gather(NEAR + k * ROW, state, neighbour[slot(k, n)], w)
                 if slots == 4:
                     count4(n, sign, w)
                 elif slots == 6:

@@ -12,10 +12,10 @@ from spinsim.engine.layouts.replica_packed.adders import BATCH, ONE, ROW, ZERO
 from spinsim.engine.moves.metropolis.packed.steps import CLASS, NEAR, SPIN, scatter, scratch_of
 from spinsim.engine.moves.metropolis.packed.wide_steps import WIDE_WORDS, find_flips_wide
 from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep import gather, share_of_batches, slot
-from spinsim.machine.compiled import kernel, part
+from spinsim.machine.compiled import kernel, step
 
 
-@part
+@step
 def count_slots(n, slots, base, count_bits, state, neighbour, signs, w, row):  # type: ignore[no-untyped-def]
     """Unsatisfied bonds of any number of slots, added one by one into ``count_bits`` bit planes from ``row`` on."""
     for b in range(count_bits):
@@ -23,8 +23,8 @@ def count_slots(n, slots, base, count_bits, state, neighbour, signs, w, row):  #
         for e in range(ROW):
             w[row + b * ROW + e] = start
     for k in range(slots):
-        gather(NEAR, state, slot(neighbour, k, n), w)
-        sign = slot(signs, k, n)
+        gather(NEAR, state, neighbour[slot(k, n)], w)
+        sign = signs[slot(k, n)]
         for half in range(2):
             for q in range(n):
                 e = half * BATCH + q
@@ -62,8 +62,9 @@ def sweep_wide(  # type: ignore[no-untyped-def]
                 gather(SPIN, state, sites, w)
                 count_slots(n, ours, batches.base[b], first_bits, state, batches.neighbour[bonds], signs[bonds], w,
                             CLASS)  # fmt: skip
-                count_slots(n, slots - ours, 0, second_bits, state, batches.neighbour[others], signs[others], w,
-                            CLASS + first_bits * ROW)  # fmt: skip
+                if second_bits:
+                    count_slots(n, slots - ours, 0, second_bits, state, batches.neighbour[others], signs[others], w,
+                                CLASS + first_bits * ROW)  # fmt: skip
                 if has_field:
                     for e in range(ROW):
                         w[CLASS + counted * ROW + e] = w[SPIN + e]

@@ -12,11 +12,11 @@ from spinsim.engine.moves.metropolis.packed.steps import SCRATCH_WORDS, scratch_
 from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep import sweep_and_tally
 from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep_wide import sweep_wide
 from spinsim.engine.moves.metropolis.replica_packed.degrees.cpu_sweep import sweep_by_degree
-from spinsim.machine.compiled import kernel, part
+from spinsim.machine.compiled import kernel, step
 from spinsim.packing import LANES
 
 
-@part
+@step
 def sweep_and_count(  # type: ignore[no-untyped-def]
     work, state, batches, signs, tables, lanes, source, half_sweep, sweeps, share, bonds, wide, cheap, sample, sums
 ):
