@@ -14,6 +14,7 @@ from spinsim.engine.measuring.correlations import Correlations
 from spinsim.engine.measuring.cpu_reduction import HostReduction
 from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.engine.protocols import LadderMeasurement
+from spinsim.errors import InputError
 from spinsim.machine.memory import require
 from spinsim.observables import Facts
 from spinsim.observables.measured import quantities_of
@@ -24,10 +25,19 @@ def reduced_of(result: Tempered, facts: Facts, by_energy: bool = False) -> Reduc
     """Add up the series of a run: the very bits that it has where its measurements are reduced as they are made.
 
     Sums over energy come if they are asked for, as series are reweighted directly.
+
+    Raises:
+        InputError: where there is no room, and where overlaps cannot be those of the model, as in a damaged file.
     """
     reduced = replace(reduced_run(facts, _ladder(result)), by_energy=by_energy)
     needed = 2.0 * reduced.nbytes + 8.0 * max(result.energy.size, result.overlap.size)  # and a series as numbers
     require(needed, "analysing the run", "measure less often, or run with fewer --replicas")
+    for one in reduced.histograms:
+        most = one.values - 1
+        if (np.abs(getattr(result, one.source).astype(np.float64)) > most).any():
+            raise InputError(
+                f"a value of {one.source} is beyond {most}, the most that the model has: its series are damaged"
+            )
     reduction = HostReduction(reduced)
     measurement = _measurements(result)
     for step in range(len(result.energy)):

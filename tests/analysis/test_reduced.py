@@ -362,3 +362,12 @@ def test_times_of_series_are_met() -> None:
     assert np.abs(other.tau / one.tau - 1).max() < 0.4
     assert np.abs(np.median(other.tau / one.tau) - 1) < 0.03
     assert (other.trusted == one.trusted).all()
+
+
+def test_overlaps_that_no_configuration_has_are_refused() -> None:
+    """A damaged file may hold them, and they would be counted outside of their histogram."""
+    run = ss.temper(ss.Ising(ss.square(4)), [1.0, 2.0], sweeps=40, thermalize=0, measure_every=1, replicas=2)
+    overlap = run.overlap.copy()
+    overlap[3] = 18
+    with pytest.raises(ss.InputError, match="overlap is beyond 16"):
+        summarize(replace(run, overlap=overlap))
