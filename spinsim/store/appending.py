@@ -45,6 +45,7 @@ class RunFile:
         self.path, self._disk, self._thread = path, disk, thread
         self._file: h5py.File = thread.submit(h5py.File, disk, "r+").result()
         self._finished = self._keep_checkpoint = False
+        self.has_bytes = f"{BEST}/spins" in self._file  # for lowest states, as earlier versions had for any lattice
         self._pending: list[Mapping[str, Any]] = []
         self._handed: Future[None] | None = None
         self._checkpoint: Future[None] | None = None
@@ -234,11 +235,6 @@ class RunFile:
             return {item.name: np.full(item.shape, np.nan) for item in datasets if not item.is_scale}
 
         self.write_again(self._thread.submit(blank).result())
-
-    @property
-    def has_bytes(self) -> bool:
-        """True if lowest states are stored a byte a site, as earlier versions did for lattices of any size."""
-        return f"{BEST}/spins" in self._file
 
     def write_best(self, energy: npt.NDArray[np.float64], spins: npt.NDArray[np.int8] | States) -> None:
         """Write the lowest states met so far, in the form for which the file has room."""
