@@ -33,8 +33,8 @@ def reduced_of(result: Tempered, facts: Facts, by_energy: bool = False) -> Reduc
     needed = 2.0 * reduced.nbytes + 8.0 * max(result.energy.size, result.overlap.size)  # and a series as numbers
     require(needed, "analysing the run", "measure less often, or run with fewer --replicas")
     for one in reduced.histograms:
-        most = one.values - 1
-        if (np.abs(getattr(result, one.source).astype(np.float64)) > most).any():
+        most, series = one.values - 1, getattr(result, one.source)
+        if series.min(initial=0) < -most or series.max(initial=0) > most:
             raise InputError(
                 f"a value of {one.source} is beyond {most}, the most that the model has: its series are damaged"
             )
