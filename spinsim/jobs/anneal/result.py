@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.analysis.population import Families, Populations
+from spinsim.analysis.runs import Annealed
 from spinsim.bits import Bits, States, unpacked_spins
 from spinsim.errors import MissingError
 from spinsim.inputs.texts import count
@@ -108,7 +109,7 @@ FORM: Final = Form(
 
 
 @dataclass(frozen=True, repr=False)
-class AnnealResult(SampledResult):
+class AnnealResult(SampledResult, Annealed):
     """Measurements of an annealing run.
 
     Attributes:
