@@ -13,6 +13,7 @@ from spinsim.errors import InputError, argument
 from spinsim.model.ising import Ising
 from spinsim.observables.measured import COPY, MEASURED, PAIR, quantities_of
 from spinsim.result import Result
+from spinsim.saved import SampledResult
 
 if TYPE_CHECKING:
     from spinsim.analysis.reduced import ReducedRun
@@ -63,7 +64,7 @@ class Run(Result):
         def temperature(self) -> Floats: ...  # in the unit of the couplings
 
 
-class Annealed(Run):
+class Annealed(Run, SampledResult):
     """Replicas after each step of a schedule, independent where they are no population (``AnnealResult``)."""
 
     energy: Floats
@@ -95,7 +96,7 @@ class InTime(NamedTuple):
     even: Even | None = None  # products of neighbours in space, None where they were not measured
 
 
-class Tempered(Run):
+class Tempered(Run, SampledResult):
     """Series in equilibrium at several temperatures that replicas exchange (``LadderResult``)."""
 
     sweep: Integers

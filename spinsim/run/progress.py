@@ -123,7 +123,6 @@ class UpdateProgress(Bar):
         super().begin(what, total, done)
 
     def stop(self) -> None:
-        """Stop the clock and take the bar away."""
         if self._ended is None:
             self._ended = self._clock()
         super().stop()
@@ -145,7 +144,6 @@ class UpdateProgress(Bar):
         return [f"{self.rate:.3g} updates/ns over {self.seconds:.1f} s{_in_words(self._rates())}"]
 
     def watch_parts(self, rates: Callable[[], list[float]]) -> None:
-        """Take what says how fast each of several devices is, in updates/ns."""
         self._rates = rates
 
     def advance(self, count: int) -> None:

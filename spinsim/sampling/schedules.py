@@ -17,8 +17,7 @@ from spinsim.engine.moves.metropolis.by_replica.cpu import Annealer, suits
 from spinsim.engine.protocols import Engine
 from spinsim.machine.clock import seconds_without_compiling
 from spinsim.model.ising import Ising
-from spinsim.sampling.best import BestOfEach
-from spinsim.sampling.measure import measure
+from spinsim.sampling.measure import BestOfEach, measure
 from spinsim.sampling.portions import Portions, sweeps_a_portion
 
 LOOKS: Final = 32

@@ -15,11 +15,10 @@ from spinsim.analysis.equilibration import approach, equilibration
 from spinsim.analysis.followed import FollowedSeries
 from spinsim.analysis.gaps import correlation_in_time, gaps
 from spinsim.analysis.overlaps import bins_for, overlap_distribution
-from spinsim.analysis.reducing import reduced_of
 from spinsim.analysis.reweighted import reweighted
 from spinsim.analysis.runs import sample_of, samples_of
 from spinsim.analysis.sizes import compare_sizes
-from spinsim.analysis.sources import FollowedTerm, SeriesSource, facts_of, measurements_of
+from spinsim.analysis.sources import FollowedTerm, SeriesSource, facts_of, measurements_of, reduced_of
 from spinsim.analysis.summary import resampled, summarize
 from spinsim.analysis.tables import estimate_columns
 from spinsim.analysis.verdict import compare_copies, copies_disagree, walks

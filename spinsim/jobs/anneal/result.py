@@ -22,7 +22,6 @@ from spinsim.jobs.anneal.search import ANNEALS, SUMS, Anneals, with_those_of
 from spinsim.model.ising import Ising
 from spinsim.result import when_asked
 from spinsim.run.own import REPLICAS, own_in_file, own_of_result, with_series
-from spinsim.run.results import SampledResult
 from spinsim.saved import Configurations, in_file
 from spinsim.solution import Lowest
 from spinsim.store.contents import BITS, BYTE, ENERGY, MEASUREMENTS, STAGGERED, TEMPERATURE, Contents, Series, Sizes
@@ -109,7 +108,7 @@ FORM: Final = Form(
 
 
 @dataclass(frozen=True, repr=False)
-class AnnealResult(SampledResult, Annealed):
+class AnnealResult(Annealed):
     """Measurements of an annealing run.
 
     Attributes:

@@ -33,7 +33,6 @@ from spinsim.model.ising import Ising
 from spinsim.observables.measured import Choice
 from spinsim.run.own import names_in_file, on_ladder, own_of_result, with_summary
 from spinsim.run.reducing import REDUCED, reduced_in, with_sums_of_result
-from spinsim.run.results import SampledResult
 from spinsim.run.search import GROUP as SEARCH
 from spinsim.sampling.placement import Placement
 from spinsim.saved import Configurations, in_file
@@ -47,7 +46,7 @@ Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class LadderResult(SampledResult, Tempered):
+class LadderResult(Tempered):
     """Measurements of a run on a ladder, replicas sorted by copy and place; series are those of ``sweep``.
 
     Attributes:

@@ -212,7 +212,6 @@ class TransferResult(Strips):
         }
 
     def _write(self, target: Path) -> None:
-        """Write the run to a new file."""
         store.create(target, self.model, self._contents, self.gap.size, self._origin)
         with store.open_to_append(target) as file:
             for step in range(self.gap.size):

@@ -28,7 +28,6 @@ class TransferPlan(Plan[Transfer]):
 
     @property
     def rows(self) -> int:
-        """One for each sample and point."""
         return self.work().rows
 
     @property
