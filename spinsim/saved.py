@@ -1,4 +1,4 @@
-"""Configurations that runs have saved, arrays of +1 and -1 with labels; results of runs of replicas, which have them."""
+"""Configurations that runs have saved, arrays of +1 and -1 with labels; results of runs of replicas that have them."""
 
 from __future__ import annotations
 
