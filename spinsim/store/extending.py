@@ -51,45 +51,36 @@ def extend(
         InputError: where the file has no checkpoint or one of other dynamics, is open elsewhere, or its copy cannot be
             written.
     """
+
+    def write(disk: Disk) -> None:
+        with h5py.File(disk, "r") as old:
+            check_texts(old)
+            stated, model_sha256 = identity(old)
+            check(stated, model_sha256)
+            if CHECKPOINTS not in old:
+                raise InputError(
+                    f"{path} holds no checkpoint to go on from, like copies from Python and searches that earlier "
+                    "versions finished: resume the file that the run wrote, or begin another run"
+                )
+            check_checkpoints(old[CHECKPOINTS], path)
+            slot = datasets_of(old[CHECKPOINTS], 0)
+            arrays = {name: np.empty(saved.get(name, one.shape), one.dtype) for name, one in slot.items()}
+            root = {name: value for name, value in stated.items() if name != "finished"} | dict(attributes)
+            best_of = old["best/energy"].shape[1] if "best" in old else 0
+            longer = replace(contents, series=tuple(series for series in contents.series if series.path in old))
+            with replacement(path, disk) as room:
+                write_new(room, read_model(old), longer, rows, root, best_of, arrays, "best/spins" in old)
+                with h5py.File(room, "r+") as new:
+                    _take_over(old, new, thin)
+                    copy_unknown(old, new)
+
     try:
         with hold(path) as disk, ThreadPoolExecutor(1) as thread:
-            thread.submit(_extend, path, disk, contents, rows, check, attributes, saved, thin).result()
+            thread.submit(write, disk).result()
     except DamageError as error:
         raise InputError(f"{path} is damaged, {error}: take another copy of it") from error
     except OSError as error:
         raise not_written(path, error) from error
-
-
-def _extend(
-    path: Path,
-    disk: Disk,
-    contents: Contents,
-    rows: int,
-    check: Callable[[Mapping[str, str], str], None],
-    attributes: Mapping[str, str],
-    saved: Mapping[str, tuple[int, ...]],
-    thin: int,
-) -> None:
-    with h5py.File(disk, "r") as old:
-        check_texts(old)
-        stated, model_sha256 = identity(old)
-        check(stated, model_sha256)
-        if CHECKPOINTS not in old:
-            raise InputError(
-                f"{path} holds no checkpoint to go on from, like copies from Python and searches that earlier versions "
-                "finished: resume the file that the run wrote, or begin another run"
-            )
-        check_checkpoints(old[CHECKPOINTS], path)
-        slot = datasets_of(old[CHECKPOINTS], 0)
-        arrays = {name: np.empty(saved.get(name, one.shape), one.dtype) for name, one in slot.items()}
-        root = {name: value for name, value in stated.items() if name != "finished"} | dict(attributes)
-        best_of = old["best/energy"].shape[1] if "best" in old else 0
-        contents = replace(contents, series=tuple(series for series in contents.series if series.path in old))
-        with replacement(path, disk) as room:
-            write_new(room, read_model(old), contents, rows, root, best_of, arrays, "best/spins" in old)
-            with h5py.File(room, "r+") as new:
-                _take_over(old, new, thin)
-                copy_unknown(old, new)
 
 
 def _take_over(old: h5py.File, new: h5py.File, thin: int) -> None:
