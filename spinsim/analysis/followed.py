@@ -25,24 +25,31 @@ class OfCopies(NamedTuple):
     is_trusted: npt.NDArray[np.bool_]  # true where copies are long enough to know it
 
 
-class Binned(Protocol):
-    """Questions that show whether such a number drifts."""
+class Binned(NamedTuple):
+    """A number in logarithmic bins of a run, of so many samples that their scatter is its error."""
+
+    start: Integers  # first measurement of each bin, the earliest first, (bins,)
+    stop: Integers  # measurement after its last, likewise
+    means: Array  # averages over the bins, (bins, samples)
+
+    def late_time(self, least_window: npt.ArrayLike = 0) -> IntegratedTime:
+        raise NotImplementedError  # of many samples nobody asks
+
+
+class Followed(Protocol):
+    """Questions that show whether such a number drifts, and by which copies are compared."""
 
     @property
-    def start(self) -> Integers: ...  # first measurement of each logarithmic bin, the earliest first, (bins,)
+    def start(self) -> Integers: ...  # as of ``Binned``
 
     @property
-    def stop(self) -> Integers: ...  # measurement after its last, likewise
+    def stop(self) -> Integers: ...
 
     @property
     def means(self) -> Array: ...  # averages over the bins and over copies, (bins, samples)
 
     def late_time(self, least_window: npt.ArrayLike = 0) -> IntegratedTime:
         """Return the autocorrelation time of the average over copies in the last bin, (samples,)."""
-
-
-class Followed(Binned, Protocol):
-    """Further questions, by which copies are compared."""
 
     @property
     def copies(self) -> int: ...  # or pairs of copies, that it is measured of

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
@@ -289,10 +288,10 @@ def _numbers(found: TemperOverview, averages: Summary | None) -> dict[str, Any]:
     is_cut = lowest is not None and found.model.maxcut_weight is not None
     return {
         "temperatures": found.temperature.tolist(),
-        "energy_per_site": _finite(found.energy),
-        "magnetization_squared": _finite(found.magnetization_squared),
-        "overlap_squared": None if found.overlap_squared is None else _finite(found.overlap_squared),
-        "swap_rate": _finite(found.swap_rate),
+        "energy_per_site": found.energy.tolist(),
+        "magnetization_squared": found.magnetization_squared.tolist(),
+        "overlap_squared": None if found.overlap_squared is None else found.overlap_squared.tolist(),
+        "swap_rate": found.swap_rate.tolist(),
         "placed": found.placement is not None,
         **precision(found.model),
         "round_trips": int(found.round_trips.sum()),
@@ -300,8 +299,3 @@ def _numbers(found: TemperOverview, averages: Summary | None) -> dict[str, Any]:
         "cut": float(found.model.cut(lowest)) if is_cut and lowest is not None else None,
         "averages": None if averages is None else as_tables(averages),
     }
-
-
-def _finite(values: npt.NDArray[np.float64]) -> list[float | None]:
-    """Returns numbers as JSON has them, None for NaN."""
-    return [value if isfinite(value) else None for value in values.tolist()]
