@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from math import prod
 from pathlib import Path
-from typing import Final
 
 import h5py
 import numpy as np
@@ -18,13 +16,12 @@ from spinsim.store.appending import hold
 from spinsim.store.checkpoints import CHECKPOINTS, check_checkpoints, copy_checkpoints, copy_into, datasets_of
 from spinsim.store.contents import BEST, Contents
 from spinsim.store.creating import write_new
+from spinsim.store.datasets import pieces
 from spinsim.store.finishing import copy_unknown
 from spinsim.store.forms import DamageError, check_texts, form_of
 from spinsim.store.models import identity, read_model
 from spinsim.store.reading import complete_rows, every_of, growing, series_by_group
 from spinsim.store.row_checksums import CHECKSUM, row_checksums
-
-_PIECE_BYTES: Final = 2**24
 
 
 def extend(
@@ -88,7 +85,7 @@ def _take_over(old: h5py.File, new: h5py.File, thin: int) -> None:
     for dataset in growing(old):
         copy, every = new[dataset.name], thin if every_of(dataset.parent) == 1 else 1
         copy.resize(len(dataset) // every, axis=0)
-        for piece in _pieces([dataset], len(copy)):
+        for piece in pieces([dataset], len(copy)):
             first, stop = piece.start * every, piece.stop * every
             copy[piece] = dataset[first:stop][every - 1 :: every]
     for _, series in series_by_group(new):
@@ -117,11 +114,5 @@ def _add_checksums(series: Mapping[str, h5py.Dataset]) -> None:
     measured = {name: dataset for name, dataset in series.items() if name != CHECKSUM}
     rows = min(map(len, measured.values()))
     series[CHECKSUM].resize(rows, axis=0)
-    for piece in _pieces(list(measured.values()), rows):
+    for piece in pieces(list(measured.values()), rows):
         series[CHECKSUM][piece] = row_checksums({name: dataset[piece] for name, dataset in measured.items()})
-
-
-def _pieces(series: Sequence[h5py.Dataset], rows: int) -> Iterator[slice]:
-    """Rows that fit in memory together, in turn."""
-    step = max(1, _PIECE_BYTES // sum(dataset.dtype.itemsize * prod(dataset.shape[1:]) for dataset in series))
-    return (slice(first, min(first + step, rows)) for first in range(0, rows, step))

@@ -29,6 +29,7 @@ from spinsim.machine.memory import require
 from spinsim.store.checkpoints import CHECKPOINTS, read_checkpoint
 from spinsim.store.configurations import CONFIGURATIONS, check_configurations
 from spinsim.store.contents import BEST, EVERY, SUMMARY_GROUP
+from spinsim.store.datasets import pieces
 from spinsim.store.forms import DamageError, check_texts, form_of
 from spinsim.store.row_checksums import CHECKSUM, check_rows
 from spinsim.store.schema import check_schema, contents_of
@@ -308,9 +309,6 @@ def _check_version(path: Path, file: h5py.File) -> None:
     raise InputError(f"{path} has schema {str(schema)[:40]!r}, not {SCHEMA}: give a file that spinsim wrote")
 
 
-_PIECE_BYTES: Final = 2**24
-
-
 def verify(file: h5py.File, written: bool) -> bool:
     """Read every number of a file whose schema has been checked; HDF5 compares the checksums that it has.
 
@@ -350,11 +348,11 @@ def _read(item: h5py.Dataset) -> None:
     """Every number, in pieces."""
     if not item.size or item.dtype.hasobject or not item.id.get_storage_size():
         return
-    rows = max(1, _PIECE_BYTES // max(1, prod(item.shape[1:]) * item.dtype.itemsize)) if item.ndim else 0
-    for first in range(0, len(item), rows) if rows else ():
-        item[first : first + rows]
-    if not rows:
+    if not item.ndim:
         item[()]
+        return
+    for piece in pieces([item], len(item)):
+        item[piece]
 
 
 def _check_steps(file: h5py.File) -> None:
