@@ -29,11 +29,18 @@ def random_graph(values: list[float], field: float = 0.0) -> ss.Ising:
     return ss.Ising(ss.Graph(30, np.array(RING)), couplings, field)
 
 
+def diluted(lattice: ss.Lattice) -> ss.Ising:
+    couplings = np.random.default_rng(1).choice([-1.0, 0.0, 1.0, 1.0], (2, lattice.bonds))
+    return ss.Ising(ss.Graph.of_lattice(lattice), couplings)
+
+
 MODELS = {
     "replica-packed": lambda: ss.EdwardsAnderson(ss.square(9), samples=2, seed=3),
     "cubic in a field": lambda: ss.EdwardsAnderson(ss.cubic(4), samples=2, seed=3, field=1.0),
     "graph": lambda: random_graph([-1.0, 1.0]),
     "diluted graph": lambda: random_graph([-1.0, 0.0, 1.0], 0.25),
+    "open": lambda: ss.EdwardsAnderson(ss.cubic(5, 3, 8, periodic=False), samples=2, seed=3),
+    "long rows": lambda: diluted(ss.square(40, 4)),
     "unpacked": lambda: ss.EdwardsAnderson(ss.square(4), samples=2, couplings="gaussian", seed=3),
     "site-packed": lambda: ss.Ising(ss.square(256, 2)),
     "dense": lambda: ss.Ising(ss.Graph(70, np.array(np.triu_indices(70, 1)).T), np.tile([1.0, -1.0, 1.0], 805)),
@@ -67,6 +74,11 @@ def test_same_as_oracle(name: str, device: str) -> None:
         of_sample = np.arange(model.samples)[:, None, None]
         assert not changed[of_sample, holder].sum(axis=1).any()
         np.testing.assert_array_equal(engine.begin_exchange()().place, place)
+
+
+def test_of_32_pairs_a_block(emulated: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda, "multiprocessors", lambda device: 1)
+    test_same_as_oracle("long rows", "cuda")
 
 
 @pytest.mark.parametrize("name", ["replica-packed", "cubic in a field"])
