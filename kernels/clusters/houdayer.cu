@@ -1,21 +1,21 @@
 // Houdayer moves of replica-packed words: spinsim/engine/moves/houdayer/move.py says which pairs, seeds and clusters there are.
 //
 //   state[sample][block][place][4]    spins: bit b of word w is replica 128 block + 32 w + b
-//   turned[sample][column][replica]   the same squares of 32 x 32 bits on their sides: bit b is position 32 column + b
+//   turned[sample][replica][column]   the same squares of 32 x 32 bits on their sides: bit b is position 32 column + b
+//   sown[sample][pair][column]        seeds, likewise
 //
 // 1. pair_copies draws pairs. 2. turn_replicas fills `turned`, so that the XOR of two of its words is the overlap of a pair at 32
-// positions. 3. A block has up to 32 pairs of a sample: it draws their seeds, lets them grow and leaves what is flipped in
-// `turned`, in the place of both replicas. On lattices whose positions stand in rows (rows.py) a warp has a pair, and a
-// word is 32 sites (move_in_rows); on other graphs a thread has a site, and a word is 32 pairs (move_clusters).
-// 4. flip_replicas turns the squares back and flips the spins.
+// positions. 3. Clusters grow; what is flipped is left in `turned`, in the place of both replicas. On lattices whose positions
+// stand in rows (rows.py) sow draws seeds, a warp has a pair, and a word is 32 sites (move_in_rows); on other graphs a block has 32
+// pairs, a thread has sites, and a word is the pairs (move_clusters). 4. flip_replicas turns the squares back and flips the spins.
 #include "bits/transpose.cuh"
 #include "random/philox.cuh"
 
 constexpr u32 STREAM_HOUDAYER = HOST(rng.Stream.HOUDAYER), ORDER = HOST(engine.moves.houdayer.move.ORDER);
-constexpr int THREADS = HOST(engine.moves.houdayer.cuda.THREADS), WARPS_TURNING = HOST(engine.moves.houdayer.cuda.WARPS_TURNING);
-constexpr u32 NOBODY = HOST(engine.moves.houdayer.rows.NOBODY), TURN_SHIFT = HOST(engine.moves.houdayer.rows.TURN_SHIFT);
+constexpr int THREADS = HOST(engine.moves.houdayer.cuda.THREADS), COLUMNS = HOST(engine.moves.houdayer.cuda.COLUMNS);
+constexpr u32 NOBODY = HOST(engine.moves.houdayer.rows.NOBODY), TURN_BITS = HOST(engine.moves.houdayer.rows.TURN_BITS);
+constexpr int MOST_PAIRS = HOST(engine.moves.houdayer.cuda.MOST_PAIRS);  // of a block whose warps have one each
 constexpr u32 LANES = 32, BLOCK = 128, MOST_PLANES = 32, PLANES_A_CALL = 4;
-constexpr int ROW_THREADS = 1024;  // of a block whose warps have a pair each, at most
 
 // Holds the pairs of all samples, [sample][pair], and those of replicas, [sample][replica].
 struct Pairs {
@@ -25,12 +25,17 @@ struct Pairs {
 };
 CHECK_STRUCT(Pairs, engine.moves.houdayer.cuda.PAIRS);
 
-// Holds the spins both ways. place_of and site_at are [position]: NOBODY, where a column has no site.
+// Holds the spins both ways. place_of and site_at are [position]: NOBODY, where a column has no site. Rows of columns are
+// `stride` apart.
 struct Squares {
     uint4* state;
     u32* turned;
     const u32 *place_of, *site_at;
-    u32 sites, columns, blocks, in_field;
+    u32 sites, columns, stride, blocks, in_field;
+
+    __device__ __forceinline__ u32* of(u32 sample, u32 replica) const {
+        return turned + ((size_t)sample * blocks * BLOCK + replica) * stride;
+    }
 };
 CHECK_STRUCT(Squares, engine.moves.houdayer.cuda.SQUARES);
 
@@ -46,7 +51,9 @@ CHECK_STRUCT(Growth, engine.moves.houdayer.cuda.GROWTH);
 
 // Holds a lattice in rows: spinsim/engine/moves/houdayer/rows.py says what these are.
 struct Rows {
-    const u32 *near, *allowed, *along;  // [slot][word], [row][slot][word], [row][word]; the row of a sample or of all
+    const uint4* near;                // [word], four slots each
+    const uint2* beside;              // [word]
+    const u32 *allowed, *along;       // [row][slot][word], [row][word]; the row of a sample or of all
     size_t allowed_stride, along_stride;
     u32 slots, words_a_row, last, low, masked;
 };
@@ -89,77 +96,65 @@ __global__ __launch_bounds__(THREADS) void pair_copies(
     }
 }
 
+// Writes or reads COLUMNS columns of so many rows by a block of as many warps, whole sectors at a time; tile[row][column].
+template <bool WRITES, int ROWS>
+__device__ __forceinline__ void copy_tile(u32* rows, u32 stride, u32 present, u32 (&tile)[ROWS][COLUMNS + 1]) {
+    if (WRITES) __syncthreads();
+    for (u32 i = threadIdx.x; i < ROWS * COLUMNS; i += COLUMNS * LANES) {
+        const u32 row = i / COLUMNS, column = i % COLUMNS;
+        if (row >= present) break;
+        u32& there = rows[(size_t)row * stride + column];
+        if (WRITES) there = tile[row][column]; else tile[row][column] = there;
+    }
+    if (!WRITES) __syncthreads();
+}
+
 // Fills `turned`: block (columns, block of replicas, sample), a warp a column.
-__global__ __launch_bounds__(WARPS_TURNING * LANES) void turn_replicas(Squares squares) {
-    const u32 lane = threadIdx.x % LANES, column = blockIdx.x * WARPS_TURNING + threadIdx.x / LANES;
-    if (column >= squares.columns) return;
-    const u32 place = squares.place_of[column * LANES + lane];
+__global__ __launch_bounds__(COLUMNS * LANES) void turn_replicas(Squares squares) {
+    __shared__ u32 tile[BLOCK][COLUMNS + 1];
+    const u32 lane = threadIdx.x % LANES, warp = threadIdx.x / LANES, column = blockIdx.x * COLUMNS + warp, sample = blockIdx.z;
+    const u32 place = column < squares.columns ? squares.place_of[column * LANES + lane] : NOBODY;
     uint4 spins = {};
-    if (place != NOBODY) spins = squares.state[((size_t)blockIdx.z * squares.blocks + blockIdx.y) * squares.sites + place];
-    u32* const to = squares.turned + (((size_t)blockIdx.z * squares.columns + column) * squares.blocks + blockIdx.y) * BLOCK + lane;
-    to[0] = transpose_across(spins.x), to[32] = transpose_across(spins.y);
-    to[64] = transpose_across(spins.z), to[96] = transpose_across(spins.w);
+    if (place != NOBODY) spins = squares.state[((size_t)sample * squares.blocks + blockIdx.y) * squares.sites + place];
+    tile[lane][warp] = transpose_across(spins.x), tile[lane + 32][warp] = transpose_across(spins.y);
+    tile[lane + 64][warp] = transpose_across(spins.z), tile[lane + 96][warp] = transpose_across(spins.w);
+    copy_tile<true>(squares.of(sample, blockIdx.y * BLOCK) + blockIdx.x * COLUMNS, squares.stride, BLOCK, tile);
 }
 
 // Flips the spins that `turned` has for replicas of pairs, likewise.
-__global__ __launch_bounds__(WARPS_TURNING * LANES) void flip_replicas(Squares squares, Pairs pairs) {
-    const u32 lane = threadIdx.x % LANES, column = blockIdx.x * WARPS_TURNING + threadIdx.x / LANES, sample = blockIdx.z;
-    if (column >= squares.columns) return;
-    const u32* const from = squares.turned + (((size_t)sample * squares.columns + column) * squares.blocks + blockIdx.y) * BLOCK;
+__global__ __launch_bounds__(COLUMNS * LANES) void flip_replicas(Squares squares, Pairs pairs) {
+    __shared__ u32 tile[BLOCK][COLUMNS + 1];
+    const u32 lane = threadIdx.x % LANES, warp = threadIdx.x / LANES, column = blockIdx.x * COLUMNS + warp, sample = blockIdx.z;
+    copy_tile<false>(squares.of(sample, blockIdx.y * BLOCK) + blockIdx.x * COLUMNS, squares.stride, BLOCK, tile);
     u32 flips[4];
 #pragma unroll
     for (u32 w = 0; w < 4; ++w) {
         const u32 at = w * LANES + lane, replica = blockIdx.y * BLOCK + at;
         const bool is_paired = replica < pairs.replicas && pairs.of_replica[(size_t)sample * pairs.replicas + replica] != NOBODY;
-        flips[w] = transpose_across(is_paired ? from[at] : 0);
+        flips[w] = transpose_across(is_paired ? tile[at][warp] : 0);
     }
-    const u32 place = squares.place_of[column * LANES + lane];
+    const u32 place = column < squares.columns ? squares.place_of[column * LANES + lane] : NOBODY;
     if (place == NOBODY || !(flips[0] | flips[1] | flips[2] | flips[3])) return;
     uint4& spins = squares.state[((size_t)sample * squares.blocks + blockIdx.y) * squares.sites + place];
     const uint4 old = spins;
     spins = make_uint4(old.x ^ flips[0], old.y ^ flips[1], old.z ^ flips[2], old.w ^ flips[3]);
 }
 
-// Up to 32 pairs of a sample that a block has, pair `first + lane` in each lane of its warps.
-struct Mine {
-    u32 lane, sample, word;    // of 32 pairs
-    bool is_there;
-    u32 one, other, halvings;  // of the lane's pair
-    u32 there;                 // lanes that have one
-
-    __device__ __forceinline__ Mine(const Pairs& pairs, u32 first, u32 count) : lane(threadIdx.x % LANES), sample(blockIdx.y) {
-        word = first / LANES;
-        const u32 pair = word * LANES + lane;
-        is_there = pair >= first && pair < first + count && pair < pairs.count;
-        const size_t at = (size_t)sample * pairs.count + pair;
-        one = is_there ? pairs.one[at] : 0, other = is_there ? pairs.other[at] : 0, halvings = is_there ? pairs.halvings[at] : 0;
-        there = __ballot_sync(~0u, is_there);
-    }
-    __device__ __forceinline__ u32* turned(const Squares& squares, u32 column) const {
-        return squares.turned + ((size_t)sample * squares.columns + column) * squares.blocks * BLOCK;
-    }
-    __device__ __forceinline__ u32 overlap(const Squares& squares, u32 column) const {
-        const u32* const words = turned(squares, column);
-        return is_there ? words[one] ^ words[other] : 0;
-    }
-    __device__ __forceinline__ void flip(const Squares& squares, u32 column, u32 flips) const {
-        u32* const words = turned(squares, column);
-        if (is_there) words[one] = words[other] = flips;
-    }
-};
-
-// Seeds of up to 32 pairs at a site, and which pairs want a plane: none wants the last ones.
+// Seeds of a word of pairs of a sample, in all of a block: which pairs want a plane; none wants the last ones.
 struct Seeds {
     u32* wants;
     HalfSweep when;
     u32 block, there;
 
-    __device__ __forceinline__ Seeds(u32 (&shared)[MOST_PLANES + PLANES_A_CALL], const Mine& mine, u32 first_sample, u64 time)
-        : wants(shared), when(counter_half_sweep(time, STREAM_HOUDAYER)), block(counter_block(first_sample + mine.sample, mine.word)),
-          there(mine.there) {
+    __device__ __forceinline__ Seeds(u32 (&shared)[MOST_PLANES + PLANES_A_CALL], const Pairs& pairs, u32 sample, u32 word,
+                                     u32 first_sample, u64 time)
+        : wants(shared), when(counter_half_sweep(time, STREAM_HOUDAYER)), block(counter_block(first_sample + sample, word)) {
+        const u32 pair = word * LANES + threadIdx.x % LANES;
+        const u32 halvings = pair < pairs.count ? pairs.halvings[(size_t)sample * pairs.count + pair] : 0;
+        there = __ballot_sync(~0u, halvings);
         for (u32 plane = threadIdx.x / LANES; plane < MOST_PLANES + PLANES_A_CALL; plane += blockDim.x / LANES) {
-            const u32 want = __ballot_sync(~0u, mine.halvings > plane);
-            if (mine.lane == 0) wants[plane] = want;
+            const u32 want = __ballot_sync(~0u, halvings > plane);
+            if (threadIdx.x % LANES == 0) wants[plane] = want;
         }
         __syncthreads();
     }
@@ -176,78 +171,131 @@ struct Seeds {
     }
 };
 
+// Fills `sown`, with room for whole words of pairs: block (columns, word of pairs, sample), a warp a column.
+__global__ __launch_bounds__(COLUMNS * LANES) void sow(Squares squares, Pairs pairs, u32* sown, u32 first_sample, u64 time, Key key) {
+    __shared__ u32 tile[LANES][COLUMNS + 1], wants[MOST_PLANES + PLANES_A_CALL];
+    const u32 lane = threadIdx.x % LANES, warp = threadIdx.x / LANES, column = blockIdx.x * COLUMNS + warp, sample = blockIdx.z;
+    const Seeds seeds(wants, pairs, sample, blockIdx.y, first_sample, time);
+    const u32 site = column < squares.columns ? squares.site_at[column * LANES + lane] : NOBODY;
+    tile[lane][warp] = transpose_across(seeds.at(site, key));
+    u32* const to = sown + ((size_t)sample * gridDim.y + blockIdx.y) * LANES * squares.stride + blockIdx.x * COLUMNS;
+    copy_tile<true>(to, squares.stride, LANES, tile);
+}
+
+// A neighbour by its code: 4 times a word's number, and by how many bits its positions lie further.
+__device__ __forceinline__ u32 word_at(const u32* words, u32 code) {
+    return *(const u32*)((const char*)words + (code >> TURN_BITS));
+}
+__device__ __forceinline__ u32 turned_by(u32 word, u32 code) { return __funnelshift_r(word, word, code); }
+
 // Lets `reached` spread to higher bits, to each that is joined to the one before: the carries of a sum.
 __device__ __forceinline__ u32 spread(u32 reached, u32 joined) {
     const u32 a = reached | joined;
     return reached | (joined & ((a + reached) ^ a ^ reached));
 }
 
-// Lets the clusters of a pair grow: words[word] has its overlaps and what is reached, a lane of the warp every 32nd. Along rows
-// whole words are filled; words are visited forward and backward in turn.
-__device__ __forceinline__ void grow_rows(const Rows& rows, u32 columns, u32 sample, uint2* words) {
-    const u32 lane = threadIdx.x % LANES, groups = (columns + LANES - 1) / LANES, across = rows.words_a_row;
-    const u32* const allowed = rows.allowed + sample * rows.allowed_stride;
+// Positions of a word that have the overlap of a neighbour to which they have a bond.
+struct Open {
+    u32 across[4];     // by slot
+    u32 along, right;  // the position before in the row; the word before, at the first position of the word behind
+    u32 back;          // the position behind, mirrored
+};
+
+__device__ __forceinline__ Open open_of(const Rows& rows, u32 columns, u32 sample, const u32* overlap, u32 w) {
     const u32* const along = rows.along + sample * rows.along_stride;
-    bool forward = true;
-    for (u32 changed = 1; __any_sync(~0u, changed); forward = !forward) {
-        changed = 0;
-        for (u32 n = 0; n < groups; ++n) {
-            const u32 w = (forward ? n : groups - 1 - n) * LANES + lane;
-            u32 before = 0, reached = 0;
-            if (w < columns) {
-                const uint2 own = words[w];
-                before = reached = own.y;
-                for (u32 slot = 0; slot < rows.slots; ++slot) {
-                    const u32 code = __ldg(rows.near + slot * columns + w);
-                    const uint2 there = words[code & ((1u << TURN_SHIFT) - 1)];
-                    const u32 turn = code >> TURN_SHIFT;
-                    u32 joining = __funnelshift_r(there.y, there.y, turn) & ~(__funnelshift_r(there.x, there.x, turn) ^ own.x);
-                    if (rows.masked) joining &= __ldg(allowed + slot * columns + w);
-                    reached |= joining;
-                }
-                // Within the row, and to the words before and behind, which are this one itself where it is the only one.
-                const u32 bonds = __ldg(along + w), low = rows.low;
-                uint2 left = own, right = own;
-                u32 left_top = rows.last, top = rows.last, right_bonds = bonds;
-                if (across > 1) {
-                    const u32 x = w % across, l = x ? w - 1 : w + across - 1, r = x + 1 < across ? w + 1 : w + 1 - across;
-                    left = words[l], right = words[r], right_bonds = __ldg(along + r);
-                    if (x) left_top = LANES - 1;
-                    if (x + 1 < across) top = LANES - 1;
-                }
-                const u32 equal = bonds & ~(own.x ^ ((own.x << 1 & ~low) | (left.x >> left_top & low)));
-                const u32 equal_right = right_bonds & low & ~(right.x ^ own.x >> top);
-                if (across == 1) left.y = right.y = reached;
-                reached |= (left.y >> left_top & equal & low) | (right.y & equal_right) << top;
-                reached = spread(reached, equal & ~low);
-                reached = __brev(spread(__brev(reached), __brev(equal & ~low) << 1));
-            }
-            __syncwarp();
-            if (reached != before) words[w].y = reached, changed = 1;
-            __syncwarp();
-        }
+    const u32 own = overlap[w], low = rows.low;
+    const uint4 near = rows.near[w];
+    const u32 codes[4] = {near.x, near.y, near.z, near.w};
+    Open open;
+#pragma unroll
+    for (u32 slot = 0; slot < 4; ++slot) {
+        open.across[slot] = ~(turned_by(word_at(overlap, codes[slot]), codes[slot]) ^ own);
+        if (rows.masked && slot < rows.slots) open.across[slot] &= rows.allowed[sample * rows.allowed_stride + slot * columns + w];
     }
+    const uint2 beside = rows.beside[w];
+    const u32 before = word_at(overlap, beside.x) >> beside.x % LANES, behind = word_at(overlap, beside.y);
+    open.along = along[w] & ~(own ^ ((own << 1 & ~low) | (before & low)));
+    open.right = along[(beside.y >> TURN_BITS) / 4] & low & ~(behind ^ own >> beside.y % LANES);
+    open.back = __brev(open.along & ~low) << 1;
+    return open;
 }
 
-// Moves the clusters of so many pairs of a sample as the block has warps, a warp a pair: block (pairs, sample). The number of warps
-// is a power of two.
-__global__ __launch_bounds__(ROW_THREADS, 2) void move_in_rows(Squares squares, Rows rows, Pairs pairs, u32 first_sample, u64 time, Key key) {
-    extern __shared__ uint2 row_words[];
-    __shared__ u32 wants[MOST_PLANES + PLANES_A_CALL];
-    const u32 warp = threadIdx.x / LANES, warps = blockDim.x / LANES, first = blockIdx.x * warps;
-    const u32 columns = squares.columns, stride = columns | 1;  // so that the lanes of a column lie in different banks
-    const Mine mine(pairs, first, warps);
-    const Seeds seeds(wants, mine, first_sample, time);
-    uint2* const of_lane = row_words + (size_t)(mine.is_there ? mine.lane - first % LANES : 0) * stride;
-    for (u32 column = warp; column < columns; column += warps) {
-        const u32 differ = mine.overlap(squares, column);
-        const u32 sown = transpose_across(seeds.at(squares.site_at[column * LANES + mine.lane], key));
-        if (mine.is_there) of_lane[column] = make_uint2(differ, squares.in_field ? sown & differ : sown);
+// Returns what of a word is reached from its neighbours and within its row.
+__device__ __forceinline__ u32 grown(const Rows& rows, const Open& open, const u32* words, u32 w, u32 reached) {
+    const uint4 near = __ldg(rows.near + w);
+    reached |= turned_by(word_at(words, near.x), near.x) & open.across[0];
+    reached |= turned_by(word_at(words, near.y), near.y) & open.across[1];
+    if (rows.slots > 2) {
+        reached |= turned_by(word_at(words, near.z), near.z) & open.across[2];
+        reached |= turned_by(word_at(words, near.w), near.w) & open.across[3];
     }
-    __syncthreads();
-    if (first + warp < pairs.count) grow_rows(rows, columns, mine.sample, row_words + (size_t)warp * stride);
-    __syncthreads();
-    for (u32 column = warp; column < columns; column += warps) mine.flip(squares, column, mine.is_there ? of_lane[column].y : 0);
+    const u32 first = open.along & rows.low;
+    if (rows.words_a_row > 1) {
+        const uint2 beside = __ldg(rows.beside + w);
+        reached |= word_at(words, beside.x) >> beside.x % LANES & first;
+        reached |= (word_at(words, beside.y) & open.right) << beside.y % LANES;
+    } else {
+        reached |= reached >> rows.last & first;
+        reached |= (reached & first) << rows.last;
+    }
+    reached = spread(reached, open.along & ~rows.low);
+    return __brev(spread(__brev(reached), open.back));
+}
+
+// Moves the clusters of pairs, a warp a pair: block (pairs, sample). Lane l has every 32nd word from l on, in registers if there
+// are no more than WORDS; neighbours are read from shared memory. Words are visited forward and backward in turn until nothing changes.
+template <int WORDS>
+__global__ __launch_bounds__(MOST_PAIRS * LANES) void move_in_rows(Squares squares, Rows rows, Pairs pairs, const u32* sown) {
+    extern __shared__ u32 in_shared[];
+    const u32 lane = threadIdx.x % LANES, warp = threadIdx.x / LANES, sample = blockIdx.y, columns = squares.columns;
+    const u32 pair = blockIdx.x * (blockDim.x / LANES) + warp, groups = (columns + LANES - 1) / LANES;
+    if (pair >= pairs.count) return;
+    const size_t at = (size_t)sample * pairs.count + pair;
+    u32 *const one = squares.of(sample, pairs.one[at]), *const other = squares.of(sample, pairs.other[at]);
+    sown += ((size_t)sample * ((pairs.count + LANES - 1) / LANES) * LANES + pair) * squares.stride;
+    u32 *const overlap = in_shared + (size_t)warp * 2 * columns, *const words = overlap + columns;
+    for (u32 w = lane; w < columns; w += LANES) {
+        const u32 differ = one[w] ^ other[w];
+        overlap[w] = differ, words[w] = squares.in_field ? sown[w] & differ : sown[w];
+    }
+    __syncwarp();
+    if constexpr (WORDS > 0) {
+        Open open[WORDS];
+        u32 reached[WORDS];
+#pragma unroll
+        for (int i = 0; i < WORDS; ++i) {
+            const u32 w = i * LANES + lane;
+            if (w < columns) open[i] = open_of(rows, columns, sample, overlap, w), reached[i] = words[w];
+        }
+        u32 changed;
+        do {
+            changed = 0;
+#pragma unroll
+            for (int n = 0; n < max(1, 2 * WORDS - 2); ++n) {
+                const int i = n < WORDS ? n : 2 * WORDS - 2 - n;
+                const u32 w = i * LANES + lane;
+                u32 now = 0;
+                if (w < columns) now = grown(rows, open[i], words, w, reached[i]);
+                __syncwarp();
+                if (w < columns && now != reached[i]) words[w] = reached[i] = now, changed = 1;
+                __syncwarp();
+            }
+        } while (__any_sync(~0u, changed));
+    } else {
+        bool forward = true;
+        for (u32 changed = 1; __any_sync(~0u, changed); forward = !forward) {
+            changed = 0;
+            for (u32 n = 0; n < groups; ++n) {
+                const u32 w = (forward ? n : groups - 1 - n) * LANES + lane;
+                u32 now = 0, before = 0;
+                if (w < columns) before = words[w], now = grown(rows, open_of(rows, columns, sample, overlap, w), words, w, before);
+                __syncwarp();
+                if (now != before) words[w] = now, changed = 1;
+                __syncwarp();
+            }
+        }
+    }
+    for (u32 w = lane; w < columns; w += LANES) one[w] = other[w] = words[w];
 }
 
 // Moves the clusters of 32 pairs of a sample: block (word of pairs, sample). Words of sites lie in shared memory if they fit,
@@ -258,12 +306,16 @@ __global__ __launch_bounds__(THREADS) void move_clusters(Squares squares, Growth
     extern __shared__ u32 in_shared[];
     __shared__ u32 wants[MOST_PLANES + PLANES_A_CALL];
     const u32 warp = threadIdx.x / LANES, warps = blockDim.x / LANES, sites = squares.sites;
-    const Mine mine(pairs, blockIdx.x * LANES, LANES);
-    const Seeds seeds(wants, mine, first_sample, time);
-    u32* const overlap = SHARED ? in_shared : scratch + ((size_t)mine.sample * gridDim.x + mine.word) * 2 * sites;
+    const u32 lane = threadIdx.x % LANES, sample = blockIdx.y, word = blockIdx.x, pair = word * LANES + lane;
+    const bool is_there = pair < pairs.count;
+    const size_t at = (size_t)sample * pairs.count + pair;
+    u32* const one = squares.of(sample, is_there ? pairs.one[at] : 0);
+    u32* const other = squares.of(sample, is_there ? pairs.other[at] : 0);
+    const Seeds seeds(wants, pairs, sample, word, first_sample, time);
+    u32* const overlap = SHARED ? in_shared : scratch + ((size_t)sample * gridDim.x + word) * 2 * sites;
     u32* const reached = overlap + sites;
     for (u32 column = warp; column < squares.columns; column += warps) {
-        const u32 i = column * LANES + mine.lane, differ = transpose_across(mine.overlap(squares, column));
+        const u32 i = column * LANES + lane, differ = transpose_across(is_there ? one[column] ^ other[column] : 0);
         if (i >= sites) continue;
         const u32 sown = seeds.at(squares.site_at[i], key);
         overlap[i] = differ, reached[i] = squares.in_field ? sown & differ : sown;
@@ -271,8 +323,8 @@ __global__ __launch_bounds__(THREADS) void move_clusters(Squares squares, Growth
     __syncthreads();
 
     // Growth, colour by colour until nothing changes.
-    const u32* const near = growth.near + mine.sample * growth.near_stride;
-    const unsigned short* const degree = growth.degree + mine.sample * growth.degree_stride;
+    const u32* const near = growth.near + sample * growth.near_stride;
+    const unsigned short* const degree = growth.degree + sample * growth.degree_stride;
     for (int changed = 1; changed;) {
         changed = 0;
         for (u32 colour = 0; colour < growth.colours; ++colour) {
@@ -292,7 +344,7 @@ __global__ __launch_bounds__(THREADS) void move_clusters(Squares squares, Growth
         changed = __syncthreads_or(changed);
     }
     for (u32 column = warp; column < squares.columns; column += warps) {
-        const u32 i = column * LANES + mine.lane;
-        mine.flip(squares, column, transpose_across(i < sites ? reached[i] : 0));
+        const u32 i = column * LANES + lane, flips = transpose_across(i < sites ? reached[i] : 0);
+        if (is_there) one[column] = other[column] = flips;
     }
 }

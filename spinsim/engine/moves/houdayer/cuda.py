@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from spinsim.cuda.compile import FLAGS, Instances, instance
-from spinsim.cuda.device import multiprocessors, require_memory, shared_memory
+from spinsim.cuda.device import require_memory, shared_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, round_keys, struct_type
 from spinsim.engine.cuda import CudaParts
 from spinsim.engine.layouts.replica_packed.cuda_words import OrderedWords, place_of
@@ -24,25 +24,27 @@ from spinsim.packing import LANES
 
 FILE: Final = "clusters/houdayer.cu"
 THREADS: Final = 512  # of a block, at most
-WARPS_TURNING: Final = 8  # columns of a block that turns squares
-LEAST_PAIRS: Final = 4  # of a block, however few blocks there are
+COLUMNS: Final = 8  # of a block that turns squares, a sector of memory for each row
+MOST_PAIRS: Final = 8  # of a block whose warps have one each
+KEPT: Final = (1, 2, 4)  # words of a pair that a lane keeps in registers
 STATIC: Final = 1024  # bytes of shared memory that kernels take besides, at most
 PAIRS: Final = struct_type(
     one=ADDRESS, other=ADDRESS, halvings=ADDRESS, of_replica=ADDRESS, keys=ADDRESS, count=np.uint32, replicas=np.uint32
 )
 SQUARES: Final = struct_type(
     state=ADDRESS, turned=ADDRESS, place_of=ADDRESS, site_at=ADDRESS, sites=np.uint32, columns=np.uint32,
-    blocks=np.uint32, in_field=np.uint32,
+    stride=np.uint32, blocks=np.uint32, in_field=np.uint32,
 )  # fmt: skip
 GROWTH: Final = struct_type(
     near=ADDRESS, degree=ADDRESS, colour_start=ADDRESS, near_stride=SIZE, degree_stride=SIZE, colours=np.uint32
 )
 ROWS: Final = struct_type(
-    near=ADDRESS, allowed=ADDRESS, along=ADDRESS, allowed_stride=SIZE, along_stride=SIZE, slots=np.uint32,
-    words_a_row=np.uint32, last=np.uint32, low=np.uint32, masked=np.uint32,
+    near=ADDRESS, beside=ADDRESS, allowed=ADDRESS, along=ADDRESS, allowed_stride=SIZE, along_stride=SIZE,
+    slots=np.uint32, words_a_row=np.uint32, last=np.uint32, low=np.uint32, masked=np.uint32,
 )  # fmt: skip
 INSTANCES: Final[Instances] = (
-    *((FILE, name) for name in ("pair_copies", "turn_replicas", "flip_replicas", "move_in_rows")),
+    *((FILE, name) for name in ("pair_copies", "turn_replicas", "sow", "flip_replicas")),
+    *((FILE, instance("move_in_rows", words)) for words in (*KEPT, 0)),
     *((FILE, instance("move_clusters", in_shared)) for in_shared in FLAGS),
 )
 
@@ -105,8 +107,9 @@ class ClustersOnGpu:
         queue, model, count = self._queue, self._model, copies // 2 * temperatures
         bonds = bonds_of(model)
         rows = rows_of(model, bonds)
-        warps = self._warps(rows, count)
-        squares, columns = self._squares(rows if warps else None)
+        if rows and 8 * len(rows.site_at) > shared_memory(queue.device):
+            rows = None
+        squares, columns = self._squares(rows)
         sizes = {"one": count, "other": count, "halvings": count, "of_replica": self._replicas}
         arrays = {name: np.zeros((model.samples, size), np.uint32) for name, size in sizes.items()}
         arrays["keys"] = np.zeros((model.samples, self._replicas), np.uint64)
@@ -117,29 +120,14 @@ class ClustersOnGpu:
             "most": np.uint32(most_halvings(model.sites)), "key": queue.keys.copy(), **drawing,
         })  # fmt: skip
         drawing |= {"squares": squares, "key": queue.keys.copy()}
-        moving = self._in_rows(rows, warps, drawing) if rows and warps else self._by_site(bonds, drawing)
-        turning = (
-            (-(-columns // WARPS_TURNING), self._words.present.shape[1], model.samples),
-            WARPS_TURNING * WIDTH,
-            False,
-        )
+        over = -(-columns // COLUMNS)
+        turning = (over, self._words.present.shape[1], model.samples), COLUMNS * WIDTH, False
         return [
             Step(pairing, (model.samples, 1, 1), THREADS, True),
             Step(Launch(queue.device, FILE, "turn_replicas", {"squares": squares}), *turning),
-            moving,
+            *(self._in_rows(rows, over, drawing) if rows else self._by_site(bonds, drawing)),
             Step(Launch(queue.device, FILE, "flip_replicas", {"squares": squares, "pairs": pairs}), *turning),
         ]
-
-    def _warps(self, rows: Rows | None, count: int) -> int:
-        """Pairs of a block with a warp each: as many as fit, fewer where the GPU would be idle; 0 where none does."""
-        if rows is None:
-            return 0
-        device, warps = self._queue.device, WIDTH
-        while warps and 8 * warps * (len(rows.site_at) | 1) > shared_memory(device) - STATIC:
-            warps //= 2
-        while warps > LEAST_PAIRS and self._model.samples * -(-count // warps) < multiprocessors(device):
-            warps //= 2
-        return warps
 
     def _squares(self, rows: Rows | None) -> tuple[Any, int]:
         """The spins both ways and the number of columns; sites stand in rows or in the order of the words."""
@@ -151,29 +139,46 @@ class ClustersOnGpu:
         at[: at.size if rows else sites] = rows.site_at.ravel() if rows else order
         place = np.full(at.size, NOBODY, np.uint32)
         place[at != NOBODY] = place_of(order)[at[at != NOBODY]]
-        lie = samples * columns * blocks * LANES
+        stride = -(-columns // COLUMNS) * COLUMNS
+        lie = samples * blocks * LANES * stride
         require_memory(self._queue.device, 4 * lie, f"the turned replicas of {self._model.name}")
         self._arrays.append(turned := cupy.empty(lie, cupy.uint32))
         return record(
             SQUARES, state=self._words.present, turned=turned, **self._on_device(place_of=place, site_at=at),
-            sites=sites, columns=columns, blocks=blocks, in_field=bool(np.any(distinct(self._model.fields))),
+            sites=sites, columns=columns, stride=stride, blocks=blocks,
+            in_field=bool(np.any(distinct(self._model.fields))),
         ), columns  # fmt: skip
 
-    def _in_rows(self, rows: Rows, warps: int, drawing: dict[str, Any]) -> Step:
-        """The kernel for lattices in rows."""
-        samples, each = self._model.samples, len(rows.along) > 1
-        lists = self._on_device(near=rows.near, allowed=rows.allowed, along=rows.along)
+    def _in_rows(self, rows: Rows, over: int, drawing: dict[str, Any]) -> list[Step]:
+        """The kernels for lattices in rows: seeds, and clusters."""
+        import cupy
+
+        model, device, columns = self._model, self._queue.device, len(rows.site_at)
+        samples, each, count = model.samples, len(rows.along) > 1, int(drawing["pairs"]["count"])
+        words = -(-count // WIDTH)
+        lie = samples * words * WIDTH * over * COLUMNS
+        require_memory(device, 4 * lie, f"the seeds of clusters of {model.name}")
+        self._arrays.append(sown := cupy.empty(lie, cupy.uint32))
+        lists = self._on_device(near=rows.near, beside=rows.beside, allowed=rows.allowed, along=rows.along)
         of_rows = record(
             ROWS, **lists, allowed_stride=rows.allowed[0].size if each else 0,
-            along_stride=rows.along[0].size if each else 0, slots=len(rows.near), words_a_row=rows.words_a_row,
+            along_stride=rows.along[0].size if each else 0, slots=rows.slots, words_a_row=rows.words_a_row,
             last=rows.last, low=rows.low, masked=rows.is_masked,
         )  # fmt: skip
-        launch = Launch(
-            self._queue.device, FILE, "move_in_rows", {"rows": of_rows, **drawing}, 8 * warps * (len(rows.site_at) | 1)
-        )
-        return Step(launch, (-(-int(drawing["pairs"]["count"]) // warps), samples, 1), warps * WIDTH, True)
+        sowing = Launch(device, FILE, "sow", {"sown": sown, **drawing})
+        warps = min(MOST_PAIRS, shared_memory(device) // (8 * columns))
+        kept = next((number for number in KEPT if columns <= number * WIDTH), 0)
+        moving = Launch(
+            device, FILE, instance("move_in_rows", kept),
+            {"rows": of_rows, "sown": sown, **{name: drawing[name] for name in ("squares", "pairs")}},
+            8 * columns * warps,
+        )  # fmt: skip
+        return [
+            Step(sowing, (over, words, samples), COLUMNS * WIDTH, True),
+            Step(moving, (-(-count // warps), samples, 1), warps * WIDTH, False),
+        ]
 
-    def _by_site(self, bonds: Bonds, drawing: dict[str, Any]) -> Step:
+    def _by_site(self, bonds: Bonds, drawing: dict[str, Any]) -> list[Step]:
         """The kernel for all other graphs, whose sites stand in the order of the words."""
         import cupy
 
@@ -202,4 +207,4 @@ class ClustersOnGpu:
             device, FILE, instance("move_clusters", in_shared), {"growth": growth, "scratch": scratch, **drawing},
             bytes_a_block if in_shared else 0,
         )  # fmt: skip
-        return Step(launch, (words, model.samples, 1), min(THREADS, -(-model.sites // WIDTH) * WIDTH), True)
+        return [Step(launch, (words, model.samples, 1), min(THREADS, -(-model.sites // WIDTH) * WIDTH), True)]

@@ -18,8 +18,8 @@ from spinsim.model.ising import Ising
 
 WIDTH: Final = 32
 NOBODY: Final = 2**32 - 1  # a position without site
-TURN_SHIFT: Final = 27  # first bit of the turn in ``Rows.near``
-MOST_SLOTS: Final = 8
+TURN_BITS: Final = 5
+SLOTS: Final = 4
 
 Words = npt.NDArray[np.uint32]
 
@@ -29,7 +29,9 @@ class Rows(NamedTuple):
 
     Attributes:
         site_at: Site at each position, (words, 32), or ``NOBODY``.
-        near: By slot the word to which bonds lead, and times 2^27 how many bits further, (slots, words).
+        near: Words to which bonds lead, (words, 4), each as 128 times its number, and how many bits further.
+        beside: Words before and behind in the row, (words, 2), likewise, with the last bit of the former and its own.
+        slots: How many of the four are used.
         allowed: Positions that have the bond of a slot, (1 or samples, slots, words).
         along: Positions that have a bond with the one before in their row, (1 or samples, words); before the first
             position comes the last one.
@@ -40,6 +42,8 @@ class Rows(NamedTuple):
 
     site_at: Words
     near: Words
+    beside: Words
+    slots: int
     allowed: Words
     along: Words
     words_a_row: int
@@ -49,9 +53,9 @@ class Rows(NamedTuple):
     @property
     def is_masked(self) -> bool:
         """True if sites of a word differ in which bonds they have with other rows."""
-        used = self.near != np.arange(len(self.site_at))
+        itself = np.arange(len(self.site_at)) << TURN_BITS + 2
         sites = np.bitwise_or.reduce(_bit(np.arange(WIDTH)) * (self.site_at != NOBODY).astype(np.uint32), axis=1)
-        return bool(np.any(used & (self.allowed != sites)))
+        return bool(np.any((self.near.T[: self.slots] != itself) & (self.allowed != sites)))
 
 
 def _bit(number: npt.NDArray[np.int64]) -> Words:
@@ -84,10 +88,14 @@ def rows_of(model: Ising, bonds: Bonds) -> Rows | None:
     kinds = np.unique(leads[across])
     slot = np.arange(len(kinds)) - np.searchsorted(kinds // (words * WIDTH), kinds // (words * WIDTH))
     slots = int(slot.max(initial=-1)) + 1
-    if slots > MOST_SLOTS:
+    if slots > SLOTS:
         return None
-    near = np.tile(np.arange(words, dtype=np.uint32), (slots, 1))
-    near[slot, kinds // (words * WIDTH)] = kinds // WIDTH % words | kinds % WIDTH << TURN_SHIFT
+    number = np.arange(words) << TURN_BITS + 2
+    near = np.repeat(number[:, None], SLOTS, axis=1)
+    near[kinds // (words * WIDTH), slot] = number[kinds // WIDTH % words] + kinds % WIDTH
+    in_row, top = np.arange(words).reshape(-1, a_row), np.full(a_row, WIDTH - 1)
+    top[-1] = (length - 1) % WIDTH
+    beside = [number[np.roll(in_row, by, axis=1)] + last for by, last in ((1, np.roll(top, 1)), (-1, top))]
 
     allowed = np.zeros((len(bonds.start), slots, words), np.uint32)
     along = np.zeros((len(bonds.start), words), np.uint32)
@@ -100,4 +108,5 @@ def rows_of(model: Ising, bonds: Bonds) -> Rows | None:
         leads = (word[one] * words + word[other]) * WIDTH + (bit[other] - bit[one]) % WIDTH
         np.bitwise_or.at(allowed[k], (slot[np.searchsorted(kinds, leads)], word[one]), _bit(bit[one]))
     low = sum(1 << part * wide for part in range(parts))
-    return Rows(site_at, near, allowed, along, a_row, (length - 1) % WIDTH, low)
+    near, besides = near.astype(np.uint32), np.stack(beside, axis=-1).reshape(words, 2).astype(np.uint32)
+    return Rows(site_at, near, besides, slots, allowed, along, a_row, int(top[-1]), low)

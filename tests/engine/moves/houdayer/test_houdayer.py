@@ -40,7 +40,8 @@ MODELS = {
     "graph": lambda: random_graph([-1.0, 1.0]),
     "diluted graph": lambda: random_graph([-1.0, 0.0, 1.0], 0.25),
     "open": lambda: ss.EdwardsAnderson(ss.cubic(5, 3, 8, periodic=False), samples=2, seed=3),
-    "long rows": lambda: diluted(ss.square(40, 4)),
+    "rows": lambda: diluted(ss.cubic(3, 9, 9)),
+    "long rows": lambda: diluted(ss.square(40, 21)),
     "unpacked": lambda: ss.EdwardsAnderson(ss.square(4), samples=2, couplings="gaussian", seed=3),
     "site-packed": lambda: ss.Ising(ss.square(256, 2)),
     "dense": lambda: ss.Ising(ss.Graph(70, np.array(np.triu_indices(70, 1)).T), np.tile([1.0, -1.0, 1.0], 805)),
@@ -76,9 +77,9 @@ def test_same_as_oracle(name: str, device: str) -> None:
         np.testing.assert_array_equal(engine.begin_exchange()().place, place)
 
 
-def test_of_32_pairs_a_block(emulated: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda, "multiprocessors", lambda device: 1)
-    test_same_as_oracle("long rows", "cuda")
+def test_without_registers(emulated: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda, "KEPT", ())
+    test_same_as_oracle("rows", "cuda")
 
 
 @pytest.mark.parametrize("name", ["replica-packed", "cubic in a field"])
