@@ -81,7 +81,7 @@ class QuantumSettings(Table):
         numbers=GRID,
     )
     moves: str | None = own_moves()
-    houdayer: str | None = houdayer("none")
+    houdayer: str | None = houdayer(shown="none")
     measure: str | None = own_measure()
     series: str = series()
     series_limit: float | None = series_limit()

@@ -94,7 +94,7 @@ class TemperSettings(Table):
         before=True,
     )
     moves: str | None = own_moves()
-    houdayer: str | None = houdayer("none; of searches on graphs auto")
+    houdayer: str | None = houdayer(shown="none; of searches on graphs auto")
     measure: str | None = own_measure()
     series: str = series()
     series_limit: float | None = series_limit()
