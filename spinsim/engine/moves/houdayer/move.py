@@ -206,7 +206,6 @@ class Houdayer:
         (layout, device): f"{__package__}.{device}"
         for layout in (Packing.REPLICA, Packing.ANISOTROPIC, Packing.UNPACKED)
         for device in ("cpu", "cuda")
-        if (layout, device) != (Packing.UNPACKED, "cpu")
     }
 
     def apply(self, batch: Batch) -> None:
