@@ -4,6 +4,10 @@ A lattice has rows where sites L u to L u + L - 1 lie side by side, and each bon
 positions of two rows. A row has ceil(L / 32) words, or else 32 / G bits of a word, G the largest power of two that
 leaves room for L and divides the number of rows U. Row u is then part u // (U / G) of word u % (U / G), so that
 neighbouring rows lie at the same bits of two words. Across a border between parts they lie a part further.
+
+A GPU visits 32 words at a time, which do not see what is reached in each other until the next visit. So rows near each
+other are visited one after the other: words are numbered by the rows' places in blocks of 2^b x 2^c rows, as many as
+there are visits, then by blocks.
 """
 
 from __future__ import annotations
@@ -62,6 +66,20 @@ def _bit(number: npt.NDArray[np.int64]) -> Words:
     return (np.uint64(1) << number.astype(np.uint64)).astype(np.uint32)
 
 
+def _numbered(rows: int, sides: tuple[int, ...], words: int) -> npt.NDArray[np.int64]:
+    """Numbers of so many rows, of ``words`` in all, on a lattice of these sides across the rows, the first fastest."""
+    left, phase = np.arange(rows), np.zeros(rows, np.int64)
+    sides = (*sides[:-1], rows)
+    bits = (-(-words // WIDTH) - 1).bit_length()
+    for axis, side in enumerate(sides):
+        own = bits // len(sides) + (axis < bits % len(sides))
+        phase = phase << own | left % side % 2**own
+        left = left // side
+    number = np.empty(rows, np.int64)
+    number[np.argsort(phase, kind="stable")] = np.arange(rows)
+    return number
+
+
 def rows_of(model: Ising, bonds: Bonds) -> Rows | None:
     """Rows of a model's lattice, or of sites in time; None where there are none."""
     lattice, sites = model.lattice, model.sites
@@ -73,7 +91,8 @@ def rows_of(model: Ising, bonds: Bonds) -> Rows | None:
         parts //= 2
     a_row, beside, wide = -(-length // WIDTH), rows // parts, WIDTH // parts
     row, x = np.divmod(np.arange(sites), length)
-    word, bit = row % beside * a_row + x // WIDTH, row // beside * wide + x % WIDTH
+    number = _numbered(beside, lattice.shape[1:] if lattice else (), beside * a_row)
+    word, bit = number[row % beside] * a_row + x // WIDTH, row // beside * wide + x % WIDTH
     words = beside * a_row
     site_at = np.full((words, WIDTH), NOBODY, np.uint32)
     site_at[word, bit] = np.arange(sites)
@@ -90,12 +109,12 @@ def rows_of(model: Ising, bonds: Bonds) -> Rows | None:
     slots = int(slot.max(initial=-1)) + 1
     if slots > SLOTS:
         return None
-    number = np.arange(words) << TURN_BITS + 2
-    near = np.repeat(number[:, None], SLOTS, axis=1)
-    near[kinds // (words * WIDTH), slot] = number[kinds // WIDTH % words] + kinds % WIDTH
+    code = np.arange(words) << TURN_BITS + 2
+    near = np.repeat(code[:, None], SLOTS, axis=1)
+    near[kinds // (words * WIDTH), slot] = code[kinds // WIDTH % words] + kinds % WIDTH
     in_row, top = np.arange(words).reshape(-1, a_row), np.full(a_row, WIDTH - 1)
     top[-1] = (length - 1) % WIDTH
-    beside = [number[np.roll(in_row, by, axis=1)] + last for by, last in ((1, np.roll(top, 1)), (-1, top))]
+    beside = [code[np.roll(in_row, by, axis=1)] + last for by, last in ((1, np.roll(top, 1)), (-1, top))]
 
     allowed = np.zeros((len(bonds.start), slots, words), np.uint32)
     along = np.zeros((len(bonds.start), words), np.uint32)
