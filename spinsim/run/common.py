@@ -234,16 +234,9 @@ def build_model(config: ModelSettings, replicas: int, slices: int = 1, by_term: 
     )
     check_memory(planned, replicas)
     space = lattice_model(
-        lattice,
-        config.couplings,
-        samples=config.samples,
-        seed=config.disorder_seed,
-        bond_fraction=config.bond_fraction,
-        field=config.field,
-        dilution=config.dilution,
-        random_field=config.random_field,
-        couplings_along=config.along,
-    )
+        lattice, config.couplings, config.samples, config.disorder_seed, config.bond_fraction, config.field,
+        config.dilution, config.random_field, config.along,
+    )  # fmt: skip
     return trotter(space, slices, by_term) if slices > 1 else space
 
 
