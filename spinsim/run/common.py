@@ -254,11 +254,7 @@ def dynamics_of(plan: Plan[Any], start: str, zero_acceptance: float) -> Dynamics
 
 
 def check_nameable(start: str) -> None:
-    """Refuse a start that stands for configurations, where there are none.
-
-    Raises:
-        InputError: for it.
-    """
+    """Refuse a start that stands for configurations, where there are none."""
     if start not in STARTS:
         raise InputError(f"start {start!r} stands for configurations that are given in Python: choose random or up")
 
@@ -480,11 +476,7 @@ def _typed(given: Mapping[str, Any], settings: Mapping[str, Setting]) -> dict[st
 
 
 def _check_start(path: Path, config: Config, start: npt.NDArray[np.int8] | None, is_finished: bool) -> None:
-    """Refuse a file whose initial configurations are not those of its run; a saved result has none.
-
-    Raises:
-        InputError: for it.
-    """
+    """Refuse a file whose initial configurations are not those of its run; a saved result has none."""
     named = getattr(getattr(config, config.job), "start", None)
     lost = start is None and str(named).startswith(GIVEN) and not is_finished
     if lost or (start is not None and name_of(start) != named):

@@ -14,7 +14,7 @@ from spinsim import store
 from spinsim.engine import Engine, create_engine
 from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.engine.moves.move import moves_of_run
-from spinsim.jobs.ladder.contents import TEMPERING, contents_of_run, placement_of, reduced_of_run
+from spinsim.jobs.ladder.contents import EXCHANGES, SUMS, contents_of_run, placement_of, reduced_of_run
 from spinsim.jobs.ladder.local import LOCAL_SUMS, LocalSums
 from spinsim.jobs.ladder.places import Places
 from spinsim.jobs.ladder.rows import all_series, row_of
@@ -60,11 +60,7 @@ class LadderPlan(Plan[AnyConfig]):
         raise NotImplementedError
 
     def check_ladder(self, ladder: Any) -> None:
-        """Refuse a ladder that does not suit the model.
-
-        Raises:
-            InputError: for it.
-        """
+        """Refuse a ladder that does not suit the model."""
         raise NotImplementedError
 
     def result_on(self, ladder: Any, **fields: Any) -> Any:
@@ -286,11 +282,7 @@ class LadderRun(SampledRun):
     @staticmethod
     def _sums_of(e: Exchange) -> dict[str, npt.NDArray[np.int64]]:
         """Datasets of the exchange, by path."""
-        return {
-            f"{TEMPERING}/attempts": e.attempts,
-            f"{TEMPERING}/accepts": e.accepts,
-            f"{TEMPERING}/round_trips": e.trips,
-        }
+        return {path: getattr(e, name) for name, path in SUMS.items()}
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         local = {} if self._local is None else self._local.state()
@@ -307,8 +299,7 @@ class LadderRun(SampledRun):
         found, local = super().in_memory(kept), {} if self._local is None else LOCAL_SUMS
         if self._sums is not None:
             found["reduced"] = self._sums.run(self._plan.config)
-        exchanges = {path.rpartition("/")[2]: path for path in kept.sums if path.startswith(TEMPERING)}
-        return found | {name: kept.sums[path] for name, path in {**exchanges, **local}.items()}
+        return found | {name: kept.sums[path] for name, path in {**EXCHANGES, **local}.items()}
 
     @property
     def may_go_on(self) -> bool:

@@ -37,10 +37,10 @@ from spinsim.jobs.reports import (
     table_of_places,
     twice_as_long,
 )
-from spinsim.jobs.temper.result import TemperResult, load_temper
+from spinsim.jobs.temper.result import TemperResult
 from spinsim.jobs.temper.running import TemperPlan
 from spinsim.model.ising import Ising
-from spinsim.result import Result
+from spinsim.result import Result, load_as
 from spinsim.run.search import Searched, goal, read_search
 from spinsim.sampling.placement import Placement
 
@@ -237,7 +237,7 @@ def show(path: Path) -> Told:
 def _averages_of(path: Path, found: TemperOverview) -> Summary | None:
     """Returns averages with errors; None where the series are too short for them, or too long to be read here."""
     size = _BYTES_A_REPLICA * found.rows * found.round_trips.size
-    return summarize(load_temper(path)) if found.steps >= FEWEST_STEPS and size <= MOST_BYTES else None
+    return summarize(load_as(TemperResult, path)) if found.steps >= FEWEST_STEPS and size <= MOST_BYTES else None
 
 
 def _following(plan: TemperPlan, averages: Summary | None) -> list[str]:

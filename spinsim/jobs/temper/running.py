@@ -168,11 +168,7 @@ def _with_modes(config: Temper, model: Ising, begun: Tables) -> Temper:
 
 
 def _check_groups(plan: TemperPlan, replicas: int) -> None:
-    """Refuse groups that have no room, before the first of them begins to search.
-
-    Raises:
-        InputError: for these.
-    """
+    """Refuse groups that have no room, before the first of them begins to search."""
     outline, groups = plan.outline, count(plan.config.temper.number_of_groups, "group")
     if plan.device == "cpu":
         what = f"a search of {outline.sites} sites x {plan.model.samples} samples x {replicas} replicas x {groups}"
