@@ -34,17 +34,11 @@ Array = npt.NDArray[np.float64]
 
 
 class Windows(NamedTuple):
-    """Sums of the autocorrelation within windows of growing width.
+    """Sums of the autocorrelation within windows of growing width."""
 
-    Attributes:
-        tau: 1/2 + the sum, not corrected for a mean that was taken off, (windows, ...).
-        width: Width of each window, (windows,).
-        noise: V of each, likewise.
-    """
-
-    tau: Array
-    width: Array
-    noise: Array
+    tau: Array  # 1/2 + the sum, not corrected for a mean that was taken off, (windows, ...)
+    width: Array  # width of each window, (windows,)
+    noise: Array  # V of each, likewise
 
 
 class Windowed(NamedTuple):

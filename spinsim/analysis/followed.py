@@ -68,16 +68,11 @@ class FollowedSeries:
     A block is short against any autocorrelation time that a run could be too short for. Averages over it vary less than
     single measurements, so that their autocorrelation time is longer in the same ratio; times and rows here are those
     of single measurements.
-
-    Attributes:
-        values: Measurements or averages over blocks, (steps, samples, copies or pairs of copies).
-        length: Measurements of a block.
-        ratio: Variance of averages over that of single measurements, (samples,).
     """
 
-    values: Array
-    length: int = 1
-    ratio: Array | float = 1.0
+    values: Array  # measurements or averages over blocks, (steps, samples, copies or pairs of copies)
+    length: int = 1  # measurements of a block
+    ratio: Array | float = 1.0  # variance of averages over that of single measurements, (samples,)
 
     @property
     def copies(self) -> int:

@@ -167,17 +167,11 @@ MEASURED: Final = (
 
 
 class Choice(NamedTuple):
-    """Choice of quantities that a run measures.
+    """Choice of quantities that a run measures."""
 
-    Attributes:
-        copies: Of the ladder.
-        wanted: Correlations of copies at equal temperatures.
-        staggered: Whether staggered magnetisations are measured.
-    """
-
-    copies: int
-    wanted: Wanted
-    staggered: bool = False
+    copies: int  # of the ladder
+    wanted: Wanted  # correlations of copies at equal temperatures
+    staggered: bool = False  # whether staggered magnetisations are measured
 
     def has(self, dimension: int) -> set[str]:
         """Returns which needs of quantities are met, of a model on a lattice of some dimension, 0 for none."""

@@ -89,19 +89,12 @@ _OF_LIMIT: Final = 4
 
 
 class Keeping(NamedTuple):
-    """Rows that a run keeps.
+    """Rows that a run keeps."""
 
-    Attributes:
-        is_reduced: True if measurements are added up, as not all rows of all series are kept.
-        stride: Measurements for each row, a power of two; 0 where no row is kept.
-        names: Series that are kept, None for all.
-        by_energy: True if sums over energy are among those added up; files of earlier versions have none.
-    """
-
-    is_reduced: bool = False
-    stride: int = 1
-    names: tuple[str, ...] | None = None
-    by_energy: bool = True
+    is_reduced: bool = False  # True if measurements are added up, as not all rows of all series are kept
+    stride: int = 1  # measurements for each row, a power of two; 0 where no row is kept
+    names: tuple[str, ...] | None = None  # series that are kept, None for all
+    by_energy: bool = True  # True if sums over energy are among those added up; files of earlier versions have none
 
     def has_row(self, number: int) -> bool:
         """Return whether a measurement, counted from 0, has a row."""

@@ -180,17 +180,11 @@ def check_fields(fields: npt.ArrayLike, steps: int, name: str = "field") -> npt.
 
 
 class Changing(NamedTuple):
-    """A condition beside the temperature that differs from step to step.
+    """A condition beside the temperature that differs from step to step."""
 
-    Attributes:
-        name: Field of ``AnnealFrame`` that holds it.
-        set: Sets it; the temperature is set after it.
-        values: Value at each step.
-    """
-
-    name: str
-    set: Callable[[float], None]
-    values: Sequence[float]
+    name: str  # field of ``AnnealFrame`` that holds it
+    set: Callable[[float], None]  # sets it; the temperature is set after it
+    values: Sequence[float]  # value at each step
 
 
 class _Steps:

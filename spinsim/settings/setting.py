@@ -25,15 +25,10 @@ _NAMES_OF_TYPES: Final = {int: "a whole number", float: "a number", str: "a stri
 
 
 class Numbers(NamedTuple):
-    """A setting that is text in which numbers may stand; files may give it as a number or as a list.
+    """A setting that is text in which numbers may stand; files may give it as a number or as a list."""
 
-    Attributes:
-        kind: Type of the numbers.
-        between: Separator between them.
-    """
-
-    kind: type
-    between: str
+    kind: type  # type of the numbers
+    between: str  # separator between them
 
 
 SIDES: Final = Numbers(int, "x")

@@ -39,23 +39,14 @@ COORDINATES = ("measurement", "temperature", "field", "gamma", "sweep", "sample"
 
 
 class Series(NamedTuple):
-    """A dataset with a row for each measurement.
+    """A dataset with a row for each measurement."""
 
-    Attributes:
-        name: Name of the dataset.
-        axes: Axes of a row.
-        dtype: Type of its numbers.
-        long_name: For readers.
-        units: Likewise.
-        group: Where it stands.
-    """
-
-    name: str
-    axes: tuple[str, ...]
-    dtype: type
-    long_name: str
-    units: str = "1"
-    group: str = MEASUREMENTS
+    name: str  # name of the dataset
+    axes: tuple[str, ...]  # axes of a row
+    dtype: type  # type of its numbers
+    long_name: str  # for readers
+    units: str = "1"  # likewise
+    group: str = MEASUREMENTS  # where it stands
 
     @property
     def path(self) -> str:
@@ -63,19 +54,12 @@ class Series(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """Size of a model.
+    """Size of a model."""
 
-    Attributes:
-        samples: Samples of disorder.
-        sites: Sites of the graph.
-        bonds: Likewise.
-        dimension: Dimension of the lattice, 0 where there is none.
-    """
-
-    samples: int
-    sites: int
-    bonds: int
-    dimension: int
+    samples: int  # samples of disorder
+    sites: int  # sites of the graph
+    bonds: int  # likewise
+    dimension: int  # dimension of the lattice, 0 where there is none
 
     @classmethod
     def of(cls, model: Ising) -> Sizes:

@@ -19,17 +19,11 @@ SUFFIX: Final = "-in-time"
 
 
 class Bond(NamedTuple):
-    """One bond of a cell.
+    """One bond of a cell."""
 
-    Attributes:
-        source: Number of the site within its cell from which the bond goes.
-        target: Number of the site within its cell to which it goes.
-        step: How many cells further along each axis the target's cell lies.
-    """
-
-    source: int
-    target: int
-    step: tuple[int, ...]
+    source: int  # number of the site within its cell from which the bond goes
+    target: int  # number of the site within its cell to which it goes
+    step: tuple[int, ...]  # how many cells further along each axis the target's cell lies
 
 
 class Colours(NamedTuple):
