@@ -50,9 +50,9 @@ class Windowed(NamedTuple):
     is_wide: npt.NDArray[np.bool_]  # whether it is as wide as it should be
 
 
-def usable(length: int, share: float = 0.5) -> int:
-    """Levels whose sums are over a share of a chain at most."""
-    return max(1, int(share * length).bit_length())
+def usable(length: int) -> int:
+    """Levels whose sums are over half of a chain at most."""
+    return max(1, (length // 2).bit_length())
 
 
 def level_windows(variance: Array) -> Windows:
