@@ -98,29 +98,20 @@ SILENT: Final = Watch()
 
 @dataclass(frozen=True)
 class Plan(Generic[AnyConfig]):
-    """A run that is ready to begin.
+    """A run that is ready to begin."""
 
-    Attributes:
-        config: With every default filled in.
-        model: Model that is simulated.
-        device: ``cpu`` or ``cuda``.
-        path: The run's file.
-        attributes: Root attributes of the file.
-        extends: ``config_sha256`` of the shorter run in the file that this one is to go on with, if any.
-        start: Initial configurations where they are given, ``int8`` (1 or samples, 1 or replicas, sites).
-        moves: Moves of the user's own between sweeps, each with its number of sweeps.
-        measure: Observables of the user's own that were given as functions, by name.
-    """
-
-    config: AnyConfig
-    model: Ising
-    device: str
-    path: Path
-    attributes: dict[str, str] = when_asked()
+    config: AnyConfig  # with every default filled in
+    model: Ising  # model that is simulated
+    device: str  # ``cpu`` or ``cuda``
+    path: Path  # the run's file
+    attributes: dict[str, str] = when_asked()  # root attributes of the file
     extends: str | None = None
+    """``config_sha256`` of the shorter run in the file that this one is to go on with, if any."""
     start: npt.NDArray[np.int8] | None = None
-    moves: Sequence[tuple[Move, int]] = ()
+    """Initial configurations where they are given, ``int8`` (1 or samples, 1 or replicas, sites)."""
+    moves: Sequence[tuple[Move, int]] = ()  # moves of the user's own between sweeps, each with its number of sweeps
     measure: Mapping[str, Callable[[Any], Any]] | None = None
+    """Observables of the user's own that were given as functions, by name."""
 
     def __post_init__(self) -> None:
         if self.solution is not None:

@@ -68,26 +68,18 @@ class Sizes(NamedTuple):
 
 @dataclass(frozen=True)
 class Contents:
-    """Contents of the file of a run beside its model.
+    """Contents of the file of a run beside its model."""
 
-    Attributes:
-        scales: Values along each axis.
-        units: Units of axes that have some.
-        series: Growing datasets; each group's first one is ``step``.
-        sums: Datasets that are written again and again.
-        given: Datasets that are written once, with their values.
-        start: Initial configurations where they were given, ``int8`` (1 or samples, 1 or replicas, sites).
-        numbers: Whole numbers that groups say of themselves as attributes, by group and name. The number ``every`` of
-            a group means that its series have a row at every so many-th row of the run alone.
-    """
-
-    scales: Mapping[str, npt.NDArray[np.generic]]
-    units: Mapping[str, str]
-    series: tuple[Series, ...]
-    sums: tuple[Series, ...] = ()
-    given: tuple[tuple[Series, npt.NDArray[np.float64]], ...] = ()
+    scales: Mapping[str, npt.NDArray[np.generic]]  # values along each axis
+    units: Mapping[str, str]  # units of axes that have some
+    series: tuple[Series, ...]  # growing datasets; each group's first one is ``step``
+    sums: tuple[Series, ...] = ()  # datasets that are written again and again
+    given: tuple[tuple[Series, npt.NDArray[np.float64]], ...] = ()  # datasets that are written once, with their values
     start: npt.NDArray[np.int8] | None = None
+    """Initial configurations where they were given, ``int8`` (1 or samples, 1 or replicas, sites)."""
     numbers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Whole numbers that groups say of themselves as attributes, by group and name. The number ``every`` of a group
+    means that its series have a row at every so many-th row of the run alone."""
 
     @property
     def groups(self) -> list[str]:

@@ -52,41 +52,28 @@ PIECE_BYTES: Final = 2**24
 
 @dataclass(frozen=True)
 class TemperOverview(Result):
-    """What a tempering run comes to, without its series and without errors, which need an analysis.
-
-    Attributes:
-        model: What was simulated.
-        steps: Measurements that were made so far.
-        rows: Those of them that the series have.
-        temperature: From the lowest to the highest, in the unit of the couplings, shape (temperatures,).
-        energy: Mean energy per site at each temperature, NaN where there are no measurements.
-        magnetization_squared: Mean m^2, likewise.
-        overlap_squared: Mean q^2, likewise; None where there is one copy.
-        swap_rate: Share of exchanges accepted with the next temperature, (temperatures - 1,); NaN where a run was
-            killed before its first checkpoint, with which exchanges and round trips are written.
-        round_trips: Of each replica from the hottest temperature to the coldest and back, (samples, replicas).
-        attributes: Root attributes of the file.
-        placement: How the temperatures were placed, None where they were given.
-        best_energy: Lowest energy that each replica had at a measurement, (samples, replicas); None where a run was
-            killed before its first checkpoint.
-        search: How a search went, None of a run that is none.
-    """
+    """What a tempering run comes to, without its series and without errors, which need an analysis."""
 
     job = "temper"
 
-    model: Ising
-    steps: int
-    rows: int
-    temperature: Array
-    energy: Array
-    magnetization_squared: Array
-    overlap_squared: Array | None
+    model: Ising  # what was simulated
+    steps: int  # measurements that were made so far
+    rows: int  # those of them that the series have
+    temperature: Array  # from the lowest to the highest, in the unit of the couplings, shape (temperatures,)
+    energy: Array  # mean energy per site at each temperature, NaN where there are no measurements
+    magnetization_squared: Array  # mean m^2, likewise
+    overlap_squared: Array | None  # mean q^2, likewise; None where there is one copy
     swap_rate: Array
+    """Share of exchanges accepted with the next temperature, (temperatures - 1,); NaN where a run was killed before its
+    first checkpoint, with which exchanges and round trips are written."""
     round_trips: npt.NDArray[np.int64]
-    attributes: dict[str, str]
-    placement: Placement | None
+    """Of each replica from the hottest temperature to the coldest and back, (samples, replicas)."""
+    attributes: dict[str, str]  # root attributes of the file
+    placement: Placement | None  # how the temperatures were placed, None where they were given
     best_energy: Array | None
-    search: Searched | None
+    """Lowest energy that each replica had at a measurement, (samples, replicas); None where a run was killed before its
+    first checkpoint."""
+    search: Searched | None  # how a search went, None of a run that is none
 
 
 def overview(path: str | os.PathLike[str], model: Ising | None = None) -> TemperOverview:
