@@ -140,11 +140,7 @@ class FollowedTerm(Followed):
 
 
 class Source:
-    """Statistics of a run on a ladder from the sums over its measurements that it has made as it went.
-
-    Args:
-        result: The run.
-    """
+    """Statistics of a run on a ladder from the sums over its measurements that it has made as it went."""
 
     def __init__(self, result: Tempered) -> None:
         self.result = result

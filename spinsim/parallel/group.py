@@ -55,8 +55,6 @@ class Group:
     """All members, as one of them sees them; arrays given are in one piece (C order).
 
     Args:
-        number: Number of the group.
-        index: Number of this member.
         ranks: Rank of each member.
         gpu: Number of this member's GPU, None where it is the CPU.
         nccl: The name of the group for NCCL, None where it does without.

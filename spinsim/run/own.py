@@ -151,7 +151,6 @@ class Own:
     """The functions of a run, tried on its initial configurations.
 
     Args:
-        functions: By name.
         engine: In its initial state.
         axes: The first axes of what a function returns, ``REPLICAS`` or those ``on_ladder``.
         copies: Copies of the ladder, if there is one.

@@ -180,13 +180,7 @@ class Changing(NamedTuple):
 
 
 class _Steps:
-    """The conditions of each step of an anneal: its temperature, and uniform and transverse fields that change.
-
-    Args:
-        engine: Engine that is swept.
-        ladder: Temperature of each step.
-        changing: All other conditions.
-    """
+    """The conditions of each step of an anneal: its temperature, and uniform and transverse fields that change."""
 
     def __init__(self, engine: Annealed, ladder: npt.NDArray[np.float64], changing: Sequence[Changing] = ()) -> None:
         self.engine, self.ladder, self.changing = engine, ladder, changing

@@ -142,13 +142,10 @@ class Solver:
 
     Args:
         model: The layer, with all its samples.
-        sample: Which of them.
         k: Coupling inside the layer.
         k_time: Coupling between layers.
         sectors: In which order.
-        settings: How.
         room: Vectors that fit in memory, as ``fit`` says.
-        threads: CPU threads.
         on_product: Called before every product with T; what it raises ends the search.
 
     Attributes:

@@ -87,9 +87,7 @@ class SplitSolver:
     """A ``Solver`` at every device of a group, each with its part of all vectors.
 
     Args:
-        members: Members of the group.
         given: Arguments of ``Solver`` up to ``room``.
-        threads: CPU threads of each.
         on_product: Called before every product; what it raises ends the task. None for nothing.
 
     Attributes:

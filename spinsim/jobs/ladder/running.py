@@ -190,15 +190,9 @@ class LadderRun(SampledRun):
     """A run on a ladder under way.
 
     Args:
-        plan: Plan of the run.
-        saving: Says when to save.
-        watch: Hears how it goes.
-        engine: The replicas in their initial state.
         frames: Measurements as tempering yields them, on this engine.
-        contents: Contents of its file.
         own: Observables of the user's own, if there are any.
         local: Sums for local susceptibilities, if they are wanted.
-        keeping: The rows that it keeps.
         sums: The measurements added up, where not all rows are kept.
         stored: The rows that its file keeps, where it has been begun.
     """

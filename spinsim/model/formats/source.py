@@ -208,7 +208,6 @@ class Terms:
     """The lines below a header.
 
     Args:
-        source: The file.
         header: Number of its line.
         low: Least number of a site.
         high: Largest.
