@@ -98,7 +98,6 @@ class Job:
         form: What the store must know of its files.
         read: Returns the result of an open file, of its first rows and root attributes; DamageError where the numbers
             of the file do not fit together.
-        plan: Returns the run of a configuration, ready to begin: its model built, its file named.
         progress: Returns what counts and shows how far a run is, of whether it is silent.
         describe: Returns what is about to run by a plan, in one sentence.
         outcome: Returns what is said of a plan's run when it is done; its rate as its progress has it, None where the
@@ -117,12 +116,15 @@ class Job:
     plan_type: type[Plan[Any]] = at("running:{0}Plan")
     form: Form = at("contents:FORM")
     read: Callable[[h5py.File, int, dict[str, str]], Result] = at("result:read")
-    plan: Callable[[Any], Plan[Any]] = at("running:plan_{1}")
     progress: Callable[..., Bar] = at("spinsim.run.progress:UpdateProgress")
     describe: Callable[[Any], str] = at("report:describe")
     outcome: Callable[[Any, float | None], Told] = at("report:outcome")
     show: Callable[[Path], Told] = at("report:show")
     plot: Callable[..., dict[str, Any]] = at("spinsim.jobs.plotting:plot")
+
+    def plan(self, config: Any) -> Plan[Any]:
+        """Returns the run of a configuration, ready to begin: its model built, its file named."""
+        return self.plan_type.of(config)
 
     def changed(self, config: Any, settings: Mapping[str, Any], path: Path) -> Any:
         """Returns the configuration of a file's run with other values of settings of the job's own."""

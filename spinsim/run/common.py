@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -51,8 +51,9 @@ from spinsim.run.identity import (
     is_longer,
     lengths,
 )
+from spinsim.run.own import functions_of
 from spinsim.run.saving import Saving
-from spinsim.run.search import LENGTHS, has_met_target
+from spinsim.run.search import LENGTHS, has_met_target, targets_of
 from spinsim.sampling import BestSlices, InField
 from spinsim.sampling.portions import updates_a_sweep
 from spinsim.settings.config import Config, tables_of
@@ -122,6 +123,32 @@ class Plan(Generic[AnyConfig]):
                 f"save_configurations {every} is more than the {self.rows} measurements of the run, so that nothing "
                 "would be saved: give a smaller number, or 0 to save none"
             )
+
+    @classmethod
+    def of(cls, config: AnyConfig) -> Self:
+        """Build the model of a configuration, fill in what it leaves out and name the file.
+
+        Raises:
+            InputError: for anything that keeps the run from beginning.
+        """
+        given = getattr(config, config.job)
+        check_nameable(getattr(given, "start", STARTS[0]))
+        functions_of(getattr(given, "measure", None))
+        device = resolve_device(config.run.device, config.run.gpus)
+        model = cls.model_of(config, device)
+        config = cls.filled_in(config, model, device)
+        targets_of(model, getattr(given, "target", None))
+        return cls(config, model, device, *identify(config, model))
+
+    @classmethod
+    def model_of(cls, config: AnyConfig, device: str) -> Ising:
+        """The model of a configuration."""
+        raise NotImplementedError
+
+    @classmethod
+    def filled_in(cls, config: AnyConfig, model: Ising, device: str) -> AnyConfig:
+        """A configuration with what follows from its model and device, where it was left out."""
+        return config
 
     def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:
         """Run it into its file, which has been begun or is to be created; it is opened with ``open_own``."""
