@@ -28,7 +28,12 @@ from spinsim.packing import LANES, Packing, pack, pack_sites, unpack, unpack_sit
 MOST_MOVES: Final = 2**rng.PLANE_BITS
 MOST_DRAWS: Final = 2 * 2**rng.GROUP_BITS // LANES
 """Random numbers that a replica can have at each time that a move is applied."""
-OWN_MOVES: Final = {"houdayer": "spinsim.engine.moves.houdayer.move:Houdayer"}
+OWN_MOVES: Final = {
+    "houdayer": "spinsim.engine.moves.houdayer.move:Houdayer",
+    "swendsen-wang": "spinsim.engine.moves.fortuin_kasteleyn.move:SwendsenWang",
+    "wolff": "spinsim.engine.moves.fortuin_kasteleyn.move:Wolff",
+    "seeded-clusters": "spinsim.engine.moves.fortuin_kasteleyn.move:SeededClusters",
+}
 """Moves that a run may name without being given them, and where they are."""
 
 
