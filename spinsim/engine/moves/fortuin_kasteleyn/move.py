@@ -208,8 +208,9 @@ class FortuinKasteleyn:
         function = ("swendsen_wang", "wolff", "seeded")[cls.kind]
         cls.fast_paths = {
             (layout, device): f"{__package__}.{device}:{function}"
-            for layout in (Packing.REPLICA, Packing.ANISOTROPIC)
-            for device in ("cpu",)
+            for layout in (Packing.REPLICA, Packing.ANISOTROPIC, Packing.UNPACKED)
+            for device in ("cpu", "cuda")
+            if (layout, device) != (Packing.UNPACKED, "cpu")
         }
 
     def apply(self, batch: Batch) -> None:
