@@ -93,7 +93,7 @@ def bonds_of(model: Ising) -> Bonds:
     level = level.reshape(sizes.shape).astype(np.int32)
     none = int(np.count_nonzero(of_level < MOST_TERMS))
     return Bonds(
-        np.ascontiguousarray(ends), number, (values < 0).astype(np.uint8), np.maximum(level - none, -1),
+        np.ascontiguousarray(ends), number, np.ascontiguousarray(values < 0, np.uint8), np.maximum(level - none, -1),
         (of_level[none:] // 2 * 2).astype(np.float64), (of_level[none:] % 2).astype(np.uint8),
     )  # fmt: skip
 

@@ -139,7 +139,7 @@ class ClustersOnGpu:
             SITES, place=place_of(words.site_at).astype(np.uint32), rank=rank, count=model.sites,
             bits=(model.sites - 1).bit_length(), most=most_halvings(model.sites), row=rows.row if rows else 0, size=size,
         )  # fmt: skip
-        self._threads = rows.threads if rows else min(THREADS, -(-max(model.sites, 64) // LANES) * LANES)
+        self._threads = max(rows.threads, 2 * LANES) if rows else min(THREADS, -(-max(model.sites, 64) // LANES) * LANES)
         self._grid = words_of_replicas, model.samples, 1
         self._ladder: tuple[tuple[int, ...], bytes, Any] | None = None
         name = instance("flip_clusters", len(rows.axis) if rows else 0, in_shared)
