@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from spinsim.machine.compiled import intrinsic
 
 
@@ -53,7 +55,9 @@ def scan_ring(typing_context, row, opened):  # type: ignore[no-untyped-def]
     """
     from llvmlite import ir
     from numba import types
-    from numba.core import cgutils
+    from numba.core import cgutils as of_numba
+
+    cgutils: Any = of_numba
 
     def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
         kind = ir.VectorType(ir.IntType(64), 8)
@@ -64,7 +68,7 @@ def scan_ring(typing_context, row, opened):  # type: ignore[no-untyped-def]
         groups = builder.lshr(length, ir.Constant(length.type, 3))
         last = builder.sub(groups, one)
 
-        def load(base, at):  # type: ignore[no-untyped-def]
+        def load(base: Any, at: Any) -> Any:
             return builder.load(builder.gep(base, [at]), align=8)
 
         carry = cgutils.alloca_once_value(builder, builder.and_(load(rows, last), load(gates, last)))

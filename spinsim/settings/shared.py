@@ -203,9 +203,7 @@ def own_moves() -> Any:
 
 def clusters() -> Any:
     """The setting that names cluster moves."""
-    return setting(
-        None, "Cluster moves of Fortuin and Kasteleyn between sweeps", choices=tuple(_CLUSTERS), before=None
-    )
+    return setting(None, "Cluster moves of Fortuin and Kasteleyn between sweeps", choices=tuple(_CLUSTERS), before=None)
 
 
 def clusters_every() -> Any:

@@ -1,4 +1,4 @@
-"""Fortuin-Kasteleyn moves of replica-packed words on the CPU, where the words lie: blocks of 128 replicas side by side."""
+"""Fortuin-Kasteleyn moves of replica-packed words on the CPU, where the words lie: 512 replicas at a time."""
 
 from __future__ import annotations
 

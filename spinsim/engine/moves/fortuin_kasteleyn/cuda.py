@@ -47,9 +47,7 @@ GRAPH: Final = struct_type(
     order=ADDRESS, near=ADDRESS, bond=ADDRESS, colour_start=ADDRESS, degree=ADDRESS, colours=np.uint32
 )
 LINES: Final = struct_type(axis=ADDRESS, begin=ADDRESS, most=np.uint32)
-LADDER: Final = struct_type(
-    holder=ADDRESS, beta=ADDRESS, copies=np.uint32, temperatures=np.uint32, terms=np.uint32
-)
+LADDER: Final = struct_type(holder=ADDRESS, beta=ADDRESS, copies=np.uint32, temperatures=np.uint32, terms=np.uint32)
 INSTANCES: Final[Instances] = (
     *((FILE, instance("flip_clusters", axes, True)) for axes in AXES),
     *((FILE, instance("flip_clusters", 0, in_shared)) for in_shared in FLAGS),
@@ -136,10 +134,12 @@ class ClustersOnGpu:
         rank = np.empty_like(order)
         rank[order] = np.arange(order.size, dtype=np.uint32)
         sites = self._record(
-            SITES, place=place_of(words.site_at).astype(np.uint32), rank=rank, count=model.sites,
-            bits=(model.sites - 1).bit_length(), most=most_halvings(model.sites), row=rows.row if rows else 0, size=size,
+            SITES, place=place_of(words.site_at), rank=rank, count=model.sites, bits=(model.sites - 1).bit_length(),
+            most=most_halvings(model.sites), row=rows.row if rows else 0, size=size,
         )  # fmt: skip
-        self._threads = max(rows.threads, 2 * LANES) if rows else min(THREADS, -(-max(model.sites, 64) // LANES) * LANES)
+        self._threads = (
+            max(rows.threads, 2 * LANES) if rows else min(THREADS, -(-max(model.sites, 64) // LANES) * LANES)
+        )
         self._grid = words_of_replicas, model.samples, 1
         self._ladder: tuple[tuple[int, ...], bytes, Any] | None = None
         name = instance("flip_clusters", len(rows.axis) if rows else 0, in_shared)

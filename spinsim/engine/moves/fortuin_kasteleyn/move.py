@@ -8,14 +8,14 @@ the others flip
     seeded          all that hold one of the sites drawn with probability 2^-k, k a random number of the replica from 1
                     to the bits of a site's number
 
-Each keeps Boltzmann's law: open bonds depend on the spins as R. G. Edwards and A. D. Sokal say, what flips depends on open
-bonds and numbers drawn apart from spins. The leader of a cluster is its site that comes first in an order in which
-neighbours are far from each other (``rank_of``): parts of clusters find it in few steps.
+Each keeps Boltzmann's law: open bonds depend on the spins as Edwards and Sokal say, and what flips depends on open
+bonds and on numbers that are drawn apart from spins. The leader of a cluster is its site that comes first in an order
+in which neighbours are far from each other (``order_of``): parts of clusters find it in few steps.
 
 Random numbers are of the stream ``FORTUIN_KASTELEYN``; the half-sweep field is 4 times the applications before plus the
-number of the kind. The coin of a site is plane ``COIN``, group = site, bit b of word w for replica 32 w + b of the block
-of 128. A replica draws its site and k from plane ``OWN``, group = replica. Seeds are the bits that planes ``SEEDS`` to
-``SEEDS`` + k - 1 have set, group = site, bits as those of coins.
+number of the kind. The coin of a site is plane ``COIN``, group = site, bit b of word w for replica 32 w + b of the
+block of 128. A replica draws its site and k from plane ``OWN``, group = replica. Seeds are the bits that planes
+``SEEDS`` to ``SEEDS`` + k - 1 have set, group = site, bits as those of coins.
 
 Source: C. M. Fortuin, P. W. Kasteleyn, Physica 57, 536 (1972); R. H. Swendsen, J.-S. Wang, Phys. Rev. Lett. 58, 86
 (1987); U. Wolff, Phys. Rev. Lett. 62, 361 (1989); R. G. Edwards, A. D. Sokal, Phys. Rev. D 38, 2009 (1988).
@@ -129,9 +129,7 @@ def choose_sites(kind, first, used, most, sample, when, key, chosen):  # type: i
     of_sample = rng.counter_block(np.uint64(sample), ZERO)
     for lane in range(LANES):
         half, bit = lane // 64, ONE << np.uint64(lane % 64)
-        x0, x1, _, _ = rng.philox(
-            np.uint64(first + lane), of_sample, rng.low32(when), own, key[0], key[1], rng.ROUNDS
-        )
+        x0, x1, _, _ = rng.philox(np.uint64(first + lane), of_sample, rng.low32(when), own, key[0], key[1], rng.ROUNDS)
         if kind == WOLFF:
             chosen[np.int64((rng.low32(x0) * sites) >> SHIFT), half] |= bit & used[half]
         for plane in range(1 + np.int64((rng.low32(x1) * np.uint64(most)) >> SHIFT)):
@@ -175,7 +173,7 @@ class Flips:
         when, key = np.uint64(KINDS * moment.time + kind), rng.split_seed(moment.seed)
         by_leader, most, scaled = kind == SWENDSEN_WANG, most_halvings(sites), beta * self._quantum
 
-        def flip(begin: int, stop: int) -> None:
+        def flip_together(begin: int, stop: int) -> None:
             up, chosen = np.zeros((sites + 1, WIDE), np.uint64), np.zeros((sites, WIDE), np.uint64)
             opened, used = np.zeros((len(bonds.number), WIDE), np.uint64), np.zeros(WIDE, np.uint64)
             up[sites] = ALL
@@ -194,7 +192,11 @@ class Flips:
             for j, (k, block) in enumerate(members):
                 words[k, block] = up[:sites, 2 * j : 2 * j + 2] & self._used[block]
 
-        return lambda begin, stop: [flip(k, min(k + TOGETHER, stop)) for k in range(begin, stop, TOGETHER)] and None
+        def flip(begin: int, stop: int) -> None:
+            for k in range(begin, stop, TOGETHER):
+                flip_together(k, min(k + TOGETHER, stop))
+
+        return flip
 
 
 class FortuinKasteleyn:

@@ -14,6 +14,7 @@ from several import on_cpus
 import spinsim as ss
 from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.engine.moves.exchange.ladder import holders
+from spinsim.engine.moves.fortuin_kasteleyn import cuda
 from spinsim.engine.moves.move import Moment
 from spinsim.engine.split import shares
 from spinsim.model.trotter import trotter
@@ -38,6 +39,7 @@ MODELS = {
     "diluted graph": lambda: random_graph([-1.0, 0.0, 1.0], np.resize([0.5, -0.5, 0.0], 30)),
     "unpacked": lambda: ss.EdwardsAnderson(ss.square(4), samples=2, couplings="gaussian", seed=3, field=0.25),
     "site-packed": lambda: ss.Ising(ss.square(256, 2)),
+    "long rows": lambda: ss.Ising(ss.square(40, 3), field=np.resize([0.5, 0.0, 0.0], 120)),
     "anisotropic": lambda: trotter(ss.EdwardsAnderson(ss.square(3), samples=2, seed=3), 4, by_term=True),
 }
 LADDER = 1 / np.linspace(1.0, 4.0, 13)
@@ -65,6 +67,12 @@ def test_same_as_oracle(name: str, device: str) -> None:
         np.testing.assert_array_equal(configurations(engine), expected)
         assert (expected != before).any()
         np.testing.assert_array_equal(engine.begin_exchange()().place, place)
+
+
+@pytest.mark.parametrize("name", ["replica-packed", "open"])
+def test_in_global_memory(name: str, emulated: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda, "shared_memory", lambda device: cuda.FIXED)
+    test_same_as_oracle(name, "cuda")
 
 
 @pytest.mark.parametrize("beta", [0.4, 0.0, 1e3])
