@@ -17,7 +17,7 @@ constexpr u32 TAIL = HOST(engine.moves.fortuin_kasteleyn.bonds.TAIL), COIN = HOS
 constexpr u32 OWN = HOST(engine.moves.fortuin_kasteleyn.move.OWN), SEEDS = HOST(engine.moves.fortuin_kasteleyn.move.SEEDS);
 constexpr u32 SWENDSEN_WANG = HOST(engine.moves.fortuin_kasteleyn.move.SWENDSEN_WANG);
 constexpr u32 WOLFF = HOST(engine.moves.fortuin_kasteleyn.move.WOLFF);
-constexpr u32 LANES = 32, WORDS = 4, ALL = ~0u, MOST_PLANES = 32;
+constexpr u32 MOST_AXES = 3, LANES = 32, WORDS = 4, ALL = ~0u, MOST_PLANES = 32;
 static_assert(PLANES == 8, "two calls hold the first planes");
 
 // Bonds as spinsim/engine/moves/fortuin_kasteleyn/bonds.py has them, those to the ghost from `inner` on.
@@ -51,7 +51,7 @@ CHECK_STRUCT(Graph, engine.moves.fortuin_kasteleyn.cuda.GRAPH);
 struct Axis { u32 length, stride, parts, rows; };  // threads share each row in so many parts
 // Rows along each axis: row r of axis a begins at begin[a][r].
 struct Lines {
-    const Axis* axis;
+    Axis axis[MOST_AXES];
     const u32* begin;
     u32 most;
 };
@@ -138,62 +138,77 @@ __device__ __noinline__ u32 open_bond(const Bonds& bonds, u32 e, u32 differ, u32
     return there & ~closed;
 }
 
-// Passes on what is reached along a row, a ring, of which the calling thread has a run: `open` are the bonds behind its sites.
-// The `parts` threads of a row are `step` lanes from each other.
-__device__ __forceinline__ void close_row(u32 (&r)[RUN], const u32 (&open)[RUN], u32 part, u32 parts, u32 step) {
+// Passes on what is reached along a row that one thread has, a ring, once up and once down: `open` are the bonds behind sites.
+template <int N>
+__device__ __forceinline__ void pass_on(u32 (&r)[N], const u32 (&open)[N]) {
+    r[0] |= r[N - 1] & open[N - 1];
+#pragma unroll
+    for (int k = 1; k < N; ++k) r[k] |= r[k - 1] & open[k - 1];
+    r[N - 1] |= r[0] & open[N - 1];
+#pragma unroll
+    for (int k = N - 2; k >= 0; --k) r[k] |= r[k + 1] & open[k];
+}
+
+// Does the same along a row that `parts` threads have, `step` lanes from each other, until it is done; `through` is what comes in
+// at one end of the calling thread's part and leaves at the other.
+template <int N>
+__device__ __forceinline__ void pass_on(u32 (&r)[N], const u32 (&open)[N], u32 through, u32 part, u32 parts, u32 step) {
     const u32 lane = threadIdx.x % LANES, last = (lane + (parts - 1 - part) * step) % LANES, first = (lane - part * step) % LANES;
     const u32 after = (lane + step) % LANES, before = (lane - step) % LANES;
-    u32 through = open[0];  // what comes in at one end and leaves at the other
 #pragma unroll
-    for (int k = 1; k < RUN; ++k) {
-        through &= open[k];
-        r[k] |= r[k - 1] & open[k - 1];
+    for (int k = 1; k < N; ++k) r[k] |= r[k - 1] & open[k - 1];
+    u32 out = r[N - 1] & open[N - 1], all = through;
+    for (u32 by = 1; by < parts; by *= 2) {
+        const u32 theirs = __shfl_sync(ALL, out, (lane - by * step) % LANES), too = __shfl_sync(ALL, all, (lane - by * step) % LANES);
+        if (part >= by) out |= theirs & all, all &= too;
     }
-    u32 out = r[RUN - 1] & open[RUN - 1], all = through;
-    if (parts > 1) {
-        for (u32 by = 1; by < parts; by *= 2) {
-            const u32 theirs = __shfl_sync(ALL, out, (lane - by * step) % LANES), too = __shfl_sync(ALL, all, (lane - by * step) % LANES);
-            if (part >= by) out |= theirs & all, all &= too;
-        }
-        const u32 around = __shfl_sync(ALL, out, last), come = __shfl_sync(ALL, out, before), free = __shfl_sync(ALL, all, before);
-        out = part ? come | (free & around) : around;
-    }
-    r[0] |= out;
+    u32 around = __shfl_sync(ALL, out, last), come = __shfl_sync(ALL, out, before), free = __shfl_sync(ALL, all, before);
+    r[0] |= part ? come | (free & around) : around;
 #pragma unroll
-    for (int k = 1; k < RUN; ++k) r[k] |= r[k - 1] & open[k - 1];
+    for (int k = 1; k < N; ++k) r[k] |= r[k - 1] & open[k - 1];
 #pragma unroll
-    for (int k = RUN - 2; k >= 0; --k) r[k] |= r[k + 1] & open[k];
+    for (int k = N - 2; k >= 0; --k) r[k] |= r[k + 1] & open[k];
     out = r[0], all = through;
-    if (parts > 1) {
-        for (u32 by = 1; by < parts; by *= 2) {
-            const u32 theirs = __shfl_sync(ALL, out, (lane + by * step) % LANES), too = __shfl_sync(ALL, all, (lane + by * step) % LANES);
-            if (part + by < parts) out |= theirs & all, all &= too;
-        }
-        const u32 around = __shfl_sync(ALL, out, first), come = __shfl_sync(ALL, out, after), free = __shfl_sync(ALL, all, after);
-        out = part + 1 < parts ? come | (free & around) : around;
+    for (u32 by = 1; by < parts; by *= 2) {
+        const u32 theirs = __shfl_sync(ALL, out, (lane + by * step) % LANES), too = __shfl_sync(ALL, all, (lane + by * step) % LANES);
+        if (part + by < parts) out |= theirs & all, all &= too;
     }
-    r[RUN - 1] |= out & open[RUN - 1];
+    around = __shfl_sync(ALL, out, first), come = __shfl_sync(ALL, out, after), free = __shfl_sync(ALL, all, after);
+    r[N - 1] |= (part + 1 < parts ? come | (free & around) : around) & open[N - 1];
 #pragma unroll
-    for (int k = RUN - 2; k >= 0; --k) r[k] |= r[k + 1] & open[k];
+    for (int k = N - 2; k >= 0; --k) r[k] |= r[k + 1] & open[k];
 }
 
 // The calling thread's run of sites along each axis, with the bonds behind them. Past its last site all is open and nothing there.
-template <int AXES>
+// SIDE is that of a lattice whose sides are equal and whose runs are whole, 0 of others.
+template <int AXES, int SIDE>
 struct Runs {
-    u32 open[AXES][RUN], first[AXES], count[AXES], stride[AXES], part[AXES], parts[AXES];
+    static constexpr int N = SIDE && SIDE < RUN ? SIDE : RUN;
+    const Lines& lines;
+    u32 open[AXES][N], through[AXES], first[AXES], count[AXES], part[AXES];
 
-    __device__ __forceinline__ Runs(const Lines& lines, const u32* opened, u32 size) {
+    __device__ __forceinline__ u32 parts(int a) const { return SIDE ? SIDE / N : lines.axis[a].parts; }
+    __device__ __forceinline__ u32 stride(int a) const {
+        return SIDE == 0 ? lines.axis[a].stride : a == 0 ? 1 : a == 1 ? SIDE + 1 : (SIDE + 1) * SIDE;
+    }
+    __device__ __forceinline__ bool has(int a, u32 k) const { return SIDE ? count[a] > 0 : k < count[a]; }
+
+    __device__ __forceinline__ Runs(const Lines& lines, const u32* opened, u32 size) : lines(lines) {
         const u32 lane = threadIdx.x % LANES, warp = threadIdx.x / LANES;
 #pragma unroll
         for (int a = 0; a < AXES; ++a) {
             const Axis axis = lines.axis[a];
             const u32 rows = LANES / axis.parts, row = warp * rows + lane % rows, run = (axis.length + axis.parts - 1) / axis.parts;
-            part[a] = lane / rows, parts[a] = axis.parts, stride[a] = axis.stride;
+            part[a] = lane / rows;
             const bool is_there = part[a] < axis.parts && row < axis.rows && part[a] * run < axis.length;
             count[a] = is_there ? min(run, axis.length - part[a] * run) : 0;
             first[a] = is_there ? lines.begin[a * lines.most + row] + part[a] * run * axis.stride : 0;
+            through[a] = ALL;
 #pragma unroll
-            for (int k = 0; k < RUN; ++k) open[a][k] = k < count[a] ? opened[a * size + first[a] + k * stride[a]] : ALL;
+            for (int k = 0; k < N; ++k) {
+                open[a][k] = has(a, k) ? opened[a * size + first[a] + k * stride(a)] : ALL;
+                through[a] &= open[a][k];
+            }
         }
     }
 
@@ -202,15 +217,20 @@ struct Runs {
             changed = 0;
 #pragma unroll
             for (int a = 0; a < AXES; ++a) {
-                u32 r[RUN], old[RUN];
+                u32 r[N], old[N], news = 0;
 #pragma unroll
-                for (int k = 0; k < RUN; ++k) r[k] = old[k] = k < count[a] ? reached[first[a] + k * stride[a]] : 0;
-                close_row(r, open[a], part[a], parts[a], LANES / parts[a]);
+                for (int k = 0; k < N; ++k) r[k] = old[k] = has(a, k) ? reached[first[a] + k * stride(a)] : 0;
+                if (SIDE && SIDE <= N)
+                    pass_on(r, open[a]);
+                else
+                    pass_on(r, open[a], through[a], part[a], parts(a), LANES / parts(a));
 #pragma unroll
-                for (int k = 0; k < RUN; ++k) {
-                    if (k >= count[a] || r[k] == old[k]) continue;
-                    reached[first[a] + k * stride[a]] = r[k];
+                for (int k = 0; k < N; ++k) news |= has(a, k) ? r[k] ^ old[k] : 0;
+                if (news) {
                     changed = 1;
+#pragma unroll
+                    for (int k = 0; k < N; ++k)
+                        if (has(a, k)) reached[first[a] + k * stride(a)] = r[k];
                 }
                 if (a + 1 < AXES) __syncthreads();
             }
@@ -246,8 +266,8 @@ struct Colours {
 };
 
 // Flips clusters of 32 replicas of a sample: block (word of replicas, sample). Words of sites and bonds lie in shared memory if
-// they fit, else in scratch. AXES is 0 for any graph.
-template <int AXES, bool SHARED>
+// they fit, else in scratch. AXES is 0 for any graph, SIDE as for Runs.
+template <int AXES, int SIDE, bool SHARED>
 __global__ __launch_bounds__(THREADS) void flip_clusters(u32* state, u32 blocks, u32 replicas, Bonds bonds, Sites sites, Graph graph,
                                                          Lines lines, Ladder ladder, u32* scratch, u32 kind, u32 first_sample,
                                                          u64 time, Key key) {
@@ -348,7 +368,7 @@ __global__ __launch_bounds__(THREADS) void flip_clusters(u32* state, u32 blocks,
         }
     };
     if constexpr (AXES > 0)
-        flip(Runs<AXES>(lines, opened, sites.size));
+        flip(Runs<AXES, SIDE>(lines, opened, sites.size));
     else
         flip(Colours{graph, opened, sites.count});
 }

@@ -36,6 +36,7 @@ RUN: Final = 16  # sites of a row that a thread has, at most
 FEW_LEVELS: Final = 4  # sizes of bonds whose thresholds a block keeps
 FIXED: Final = 4096  # bytes of shared memory for temperatures and thresholds, more than there are
 AXES: Final = (2, 3)  # of lattices that threads have along rows
+SIDES: Final = {2: (16, 32, 64), 3: (8, 16)}  # of lattices whose sides kernels know
 BONDS: Final = struct_type(
     ends=ADDRESS, number=ADDRESS, negative=ADDRESS, level=ADDRESS, costs=ADDRESS, terms=ADDRESS, negative_stride=SIZE,
     level_stride=SIZE, count=np.uint32, inner=np.uint32, levels=np.uint32,
@@ -46,11 +47,11 @@ SITES: Final = struct_type(
 GRAPH: Final = struct_type(
     order=ADDRESS, near=ADDRESS, bond=ADDRESS, colour_start=ADDRESS, degree=ADDRESS, colours=np.uint32
 )
-LINES: Final = struct_type(axis=ADDRESS, begin=ADDRESS, most=np.uint32)
+LINES: Final = struct_type(axis=(np.uint32, (3, 4)), begin=ADDRESS, most=np.uint32)
 LADDER: Final = struct_type(holder=ADDRESS, beta=ADDRESS, copies=np.uint32, temperatures=np.uint32, terms=np.uint32)
 INSTANCES: Final[Instances] = (
-    *((FILE, instance("flip_clusters", axes, True)) for axes in AXES),
-    *((FILE, instance("flip_clusters", 0, in_shared)) for in_shared in FLAGS),
+    *((FILE, instance("flip_clusters", axes, side, True)) for axes in AXES for side in (0, *SIDES[axes])),
+    *((FILE, instance("flip_clusters", 0, 0, in_shared)) for in_shared in FLAGS),
 )
 
 
@@ -142,7 +143,9 @@ class ClustersOnGpu:
         )
         self._grid = words_of_replicas, model.samples, 1
         self._ladder: tuple[tuple[int, ...], bytes, Any] | None = None
-        name = instance("flip_clusters", len(rows.axis) if rows else 0, in_shared)
+        axes, sides = (len(rows.axis), set(rows.axis[:, 0].tolist())) if rows else (0, set())
+        side = next(iter(sides)) if len(sides) == 1 and sides <= set(SIDES.get(axes, ())) else 0
+        name = instance("flip_clusters", axes, side, in_shared)
         self._launch = Launch(device, FILE, name, {
             "state": words.present, "blocks": np.uint32(words.present.shape[1]), "replicas": np.uint32(replicas),
             "bonds": self._bonds(bonds, inner), "sites": sites, "graph": self._graph(model, rows is None),
@@ -191,7 +194,9 @@ class ClustersOnGpu:
     def _lines(self, rows: Rows | None) -> Any:
         if rows is None:
             return np.zeros((), LINES)
-        return self._record(LINES, axis=rows.axis, begin=rows.begin, most=rows.begin.shape[1])
+        lines = self._record(LINES, axis=0, begin=rows.begin, most=rows.begin.shape[1])
+        lines["axis"][: len(rows.axis)] = rows.axis
+        return lines
 
     def __call__(self, moment: Moment, holder: Any) -> None:
         """Queue a move; ``holder`` is int32 on the device."""
