@@ -132,7 +132,8 @@ class LadderPlan(Plan[AnyConfig]):
         how = watch.on_updates, saving.due, choice.wanted, None, moves, seed, sums
         frames = tempering_in_beta(engine, ladder.couplings, t.times, choice.copies, *how)
         local = LocalSums(engine, choice.copies, len(ladder)) if t.adds_local else None
-        own = Own(functions_of(t.measure, self.measure), engine, on_ladder(ladder.axis), choice.copies)
+        functions, axes = functions_of(t.measure, self.measure), on_ladder(ladder.axis)
+        own = Own(functions, engine, axes, choice.copies, ladder.couplings, seed)
         return LadderRun(self, saving, watch, engine, frames, contents, own, local, keeping, sums, stored)
 
     def keeping(self, contents: Contents, stored: Keeping | None) -> Keeping:
@@ -269,7 +270,7 @@ class LadderRun(SampledRun):
             if self._local is not None:
                 self._local.add(frame)
             if self._keeping.has_row(frame.step):
-                own = {} if self._own is None else self._own.row(frame.spins, frame.holder)
+                own = {} if self._own is None else self._own.row(frame.spins, frame.step, frame.holder)
                 row = row_of(self._measured, frame) | own | {"step": frame.step // self._keeping.stride}
                 file.write(self.with_spins(row, frame.spins, frame.holder))
         self._save(file, is_last=True)
