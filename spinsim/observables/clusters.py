@@ -109,7 +109,7 @@ def _of_fortuin_kasteleyn(batch: Batch, wraps: bool = False) -> tuple[Array, ...
     steps, ends = steps[bonds.number[: len(steps)]], bonds.ends[:counted]
     flat = spins.reshape(state[0], -1, model.sites)
     beta = np.asarray(batch.beta, np.float64)
-    by_term = beta[..., None] if beta.ndim < 2 else beta  # noqa: PLR2004  (places and terms)
+    by_term = beta[..., None] if beta.ndim < 2 else beta
     of_one = np.broadcast_to(by_term * model.quantum, (*state[1:], by_term.shape[-1])).reshape(flat.shape[1], -1)
     words = pack(flat.transpose(0, 2, 1))
     words_of = (np.empty((rows, WIDE), np.uint64)[:, :2] for rows in (model.sites + 1, len(bonds.number)))
@@ -130,7 +130,7 @@ def _of_fortuin_kasteleyn(batch: Batch, wraps: bool = False) -> tuple[Array, ...
 def _of_overlaps(batch: Batch, wraps: bool = False) -> tuple[Array, ...]:
     """The same of clusters of equal overlap, over bonds whose coupling is not 0."""
     spins, model = _on_host(batch), batch.model
-    if spins.shape[1] < 2:  # noqa: PLR2004  (copies)
+    if spins.shape[1] < 2:
         raise InputError("overlap clusters need two copies of each configuration: give replicas 2 or more")
     overlaps = (spins * np.roll(spins, -1, axis=1)).reshape(len(spins), -1, model.sites)
     ends, steps = model.graph.edges, _steps(model, wraps)

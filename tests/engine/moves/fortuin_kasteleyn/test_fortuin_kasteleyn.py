@@ -72,9 +72,10 @@ def test_same_as_oracle(name: str, device: str) -> None:
         np.testing.assert_array_equal(engine.begin_exchange()().place, place)
 
 
-@pytest.mark.parametrize("name", ["replica-packed", "open"])
-def test_in_global_memory(name: str, emulated: None, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["replica-packed", "anisotropic"])
+def test_labelled_some_samples_at_a_time(name: str, emulated: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda, "shared_memory", lambda device: cuda.FIXED)
+    monkeypatch.setattr(cuda, "MOST_LABELS", 0)
     test_same_as_oracle(name, "cuda")
 
 
