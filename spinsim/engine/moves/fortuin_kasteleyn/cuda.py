@@ -1,7 +1,7 @@
 """Fortuin-Kasteleyn moves of replica-packed words on a GPU, which unpacked models have there too.
 
-Clusters of lattices that fit into a thread block are flooded, 32 replicas at a time; all others are found by union-find,
-a replica at a time. The kernels are in kernels/clusters/fortuin_kasteleyn.cu.
+Clusters of lattices that fit into a thread block are flooded, 32 replicas at a time; all others are found by
+union-find, a replica at a time. The kernels are in kernels/clusters/fortuin_kasteleyn.cu.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ class ClustersOnGpu:
         ladder = record(
             LADDER, holder=holder, beta=self._ladder[2], copies=copies, temperatures=temperatures, terms=beta.shape[1]
         )
-        now = {"time": np.uint64(KINDS * moment.time + self._kind), "key": round_keys(moment.seed)}
+        now: dict[str, Any] = {"time": np.uint64(KINDS * moment.time + self._kind), "key": round_keys(moment.seed)}
         for number, (launch, grid, threads) in enumerate(self._launches):
             of_moment = now if number else {**now, "ladder": ladder}  # only the first kernel knows temperatures
             launch(self._queue.stream, grid, threads, **of_moment)
