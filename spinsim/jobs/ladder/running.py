@@ -58,9 +58,7 @@ def with_usual_moves(config: AnyConfig, model: Ising, copies: int) -> AnyConfig:
 def moves_in_words(moves: str | None, asked: str | None) -> str:
     """Moves between sweeps in words that begin with a comma; empty where there are none and none were asked for."""
     parts = [one.partition(":") for one in moves.split(",")] if moves else []
-    words = [
-        f"{name.capitalize() if name in OWN_MOVES else name} moves every {every} sweeps" for name, _, every in parts
-    ]
+    words = [f"{name.title() if name in OWN_MOVES else name} moves every {every} sweeps" for name, _, every in parts]
     if asked == AUTO and "houdayer:" not in (moves or ""):
         words.append("no Houdayer moves, as they would not pay")
     return "".join(f", {one}" for one in words)
