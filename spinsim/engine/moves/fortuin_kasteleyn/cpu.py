@@ -1,4 +1,4 @@
-"""Fortuin-Kasteleyn moves on the CPU where spins lie: replica-packed words 512 replicas at a time, others by samples."""
+"""Fortuin-Kasteleyn moves on the CPU, where spins lie: of replica-packed words 512 replicas at a time."""
 
 from __future__ import annotations
 
