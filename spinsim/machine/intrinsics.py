@@ -42,3 +42,15 @@ def set_bits(typing_context, word):  # type: ignore[no-untyped-def]
         return builder.ctpop(args[0])
 
     return types.uint64(types.uint64), generate
+
+
+@intrinsic
+def leading_zeros(typing_context, word):  # type: ignore[no-untyped-def]
+    """Number of clear bits above the highest set one of a nonzero uint64."""
+    from llvmlite import ir
+    from numba import types
+
+    def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.ctlz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.uint64(types.uint64), generate

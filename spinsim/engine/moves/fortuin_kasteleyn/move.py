@@ -34,13 +34,18 @@ from spinsim.engine.measuring.cpu_comparison import transpose
 from spinsim.engine.moves.fortuin_kasteleyn.bonds import (
     ALL,
     CLUSTERS,
+    KINDS,
     ONE,
+    SEEDED,
     SHIFT,
+    SWENDSEN_WANG,
+    WOLFF,
     ZERO,
     Bonds,
     bonds_of,
     open_bonds,
 )
+from spinsim.engine.moves.fortuin_kasteleyn.lattice.words import flip_batch, is_site_packed
 from spinsim.engine.moves.move import Batch
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.intrinsics import trailing_zeros
@@ -50,10 +55,6 @@ from spinsim.packing import LANES, Packing, lane_masks
 COIN: Final = 8
 OWN: Final = 9
 SEEDS: Final = 16
-SWENDSEN_WANG: Final = 0
-WOLFF: Final = 1
-SEEDED: Final = 2
-KINDS: Final = 4  # times the number of applications, so that kinds share no random number
 HALF: Final = 64
 SCATTER: Final = 2654435769  # 2^32 over the golden ratio, odd
 
@@ -273,9 +274,18 @@ class FortuinKasteleyn:
     kind = SWENDSEN_WANG
     fast_paths: ClassVar[Mapping[tuple[Packing, str], str]] = {}
 
+    def __init_subclass__(cls) -> None:
+        function = ("swendsen_wang", "wolff", "seeded")[cls.kind]
+        cls.fast_paths = {
+            (Packing.SITE, device): f"{__package__}.lattice.{device}:{function}" for device in ("cpu", "cuda")
+        }
+
     def apply(self, batch: Batch) -> None:
         """Flip clusters of all replicas."""
         model, replicas = batch.model, batch.spins.shape[1]
+        if is_site_packed(model):
+            flip_batch(batch, self.kind)
+            return
         clusters, key = model.once(clusters_of), rng.split_seed(batch.seed)
         used, when = lane_masks(replicas), np.uint64(KINDS * batch.time + self.kind)
         beta = batch.beta.reshape(*batch.beta.shape[:2], -1) * model.quantum
