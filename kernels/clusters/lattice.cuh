@@ -143,6 +143,13 @@ struct Rows {
         }
         return odd(at) ? woven(of_colour[1], of_colour[0]) : woven(of_colour[0], of_colour[1]);
     }
+    // Returns the coins of 64 sites that begin with a word, of those with even x or of those with odd x.
+    __device__ __forceinline__ u32 coins(const At& at, u32 parity, u32 block, const HalfSweep& when, const Key& key) const {
+        const u32 group = ((odd(at) ^ parity) * depth + at.z) * height + at.y, cell = at.word / 2 % 4;
+        const uint4 x = philox<MOST_ROUNDS>(group * width + at.word / 8, block, when.word2, when.word3 | COIN, key);
+        const u32 two = cell & 1 ? x.y : x.x, four = cell & 1 ? x.w : x.z;
+        return cell & 2 ? four : two;
+    }
     // Returns the coin of one site.
     __device__ __forceinline__ bool coin(u32 site, u32 block, const HalfSweep& when, const Key& key) const {
         const u32 side = 256 * width, row = site / side, x = site - row * side, lane = x / 2 % 128;

@@ -1,4 +1,5 @@
-// Open bonds of site-packed lattices: the first step of Fortuin-Kasteleyn moves. A thread has a group of 128 sites of colour 0.
+// Open bonds of site-packed lattices: the first step of Fortuin-Kasteleyn moves. A thread has a slot of a group of 128 sites of
+// colour 0, or in a field those of a group to the ghost.
 #include "clusters/lattice.cuh"
 
 constexpr u32 THREADS = HOST(engine.moves.fortuin_kasteleyn.lattice.cuda.THREADS);
@@ -28,13 +29,14 @@ __device__ __forceinline__ uint4 opened_of(uint4 satisfied, const Chance& chance
     return satisfied;
 }
 
-// Fills `opened` and, where `field` is not 0 but +1 or -1, `ghosts`. chances[temperature] are those of couplings and of fields;
+// Fills `opened` and, where `field` is not 0 but +1 or -1, `ghosts`: blocks (part of the groups, lattice, slot). chances[temperature] are those of couplings and of fields;
 // holder[sample][copy][temperature] is a replica.
 template <int DIMENSION>
 __global__ __launch_bounds__(THREADS) void open_bonds(
     const uint4* state, Slab slab, Signs signs, u32 is_signed, Lattices all, const u64* chances, const int* holder,
     u32 temperatures, int field, u64 time, Key key) {
-    constexpr int SLOTS = 2 * DIMENSION;
+    constexpr u32 SLOTS = 2 * DIMENSION;
+    const u32 slot = blockIdx.z;
     __shared__ u32 temperature;
     const u32 sample = all.lattice() / all.replicas, replica = all.lattice() % all.replicas;
     for (u32 i = threadIdx.x; i < all.replicas; i += THREADS)
@@ -50,20 +52,18 @@ __global__ __launch_bounds__(THREADS) void open_bonds(
     uint4 near[SLOTS];
     neighbours<DIMENSION>(slab, g, other, [&](u32 i) { return theirs[last + i]; }, other, near);
     const u64* const own = chances + 4 * (size_t)temperature;
-    const Chance of_bonds = {own[0], own[1]}, of_fields = {own[2], own[3]};
     const HalfSweep when = counter_half_sweep(time, STREAM_CLUSTERS);
     const uint4 spins = mine[g];
+    uint4 satisfied;
 #pragma unroll
-    for (int k = 0; k < SLOTS; ++k) {
-        uint4 satisfied = differing(differing(spins, near[k]), ~0u);
+    for (u32 k = 0; k < SLOTS; ++k) {
+        if (k != slot) continue;
+        satisfied = differing(differing(spins, near[k]), ~0u);
         if (is_signed) satisfied = differing(satisfied, negative[(size_t)k * groups + g]);
-        all.opened[((size_t)blockIdx.y * SLOTS + k) * groups + g] =
-            opened_of(satisfied, of_bonds, k * groups + g, all.block(), when, key);
     }
-    if (!field) return;
-    for (int colour = 0; colour < 2; ++colour) {
-        const uint4 satisfied = differing(colour ? theirs[g] : spins, field > 0 ? 0 : ~0u);
-        all.ghosts[((size_t)blockIdx.y * 2 + colour) * groups + g] =
-            opened_of(satisfied, of_fields, (SLOTS + colour) * groups + g, all.block(), when, key);
-    }
+    if (slot >= SLOTS) satisfied = differing(slot > SLOTS ? theirs[g] : spins, field > 0 ? 0 : ~0u);
+    const Chance chance = slot < SLOTS ? Chance{own[0], own[1]} : Chance{own[2], own[3]};
+    uint4* const to = slot < SLOTS ? all.opened + ((size_t)blockIdx.y * SLOTS + slot) * groups
+                                   : all.ghosts + ((size_t)blockIdx.y * 2 + slot - SLOTS) * groups;
+    to[g] = opened_of(satisfied, chance, slot * groups + g, all.block(), when, key);
 }

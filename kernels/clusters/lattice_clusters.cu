@@ -20,70 +20,90 @@ __device__ __forceinline__ void local_unite(u32* parent, u32 one, u32 other) {
     }
 }
 
-// Labels the sites of each tile, and lets the clusters that cross its border begin as their own parents.
+// Labels the sites of each tile, and lets the clusters that cross its border begin as their own parents. First every run follows
+// one that it meets in the row before it, a tree without atomics; then the other bonds unite what is left.
 template <int DIMENSION>
 __global__ __launch_bounds__(THREADS) void label_tiles(Lattices all) {
     using T = Tile<DIMENSION>;
     constexpr u32 ACROSS = T::X / 32, LAYER = ACROSS * T::Y;
     static_assert(T::WORDS == THREADS && T::SITES <= CROSSES, "a thread has a word, a label 15 bits");
-    __shared__ u32 parent[T::SITES];
-    __shared__ u32 along[T::WORDS + LAYER], crosses[T::WORDS];  // words behind the last one are not there
+    __shared__ u32 parent[T::SITES], along[T::WORDS], crosses[T::WORDS];
     const Rows<DIMENSION> rows(all);
     const TilePlace<DIMENSION> place(all, blockIdx.x);
-    const u32 t = threadIdx.x, column = t % ACROSS, y = t / ACROSS % T::Y, z = t / LAYER;
+    const u32 t = threadIdx.x, lane = t % 32, column = t % ACROSS, y = t / ACROSS % T::Y, z = t / LAYER;
     const At at = place.at(t);
-    const bool there = place.has(at), ends_x = column + 1 == ACROSS;
-    const bool ends_y = y + 1 == T::Y || at.y + 1 == all.height, ends_z = z + 1 == T::Z || at.z + 1 == all.depth;
-    const u32 along_x = there ? rows.along_x(at) : 0, along_y = there ? rows.along_y(at) : 0;
-    u32 along_z = 0;
-    if constexpr (DIMENSION == 3) along_z = there ? rows.along_z(at) : 0;
+    const bool there = place.has(at);
+    const u32 along_x = there ? rows.along_x(at) : 0;
+    const u32 below = there ? rows.along_y({at.word, (at.y > 0 ? at.y : all.height) - 1, at.z}) : 0;
+    u32 behind = 0;
+    if constexpr (DIMENSION == 3)
+        if (there) behind = rows.along_z({at.word, at.y, (at.z > 0 ? at.z : all.depth) - 1});
     for (u32 i = t; i < T::SITES; i += THREADS) parent[i] = i;
     along[t] = along_x, crosses[t] = 0;
     __syncthreads();
 
-    const auto first_of = [&](u32 bit) { return 32 * t + start_of(along_x, bit); };
-    const auto unite_with = [&](u32 bonds, u32 other) {
-        const u32 theirs = along[other];
-        for (u32 left = first_meetings(bonds, along_x & theirs); left; left &= left - 1) {
-            const u32 bit = __ffs(left) - 1;
-            local_unite(parent, first_of(bit), 32 * other + start_of(theirs, bit));
+    u32 linked = 0;  // first sites of runs that follow another one
+    const auto link = [&](u32 bonds, u32 before) {
+        const u32 theirs = along[before], firsts = first_meetings(bonds, along_x & theirs);
+        u32 rest = firsts;
+        for (u32 left = first_meetings(firsts, along_x); left; left &= left - 1) {
+            const u32 bit = __ffs(left) - 1, start = start_of(along_x, bit);
+            if (linked >> start & 1) continue;
+            linked |= 1u << start, rest &= ~(1u << bit);
+            parent[32 * t + start] = 32 * before + start_of(theirs, bit);
+        }
+        return rest;
+    };
+    const u32 rest_below = y > 0 ? link(below, t - ACROSS) : 0;
+    u32 rest_behind = 0;
+    if constexpr (DIMENSION == 3) rest_behind = z > 0 ? link(behind, t - LAYER) : 0;
+    __syncthreads();
+    for (u32 i = t; i < T::SITES; i += THREADS) {  // row by row, so that rows before are near their roots
+        if ((~(along[i / 32] << 1) | 1) >> lane & 1) ((volatile u32*)parent)[i] = local_root(parent, i);
+        __syncwarp();
+    }
+    __syncthreads();
+    const auto unite_rest = [&](u32 rest, u32 before) {
+        for (; rest; rest &= rest - 1) {
+            const u32 bit = __ffs(rest) - 1;
+            local_unite(parent, 32 * t + start_of(along_x, bit), 32 * before + start_of(along[before], bit));
         }
     };
-    if (along_x >> 31 && !ends_x) local_unite(parent, first_of(31), 32 * t + 32);
-    if (!ends_y) unite_with(along_y, t + ACROSS);
-    if constexpr (DIMENSION == 3)
-        if (!ends_z) unite_with(along_z, t + LAYER);
+    unite_rest(rest_below, t - ACROSS);
+    if constexpr (DIMENSION == 3) unite_rest(rest_behind, t - LAYER);
+    if (along_x >> 31 && column + 1 < ACROSS) local_unite(parent, 32 * t + start_of(along_x, 31), 32 * t + 32);
     __syncthreads();
 
     // Clusters that cross the border: over its own bonds, and over those of the tiles before it.
-    u32 crossing = (ends_x ? along_x & 1u << 31 : 0) | (ends_y ? along_y : 0) | (ends_z ? along_z : 0);
-    if (there && column == 0) {
+    u32 crossing = y == 0 ? below : 0;
+    if (there) {
         const u32 before = at.word > 0 ? at.word - 1 : rows.words() - 1;
-        crossing |= rows.along_x({before, at.y, at.z}) >> 31;
+        if (column + 1 == ACROSS) crossing |= along_x & 1u << 31;
+        if (column == 0) crossing |= rows.along_x({before, at.y, at.z}) >> 31;
+        if (y + 1 == T::Y || at.y + 1 == all.height) crossing |= rows.along_y(at);
+        if constexpr (DIMENSION == 3) {
+            if (z == 0) crossing |= behind;
+            if (z + 1 == T::Z || at.z + 1 == all.depth) crossing |= rows.along_z(at);
+        }
     }
-    if (there && y == 0) crossing |= rows.along_y({at.word, (at.y > 0 ? at.y : all.height) - 1, at.z});
-    if constexpr (DIMENSION == 3)
-        if (there && z == 0) crossing |= rows.along_z({at.word, at.y, (at.z > 0 ? at.z : all.depth) - 1});
-    for (u32 starts = ~(along_x << 1) | 1; crossing && starts;) {  // one of each run
-        const u32 start = __ffs(starts) - 1;
-        starts &= starts - 1;
-        const u32 run = (starts ? (1u << (__ffs(starts) - 1)) : 0) - (1u << start);
-        if (!(crossing & run)) continue;
-        crossing &= ~run;
-        const u32 root = local_root(parent, 32 * t + start);
+    for (u32 left = first_meetings(crossing, along_x); left; left &= left - 1) {  // one of each run
+        const u32 root = local_root(parent, 32 * t + start_of(along_x, __ffs(left) - 1));
         atomicOr(crosses + root / 32, 1u << root % 32);
     }
     __syncthreads();
 
-    unsigned short* const label = all.label + blockIdx.y * all.sites();
+    u32* const label = (u32*)(all.label + blockIdx.y * all.sites());
     u32* const global = all.parent + blockIdx.y * all.sites();
-    for (u32 i = t; i < T::SITES; i += THREADS) {
-        const u32 word = i / 32;
-        if (!place.has(place.at(word))) continue;
-        const u32 root = local_root(parent, 32 * word + start_of(along[word], i % 32)), site = place.site(i);
-        const bool is_out = crosses[root / 32] >> root % 32 & 1;
-        label[site] = root | (is_out ? CROSSES : 0);
-        if (is_out && root == i) global[site] = site;
+    for (u32 cell = t / 32; cell < T::WORDS / 2; cell += THREADS / 32) {  // a lane has two sites
+        if (!place.has(place.at(2 * cell))) continue;
+        const u32 word = 2 * cell + lane / 16, bit = 2 * (lane % 16), i = 32 * word + bit, site = place.site(i);
+        const u32 bonds = along[word], one = local_root(parent, 32 * word + start_of(bonds, bit));
+        const u32 two = bonds >> bit & 1 ? one : local_root(parent, i + 1);
+        __syncwarp();
+        const bool one_crosses = crosses[one / 32] >> one % 32 & 1, two_crosses = crosses[two / 32] >> two % 32 & 1;
+        label[site / 2] = one | two << 16 | (one_crosses ? CROSSES : 0) | (two_crosses ? CROSSES << 16 : 0);
+        if (one_crosses && one == i) global[site] = site;
+        if (two_crosses && two == i + 1) global[site + 1] = site + 1;
     }
 }
 
@@ -160,10 +180,12 @@ __global__ __launch_bounds__(THREADS) void mark_clusters(Lattices all, u32 kind,
     if (field) mark(rows.to_ghost(at), seeded + all.sites() / 32);
 }
 
-// Flips the clusters of a kind, but for those with the ghost.
+// Flips the clusters of a kind, but for those with the ghost. A lane has the sites 2 l and 2 l + 1 of 64, so that votes are words of
+// the two colours; bit l of chosen[2 c + p] belongs to site 64 c + 2 l + p of the tile.
 template <int DIMENSION>
 __global__ __launch_bounds__(THREADS) void flip_clusters(u32* state, Lattices all, u32 kind, int field, u64 time, Key key) {
     using T = Tile<DIMENSION>;
+    constexpr u32 WARPS = THREADS / 32, TURNS = T::SITES / 64 / WARPS;
     __shared__ u32 coins[T::WORDS], chosen[T::WORDS], crossing, target;
     __shared__ unsigned short crossing_roots[T::BORDER];
     const Rows<DIMENSION> rows(all);
@@ -173,9 +195,9 @@ __global__ __launch_bounds__(THREADS) void flip_clusters(u32* state, Lattices al
     u32* const parent = all.parent + blockIdx.y * all.sites();
     const u32* const seeded = all.marks + blockIdx.y * all.sites() / 16;
     const u32* const fixed = seeded + all.sites() / 32;
-    const u32 t = threadIdx.x, block = all.block();
+    const u32 t = threadIdx.x, lane = t % 32, warp = t / 32, block = all.block();
     if (t == 0) {
-        crossing = 0;
+        crossing = target = 0;
         if (kind == KIND_WOLFF) {
             const u32 r = philox<MOST_ROUNDS>(0, block, when.word2, when.word3 | OWN, key).x;
             const u32 site = (u64)r * all.sites() >> 32, row = site / (256 * all.width), x = site - row * 256 * all.width;
@@ -183,24 +205,31 @@ __global__ __launch_bounds__(THREADS) void flip_clusters(u32* state, Lattices al
             target = label[site] & CROSSES ? root_of(parent, smallest) : smallest;
         }
     }
-    const At own = place.at(t);
-    if (kind == KIND_SWENDSEN_WANG && place.has(own)) coins[t] = rows.drawn(own, COIN, 1, block, when, key);
+    const At own = place.at(t / 2 * 2);
+    if (kind == KIND_SWENDSEN_WANG && place.has(own)) coins[t] = rows.coins(own, t % 2, block, when, key);
     __syncthreads();
 
     // Roots of clusters within the tile choose at once, those of others are listed.
-    for (u32 i = t; i < T::SITES; i += THREADS) {
-        const bool there = place.has(place.at(i / 32));
-        const u32 site = there ? place.site(i) : 0, at = there ? label[site] : ~0u;
-        if (at == (i | CROSSES)) crossing_roots[atomicAdd(&crossing, 1u)] = i;
-        bool flips = at == i;
-        if (flips) {
-            if (kind == KIND_SWENDSEN_WANG) flips = coins[i / 32] >> i % 32 & 1;
-            if (kind == KIND_WOLFF) flips = site == target;
-            if (kind == KIND_SEEDED) flips = seeded[site / 32] >> site % 32 & 1;
-            if (field) flips = flips && !(fixed[site / 32] >> site % 32 & 1);
+    u32 labels[TURNS];  // of both sites
+#pragma unroll
+    for (u32 turn = 0; turn < TURNS; ++turn) {
+        const u32 cell = warp + WARPS * turn, i = 64 * cell + 2 * lane, first = place.site(i);
+        if (!place.has(place.at(2 * cell))) continue;
+        labels[turn] = *(const u32*)(label + first);
+#pragma unroll
+        for (u32 p = 0; p < 2; ++p) {
+            const u32 site = first + p, own_label = labels[turn] >> 16 * p & 0xffff;
+            bool flips = own_label == i + p;
+            if (own_label == (i + p | CROSSES)) crossing_roots[atomicAdd(&crossing, 1u)] = i + p;
+            if (flips) {
+                if (kind == KIND_SWENDSEN_WANG) flips = coins[2 * cell + p] >> lane & 1;
+                if (kind == KIND_WOLFF) flips = site == target;
+                if (kind == KIND_SEEDED) flips = seeded[site / 32] >> site % 32 & 1;
+                if (field) flips = flips && !(fixed[site / 32] >> site % 32 & 1);
+            }
+            const u32 votes = __ballot_sync(~0u, flips);
+            if (lane == 0) chosen[2 * cell + p] = votes;
         }
-        const u32 word = __ballot_sync(~0u, flips);
-        if (i % 32 == 0) chosen[i / 32] = word;
     }
     __syncthreads();
     for (u32 k = t; k < crossing; k += THREADS) {
@@ -209,24 +238,22 @@ __global__ __launch_bounds__(THREADS) void flip_clusters(u32* state, Lattices al
         if (kind == KIND_SWENDSEN_WANG) flips = rows.coin(root, block, when, key);
         if (kind == KIND_SEEDED) flips = seeded[root / 32] >> root % 32 & 1;
         if (field) flips = flips && !(fixed[root / 32] >> root % 32 & 1);
-        if (flips) atomicOr(chosen + i / 32, 1u << i % 32);
+        if (flips) atomicOr(chosen + i / 64 * 2 + i % 2, 1u << i / 2 % 32);
     }
     __syncthreads();
 
-    for (u32 i = t; i < T::SITES; i += THREADS) {
-        const u32 root = place.has(place.at(i / 32)) ? label[place.site(i)] & (CROSSES - 1) : 0;
-        const u32 word = __ballot_sync(~0u, chosen[root / 32] >> root % 32 & 1);
-        if (i % 32 == 0) coins[i / 32] = word;
-    }
-    __syncthreads();
-    for (u32 pair = t; pair < T::WORDS / 2; pair += THREADS) {
-        const At at = place.at(2 * pair);
+#pragma unroll
+    for (u32 turn = 0; turn < TURNS; ++turn) {
+        const At at = place.at(2 * (warp + WARPS * turn));
         if (!place.has(at)) continue;
-        const u32 even = gather(coins[2 * pair]) | gather(coins[2 * pair + 1]) << 16;
-        const u32 odd = gather(coins[2 * pair] >> 1) | gather(coins[2 * pair + 1] >> 1) << 16;
+        u32 flips[2];
+#pragma unroll
+        for (u32 p = 0; p < 2; ++p) {
+            const u32 root = labels[turn] >> 16 * p & (CROSSES - 1);
+            flips[p] = __ballot_sync(~0u, chosen[root / 64 * 2 + root % 2] >> root / 2 % 32 & 1);
+        }
+        if (lane > 1) continue;
         const size_t words = (size_t)4 * all.groups(), row = (size_t)(at.z * all.height + at.y) * 4 * all.width + at.word / 2;
-        u32* const mine = state + (size_t)all.lattice() * 2 * words + row;
-        const u32 parity = rows.odd(at);
-        mine[parity * words] ^= even, mine[(1 - parity) * words] ^= odd;
+        state[(2 * (size_t)all.lattice() + (rows.odd(at) ^ lane)) * words + row] ^= lane ? flips[1] : flips[0];
     }
 }

@@ -168,6 +168,7 @@ class CudaEngine:
         given = model, replicas, int(self._queue.first_sample), parts
         self._fast_paths = FastPaths("cuda", parts.packing, *given)
         self._given: GivenPlaces | None = None
+        self._copies: Any = None
         weakref.finalize(self, self._queue.stream.synchronize).atexit = False  # before its memory is free for others
 
     @property
@@ -234,7 +235,9 @@ class CudaEngine:
             if fast_path is None:
                 apply_in_host_memory(self, move, moment, first_sample)
             elif self._ladder is None:
-                fast_path(moment, each_a_copy(self.model.samples, self.replicas))
+                if self._copies is None:
+                    self._copies = each_a_copy(self.model.samples, self.replicas)
+                fast_path(moment, self._copies)
             else:
                 fast_path(moment, self._ladder.tempering.holder)
         self._counting.forget()

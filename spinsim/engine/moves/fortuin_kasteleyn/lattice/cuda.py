@@ -73,6 +73,7 @@ class LatticesOnGpu:
         self._at_once = max(1, min(lattices.count, SITES_AT_ONCE // model.sites, GRID_LIMIT))
         self._arrays = self._room()
         self._beta: Any = None
+        self._seed = -1
         self._make()
 
     def _room(self) -> dict[str, Any]:
@@ -107,11 +108,11 @@ class LatticesOnGpu:
         first_x = first_y - (-tiles_y * depth * words // warps)
         tiles, rows = tiles_x * tiles_y * tiles_z, height * depth
         self._grids = {
-            "open_bonds": -(-width * rows // THREADS),
-            "label_tiles": tiles,
-            "join_tiles": first_x - (-rows * tiles_x // THREADS),
-            "mark_clusters": -(-rows * words // THREADS),
-            "flip_clusters": tiles,
+            "open_bonds": (-(-width * rows // THREADS), 2 * dimension + (2 if self._field else 0)),
+            "label_tiles": (tiles, 1),
+            "join_tiles": (first_x - (-rows * tiles_x // THREADS), 1),
+            "mark_clusters": (-(-rows * words // THREADS), 1),
+            "flip_clusters": (tiles, 1),
         }
         drawn = {"field": np.int32(self._field), "time": np.uint64(0), "key": queue.keys.copy()}
         chosen = {"all": self._record, "kind": np.uint32(self._kind), **drawn}
@@ -137,23 +138,23 @@ class LatticesOnGpu:
         """Queue a move; ``holder`` is int32 on the device."""
         import cupy
 
-        beta = np.atleast_1d(np.asarray(moment.beta))
-        if self._beta is None or not np.array_equal(beta, self._beta):
-            self._beta, self._chances = beta.copy(), cupy.asarray(chances(self._model, beta))
-        drawn = {"time": KINDS * moment.time + self._kind, "key": round_keys(moment.seed)}
-        changed: dict[str, dict[str, Any]] = {name: dict(drawn) for name in ("mark_clusters", "flip_clusters")}
-        changed["open_bonds"] = {
-            **drawn, "chances": self._chances.data.ptr, "holder": holder.data.ptr, "temperatures": holder.shape[2],
-        }  # fmt: skip
-        marks = self._arrays["marks"]
-        for first in range(0, self._lattices.count, self._at_once):
+        if self._beta is None or not np.array_equal(moment.beta, self._beta):
+            self._beta = np.array(moment.beta, np.float64)
+            self._chances = cupy.asarray(chances(self._model, self._beta))
+        if moment.seed != self._seed:
+            self._seed, self._key = moment.seed, round_keys(moment.seed)
+        drawn = {"time": KINDS * moment.time + self._kind, "key": self._key}
+        placed = {"chances": self._chances.data.ptr, "holder": holder.data.ptr, "temperatures": holder.shape[2]}
+        changed = {"open_bonds": drawn | placed, "mark_clusters": drawn, "flip_clusters": drawn}
+        marks, stream, count = self._arrays["marks"], self._queue.stream, self._lattices.count
+        for first in range(0, count, self._at_once):
             self._record["first"] = first
-            count = min(self._at_once, self._lattices.count - first)
+            several = min(self._at_once, count - first)
             if marks.size:
-                marks.data.memset_async(0, marks.nbytes, self._queue.stream)
+                marks.data.memset_async(0, marks.nbytes, stream)
             for name, launch in self._launches.items():
-                grid = self._grids[name], count, 1
-                launch(self._queue.stream, grid, THREADS, **changed.get(name, {}), all=self._record)
+                blocks, slots = self._grids[name]
+                launch(stream, (blocks, several, slots), THREADS, all=self._record, **changed.get(name, {}))
 
 
 swendsen_wang = partial(fast_path, SWENDSEN_WANG)
