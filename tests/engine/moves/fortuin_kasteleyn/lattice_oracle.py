@@ -24,6 +24,7 @@ class Sites:
         self.colour = (x + y + z) % 2
         self.lane = site // shape[0] * (shape[0] // 2) + x // 2
         self.groups = site.size // 256
+        self.place = self.colour * (site.size // 2) + self.lane
 
     def slot(self, edges: npt.NDArray[np.int32], number: npt.NDArray[np.int64]) -> Any:
         """Sites of colour 0 of bonds, and the slot of each there; bond d s + a is that of site s along axis a."""
@@ -41,19 +42,19 @@ def move(spins: npt.NDArray[np.int8], beta: Any, model: ss.Ising, name: str, see
     kind, sites, moved = KINDS.index(name), Sites(model.lattice.shape), spins.copy()
     zero, slot = sites.slot(model.graph.edges, np.arange(model.bonds))
     couplings, fields, ghost = model.integer_couplings(sample), model.integer_fields(sample), model.sites
-    group = np.concatenate([slot * sites.groups, (2 * len(sites.shape) + sites.colour) * sites.groups])
-    lane = np.concatenate([sites.lane[zero], sites.lane])
+    place = np.concatenate([slot * sites.groups * 128 + sites.lane[zero], model.bonds + sites.place])
     ends = np.concatenate([model.graph.edges, np.stack([np.arange(ghost), np.full(ghost, ghost)], axis=1)])
     values = np.concatenate([couplings, fields])
+    groups = np.arange(2 * len(sites.shape) * sites.groups + 2 * sites.groups)
 
     for r, one in enumerate(spins):
+        at = {"sample": sample, "block": r, "half_sweep": 4 * time + kind}
 
-        def bit(lane: Any, group: Any, plane: int, replica: int = r) -> Any:
-            at = {"sample": sample, "block": replica, "half_sweep": 4 * time + kind, "plane": plane}
-            words = rng.draw(seed, rng.Stream.FORTUIN_KASTELEYN, group=group + lane // 128, **at)
-            return words[lane % 128 // 32, np.arange(lane.size)] >> (lane % 32).astype(np.uint64) & np.uint64(1)
+        def bits(groups: Any, plane: int, at: Any = at) -> Any:
+            words = rng.draw(seed, rng.Stream.FORTUIN_KASTELEYN, group=groups, plane=plane, **at).T.astype("<u4")
+            return np.unpackbits(words.copy().view(np.uint8), bitorder="little")
 
-        uniform = sum(bit(lane, group, p) << np.uint64(63 - p) for p in range(64))
+        uniform = sum(bits(groups, p)[place].astype(np.uint64) << np.uint64(63 - p) for p in range(64))
         always, threshold = acceptance(np.maximum(2 * np.abs(values), 1), beta[r] * model.quantum, 1.0)
         with_ghost = np.append(one, 1)
         satisfied = values * with_ghost[ends[:, 0]] * with_ghost[ends[:, 1]] > 0
@@ -62,13 +63,10 @@ def move(spins: npt.NDArray[np.int8], beta: Any, model: ss.Ising, name: str, see
         for i, j in ends[opened].tolist():
             near[i].append(j)
             near[j].append(i)
-        at = sites.colour * sites.groups
-        own = rng.draw(
-            seed, rng.Stream.FORTUIN_KASTELEYN, sample=sample, block=r, half_sweep=4 * time + kind, plane=65
-        )
+        own = rng.draw(seed, rng.Stream.FORTUIN_KASTELEYN, plane=65, **at)
         k = 1 + (int(own[1]) * max(1, (ghost - 1).bit_length()) >> 32)
-        coin = bit(sites.lane, at, 64)
-        seeds = np.all([bit(sites.lane, at, 128 + p) for p in range(k)], axis=0)
+        coin = bits(groups, 64)[sites.place]
+        seeds = np.all([bits(groups, 128 + p)[sites.place] for p in range(k)], axis=0)
         seen = np.zeros(ghost + 1, bool)
         for leader in [ghost, *range(ghost)]:
             if seen[leader]:
