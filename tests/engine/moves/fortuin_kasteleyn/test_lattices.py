@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pytest
 
 import spinsim as ss
+from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.engine.moves.move import Batch, Moment
 from spinsim.packing import Packing
 
@@ -48,3 +49,50 @@ def test_same_as_oracle(name: str, device: str) -> None:
         batch = Batch(before, model, place, Moment(LADDER, time, 77))
         move.apply(batch)
         np.testing.assert_array_equal(batch.spins, after)
+
+
+def log_partition(model: ss.Ising, beta: float) -> float:
+    """The logarithm of the partition function of a lattice with few rows, by transfer matrices along x."""
+    length, rows = model.lattice.shape[0], model.sites // model.lattice.shape[0]
+    spins = 1 - 2 * (np.arange(2**rows)[:, None] >> np.arange(rows) & 1)
+    couplings, field = np.broadcast_to(model.couplings[0], model.bonds), model.fields[0, 0]
+    within, between = np.zeros((length, 2**rows)), np.zeros((length, 2**rows, 2**rows))
+    for (i, j), coupling in zip(model.graph.edges.tolist(), couplings.tolist(), strict=True):
+        (row, x), (other, behind) = divmod(i, length), divmod(j, length)
+        if x == behind:
+            within[x] += coupling * spins[:, row] * spins[:, other]
+        else:
+            at = x if (x + 1) % length == behind else behind
+            mine, theirs = (row, other) if at == x else (other, row)
+            between[at] += coupling * np.outer(spins[:, mine], spins[:, theirs])
+    product, log = np.eye(2**rows), 0.0
+    for x in range(length):
+        product = product @ (np.exp(beta * (within[x] + field * spins.sum(axis=1)))[:, None] * np.exp(beta * between[x]))
+        log += np.log(product.max())
+        product /= product.max()
+    return log + float(np.log(np.trace(product)))
+
+
+@pytest.mark.parametrize("move", MOVES.values(), ids=list(MOVES))
+@pytest.mark.parametrize(
+    ("model", "beta"),
+    [
+        (ss.Ising(ss.square(256, 4)), 0.5),
+        (ss.EdwardsAnderson(ss.square(256, 4), seed=3), 0.5),
+        (ss.Ising(ss.cubic(256, 2, 2), -1.0, field=1.0), 0.15),
+    ],
+    ids=["ferromagnet", "glass", "antiferromagnet in a field"],
+)
+def test_energy_is_exact(model: ss.Ising, beta: float, move: ss.engine.moves.move.Move) -> None:
+    """The antiferromagnet has double bonds along y and z."""
+    step, series = 1e-4, []
+    engine = ss.create_engine(model, 32, ss.Dynamics(seed=4), "cpu")
+    engine.set_beta(beta)
+    for time in range(250):
+        engine.sweep(1)
+        engine.apply(move, Moment(beta, time, 5))
+        series.append(engine.counts().energy[0] * model.quantum)
+    exact = (log_partition(model, beta - step) - log_partition(model, beta + step)) / (2 * step)
+    found = integrated_time(np.array(series[50:]), chain_axis=1)
+    assert abs(found.mean - exact) <= 4 * found.mean_error
+    assert found.mean_error < 2e-3 * abs(exact)
