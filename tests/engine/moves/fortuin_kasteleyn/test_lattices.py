@@ -6,9 +6,11 @@ import lattice_oracle as oracle
 import numpy as np
 import numpy.typing as npt
 import pytest
+from several import on_cpus
 
 import spinsim as ss
 from spinsim.analysis.autocorrelation import integrated_time
+from spinsim.engine.moves.fortuin_kasteleyn.lattice import cuda, words
 from spinsim.engine.moves.move import Batch, Moment
 from spinsim.packing import Packing
 
@@ -96,3 +98,45 @@ def test_energy_is_exact(model: ss.Ising, beta: float, move: ss.engine.moves.mov
     found = integrated_time(np.array(series[50:]), chain_axis=1)
     assert abs(found.mean - exact) <= 4 * found.mean_error
     assert found.mean_error < 2e-3 * abs(exact)
+
+
+def run(job: str, model: ss.Ising, device: str, **settings: object) -> npt.NDArray[np.int64]:
+    """Energies of a run with moves after every sweep and every second one."""
+    moves = [(ss.SwendsenWang(), 1), (ss.Wolff(), 2)]
+    if job == "anneal":
+        how = {"replicas": 3, "sweeps": 2, "seed": 5, "device": device}
+        return ss.anneal(model, [3.0, 2.0], moves=moves, **how | settings).energy
+    how = {"thermalize": 2, "sweeps": 6, "measure_every": 2, "seed": 5, "device": device, "replicas": 2}
+    return ss.temper(model, [2.0, 3.0], moves=moves, **how | settings).energy
+
+
+@pytest.mark.parametrize("job", ["anneal", "temper"])
+def test_runs_move_lattices_where_they_lie(job: str, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = ss.EdwardsAnderson(ss.square(256, 6), samples=2, seed=3)
+    expected = run(job, model, "cpu")
+    for engine in ("cpu", "cuda"):
+        monkeypatch.delattr(f"spinsim.engine.{engine}.apply_in_host_memory")
+    np.testing.assert_array_equal(run(job, model, device), expected)
+
+
+@pytest.mark.parametrize("devices", [2, 4])
+def test_split(devices: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one replica slabs are moved, of more the replicas are shared out, or samples."""
+    for samples, replicas in ((1, 1), (1, 4), (4, 1)):
+        model = ss.EdwardsAnderson(ss.square(256, 8), samples=samples, seed=3)
+        expected = run("anneal", model, "cpu", replicas=replicas)
+        with monkeypatch.context() as patch:
+            on_cpus(patch, devices)
+            np.testing.assert_array_equal(run("anneal", model, "cpu", replicas=replicas), expected)
+
+
+def test_several_lattices_at_a_time(emulated: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda, "SITES_AT_ONCE", 3 * 256 * 6)
+    test_same_as_oracle("two samples", "cuda")
+
+
+def test_too_many_sites(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(words, "MOST_SITES", 1023)
+    engine = ss.create_engine(MODELS["narrow square"](), 1, ss.Dynamics(), "cpu")
+    with pytest.raises(ss.InputError, match="1024 sites"):
+        engine.apply(ss.Wolff(), Moment(1.0, 0, 1))
