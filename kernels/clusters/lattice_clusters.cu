@@ -4,30 +4,39 @@
 
 constexpr u32 THREADS = HOST(engine.moves.fortuin_kasteleyn.lattice.cuda.THREADS);
 
+typedef unsigned short u16;
+
 // Returns the root of a site of the tile.
-__device__ __forceinline__ u32 local_root(const volatile u32* parent, u32 site) {
+__device__ __forceinline__ u32 local_root(const volatile u16* parent, u32 site) {
     for (u32 next; (next = parent[site]) != site;) site = next;
     return site;
 }
 
-__device__ __forceinline__ void local_unite(u32* parent, u32 one, u32 other) {
+__device__ __forceinline__ void local_unite(u16* parent, u32 one, u32 other) {
     one = local_root(parent, one), other = local_root(parent, other);
     while (one != other) {
         const u32 small = min(one, other), large = max(one, other);
-        const u32 found = atomicCAS(parent + large, large, small);
+        const u32 found = atomicCAS(parent + large, (u16)large, (u16)small);
         if (found == large) return;
         one = local_root(parent, small), other = local_root(parent, found);
     }
 }
 
-// Labels the sites of each tile, and lets the clusters that cross its border begin as their own parents. First every run follows
-// one that it meets in the row before it, a tree without atomics; then the other bonds unite what is left.
+// Labels the sites of each tile, and lets the clusters that cross its border begin as their own parents. A thread has a word of 32
+// sites in the order of x:
+//
+//   link     each run follows one that it meets in the row before it or the plane before it: trees without atomics
+//   flatten  row by row, or diagonal by diagonal of rows, so that all runs follow the root of their tree
+//   unite    the other bonds join trees
+//   cross    clusters with open bonds that leave the tile
+//   settle   final[tree], the root of a tree's cluster and CROSSES if that leaves the tile
 template <int DIMENSION>
 __global__ __launch_bounds__(THREADS) void label_tiles(Lattices all) {
     using T = Tile<DIMENSION>;
     constexpr u32 ACROSS = T::X / 32, LAYER = ACROSS * T::Y;
-    static_assert(T::WORDS == THREADS && T::SITES <= CROSSES, "a thread has a word, a label 15 bits");
-    __shared__ u32 parent[T::SITES], along[T::WORDS], crosses[T::WORDS];
+    static_assert(T::WORDS == THREADS && THREADS % T::X == 0 && T::SITES <= CROSSES, "a thread has a word, a label 15 bits");
+    __shared__ u16 parent[T::SITES], final[T::SITES];
+    __shared__ u32 along[T::WORDS], crosses[T::WORDS];
     const Rows<DIMENSION> rows(all);
     const TilePlace<DIMENSION> place(all, blockIdx.x);
     const u32 t = threadIdx.x, lane = t % 32, column = t % ACROSS, y = t / ACROSS % T::Y, z = t / LAYER;
@@ -38,7 +47,7 @@ __global__ __launch_bounds__(THREADS) void label_tiles(Lattices all) {
     u32 behind = 0;
     if constexpr (DIMENSION == 3)
         if (there) behind = rows.along_z({at.word, at.y, (at.z > 0 ? at.z : all.depth) - 1});
-    for (u32 i = t; i < T::SITES; i += THREADS) parent[i] = i;
+    for (u32 i = t; i < T::SITES / 2; i += THREADS) ((u32*)parent)[i] = 2 * i | (2 * i + 1) << 16;
     along[t] = along_x, crosses[t] = 0;
     __syncthreads();
 
@@ -58,11 +67,14 @@ __global__ __launch_bounds__(THREADS) void label_tiles(Lattices all) {
     u32 rest_behind = 0;
     if constexpr (DIMENSION == 3) rest_behind = z > 0 ? link(behind, t - LAYER) : 0;
     __syncthreads();
-    for (u32 i = t; i < T::SITES; i += THREADS) {  // row by row, so that rows before are near their roots
-        if ((~(along[i / 32] << 1) | 1) >> lane & 1) ((volatile u32*)parent)[i] = local_root(parent, i);
-        __syncwarp();
+    for (u32 diagonal = 1; diagonal < T::Y + T::Z - 1; ++diagonal) {
+        const u32 stop = min(diagonal + 1, T::Y);
+        for (u32 row = (diagonal < T::Z ? 0 : diagonal + 1 - T::Z) + t / T::X; row < stop; row += THREADS / T::X) {
+            const u32 i = ((diagonal - row) * T::Y + row) * T::X + t % T::X;
+            parent[i] = parent[parent[i]];
+        }
+        __syncthreads();
     }
-    __syncthreads();
     const auto unite_rest = [&](u32 rest, u32 before) {
         for (; rest; rest &= rest - 1) {
             const u32 bit = __ffs(rest) - 1;
@@ -91,19 +103,24 @@ __global__ __launch_bounds__(THREADS) void label_tiles(Lattices all) {
         atomicOr(crosses + root / 32, 1u << root % 32);
     }
     __syncthreads();
+    for (u32 trees = (~(along_x << 1) | 1) & ~linked; trees; trees &= trees - 1) {
+        const u32 tree = 32 * t + __ffs(trees) - 1, root = local_root(parent, tree);
+        final[tree] = root | (crosses[root / 32] >> root % 32 & 1 ? CROSSES : 0);
+    }
+    __syncthreads();
 
     u32* const label = (u32*)(all.label + blockIdx.y * all.sites());
     u32* const global = all.parent + blockIdx.y * all.sites();
-    for (u32 cell = t / 32; cell < T::WORDS / 2; cell += THREADS / 32) {  // a lane has two sites
+    const u32 bit = 2 * (lane % 16);  // a lane has two sites of 64
+#pragma unroll 4
+    for (u32 cell = t / 32; cell < T::WORDS / 2; cell += THREADS / 32) {
         if (!place.has(place.at(2 * cell))) continue;
-        const u32 word = 2 * cell + lane / 16, bit = 2 * (lane % 16), i = 32 * word + bit, site = place.site(i);
-        const u32 bonds = along[word], one = local_root(parent, 32 * word + start_of(bonds, bit));
-        const u32 two = bonds >> bit & 1 ? one : local_root(parent, i + 1);
-        __syncwarp();
-        const bool one_crosses = crosses[one / 32] >> one % 32 & 1, two_crosses = crosses[two / 32] >> two % 32 & 1;
-        label[site / 2] = one | two << 16 | (one_crosses ? CROSSES : 0) | (two_crosses ? CROSSES << 16 : 0);
-        if (one_crosses && one == i) global[site] = site;
-        if (two_crosses && two == i + 1) global[site + 1] = site + 1;
+        const u32 word = 2 * cell + lane / 16, i = 32 * word + bit, site = place.site(i), bonds = along[word];
+        const u32 one = final[parent[32 * word + start_of(bonds, bit)]];
+        const u32 two = bonds >> bit & 1 ? one : final[parent[i + 1]];
+        label[site / 2] = one | two << 16;
+        if (one == (i | CROSSES)) global[site] = site;
+        if (two == (i + 1 | CROSSES)) global[site + 1] = site + 1;
     }
 }
 
@@ -180,22 +197,21 @@ __global__ __launch_bounds__(THREADS) void mark_clusters(Lattices all, u32 kind,
     if (field) mark(rows.to_ghost(at), seeded + all.sites() / 32);
 }
 
-// Flips the clusters of a kind, but for those with the ghost. A lane has the sites 2 l and 2 l + 1 of 64, so that votes are words of
-// the two colours; bit l of chosen[2 c + p] belongs to site 64 c + 2 l + p of the tile.
+// Flips the clusters of a kind, but for those with the ghost. A lane has the sites 2 l and 2 l + 1 of a cell of 64, whose votes are
+// words of the two colours; of a warp's 16 cells lane 2 c + p then has the word of cell c with x of parity p.
 template <int DIMENSION>
 __global__ __launch_bounds__(THREADS) void flip_clusters(u32* state, Lattices all, u32 kind, int field, u64 time, Key key) {
     using T = Tile<DIMENSION>;
-    constexpr u32 WARPS = THREADS / 32, TURNS = T::SITES / 64 / WARPS;
-    __shared__ u32 coins[T::WORDS], chosen[T::WORDS], crossing, target;
+    constexpr u32 WARPS = THREADS / 32, CELLS = T::X / 64, TURNS = T::SITES / 64 / WARPS, ROWS = WARPS / CELLS;
+    static_assert(2 * TURNS == 32 && ROWS * CELLS == WARPS && T::Y % ROWS == 0, "a lane has a word");
+    __shared__ u32 chosen[T::WORDS], crossing, target;  // of roots in the order of x
     __shared__ unsigned short crossing_roots[T::BORDER];
     const Rows<DIMENSION> rows(all);
     const TilePlace<DIMENSION> place(all, blockIdx.x);
     const HalfSweep when = counter_half_sweep(time, STREAM_CLUSTERS);
     const unsigned short* const label = all.label + blockIdx.y * all.sites();
     u32* const parent = all.parent + blockIdx.y * all.sites();
-    const u32* const seeded = all.marks + blockIdx.y * all.sites() / 16;
-    const u32* const fixed = seeded + all.sites() / 32;
-    const u32 t = threadIdx.x, lane = t % 32, warp = t / 32, block = all.block();
+    const u32 t = threadIdx.x, lane = t % 32, warp = t / 32, block = all.block(), parity = lane % 2;
     if (t == 0) {
         crossing = target = 0;
         if (kind == KIND_WOLFF) {
@@ -205,32 +221,45 @@ __global__ __launch_bounds__(THREADS) void flip_clusters(u32* state, Lattices al
             target = label[site] & CROSSES ? root_of(parent, smallest) : smallest;
         }
     }
-    const At own = place.at(t / 2 * 2);
-    if (kind == KIND_SWENDSEN_WANG && place.has(own)) coins[t] = rows.coins(own, t % 2, block, when, key);
-    __syncthreads();
-
-    // Roots of clusters within the tile choose at once, those of others are listed.
+    const u32 x = place.x + warp % CELLS * 64, y = place.y + warp / CELLS;
     u32 labels[TURNS];  // of both sites
 #pragma unroll
     for (u32 turn = 0; turn < TURNS; ++turn) {
-        const u32 cell = warp + WARPS * turn, i = 64 * cell + 2 * lane, first = place.site(i);
-        if (!place.has(place.at(2 * cell))) continue;
-        labels[turn] = *(const u32*)(label + first);
+        const At at = {x / 32, y + ROWS * turn % T::Y, place.z + ROWS * turn / T::Y};
+        const u32 site = (at.z * all.height + at.y) * 256 * all.width + x + 2 * lane;
+        labels[turn] = place.has(at) ? *(const u32*)(label + site) : ~0u;
+    }
+    __syncthreads();
+
+    // Roots of clusters within the tile choose at once, those of others are listed.
+    u32 mine = 0;
+#pragma unroll
+    for (u32 turn = 0; turn < TURNS; ++turn) {
+        const u32 i = 64 * (warp + WARPS * turn) + 2 * lane;
 #pragma unroll
         for (u32 p = 0; p < 2; ++p) {
-            const u32 site = first + p, own_label = labels[turn] >> 16 * p & 0xffff;
-            bool flips = own_label == i + p;
-            if (own_label == (i + p | CROSSES)) crossing_roots[atomicAdd(&crossing, 1u)] = i + p;
-            if (flips) {
-                if (kind == KIND_SWENDSEN_WANG) flips = coins[2 * cell + p] >> lane & 1;
-                if (kind == KIND_WOLFF) flips = site == target;
-                if (kind == KIND_SEEDED) flips = seeded[site / 32] >> site % 32 & 1;
-                if (field) flips = flips && !(fixed[site / 32] >> site % 32 & 1);
-            }
-            const u32 votes = __ballot_sync(~0u, flips);
-            if (lane == 0) chosen[2 * cell + p] = votes;
+            const u32 own = labels[turn] >> 16 * p & 0xffff, votes = __ballot_sync(~0u, own == i + p);
+            if (lane == 2 * turn + p) mine = votes;
+            if (own == (i + p | CROSSES)) crossing_roots[atomicAdd(&crossing, 1u)] = i + p;
         }
     }
+    const u32 word = 2 * (warp + WARPS * (lane / 2));
+    const At at = place.at(word);
+    const bool there = place.has(at);
+    const u32 first = place.site(32 * word);
+    const u32* const seeded = all.marks + blockIdx.y * all.sites() / 16;
+    const u32* const fixed = seeded + all.sites() / 32;
+    const auto marked = [&](const u32* marks) {
+        return gather(marks[first / 32] >> parity) | gather(marks[first / 32 + 1] >> parity) << 16;
+    };
+    if (there) {
+        if (kind == KIND_SWENDSEN_WANG) mine &= rows.coins(at, parity, block, when, key);
+        if (kind == KIND_WOLFF) mine &= target - first < 64 && target % 2 == parity ? 1u << (target - first) / 2 : 0;
+        if (kind == KIND_SEEDED) mine &= marked(seeded);
+        if (field) mine &= ~marked(fixed);
+    }
+    const u32 other = __shfl_xor_sync(~0u, mine, 1);
+    chosen[word + parity] = spread((parity ? other : mine) >> 16 * parity) | spread((parity ? mine : other) >> 16 * parity) << 1;
     __syncthreads();
     for (u32 k = t; k < crossing; k += THREADS) {
         const u32 i = crossing_roots[k], root = root_of(parent, place.site(i));
@@ -238,22 +267,19 @@ __global__ __launch_bounds__(THREADS) void flip_clusters(u32* state, Lattices al
         if (kind == KIND_SWENDSEN_WANG) flips = rows.coin(root, block, when, key);
         if (kind == KIND_SEEDED) flips = seeded[root / 32] >> root % 32 & 1;
         if (field) flips = flips && !(fixed[root / 32] >> root % 32 & 1);
-        if (flips) atomicOr(chosen + i / 64 * 2 + i % 2, 1u << i / 2 % 32);
+        if (flips) atomicOr(chosen + i / 32, 1u << i % 32);
     }
     __syncthreads();
-
 #pragma unroll
     for (u32 turn = 0; turn < TURNS; ++turn) {
-        const At at = place.at(2 * (warp + WARPS * turn));
-        if (!place.has(at)) continue;
-        u32 flips[2];
 #pragma unroll
         for (u32 p = 0; p < 2; ++p) {
-            const u32 root = labels[turn] >> 16 * p & (CROSSES - 1);
-            flips[p] = __ballot_sync(~0u, chosen[root / 64 * 2 + root % 2] >> root / 2 % 32 & 1);
+            const u32 root = labels[turn] >> 16 * p & (T::SITES - 1);
+            const u32 votes = __ballot_sync(~0u, chosen[root / 32] >> root % 32 & 1);
+            if (lane == 2 * turn + p) mine = votes;
         }
-        if (lane > 1) continue;
-        const size_t words = (size_t)4 * all.groups(), row = (size_t)(at.z * all.height + at.y) * 4 * all.width + at.word / 2;
-        state[(2 * (size_t)all.lattice() + (rows.odd(at) ^ lane)) * words + row] ^= lane ? flips[1] : flips[0];
     }
+    if (!there) return;
+    const size_t words = (size_t)4 * all.groups(), row = (size_t)(at.z * all.height + at.y) * 4 * all.width + at.word / 2;
+    state[(2 * (size_t)all.lattice() + (rows.odd(at) ^ parity)) * words + row] ^= mine;
 }

@@ -93,6 +93,16 @@ def lay(even, odd, row):  # type: ignore[no-untyped-def]
 
 
 @part
+def close_plane(q, word3, bit, k0, k1, w):  # type: ignore[no-untyped-def]
+    """Compare one more bit of the uniforms of the q-th group with that of the threshold, all bits of ``bit``."""
+    one, other = random_words(q, word3, k0, k1, rng.ROUNDS, w)
+    w[FLIP + q] &= ~(w[UNDECIDED + q] & ~one & bit)
+    w[UNDECIDED + q] &= ~(one ^ bit)
+    w[FLIP + BATCH + q] &= ~(w[UNDECIDED + BATCH + q] & ~other & bit)
+    w[UNDECIDED + BATCH + q] &= ~(other ^ bit)
+
+
+@part
 def close(first, n, chance, source, when, w):  # type: ignore[no-untyped-def]
     """Take bonds that stay closed out of FLIP, which holds the satisfied ones of groups of numbers from ``first`` on."""
     word1, (k0, k1) = source
@@ -105,22 +115,18 @@ def close(first, n, chance, source, when, w):  # type: ignore[no-untyped-def]
         if always:
             w[FLIP + e] = ZERO
         w[UNDECIDED + e] = w[FLIP + e]
-    for plane in range(BITS):
-        if not threshold << np.uint64(plane):
-            return
-        bit = ZERO - (threshold >> np.uint64(BITS - 1 - plane) & ONE)
-        word3 = rng.counter_plane(when, CLUSTERS, np.uint64(plane))
-        left = ZERO
-        for q in range(n):
-            if plane < FEWEST or w[UNDECIDED + q] | w[UNDECIDED + BATCH + q]:
-                one, other = random_words(q, word3, k0, k1, rng.ROUNDS, w)
-                w[FLIP + q] &= ~(w[UNDECIDED + q] & ~one & bit)
-                w[UNDECIDED + q] &= ~(one ^ bit)
-                w[FLIP + BATCH + q] &= ~(w[UNDECIDED + BATCH + q] & ~other & bit)
-                w[UNDECIDED + BATCH + q] &= ~(other ^ bit)
-                left |= w[UNDECIDED + q] | w[UNDECIDED + BATCH + q]
-        if not left:
-            return
+    for plane in range(FEWEST):
+        if threshold << np.uint64(plane):
+            word3 = rng.counter_plane(when, CLUSTERS, np.uint64(plane))
+            bit = ZERO - (threshold >> np.uint64(BITS - 1 - plane) & ONE)
+            for q in range(n):
+                close_plane(q, word3, bit, k0, k1, w)
+    for q in range(n):
+        plane = FEWEST
+        while plane < BITS and threshold << np.uint64(plane) and w[UNDECIDED + q] | w[UNDECIDED + BATCH + q]:
+            word3 = rng.counter_plane(when, CLUSTERS, np.uint64(plane))
+            close_plane(q, word3, ZERO - (threshold >> np.uint64(BITS - 1 - plane) & ONE), k0, k1, w)
+            plane += 1
 
 
 @part
