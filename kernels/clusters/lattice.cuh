@@ -29,6 +29,7 @@ struct Tile<2> {
     static constexpr u32 X = HOST(engine.moves.fortuin_kasteleyn.lattice.cuda.SQUARE_X);
     static constexpr u32 Y = HOST(engine.moves.fortuin_kasteleyn.lattice.cuda.SQUARE_Y), Z = 1;
     static constexpr u32 WORDS = X * Y * Z / 32, SITES = X * Y * Z, BORDER = 2 * (X * Z + Y * Z);
+    static constexpr u32 JOINED = HOST(engine.moves.fortuin_kasteleyn.lattice.cuda.SQUARE_JOINED);
 };
 template <>
 struct Tile<3> {
@@ -36,6 +37,7 @@ struct Tile<3> {
     static constexpr u32 Y = HOST(engine.moves.fortuin_kasteleyn.lattice.cuda.CUBIC_Y);
     static constexpr u32 Z = HOST(engine.moves.fortuin_kasteleyn.lattice.cuda.CUBIC_Z);
     static constexpr u32 WORDS = X * Y * Z / 32, SITES = X * Y * Z, BORDER = 2 * (X * Y + Y * Z + X * Z);
+    static constexpr u32 JOINED = HOST(engine.moves.fortuin_kasteleyn.lattice.cuda.CUBIC_JOINED);
 };
 
 // Some lattices at a time, `first` on; each is a replica of a sample.
@@ -195,12 +197,19 @@ struct TilePlace {
     }
 };
 
-// Returns the smallest site of the tile to which a site at (x, y, z) is joined within it.
+// Returns the site that has a number in the tile of (x, y, z).
+template <int DIMENSION>
+__device__ __forceinline__ u32 site_in_tile(const Lattices& all, u32 local, u32 x, u32 y, u32 z) {
+    using T = Tile<DIMENSION>;
+    const u32 row = local / T::X, corner = (z / T::Z * T::Z * all.height + y / T::Y * T::Y) * (256 * all.width) + x / T::X * T::X;
+    return corner + (row / T::Y * all.height + row % T::Y) * (256 * all.width) + local % T::X;
+}
+
+// Returns the smallest site of the tile to which the site at (x, y, z) is joined within it.
 template <int DIMENSION>
 __device__ __forceinline__ u32 smallest_in_tile(const Lattices& all, const unsigned short* label, u32 x, u32 y, u32 z) {
-    using T = Tile<DIMENSION>;
-    const u32 side = 256 * all.width, local = label[((size_t)z * all.height + y) * side + x] & (CROSSES - 1), row = local / T::X;
-    return ((z / T::Z * T::Z + row / T::Y) * all.height + y / T::Y * T::Y + row % T::Y) * side + x / T::X * T::X + local % T::X;
+    const u32 local = label[((size_t)z * all.height + y) * 256 * all.width + x] & (CROSSES - 1);
+    return site_in_tile<DIMENSION>(all, local, x, y, z);
 }
 
 // Returns the root of a site; those on the way come nearer to it. Others do the same, and unite roots: parents only fall.

@@ -1,5 +1,5 @@
 // Clusters of site-packed lattices from their open bonds: tiles by union-find in shared memory, then only the bonds between tiles
-// through global memory, and the flips. A thread has a word of 32 sites in the order of x, or a warp one site each.
+// through global memory, and the flips.
 #include "clusters/lattice.cuh"
 
 constexpr u32 THREADS = HOST(engine.moves.fortuin_kasteleyn.lattice.cuda.THREADS);
@@ -124,8 +124,8 @@ __global__ __launch_bounds__(THREADS) void label_tiles(Lattices all) {
     }
 }
 
-// Unites what open bonds between tiles join: a warp for 32 sites in the order of x at the upper border of tiles along z and y, a
-// thread for each row and border along x. Blocks from `first_y` on are those along y, from `first_x` on those along x.
+// Unites what open bonds between tiles join: a thread for some sites in the order of x at the upper border of tiles along z and y, or
+// for a row and a border along x. Blocks from `first_y` on are those along y, from `first_x` on those along x.
 template <int DIMENSION>
 __global__ __launch_bounds__(THREADS) void join_tiles(Lattices all, u32 first_y, u32 first_x) {
     using T = Tile<DIMENSION>;
@@ -141,16 +141,16 @@ __global__ __launch_bounds__(THREADS) void join_tiles(Lattices all, u32 first_y,
         unite(parent, smallest_in_tile<DIMENSION>(all, label, after - 1, y, z), smallest_in_tile<DIMENSION>(all, label, x, y, z));
         return;
     }
-    const u32 words = rows.words(), lane = threadIdx.x % 32;
     const bool along_y = blockIdx.x >= first_y;
-    const u32 number = (blockIdx.x - (along_y ? first_y : 0)) * (THREADS / 32) + threadIdx.x / 32;
-    const u32 line = number / words, word = number - line * words;
+    const u32 number = (blockIdx.x - (along_y ? first_y : 0)) * THREADS + threadIdx.x, words = rows.words();
+    const u32 line = number / (32 / T::JOINED) / words, part = number % (32 / T::JOINED);
+    const u32 word = number / (32 / T::JOINED) - line * words, x = 32 * word, side = 256 * all.width;
     u32 y, z, next_y, next_z;
     if (along_y) {
-        z = line / all.tiles_y;
+        z = next_z = line / all.tiles_y;
         if (z >= all.depth) return;
         y = min((line - z * all.tiles_y + 1) * T::Y, all.height) - 1;
-        next_y = y + 1 < all.height ? y + 1 : 0, next_z = z;
+        next_y = y + 1 < all.height ? y + 1 : 0;
     } else {
         const u32 layer = line / all.height;
         if (layer * T::Z >= all.depth) return;
@@ -161,13 +161,15 @@ __global__ __launch_bounds__(THREADS) void join_tiles(Lattices all, u32 first_y,
     if (along_y) bonds = rows.along_y({word, y, z});
     if constexpr (DIMENSION == 3)
         if (!along_y) bonds = rows.along_z({word, y, z});
-    const bool open = bonds >> lane & 1;
-    const u32 x = 32 * word + lane;
-    const u32 one = open ? smallest_in_tile<DIMENSION>(all, label, x, y, z) : 0;
-    const u32 other = open ? smallest_in_tile<DIMENSION>(all, label, x, next_y, next_z) : 0;
-    const u32 before = lane ? lane - 1 : 31;
-    const bool same = __shfl_sync(~0u, one, before) == one && __shfl_sync(~0u, other, before) == other;
-    if (open && !(lane && bonds >> (lane - 1) & 1 && same)) unite(parent, one, other);
+    const unsigned short* const own = label + ((size_t)z * all.height + y) * side + x;
+    const unsigned short* const theirs = label + ((size_t)next_z * all.height + next_y) * side + x;
+    u32 one = ~0u, other = ~0u;
+    for (u32 left = bonds & ((1u << T::JOINED) - 1) << T::JOINED * part; left; left &= left - 1) {
+        const u32 bit = __ffs(left) - 1, before = one, other_before = other;
+        one = own[bit] & (CROSSES - 1), other = theirs[bit] & (CROSSES - 1);
+        if (one == before && other == other_before) continue;
+        unite(parent, site_in_tile<DIMENSION>(all, one, x, y, z), site_in_tile<DIMENSION>(all, other, x, next_y, next_z));
+    }
 }
 
 // Marks the clusters that hold seeds of a replica, and those with the ghost.

@@ -25,9 +25,11 @@ from spinsim.model.ising import Ising
 THREADS: Final = 128  # of a block, each of which has 32 sites of its tile
 SQUARE_X: Final = 128  # sides of tiles
 SQUARE_Y: Final = 32
+SQUARE_JOINED: Final = 4  # sites at the border of a tile that a thread joins to those of the next one
 CUBIC_X: Final = 64
 CUBIC_Y: Final = 8
 CUBIC_Z: Final = 8
+CUBIC_JOINED: Final = 8
 SITES_AT_ONCE: Final = 2**27
 LATTICES: Final = struct_type(
     **dict.fromkeys(("opened", "ghosts", "label", "parent", "marks"), ADDRESS),
@@ -103,9 +105,9 @@ class LatticesOnGpu:
             LATTICES, **self._arrays, width=width, height=height, depth=depth, tiles_x=tiles_x, tiles_y=tiles_y,
             first=0, replicas=self._replicas, first_sample=self._first_sample,
         )  # fmt: skip
-        words, warps = 8 * width, THREADS // 32
-        first_y = -(-tiles_z * height * words // warps) if dimension == 3 else 0
-        first_x = first_y - (-tiles_y * depth * words // warps)
+        words, threads_a_word = 8 * width, 32 // (SQUARE_JOINED if dimension == 2 else CUBIC_JOINED)
+        first_y = -(-tiles_z * height * words * threads_a_word // THREADS) if dimension == 3 else 0
+        first_x = first_y - (-tiles_y * depth * words * threads_a_word // THREADS)
         tiles, rows = tiles_x * tiles_y * tiles_z, height * depth
         self._grids = {
             "open_bonds": (-(-width * rows // THREADS), 2 * dimension + (2 if self._field else 0)),
