@@ -29,4 +29,14 @@ SHARED: Instances = (
 
 def instantiations() -> Instances:
     """Pairs of a kernel file and an expression that names a function or a template instance of it."""
-    return (*SHARED, *HOUDAYER, *CLUSTERS_OF_LATTICES, *ANISOTROPIC, *REPLICA_PACKED, *DEGREES, *SITE_PACKED, *DENSE, *UNPACKED)
+    return (
+        *SHARED,
+        *HOUDAYER,
+        *CLUSTERS_OF_LATTICES,
+        *ANISOTROPIC,
+        *REPLICA_PACKED,
+        *DEGREES,
+        *SITE_PACKED,
+        *DENSE,
+        *UNPACKED,
+    )

@@ -1,4 +1,4 @@
-"""Fortuin-Kasteleyn moves of site-packed lattices in plain Python: whole uniforms of every bond, breadth-first search."""
+"""Fortuin-Kasteleyn moves of site-packed lattices in plain Python: whole uniforms, breadth-first search."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ class Sites:
         other = edges.sum(axis=1) - first
         is_first = self.colour[first] == 0
         zero = np.where(is_first, first, other)
-        along_x = np.where(is_first == (self.parity[zero] == 0), 2, 3)  # the same place is x + 1 of even rows, x - 1 of odd
+        along_x = np.where(
+            is_first == (self.parity[zero] == 0), 2, 3
+        )  # the same place is x + 1 of even rows, x - 1 of odd
         return zero, np.select([axis == 0, axis == 1], [along_x, 0 + is_first], 4 + is_first)
 
 

@@ -69,7 +69,9 @@ def log_partition(model: ss.Ising, beta: float) -> float:
             between[at] += coupling * np.outer(spins[:, mine], spins[:, theirs])
     product, log = np.eye(2**rows), 0.0
     for x in range(length):
-        product = product @ (np.exp(beta * (within[x] + field * spins.sum(axis=1)))[:, None] * np.exp(beta * between[x]))
+        product = product @ (
+            np.exp(beta * (within[x] + field * spins.sum(axis=1)))[:, None] * np.exp(beta * between[x])
+        )
         log += np.log(product.max())
         product /= product.max()
     return log + float(np.log(np.trace(product)))

@@ -35,10 +35,8 @@ def fast_path(kind: int, model: Ising, replicas: int, first_sample: int, parts: 
 
         def task(_: int, sample: int, replica: int) -> None:
             source = rng.counter_block(np.uint64(first_sample + sample), np.uint64(replica)), key
-            flip_lattice(
-                lattices.words[sample, replica], lattices.sides, lattices.signs_of(sample), chance[place[sample, replica]],
-                field, source, when, kind,
-            )  # fmt: skip
+            words, signs = lattices.words[sample, replica], lattices.signs_of(sample)
+            flip_lattice(words, lattices.sides, signs, chance[place[sample, replica]], field, source, when, kind)
 
         blocks.each(task, times=PASSES)
 

@@ -33,9 +33,7 @@ CUBIC_JOINED: Final = 8
 SITES_AT_ONCE: Final = 2**27
 LATTICES: Final = struct_type(
     **dict.fromkeys(("opened", "ghosts", "label", "parent", "marks"), ADDRESS),
-    **dict.fromkeys(
-        ("width", "height", "depth", "tiles_x", "tiles_y", "first", "replicas", "first_sample"), np.uint32
-    ),
+    **dict.fromkeys(("width", "height", "depth", "tiles_x", "tiles_y", "first", "replicas", "first_sample"), np.uint32),
 )
 BONDS: Final = "clusters/lattice_bonds.cu"
 CLUSTERS: Final = "clusters/lattice_clusters.cu"
@@ -147,7 +145,11 @@ class LatticesOnGpu:
             self._seed, self._key = moment.seed, round_keys(moment.seed)
         drawn = {"time": KINDS * moment.time + self._kind, "key": self._key}
         placed = {"chances": self._chances.data.ptr, "holder": holder.data.ptr, "temperatures": holder.shape[2]}
-        changed = {"open_bonds": drawn | placed, "mark_clusters": drawn, "flip_clusters": drawn}
+        changed: dict[str, dict[str, Any]] = {
+            "open_bonds": drawn | placed,
+            "mark_clusters": drawn,
+            "flip_clusters": drawn,
+        }
         marks, stream, count = self._arrays["marks"], self._queue.stream, self._lattices.count
         for first in range(0, count, self._at_once):
             self._record["first"] = first

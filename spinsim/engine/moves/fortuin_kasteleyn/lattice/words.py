@@ -18,7 +18,7 @@ from spinsim.engine.layouts.replica_packed.adders import BATCH, ONE, ROW, ZERO
 from spinsim.engine.layouts.site_packed.cpu_words import load, unlike
 from spinsim.engine.layouts.site_packed.signs import build_signs, suits
 from spinsim.engine.moves.fortuin_kasteleyn.bonds import ALL, CLUSTERS, KINDS, SEEDED, SHIFT, SWENDSEN_WANG
-from spinsim.engine.moves.metropolis.packed.steps import FLIP, SPIN, UNDECIDED, prefixes, random_words
+from spinsim.engine.moves.metropolis.packed.steps import FLIP, UNDECIDED, prefixes, random_words
 from spinsim.engine.moves.metropolis.packed.wide_steps import WIDE_WORDS
 from spinsim.engine.moves.move import Batch
 from spinsim.engine.update import OfModel
@@ -104,7 +104,7 @@ def close_plane(q, word3, bit, k0, k1, w):  # type: ignore[no-untyped-def]
 
 @part
 def close(first, n, chance, source, when, w):  # type: ignore[no-untyped-def]
-    """Take bonds that stay closed out of FLIP, which holds the satisfied ones of groups of numbers from ``first`` on."""
+    """Take bonds that stay closed out of FLIP, the satisfied ones of groups of numbers from ``first`` on."""
     word1, (k0, k1) = source
     threshold, always = chance
     numbers = np.empty(n, np.int64)
@@ -234,7 +234,7 @@ def unite(parent, one, other):  # type: ignore[no-untyped-def]
 
 @part
 def unite_rows(bonds, along, row, other, parent):  # type: ignore[no-untyped-def]
-    """Unite the runs of two rows, which bonds (words,) along another axis join; ``along`` (rows, words) are those of x."""
+    """Unite the runs of two rows, which ``bonds`` (words,) join; ``along`` (rows, words) are the bonds along x."""
     words = bonds.size
     for w in range(words):
         mine, theirs = along[row, w], along[other, w]
@@ -252,8 +252,8 @@ def find_clusters(bonds, sides, parent):  # type: ignore[no-untyped-def]
     axes, rows, words = bonds.shape
     height = sides[1]
     along = bonds[0]
-    for site in range(parent.size):
-        parent[site] = site
+    for i in range(parent.size):
+        parent[i] = i
     for row in range(rows):
         for w in range(words):
             if along[row, w] >> LAST:
@@ -321,9 +321,11 @@ def choose(kind, source, when, sides, along, parent, chosen):  # type: ignore[no
     rows, words = along.shape
     chosen[:] = 0
     site, halvings = draw_own(source, when, parent.size)
-    if kind == SWENDSEN_WANG or kind == SEEDED:  # noqa: PLR1714  (Numba compiles this)
+    if kind in (SWENDSEN_WANG, SEEDED):
         drawn, laid = np.empty((rows * words // 2, 2), np.uint64), np.empty_like(along)
-        draw_sites(COIN if kind == SWENDSEN_WANG else SEEDS, 1 if kind == SWENDSEN_WANG else halvings, source, when, drawn)
+        draw_sites(
+            COIN if kind == SWENDSEN_WANG else SEEDS, 1 if kind == SWENDSEN_WANG else halvings, source, when, drawn
+        )
         lay_sites(drawn.reshape((2, rows, words // 2)), sides, laid)
         if kind == SWENDSEN_WANG:
             for row in range(rows):
@@ -403,14 +405,13 @@ def flip_batch(batch: Batch, kind: int) -> None:
     shape, key = model.lattice.shape, rng.split_seed(batch.seed)
     check_sites(model, "batch")
     signs, when = model.once(signs_of), np.uint64(KINDS * batch.time + kind)
+    sides, field = sides_of(model), field_of(model)
     for k, replicas in enumerate(batch.spins):
-        chance = chances(model, batch.beta[k])
+        chance, own = chances(model, batch.beta[k]), signs[k % len(signs)]
         for r, spins in enumerate(replicas):
             words = packing.pack_sites(spins, shape)
             source = rng.counter_block(np.uint64(batch.first_sample + k), np.uint64(r)), key
-            flip_lattice(
-                words.reshape(2, -1, 2), sides_of(model), signs[k % len(signs)], chance[r], field_of(model), source, when, kind
-            )  # fmt: skip
+            flip_lattice(words.reshape(2, -1, 2), sides, own, chance[r], field, source, when, kind)
             spins[:] = packing.unpack_sites(words, shape)
 
 
