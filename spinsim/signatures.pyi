@@ -48,6 +48,8 @@ def anneal(
     time_limit: float | None = None,
     anneals: int | None = None,
     growing: bool = False,
+    clusters: str | None = None,
+    clusters_every: int = 10,
     gpus: str | None = None,
     save_configurations: int = 0,
 ) -> AnnealResult:
@@ -122,6 +124,8 @@ def anneal(
             any number with a target or a time limit.
         growing: Begin with a short anneal and double the length of each next one up to that
             given; where none is given, a target or a time limit does it.
+        clusters: Cluster moves of Fortuin and Kasteleyn between sweeps: sw, wolff or seeded.
+        clusters_every: Sweeps between cluster moves (a whole number, at least 1).
         gpus: GPUs that share out samples, replicas or slabs: all, how many, or their numbers
             such as 0,2; by default one for each process.
         save_configurations: Steps of the schedule for each one at whose end all spins are
@@ -161,6 +165,8 @@ def temper(
     measure: str | Mapping[str, Measure] | None = None,
     *,
     magnetization_modes: bool | None = None,
+    clusters: str | None = None,
+    clusters_every: int = 10,
     series: str = "all",
     series_limit: float | None = 256.0,
     groups: int | None = None,
@@ -221,6 +227,8 @@ def temper(
         magnetization_modes: Whether Fourier modes of the magnetisation are among the
             correlations, for its correlation length; by default no for glasses with symmetric
             +-J or Gaussian couplings in zero field, where they are noise; else yes.
+        clusters: Cluster moves of Fortuin and Kasteleyn between sweeps: sw, wolff or seeded.
+        clusters_every: Sweeps between cluster moves (a whole number, at least 1).
         series: Series that are kept: all, none, or names such as energy,overlap; all averages
             follow from sums that are kept beside them.
         series_limit: Megabytes that series may take; of a longer run every second, fourth, ...
@@ -279,6 +287,8 @@ def quantum(
     beta: ArrayLike | str | None = None,
     measure: str | Mapping[str, Measure] | None = None,
     *,
+    clusters: str | None = None,
+    clusters_every: int = 10,
     series: str = "all",
     series_limit: float | None = 256.0,
     magnetization_modes: bool = True,
@@ -333,6 +343,8 @@ def quantum(
             several in any order, or text.
         beta: Its inverse temperatures, likewise; one of the two is a single number.
         measure: Observables of your own, functions by name, as ``ss.temper`` takes them.
+        clusters: Cluster moves of Fortuin and Kasteleyn between sweeps: sw, wolff or seeded.
+        clusters_every: Sweeps between cluster moves (a whole number, at least 1).
         series: Series that are kept: all, none, or names such as energy,overlap; all averages
             follow from sums that are kept beside them.
         series_limit: Megabytes that series may take; of a longer run every second, fourth, ...

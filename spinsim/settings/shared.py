@@ -187,14 +187,39 @@ def own_measure() -> Any:
     )
 
 
+_CLUSTERS: Final = {"sw": "swendsen-wang", "wolff": "wolff", "seeded": "seeded-clusters"}
+_CLUSTERS_EVERY: Final = 10
+
+
 def own_moves() -> Any:
-    """The setting that names moves of a user's own."""
+    """The setting that names moves of the program's or of a user's own."""
     return setting(
         None,
-        "Moves between sweeps, each with its number of sweeps: houdayer:16; your own are given in Python as objects",
-        flag=None,
+        "Moves between sweeps, each with its number of sweeps, such as houdayer:16 or swendsen-wang:5,wolff:10; your "
+        "own are given in Python as objects",
         before=None,
     )
+
+
+def clusters() -> Any:
+    """The setting that names cluster moves."""
+    return setting(None, "Cluster moves of Fortuin and Kasteleyn between sweeps", choices=tuple(_CLUSTERS), before=None)
+
+
+def clusters_every() -> Any:
+    """The sweeps between cluster moves."""
+    return setting(_CLUSTERS_EVERY, "Sweeps between cluster moves", low=1, before=_CLUSTERS_EVERY)
+
+
+def cluster_move(name: str | None, every: int) -> str | None:
+    """The cluster moves that two settings name, as ``moves`` would: ``wolff:10``.
+
+    Raises:
+        InputError: for a number of sweeps without moves.
+    """
+    if name is None and every != _CLUSTERS_EVERY:
+        raise InputError(f"clusters_every {every} goes with clusters alone: give {argument('clusters')} too")
+    return name and f"{_CLUSTERS[name]}:{every}"
 
 
 def target() -> Any:

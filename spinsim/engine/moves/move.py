@@ -244,22 +244,32 @@ class Moves:
                 engine.apply(move, Moment(beta, done // every - 1, self._seed, number))
 
 
-def moves_of_run(given: Sequence[tuple[Move, int]], named: str | None, call: str) -> Sequence[tuple[Move, int]]:
+def moves_of_run(
+    given: Sequence[tuple[Move, int]], named: str | None, call: str, further: str | None = None
+) -> Sequence[tuple[Move, int]]:
     """Moves that the configuration of a run names: as given, or found by their names where they are the program's own.
+
+    ``further`` are more of the program's own, which come last.
 
     Raises:
         InputError: for others than it names, and for none where it names a user's.
     """
-    parts = [one.partition(":") for one in (named or "").split(",")]
-    if not given and all(name in OWN_MOVES and every.isdecimal() for name, _, every in parts):
-        given = [(resolve_name(OWN_MOVES[name])(), int(every)) for name, _, every in parts]
+    given = given or _own_moves(named)
     told = text_of(given)
     if named != told:
         raise InputError(
             f"the run has moves {named or 'none'} but was given {told or 'none'}: give it its own in Python, "
             f"{call}(..., moves=[(move, every)]) or ss.resume(path, moves=...)"
         )
-    return given
+    return [*given, *_own_moves(further)]
+
+
+def _own_moves(named: str | None) -> Sequence[tuple[Move, int]]:
+    """The program's own moves of these names; none where one of them is a user's."""
+    parts = [one.partition(":") for one in (named or "").split(",")]
+    if not all(name in OWN_MOVES and every.isdecimal() for name, _, every in parts):
+        return ()
+    return [(resolve_name(OWN_MOVES[name])(), int(every)) for name, _, every in parts]
 
 
 def text_of(moves: Sequence[tuple[Move, int]]) -> str | None:

@@ -13,6 +13,9 @@ from spinsim.settings.config import Config, table
 from spinsim.settings.setting import GRID, Table, setting
 from spinsim.settings.shared import (
     RunSettings,
+    cluster_move,
+    clusters,
+    clusters_every,
     own_measure,
     own_moves,
     solution,
@@ -149,6 +152,8 @@ class AnnealSettings(Table):
     )
     zero_acceptance: float = zero_acceptance()
     moves: str | None = own_moves()
+    clusters: str | None = clusters()
+    clusters_every: int = clusters_every()
     measure: str | None = own_measure()
 
     def check_together(self) -> None:
@@ -159,6 +164,7 @@ class AnnealSettings(Table):
                     f"{name} {getattr(self, name)} goes with quantum alone: give {argument('quantum', True)}, or leave "
                     "it out"
                 )
+        _ = cluster_move(self.clusters, self.clusters_every)
         for name, conflicts, with_what in _CONFLICTS:
             value = getattr(self, name)
             if value not in (None, 0) and conflicts(self):
@@ -283,6 +289,7 @@ _GIVEN_TOGETHER: Final = (
 
 _CONFLICTS: Final[tuple[tuple[str, Callable[[AnnealSettings], Any], str], ...]] = (
     ("moves", lambda a: a.quantum, "quantum, whose slices in time are no configurations"),
+    ("clusters", lambda a: a.quantum, "quantum, whose slices in time are no configurations"),
     ("populations", lambda a: a.quantum, "quantum, whose slices begin at no infinite temperature"),
     ("overlap", lambda a: not a.populations, "anneals without populations, which begin anywhere"),
     ("overlap", lambda a: a.field is not None, "fields, which change"),

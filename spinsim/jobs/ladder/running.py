@@ -37,6 +37,7 @@ from spinsim.run.saving import NEVER, Saving
 from spinsim.sampling import TemperFrame, place
 from spinsim.sampling.placement import Placement
 from spinsim.sampling.tempering import tempering_in_beta
+from spinsim.settings.shared import cluster_move
 from spinsim.store import RunFile
 from spinsim.store.contents import MEASUREMENTS, Contents
 
@@ -126,11 +127,13 @@ class LadderPlan(Plan[AnyConfig]):
             reduced = reduced_of_run(self.model, choice, ladder)
             sums = MeasurementSums(reduced, keeping, t.adds_local)
             contents = with_sums(with_names(contents, keeping.names), sums.reduced, keeping.stride, ladder.axis)
-        moves = moves_of_run(self.moves, getattr(self.of_job, "moves", None), "ss.temper")
+        clusters = cluster_move(t.clusters, t.clusters_every)
+        moves = moves_of_run(self.moves, getattr(t, "moves", None), "ss.temper", clusters)
         how = watch.on_updates, saving.due, choice.wanted, None, moves, seed, sums
         frames = tempering_in_beta(engine, ladder.couplings, t.times, choice.copies, *how)
         local = LocalSums(engine, choice.copies, len(ladder)) if t.adds_local else None
-        own = Own(functions_of(t.measure, self.measure), engine, on_ladder(ladder.axis), choice.copies)
+        functions, axes = functions_of(t.measure, self.measure), on_ladder(ladder.axis)
+        own = Own(functions, engine, axes, choice.copies, ladder.couplings, seed)
         return LadderRun(self, saving, watch, engine, frames, contents, own, local, keeping, sums, stored)
 
     def keeping(self, contents: Contents, stored: Keeping | None) -> Keeping:
@@ -267,7 +270,7 @@ class LadderRun(SampledRun):
             if self._local is not None:
                 self._local.add(frame)
             if self._keeping.has_row(frame.step):
-                own = {} if self._own is None else self._own.row(frame.spins, frame.holder)
+                own = {} if self._own is None else self._own.row(frame.spins, frame.step, frame.holder)
                 row = row_of(self._measured, frame) | own | {"step": frame.step // self._keeping.stride}
                 file.write(self.with_spins(row, frame.spins, frame.holder))
         self._save(file, is_last=True)

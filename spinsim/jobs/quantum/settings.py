@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any, Final
 from spinsim.errors import InputError
 from spinsim.settings.config import Config, table
 from spinsim.settings.setting import GRID, Table, setting
-from spinsim.settings.shared import RunSettings, own_measure, series, series_limit, start, zero_acceptance
+from spinsim.settings.shared import (
+    RunSettings,
+    cluster_move,
+    clusters,
+    clusters_every,
+    own_measure,
+    series,
+    series_limit,
+    start,
+    zero_acceptance,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,6 +80,8 @@ class QuantumSettings(Table):
         unit="slices",
         numbers=GRID,
     )
+    clusters: str | None = clusters()
+    clusters_every: int = clusters_every()
     measure: str | None = own_measure()
     series: str = series()
     series_limit: float | None = series_limit()
@@ -94,7 +106,7 @@ class QuantumSettings(Table):
         """Refuse lengths that do not divide each other, odd slices, lists that are no ladder or no times, two forms."""
         from spinsim.model.trotter import check_slices
 
-        _ = self.times
+        _ = self.times, cluster_move(self.clusters, self.clusters_every)
         check_slices(self.slices)
         _ = self.time_list
         if self.gamma is None and self.beta is not None:

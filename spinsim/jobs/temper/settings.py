@@ -12,7 +12,11 @@ from spinsim.settings.config import Config, table
 from spinsim.settings.setting import GRID, Table, setting
 from spinsim.settings.shared import (
     RunSettings,
+    cluster_move,
+    clusters,
+    clusters_every,
     own_measure,
+    own_moves,
     series,
     series_limit,
     solution,
@@ -88,12 +92,9 @@ class TemperSettings(Table):
         shown="no for glasses with symmetric +-J or Gaussian couplings in zero field, where they are noise; else yes",
         before=True,
     )
-    moves: str | None = setting(
-        None,
-        "Moves between sweeps, each with its number of sweeps: houdayer:16; your own are given in Python as objects",
-        flag=None,
-        before=None,
-    )
+    moves: str | None = own_moves()
+    clusters: str | None = clusters()
+    clusters_every: int = clusters_every()
     measure: str | None = own_measure()
     series: str = series()
     series_limit: float | None = series_limit()
@@ -141,8 +142,12 @@ class TemperSettings(Table):
     def check_together(self) -> None:
         """Refuse lengths that do not divide each other, no ladder, and settings of searches in other runs."""
         _ = self.times
-        if self.moves is not None and self.searches:
-            raise InputError(f"moves {self.moves} do not go with a search: leave the target and time_limit out")
+        _ = cluster_move(self.clusters, self.clusters_every)
+        for name in ("moves", "clusters"):
+            if getattr(self, name) is not None and self.searches:
+                raise InputError(
+                    f"{name} {getattr(self, name)} do not go with a search: leave the target and time_limit out"
+                )
         for name, usual in (("groups", 1), ("restart_after", 0)):
             value = getattr(self, name)
             if value != usual and not self.searches:

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.acceptance import LARGEST_EXPONENT, exp_reduced
-from spinsim.machine.compiled import part
+from spinsim.machine.compiled import kernel, part
 from spinsim.machine.intrinsics import trailing_zeros
 from spinsim.model.ising import Ising
 from spinsim.model.terms import MOST_TERMS
@@ -47,7 +47,7 @@ MOST_LEVELS: Final = 64
 
 
 class Bonds(NamedTuple):
-    """Bonds of a model, those to the ghost last.
+    """Bonds of a model, those to the ghost last; of a periodic lattice with right angles axis by axis before them.
 
     Attributes:
         ends: Sites that each bond joins, int32 (bonds, 2); the ghost has the number of sites.
@@ -66,6 +66,12 @@ class Bonds(NamedTuple):
     terms: npt.NDArray[np.uint8]
 
 
+def axes_of(model: Ising) -> int:
+    """Axes of a model on a periodic lattice with right angles, whose site i has bonds i axes + a along them; else 0."""
+    lattice = model.graph.regular_lattice
+    return lattice.dimension if lattice and lattice.joins_layers else 0
+
+
 def bonds_of(model: Ising) -> Bonds:
     """Return the bonds of a model and, where there are fields, of all sites to the ghost."""
     rows = max(len(model.couplings), len(model.fields))
@@ -73,6 +79,10 @@ def bonds_of(model: Ising) -> Bonds:
     fields = np.stack([model.integer_fields(k) for k in range(len(model.fields))])
     term = np.zeros(model.bonds, np.uint8) if model.terms is None else model.terms
     ends, number = model.graph.edges, np.arange(model.bonds, dtype=np.uint32)
+    axes = axes_of(model)
+    if axes:
+        number = np.ascontiguousarray(number.reshape(-1, axes).T).reshape(-1)
+        ends, term, values = ends[number], term[number], values[:, number]
     if fields.any():
         sites = np.arange(model.sites, dtype=np.int32)
         ends = np.concatenate([ends, np.stack([sites, np.full_like(sites, model.sites)], axis=-1)])
@@ -87,7 +97,7 @@ def bonds_of(model: Ising) -> Bonds:
     level = level.reshape(sizes.shape).astype(np.int32)
     none = int(np.count_nonzero(of_level < MOST_TERMS))
     return Bonds(
-        np.ascontiguousarray(ends), number, (values < 0).astype(np.uint8), np.maximum(level - none, -1),
+        np.ascontiguousarray(ends), number, np.ascontiguousarray(values < 0, np.uint8), np.maximum(level - none, -1),
         (of_level[none:] // 2 * 2).astype(np.float64), (of_level[none:] % 2).astype(np.uint8),
     )  # fmt: skip
 
@@ -151,7 +161,7 @@ def finish_bond(opened, undecided, half, thresholds, number, word1, when, key): 
     return opened
 
 
-@part
+@kernel
 def open_bonds(up, bonds, sample, beta, word1, when, key, opened):  # type: ignore[no-untyped-def]
     """Set ``opened`` (bonds, 2), the replicas for which each bond of a sample is open.
 

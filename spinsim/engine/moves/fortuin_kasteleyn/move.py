@@ -8,14 +8,14 @@ the others flip
     seeded          all that hold one of the sites drawn with probability 2^-k, k a random number of the replica from 1
                     to the bits of a site's number
 
-Each keeps Boltzmann's law: open bonds depend on the spins as R. G. Edwards and A. D. Sokal say, what flips depends on open
-bonds and numbers drawn apart from spins. The leader of a cluster is its site that comes first in an order in which
-neighbours are far from each other (``rank_of``): parts of clusters find it in few steps.
+Each keeps Boltzmann's law: open bonds depend on the spins as Edwards and Sokal say, and what flips depends on open
+bonds and on numbers that are drawn apart from spins. The leader of a cluster is its site that comes first in an order
+in which neighbours are far from each other (``order_of``): parts of clusters find it in few steps.
 
 Random numbers are of the stream ``FORTUIN_KASTELEYN``; the half-sweep field is 4 times the applications before plus the
-number of the kind. The coin of a site is plane ``COIN``, group = site, bit b of word w for replica 32 w + b of the block
-of 128. A replica draws its site and k from plane ``OWN``, group = replica. Seeds are the bits that planes ``SEEDS`` to
-``SEEDS`` + k - 1 have set, group = site, bits as those of coins.
+number of the kind. The coin of a site is plane ``COIN``, group = site, bit b of word w for replica 32 w + b of the
+block of 128. A replica draws its site and k from plane ``OWN``, group = replica. Seeds are the bits that planes
+``SEEDS`` to ``SEEDS`` + k - 1 have set, group = site, bits as those of coins.
 
 Source: C. M. Fortuin, P. W. Kasteleyn, Physica 57, 536 (1972); R. H. Swendsen, J.-S. Wang, Phys. Rev. Lett. 58, 86
 (1987); U. Wolff, Phys. Rev. Lett. 62, 361 (1989); R. G. Edwards, A. D. Sokal, Phys. Rev. D 38, 2009 (1988).
@@ -23,14 +23,13 @@ Source: C. M. Fortuin, P. W. Kasteleyn, Physica 57, 536 (1972); R. H. Swendsen, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
-from spinsim.engine.measuring.cpu_comparison import transpose
 from spinsim.engine.moves.fortuin_kasteleyn.bonds import (
     ALL,
     CLUSTERS,
@@ -42,21 +41,25 @@ from spinsim.engine.moves.fortuin_kasteleyn.bonds import (
     WOLFF,
     ZERO,
     Bonds,
+    axes_of,
     bonds_of,
     open_bonds,
 )
+from spinsim.engine.moves.fortuin_kasteleyn.flood import WIDE, Rows, flip_flooded
+from spinsim.engine.moves.fortuin_kasteleyn.labels import flip_labelled
 from spinsim.engine.moves.fortuin_kasteleyn.lattice.words import flip_batch, is_site_packed
-from spinsim.engine.moves.move import Batch
+from spinsim.engine.moves.move import Batch, Moment
 from spinsim.machine.compiled import kernel, part
-from spinsim.machine.intrinsics import trailing_zeros
 from spinsim.model.ising import Ising
-from spinsim.packing import LANES, Packing, lane_masks
+from spinsim.packing import LANES, Packing, block_count, lane_masks, pack, unpack
 
 COIN: Final = 8
 OWN: Final = 9
 SEEDS: Final = 16
-HALF: Final = 64
+TOGETHER: Final = WIDE // 2  # blocks of 128 replicas whose clusters are found together
 SCATTER: Final = 2654435769  # 2^32 over the golden ratio, odd
+
+Words = npt.NDArray[np.uint64]
 
 
 class Clusters(NamedTuple):
@@ -64,13 +67,15 @@ class Clusters(NamedTuple):
 
     Attributes:
         bonds: Its bonds.
-        labels: Labels that each bond joins, int32 (bonds, 2): 0 is the ghost, 1 + r the site of rank r.
         order: Site of each rank, uint32 (sites,).
+        rows: Rows of its lattice, where clusters are flooded; None where they are labelled.
+        labels: Labels that each bond joins, int32 (bonds, 2): 0 is the ghost, 1 + r the site of rank r.
     """
 
     bonds: Bonds
-    labels: npt.NDArray[np.int32]
     order: npt.NDArray[np.uint32]
+    rows: Rows | None
+    labels: npt.NDArray[np.int32]
 
 
 def order_of(sites: int) -> npt.NDArray[np.uint32]:
@@ -80,10 +85,11 @@ def order_of(sites: int) -> npt.NDArray[np.uint32]:
 
 def clusters_of(model: Ising) -> Clusters:
     """Return what clusters of a model are found from."""
-    bonds, order = bonds_of(model), order_of(model.sites)
+    bonds, order, lattice = bonds_of(model), order_of(model.sites), model.lattice
+    rows = Rows.of(lattice, order) if lattice and axes_of(model) else None
     label = np.zeros(model.sites + 1, np.int32)
     label[order] = np.arange(1, model.sites + 1)
-    return Clusters(bonds, label[bonds.ends], order)
+    return Clusters(bonds, order, rows, label[bonds.ends if rows is None else bonds.ends[:0]])
 
 
 def most_halvings(sites: int) -> int:
@@ -92,179 +98,106 @@ def most_halvings(sites: int) -> int:
 
 
 @part
-def draw_coins(numbers, plane, word1, when, key, found):  # type: ignore[no-untyped-def]
-    """Set ``found`` (numbers, 2) to a bit of each of 128 replicas for each number."""
-    k0, k1 = key
-    word2, word3 = rng.low32(when), rng.counter_plane(when, CLUSTERS, np.uint64(plane))
-    for q in range(numbers.size):
-        x0, x1, x2, x3 = rng.philox(np.uint64(numbers[q]), word1, word2, word3, k0, k1, rng.ROUNDS)
-        found[q, 0] = rng.low32(x0) | (x1 << SHIFT)
-        found[q, 1] = rng.low32(x2) | (x3 << SHIFT)
-
-
-@part
-def draw_own(first, sites, sample, when, key, site, halvings):  # type: ignore[no-untyped-def]
-    """Set the random ``site`` (128,) and k of the replicas from number ``first`` on."""
-    k0, k1 = key
-    most = 1
-    while (1 << most) < sites:
-        most += 1
-    word1, word3 = rng.counter_block(np.uint64(sample), ZERO), rng.counter_plane(when, CLUSTERS, np.uint64(OWN))
-    for lane in range(LANES):
-        x0, x1, _, _ = rng.philox(np.uint64(first + lane), word1, rng.low32(when), word3, k0, k1, rng.ROUNDS)
-        site[lane] = np.int64((rng.low32(x0) * np.uint64(sites)) >> SHIFT)
-        halvings[lane] = 1 + np.int64((rng.low32(x1) * np.uint64(most)) >> SHIFT)
-
-
-@part
-def sow(order, halvings, used, word1, when, key, chosen):  # type: ignore[no-untyped-def]
-    """Set ``chosen`` (sites, 2) to the replicas, of those ``used`` (2,), with a seed at each site of the order."""
-    deepest = halvings.max()
-    wants = np.zeros((deepest + 1, 2), np.uint64)  # replicas that want a plane
-    for lane in range(LANES):
-        for plane in range(halvings[lane]):
-            wants[plane, lane // 64] |= ONE << np.uint64(lane % 64)
-    drawn = np.empty((1, 2), np.uint64)
-    for r in range(order.size):
-        low, high, plane = used[0], used[1], 0
-        while (low & wants[plane, 0]) | (high & wants[plane, 1]):
-            draw_coins(order[r : r + 1], SEEDS + plane, word1, when, key, drawn)
-            low &= drawn[0, 0] | ~wants[plane, 0]
-            high &= drawn[0, 1] | ~wants[plane, 1]
-            plane += 1
-        chosen[r, 0], chosen[r, 1] = low, high
-
-
-@part
-def find(parent, label):  # type: ignore[no-untyped-def]
-    """The root of a label; labels on the way come nearer to it."""
-    while parent[label] != label:
-        parent[label] = parent[parent[label]]
-        label = parent[label]
-    return label
-
-
-@part
-def turn(words, half, by_lane):  # type: ignore[no-untyped-def]
-    """Set ``by_lane`` (64, parts): bit b of part p is bit ``lane`` of ``words[64 p + b, half]``."""
-    square = np.empty(HALF, np.uint64)
-    for p in range(by_lane.shape[1]):
-        width = min(HALF, words.shape[0] - HALF * p)
-        for b in range(width):
-            square[b] = words[HALF * p + b, half]
-        square[width:] = ZERO
-        transpose(square)
-        for lane in range(HALF):
-            by_lane[lane, p] = square[lane]
-
-
-@part
-def join(opened, labels, parent):  # type: ignore[no-untyped-def]
-    """Make ``parent`` the root of each label, the smallest that open bonds (words,) join to it."""
-    for label in range(parent.size):
-        parent[label] = label
-    for p in range(opened.size):
-        word = opened[p]
-        while word:
-            e = HALF * p + np.int64(trailing_zeros(word))
-            word &= word - ONE
-            one, other = find(parent, np.uint32(labels[e, 0])), find(parent, np.uint32(labels[e, 1]))
-            if one < other:
-                parent[other] = one
-            else:
-                parent[one] = other
-    for label in range(parent.size):
-        parent[label] = parent[parent[label]]
-
-
-@part
-def choose(kind, chosen, site, parent, is_chosen):  # type: ignore[no-untyped-def]
-    """Set ``is_chosen`` (labels,) of the roots that flip: by coins or seeds ``chosen`` (words,), or with a site."""
-    is_chosen[:] = 0
-    if kind == WOLFF:
-        is_chosen[parent[site]] = 1
-    elif kind == SEEDED:
-        for p in range(chosen.size):
-            word = chosen[p]
-            while word:
-                is_chosen[parent[1 + HALF * p + np.int64(trailing_zeros(word))]] = 1
-                word &= word - ONE
-    else:
-        for label in range(1, parent.size):
-            is_chosen[label] = (chosen[(label - 1) // HALF] >> np.uint64((label - 1) % HALF)) & ONE
-    is_chosen[0] = 0
-
-
-@part
-def flip_block(up, used, beta, clusters, sample, address, first, when, key, kind):  # type: ignore[no-untyped-def]
-    """Flip clusters of a block of 128 replicas, of which those ``used`` (2,) are there, from number ``first`` on.
-
-    ``up`` is uint64 (sites + 1, 2), the ghost last; ``address`` is the number of the sample in the whole run.
-    """
-    bonds, labels, order = clusters
-    sites = order.size
-    word1 = rng.counter_block(np.uint64(address), np.uint64(first // LANES))
-    opened, chosen = np.empty((labels.shape[0], 2), np.uint64), np.empty((sites, 2), np.uint64)
-    open_bonds(up, bonds, sample, beta, word1, when, key, opened)
-    own, halvings = np.zeros(LANES, np.int64), np.zeros(LANES, np.int64)
-    if kind != SWENDSEN_WANG:
-        draw_own(first, sites, address, when, key, own, halvings)
-    if kind == SWENDSEN_WANG:
-        draw_coins(order, COIN, word1, when, key, chosen)
-    elif kind == SEEDED:
-        sow(order, halvings, used, word1, when, key, chosen)
-    place = np.empty(sites, np.int64)
-    for r in range(sites):
-        place[order[r]] = r
-    parent, is_chosen = np.empty(sites + 1, np.int32), np.empty(sites + 1, np.uint8)
-    parts = (sites + HALF - 1) // HALF
-    by_lane = np.empty((HALF, (labels.shape[0] + HALF - 1) // HALF), np.uint64)
-    chosen_by_lane, flips = np.zeros((HALF, parts), np.uint64), np.empty(HALF, np.uint64)
-    for half in range(2):
-        turn(opened, half, by_lane)
-        if kind != WOLFF:
-            turn(chosen, half, chosen_by_lane)
-        for lane in range(HALF):
-            mine = chosen_by_lane[lane]
-            if (used[half] >> np.uint64(lane)) & ONE:
-                join(by_lane[lane], labels, parent)
-                choose(kind, mine, 1 + place[own[HALF * half + lane]], parent, is_chosen)
-                for p in range(parts):
-                    word = ZERO
-                    for b in range(min(HALF, sites - HALF * p)):
-                        word |= np.uint64(is_chosen[parent[1 + HALF * p + b]]) << np.uint64(b)
-                    mine[p] = word
-            else:
-                mine[:] = ZERO
-        for p in range(parts):
-            flips[:] = chosen_by_lane[:, p]
-            transpose(flips)
-            for b in range(min(HALF, sites - HALF * p)):
-                up[order[HALF * p + b], half] ^= flips[b]
+def draw_bits(site, plane, word1, when, key):  # type: ignore[no-untyped-def]
+    """Return a bit of each of 128 replicas for a site, in two words."""
+    word3 = rng.counter_plane(when, CLUSTERS, np.uint64(plane))
+    x0, x1, x2, x3 = rng.philox(np.uint64(site), word1, rng.low32(when), word3, key[0], key[1], rng.ROUNDS)
+    return rng.low32(x0) | (x1 << SHIFT), rng.low32(x2) | (x3 << SHIFT)
 
 
 @kernel
-def flip_unpacked(spins, used, beta, clusters, sample, address, when, key, kind):  # type: ignore[no-untyped-def]
-    """Flip clusters of the replicas of a sample, ``spins`` int8 (replicas, sites), ``beta`` (terms, replicas)."""
-    replicas, sites = spins.shape
-    up = np.empty((sites + 1, 2), np.uint64)
-    scaled = np.zeros((beta.shape[0], LANES))
-    for block in range(used.shape[0]):
-        first = LANES * block
-        width = min(LANES, replicas - first)
-        up[:] = ZERO
-        up[sites] = ALL
-        scaled[:] = 0
-        scaled[:, :width] = beta[:, first : first + width]
-        for lane in range(width):
-            row, bit = spins[first + lane], np.uint64(lane % 64)
-            for i in range(sites):
-                up[i, lane // 64] |= np.uint64(row[i] > 0) << bit
-        flip_block(up, used[block], scaled, clusters, sample, address, first, when, key, kind)
-        for lane in range(width):
-            row, bit = spins[first + lane], np.uint64(lane % 64)
-            for i in range(sites):
-                row[i] = np.int8(2) * np.int8((up[i, lane // 64] >> bit) & ONE) - np.int8(1)
+def choose_sites(kind, first, used, most, sample, when, key, chosen):  # type: ignore[no-untyped-def]
+    """Set ``chosen`` (sites, 2): sites whose clusters flip, of Swendsen-Wang moves where they lead.
+
+    Args:
+        kind: Of the move.
+        first: Number of the first of the 128 replicas.
+        used: Which of them are there, (2,).
+        most: The largest k of seeds.
+        sample: Number of the sample in the whole run.
+        when: Of the application, in the field of half-sweeps.
+        key: Of the seed.
+    """
+    sites = np.uint64(chosen.shape[0])
+    word1 = rng.counter_block(np.uint64(sample), np.uint64(first // LANES))
+    if kind == SWENDSEN_WANG:
+        for i in range(chosen.shape[0]):
+            chosen[i, 0], chosen[i, 1] = draw_bits(i, COIN, word1, when, key)
+        return
+    chosen[:] = ZERO
+    wants = np.zeros((most + 1, 2), np.uint64)  # replicas that want a plane of seeds
+    own = rng.counter_plane(when, CLUSTERS, np.uint64(OWN))
+    of_sample = rng.counter_block(np.uint64(sample), ZERO)
+    for lane in range(LANES):
+        half, bit = lane // 64, ONE << np.uint64(lane % 64)
+        x0, x1, _, _ = rng.philox(np.uint64(first + lane), of_sample, rng.low32(when), own, key[0], key[1], rng.ROUNDS)
+        if kind == WOLFF:
+            chosen[np.int64((rng.low32(x0) * sites) >> SHIFT), half] |= bit & used[half]
+        for plane in range(1 + np.int64((rng.low32(x1) * np.uint64(most)) >> SHIFT)):
+            wants[plane, half] |= bit
+    if kind == WOLFF:
+        return
+    for i in range(chosen.shape[0]):
+        low, high, plane = used[0], used[1], 0
+        while (low & wants[plane, 0]) | (high & wants[plane, 1]):
+            drawn = draw_bits(i, SEEDS + plane, word1, when, key)
+            low &= drawn[0] | ~wants[plane, 0]
+            high &= drawn[1] | ~wants[plane, 1]
+            plane += 1
+        chosen[i, 0], chosen[i, 1] = low, high
+
+
+class Flips:
+    """Flips clusters of replica-packed words at a moment.
+
+    Args:
+        kind: Of the move.
+        model: What is simulated.
+        replicas: Of each sample.
+        first_sample: Number of the first one in the whole run.
+    """
+
+    def __init__(self, kind: int, model: Ising, replicas: int, first_sample: int) -> None:
+        self._kind, self._clusters, self._quantum = kind, model.once(clusters_of), model.quantum
+        self._used, self._first_sample = lane_masks(replicas), first_sample
+
+    def at(self, moment: Moment, words: Words, beta: npt.NDArray[np.float64]) -> Callable[[int, int], None]:
+        """Return what flips clusters of the blocks from one to before another, counted through all samples.
+
+        Args:
+            moment: When.
+            words: Of all samples, uint64 (samples, blocks, sites, 2), changed in place.
+            beta: Inverse temperatures, (samples, blocks, 128, 1 or 2 terms).
+        """
+        blocks, sites = words.shape[1:3]
+        (bonds, order, rows, labels), kind = self._clusters, self._kind
+        when, key = np.uint64(KINDS * moment.time + kind), rng.split_seed(moment.seed)
+        by_leader, most, scaled = kind == SWENDSEN_WANG, most_halvings(sites), beta * self._quantum
+
+        def flip_together(begin: int, stop: int) -> None:
+            up, chosen = np.zeros((sites + 1, WIDE), np.uint64), np.zeros((sites, WIDE), np.uint64)
+            opened, used = np.zeros((len(bonds.number), WIDE), np.uint64), np.zeros(WIDE, np.uint64)
+            up[sites] = ALL
+            members = [divmod(k, blocks) for k in range(begin, stop)]
+            for j, (k, block) in enumerate(members):
+                mine, sample = slice(2 * j, 2 * j + 2), self._first_sample + k
+                up[:sites, mine], used[mine] = words[k, block], self._used[block]
+                word1 = rng.counter_block(np.uint64(sample), np.uint64(block))
+                of_lanes = np.ascontiguousarray(scaled[k, block].T)
+                open_bonds(up[:, mine], bonds, k, of_lanes, word1, when, key, opened[:, mine])
+                choose_sites(kind, LANES * block, self._used[block], most, sample, when, key, chosen[:, mine])
+            if rows is None:
+                flip_labelled(up, used, opened, chosen, labels, order, by_leader)
+            else:
+                flip_flooded(up, opened, chosen, rows, by_leader)
+            for j, (k, block) in enumerate(members):
+                words[k, block] = up[:sites, 2 * j : 2 * j + 2] & self._used[block]
+
+        def flip(begin: int, stop: int) -> None:
+            for k in range(begin, stop, TOGETHER):
+                flip_together(k, min(k + TOGETHER, stop))
+
+        return flip
 
 
 class FortuinKasteleyn:
@@ -277,21 +210,26 @@ class FortuinKasteleyn:
     def __init_subclass__(cls) -> None:
         function = ("swendsen_wang", "wolff", "seeded")[cls.kind]
         cls.fast_paths = {
-            (Packing.SITE, device): f"{__package__}.lattice.{device}:{function}" for device in ("cpu", "cuda")
-        }
+            (layout, device): f"{__package__}.{device}:{function}"
+            for layout in (Packing.REPLICA, Packing.ANISOTROPIC, Packing.UNPACKED)
+            for device in ("cpu", "cuda")
+            if (layout, device) != (Packing.UNPACKED, "cpu")
+        } | {(Packing.SITE, device): f"{__package__}.lattice.{device}:{function}" for device in ("cpu", "cuda")}
 
     def apply(self, batch: Batch) -> None:
         """Flip clusters of all replicas."""
-        model, replicas = batch.model, batch.spins.shape[1]
-        if is_site_packed(model):
+        if is_site_packed(batch.model):
             flip_batch(batch, self.kind)
             return
-        clusters, key = model.once(clusters_of), rng.split_seed(batch.seed)
-        used, when = lane_masks(replicas), np.uint64(KINDS * batch.time + self.kind)
-        beta = batch.beta.reshape(*batch.beta.shape[:2], -1) * model.quantum
-        for k, spins in enumerate(batch.spins):
-            scaled = np.ascontiguousarray(beta[k].T)
-            flip_unpacked(spins, used, scaled, clusters, k, batch.first_sample + k, when, key, self.kind)
+        samples, replicas, _ = batch.spins.shape
+        words = pack(batch.spins.transpose(0, 2, 1))
+        beta = np.zeros((samples, block_count(replicas) * LANES, *(batch.beta.shape[2:] or (1,))))
+        beta[:, :replicas] = batch.beta.reshape(samples, replicas, -1)
+        flips = Flips(self.kind, batch.model, replicas, batch.first_sample)
+        moment = Moment(0.0, batch.time, batch.seed)
+        flip = flips.at(moment, words, beta.reshape(samples, -1, LANES, beta.shape[-1]))
+        flip(0, samples * words.shape[1])
+        batch.spins[:] = unpack(words, replicas).transpose(0, 2, 1)
 
 
 class SwendsenWang(FortuinKasteleyn):

@@ -55,14 +55,18 @@ def move(spins: Spins, beta: Any, model: ss.Ising, name: str, seed: int, sample:
         with_ghost = np.append(one, 1)
         satisfied = couplings * with_ghost[ends[:, 0]] * with_ghost[ends[:, 1]] > 0
         scaled = (np.broadcast_to(beta[r], 2) * model.quantum)[terms]
-        opened = satisfied & ~draw.is_closed(r, np.arange(len(ends)), 2 * np.abs(couplings), scaled)
+        opened = np.flatnonzero(satisfied)
+        opened = opened[~draw.is_closed(r, opened, 2 * np.abs(couplings[opened]), scaled[opened])]
         near: list[list[int]] = [[] for _ in range(ghost + 1)]
         for i, j in ends[opened].tolist():
             near[i].append(j)
             near[j].append(i)
-        own, coin = draw(group=r, plane=9), draw.bit(r, group=sites, plane=8)
+        own, chosen = draw(group=r, plane=9), draw.bit(r, group=sites, plane=8)
         k = 1 + (int(own[1]) * most >> 32)
-        seeds = np.all([draw.bit(r, group=sites, plane=16 + p) for p in range(k)], axis=0)
+        if kind == 1:
+            chosen = sites == int(own[0]) * ghost >> 32
+        elif kind == 2:
+            chosen = np.all([draw.bit(r, group=sites, plane=16 + p) for p in range(k)], axis=0)
         seen = {ghost}
         for leader in [ghost, *order.tolist()]:
             if leader in seen and leader != ghost:
@@ -75,6 +79,6 @@ def move(spins: Spins, beta: Any, model: ss.Ising, name: str, seed: int, sample:
             seen.update(queue)
             if leader == ghost:
                 continue
-            if (coin[leader], (int(own[0]) * ghost >> 32) in queue, seeds[queue].any())[kind]:
+            if chosen[queue].any() if kind else chosen[leader]:
                 moved[r, queue] *= -1
     return moved
