@@ -67,13 +67,21 @@ __global__ __launch_bounds__(THREADS) void label_tiles(Lattices all) {
     u32 rest_behind = 0;
     if constexpr (DIMENSION == 3) rest_behind = z > 0 ? link(behind, t - LAYER) : 0;
     __syncthreads();
-    for (u32 diagonal = 1; diagonal < T::Y + T::Z - 1; ++diagonal) {
-        const u32 stop = min(diagonal + 1, T::Y);
-        for (u32 row = (diagonal < T::Z ? 0 : diagonal + 1 - T::Z) + t / T::X; row < stop; row += THREADS / T::X) {
-            const u32 i = ((diagonal - row) * T::Y + row) * T::X + t % T::X;
-            parent[i] = parent[parent[i]];
+    if constexpr (DIMENSION == 2) {
+        for (u32 i = T::X + t; i < T::SITES; i += T::X) {
+            if (t < T::X) parent[i] = parent[parent[i]];
+            __syncthreads();
         }
-        __syncthreads();
+    } else {
+        for (u32 diagonal = 1; diagonal < T::Y + T::Z - 1; ++diagonal) {
+            const u32 stop = min(diagonal + 1, T::Y);
+#pragma unroll 1
+            for (u32 row = (diagonal < T::Z ? 0 : diagonal + 1 - T::Z) + t / T::X; row < stop; row += THREADS / T::X) {
+                const u32 i = ((diagonal - row) * T::Y + row) * T::X + t % T::X;
+                parent[i] = parent[parent[i]];
+            }
+            __syncthreads();
+        }
     }
     const auto unite_rest = [&](u32 rest, u32 before) {
         for (; rest; rest &= rest - 1) {
@@ -234,18 +242,20 @@ __global__ __launch_bounds__(THREADS) void flip_clusters(u32* state, Lattices al
     __syncthreads();
 
     // Roots of clusters within the tile choose at once, those of others are listed.
-    u32 mine = 0;
+    u32 mine = 0, leaving = 0;
 #pragma unroll
     for (u32 turn = 0; turn < TURNS; ++turn) {
         const u32 i = 64 * (warp + WARPS * turn) + 2 * lane;
 #pragma unroll
         for (u32 p = 0; p < 2; ++p) {
-            const u32 own = labels[turn] >> 16 * p & 0xffff, votes = __ballot_sync(~0u, own == i + p);
-            if (lane == 2 * turn + p) mine = votes;
-            if (own == (i + p | CROSSES)) crossing_roots[atomicAdd(&crossing, 1u)] = i + p;
+            const u32 own = labels[turn] >> 16 * p & 0xffff;
+            const u32 within = __ballot_sync(~0u, own == i + p), out = __ballot_sync(~0u, own == (i + p | CROSSES));
+            if (lane == 2 * turn + p) mine = within, leaving = out;
         }
     }
     const u32 word = 2 * (warp + WARPS * (lane / 2));
+    for (u32 k = leaving ? atomicAdd(&crossing, (u32)__popc(leaving)) : 0; leaving; leaving &= leaving - 1)
+        crossing_roots[k++] = 32 * word + 2 * (__ffs(leaving) - 1) + parity;
     const At at = place.at(word);
     const bool there = place.has(at);
     const u32 first = place.site(32 * word);
