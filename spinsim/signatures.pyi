@@ -208,10 +208,10 @@ def temper(
         threads: CPU threads; no number changes the outcome of as many groups (a whole number
             from 1 to 4096); by default all.
         on_updates: Called now and then with the number of spin updates since the last call.
-        moves: Moves, such as ``Houdayer`` or objects of your own with a ``name`` and
-            ``apply(batch)``, each with the number of sweeps after which it is applied:
-            ``[(Houdayer(), 16)]``, also ``"houdayer:16"``. Names of your own moves as text are
-            refused.
+        moves: Moves, such as ``Houdayer``, ``SwendsenWang``, ``Wolff``, ``SeededClusters`` or
+            objects of your own with a ``name`` and ``apply(batch)``, each with the number of
+            sweeps after which it is applied: ``[(Houdayer(), 16)]``, also ``"houdayer:16"``.
+            Names of your own moves as text are refused.
         correlations: Whether link overlaps and the smallest Fourier modes are measured; by
             default not in searches.
         target: Value of the problem that ends the search, one or one for each sample: the cut
@@ -286,6 +286,7 @@ def quantum(
     gamma: ArrayLike | str | None = None,
     beta: ArrayLike | str | None = None,
     measure: str | Mapping[str, Measure] | None = None,
+    moves: str | Sequence[tuple[Move, int]] | None = None,
     *,
     clusters: str | None = None,
     clusters_every: int = 10,
@@ -343,6 +344,8 @@ def quantum(
             several in any order, or text.
         beta: Its inverse temperatures, likewise; one of the two is a single number.
         measure: Observables of your own, functions by name, as ``ss.temper`` takes them.
+        moves: Moves of configurations in space and time, likewise; clusters of ``Houdayer``
+            moves grow in time too.
         clusters: Cluster moves of Fortuin and Kasteleyn between sweeps: sw, wolff or seeded.
         clusters_every: Sweeps between cluster moves (a whole number, at least 1).
         series: Series that are kept: all, none, or names such as energy,overlap; all averages

@@ -4,10 +4,12 @@
 //   reached[at], leaders[at]         of one sample and 32 replicas, a lane each: what a flood has reached, which sites lead
 //   opened[bond]                     which lanes have a bond open; along axes those of an axis stand together, opened[axis][at]
 //
-// A block of threads has 32 replicas of a sample. Open bonds are found first. Floods then let words grow over them with AND
-// and OR until nothing changes. On lattices that fit, a thread keeps the open bonds of a run of sites along each axis in
-// registers, and threads that share a row exchange what leaves their runs; rows are padded, so that no two threads of a
-// warp read one bank. Any other graph grows colour by colour.
+// On lattices that fit, a block of threads has 32 replicas of a sample. Open bonds are found first. Floods then let words grow over
+// them with AND and OR until nothing changes: a thread keeps the open bonds of a run of sites along each axis in registers, and
+// threads that share a row exchange what leaves their runs; rows are padded, so that few threads of a warp read one bank.
+//
+// On any other graph bonds and chosen sites are written to memory, and a block of threads finds the clusters of one replica by
+// union-find: parent[label] is a smaller label of the same cluster, label 0 the ghost, 1 + r the site of rank r.
 #include "random/acceptance.cuh"
 
 constexpr u32 STREAM_CLUSTERS = HOST(rng.Stream.FORTUIN_KASTELEYN);
@@ -15,9 +17,10 @@ constexpr int THREADS = HOST(engine.moves.fortuin_kasteleyn.cuda.THREADS), RUN =
 constexpr int FEW = HOST(engine.moves.fortuin_kasteleyn.cuda.FEW_LEVELS), PLANES = HOST(engine.moves.fortuin_kasteleyn.bonds.PLANES);
 constexpr u32 TAIL = HOST(engine.moves.fortuin_kasteleyn.bonds.TAIL), COIN = HOST(engine.moves.fortuin_kasteleyn.move.COIN);
 constexpr u32 OWN = HOST(engine.moves.fortuin_kasteleyn.move.OWN), SEEDS = HOST(engine.moves.fortuin_kasteleyn.move.SEEDS);
-constexpr u32 SWENDSEN_WANG = HOST(engine.moves.fortuin_kasteleyn.bonds.SWENDSEN_WANG);
-constexpr u32 WOLFF = HOST(engine.moves.fortuin_kasteleyn.bonds.WOLFF);
-constexpr u32 MOST_AXES = 3, LANES = 32, WORDS = 4, ALL = ~0u, MOST_PLANES = 32;
+constexpr u32 SWENDSEN_WANG = HOST(engine.moves.fortuin_kasteleyn.move.SWENDSEN_WANG);
+constexpr u32 WOLFF = HOST(engine.moves.fortuin_kasteleyn.move.WOLFF);
+constexpr u32 SEEDED = HOST(engine.moves.fortuin_kasteleyn.move.SEEDED);
+constexpr u32 MOST_AXES = 3, LANES = 32, WORDS = 4, ALL = ~0u, MOST_PLANES = 32, FLIPS = 1u << 31;
 static_assert(PLANES == 8, "two calls hold the first planes");
 
 // Bonds as spinsim/engine/moves/fortuin_kasteleyn/bonds.py has them, those to the ghost from `inner` on.
@@ -39,14 +42,6 @@ struct Sites {
     u32 size;                    // words of all sites with their padding
 };
 CHECK_STRUCT(Sites, engine.moves.fortuin_kasteleyn.cuda.SITES);
-
-// Neighbours of site order[q] by slot: near[slot][q] over bond[slot][q].
-struct Graph {
-    const u32 *order, *near, *bond, *colour_start;
-    const unsigned short* degree;
-    u32 colours;
-};
-CHECK_STRUCT(Graph, engine.moves.fortuin_kasteleyn.cuda.GRAPH);
 
 struct Axis { u32 length, stride, parts, rows; };  // threads share each row in so many parts
 // Rows along each axis: row r of axis a begins at begin[a][r].
@@ -239,50 +234,9 @@ struct Runs {
     }
 };
 
-// Any graph. Sites of one colour have no bonds between them, so that a colour reads what no thread writes.
-struct Colours {
-    const Graph& graph;
-    const u32* opened;
-    u32 sites;
-
-    __device__ __forceinline__ void flood(u32* reached) const {
-        for (int changed = 1; changed;) {
-            changed = 0;
-            for (u32 colour = 0; colour < graph.colours; ++colour) {
-                for (u32 q = graph.colour_start[colour] + threadIdx.x; q < graph.colour_start[colour + 1]; q += blockDim.x) {
-                    const u32 i = graph.order[q], before = reached[i];
-                    u32 joined = before;
-                    for (u32 slot = 0; slot < graph.degree[q]; ++slot)
-                        joined |= reached[graph.near[(size_t)slot * sites + q]] & opened[graph.bond[(size_t)slot * sites + q]];
-                    if (joined == before) continue;
-                    reached[i] = joined;
-                    changed = 1;
-                }
-                if (colour + 1 < graph.colours) __syncthreads();
-            }
-            changed = __syncthreads_or(changed);
-        }
-    }
-};
-
-// Flips clusters of 32 replicas of a sample: block (word of replicas, sample). Words of sites and bonds lie in shared memory if
-// they fit, else in scratch. AXES is 0 for any graph, SIDE as for Runs.
-template <int AXES, int SIDE, bool SHARED>
-__global__ __launch_bounds__(THREADS) void flip_clusters(u32* state, u32 blocks, u32 replicas, Bonds bonds, Sites sites, Graph graph,
-                                                         Lines lines, Ladder ladder, u32* scratch, u32 kind, u32 first_sample,
-                                                         u64 time, Key key) {
-    extern __shared__ u32 in_shared[];
-    __shared__ Lanes lanes;
-    const u32 sample = blockIdx.y, word = blockIdx.x, thread = threadIdx.x, lane = thread % LANES, warp = thread / LANES;
-    const u32 inner = AXES ? AXES * sites.size : bonds.inner;
-    u32* const reached = SHARED ? in_shared : scratch + ((size_t)sample * gridDim.x + word) * (2 * sites.size + inner);
-    u32 *const leaders = reached + sites.size, *const opened = leaders + sites.size;
-    u32* const spins = state + ((size_t)sample * blocks + word / WORDS) * sites.count * WORDS + word % WORDS;
-    const When when{counter_block(first_sample + sample, word / WORDS), word % WORDS, counter_half_sweep(time, STREAM_CLUSTERS), key};
-    const u32 used = replicas - LANES * word >= LANES ? ALL : (1u << (replicas - LANES * word)) - 1;
-    const auto at = [&](u32 i) { return AXES ? i + i / sites.row : i; };
-
-    // Temperatures of the lanes, 0 of those not in use, whose bonds stay closed; thresholds.
+// Lays the temperatures of the lanes of a word, 0 of those not in use, whose bonds stay closed, and thresholds of few sizes.
+__device__ __forceinline__ void lay_lanes(Lanes& lanes, const Bonds& bonds, const Ladder& ladder, u32 sample, u32 word, u32 replicas) {
+    const u32 thread = threadIdx.x, lane = thread % LANES;
     if (thread < 2 * LANES) lanes.beta[thread / LANES][lane] = 0;
     __syncthreads();
     const int* const holder = ladder.holder + (size_t)sample * replicas;
@@ -293,7 +247,7 @@ __global__ __launch_bounds__(THREADS) void flip_clusters(u32* state, u32 blocks,
         lanes.beta[1][r % LANES] = ladder.beta[t * ladder.terms + ladder.terms - 1];
     }
     __syncthreads();
-    for (u32 k = warp; k < bonds.levels && bonds.levels <= FEW; k += blockDim.x / LANES) {
+    for (u32 k = thread / LANES; k < bonds.levels && bonds.levels <= FEW; k += blockDim.x / LANES) {
         const Threshold t = threshold_of(bonds, k, lanes, lane);
         lanes.level[k].threshold[lane] = t.value;
         const u32 always = __ballot_sync(ALL, t.always);
@@ -303,6 +257,46 @@ __global__ __launch_bounds__(THREADS) void flip_clusters(u32* state, u32 blocks,
             if (lane == 0) lanes.level[k].plane[p] = plane;
         }
     }
+}
+
+// Returns what a replica draws: its site in x, its k in y.
+__device__ __forceinline__ uint4 draw_own(u32 replica, u32 sample, const When& when) {
+    return philox<MOST_ROUNDS>(replica, counter_block(sample, 0), when.time.word2, when.time.word3 | OWN, when.key);
+}
+
+// Lays which of 32 replicas want each plane of seeds.
+__device__ __forceinline__ void lay_wants(Lanes& lanes, u32 most, u32 sample, u32 word, const When& when) {
+    const u32 lane = threadIdx.x % LANES, k = 1 + __umulhi(draw_own(LANES * word + lane, sample, when).y, most);
+    for (u32 plane = threadIdx.x / LANES; plane < MOST_PLANES + 1; plane += blockDim.x / LANES) {
+        const u32 want = __ballot_sync(ALL, k > plane);
+        if (lane == 0) lanes.wants[plane] = want;
+    }
+}
+
+// Returns the lanes, of those used, with a seed at a site.
+__device__ __forceinline__ u32 seeds_at(u32 i, u32 used, const Lanes& lanes, const When& when) {
+    u32 seeds = used;
+    for (u32 plane = 0; seeds & lanes.wants[plane]; ++plane) seeds &= word_of(when.draw(i, SEEDS + plane), when.w) | ~lanes.wants[plane];
+    return seeds;
+}
+
+__device__ __forceinline__ u32 lanes_in_use(u32 replicas, u32 word) {
+    return replicas - LANES * word >= LANES ? ALL : (1u << (replicas - LANES * word)) - 1;
+}
+
+// Flips clusters of 32 replicas of a sample: block (word of replicas, sample). SIDE is as for Runs.
+template <int AXES, int SIDE>
+__global__ __launch_bounds__(THREADS) void flip_clusters(u32* state, u32 blocks, u32 replicas, Bonds bonds, Sites sites, Lines lines,
+                                                         Ladder ladder, u32 kind, u32 first_sample, u64 time, Key key) {
+    extern __shared__ u32 in_shared[];
+    __shared__ Lanes lanes;
+    const u32 sample = blockIdx.y, word = blockIdx.x, thread = threadIdx.x, lane = thread % LANES;
+    u32 *const reached = in_shared, *const leaders = reached + sites.size, *const opened = leaders + sites.size;
+    u32* const spins = state + ((size_t)sample * blocks + word / WORDS) * sites.count * WORDS + word % WORDS;
+    const When when{counter_block(first_sample + sample, word / WORDS), word % WORDS, counter_half_sweep(time, STREAM_CLUSTERS), key};
+    const u32 used = lanes_in_use(replicas, word);
+    const auto at = [&](u32 i) { return i + i / sites.row; };
+    lay_lanes(lanes, bonds, ladder, sample, word, replicas);
 
     // Open bonds.
     for (u32 i = thread; i < sites.count; i += blockDim.x) reached[at(i)] = spins[(size_t)sites.place[i] * WORDS];
@@ -310,65 +304,127 @@ __global__ __launch_bounds__(THREADS) void flip_clusters(u32* state, u32 blocks,
     for (u32 e = thread; e < bonds.inner; e += blockDim.x) {
         const int2 ends = bonds.ends[e];
         const u32 differ = reached[at(ends.x)] ^ reached[at(ends.y)];
-        opened[AXES ? e / sites.count * sites.size + at(e % sites.count) : e] = open_bond(bonds, e, differ, sample, lanes, when);
+        opened[e / sites.count * sites.size + at(e % sites.count)] = open_bond(bonds, e, differ, sample, lanes, when);
+    }
+    __syncthreads();
+    const Runs<AXES, SIDE> runs(lines, opened, sites.size);
+
+    if (kind == SWENDSEN_WANG) {
+        // The leaders: a bit of their rank at a time, from the highest.
+        for (u32 i = thread; i < sites.count; i += blockDim.x) leaders[at(i)] = ALL;
+        for (u32 bit = sites.bits; bit-- > 0;) {
+            for (u32 i = thread; i < sites.count; i += blockDim.x) reached[at(i)] = sites.rank[i] >> bit & 1 ? 0 : leaders[at(i)];
+            __syncthreads();
+            runs.flood(reached);
+            for (u32 i = thread; i < sites.count; i += blockDim.x)
+                if (sites.rank[i] >> bit & 1) leaders[at(i)] &= ~reached[at(i)];
+        }
+        for (u32 i = thread; i < sites.count; i += blockDim.x)
+            reached[at(i)] = leaders[at(i)] & word_of(when.draw(i, COIN), when.w);
+    } else if (kind == WOLFF) {
+        for (u32 i = thread; i < sites.count; i += blockDim.x) reached[at(i)] = 0;
+        __syncthreads();
+        if (thread < LANES && used >> lane & 1) {
+            const u32 own = draw_own(LANES * word + lane, first_sample + sample, when).x;
+            atomicXor(reached + at(__umulhi(own, sites.count)), 1u << lane);
+        }
+    } else {
+        lay_wants(lanes, sites.most, first_sample + sample, word, when);
+        __syncthreads();
+        for (u32 i = thread; i < sites.count; i += blockDim.x) reached[at(i)] = seeds_at(i, used, lanes, when);
+    }
+    __syncthreads();
+    runs.flood(reached);
+
+    // Clusters with the ghost stay as they are.
+    if (bonds.count > bonds.inner) {
+        for (u32 i = thread; i < sites.count; i += blockDim.x) {
+            leaders[at(i)] = reached[at(i)];
+            const u32 differ = ~spins[(size_t)sites.place[i] * WORDS];
+            reached[at(i)] = open_bond(bonds, bonds.inner + i, differ, sample, lanes, when);
+        }
+        __syncthreads();
+        runs.flood(reached);
+    }
+    for (u32 i = thread; i < sites.count; i += blockDim.x) {
+        const u32 flips = bonds.count > bonds.inner ? leaders[at(i)] & ~reached[at(i)] : reached[at(i)];
+        spins[(size_t)sites.place[i] * WORDS] ^= flips & used;
+    }
+}
+
+// Writes the open bonds of any graph, opened[sample][word][bond], and sites whose clusters flip, chosen[sample][word][site]: the
+// coins of Swendsen-Wang moves, seeds. Block (word of replicas, sample, part of the bonds and sites).
+__global__ __launch_bounds__(THREADS) void choose(const u32* state, u32 blocks, u32 replicas, Bonds bonds, Sites sites, Ladder ladder,
+                                                  u32* opened, u32* chosen, u32 kind, u32 first_sample, u64 time, Key key) {
+    __shared__ Lanes lanes;
+    const u32 sample = blockIdx.y, word = blockIdx.x, used = lanes_in_use(replicas, word), step = gridDim.z * blockDim.x;
+    const size_t row = (size_t)sample * gridDim.x + word;
+    const u32* const spins = state + ((size_t)sample * blocks + word / WORDS) * sites.count * WORDS + word % WORDS;
+    const When when{counter_block(first_sample + sample, word / WORDS), word % WORDS, counter_half_sweep(time, STREAM_CLUSTERS), key};
+    const auto spin = [&](u32 i) { return i < sites.count ? spins[(size_t)sites.place[i] * WORDS] : ALL; };
+    lay_lanes(lanes, bonds, ladder, sample, word, replicas);
+    if (kind == SEEDED) lay_wants(lanes, sites.most, first_sample + sample, word, when);
+    __syncthreads();
+    for (u32 e = blockIdx.z * blockDim.x + threadIdx.x; e < bonds.count; e += step) {
+        const int2 ends = bonds.ends[e];
+        opened[row * bonds.count + e] = open_bond(bonds, e, spin(ends.x) ^ spin(ends.y), sample, lanes, when);
+    }
+    if (kind == WOLFF) return;
+    for (u32 i = blockIdx.z * blockDim.x + threadIdx.x; i < sites.count; i += step)
+        chosen[row * sites.count + i] = kind == SEEDED ? seeds_at(i, used, lanes, when) : word_of(when.draw(i, COIN), when.w);
+}
+
+// Returns the root of a label; labels on the way come nearer to it. Other threads join trees meanwhile.
+__device__ __forceinline__ u32 root_of(u32* parent, u32 label) {
+    for (u32 above = __ldcg(parent + label) & ~FLIPS; above != label;) {
+        const u32 next = __ldcg(parent + above) & ~FLIPS;
+        if (next == above) return above;
+        parent[label] = next;
+        label = next;
+        above = __ldcg(parent + label) & ~FLIPS;
+    }
+    return label;
+}
+
+// Flips the clusters of one replica, block (replica, sample), over bonds that `choose` has opened; labels[bond] are those it joins.
+__global__ __launch_bounds__(THREADS) void flip_labelled(u32* state, u32 blocks, u32 replicas, Bonds bonds, Sites sites, const u32* opened,
+                                                         const u32* chosen, const int2* labels, u32* parents, u32 first, u32 kind,
+                                                         u32 first_sample, u64 time, Key key) {
+    const u32 sample = first + blockIdx.y, replica = blockIdx.x, word = replica / LANES, lane = replica % LANES;
+    const size_t row = (size_t)sample * ((replicas + LANES - 1) / LANES) + word;
+    u32* const parent = parents + ((size_t)blockIdx.y * replicas + replica) * (sites.count + 1);
+    opened += row * bonds.count, chosen += row * sites.count;
+    for (u32 label = threadIdx.x; label <= sites.count; label += blockDim.x) parent[label] = label;
+    __syncthreads();
+    for (u32 e = threadIdx.x; e < bonds.count; e += blockDim.x) {
+        if (!(opened[e] >> lane & 1)) continue;
+        u32 one = root_of(parent, labels[e].x), other = root_of(parent, labels[e].y);
+        while (one != other) {  // the larger root hangs on the smaller one, unless it has been hung elsewhere meanwhile
+            const u32 high = max(one, other), low = min(one, other), before = atomicCAS(parent + high, high, low);
+            if (before == high) break;
+            one = root_of(parent, before), other = root_of(parent, low);
+        }
     }
     __syncthreads();
 
-    const auto flip = [&](const auto& growth) {
-        const auto draw_own = [&] {
-            const u32 block = counter_block(first_sample + sample, 0);
-            return philox<MOST_ROUNDS>(LANES * word + lane, block, when.time.word2, when.time.word3 | OWN, key);
-        };
-        if (kind == SWENDSEN_WANG) {
-            // The leaders: a bit of their rank at a time, from the highest.
-            for (u32 i = thread; i < sites.count; i += blockDim.x) leaders[at(i)] = ALL;
-            for (u32 bit = sites.bits; bit-- > 0;) {
-                for (u32 i = thread; i < sites.count; i += blockDim.x) reached[at(i)] = sites.rank[i] >> bit & 1 ? 0 : leaders[at(i)];
-                __syncthreads();
-                growth.flood(reached);
-                for (u32 i = thread; i < sites.count; i += blockDim.x)
-                    if (sites.rank[i] >> bit & 1) leaders[at(i)] &= ~reached[at(i)];
-            }
-            for (u32 i = thread; i < sites.count; i += blockDim.x)
-                reached[at(i)] = leaders[at(i)] & word_of(when.draw(i, COIN), when.w);
-        } else if (kind == WOLFF) {
-            for (u32 i = thread; i < sites.count; i += blockDim.x) reached[at(i)] = 0;
-            __syncthreads();
-            if (warp == 0 && used >> lane & 1) atomicXor(reached + at(__umulhi(draw_own().x, sites.count)), 1u << lane);
-        } else {
-            const u32 k = 1 + __umulhi(draw_own().y, sites.most);
-            for (u32 plane = warp; plane < MOST_PLANES + 1; plane += blockDim.x / LANES) {
-                const u32 want = __ballot_sync(ALL, k > plane);
-                if (lane == 0) lanes.wants[plane] = want;
-            }
-            __syncthreads();
-            for (u32 i = thread; i < sites.count; i += blockDim.x) {
-                u32 seeds = used;
-                for (u32 plane = 0; seeds & lanes.wants[plane]; ++plane)
-                    seeds &= word_of(when.draw(i, SEEDS + plane), when.w) | ~lanes.wants[plane];
-                reached[at(i)] = seeds;
-            }
+    // Roots of clusters that flip are marked: by the coin of the leader, which they are, or where a chosen site is.
+    const auto is_chosen = [&](u32 i) { return chosen[i] >> lane & 1; };
+    if (kind == WOLFF) {
+        if (threadIdx.x == 0) {
+            const When when{0, 0, counter_half_sweep(time, STREAM_CLUSTERS), key};
+            const u32 own = __umulhi(draw_own(replica, first_sample + sample, when).x, sites.count);
+            atomicOr(parent + root_of(parent, 1 + sites.rank[own]), FLIPS);
         }
-        __syncthreads();
-        growth.flood(reached);
-
-        // Clusters with the ghost stay as they are.
-        if (bonds.count > bonds.inner) {
-            for (u32 i = thread; i < sites.count; i += blockDim.x) {
-                leaders[at(i)] = reached[at(i)];
-                const u32 differ = ~spins[(size_t)sites.place[i] * WORDS];
-                reached[at(i)] = open_bond(bonds, bonds.inner + i, differ, sample, lanes, when);
-            }
-            __syncthreads();
-            growth.flood(reached);
+    } else {
+        for (u32 i = threadIdx.x; i < sites.count; i += blockDim.x) {
+            const u32 label = 1 + sites.rank[i];
+            if (is_chosen(i) && (kind == SEEDED || (__ldcg(parent + label) & ~FLIPS) == label)) atomicOr(parent + root_of(parent, label), FLIPS);
         }
-        for (u32 i = thread; i < sites.count; i += blockDim.x) {
-            const u32 flips = bonds.count > bonds.inner ? leaders[at(i)] & ~reached[at(i)] : reached[at(i)];
-            spins[(size_t)sites.place[i] * WORDS] ^= flips & used;
-        }
-    };
-    if constexpr (AXES > 0)
-        flip(Runs<AXES, SIDE>(lines, opened, sites.size));
-    else
-        flip(Colours{graph, opened, sites.count});
+    }
+    __syncthreads();
+    u32* const spins = state + ((size_t)sample * blocks + word / WORDS) * sites.count * WORDS + word % WORDS;
+    for (u32 i = threadIdx.x; i < sites.count; i += blockDim.x) {
+        const u32 root = root_of(parent, 1 + sites.rank[i]);
+        if (root && __ldcg(parent + root) & FLIPS) atomicXor(spins + (size_t)sites.place[i] * WORDS, 1u << lane);
+    }
 }

@@ -22,7 +22,7 @@ from spinsim import rng
 from spinsim.engine.moves.fortuin_kasteleyn.bonds import bonds_of, open_bonds
 from spinsim.engine.moves.fortuin_kasteleyn.flood import WIDE
 from spinsim.errors import InputError
-from spinsim.machine.compiled import kernel
+from spinsim.machine.compiled import kernel, part
 from spinsim.packing import LANES, pack
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def largest_cluster(batch: Batch) -> Array:
 
 
 def cluster_sizes(batch: Batch) -> Array:
-    """Number of Fortuin-Kasteleyn clusters of sizes 1, 2 to 3, 4 to 7, ..., int64 (..., bits of the number of sites)."""
+    """Numbers of Fortuin-Kasteleyn clusters of sizes 1, 2 to 3, 4 to 7, ..., int64 (..., bits of a site's number)."""
     return _of_fortuin_kasteleyn(batch)[2]
 
 
@@ -86,7 +86,7 @@ def overlap_largest_cluster(batch: Batch) -> Array:
 
 
 def overlap_cluster_sizes(batch: Batch) -> Array:
-    """Number of clusters of equal overlap of sizes 1, 2 to 3, 4 to 7, ..., int64 (..., bits of the number of sites)."""
+    """Numbers of clusters of equal overlap of sizes 1, 2 to 3, 4 to 7, ..., int64 (..., bits of a site's number)."""
     return _of_overlaps(batch)[2]
 
 
@@ -109,7 +109,7 @@ def _of_fortuin_kasteleyn(batch: Batch, wraps: bool = False) -> tuple[Array, ...
     steps, ends = steps[bonds.number[: len(steps)]], bonds.ends[:counted]
     flat = spins.reshape(state[0], -1, model.sites)
     beta = np.asarray(batch.beta, np.float64)
-    by_term = beta[..., None] if beta.ndim < 2 else beta  # noqa: PLR2004  (places and terms)
+    by_term = beta[..., None] if beta.ndim < 2 else beta
     of_one = np.broadcast_to(by_term * model.quantum, (*state[1:], by_term.shape[-1])).reshape(flat.shape[1], -1)
     words = pack(flat.transpose(0, 2, 1))
     words_of = (np.empty((rows, WIDE), np.uint64)[:, :2] for rows in (model.sites + 1, len(bonds.number)))
@@ -130,7 +130,7 @@ def _of_fortuin_kasteleyn(batch: Batch, wraps: bool = False) -> tuple[Array, ...
 def _of_overlaps(batch: Batch, wraps: bool = False) -> tuple[Array, ...]:
     """The same of clusters of equal overlap, over bonds whose coupling is not 0."""
     spins, model = _on_host(batch), batch.model
-    if spins.shape[1] < 2:  # noqa: PLR2004  (copies)
+    if spins.shape[1] < 2:
         raise InputError("overlap clusters need two copies of each configuration: give replicas 2 or more")
     overlaps = (spins * np.roll(spins, -1, axis=1)).reshape(len(spins), -1, model.sites)
     ends, steps = model.graph.edges, _steps(model, wraps)
@@ -166,6 +166,22 @@ def _steps(model: Ising, wraps: bool) -> npt.NDArray[np.int8]:
     return np.ascontiguousarray(of_cell[lattice.bond_numbers()])
 
 
+@part
+def settle(label, parent, moved, path):  # type: ignore[no-untyped-def]
+    """The root of a label, on which all labels on the way hang then; ``path`` is room."""
+    count = 0
+    while parent[label] != label:
+        path[count] = label
+        label = parent[label]
+        count += 1
+    for back in range(count - 1):  # the last one hangs on the root already
+        below, above = path[count - 2 - back], path[count - 1 - back]
+        for a in range(moved.shape[1]):
+            moved[below, a] += moved[above, a]
+        parent[below] = label
+    return label
+
+
 @kernel
 def describe(opened, ends, steps, spins, squares, largest, sizes, wrapped):  # type: ignore[no-untyped-def]
     """Add up what is known of the clusters of each configuration.
@@ -193,34 +209,19 @@ def describe(opened, ends, steps, spins, squares, largest, sizes, wrapped):  # t
             parent[i], members[i], total[i] = i, 0, 0
             for a in range(axes):
                 moved[i, a] = 0
-        for e in range(opened.shape[0] + sites + 1):  # bonds first, then a last look at each site
-            roots = (np.int64(0), np.int64(0))
-            is_bond = e < opened.shape[0]
-            if is_bond and (opened[e, half] >> bit) & np.uint64(1) == np.uint64(0):
-                continue
-            for end in range(2 if is_bond else 1):
-                i = np.int64(ends[e, end]) if is_bond else np.int64(e - opened.shape[0])
-                count = 0
-                while parent[i] != i:
-                    path[count] = i
-                    count += 1
-                    i = parent[i]
-                for back in range(count - 1):  # from the one next to the root's child on, each hangs on the root then
-                    k, above = path[count - 2 - back], path[count - 1 - back]
-                    for a in range(axes):
-                        moved[k, a] += moved[above, a]
-                    parent[k] = i
-                roots = (i, roots[1]) if end == 0 else (roots[0], i)
-            if not is_bond:
-                continue
-            one, other = np.int64(ends[e, 0]), np.int64(ends[e, 1])
-            for a in range(axes):
-                apart = moved[one, a] + np.int64(steps[e, a]) - moved[other, a]
-                if roots[0] != roots[1]:
-                    moved[roots[1], a] = apart
-                elif apart != 0:
-                    wrapped[c, a] = 1
-            parent[roots[1]] = roots[0]
+        for e in range(opened.shape[0]):
+            if (opened[e, half] >> bit) & np.uint64(1):
+                one, other = np.int64(ends[e, 0]), np.int64(ends[e, 1])
+                root, further = settle(one, parent, moved, path), settle(other, parent, moved, path)
+                for a in range(axes):
+                    apart = moved[one, a] + np.int64(steps[e, a]) - moved[other, a]
+                    if root != further:
+                        moved[further, a] = apart
+                    elif apart != 0:
+                        wrapped[c, a] = 1
+                parent[further] = root
+        for i in range(sites + 1):
+            settle(i, parent, moved, path)
         for i in range(sites):
             members[parent[i]] += 1
             total[parent[i]] += spins[c, i]

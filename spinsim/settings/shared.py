@@ -187,10 +187,6 @@ def own_measure() -> Any:
     )
 
 
-_CLUSTERS: Final = {"sw": "swendsen-wang", "wolff": "wolff", "seeded": "seeded-clusters"}
-_CLUSTERS_EVERY: Final = 10
-
-
 def own_moves() -> Any:
     """The setting that names moves of the program's or of a user's own."""
     return setting(
@@ -201,25 +197,41 @@ def own_moves() -> Any:
     )
 
 
+_CLUSTERS: Final = {"sw": "swendsen-wang", "wolff": "wolff", "seeded": "seeded-clusters"}
+_CLUSTERS_EVERY: Final = 10
+
+
 def clusters() -> Any:
-    """The setting that names cluster moves."""
-    return setting(None, "Cluster moves of Fortuin and Kasteleyn between sweeps", choices=tuple(_CLUSTERS), before=None)
+    """The setting that puts cluster moves among the moves."""
+    return setting(
+        None,
+        "Cluster moves of Fortuin and Kasteleyn between sweeps",
+        choices=tuple(_CLUSTERS),
+        physics=False,
+        before=None,
+    )
 
 
 def clusters_every() -> Any:
     """The sweeps between cluster moves."""
-    return setting(_CLUSTERS_EVERY, "Sweeps between cluster moves", low=1, before=_CLUSTERS_EVERY)
+    return setting(_CLUSTERS_EVERY, "Sweeps between cluster moves", low=1, physics=False, before=_CLUSTERS_EVERY)
 
 
-def cluster_move(name: str | None, every: int) -> str | None:
-    """The cluster moves that two settings name, as ``moves`` would: ``wolff:10``.
+def with_clusters(given: dict[str, Any]) -> None:
+    """Put the moves in place of the name of clusters, among the settings of a job in place.
 
     Raises:
-        InputError: for a number of sweeps without moves.
+        InputError: for a number of sweeps without a name, and for clusters that the moves have already.
     """
-    if name is None and every != _CLUSTERS_EVERY:
+    name, every, moves = given.get("clusters"), given.get("clusters_every"), given.get("moves")
+    if name is None and every is not None:
         raise InputError(f"clusters_every {every} goes with clusters alone: give {argument('clusters')} too")
-    return name and f"{_CLUSTERS[name]}:{every}"
+    if name not in _CLUSTERS:
+        return
+    if moves and f"{_CLUSTERS[name]}:" in moves:
+        raise InputError(f"clusters {name} do not go with moves {moves}, which have them: leave one of them out")
+    named = f"{_CLUSTERS[name]}:{_CLUSTERS_EVERY if every is None else every}"
+    given["moves"] = f"{moves},{named}" if moves else named
 
 
 def target() -> Any:

@@ -28,6 +28,11 @@ SHORTER = {
         "--populations 16 --replicas 32768": "--populations 4 --replicas 2048",
         "replicas=4096, steps=100": "replicas=1024, steps=50",
     },
+    "docs/clusters.md": {
+        "ss.square(64)": "ss.square(16)",
+        "--size 64": "--size 16 --sweeps 1000",
+        "--size 16 --moves": "--size 6 --moves",
+    },
     "docs/guide.md": {
         "--size 16 --couplings pm-j --samples 512 --device cuda --gpus all": "--size 4 --couplings pm-j --samples 4"
     },

@@ -244,32 +244,25 @@ class Moves:
                 engine.apply(move, Moment(beta, done // every - 1, self._seed, number))
 
 
-def moves_of_run(
-    given: Sequence[tuple[Move, int]], named: str | None, call: str, further: str | None = None
-) -> Sequence[tuple[Move, int]]:
+def moves_of_run(given: Sequence[tuple[Move, int]], named: str | None, call: str) -> Sequence[tuple[Move, int]]:
     """Moves that the configuration of a run names: as given, or found by their names where they are the program's own.
-
-    ``further`` are more of the program's own, which come last.
 
     Raises:
         InputError: for others than it names, and for none where it names a user's.
     """
-    given = given or _own_moves(named)
-    told = text_of(given)
-    if named != told:
+    told, users = text_of(given), {move.name: (move, every) for move, every in given}
+    found = []
+    for name, _, every in (one.partition(":") for one in (named or "").split(",")):
+        if name in users:
+            found.append(users[name])
+        elif name in OWN_MOVES and every.isdecimal():
+            found.append((resolve_name(OWN_MOVES[name])(), int(every)))
+    if named != text_of(found) or not {move.name for move, _ in found} >= users.keys():
         raise InputError(
             f"the run has moves {named or 'none'} but was given {told or 'none'}: give it its own in Python, "
             f"{call}(..., moves=[(move, every)]) or ss.resume(path, moves=...)"
         )
-    return [*given, *_own_moves(further)]
-
-
-def _own_moves(named: str | None) -> Sequence[tuple[Move, int]]:
-    """The program's own moves of these names; none where one of them is a user's."""
-    parts = [one.partition(":") for one in (named or "").split(",")]
-    if not all(name in OWN_MOVES and every.isdecimal() for name, _, every in parts):
-        return ()
-    return [(resolve_name(OWN_MOVES[name])(), int(every)) for name, _, every in parts]
+    return found
 
 
 def text_of(moves: Sequence[tuple[Move, int]]) -> str | None:

@@ -40,7 +40,7 @@ from spinsim.sampling.measure import Measurement, measure
 from spinsim.sampling.placement import overlapping_temperatures
 from spinsim.sampling.population import check_populations
 from spinsim.settings.setting import settings_of
-from spinsim.settings.shared import RunSettings, cluster_move
+from spinsim.settings.shared import RunSettings
 from spinsim.store import RunFile
 
 _BYTES_A_STEP: Final = 24  # of a replica: energy and sums of spins
@@ -171,8 +171,7 @@ class _Annealing(SampledRun):
 
     def __init__(self, plan: AnnealPlan, saving: Saving, watch: Watch, recorded: int = 0) -> None:
         self._anneal, run, a = plan, plan.config.run, plan.config.anneal
-        clusters = cluster_move(a.clusters, a.clusters_every)
-        self._moves = moves_of_run(plan.moves, a.moves, "ss.anneal", clusters)
+        self._moves = moves_of_run(plan.moves, a.moves, "ss.anneal")
         self._search = AnnealSearch(plan.model, run.number_of_replicas, a, watch.on_note, recorded)
         super().__init__(plan, saving, watch, _engine_of(plan))
         self._begin_schedule()

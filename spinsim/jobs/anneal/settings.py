@@ -13,7 +13,6 @@ from spinsim.settings.config import Config, table
 from spinsim.settings.setting import GRID, Table, setting
 from spinsim.settings.shared import (
     RunSettings,
-    cluster_move,
     clusters,
     clusters_every,
     own_measure,
@@ -22,6 +21,7 @@ from spinsim.settings.shared import (
     start,
     target,
     time_limit,
+    with_clusters,
     zero_acceptance,
 )
 
@@ -164,7 +164,6 @@ class AnnealSettings(Table):
                     f"{name} {getattr(self, name)} goes with quantum alone: give {argument('quantum', True)}, or leave "
                     "it out"
                 )
-        _ = cluster_move(self.clusters, self.clusters_every)
         for name, conflicts, with_what in _CONFLICTS:
             value = getattr(self, name)
             if value not in (None, 0) and conflicts(self):
@@ -289,7 +288,6 @@ _GIVEN_TOGETHER: Final = (
 
 _CONFLICTS: Final[tuple[tuple[str, Callable[[AnnealSettings], Any], str], ...]] = (
     ("moves", lambda a: a.quantum, "quantum, whose slices in time are no configurations"),
-    ("clusters", lambda a: a.quantum, "quantum, whose slices in time are no configurations"),
     ("populations", lambda a: a.quantum, "quantum, whose slices begin at no infinite temperature"),
     ("overlap", lambda a: not a.populations, "anneals without populations, which begin anywhere"),
     ("overlap", lambda a: a.field is not None, "fields, which change"),
@@ -337,6 +335,7 @@ class Anneal(Config):
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
         """Let the anneals of a search grow where no length is given."""
         given = tables[cls.job]
+        with_clusters(given)
         searches = {"target", "time_limit"} & set(given)
         if searches and not _LENGTHS & set(given) and not given.get("populations"):
             given.setdefault("growing", True)

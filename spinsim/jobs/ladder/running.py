@@ -37,7 +37,6 @@ from spinsim.run.saving import NEVER, Saving
 from spinsim.sampling import TemperFrame, place
 from spinsim.sampling.placement import Placement
 from spinsim.sampling.tempering import tempering_in_beta
-from spinsim.settings.shared import cluster_move
 from spinsim.store import RunFile
 from spinsim.store.contents import MEASUREMENTS, Contents
 
@@ -127,8 +126,7 @@ class LadderPlan(Plan[AnyConfig]):
             reduced = reduced_of_run(self.model, choice, ladder)
             sums = MeasurementSums(reduced, keeping, t.adds_local)
             contents = with_sums(with_names(contents, keeping.names), sums.reduced, keeping.stride, ladder.axis)
-        clusters = cluster_move(t.clusters, t.clusters_every)
-        moves = moves_of_run(self.moves, getattr(t, "moves", None), "ss.temper", clusters)
+        moves = moves_of_run(self.moves, t.moves, f"ss.{self.config.job}")
         how = watch.on_updates, saving.due, choice.wanted, None, moves, seed, sums
         frames = tempering_in_beta(engine, ladder.couplings, t.times, choice.copies, *how)
         local = LocalSums(engine, choice.copies, len(ladder)) if t.adds_local else None

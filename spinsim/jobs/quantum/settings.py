@@ -11,13 +11,14 @@ from spinsim.settings.config import Config, table
 from spinsim.settings.setting import GRID, Table, setting
 from spinsim.settings.shared import (
     RunSettings,
-    cluster_move,
     clusters,
     clusters_every,
     own_measure,
+    own_moves,
     series,
     series_limit,
     start,
+    with_clusters,
     zero_acceptance,
 )
 
@@ -80,6 +81,7 @@ class QuantumSettings(Table):
         unit="slices",
         numbers=GRID,
     )
+    moves: str | None = own_moves()
     clusters: str | None = clusters()
     clusters_every: int = clusters_every()
     measure: str | None = own_measure()
@@ -106,7 +108,7 @@ class QuantumSettings(Table):
         """Refuse lengths that do not divide each other, odd slices, lists that are no ladder or no times, two forms."""
         from spinsim.model.trotter import check_slices
 
-        _ = self.times, cluster_move(self.clusters, self.clusters_every)
+        _ = self.times
         check_slices(self.slices)
         _ = self.time_list
         if self.gamma is None and self.beta is not None:
@@ -251,6 +253,7 @@ class Quantum(Config):
 
     @classmethod
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
-        """Fill in the ladder of the isotropic form, where no other is given."""
+        """Fill in the ladder of the isotropic form, where no other is given, and moves."""
+        with_clusters(tables[cls.job])
         if tables[cls.job].keys().isdisjoint({"k", "gamma", "beta"}):
             tables[cls.job]["k"] = _K

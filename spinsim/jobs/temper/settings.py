@@ -12,7 +12,6 @@ from spinsim.settings.config import Config, table
 from spinsim.settings.setting import GRID, Table, setting
 from spinsim.settings.shared import (
     RunSettings,
-    cluster_move,
     clusters,
     clusters_every,
     own_measure,
@@ -23,6 +22,7 @@ from spinsim.settings.shared import (
     start,
     target,
     time_limit,
+    with_clusters,
     zero_acceptance,
 )
 
@@ -142,12 +142,8 @@ class TemperSettings(Table):
     def check_together(self) -> None:
         """Refuse lengths that do not divide each other, no ladder, and settings of searches in other runs."""
         _ = self.times
-        _ = cluster_move(self.clusters, self.clusters_every)
-        for name in ("moves", "clusters"):
-            if getattr(self, name) is not None and self.searches:
-                raise InputError(
-                    f"{name} {getattr(self, name)} do not go with a search: leave the target and time_limit out"
-                )
+        if self.moves is not None and self.searches:
+            raise InputError(f"moves {self.moves} do not go with a search: leave the target and time_limit out")
         for name, usual in (("groups", 1), ("restart_after", 0)):
             value = getattr(self, name)
             if value != usual and not self.searches:
@@ -270,6 +266,7 @@ class Temper(Config):
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
         """Leave the size of a search to its model and device, and give it no correlations, unless it has its own."""
         given = tables[cls.job]
+        with_clusters(given)
         if {"target", "time_limit"} & set(given):
             if tables["run"].setdefault("replicas", None) is None:
                 given.setdefault("groups", None)

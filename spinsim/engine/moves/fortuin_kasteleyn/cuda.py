@@ -1,17 +1,17 @@
-"""Fortuin-Kasteleyn moves of replica-packed words on a GPU: a thread block for 32 replicas of a sample.
+"""Fortuin-Kasteleyn moves of replica-packed words on a GPU, which unpacked models have there too.
 
-Unpacked models have such words on a GPU too. The kernels are in kernels/clusters/fortuin_kasteleyn.cu.
+Clusters of lattices that fit into a thread block are flooded, 32 replicas at a time; all others are found by
+union-find, a replica at a time. The kernels are in kernels/clusters/fortuin_kasteleyn.cu.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from spinsim.cuda.compile import FLAGS, Instances, instance
+from spinsim.cuda.compile import Instances, instance, parameters
 from spinsim.cuda.device import require_memory, shared_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, round_keys, struct_type
 from spinsim.engine.cuda import CudaParts
@@ -19,7 +19,6 @@ from spinsim.engine.layouts.replica_packed.cuda_words import OrderedWords, place
 from spinsim.engine.moves.fortuin_kasteleyn.bonds import KINDS, SEEDED, SWENDSEN_WANG, WOLFF, Bonds, axes_of
 from spinsim.engine.moves.fortuin_kasteleyn.move import clusters_of, most_halvings
 from spinsim.engine.moves.move import FastPath, Moment
-from spinsim.model.graph import adjacency, colouring
 from spinsim.model.ising import Ising
 
 FILE: Final = "clusters/fortuin_kasteleyn.cu"
@@ -28,6 +27,7 @@ LANES: Final = 32  # replicas of a block
 RUN: Final = 16  # sites of a row that a thread has, at most
 FEW_LEVELS: Final = 4  # sizes of bonds whose thresholds a block keeps
 FIXED: Final = 4096  # bytes of shared memory for temperatures and thresholds, more than there are
+MOST_LABELS: Final = 2**28  # of replicas that are labelled at a time
 AXES: Final = (2, 3)  # of lattices that threads have along rows
 SIDES: Final = {2: (16, 32, 64), 3: (8, 16)}  # of lattices whose sides kernels know
 BONDS: Final = struct_type(
@@ -37,14 +37,12 @@ BONDS: Final = struct_type(
 SITES: Final = struct_type(
     place=ADDRESS, rank=ADDRESS, count=np.uint32, bits=np.uint32, most=np.uint32, row=np.uint32, size=np.uint32
 )
-GRAPH: Final = struct_type(
-    order=ADDRESS, near=ADDRESS, bond=ADDRESS, colour_start=ADDRESS, degree=ADDRESS, colours=np.uint32
-)
 LINES: Final = struct_type(axis=(np.uint32, (3, 4)), begin=ADDRESS, most=np.uint32)
 LADDER: Final = struct_type(holder=ADDRESS, beta=ADDRESS, copies=np.uint32, temperatures=np.uint32, terms=np.uint32)
 INSTANCES: Final[Instances] = (
-    *((FILE, instance("flip_clusters", axes, side, True)) for axes in AXES for side in (0, *SIDES[axes])),
-    *((FILE, instance("flip_clusters", 0, 0, in_shared)) for in_shared in FLAGS),
+    *((FILE, instance("flip_clusters", axes, side)) for axes in AXES for side in (0, *SIDES[axes])),
+    (FILE, "choose"),
+    (FILE, "flip_labelled"),
 )
 
 
@@ -96,6 +94,14 @@ def fast_path(kind: int, model: Ising, replicas: int, first_sample: int, parts: 
     return ClustersOnGpu(kind, model, replicas, first_sample, parts, parts.state)
 
 
+class Launched(NamedTuple):
+    """A kernel with its grid and the threads of a block."""
+
+    launch: Launch
+    grid: tuple[int, int, int]
+    threads: int
+
+
 class ClustersOnGpu:
     """A ``FastPath``.
 
@@ -111,40 +117,66 @@ class ClustersOnGpu:
     def __init__(
         self, kind: int, model: Ising, replicas: int, first_sample: int, parts: CudaParts, words: OrderedWords
     ) -> None:
-        import cupy
-
         self._kind, self._model, self._queue = kind, model, parts.queue
-        device, clusters = parts.queue.device, model.once(clusters_of)
-        bonds, order, room = clusters.bonds, clusters.order, shared_memory(device) - FIXED
-        inner, rows, self._kept = model.bonds, rows_of(model, room), list[Any]()
-        size = rows.size if rows else model.sites
-        block_bytes = 4 * (2 * size + (rows.axis.shape[0] * size if rows else inner))
-        words_of_replicas = -(-replicas // LANES)
-        in_shared = block_bytes <= room
-        lie = 0 if in_shared else block_bytes * words_of_replicas * model.samples
-        lists = sum(array.nbytes for array in bonds) + 16 * inner
-        require_memory(device, lie + lists, f"the clusters of {model.name}")
-        scratch = cupy.empty(lie // 4, cupy.uint32)
+        self._replicas, self._kept = replicas, list[Any]()
+        self._ladder: tuple[tuple[int, ...], bytes, Any] | None = None
+        clusters = model.once(clusters_of)
+        bonds, order = clusters.bonds, clusters.order
+        rows = rows_of(model, shared_memory(parts.queue.device) - FIXED)
+        require_memory(
+            parts.queue.device, sum(array.nbytes for array in bonds) + 8 * model.sites, f"the bonds of {model.name}"
+        )
         rank = np.empty_like(order)
         rank[order] = np.arange(order.size, dtype=np.uint32)
         sites = self._record(
             SITES, place=place_of(words.site_at), rank=rank, count=model.sites, bits=(model.sites - 1).bit_length(),
-            most=most_halvings(model.sites), row=rows.row if rows else 0, size=size,
+            most=most_halvings(model.sites), row=rows.row if rows else 0, size=rows.size if rows else model.sites,
         )  # fmt: skip
-        self._threads = (
-            max(rows.threads, 2 * LANES) if rows else min(THREADS, -(-max(model.sites, 64) // LANES) * LANES)
-        )
-        self._grid = words_of_replicas, model.samples, 1
-        self._ladder: tuple[tuple[int, ...], bytes, Any] | None = None
-        axes, sides = (len(rows.axis), set(rows.axis[:, 0].tolist())) if rows else (0, set())
-        side = next(iter(sides)) if len(sides) == 1 and sides <= set(SIDES.get(axes, ())) else 0
-        name = instance("flip_clusters", axes, side, in_shared)
-        self._launch = Launch(device, FILE, name, {
+        self._common = {
             "state": words.present, "blocks": np.uint32(words.present.shape[1]), "replicas": np.uint32(replicas),
-            "bonds": self._bonds(bonds, inner), "sites": sites, "graph": self._graph(model, rows is None),
-            "lines": self._lines(rows), "ladder": np.zeros((), LADDER), "scratch": scratch, "kind": np.uint32(kind),
-            "first_sample": np.uint32(first_sample), "time": np.uint64(0), "key": parts.queue.keys.copy(),
-        }, block_bytes if in_shared else 0)  # fmt: skip
+            "bonds": self._bonds(bonds, model.bonds), "sites": sites, "kind": np.uint32(kind),
+            "first_sample": np.uint32(first_sample), "time": np.uint64(0),
+        }  # fmt: skip
+        self._launches = self._in_rows(rows) if rows else self._labelled(bonds, rank)
+
+    def _in_rows(self, rows: Rows) -> list[Launched]:
+        """The kernel that floods along rows."""
+        axes, sides = len(rows.axis), set(rows.axis[:, 0].tolist())
+        side = next(iter(sides)) if len(sides) == 1 and sides <= set(SIDES[axes]) else 0
+        lines = self._record(LINES, axis=0, begin=rows.begin, most=rows.begin.shape[1])
+        lines["axis"][:axes] = rows.axis
+        launch = self._launch(instance("flip_clusters", axes, side), 4 * (axes + 2) * rows.size, lines=lines)
+        words = -(-self._replicas // LANES)
+        return [Launched(launch, (words, self._model.samples, 1), max(rows.threads, 2 * LANES))]
+
+    def _labelled(self, bonds: Bonds, rank: Any) -> list[Launched]:
+        """The kernels of any graph: which bonds are open, then clusters of some samples at a time."""
+        import cupy
+
+        model, replicas, count = self._model, self._replicas, len(bonds.number)
+        words, samples = -(-replicas // LANES), model.samples
+        at_once = max(1, min(samples, MOST_LABELS // (replicas * (model.sites + 1))))
+        needed = 4 * (samples * words * (count + model.sites) + at_once * replicas * (model.sites + 1)) + 8 * count
+        require_memory(self._queue.device, needed, f"the clusters of {model.name}")
+        opened, chosen = (cupy.empty((samples, words, size), cupy.uint32) for size in (count, model.sites))
+        labels = cupy.asarray(np.append(rank + 1, 0).astype(np.int32)[bonds.ends])
+        parents = cupy.empty((at_once, replicas, model.sites + 1), cupy.uint32)
+        parts = min(64, -(-count // (4 * THREADS)) or 1)
+        choosing = self._launch("choose", opened=opened, chosen=chosen)
+        found = [Launched(choosing, (words, samples, parts), THREADS)]
+        for first in range(0, samples, at_once):
+            launch = self._launch(
+                "flip_labelled", opened=opened, chosen=chosen, labels=labels, parents=parents, first=np.uint32(first)
+            )
+            grid = replicas, min(at_once, samples - first), 1
+            found.append(Launched(launch, grid, min(THREADS, -(-model.sites // LANES) * LANES)))
+        return found
+
+    def _launch(self, name: str, shared: int = 0, **arguments: Any) -> Launch:
+        """A kernel with all arguments but those of a moment."""
+        given = {"ladder": np.zeros((), LADDER), **self._common, **arguments, "key": self._queue.keys.copy()}
+        names = parameters(FILE, name)
+        return Launch(self._queue.device, FILE, name, {one: given[one] for one in names}, shared)
 
     def _record(self, kind: Any, **members: Any) -> Any:
         """A struct whose arrays are put on the device, where they stay as long as the move."""
@@ -164,33 +196,6 @@ class ClustersOnGpu:
         }
         return self._record(BONDS, **bonds._asdict(), **strides, count=count, inner=inner, levels=len(bonds.costs))
 
-    def _graph(self, model: Ising, is_used: bool) -> Any:
-        """Neighbours in the order of colours, of any graph."""
-        if not is_used:
-            return np.zeros((), GRAPH)
-        near, colour = adjacency(model.graph), colouring(model.graph)
-        order = np.argsort(colour, kind="stable").astype(np.uint32)
-        degree, first = np.diff(near.start)[order], near.start[:-1][order]
-        slots = int(degree.max(initial=1))
-        of_slot = np.zeros((2, slots, model.sites), np.uint32)
-        number = number_in_list(model)
-        for slot in range(slots):
-            there = slot < degree
-            at = first[there] + slot
-            of_slot[0, slot, there], of_slot[1, slot, there] = near.neighbour[at], number[near.bond[at]]
-        starts = np.searchsorted(colour[order], np.arange(colour.max() + 2)).astype(np.uint32)
-        return self._record(
-            GRAPH, order=order, near=of_slot[0], bond=of_slot[1], colour_start=starts, degree=degree.astype(np.uint16),
-            colours=len(starts) - 1,
-        )  # fmt: skip
-
-    def _lines(self, rows: Rows | None) -> Any:
-        if rows is None:
-            return np.zeros((), LINES)
-        lines = self._record(LINES, axis=0, begin=rows.begin, most=rows.begin.shape[1])
-        lines["axis"][: len(rows.axis)] = rows.axis
-        return lines
-
     def __call__(self, moment: Moment, holder: Any) -> None:
         """Queue a move; ``holder`` is int32 on the device."""
         import cupy
@@ -203,16 +208,10 @@ class ClustersOnGpu:
         ladder = record(
             LADDER, holder=holder, beta=self._ladder[2], copies=copies, temperatures=temperatures, terms=beta.shape[1]
         )
-        time = np.uint64(KINDS * moment.time + self._kind)
-        self._launch(
-            self._queue.stream, self._grid, self._threads, ladder=ladder, time=time, key=round_keys(moment.seed)
-        )
-
-
-def number_in_list(model: Ising) -> npt.NDArray[np.uint32]:
-    """Place of each of the model's bonds in the list of ``bonds_of``."""
-    axes, number = axes_of(model), np.arange(model.bonds, dtype=np.uint32)
-    return np.ascontiguousarray(number.reshape(axes, -1).T).reshape(-1) if axes else number
+        now: dict[str, Any] = {"time": np.uint64(KINDS * moment.time + self._kind), "key": round_keys(moment.seed)}
+        for number, (launch, grid, threads) in enumerate(self._launches):
+            of_moment = now if number else {**now, "ladder": ladder}  # only the first kernel knows temperatures
+            launch(self._queue.stream, grid, threads, **of_moment)
 
 
 swendsen_wang = partial(fast_path, SWENDSEN_WANG)

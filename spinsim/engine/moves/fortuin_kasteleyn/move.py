@@ -50,6 +50,7 @@ from spinsim.engine.moves.fortuin_kasteleyn.labels import flip_labelled
 from spinsim.engine.moves.fortuin_kasteleyn.lattice.words import flip_batch, is_site_packed
 from spinsim.engine.moves.move import Batch, Moment
 from spinsim.machine.compiled import kernel, part
+from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES, Packing, block_count, lane_masks, pack, unpack
 
@@ -57,6 +58,12 @@ COIN: Final = 8
 OWN: Final = 9
 SEEDS: Final = 16
 TOGETHER: Final = WIDE // 2  # blocks of 128 replicas whose clusters are found together
+LEAST_LANES: Final = (
+    2,
+    2,
+    20,
+)  # replicas for each site of the longest side that are worth a flood in 1, 2, 3 dimensions
+BOND_BYTES: Final = 200  # of lists, and of words of open bonds
 SCATTER: Final = 2654435769  # 2^32 over the golden ratio, odd
 
 Words = npt.NDArray[np.uint64]
@@ -68,7 +75,7 @@ class Clusters(NamedTuple):
     Attributes:
         bonds: Its bonds.
         order: Site of each rank, uint32 (sites,).
-        rows: Rows of its lattice, where clusters are flooded; None where they are labelled.
+        rows: Rows of its lattice, where clusters can be flooded; None of others.
         labels: Labels that each bond joins, int32 (bonds, 2): 0 is the ghost, 1 + r the site of rank r.
     """
 
@@ -85,11 +92,21 @@ def order_of(sites: int) -> npt.NDArray[np.uint32]:
 
 def clusters_of(model: Ising) -> Clusters:
     """Return what clusters of a model are found from."""
+    require(BOND_BYTES * (model.bonds + model.sites), f"the clusters of {model.name}")
     bonds, order, lattice = bonds_of(model), order_of(model.sites), model.lattice
     rows = Rows.of(lattice, order) if lattice and axes_of(model) else None
     label = np.zeros(model.sites + 1, np.int32)
     label[order] = np.arange(1, model.sites + 1)
-    return Clusters(bonds, order, rows, label[bonds.ends if rows is None else bonds.ends[:0]])
+    return Clusters(bonds, order, rows, label[bonds.ends])
+
+
+def is_flood_faster(rows: Rows, side: int, lanes: int, by_leader: bool) -> bool:
+    """True where flooding so many replicas takes less time than labelling them one by one, as measured on a CPU.
+
+    A flood takes as long for one replica as for 512, and the longer the larger the lattice is; finding leaders takes
+    one for each bit of a site's number.
+    """
+    return side * LEAST_LANES[min(rows.near.shape[1], 2)] <= lanes * (1 if by_leader else 8)
 
 
 def most_halvings(sites: int) -> int:
@@ -159,7 +176,7 @@ class Flips:
 
     def __init__(self, kind: int, model: Ising, replicas: int, first_sample: int) -> None:
         self._kind, self._clusters, self._quantum = kind, model.once(clusters_of), model.quantum
-        self._used, self._first_sample = lane_masks(replicas), first_sample
+        self._used, self._first_sample, self._lattice = lane_masks(replicas), first_sample, model.lattice
 
     def at(self, moment: Moment, words: Words, beta: npt.NDArray[np.float64]) -> Callable[[int, int], None]:
         """Return what flips clusters of the blocks from one to before another, counted through all samples.
@@ -172,6 +189,7 @@ class Flips:
         blocks, sites = words.shape[1:3]
         (bonds, order, rows, labels), kind = self._clusters, self._kind
         when, key = np.uint64(KINDS * moment.time + kind), rng.split_seed(moment.seed)
+        side = max(self._lattice.shape) if self._lattice else 0
         by_leader, most, scaled = kind == SWENDSEN_WANG, most_halvings(sites), beta * self._quantum
 
         def flip_together(begin: int, stop: int) -> None:
@@ -186,10 +204,11 @@ class Flips:
                 of_lanes = np.ascontiguousarray(scaled[k, block].T)
                 open_bonds(up[:, mine], bonds, k, of_lanes, word1, when, key, opened[:, mine])
                 choose_sites(kind, LANES * block, self._used[block], most, sample, when, key, chosen[:, mine])
-            if rows is None:
-                flip_labelled(up, used, opened, chosen, labels, order, by_leader)
-            else:
+            lanes = sum(int(word).bit_count() for word in used)
+            if rows is not None and is_flood_faster(rows, side, lanes, by_leader):
                 flip_flooded(up, opened, chosen, rows, by_leader)
+            else:
+                flip_labelled(up, used, opened, chosen, labels, order, by_leader)
             for j, (k, block) in enumerate(members):
                 words[k, block] = up[:sites, 2 * j : 2 * j + 2] & self._used[block]
 

@@ -71,9 +71,10 @@ def test_same_as_oracle(name: str, device: str) -> None:
         np.testing.assert_array_equal(engine.begin_exchange()().place, place)
 
 
-@pytest.mark.parametrize("name", ["replica-packed", "open"])
-def test_in_global_memory(name: str, emulated: None, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["replica-packed", "anisotropic"])
+def test_labelled_some_samples_at_a_time(name: str, emulated: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda, "shared_memory", lambda device: cuda.FIXED)
+    monkeypatch.setattr(cuda, "MOST_LABELS", 0)
     test_same_as_oracle(name, "cuda")
 
 
@@ -186,7 +187,26 @@ def test_resumed_and_named(tmp_path: Path) -> None:
     whole = run(model, every=3)
     check_same(ss.resume(tmp_path / "short.h5", sweeps=20), whole)
     check_same(ss.temper(model, TEMPERATURES, moves="swendsen-wang:3", **HOW), whole)
+    check_same(ss.temper(model, TEMPERATURES, clusters="sw", clusters_every=3, **HOW), whole)
     assert not np.array_equal(whole.energy, run(model, "wolff", every=3).energy)
+    for wrong, match in (
+        ({"clusters_every": 3}, "clusters alone"),
+        ({"clusters": "sw", "moves": "swendsen-wang:2"}, "have them"),
+    ):
+        with pytest.raises(ss.InputError, match=match):
+            ss.temper(model, TEMPERATURES, **wrong, **HOW)
+
+
+@pytest.mark.parametrize("clusters", ["sw", "wolff", "seeded"])
+def test_in_time_against_enumeration(clusters: str) -> None:
+    """The general form of a quantum model, whose bonds in time have a temperature of their own."""
+    space = ss.Ising(ss.chain(3), field=0.25)
+    how = {"thermalize": 50, "sweeps": 1500, "measure_every": 2, "seed": 5, "device": "cpu", "replicas": 4}
+    result = ss.quantum(space, gamma=1.0, beta=[1.0, 2.0], slices=4, clusters=clusters, clusters_every=1, **how)
+    for t, (k_space, k_time) in enumerate(result.points.couplings):
+        exact = Thermal(trotter(space, 4), 1 / k_space, k_time=k_time)
+        found = integrated_time((result.magnetization[:, 0, :, t] / 12) ** 2, chain_axis=1)
+        assert abs(found.mean - exact.mean(exact.m**2)) <= 4 * found.mean_error
 
 
 @pytest.mark.parametrize("move", MOVES)
