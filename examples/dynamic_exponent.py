@@ -4,8 +4,8 @@
     python examples/dynamic_exponent.py --sizes 32,64,128,256,512,1024 --figure F   a GPU, if there is one
     python examples/dynamic_exponent.py --short            the form that the tests run
 
-Metropolis sweeps have z = 2.17. That of Swendsen-Wang moves is so small that the energy's times also fit a logarithm of L,
-up to L = 8192 (J. Du, B. Zheng, J.-S. Wang, J. Stat. Mech. P05004 (2006), arXiv:cond-mat/0603038).
+Metropolis sweeps have z = 2.17. That of Swendsen-Wang moves is so small that the energy's times also fit a logarithm of
+L, up to L = 8192 (J. Du, B. Zheng, J.-S. Wang, J. Stat. Mech. P05004 (2006), arXiv:cond-mat/0603038).
 
 What to learn here: moves applied to an engine of one's own, without sweeps, and integrated autocorrelation times.
 """
@@ -23,9 +23,9 @@ from spinsim.analysis.onsager import CRITICAL_TEMPERATURE
 from spinsim.engine.moves.move import Moment
 
 short = "--short" in sys.argv
-sizes, moves, spins = ((8, 16), 400, 2**15) if short else ((32, 64, 128, 256), 4000, 2**20)
+sizes, moves, spins = ([8, 16], 400, 2**15) if short else ([32, 64, 128, 256], 4000, 2**20)
 if "--sizes" in sys.argv:
-    sizes = tuple(int(side) for side in sys.argv[sys.argv.index("--sizes") + 1].split(","))
+    sizes = [int(side) for side in sys.argv[sys.argv.index("--sizes") + 1].split(",")]
 begin = moves // 20  # more than ten autocorrelation times
 names = {"energy": r"$\tau_E$", "magnetization squared": r"$\tau_{m^2}$"}
 
