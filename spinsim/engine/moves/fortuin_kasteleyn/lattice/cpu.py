@@ -24,7 +24,7 @@ def fast_path(kind: int, model: Ising, replicas: int, first_sample: int, parts: 
     """The move of a kind of an engine's lattices where they lie."""
     blocks, sweeper, field = parts.state, parts.sweeper, field_of(model)
     assert isinstance(blocks, Blocks) and isinstance(sweeper, SiteSweeper)  # noqa: PT018, S101  (this layout's have them)
-    check_sites(model, "moves")
+    check_sites(model)
     lattices = sweeper.lattices
 
     def move(moment: Moment, holder: npt.NDArray[np.int64]) -> None:

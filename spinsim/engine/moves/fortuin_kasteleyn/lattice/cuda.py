@@ -66,7 +66,7 @@ class LatticesOnGpu:
     def __init__(
         self, kind: int, model: Ising, replicas: int, first_sample: int, parts: CudaParts, lattices: SiteLattices
     ) -> None:
-        check_sites(model, "moves")
+        check_sites(model)
         self._kind, self._model, self._queue, self._lattices = kind, model, parts.queue, lattices
         self._replicas, self._first_sample = replicas, first_sample
         self._field = int(np.sign(field_of(model)))

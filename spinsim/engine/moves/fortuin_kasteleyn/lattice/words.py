@@ -56,10 +56,10 @@ def chances(model: Ising, beta: npt.NDArray[np.float64]) -> npt.NDArray[np.uint6
     return np.stack([thresholds, always.astype(np.uint64)], axis=-1)
 
 
-def check_sites(model: Ising, name: str) -> None:
+def check_sites(model: Ising) -> None:
     """Refuse lattices whose sites have no 32-bit number."""
     if model.sites > MOST_SITES:
-        raise InputError(f"{name}: clusters of {model.sites} sites are too large, take a lattice of at most 2^32 sites")
+        raise InputError(f"{model.sites} sites are too many for cluster moves: take a lattice of at most 2^32 sites")
 
 
 @part
@@ -403,7 +403,7 @@ def flip_batch(batch: Batch, kind: int) -> None:
     model = batch.model
     assert model.lattice is not None  # noqa: S101  (no other model is site-packed)
     shape, key = model.lattice.shape, rng.split_seed(batch.seed)
-    check_sites(model, "batch")
+    check_sites(model)
     signs, when = model.once(signs_of), np.uint64(KINDS * batch.time + kind)
     sides, field = sides_of(model), field_of(model)
     for k, replicas in enumerate(batch.spins):
