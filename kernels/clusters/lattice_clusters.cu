@@ -5,10 +5,17 @@
 constexpr u32 THREADS = HOST(engine.moves.fortuin_kasteleyn.lattice.cuda.THREADS);
 
 typedef unsigned short u16;
+constexpr u32 RESIDENT = 2048;  // threads of a multiprocessor
 
-// Returns the root of a site of the tile.
+// Returns the root of a site of the tile, while others unite roots.
 __device__ __forceinline__ u32 local_root(const volatile u16* parent, u32 site) {
     for (u32 next; (next = parent[site]) != site;) site = next;
+    return site;
+}
+
+// Does so while others settle: their trees follow roots that may have CROSSES set.
+__device__ __forceinline__ u32 settled_root(const volatile u16* parent, u32 site) {
+    for (u32 next; (next = parent[site] & (CROSSES - 1)) != site;) site = next;
     return site;
 }
 
@@ -29,13 +36,13 @@ __device__ __forceinline__ void local_unite(u16* parent, u32 one, u32 other) {
 //   flatten  row by row, or diagonal by diagonal of rows, so that all runs follow the root of their tree
 //   unite    the other bonds join trees
 //   cross    clusters with open bonds that leave the tile
-//   settle   final[tree], the root of a tree's cluster and CROSSES if that leaves the tile
+//   settle   the root of each tree follows the root of its cluster, with CROSSES if that leaves the tile
 template <int DIMENSION>
-__global__ __launch_bounds__(THREADS) void label_tiles(Lattices all) {
+__global__ __launch_bounds__(THREADS, RESIDENT / THREADS) void label_tiles(Lattices all) {
     using T = Tile<DIMENSION>;
     constexpr u32 ACROSS = T::X / 32, LAYER = ACROSS * T::Y;
     static_assert(T::WORDS == THREADS && THREADS % T::X == 0 && T::SITES <= CROSSES, "a thread has a word, a label 15 bits");
-    __shared__ u16 parent[T::SITES], final[T::SITES];
+    __shared__ u16 parent[T::SITES];
     __shared__ u32 along[T::WORDS], crosses[T::WORDS];
     const Rows<DIMENSION> rows(all);
     const TilePlace<DIMENSION> place(all, blockIdx.x);
@@ -68,8 +75,8 @@ __global__ __launch_bounds__(THREADS) void label_tiles(Lattices all) {
     if constexpr (DIMENSION == 3) rest_behind = z > 0 ? link(behind, t - LAYER) : 0;
     __syncthreads();
     if constexpr (DIMENSION == 2) {
-        for (u32 i = T::X + t; i < T::SITES; i += T::X) {
-            if (t < T::X) parent[i] = parent[parent[i]];
+        for (u32 row = T::X; row < T::SITES; row += T::X) {
+            if (t < T::X) parent[row + t] = parent[parent[row + t]];
             __syncthreads();
         }
     } else {
@@ -112,8 +119,8 @@ __global__ __launch_bounds__(THREADS) void label_tiles(Lattices all) {
     }
     __syncthreads();
     for (u32 trees = (~(along_x << 1) | 1) & ~linked; trees; trees &= trees - 1) {
-        const u32 tree = 32 * t + __ffs(trees) - 1, root = local_root(parent, tree);
-        final[tree] = root | (crosses[root / 32] >> root % 32 & 1 ? CROSSES : 0);
+        const u32 tree = 32 * t + __ffs(trees) - 1, root = settled_root(parent, tree);
+        ((volatile u16*)parent)[tree] = root | (crosses[root / 32] >> root % 32 & 1 ? CROSSES : 0);
     }
     __syncthreads();
 
@@ -124,8 +131,8 @@ __global__ __launch_bounds__(THREADS) void label_tiles(Lattices all) {
     for (u32 cell = t / 32; cell < T::WORDS / 2; cell += THREADS / 32) {
         if (!place.has(place.at(2 * cell))) continue;
         const u32 word = 2 * cell + lane / 16, i = 32 * word + bit, site = place.site(i), bonds = along[word];
-        const u32 one = final[parent[32 * word + start_of(bonds, bit)]];
-        const u32 two = bonds >> bit & 1 ? one : final[parent[i + 1]];
+        const u32 one = parent[parent[32 * word + start_of(bonds, bit)] & (CROSSES - 1)];
+        const u32 two = bonds >> bit & 1 ? one : parent[parent[i + 1] & (CROSSES - 1)];
         label[site / 2] = one | two << 16;
         if (one == (i | CROSSES)) global[site] = site;
         if (two == (i + 1 | CROSSES)) global[site + 1] = site + 1;

@@ -25,11 +25,11 @@ from spinsim.model.ising import Ising
 THREADS: Final = 128  # of a block, each of which has 32 sites of its tile
 SQUARE_X: Final = 128  # sides of tiles
 SQUARE_Y: Final = 32
-SQUARE_JOINED: Final = 4  # sites at the border of a tile that a thread joins to those of the next one
+SQUARE_JOINED: Final = 2  # sites at the border of a tile that a thread joins to those of the next one
 CUBIC_X: Final = 64
 CUBIC_Y: Final = 8
 CUBIC_Z: Final = 8
-CUBIC_JOINED: Final = 8
+CUBIC_JOINED: Final = 4
 SITES_AT_ONCE: Final = 2**27
 LATTICES: Final = struct_type(
     **dict.fromkeys(("opened", "ghosts", "label", "parent", "marks"), ADDRESS),
@@ -141,24 +141,26 @@ class LatticesOnGpu:
         if self._beta is None or not np.array_equal(moment.beta, self._beta):
             self._beta = np.array(moment.beta, np.float64)
             self._chances = cupy.asarray(chances(self._model, self._beta))
-        if moment.seed != self._seed:
-            self._seed, self._key = moment.seed, round_keys(moment.seed)
-        drawn = {"time": KINDS * moment.time + self._kind, "key": self._key}
-        placed = {"chances": self._chances.data.ptr, "holder": holder.data.ptr, "temperatures": holder.shape[2]}
-        changed: dict[str, dict[str, Any]] = {
-            "open_bonds": drawn | placed,
-            "mark_clusters": drawn,
-            "flip_clusters": drawn,
-        }
+        changed: dict[str, dict[str, Any]] = {name: {} for name in self._launches}  # launches keep all else
+        for name in changed.keys() - {"label_tiles", "join_tiles"}:
+            changed[name]["time"] = KINDS * moment.time + self._kind
+            if moment.seed != self._seed:
+                changed[name]["key"] = round_keys(moment.seed)
+        self._seed = moment.seed
+        changed["open_bonds"] |= {
+            "chances": self._chances.data.ptr, "holder": holder.data.ptr, "temperatures": holder.shape[2],
+        }  # fmt: skip
         marks, stream, count = self._arrays["marks"], self._queue.stream, self._lattices.count
         for first in range(0, count, self._at_once):
-            self._record["first"] = first
             several = min(self._at_once, count - first)
             if marks.size:
                 marks.data.memset_async(0, marks.nbytes, stream)
             for name, launch in self._launches.items():
+                if several < count:
+                    self._record["first"] = first
+                    changed[name]["all"] = self._record
                 blocks, slots = self._grids[name]
-                launch(stream, (blocks, several, slots), THREADS, all=self._record, **changed.get(name, {}))
+                launch(stream, (blocks, several, slots), THREADS, **changed[name])
 
 
 swendsen_wang = partial(fast_path, SWENDSEN_WANG)
