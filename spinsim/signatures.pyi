@@ -167,6 +167,7 @@ def temper(
     magnetization_modes: bool | None = None,
     clusters: str | None = None,
     clusters_every: int = 10,
+    houdayer: str | None = None,
     series: str = "all",
     series_limit: float | None = 256.0,
     groups: int | None = None,
@@ -229,6 +230,9 @@ def temper(
             +-J or Gaussian couplings in zero field, where they are noise; else yes.
         clusters: Cluster moves of Fortuin and Kasteleyn between sweeps: sw, wolff or seeded.
         clusters_every: Sweeps between cluster moves (a whole number, at least 1).
+        houdayer: Sweeps between Houdayer moves, by which copies of one temperature exchange
+            clusters; auto for moves where they pay, with two copies or more and up to 8 bonds a
+            site; 0 for none; by default none; of searches on graphs auto.
         series: Series that are kept: all, none, or names such as energy,overlap; all averages
             follow from sums that are kept beside them.
         series_limit: Megabytes that series may take; of a longer run every second, fourth, ...
@@ -290,6 +294,7 @@ def quantum(
     *,
     clusters: str | None = None,
     clusters_every: int = 10,
+    houdayer: str | None = None,
     series: str = "all",
     series_limit: float | None = 256.0,
     magnetization_modes: bool = True,
@@ -348,6 +353,9 @@ def quantum(
             moves grow in time too.
         clusters: Cluster moves of Fortuin and Kasteleyn between sweeps: sw, wolff or seeded.
         clusters_every: Sweeps between cluster moves (a whole number, at least 1).
+        houdayer: Sweeps between Houdayer moves, by which copies of one temperature exchange
+            clusters; auto for moves where they pay, with two copies or more and up to 8 bonds a
+            site; 0 for none; by default none.
         series: Series that are kept: all, none, or names such as energy,overlap; all averages
             follow from sums that are kept beside them.
         series_limit: Megabytes that series may take; of a longer run every second, fourth, ...

@@ -199,11 +199,13 @@ __global__ __launch_bounds__(THREADS) void mark_clusters(Lattices all, u32 kind,
     u32* const parent = all.parent + blockIdx.y * all.sites();
     u32* const seeded = all.marks + blockIdx.y * all.sites() / 16;
     const auto mark = [&](u32 sites, u32* marks) {
-        for (; sites; sites &= sites - 1) {
-            const u32 x = 32 * at.word + __ffs(sites) - 1;
-            u32 root = smallest_in_tile<DIMENSION>(all, label, x, at.y, at.z);
-            if (label[(size_t)row * 256 * all.width + x] & CROSSES) root = root_of(parent, root);
-            atomicOr(marks + root / 32, 1u << root % 32);
+        for (u32 last = ~0u; sites; sites &= sites - 1) {
+            const u32 x = 32 * at.word + __ffs(sites) - 1, own = label[(size_t)row * 256 * all.width + x];
+            if (own == last) continue;
+            last = own;
+            u32 root = site_in_tile<DIMENSION>(all, own & (CROSSES - 1), x, at.y, at.z);
+            if (own & CROSSES) root = root_of(parent, root);
+            if (!(__ldcg(marks + root / 32) >> root % 32 & 1)) atomicOr(marks + root / 32, 1u << root % 32);
         }
     };
     if (kind == KIND_SEEDED) {

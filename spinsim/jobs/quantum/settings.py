@@ -13,12 +13,14 @@ from spinsim.settings.shared import (
     RunSettings,
     clusters,
     clusters_every,
+    houdayer,
     own_measure,
     own_moves,
     series,
     series_limit,
     start,
     with_clusters,
+    with_houdayer,
     zero_acceptance,
 )
 
@@ -84,6 +86,7 @@ class QuantumSettings(Table):
     moves: str | None = own_moves()
     clusters: str | None = clusters()
     clusters_every: int = clusters_every()
+    houdayer: str | None = houdayer(shown="none")
     measure: str | None = own_measure()
     series: str = series()
     series_limit: float | None = series_limit()
@@ -255,5 +258,6 @@ class Quantum(Config):
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
         """Fill in the ladder of the isotropic form, where no other is given, and moves."""
         with_clusters(tables[cls.job])
+        with_houdayer(tables[cls.job])
         if tables[cls.job].keys().isdisjoint({"k", "gamma", "beta"}):
             tables[cls.job]["k"] = _K

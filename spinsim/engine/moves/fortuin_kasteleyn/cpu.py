@@ -1,4 +1,4 @@
-"""Fortuin-Kasteleyn moves of replica-packed words on the CPU, where the words lie: 512 replicas at a time."""
+"""Fortuin-Kasteleyn moves on the CPU, where spins lie: of replica-packed words 512 replicas at a time."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from spinsim.engine.cpu import CpuParts
 from spinsim.engine.layouts.replica_packed.cpu_blocks import Blocks
+from spinsim.engine.layouts.unpacked import Chunks
 from spinsim.engine.moves.fortuin_kasteleyn.bonds import SEEDED, SWENDSEN_WANG, WOLFF
 from spinsim.engine.moves.fortuin_kasteleyn.move import Flips
 from spinsim.engine.moves.move import FastPath, Moment
@@ -19,14 +20,27 @@ from spinsim.packing import LANES, block_count
 PASSES: Final = 64  # of all words, in the time of which a move takes place, about
 
 
-def fast_path(kind: int, model: Ising, replicas: int, first_sample: int, parts: CpuParts) -> FastPath:
-    """The move of a kind of an engine's words where they lie."""
-    blocks, flips = parts.state, Flips(kind, model, replicas, first_sample)
-    assert isinstance(blocks, Blocks)  # noqa: S101  (engines of replica-packed words have them)
+def fast_path(kind: int, model: Ising, replicas: int, first_sample: int, parts: CpuParts) -> FastPath | None:
+    """The move of a kind of an engine's spins where they lie; None where they are dense ones."""
+    spins, blocks = parts.state, block_count(replicas)
+    if not isinstance(spins, Blocks | Chunks):
+        return None
+    flips, work = Flips(kind, model, replicas, first_sample), PASSES * model.samples * model.sites * blocks
 
     def move(moment: Moment, holder: npt.NDArray[np.int64]) -> None:
-        flip = flips.at(moment, blocks.state, of_lanes(moment.beta, holder, block_count(replicas)))
-        parts.threads.share_out(flip, blocks.count, PASSES * blocks.total)
+        beta = of_lanes(moment.beta, holder, blocks)
+        if isinstance(spins, Blocks):
+            parts.threads.share_out(flips.at(moment, spins.state, beta), spins.count, work)
+            return
+
+        def task(begin: int, stop: int) -> None:
+            these = slice(begin, stop)
+            words = spins.words_of(these)
+            before = words.copy()
+            flips.at(moment, words, beta[these], begin)(0, (stop - begin) * blocks)
+            spins.flip(words ^ before, these)
+
+        parts.threads.share_out(task, model.samples, work)
 
     return move
 

@@ -28,8 +28,7 @@ RUN: Final = 16  # sites of a row that a thread has, at most
 FEW_LEVELS: Final = 4  # sizes of bonds whose thresholds a block keeps
 FIXED: Final = 4096  # bytes of shared memory for temperatures and thresholds, more than there are
 MOST_LABELS: Final = 2**28  # of replicas that are labelled at a time
-AXES: Final = (2, 3)  # of lattices that threads have along rows
-SIDES: Final = {2: (16, 32, 64), 3: (8, 16)}  # of lattices whose sides kernels know
+SIDES: Final = {2: (16, 32, 64), 3: (8, 10, 12, 16)}  # of lattices whose sides kernels know
 BONDS: Final = struct_type(
     ends=ADDRESS, number=ADDRESS, negative=ADDRESS, level=ADDRESS, costs=ADDRESS, terms=ADDRESS, negative_stride=SIZE,
     level_stride=SIZE, count=np.uint32, inner=np.uint32, levels=np.uint32,
@@ -40,7 +39,7 @@ SITES: Final = struct_type(
 LINES: Final = struct_type(axis=(np.uint32, (3, 4)), begin=ADDRESS, most=np.uint32)
 LADDER: Final = struct_type(holder=ADDRESS, beta=ADDRESS, copies=np.uint32, temperatures=np.uint32, terms=np.uint32)
 INSTANCES: Final[Instances] = (
-    *((FILE, instance("flip_clusters", axes, side)) for axes in AXES for side in (0, *SIDES[axes])),
+    *((FILE, instance("flip_clusters", axes, side)) for axes, sides in SIDES.items() for side in (0, *sides)),
     (FILE, "choose"),
     (FILE, "flip_labelled"),
 )
@@ -81,7 +80,7 @@ class Rows:
 def rows_of(model: Ising, room: int) -> Rows | None:
     """Return the rows of a model's lattice, where a thread block has threads and so many bytes for all of them."""
     axes, lattice = axes_of(model), model.lattice
-    if axes not in AXES or lattice is None:
+    if axes not in SIDES or lattice is None:
         return None
     rows = Rows(lattice.shape)
     return rows if rows.threads <= THREADS and 4 * (axes + 2) * rows.size <= room else None

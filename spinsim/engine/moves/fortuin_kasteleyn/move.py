@@ -178,13 +178,16 @@ class Flips:
         self._kind, self._clusters, self._quantum = kind, model.once(clusters_of), model.quantum
         self._used, self._first_sample, self._lattice = lane_masks(replicas), first_sample, model.lattice
 
-    def at(self, moment: Moment, words: Words, beta: npt.NDArray[np.float64]) -> Callable[[int, int], None]:
+    def at(
+        self, moment: Moment, words: Words, beta: npt.NDArray[np.float64], first: int = 0
+    ) -> Callable[[int, int], None]:
         """Return what flips clusters of the blocks from one to before another, counted through all samples.
 
         Args:
             moment: When.
-            words: Of all samples, uint64 (samples, blocks, sites, 2), changed in place.
+            words: Of samples, uint64 (samples, blocks, sites, 2), changed in place.
             beta: Inverse temperatures, (samples, blocks, 128, 1 or 2 terms).
+            first: The first of the samples.
         """
         blocks, sites = words.shape[1:3]
         (bonds, order, rows, labels), kind = self._clusters, self._kind
@@ -198,11 +201,11 @@ class Flips:
             up[sites] = ALL
             members = [divmod(k, blocks) for k in range(begin, stop)]
             for j, (k, block) in enumerate(members):
-                mine, sample = slice(2 * j, 2 * j + 2), self._first_sample + k
+                mine, sample = slice(2 * j, 2 * j + 2), self._first_sample + first + k
                 up[:sites, mine], used[mine] = words[k, block], self._used[block]
                 word1 = rng.counter_block(np.uint64(sample), np.uint64(block))
                 of_lanes = np.ascontiguousarray(scaled[k, block].T)
-                open_bonds(up[:, mine], bonds, k, of_lanes, word1, when, key, opened[:, mine])
+                open_bonds(up[:, mine], bonds, first + k, of_lanes, word1, when, key, opened[:, mine])
                 choose_sites(kind, LANES * block, self._used[block], most, sample, when, key, chosen[:, mine])
             lanes = sum(int(word).bit_count() for word in used)
             if rows is not None and is_flood_faster(rows, side, lanes, by_leader):
@@ -232,7 +235,6 @@ class FortuinKasteleyn:
             (layout, device): f"{__package__}.{device}:{function}"
             for layout in (Packing.REPLICA, Packing.ANISOTROPIC, Packing.UNPACKED)
             for device in ("cpu", "cuda")
-            if (layout, device) != (Packing.UNPACKED, "cpu")
         } | {(Packing.SITE, device): f"{__package__}.lattice.{device}:{function}" for device in ("cpu", "cuda")}
 
     def apply(self, batch: Batch) -> None:

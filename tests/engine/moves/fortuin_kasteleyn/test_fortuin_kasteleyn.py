@@ -71,11 +71,10 @@ def test_same_as_oracle(name: str, device: str) -> None:
         np.testing.assert_array_equal(engine.begin_exchange()().place, place)
 
 
-@pytest.mark.parametrize("name", ["replica-packed", "anisotropic"])
-def test_labelled_some_samples_at_a_time(name: str, emulated: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_labelled_some_samples_at_a_time(emulated: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda, "shared_memory", lambda device: cuda.FIXED)
     monkeypatch.setattr(cuda, "MOST_LABELS", 0)
-    test_same_as_oracle(name, "cuda")
+    test_same_as_oracle("replica-packed", "cuda")
 
 
 @pytest.mark.parametrize("beta", [0.4, 0.0, 1e3])
@@ -137,7 +136,7 @@ def check_same(one: ss.TemperResult, other: ss.TemperResult) -> None:
 def test_against_enumeration(name: str, move: str) -> None:
     """Energies, magnetisations and overlaps of two copies."""
     model = SMALL[name]()
-    result = run(model, move, every=1, thermalize=50, sweeps=3000)
+    result = run(model, move, every=1, thermalize=50, sweeps=1000)
     for t, temperature in enumerate(TEMPERATURES):
         exact = Thermal(model, temperature)
         for series, value in (
@@ -201,7 +200,7 @@ def test_resumed_and_named(tmp_path: Path) -> None:
 def test_in_time_against_enumeration(clusters: str) -> None:
     """The general form of a quantum model, whose bonds in time have a temperature of their own."""
     space = ss.Ising(ss.chain(3), field=0.25)
-    how = {"thermalize": 50, "sweeps": 1500, "measure_every": 2, "seed": 5, "device": "cpu", "replicas": 4}
+    how = {"thermalize": 50, "sweeps": 600, "measure_every": 2, "seed": 5, "device": "cpu", "replicas": 4}
     result = ss.quantum(space, gamma=1.0, beta=[1.0, 2.0], slices=4, clusters=clusters, clusters_every=1, **how)
     for t, (k_space, k_time) in enumerate(result.points.couplings):
         exact = Thermal(trotter(space, 4), 1 / k_space, k_time=k_time)
