@@ -42,7 +42,7 @@ __global__ __launch_bounds__(THREADS, RESIDENT / THREADS) void label_tiles(Latti
     using T = Tile<DIMENSION>;
     constexpr u32 ACROSS = T::X / 32, LAYER = ACROSS * T::Y;
     static_assert(T::WORDS == THREADS && THREADS % T::X == 0 && T::SITES <= CROSSES, "a thread has a word, a label 15 bits");
-    __shared__ u16 parent[T::SITES];
+    alignas(4) __shared__ u16 parent[T::SITES];  // also written two at a time
     __shared__ u32 along[T::WORDS], crosses[T::WORDS];
     const Rows<DIMENSION> rows(all);
     const TilePlace<DIMENSION> place(all, blockIdx.x);
