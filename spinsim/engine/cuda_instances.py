@@ -5,6 +5,7 @@ from __future__ import annotations
 from spinsim.cuda.compile import PHILOX_ROUNDS, Instances, instance
 from spinsim.engine.measuring.cuda_reduction import MERGED
 from spinsim.engine.moves.fortuin_kasteleyn.cuda import INSTANCES as FORTUIN_KASTELEYN
+from spinsim.engine.moves.fortuin_kasteleyn.lattice.cuda import INSTANCES as CLUSTERS_OF_LATTICES
 from spinsim.engine.moves.houdayer.cuda import INSTANCES as HOUDAYER
 from spinsim.engine.moves.metropolis.anisotropic.cuda import INSTANCES as ANISOTROPIC
 from spinsim.engine.moves.metropolis.dense.cuda import INSTANCES as DENSE
@@ -32,6 +33,7 @@ def instantiations() -> Instances:
     return (
         *SHARED,
         *FORTUIN_KASTELEYN,
+        *CLUSTERS_OF_LATTICES,
         *HOUDAYER,
         *ANISOTROPIC,
         *REPLICA_PACKED,

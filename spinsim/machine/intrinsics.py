@@ -47,6 +47,18 @@ def set_bits(typing_context, word):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
+def leading_zeros(typing_context, word):  # type: ignore[no-untyped-def]
+    """Number of clear bits above the highest set one of a nonzero uint64."""
+    from llvmlite import ir
+    from numba import types
+
+    def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.ctlz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.uint64(types.uint64), generate
+
+
+@intrinsic
 def scan_ring(typing_context, row, opened):  # type: ignore[no-untyped-def]
     """Pass bits of ``row`` on along a ring of groups of 8 words, once up and once down; group k is open to k + 1.
 

@@ -29,6 +29,10 @@ from spinsim.model.terms import MOST_TERMS
 from spinsim.packing import LANES
 
 CLUSTERS: Final = np.uint64(rng.Stream.FORTUIN_KASTELEYN)
+SWENDSEN_WANG: Final = 0
+WOLFF: Final = 1
+SEEDED: Final = 2
+KINDS: Final = 4  # times the number of applications, so that kinds share no random number
 PLANES: Final = 8
 CALLS: Final = 2  # of 4 planes of 32 replicas
 TAIL: Final = 128

@@ -11,7 +11,8 @@ import numpy.typing as npt
 from spinsim.engine.cpu import CpuParts
 from spinsim.engine.layouts.replica_packed.cpu_blocks import Blocks
 from spinsim.engine.layouts.unpacked import Chunks
-from spinsim.engine.moves.fortuin_kasteleyn.move import SEEDED, SWENDSEN_WANG, WOLFF, Flips
+from spinsim.engine.moves.fortuin_kasteleyn.bonds import SEEDED, SWENDSEN_WANG, WOLFF
+from spinsim.engine.moves.fortuin_kasteleyn.move import Flips
 from spinsim.engine.moves.move import FastPath, Moment
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES, block_count

@@ -16,15 +16,8 @@ from spinsim.cuda.device import require_memory, shared_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, round_keys, struct_type
 from spinsim.engine.cuda import CudaParts
 from spinsim.engine.layouts.replica_packed.cuda_words import OrderedWords, place_of
-from spinsim.engine.moves.fortuin_kasteleyn.bonds import Bonds, axes_of
-from spinsim.engine.moves.fortuin_kasteleyn.move import (
-    KINDS,
-    SEEDED,
-    SWENDSEN_WANG,
-    WOLFF,
-    clusters_of,
-    most_halvings,
-)
+from spinsim.engine.moves.fortuin_kasteleyn.bonds import KINDS, SEEDED, SWENDSEN_WANG, WOLFF, Bonds, axes_of
+from spinsim.engine.moves.fortuin_kasteleyn.move import clusters_of, most_halvings
 from spinsim.engine.moves.move import FastPath, Moment
 from spinsim.model.ising import Ising
 

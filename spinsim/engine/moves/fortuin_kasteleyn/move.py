@@ -33,8 +33,12 @@ from spinsim import rng
 from spinsim.engine.moves.fortuin_kasteleyn.bonds import (
     ALL,
     CLUSTERS,
+    KINDS,
     ONE,
+    SEEDED,
     SHIFT,
+    SWENDSEN_WANG,
+    WOLFF,
     ZERO,
     Bonds,
     axes_of,
@@ -43,6 +47,7 @@ from spinsim.engine.moves.fortuin_kasteleyn.bonds import (
 )
 from spinsim.engine.moves.fortuin_kasteleyn.flood import WIDE, Rows, flip_flooded
 from spinsim.engine.moves.fortuin_kasteleyn.labels import flip_labelled
+from spinsim.engine.moves.fortuin_kasteleyn.lattice.words import flip_batch, is_site_packed
 from spinsim.engine.moves.move import Batch, Moment
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.memory import require
@@ -52,10 +57,6 @@ from spinsim.packing import LANES, Packing, block_count, lane_masks, pack, unpac
 COIN: Final = 8
 OWN: Final = 9
 SEEDS: Final = 16
-SWENDSEN_WANG: Final = 0
-WOLFF: Final = 1
-SEEDED: Final = 2
-KINDS: Final = 4  # times the number of applications, so that kinds share no random number
 TOGETHER: Final = WIDE // 2  # blocks of 128 replicas whose clusters are found together
 LEAST_LANES: Final = (
     2,
@@ -234,10 +235,13 @@ class FortuinKasteleyn:
             (layout, device): f"{__package__}.{device}:{function}"
             for layout in (Packing.REPLICA, Packing.ANISOTROPIC, Packing.UNPACKED)
             for device in ("cpu", "cuda")
-        }
+        } | {(Packing.SITE, device): f"{__package__}.lattice.{device}:{function}" for device in ("cpu", "cuda")}
 
     def apply(self, batch: Batch) -> None:
         """Flip clusters of all replicas."""
+        if is_site_packed(batch.model):
+            flip_batch(batch, self.kind)
+            return
         samples, replicas, _ = batch.spins.shape
         words = pack(batch.spins.transpose(0, 2, 1))
         beta = np.zeros((samples, block_count(replicas) * LANES, *(batch.beta.shape[2:] or (1,))))

@@ -38,7 +38,6 @@ MODELS = {
     "triangular": lambda: ss.Ising(ss.triangular(6)),
     "diluted graph": lambda: random_graph([-1.0, 0.0, 1.0], np.resize([0.5, -0.5, 0.0], 30)),
     "unpacked": lambda: ss.EdwardsAnderson(ss.square(4), samples=2, couplings="gaussian", seed=3, field=0.25),
-    "site-packed": lambda: ss.Ising(ss.square(256, 2)),
     "whole rows": lambda: ss.EdwardsAnderson(ss.cubic(8), seed=3),
     "halves of rows": lambda: ss.Ising(ss.square(32)),
     "long rows": lambda: ss.Ising(ss.square(40, 3), field=np.resize([0.5, 0.0, 0.0], 120)),
