@@ -1,6 +1,6 @@
 """The picture of the README: spins at the transition, Binder cumulants that cross, and the overlaps of a spin glass.
 
-    python examples/front_page.py docs/front_page.png     a minute on a laptop
+    python examples/front_page.py docs/images/front_page.png     a minute on a laptop
     python examples/front_page.py --short                 the form that the tests run
 
 What to learn here: how a figure of your own is made from what runs measure, with NumPy and Matplotlib alone.

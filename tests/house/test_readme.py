@@ -16,7 +16,11 @@ import pytest
 from harness import forking_server
 from places import ROOT
 
-PAGES = ["README.md", "runs/README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
+PAGES = [
+    "README.md",
+    "runs/README.md",
+    *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs").rglob("*.md"))),
+]
 WRITTEN = [*PAGES, "ARCHITECTURE.md", "CONTRIBUTING.md"]
 INSTALLING = "python -m pip"
 SHORTER = {
@@ -24,18 +28,18 @@ SHORTER = {
         "--sweeps 20000": "--sweeps 4000",
         "--size 16 --couplings pm-j --samples 128 --replicas 4 --device cuda": "--size 4 --couplings pm-j --samples 4",
     },
-    "docs/annealing.md": {
+    "docs/theory/annealing.md": {
         "--populations 16 --replicas 32768": "--populations 4 --replicas 2048",
         "replicas=4096, steps=100": "replicas=1024, steps=50",
     },
-    "docs/guide.md": {
+    "docs/howto/commands.md": {
         "--size 16 --couplings pm-j --samples 512 --device cuda --gpus all": "--size 4 --couplings pm-j --samples 4"
     },
-    "docs/quantum.md": {
+    "docs/theory/quantum.md": {
         "10 --k 0.25:0.29:3 --slices 64 --replicas 21": "2 --k 0.25:0.29:3 --slices 64 --replicas 6",
         "--beta 4 --slices": "--beta 4 --sweeps 2000 --slices",
     },
-    "docs/spin_glass.md": {
+    "docs/validation/spin_glass.md": {
         "--samples 600": "--samples 4",
         "5000": "60",
         "10000": "240",

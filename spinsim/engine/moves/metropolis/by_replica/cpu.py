@@ -103,7 +103,7 @@ class ReplicaByReplica:
 def suits(model: Ising, replicas: int, sweeps: float) -> bool:
     """Return whether this takes less time than an engine that does so many sweeps at each temperature.
 
-    The times are rough, from an EPYC with AVX-512 (docs/performance.md); no bit depends on them.
+    The times are rough, from an EPYC with AVX-512 (docs/benchmarks/performance.md); no bit depends on them.
     """
     kind = choose_packing(model)
     if model.samples > 1 or kind not in (Packing.REPLICA, Packing.UNPACKED) or model.terms is not None:
