@@ -91,13 +91,15 @@ def gallery() -> str:
         prose = [text for text in paragraphs if not text.startswith("    ")]
         commands = next((text for text in paragraphs if text.startswith("    ")), "")
         heading = title.rstrip(".")
-        parts += [f"## {heading[0].upper()}{heading[1:]}", f"![{heading}](images/gallery/{path.stem}.png)", *prose]
+        picture = f"images/{path.stem}.png"
+        picture = picture if (HERE / picture).exists() else f"images/gallery/{path.stem}.png"
+        parts += [f"## {heading[0].upper()}{heading[1:]}", f"![{heading}]({picture})", *prose]
         parts += [f"```text\n{re.sub('^    ', '', commands, flags=re.MULTILINE)}\n```"]
         parts += [f":::{{dropdown}} `examples/{path.name}`\n```{{literalinclude}} ../examples/{path.name}\n:language: python\n```\n:::"]
     return "\n\n".join(text.replace("``", "`") for text in parts)
 
 
-GENERATED = {"reference/commands": command_line}
+GENERATED = {"reference/commands": command_line, "gallery": gallery}
 
 
 def append_generated(app: Sphinx, page: str, source: list[str]) -> None:

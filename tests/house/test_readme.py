@@ -32,9 +32,6 @@ SHORTER = {
         "--populations 16 --replicas 32768": "--populations 4 --replicas 2048",
         "replicas=4096, steps=100": "replicas=1024, steps=50",
     },
-    "docs/howto/commands.md": {
-        "--size 16 --couplings pm-j --samples 512 --device cuda --gpus all": "--size 4 --couplings pm-j --samples 4"
-    },
     "docs/theory/quantum.md": {
         "10 --k 0.25:0.29:3 --slices 64 --replicas 21": "2 --k 0.25:0.29:3 --slices 64 --replicas 6",
         "--beta 4 --slices": "--beta 4 --sweeps 2000 --slices",
@@ -51,12 +48,13 @@ SHORTER = {
 
 
 def blocks(page: str) -> list[tuple[str, str]]:
-    """Language, empty for the shell, and text of every fenced block of a page."""
+    """Language, empty for the shell, and text of every fenced block of a page, but for cells, which run in the build."""
     text = (ROOT / page).read_text()
     for long, short in SHORTER.get(page, {}).items():
         assert long in text
         text = text.replace(long, short)
-    return re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    fences = re.findall(r"^```(.*)\n((?:.*\n)*?)```$", text, re.MULTILINE)
+    return [(language, inner) for language, inner in fences if not language.startswith(("{", "text"))]
 
 
 def command() -> list[str]:
