@@ -71,7 +71,8 @@ def command_line() -> str:
         path, command = commands.pop(0)
         context = click_context(command, " ".join(("spinsim", *path)))
         if path:
-            parts.append(f"{'#' * (1 + len(path))} `{' '.join(('spinsim', *path))}`\n\n```text\n{command.get_help(context)}\n```\n")
+            heading = f"{'#' * (1 + len(path))} `{context.info_name}`"
+            parts.append(f"{heading}\n\n```text\n{command.get_help(context)}\n```\n")
         below = getattr(command, "commands", {})
         commands = [((*path, name), each) for name, each in below.items()] + commands
     return "\n".join(parts)
@@ -95,7 +96,8 @@ def gallery() -> str:
         picture = picture if (HERE / picture).exists() else f"images/gallery/{path.stem}.png"
         parts += [f"## {heading[0].upper()}{heading[1:]}", f"![{heading}]({picture})", *prose]
         parts += [f"```text\n{re.sub('^    ', '', commands, flags=re.MULTILINE)}\n```"]
-        parts += [f":::{{dropdown}} `examples/{path.name}`\n```{{literalinclude}} ../examples/{path.name}\n:language: python\n```\n:::"]
+        source = f"```{{literalinclude}} ../examples/{path.name}\n:language: python\n```"
+        parts += [f":::{{dropdown}} `examples/{path.name}`\n{source}\n:::"]
     return "\n\n".join(text.replace("``", "`") for text in parts)
 
 
@@ -110,7 +112,8 @@ def append_generated(app: Sphinx, page: str, source: list[str]) -> None:
 
 def escape_bars(app: Sphinx, kind: str, name: str, item: object, options: object, lines: list[str]) -> None:
     """Let |J| in a docstring be what it is, not a substitution of reStructuredText."""
-    lines[:] = ["".join(re.sub(r"\|", r"\\|", part) if k % 2 == 0 else part for k, part in enumerate(re.split("(``.*?``)", line))) for line in lines]
+    parts = [re.split("(``.*?``)", line) for line in lines]
+    lines[:] = ["".join(p if k % 2 else p.replace("|", r"\|") for k, p in enumerate(line)) for line in parts]
 
 
 def setup(app: Sphinx) -> None:

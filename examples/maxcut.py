@@ -40,7 +40,7 @@ print(
 figure = Figure(figsize=(6.4, 3.4), layout="constrained")
 axes = figure.subplots()
 cuts = (weight.sum() - result.best_energy[0]) / 2
-axes.hist(cuts, np.arange(cuts.min() - 0.5, cuts.max() + 1), rwidth=0.9)
+axes.hist(cuts, list(np.arange(cuts.min() - 0.5, cuts.max() + 1)), rwidth=0.9)
 axes.set(xlabel="best cut of a replica", ylabel="replicas", title=f"{model.name}, {sweeps * 100} sweeps")
 if "--figure" in sys.argv:
     figure.savefig(sys.argv[sys.argv.index("--figure") + 1], dpi=150)

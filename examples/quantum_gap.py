@@ -33,8 +33,9 @@ for k, gaps in zip(result.k, gap.T, strict=True):
 
 figure = Figure(figsize=(6.4, 3.4), layout="constrained")
 axes = figure.subplots()
+edges = list(np.linspace(np.log(gap.min()), np.log(gap.max()), 16))
 for k, gaps in zip(result.k, gap.T, strict=True):
-    axes.hist(np.log(gaps), np.linspace(np.log(gap.min()), np.log(gap.max()), 16), histtype="step", label=f"$k = {k}$")
+    axes.hist(np.log(gaps), edges, histtype="step", label=f"$k = {k}$")
 axes.set(xlabel="ln(gap)", ylabel="samples")
 axes.legend()
 if "--figure" in sys.argv:

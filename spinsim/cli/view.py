@@ -15,7 +15,7 @@ from spinsim.cli.saying import say
 def view(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of a run with --save-configurations.")],
     sample: Annotated[int, Whole(help="Disorder sample.")] = 0,
-    copy: Annotated[int, Whole(help="Copy at each temperature.")] = 0,
+    copy: Annotated[int | None, Whole(help="Copy at each temperature.  [0]")] = None,
     row: Annotated[int, Whole(help="Saved row of a picture, -1 for the last.")] = -1,
     out: Annotated[
         Path | None,

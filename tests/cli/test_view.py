@@ -46,13 +46,15 @@ def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "run.h5"
     ss.anneal(MODELS["square"], [3.0, 2.0, 1.0], sweeps=2, replicas=3, save_configurations=1, out=path)
     view(path)
-    assert Image.open(tmp_path / "run-spins.png").width > 500
+    with Image.open(tmp_path / "run-spins.png") as picture:
+        assert picture.width > 500
     view(path, out=tmp_path / "run.gif")
-    assert Image.open(tmp_path / "run.gif").n_frames == 3
+    with Image.open(tmp_path / "run.gif") as frames:
+        assert frames.n_frames == 3
     assert capsys.readouterr().out.split() == [str(tmp_path / "run-spins.png"), str(tmp_path / "run.gif")]
     for options, words in (
-        ({"row": 3}, "row 3 is not in the run: give a number from 0 to 2"),
-        ({"copy": 1}, "copy 1 is for runs of temper and quantum"),
+        ({"row": 3}, "row=3 is not in the run: give a number from 0 to 2"),
+        ({"copy": 1}, "copy=1 is for runs of temper and quantum"),
         ({"out": tmp_path / "a.bmp"}, "its suffix must be"),
     ):
         with pytest.raises(InputError, match=words):

@@ -26,7 +26,6 @@ INSTALLING = "python -m pip"
 SHORTER = {
     "README.md": {
         "--sweeps 20000": "--sweeps 4000",
-        "--size 16 --couplings pm-j --samples 128 --replicas 4 --device cuda": "--size 4 --couplings pm-j --samples 4",
     },
     "docs/theory/annealing.md": {
         "--populations 16 --replicas 32768": "--populations 4 --replicas 2048",
@@ -48,7 +47,7 @@ SHORTER = {
 
 
 def blocks(page: str) -> list[tuple[str, str]]:
-    """Language, empty for the shell, and text of every fenced block of a page, but for cells, which run in the build."""
+    """Language, empty for the shell, and text of every fenced block of a page but cells, which run in the build."""
     text = (ROOT / page).read_text()
     for long, short in SHORTER.get(page, {}).items():
         assert long in text

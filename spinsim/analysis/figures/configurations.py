@@ -1,11 +1,11 @@
-"""Pictures of saved configurations: a panel for each place of a ladder and layer of a lattice, and animations of a run."""
+"""Pictures of saved configurations, a panel for each place of a ladder and layer of a lattice, and animations."""
 
 from __future__ import annotations
 
 import io
 import math
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import matplotlib.style
 import numpy as np
@@ -36,13 +36,15 @@ class Panels:
         saved: The configurations.
         lattice: The lattice that they lie on, with time as its first axis where there is time; None is refused.
         sample: Disorder sample.
-        copy: Copy at each temperature; nothing for runs of ``anneal``, whose replicas have a panel each.
+        copy: Copy at each temperature, by default the first; runs of ``anneal`` have a panel for each replica.
 
     Raises:
         InputError: for a model without a lattice, a number that is not in the run, and lattices too large to draw.
     """
 
-    def __init__(self, saved: Configurations, lattice: Lattice | None, sample: int = 0, copy: int = 0) -> None:
+    def __init__(
+        self, saved: Configurations, lattice: Lattice | None, sample: int = 0, copy: int | None = None
+    ) -> None:
         if lattice is None:
             raise InputError("the run is of a graph without a lattice: there is no picture of its configurations")
         if saved.sites > _MOST_SITES:
@@ -52,7 +54,10 @@ class Panels:
         if not len(saved):
             raise InputError("the run has saved no configuration yet: let it go on")
         self.saved, self.lattice = saved, lattice
-        self.chosen = (self._number("sample", sample), *([self._number("copy", copy)] if "copy" in saved.axes else []))
+        if copy is not None and "copy" not in saved.axes:
+            raise InputError(f"{argument('copy', copy)} is for runs of temper and quantum: leave it out")
+        copies = [self._number("copy", copy or 0)] if "copy" in saved.axes else []
+        self.chosen = (self._number("sample", sample), *copies)
         self.name, places = list(saved.axes.items())[-1]
         self.layers = _spread(math.prod(lattice.shape[2:]), _IN_A_ROW)
         self.places = _spread(len(places), _MOST_PLACES if len(self.layers) == 1 else _MOST_PLACES_IN_LAYERS)
@@ -61,7 +66,7 @@ class Panels:
     def draw(self, row: int) -> PaperFigure:
         """A figure of one saved row, the last one for -1."""
         count = len(self.places) * len(self.layers)
-        across = min(count, _IN_A_ROW) if len(self.layers) == 1 else len(self.layers)
+        across = (3 if count in (5, 6) else min(count, _IN_A_ROW)) if len(self.layers) == 1 else len(self.layers)
         down = -(-count // across)
         width, height = self._extent()
         with matplotlib.style.context(PAPER):
@@ -74,7 +79,8 @@ class Panels:
             for ax, title in zip(axes, self._titles(), strict=False):
                 ax.set(xticks=[], yticks=[], title=title)
             self.show(figure, row)
-        figure.caption = f"Configurations of sample {self.chosen[0]}, saved row {row % self.saved.shape[0]}, spins +1 orange and -1 blue."
+        where = f"sample {self.chosen[0]}, saved row {row % self.saved.shape[0]}"
+        figure.caption = f"Configurations of {where}. Spins +1 are orange and -1 blue."
         return figure
 
     def show(self, figure: Figure, row: int) -> None:
@@ -85,7 +91,7 @@ class Panels:
             if self.lattice.joins_layers:
                 artist.set_data(flat.reshape(-1, self.lattice.shape[0]))
             else:
-                artist.set_facecolors(np.where(flat > 0, ORANGE, BLUE).tolist())
+                artist.set_facecolor(np.where(flat > 0, ORANGE, BLUE).tolist())
         sweeps = self.saved.label("sweep").reshape(self.saved.shape[0], -1)[row, 0]
         figure.suptitle(f"{sweeps} sweeps", fontsize=8)
 
@@ -138,7 +144,7 @@ class Panels:
         width, height = self._extent()
         empty = np.zeros((int(height), int(width)))
         colours = ListedColormap([BLUE, ORANGE])
-        aspect = "auto" if height == 1 else "equal"
+        aspect: Literal["auto", "equal"] = "auto" if height == 1 else "equal"
         return ax.imshow(empty, cmap=colours, vmin=-1, vmax=1, interpolation="none", origin="lower", aspect=aspect)
 
 
@@ -158,4 +164,4 @@ def draw_discs(ax: Axes, positions: npt.NDArray[np.float64]) -> EllipseCollectio
 
 def _spread(count: int, most: int) -> Sequence[int]:
     """Numbers from 0 to ``count`` - 1, or ``most`` of them with both ends, evenly spaced."""
-    return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(int)).tolist()
+    return [int(number) for number in np.unique(np.linspace(0, count - 1, min(count, most)).round())]

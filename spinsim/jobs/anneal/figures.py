@@ -282,7 +282,7 @@ def _draw_spins(lattice: Lattice, spins: npt.NDArray[np.int8], style: str) -> Pa
             aspect="auto" if chain else "equal",
         )
     else:
-        draw_discs(ax, lattice.site_positions()).set_facecolors(np.where(spins > 0, ORANGE, BLUE).tolist())
+        draw_discs(ax, lattice.site_positions()).set_facecolor(np.where(spins > 0, ORANGE, BLUE).tolist())
     tick_integers(ax.xaxis)
     tick_integers(ax.yaxis)
     if chain or _THIN * height < width:
