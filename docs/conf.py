@@ -89,7 +89,7 @@ def gallery() -> str:
     for path in sorted((ROOT / "examples").glob("*.py")):
         words = ast.get_docstring(ast.parse(path.read_text())) or ""
         title, *paragraphs = words.split("\n\n")
-        prose = [text for text in paragraphs if not text.startswith("    ")]
+        prose = [text.replace("``", "`") for text in paragraphs if not text.startswith("    ")]
         commands = next((text for text in paragraphs if text.startswith("    ")), "")
         heading = title.rstrip(".")
         picture = f"images/{path.stem}.png"
@@ -98,7 +98,7 @@ def gallery() -> str:
         parts += [f"```text\n{re.sub('^    ', '', commands, flags=re.MULTILINE)}\n```"]
         source = f"```{{literalinclude}} ../examples/{path.name}\n:language: python\n```"
         parts += [f":::{{dropdown}} `examples/{path.name}`\n{source}\n:::"]
-    return "\n\n".join(text.replace("``", "`") for text in parts)
+    return "\n\n".join(parts)
 
 
 GENERATED = {"reference/commands": command_line, "gallery": gallery}
