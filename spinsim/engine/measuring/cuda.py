@@ -292,8 +292,7 @@ class Measuring:
                 at = {name: first + 8 * word for name, word in self._fields.words.items()}
                 self._comparison.queue(stream, held.address(k), at)
             if reduction is not None:
-                states = [held.address(k) for k in range(written.count)]
-                reduction.queue(stream, self.buffer, written.address(0), states)
+                reduction.queue(stream, self.buffer, written.address(0), held.address(0), written.count)
             held.compared.record(stream)
 
         # Nobody waits for measurements that are added up, and kernels beside sweeps cost more than their own time: a
