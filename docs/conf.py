@@ -5,8 +5,8 @@ import os
 import re
 from importlib.metadata import version as version_of
 from pathlib import Path
+from typing import Any
 
-import click
 import typer
 from sphinx.application import Sphinx
 
@@ -66,10 +66,10 @@ def command_line() -> str:
     """Every command of the program with its help, as Markdown."""
     parts = []
     top = typer.main.get_command(program)
-    commands = [((), top)]
+    commands: list[tuple[tuple[str, ...], Any]] = [((), top)]
     while commands:
         path, command = commands.pop(0)
-        context = click_context(command, " ".join(("spinsim", *path)))
+        context = context_of(command, " ".join(("spinsim", *path)))
         if path:
             heading = f"{'#' * (1 + len(path))} `{context.info_name}`"
             parts.append(f"{heading}\n\n```text\n{command.get_help(context)}\n```\n")
@@ -78,7 +78,7 @@ def command_line() -> str:
     return "\n".join(parts)
 
 
-def click_context(command: click.Command, name: str) -> click.Context:
+def context_of(command: Any, name: str) -> Any:
     """The context in which a command prints its help, 96 columns wide."""
     return command.context_class(command, info_name=name, terminal_width=96, max_content_width=96)
 
