@@ -222,6 +222,9 @@ class Result(Described):
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a run back from its file; of an unfinished one, the steps it has.
 
+    Args:
+        path: A file that spinsim wrote, of any version.
+
     Returns:
         The result of the file's job, such as an ``AnnealResult``.
 

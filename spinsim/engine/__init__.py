@@ -55,6 +55,9 @@ def create_engine(
         round_sweeps: Sweeps from one exchange or measurement to the next, where that is known: GPUs do not share out
             what takes one of them no time.
 
+    Returns:
+        The engine, whose ``sweep`` moves all replicas.
+
     Raises:
         InputError: for an unknown device, a run that does not fit its memory or random counters and a start that does
             not fit the model.

@@ -114,14 +114,14 @@ class QuantumResult(LadderResult):
 
     @property
     def axis(self) -> Axis:
-        """What averages are given against."""
+        """The values of k, Gamma or beta against which averages are given."""
         name = self.points.axis
         symbol, coldest = _AXES[name]
         return Axis(name, symbol, self.points.values, coldest)
 
     @cached_property
     def in_time(self) -> InTime:
-        """What was measured in time, per site or in units of full order."""
+        """Measurements in time, per site or in units of full order."""
         sites = self.model.sites
         of_field = self.gamma * transverse_magnetization(self.k_time, self.correlation_in_time[..., 0] / sites)
         return InTime(

@@ -1,0 +1,52 @@
+"""Public docstrings describe each parameter and what is returned, and their examples run."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import spinsim as ss
+
+NAMES = [name for name in ss.__all__ if callable(getattr(ss, name))]
+MADE = ["Batch", "Configurations", "Houdayer", "InputError", "Move", "QuantumResult", "TemperResult"]
+"""Classes that the program makes, or that take nothing: their attributes are described."""
+VAGUE = {"What", "Whether", "Those", "That", "Its", "Of"}
+
+
+def members(kind: Any) -> dict[str, Any]:
+    """Public methods and properties that a class itself has."""
+    found = {name: value for name, value in vars(kind).items() if not name.startswith("_")}
+    functions = {name: getattr(value, "fget", getattr(value, "__func__", value)) for name, value in found.items()}
+    return {name: getattr(value, "func", value) for name, value in functions.items() if callable(value)}
+
+
+def documented(thing: Any) -> str:
+    """The docstring of a function; of a class those of its bases too."""
+    kinds = thing.__mro__ if inspect.isclass(thing) else [thing]
+    return "\n".join(inspect.cleandoc(kind.__doc__) for kind in kinds if kind.__doc__ and kind is not object)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_docstrings_describe_parameters_and_what_is_returned(name: str) -> None:
+    thing, text = getattr(ss, name), documented(getattr(ss, name))
+    assert text.split()[0] not in VAGUE
+    if inspect.isclass(thing):
+        assert all(method.__doc__ and method.__doc__.split()[0] not in VAGUE for method in members(thing).values())
+    else:
+        assert "\nReturns:" in text
+    if name not in MADE:
+        described = set(re.findall(r"^    (\w+): ", text, re.MULTILINE))
+        assert set(inspect.signature(thing).parameters) <= described
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_examples_run(name: str) -> None:
+    thing, runner = getattr(ss, name), doctest.DocTestRunner(verbose=False)
+    for example in doctest.DocTestFinder(recurse=True).find(thing, name, module=False, globs={"ss": ss, "np": np}):
+        runner.run(example)
+    assert not runner.failures
