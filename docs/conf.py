@@ -104,14 +104,36 @@ def gallery() -> str:
 GENERATED = {"reference/commands": command_line, "gallery": gallery}
 
 
+TYPES = {
+    r"~numpy\._typing\._array_like\._Buffer.*?_NestedSequence\[complex \| bytes \| str\]": "ArrayLike",
+    r"~numpy\.ndarray\[tuple\[~typing\.Any, \.\.\.\], ~numpy\.dtype\[(.*?)\]\]": r"NDArray[\1]",
+}
+"""What NumPy's names of types expand to, and the names."""
+
+
 def append_generated(app: Sphinx, page: str, source: list[str]) -> None:
     """Append to a page what the program itself says."""
     if page in GENERATED:
         source[0] += "\n" + GENERATED[page]() + "\n"
 
 
-def escape_bars(app: Sphinx, kind: str, name: str, item: object, options: object, lines: list[str]) -> None:
-    """Let |J| in a docstring be what it is, not a substitution of reStructuredText."""
+def plain_types(
+    app: Sphinx, kind: str, name: str, item: object, options: object, arguments: str | None, returned: str | None
+) -> tuple[str | None, str | None]:
+    """Write types of arrays as the source does, not as NumPy expands them."""
+
+    def plain(text: str | None) -> str | None:
+        for long, short in TYPES.items():
+            text = re.sub(long, short, text) if text else text
+        return text
+
+    return plain(arguments), plain(returned)
+
+
+def escape_docstring(app: Sphinx, kind: str, name: str, item: object, options: object, lines: list[str]) -> None:
+    """Let |J| be no substitution of reStructuredText, nor what stands before a colon the type of a property."""
+    if kind == "property" and lines:
+        lines[0] = lines[0].replace(": ", " \N{EN DASH} ")
     parts = [re.split("(``.*?``)", line) for line in lines]
     lines[:] = ["".join(p if k % 2 else p.replace("|", r"\|") for k, p in enumerate(line)) for line in parts]
 
@@ -119,4 +141,5 @@ def escape_bars(app: Sphinx, kind: str, name: str, item: object, options: object
 def setup(app: Sphinx) -> None:
     """Connect the pages that are partly generated, and docstrings."""
     app.connect("source-read", append_generated)
-    app.connect("autodoc-process-docstring", escape_bars)
+    app.connect("autodoc-process-docstring", escape_docstring, priority=400)
+    app.connect("autodoc-process-signature", plain_types)
