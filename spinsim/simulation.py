@@ -21,8 +21,7 @@ from spinsim.errors import InputError
 from spinsim.inputs.texts import Described, count
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising, check_model
-from spinsim.sampling.best import present_configurations
-from spinsim.sampling.measure import Measurement, measure
+from spinsim.sampling.measure import Measurement, measure, present_configurations
 from spinsim.sampling.portions import Portions
 
 

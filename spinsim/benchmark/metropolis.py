@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -12,7 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.benchmark import MEASURE_EVERY, sweep_rates
+from spinsim.benchmark import MEASURE_EVERY, Spread, sweep_rates
 from spinsim.engine import Counts, Dynamics, Engine, create_engine, resolve_device
 from spinsim.machine.threads import available_threads
 from spinsim.model.disorder import EdwardsAnderson
@@ -48,7 +47,7 @@ class Rate:
     """A measured case.
 
     Attributes:
-        median, slowest, fastest: Attempted spin updates per nanosecond over the repeats, all threads together.
+        rates: Of attempted spin updates, over the repeats.
         cores: Threads that had work; 1 on a GPU.
         measuring: Share of time that energy and magnetisation after every tenth sweep add.
     """
@@ -57,9 +56,7 @@ class Rate:
     samples: int
     packing: str
     cores: int
-    median: float
-    slowest: float
-    fastest: float
+    rates: Spread
     measuring: float
 
 
@@ -124,5 +121,4 @@ def metropolis_rates(device: str, threads: int | None, repeats: int, rng_rounds:
         sweeps, rates = sweep_rates(engine, repeats)
         cost = _measuring_cost(engine, sweeps)
         cores = min(threads or available_threads(), engine.tasks) if engine.device_name == "cpu" else 1
-        median = statistics.median(rates)
-        yield Rate(case, model.samples, engine.packing, cores, median, min(rates), max(rates), cost)
+        yield Rate(case, model.samples, engine.packing, cores, Spread.of(rates), cost)

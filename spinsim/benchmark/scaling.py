@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -10,9 +9,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from spinsim.benchmark import sweep_rates, wait_for
+from spinsim.benchmark import Spread, sweep_rates, timed_tempering, wait_for
 from spinsim.benchmark.metropolis import CRITICAL
 from spinsim.engine import Dynamics, Engine, create_engine, resolve_device
 from spinsim.engine.devices import CUDA, seats
@@ -66,21 +64,9 @@ class SweepCase:
         if not self.copies:
             engine.set_beta(1.0 / self.temperatures[0])
             return None
-        engine.set_ladder(self.beta(), self.copies)
-
-        def seconds(sweeps: int) -> float:
-            engine.wait()
-            began = time.perf_counter()
-            engine.temper(sweeps, 1)
-            engine.wait()
-            return time.perf_counter() - began
-
-        return seconds
-
-    def beta(self) -> npt.NDArray[np.float64]:
-        """Inverse temperatures of the ladder, from the largest to the smallest."""
         low, high = self.temperatures
-        return np.asarray(1.0 / np.linspace(low, high, self.replicas // self.copies))
+        engine.set_ladder(1.0 / np.linspace(low, high, self.replicas // self.copies), self.copies)
+        return timed_tempering(engine)
 
 
 @dataclass(frozen=True)
@@ -114,15 +100,13 @@ class ScalingRate:
 
     Attributes:
         devices: How many were asked to share it.
-        median, slowest, fastest: Of the repeats, in the case's unit per nanosecond, all devices together.
+        rates: Of the repeats, in the case's unit.
         gain: The median over that of one device.
     """
 
     case: Case
     devices: int
-    median: float
-    slowest: float
-    fastest: float
+    rates: Spread
     gain: float
 
 
@@ -190,10 +174,9 @@ def scaling_rates(device: str, threads: int | None, repeats: int, rng_rounds: in
         for devices in numbers_of_devices(where):
             if isinstance(case, ProductCase) and devices.bit_count() > 1:
                 continue  # vectors are shared by powers of two
-            rates = case.rates(devices, where, threads, repeats, Dynamics(rng_rounds=rng_rounds))
-            median = statistics.median(rates)
-            of_one_device = of_one_device or median
-            yield ScalingRate(case, devices, median, min(rates), max(rates), median / of_one_device)
+            rates = Spread.of(case.rates(devices, where, threads, repeats, Dynamics(rng_rounds=rng_rounds)))
+            of_one_device = of_one_device or rates.median
+            yield ScalingRate(case, devices, rates, rates.median / of_one_device)
 
 
 def _product_seconds(group: Group, spins: int, device: str, threads: int | None, repeats: int) -> list[float]:

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.benchmark import MEASURE_EVERY, WARM_UP_SWEEPS, sweep_rates
+from spinsim.benchmark import MEASURE_EVERY, WARM_UP_SWEEPS, Spread, sweep_rates
 from spinsim.engine import Dynamics, Engine, create_engine, resolve_device
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.model.disorder import EdwardsAnderson
@@ -60,8 +60,8 @@ class TemperRate:
     """A measured case.
 
     Attributes:
-        median, slowest, fastest: Attempted spin updates per nanosecond over the repeats, where energies, magnetisations
-            and overlaps are measured, and correlations in time where the case has times.
+        rates: Of attempted spin updates over the repeats, where energies, magnetisations and overlaps are measured, and
+            correlations in time where the case has times.
         correlations: The median where link overlaps and modes are measured too.
         raw: The median of sweeps alone.
     """
@@ -69,9 +69,7 @@ class TemperRate:
     case: TemperCase
     samples: int
     packing: str
-    median: float
-    slowest: float
-    fastest: float
+    rates: Spread
     correlations: float
     raw: float
 
@@ -167,5 +165,5 @@ def temper_rates(
         del engine  # its memory
         times = _times(sweeps, repeats, measure_every, swap_every)
         rates, full = (_tempering_rates(case, model, make, times, repeats, more) for more in (False, True))
-        of_rates = statistics.median(rates), min(rates), max(rates)
-        yield TemperRate(case, model.samples, packing, *of_rates, statistics.median(full), statistics.median(raw))
+        medians = statistics.median(full), statistics.median(raw)
+        yield TemperRate(case, model.samples, packing, Spread.of(rates), *medians)

@@ -26,10 +26,9 @@ from spinsim.inputs.shared import RANDOM
 from spinsim.jobs import job_of
 from spinsim.model.ising import Ising, check_model
 from spinsim.result import Result, load
-from spinsim.run.common import OnUpdates, Plan, Watch, provenance, to_file
+from spinsim.run.common import OnUpdates, Plan, Watch, plan_resume, provenance, to_file
 from spinsim.run.identity import tables_of_file
 from spinsim.run.own import as_functions, text_of_measure
-from spinsim.run.resuming import plan_resume
 from spinsim.settings.config import AnyConfig, Config, build_config, tables_of
 from spinsim.settings.document import Argument, documented
 from spinsim.settings.setting import nearest

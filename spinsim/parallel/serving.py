@@ -103,7 +103,6 @@ class AtRank(Place):
         return InThreadAtRank(self, number)
 
     def request(self, function: Callable[..., Any], *arguments: Any) -> Reply:
-        """Have a function carried out."""
         return self.request_of_thread(0, function, *arguments)
 
     def request_of_thread(self, thread: int, function: Callable[..., Any], *arguments: Any) -> Reply:
@@ -160,7 +159,6 @@ class InThreadAtRank(Place):
         self._of, self._number, self.rank = of, number, of.rank
 
     def request(self, function: Callable[..., Any], *arguments: Any) -> Reply:
-        """Have a function carried out."""
         return self._of.request_of_thread(self._number, function, *arguments)
 
 

@@ -74,7 +74,7 @@ class Outcome:
         """Numbers for ``--json``."""
         if self.target is None:
             return {"search_seconds": self.elapsed}
-        when = [None if math.isnan(at) else at for at in self.met_seconds.tolist()]
+        when = self.met_seconds.tolist()
         target = {"target": self.target.tolist(), "target_met": self.is_met, "target_met_seconds": when}
         return {"search_seconds": self.elapsed, **target}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -167,91 +167,75 @@ class RunSettings(Table):
             check_gpus(self.gpus)
 
 
-def start() -> Any:
-    """The initial spins; configurations that are given in Python stand there by their digest."""
-    return setting("random", "Initial spins", choices=("random", "up"), besides="sha256:")
+# Settings that several jobs have, each made anew for every table.
+start = partial(setting, "random", "Initial spins", choices=("random", "up"), besides="sha256:")
 
+zero_acceptance = partial(
+    setting, 1 - 2.0**-6, "Acceptance of flips that cost nothing", shown="1 - 2^-6", above=0, high=1
+)
 
-def zero_acceptance() -> Any:
-    """The acceptance of flips that cost nothing."""
-    return setting(1 - 2.0**-6, "Acceptance of flips that cost nothing", shown="1 - 2^-6", above=0, high=1)
+own_measure = partial(
+    setting,
+    None,
+    "Functions of your own that measure, module:function, several with commas between them: each takes a batch of "
+    "spins and returns a number or an array for each configuration, under its own name",
+    before=None,
+)
 
+own_moves = partial(
+    setting,
+    None,
+    "Moves between sweeps, each with its number of sweeps: houdayer:16; your own are given in Python as objects",
+    flag=None,
+    before=None,
+)
 
-def own_measure() -> Any:
-    """The setting that names observables of a user's own."""
-    return setting(
-        None,
-        "Functions of your own that measure, module:function, several with commas between them: each takes a batch of "
-        "spins and returns a number or an array for each configuration, under its own name",
-        before=None,
-    )
+target = partial(
+    setting,
+    None,
+    "End when this value is met, one or one for each sample: the cut of a MaxCut instance, else the energy, with "
+    "the constant of the problem; until then the search goes on",
+    numbers=GRID,
+    before=None,
+)
 
+solution = partial(
+    setting,
+    None,
+    "File for the lowest states by the labels of the problem, .txt or .json",
+    is_path=True,
+    physics=False,
+    before=None,
+)
 
-def own_moves() -> Any:
-    """The setting that names moves of a user's own."""
-    return setting(
-        None,
-        "Moves between sweeps, each with its number of sweeps: houdayer:16; your own are given in Python as objects",
-        flag=None,
-        before=None,
-    )
+time_limit = partial(
+    setting,
+    None,
+    "End after so long, without the compiling of kernels; until then the search goes on",
+    unit="seconds",
+    low=1e-3,
+    before=None,
+)
 
+series = partial(
+    setting,
+    "all",
+    "Series that are kept: all, none, or names such as energy,overlap; all averages follow from sums that are kept "
+    "beside them",
+    physics=False,
+    before="all",
+)
 
-def target() -> Any:
-    """The values that end a search."""
-    return setting(
-        None,
-        "End when this value is met, one or one for each sample: the cut of a MaxCut instance, else the energy, with "
-        "the constant of the problem; until then the search goes on",
-        numbers=GRID,
-        before=None,
-    )
-
-
-def solution() -> Any:
-    """A file for the lowest states."""
-    return setting(
-        None,
-        "File for the lowest states by the labels of the problem, .txt or .json",
-        is_path=True,
-        physics=False,
-        before=None,
-    )
-
-
-def time_limit() -> Any:
-    """The time that ends a search."""
-    return setting(
-        None,
-        "End after so long, without the compiling of kernels; until then the search goes on",
-        unit="seconds",
-        low=1e-3,
-        before=None,
-    )
-
-
-def series() -> Any:
-    """Setting of the series that a run keeps."""
-    return setting(
-        "all",
-        "Series that are kept: all, none, or names such as energy,overlap; all averages follow from sums that are kept "
-        "beside them",
-        physics=False,
-        before="all",
-    )
-
-
-def series_limit() -> Any:
-    """Setting of the most room that the series of a run may take."""
-    return setting(
-        256.0,
-        "Megabytes that series may take; of a longer run every second, fourth, ... row is kept, so that they take "
-        "at most a quarter of it, no row where a single one takes more, and measurements are added up as they are made",
-        unit="MB",
-        low=1e-3,
-        physics=False,
-        before=None,
-    )
+series_limit = partial(
+    setting,
+    256.0,
+    "Megabytes that series may take; of a longer run every second, fourth, ... row is kept, so that they take "
+    "at most a quarter of it, no row where a single one takes more, and measurements are added up as they are made",
+    unit="MB",
+    low=1e-3,
+    physics=False,
+    before=None,
+)
 
 
 def check_limited(target: str | None, limit: float | None, changes: Mapping[str, Any], path: Path) -> None:

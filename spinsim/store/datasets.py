@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import zlib
 from collections import deque
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import product
+from math import prod
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -82,10 +84,17 @@ def label(dataset: h5py.Dataset, scales: tuple[str, ...], long_name: str, units:
 
 
 LEVEL: Final = 1  # of deflate
+_PIECE_BYTES: Final = 2**24  # of datasets that are in memory at a time
 _MODULUS: Final = 65535  # of Fletcher's sums
 _AHEAD_BYTES: Final = 2**26  # of chunks that are read before the first of them is written; file layouts depend on it
 
 Place = tuple[slice, ...]
+
+
+def pieces(series: Sequence[h5py.Dataset], rows: int) -> Iterator[slice]:
+    """Rows of datasets that fit in memory together, in turn."""
+    step = max(1, _PIECE_BYTES // max(1, sum(one.dtype.itemsize * prod(one.shape[1:]) for one in series)))
+    return (slice(first, min(first + step, rows)) for first in range(0, rows, step))
 
 
 class Compressing:

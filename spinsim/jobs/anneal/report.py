@@ -206,8 +206,10 @@ def _last_step(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
     number, size, entropy = last.families
     whole = result.energy.shape[2] // number.shape[2]
     few = bool(np.exp(entropy.min()) < ENOUGH)
-    numbers = {name: value if np.isfinite(value) else None for name, value in averages.items()}
-    numbers |= {"fewest_families": int(number.min()), "family_entropy_least": float(entropy.min())}
+    numbers: dict[str, Any] = averages | {
+        "fewest_families": int(number.min()),
+        "family_entropy_least": float(entropy.min()),
+    }
     lines = [
         f"Free energy    {_with_error(averages, 'free_energy_per_site')} per site at "
         f"T = {last.temperature[0]:.4g}, "

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.analysis.population import Families, Populations
+from spinsim.analysis.runs import Annealed
 from spinsim.bits import Bits, States, unpacked_spins
 from spinsim.errors import MissingError
 from spinsim.inputs.texts import count
@@ -21,7 +22,6 @@ from spinsim.jobs.anneal.search import ANNEALS, SUMS, Anneals, with_those_of
 from spinsim.model.ising import Ising
 from spinsim.result import when_asked
 from spinsim.run.own import REPLICAS, own_in_file, own_of_result, with_series
-from spinsim.run.results import SampledResult
 from spinsim.saved import Configurations, in_file
 from spinsim.solution import Lowest
 from spinsim.store.contents import BITS, BYTE, ENERGY, MEASUREMENTS, STAGGERED, TEMPERATURE, Contents, Series, Sizes
@@ -108,7 +108,7 @@ FORM: Final = Form(
 
 
 @dataclass(frozen=True, repr=False)
-class AnnealResult(SampledResult):
+class AnnealResult(Annealed):
     """Measurements of an annealing run.
 
     Attributes:

@@ -29,16 +29,15 @@ from spinsim.packing import Packing
 from spinsim.run.common import Plan, Watch, build_model, check_nameable, dynamics_of, identify
 from spinsim.run.identity import tables_of_file
 from spinsim.run.own import REPLICAS, Own, check_series, functions_of, names_of
-from spinsim.run.recounting import saved_of
 from spinsim.run.sampled import Kept, SampledRun, kept_by
 from spinsim.run.saving import NEVER, Saving
 from spinsim.run.search import seed_of_start, targets_of
 from spinsim.sampling import AnnealFrame, BestSlices, InField, Population, annealing
 from spinsim.sampling.annealing import automatic_temperatures
-from spinsim.sampling.best import BestOfEach, present_spins
-from spinsim.sampling.measure import Measurement, measure
+from spinsim.sampling.measure import BestOfEach, Measurement, measure, present_spins
 from spinsim.sampling.placement import overlapping_temperatures
 from spinsim.sampling.population import check_populations
+from spinsim.saved import saved_of
 from spinsim.settings.setting import settings_of
 from spinsim.settings.shared import RunSettings
 from spinsim.store import RunFile
@@ -105,7 +104,6 @@ class AnnealPlan(Plan[Anneal]):
 
     @property
     def round_sweeps(self) -> int | None:
-        """Sweeps of a step."""
         return self.first.sweeps
 
     @property
@@ -121,7 +119,6 @@ class AnnealPlan(Plan[Anneal]):
 
     @property
     def first_packing(self) -> Packing | None:
-        """Packing of spins when the file is begun, before a field is set."""
         return None if self.config.anneal.quantum else super().packing
 
     def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:

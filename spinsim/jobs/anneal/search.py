@@ -61,7 +61,6 @@ class Anneals(Outcome):
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """Numbers for ``--json``."""
         return {"anneals": self.done, **super().numbers}
 
     @property
@@ -172,7 +171,6 @@ class AnnealSearch(Search):
         return self.written() | {"anneal_lowest": self._lowest, "anneal_since": np.array(self._since)}
 
     def restore(self, saved: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go back to what a checkpoint holds."""
         if self.recorded:
             super().restore(saved)
             self.number = int(saved["anneals_done"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from math import prod
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -30,6 +29,7 @@ from spinsim.run.reducing import REDUCED, with_sums_of
 from spinsim.run.reducing import SUMS as REDUCED_SUMS
 from spinsim.sampling.placement import Placement
 from spinsim.store.contents import ENERGY, INVERSE, MEASUREMENTS, TEMPERATURE, Contents, Series, Sizes, summary_series
+from spinsim.store.datasets import pieces
 from spinsim.store.forms import DamageError, Form, axis_of, group_of, length_of
 
 TEMPERING: Final = "tempering"
@@ -47,7 +47,6 @@ SUMS: Final = {
 }
 """Paths of what is written again and again, by the names under which checkpoints hold it."""
 _IN_TERMS: Final = "A = E_s + E_tau in space and time, the weight being exp(-k E_s - k_time E_tau)"
-_PIECE_BYTES: Final = 2**24
 
 
 def contents_of_run(
@@ -276,9 +275,8 @@ def check_permutation(file: h5py.File, rows: int) -> None:
     series = file[TEMPERING]["permutation"]
     copies, places = series.shape[2:]
     replicas = np.arange(copies * places)
-    piece = max(1, _PIECE_BYTES // max(1, series.dtype.itemsize * prod(series.shape[1:])))
-    for first in range(0, rows, piece):
-        found = series[first : min(first + piece, rows)].reshape(-1, len(replicas))
+    for piece in pieces([series], rows):
+        found = series[piece].reshape(-1, len(replicas))
         if not (np.sort(found, axis=1) == replicas).all():
             raise DamageError("its permutation does not name every replica once")
 

@@ -149,7 +149,6 @@ class LadderPlan(Plan[AnyConfig]):
         return result
 
     def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:
-        """Run it into its file."""
         if begun:
             with store.open_to_read(self.path) as file:
                 ladder, placement, stored = self.ladder_in(file), placement_of(file), keeping_in(file)
@@ -161,7 +160,6 @@ class LadderPlan(Plan[AnyConfig]):
         run.complete(begun)
 
     def in_memory(self, watch: Watch) -> Any:
-        """Run it without a file and return its result."""
         ladder, placement = self.new_ladder(NEVER, watch)
         run = self.run_on(ladder, placement, NEVER, watch)
         found = run.in_memory(kept_by(watch, run.contents, run.rows, MEASUREMENTS, "measure less often"))
@@ -175,7 +173,6 @@ class LadderPlan(Plan[AnyConfig]):
 
     @property
     def rows(self) -> int:
-        """Rows of the finished file, one for each measurement."""
         return int(self.of_job.times.measurements)
 
     @property
@@ -187,11 +184,9 @@ class LadderPlan(Plan[AnyConfig]):
 
     @property
     def round_sweeps(self) -> int | None:
-        """Sweeps between exchanges."""
         return int(self.of_job.times.swap_every)
 
     def updates(self, replicas: int) -> int:
-        """Attempted spin updates of the whole run with this many replicas of each sample, at all places."""
         return self.model.sites * self.model.samples * replicas * int(self.of_job.times.total)
 
 
@@ -234,24 +229,20 @@ class LadderRun(SampledRun):
 
     @property
     def rows(self) -> int:
-        """Rows of the finished file."""
         return self._keeping.rows(super().rows)
 
     @property
     def save_every(self) -> int:
-        """Rows for each one at which configurations are saved; 0 where none are."""
         return self._keeping.rows(super().save_every)
 
     @property
     def rows_in_words(self) -> str:
-        """Which measurements have rows, in words; empty where all have."""
         if not self._keeping.is_reduced:
             return ""
         return f"{self.rows} rows of {super().rows} measurements, and sums over all of them"
 
     @property
     def thin(self) -> int:
-        """Rows of the shorter run that is made longer for each one that its file keeps."""
         return self._keeping.stride // max(1, self._stored.stride) or 1
 
     def go_on(self, file: RunFile | Kept) -> None:
@@ -302,12 +293,10 @@ class LadderRun(SampledRun):
         }
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """The state from which the run can go on, as a checkpoint holds it."""
         local = {} if self._local is None else self._local.state()
         return super().state() | local | ({} if self._sums is None else self._sums.state())
 
     def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
-        """Go back to a state."""
         super().restore(saved)
         if self._local is not None:
             self._local.restore(saved)
@@ -315,7 +304,6 @@ class LadderRun(SampledRun):
             self._sums.restore(saved, self.best)
 
     def in_memory(self, kept: Kept) -> dict[str, Any]:
-        """Carry the run out without a file; returns what its result takes of it, sums too, by the names there."""
         found, local = super().in_memory(kept), {} if self._local is None else LOCAL_SUMS
         if self._sums is not None:
             found["reduced"] = self._sums.run(self._plan.config)
@@ -324,5 +312,4 @@ class LadderRun(SampledRun):
 
     @property
     def may_go_on(self) -> bool:
-        """True, as every run can be made longer with more sweeps."""
         return True

@@ -225,6 +225,6 @@ def _at_no_step(found: Extrapolation, names: list[str]) -> list[str]:
 
 
 def _as_lists(found: Extrapolation) -> dict[str, Any]:
-    """Returns an extrapolation for ``--json``; what is no number is null."""
-    lists = {name: [x if np.isfinite(x) else None for x in values.tolist()] for name, values in found.columns().items()}
+    """Returns an extrapolation for ``--json``."""
+    lists = {name: values.tolist() for name, values in found.columns().items()}
     return {"slices": list(found.slices), **lists, "verdict": found.verdict}

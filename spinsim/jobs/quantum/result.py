@@ -109,12 +109,10 @@ class QuantumResult(LadderResult):
 
     @property
     def places(self) -> Points:
-        """The ladder."""
         return self.points
 
     @property
     def axis(self) -> Axis:
-        """The values of k, Gamma or beta against which averages are given."""
         name = self.points.axis
         symbol, coldest = _AXES[name]
         return Axis(name, symbol, self.points.values, coldest)

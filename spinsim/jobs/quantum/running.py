@@ -25,7 +25,6 @@ class QuantumPlan(LadderPlan[Quantum]):
     """A quantum run that is ready to begin; its model is that of space and time."""
 
     def ladder_in(self, file: h5py.File) -> Points:
-        """The ladder that the run of a file has begun with."""
         return points_in(file)
 
     def check_ladder(self, ladder: Points) -> None:
@@ -39,7 +38,6 @@ class QuantumPlan(LadderPlan[Quantum]):
             )
 
     def result_on(self, ladder: Points, **fields: Any) -> QuantumResult:
-        """The result of a run in memory."""
         times = np.array(self.config.quantum.time_list, np.int64)
         return QuantumResult(points=ladder, time=times, **fields)
 

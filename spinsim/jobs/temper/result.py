@@ -47,12 +47,10 @@ class TemperResult(LadderResult):
 
     @property
     def places(self) -> Temperatures:
-        """The ladder."""
         return Temperatures(self.temperature)
 
     @property
     def axis(self) -> Axis:
-        """The temperatures, against which averages are given."""
         return temperatures(self.temperature)
 
     @property

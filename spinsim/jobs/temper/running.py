@@ -54,15 +54,12 @@ class TemperPlan(LadderPlan[Temper]):
         return OfModel(self.groups)
 
     def updates(self, replicas: int) -> int:
-        """Attempted spin updates of the whole run with this many replicas of each sample; 0 of a search."""
         return 0 if self.config.temper.searches else super().updates(replicas)
 
     def is_done(self, rows: int) -> bool:
-        """Whether so many rows are all there is to do, which nobody knows of a search."""
         return super().is_done(rows) and not self.config.temper.searches
 
     def ladder_in(self, file: h5py.File) -> Temperatures:
-        """The ladder that the run of a file has begun with."""
         return temperatures_in(file)
 
     def check_ladder(self, ladder: Temperatures) -> None:
@@ -70,7 +67,6 @@ class TemperPlan(LadderPlan[Temper]):
         check_temperatures(ladder.values, self.model.energy_scale)
 
     def result_on(self, ladder: Temperatures, **fields: Any) -> TemperResult:
-        """The result of a run in memory."""
         return TemperResult(temperature=ladder.values, **fields)
 
     def run_on(

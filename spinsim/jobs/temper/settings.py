@@ -13,6 +13,7 @@ from spinsim.settings.setting import GRID, Table, setting
 from spinsim.settings.shared import (
     RunSettings,
     own_measure,
+    own_moves,
     series,
     series_limit,
     solution,
@@ -88,12 +89,7 @@ class TemperSettings(Table):
         shown="no for glasses with symmetric +-J or Gaussian couplings in zero field, where they are noise; else yes",
         before=True,
     )
-    moves: str | None = setting(
-        None,
-        "Moves between sweeps, each with its number of sweeps: houdayer:16; your own are given in Python as objects",
-        flag=None,
-        before=None,
-    )
+    moves: str | None = own_moves()
     measure: str | None = own_measure()
     series: str = series()
     series_limit: float | None = series_limit()
