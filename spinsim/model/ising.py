@@ -76,11 +76,6 @@ class Ising(Exchanged, Keeping):
 
     Raises:
         InputError: for NaN or infinite values and for shapes that do not fit the graph.
-
-    Examples:
-        >>> model = ss.Ising(ss.chain(4), [1, 1, 1, -1])
-        >>> ss.anneal(model, [2.0, 0.2], sweeps=20, device="cpu").best_energy.min()
-        np.float64(-2.0)
     """
 
     def __init__(

@@ -172,7 +172,7 @@ class Choice(NamedTuple):
     Attributes:
         copies: Of the ladder.
         wanted: Correlations of copies at equal temperatures.
-        staggered: Whether staggered magnetisations are measured.
+        staggered: True if staggered magnetisations are measured.
     """
 
     copies: int

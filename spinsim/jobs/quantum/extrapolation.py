@@ -42,7 +42,7 @@ _ROUNDING: Final = 1e-5  # relative, of couplings that are held as multiples of 
 
 
 class AtStep(NamedTuple):
-    """What one run says.
+    """Averages of one run.
 
     Attributes:
         axis: Of its ladder.

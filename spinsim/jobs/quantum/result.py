@@ -1,4 +1,4 @@
-"""What a quantum run gives back."""
+"""The result of a quantum run."""
 
 from __future__ import annotations
 

@@ -47,12 +47,12 @@ from spinsim.sampling.placement import Placement
 Array = npt.NDArray[np.float64]
 
 PIECE_BYTES: Final = 2**24
-"""Of a series that are in memory at a time; at least a row."""
+"""Size of a series' part that is in memory at a time; at least a row."""
 
 
 @dataclass(frozen=True)
 class TemperOverview(Result):
-    """What a tempering run comes to, without its series and without errors, which need an analysis.
+    """The main numbers of a tempering run, without its series and without errors, which need an analysis.
 
     Attributes:
         model: What was simulated.

@@ -61,7 +61,7 @@ class ReplicaByReplica:
         unit: In quanta, the largest of which all couplings and fields are multiples.
         fields: h in units, (sites,), in the order of visits.
         bonds: The couplings.
-        is_packed: Whether it moves as the replica-packed update does, else as the unpacked one.
+        is_packed: True if it moves as the replica-packed update does, else as the unpacked one.
     """
 
     def __init__(self, model: Ising) -> None:
