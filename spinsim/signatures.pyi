@@ -161,6 +161,7 @@ def temper(
     measure: str | Mapping[str, Measure] | None = None,
     *,
     magnetization_modes: bool | None = None,
+    houdayer: str | None = None,
     series: str = "all",
     series_limit: float | None = 256.0,
     groups: int | None = None,
@@ -221,6 +222,9 @@ def temper(
         magnetization_modes: Measure Fourier modes of the magnetisation too, for its correlation
             length; by default no for glasses with symmetric +-J or Gaussian couplings in zero
             field, where they are noise; else yes.
+        houdayer: Sweeps between Houdayer moves, by which copies of one temperature exchange
+            clusters; auto for moves where they pay, with two copies or more and up to 8 bonds a
+            site; 0 for none; by default none; of searches on graphs auto.
         series: Series that are kept: all, none, or names such as energy,overlap; all averages
             follow from sums that are kept beside them.
         series_limit: Megabytes that series may take; of a longer run every second, fourth, ...
@@ -278,7 +282,9 @@ def quantum(
     gamma: ArrayLike | str | None = None,
     beta: ArrayLike | str | None = None,
     measure: str | Mapping[str, Measure] | None = None,
+    moves: str | Sequence[tuple[Move, int]] | None = None,
     *,
+    houdayer: str | None = None,
     series: str = "all",
     series_limit: float | None = 256.0,
     magnetization_modes: bool = True,
@@ -333,6 +339,11 @@ def quantum(
             several in any order, or text.
         beta: Its inverse temperatures, likewise; one of the two is a single number.
         measure: Observables of your own, functions by name, as ``ss.temper`` takes them.
+        moves: Moves of configurations in space and time, likewise; clusters of ``Houdayer``
+            moves grow in time too.
+        houdayer: Sweeps between Houdayer moves, by which copies of one temperature exchange
+            clusters; auto for moves where they pay, with two copies or more and up to 8 bonds a
+            site; 0 for none; by default none.
         series: Series that are kept: all, none, or names such as energy,overlap; all averages
             follow from sums that are kept beside them.
         series_limit: Megabytes that series may take; of a longer run every second, fourth, ...

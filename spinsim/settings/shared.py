@@ -18,6 +18,8 @@ GIVEN_MODEL: Final = "python:"
 """With the model's name it is the ``instance`` of a run whose model was given in Python; the file of the run holds it,
 and its content is part of the run's identity."""
 _RANDOM: Final = ("pm-j", "gaussian")
+AUTO: Final = "auto"
+"""Asks for Houdayer moves where they pay."""
 
 
 @dataclass(frozen=True)
@@ -236,6 +238,34 @@ series_limit = partial(
     physics=False,
     before=None,
 )
+houdayer = partial(
+    setting,
+    None,
+    "Sweeps between Houdayer moves, by which copies of one temperature exchange clusters; auto for moves where "
+    "they pay, with two copies or more and up to 8 bonds a site; 0 for none",
+    physics=False,
+    before=None,
+)
+
+
+def with_houdayer(given: dict[str, Any]) -> None:
+    """Put the moves in place of a number of sweeps between Houdayer moves, among the settings of a job in place.
+
+    Raises:
+        InputError: for anything else than a whole number and ``auto``, and for a number beside such moves.
+    """
+    every, moves = given.get("houdayer"), given.get("moves")
+    if every is None or every == AUTO:
+        return
+    given["houdayer"] = str(every)
+    if isinstance(every, bool) or not re.fullmatch(r"[0-9]{1,12}", str(every)):
+        raise InputError(
+            f"houdayer {every!r} is no number of sweeps: give a whole number, {AUTO}, or 0 for no such moves"
+        )
+    if moves and "houdayer:" in moves:
+        raise InputError(f"houdayer {every} does not go with moves {moves}, which have them: leave one of them out")
+    if int(every):
+        given["moves"] = f"{moves},houdayer:{int(every)}" if moves else f"houdayer:{int(every)}"
 
 
 def check_limited(target: str | None, limit: float | None, changes: Mapping[str, Any], path: Path) -> None:

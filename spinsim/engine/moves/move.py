@@ -243,16 +243,19 @@ def moves_of_run(given: Sequence[tuple[Move, int]], named: str | None, call: str
     Raises:
         InputError: for others than it names, and for none where it names a user's.
     """
-    parts = [one.partition(":") for one in (named or "").split(",")]
-    if not given and all(name in OWN_MOVES and every.isdecimal() for name, _, every in parts):
-        given = [(resolve_name(OWN_MOVES[name])(), int(every)) for name, _, every in parts]
-    told = text_of(given)
-    if named != told:
+    told, users = text_of(given), {move.name: (move, every) for move, every in given}
+    found = []
+    for name, _, every in (one.partition(":") for one in (named or "").split(",")):
+        if name in users:
+            found.append(users[name])
+        elif name in OWN_MOVES and every.isdecimal():
+            found.append((resolve_name(OWN_MOVES[name])(), int(every)))
+    if named != text_of(found) or not {move.name for move, _ in found} >= users.keys():
         raise InputError(
             f"the run has moves {named or 'none'} but was given {told or 'none'}: give it its own in Python, "
             f"{call}(..., moves=[(move, every)]) or ss.resume(path, moves=...)"
         )
-    return given
+    return found
 
 
 def text_of(moves: Sequence[tuple[Move, int]]) -> str | None:

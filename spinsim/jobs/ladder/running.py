@@ -13,12 +13,13 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.engine import Engine, create_engine
 from spinsim.engine.moves.exchange.ladder import Exchange
-from spinsim.engine.moves.move import moves_of_run
+from spinsim.engine.moves.houdayer.move import usual_every
+from spinsim.engine.moves.move import OWN_MOVES, moves_of_run
 from spinsim.jobs.ladder.contents import TEMPERING, contents_of_run, placement_of, reduced_of_run
 from spinsim.jobs.ladder.local import LOCAL_SUMS, LocalSums
 from spinsim.jobs.ladder.places import Places
 from spinsim.jobs.ladder.rows import all_series, row_of
-from spinsim.model.ising import repeated
+from spinsim.model.ising import Ising, repeated
 from spinsim.observables.measured import Choice, quantities_of
 from spinsim.run.common import AnyConfig, Plan, Watch, dynamics_of
 from spinsim.run.own import Own, check_series, functions_of, names_of, on_ladder
@@ -37,8 +38,32 @@ from spinsim.run.saving import NEVER, Saving
 from spinsim.sampling import TemperFrame, place
 from spinsim.sampling.placement import Placement
 from spinsim.sampling.tempering import tempering_in_beta
+from spinsim.settings.shared import AUTO
 from spinsim.store import RunFile
 from spinsim.store.contents import MEASUREMENTS, Contents
+
+
+def with_usual_moves(config: AnyConfig, model: Ising, copies: int) -> AnyConfig:
+    """A configuration with Houdayer moves among its moves, where it is to have them if they pay."""
+    t: Any = getattr(config, config.job)
+    if t.houdayer != AUTO:
+        return config
+    every = usual_every(model, getattr(t, "searches", False)) if copies > 1 else None
+    if every is None or "houdayer:" in (t.moves or ""):
+        return config
+    named = f"houdayer:{-(-every // t.swap_every) * t.swap_every}"
+    return replace(config, **{config.job: replace(t, moves=f"{t.moves},{named}" if t.moves else named)})
+
+
+def moves_in_words(moves: str | None, asked: str | None) -> str:
+    """Moves between sweeps in words that begin with a comma; empty where there are none and none were asked for."""
+    parts = [one.partition(":") for one in moves.split(",")] if moves else []
+    words = [
+        f"{name.capitalize() if name in OWN_MOVES else name} moves every {every} sweeps" for name, _, every in parts
+    ]
+    if asked == AUTO and "houdayer:" not in (moves or ""):
+        words.append("no Houdayer moves, as they would not pay")
+    return "".join(f", {one}" for one in words)
 
 
 class LadderPlan(Plan[AnyConfig]):
@@ -126,7 +151,7 @@ class LadderPlan(Plan[AnyConfig]):
             reduced = reduced_of_run(self.model, choice, ladder)
             sums = MeasurementSums(reduced, keeping, t.adds_local)
             contents = with_sums(with_names(contents, keeping.names), sums.reduced, keeping.stride, ladder.axis)
-        moves = moves_of_run(self.moves, getattr(self.of_job, "moves", None), "ss.temper")
+        moves = moves_of_run(self.moves, t.moves, f"ss.{self.config.job}")
         how = watch.on_updates, saving.due, choice.wanted, None, moves, seed, sums
         frames = tempering_in_beta(engine, ladder.couplings, t.times, choice.copies, *how)
         local = LocalSums(engine, choice.copies, len(ladder)) if t.adds_local else None

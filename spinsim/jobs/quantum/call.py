@@ -6,7 +6,7 @@ from typing import Any
 
 from spinsim.jobs.calls import call_of, run_of_call
 from spinsim.jobs.quantum.result import QuantumResult
-from spinsim.jobs.quantum.running import QuantumPlan
+from spinsim.jobs.quantum.running import QuantumPlan, filled_in
 from spinsim.jobs.quantum.settings import Quantum, QuantumSettings
 from spinsim.model.ising import Ising, check_model
 from spinsim.model.trotter import trotter
@@ -16,7 +16,7 @@ from spinsim.model.trotter import trotter
     Quantum,
     "k slices sweeps thermalize replicas measure_every swap_every correlation_times even_correlations "
     "local_susceptibility seed start zero_acceptance rng_rounds device threads on_updates out checkpoint_every "
-    "progress gamma beta measure",
+    "progress gamma beta measure moves",
 )
 def quantum(model: Ising, given: dict[str, Any]) -> QuantumResult:  # noqa: D417  (the settings describe themselves)
     """The transverse-field Ising model in slices of imaginary time, tempered in k, Gamma or beta.
@@ -39,6 +39,7 @@ def quantum(model: Ising, given: dict[str, Any]) -> QuantumResult:  # noqa: D417
         gamma: Transverse fields of the general form in the unit of the couplings, one or several in any order, or text.
         beta: Its inverse temperatures, likewise; one of the two is a single number.
         measure: Observables of your own, functions by name, as ``ss.temper`` takes them.
+        moves: Moves of configurations in space and time, likewise; clusters of ``Houdayer`` moves grow in time too.
 
     Returns:
         Actions, magnetisations, correlations in time and overlaps of every copy at every point, and what became of the
@@ -51,5 +52,5 @@ def quantum(model: Ising, given: dict[str, Any]) -> QuantumResult:  # noqa: D417
     """
     slices, by_term = given.get("slices", QuantumSettings.slices), given.get("gamma") is not None
     in_time = trotter(check_model(model), slices, by_term=by_term)
-    found: QuantumResult = run_of_call(Quantum, QuantumPlan, in_time, given)
+    found: QuantumResult = run_of_call(Quantum, QuantumPlan, in_time, given, filled_in)
     return found

@@ -11,9 +11,10 @@ from spinsim.acceptance import HOTTEST
 from spinsim.engine import resolve_device
 from spinsim.errors import InputError
 from spinsim.jobs.ladder.contents import points_in
-from spinsim.jobs.ladder.running import LadderPlan
+from spinsim.jobs.ladder.running import LadderPlan, with_usual_moves
 from spinsim.jobs.quantum.result import QuantumResult
 from spinsim.jobs.quantum.settings import Quantum
+from spinsim.model.ising import Ising
 from spinsim.model.trotter import Points
 from spinsim.run.common import build_model, check_nameable, identify
 from spinsim.run.own import functions_of
@@ -42,6 +43,11 @@ class QuantumPlan(LadderPlan[Quantum]):
         return QuantumResult(points=ladder, time=times, **fields)
 
 
+def filled_in(config: Quantum, model: Ising, device: str) -> Quantum:
+    """A configuration with moves, where they were left to the model."""
+    return with_usual_moves(config, model, config.run.number_of_replicas)
+
+
 def plan_quantum(config: Quantum) -> QuantumPlan:
     """Build the model of space and time and name the file.
 
@@ -53,4 +59,5 @@ def plan_quantum(config: Quantum) -> QuantumPlan:
     device = resolve_device(config.run.device, config.run.gpus)
     functions_of(q.measure)
     model = build_model(config.model, config.run.number_of_replicas * q.places, q.slices, q.is_general)
+    config = filled_in(config, model, device)
     return QuantumPlan(config, model, device, *identify(config, model))

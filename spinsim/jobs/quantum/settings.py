@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any, Final
 from spinsim.errors import InputError
 from spinsim.settings.config import Config, table
 from spinsim.settings.setting import GRID, Table, setting
-from spinsim.settings.shared import RunSettings, own_measure, series, series_limit, start, zero_acceptance
+from spinsim.settings.shared import (
+    RunSettings,
+    houdayer,
+    own_measure,
+    own_moves,
+    series,
+    series_limit,
+    start,
+    with_houdayer,
+    zero_acceptance,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,6 +80,8 @@ class QuantumSettings(Table):
         unit="slices",
         numbers=GRID,
     )
+    moves: str | None = own_moves()
+    houdayer: str | None = houdayer(shown="none")
     measure: str | None = own_measure()
     series: str = series()
     series_limit: float | None = series_limit()
@@ -239,6 +251,7 @@ class Quantum(Config):
 
     @classmethod
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
-        """Fill in the ladder of the isotropic form, where no other is given."""
+        """Fill in the ladder of the isotropic form, where no other is given, and moves."""
+        with_houdayer(tables[cls.job])
         if tables[cls.job].keys().isdisjoint({"k", "gamma", "beta"}):
             tables[cls.job]["k"] = _K

@@ -12,12 +12,13 @@ from spinsim.acceptance import check_temperatures
 from spinsim.analysis.kinds import is_symmetric_glass
 from spinsim.engine import check_run, resolve_device
 from spinsim.engine.choosing import choose
+from spinsim.engine.moves.move import moves_of_run
 from spinsim.engine.split.filling import copies_of_search, groups_of_search
 from spinsim.engine.update import OfModel, Outline
 from spinsim.inputs.texts import count
 from spinsim.jobs.ladder.contents import contents_of_run, temperatures_in
 from spinsim.jobs.ladder.places import Temperatures
-from spinsim.jobs.ladder.running import LadderPlan, LadderRun
+from spinsim.jobs.ladder.running import LadderPlan, LadderRun, with_usual_moves
 from spinsim.jobs.temper.result import TemperResult
 from spinsim.jobs.temper.search import Started, TemperSearch, rows_of_search
 from spinsim.jobs.temper.settings import Temper, usual_restart
@@ -35,6 +36,7 @@ from spinsim.run.search import Search, seed_of_start, targets_of, with_restarts
 from spinsim.sampling import Times
 from spinsim.sampling.placement import Placement
 from spinsim.sampling.tempering import tempering_in_beta
+from spinsim.settings.shared import AUTO
 
 Tables = dict[str, dict[str, Any]]
 """A configuration as its file has it, by tables and settings; empty where no file has been begun."""
@@ -89,13 +91,14 @@ class TemperPlan(LadderPlan[Temper]):
             return saving.due() or search.is_late()
 
         def start(number: int, groups: int) -> Started:
-            engine = self.engine_on(ladder, seed_of_start(self.config.run.seed, number), groups)
+            seed = seed_of_start(self.config.run.seed, number)
+            engine = self.engine_on(ladder, seed, groups)
             most = _longest(t.measure_every, engine.colours) if groups == t.number_of_groups else t.sweeps_alone
             times = Times(0, most, t.measure_every, t.swap_every)
-            how = copies, watch.on_updates, is_to_pause, choice.wanted, () if number else rows
+            how = copies, watch.on_updates, is_to_pause, choice.wanted, () if number else rows, moves, seed
             return engine, tempering_in_beta(engine, ladder.couplings, times, *how)
 
-        copies = choice.copies
+        copies, moves = choice.copies, moves_of_run(self.moves, t.moves, "ss.temper")
         self.check_ladder(ladder)
         _check_groups(self, copies * len(ladder))
         contents = contents_of_run(self.model, choice, ladder, placement, self.start)
@@ -125,10 +128,19 @@ def filled_in(config: Temper, model: Ising, device: str) -> Temper:
     """
     t, run = config.temper, config.run
     begun: Tables = {}
-    if None in (run.replicas, t.groups, t.restart_after, t.magnetization_modes, t.temperatures):
+    if None in (run.replicas, t.groups, t.restart_after, t.magnetization_modes, t.temperatures, t.houdayer):
         begun = tables_of_file(run.out, config.job)
+    if begun and t.searches and t.houdayer is None and t.moves is None:
+        config = replace(config, temper=replace(t, moves=begun.get(config.job, {}).get("moves")))
+    elif t.houdayer == AUTO or (t.searches and t.houdayer is None and model.lattice is None):
+        config = replace(config, temper=replace(t, houdayer=AUTO))
+        copies = run.replicas
+        if copies is None:  # of a search
+            copies = 2 if t.temperatures is None else copies_of_search(OfModel(model), device, len(t.ladder))
+        config = with_usual_moves(config, model, copies)
     if t.searches and t.temperatures is None:
-        config = replace(config, temper=replace(t, temperatures=begun.get(config.job, {}).get("temperatures")))
+        given = begun.get(config.job, {}).get("temperatures")
+        config = replace(config, temper=replace(config.temper, temperatures=given))
     return _with_modes(_sized(config.with_temperatures(model), model, device, begun), model, begun)
 
 

@@ -12,6 +12,7 @@ from spinsim.settings.config import Config, table
 from spinsim.settings.setting import GRID, Table, setting
 from spinsim.settings.shared import (
     RunSettings,
+    houdayer,
     own_measure,
     own_moves,
     series,
@@ -20,6 +21,7 @@ from spinsim.settings.shared import (
     start,
     target,
     time_limit,
+    with_houdayer,
     zero_acceptance,
 )
 
@@ -45,6 +47,7 @@ _OF_LAST: Final = 2.0  # of the last temperature of an anneal
 _OF_FIRST: Final = 2 / 3  # of its first
 _LARGE_OF_LAST: Final = 3.0  # likewise of large problems, whose replicas do not get through more
 _LARGE_OF_FIRST: Final = 0.5
+_MOVED_OF_FIRST: Final = 0.3  # of large problems with moves, which get replicas out of valleys where it is colder
 
 
 def usual_restart(sites: int) -> int:
@@ -63,7 +66,8 @@ class TemperSettings(Table):
         "auto:0.8:2:16, placed in a pre-run so that all exchange equally often",
         shown=f"{_COUNT}g from {_LOWEST} to {_HIGHEST} x the root mean square local field; of searches and graphs "
         f"{_WIDE_COUNT}g ({2 * _WIDE_COUNT}g beyond {_LARGE}) from 2 x the last to 2/3 of the first of an anneal, "
-        f"of searches beyond {_LARGE} sites {_LARGE_COUNT} from 3 x the last to half of the first",
+        f"of searches beyond {_LARGE} sites {_LARGE_COUNT} from 3 x the last to half of the first, with moves "
+        f"{_WIDE_COUNT}g from 2 x the last to {_MOVED_OF_FIRST} x the first",
         unit="coupling unit / k_B",
         numbers=GRID,
     )
@@ -90,6 +94,7 @@ class TemperSettings(Table):
         before=True,
     )
     moves: str | None = own_moves()
+    houdayer: str | None = houdayer(shown="none; of searches on graphs auto")
     measure: str | None = own_measure()
     series: str = series()
     series_limit: float | None = series_limit()
@@ -137,8 +142,6 @@ class TemperSettings(Table):
     def check_together(self) -> None:
         """Refuse lengths that do not divide each other, no ladder, and settings of searches in other runs."""
         _ = self.times
-        if self.moves is not None and self.searches:
-            raise InputError(f"moves {self.moves} do not go with a search: leave the target and time_limit out")
         for name, usual in (("groups", 1), ("restart_after", 0)):
             value = getattr(self, name)
             if value != usual and not self.searches:
@@ -261,6 +264,7 @@ class Temper(Config):
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
         """Leave the size of a search to its model and device, and give it no correlations, unless it has its own."""
         given = tables[cls.job]
+        with_houdayer(given)
         if {"target", "time_limit"} & set(given):
             if tables["run"].setdefault("replicas", None) is None:
                 given.setdefault("groups", None)
@@ -280,6 +284,8 @@ class Temper(Config):
             first, last = model.once(automatic_temperatures, T_START)
             count = _WIDE_COUNT if model.sites <= _LARGE else 2 * _WIDE_COUNT
             text = f"{_OF_LAST * last!r}:{_OF_FIRST * first!r}:{count}g"
-            if self.temper.searches and model.sites > _LARGE:
+            if self.temper.searches and model.sites > _LARGE and self.temper.moves is not None:
+                text = f"{_OF_LAST * last!r}:{_MOVED_OF_FIRST * first!r}:{_WIDE_COUNT}g"
+            elif self.temper.searches and model.sites > _LARGE:
                 text = f"{_LARGE_OF_LAST * last!r}:{_LARGE_OF_FIRST * first!r}:{_LARGE_COUNT}"
         return replace(self, temper=replace(self.temper, temperatures=text))

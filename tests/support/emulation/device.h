@@ -228,6 +228,11 @@ template <typename T> static T atomicXor(T* p, T value) { const T old = *p; *p ^
 static inline int __popc(unsigned x) { return __builtin_popcount(x); }
 static inline int __ffs(unsigned x) { return __builtin_ffs((int)x); }
 static inline int __clz(unsigned x) { return x ? __builtin_clz(x) : 32; }
+static inline unsigned __brev(unsigned x) {
+    unsigned reversed = 0;
+    for (int i = 0; i < 32; ++i) reversed |= (x >> i & 1) << (31 - i);
+    return reversed;
+}
 static inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((uint64_t)a * b >> 32); }
 static inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by) {
     return (unsigned)((((uint64_t)high << 32) | low) >> (by & 31));

@@ -44,6 +44,9 @@ ALL: Final = np.uint64(2**64 - 1)
 ONE: Final = np.uint64(1)
 SHIFT: Final = np.uint64(32)
 HALF: Final = 64
+EVERY: Final = 10
+EVERY_OF_SEARCH: Final = 5
+MOST_BONDS: Final = 8  # a site, of graphs for which moves pay
 
 
 class Bonds(NamedTuple):
@@ -71,6 +74,18 @@ def bonds_of(model: Ising) -> Bonds:
         near.append(rows.neighbour[there])
         before += int(ends[-1])
     return Bonds(np.stack(start), np.concatenate(near))
+
+
+def usual_every(model: Ising, searches: bool) -> int | None:
+    """Sweeps between moves where they pay; None where a graph has more than 8 bonds a site.
+
+    Of more bonds one cluster of either overlap takes in nearly all sites, and little is left for others.
+    """
+    sizes = distinct(model.sizes_of_couplings)
+    share = np.count_nonzero(sizes) / max(1, sizes.size)
+    if 2 * model.bonds * share > MOST_BONDS * model.sites:
+        return None
+    return EVERY_OF_SEARCH if searches else EVERY
 
 
 def most_halvings(sites: int) -> int:
@@ -191,7 +206,6 @@ class Houdayer:
         (layout, device): f"{__package__}.{device}"
         for layout in (Packing.REPLICA, Packing.ANISOTROPIC, Packing.UNPACKED)
         for device in ("cpu", "cuda")
-        if (layout, device) != (Packing.UNPACKED, "cpu")
     }
 
     def apply(self, batch: Batch) -> None:
