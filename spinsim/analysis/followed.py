@@ -62,26 +62,20 @@ class Followed(Protocol):
 
 
 @dataclass(frozen=True)
-class FollowedSeries:
+class FollowedSeries(Followed):
     """The number from its series or, by a slower clock, from its averages over blocks of equally many measurements.
 
     A block is short against any autocorrelation time that a run could be too short for. Averages over it vary less than
     single measurements, so that their autocorrelation time is longer in the same ratio; times and rows here are those
     of single measurements.
-
-    Attributes:
-        values: Measurements or averages over blocks, (steps, samples, copies or pairs of copies).
-        length: Measurements of a block.
-        ratio: Variance of averages over that of single measurements, (samples,).
     """
 
-    values: Array
-    length: int = 1
-    ratio: Array | float = 1.0
+    values: Array  # measurements or averages over blocks, (steps, samples, copies or pairs of copies)
+    length: int = 1  # measurements of a block
+    ratio: Array | float = 1.0  # variance of averages over that of single measurements, (samples,)
 
     @property
     def copies(self) -> int:
-        """Copies, or pairs of copies."""
         return int(self.values.shape[2])
 
     @property
@@ -91,12 +85,10 @@ class FollowedSeries:
 
     @property
     def stop(self) -> Integers:
-        """Rows after their last ones."""
         return bin_edges(len(self.values))[1] * self.length
 
     @cached_property
     def means(self) -> Array:
-        """Averages over the bins."""
         edges = zip(*bin_edges(len(self.values)), strict=True)
         return np.array([self._averaged[first:stop].mean(axis=0) for first, stop in edges])
 
@@ -105,12 +97,10 @@ class FollowedSeries:
         return np.asarray(self.values.mean(axis=2))
 
     def late_time(self, least_window: npt.ArrayLike = 0) -> IntegratedTime:
-        """Return the autocorrelation time over the last half, (samples,)."""
         late = self._averaged[bin_edges(len(self.values))[0][-1] :]
         return self._in_measurements(integrated_time(late, least_window=np.asarray(least_window) / self.length), late)
 
     def time(self) -> IntegratedTime:
-        """Return that of copies, (samples,)."""
         return self._in_measurements(integrated_time(self.values, chain_axis=2), self.values)
 
     def of_copies(self, least_window: npt.ArrayLike = 0) -> OfCopies:

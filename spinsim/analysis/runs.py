@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import Field, replace
+from dataclasses import Field, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -96,20 +96,21 @@ class InTime(NamedTuple):
     even: Even | None = None  # products of neighbours in space, None where they were not measured
 
 
+@dataclass(frozen=True, repr=False, kw_only=True)
 class Tempered(Run, SampledResult):
     """Series in equilibrium at several temperatures that replicas exchange (``LadderResult``)."""
 
     sweep: Integers
     magnetization: Integers
     overlap: Integers
-    link_overlap: Integers
-    overlap_mode: Floats
-    magnetization_mode: Floats
     permutation: Integers
     attempts: Integers
     accepts: Integers
     round_trips: Integers
-    reduced: ReducedRun | None
+    link_overlap: Integers = field(default_factory=lambda: np.empty((0, 0, 0, 0), np.int64))
+    overlap_mode: Floats = field(default_factory=lambda: np.empty((0, 0, 0, 0, 0)))
+    magnetization_mode: Floats = field(default_factory=lambda: np.empty((0, 0, 0, 0, 0)))
+    reduced: ReducedRun | None = None
 
     if TYPE_CHECKING:  # fields of some results and properties of others
 

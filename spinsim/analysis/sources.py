@@ -102,7 +102,7 @@ def _no_spins(sample: int, replica: int) -> npt.NDArray[np.int8]:
 
 
 @dataclass(frozen=True)
-class FollowedTerm:
+class FollowedTerm(Followed):
     """A term at one place of the ladder over the time of a run."""
 
     run: ReducedRun
@@ -111,30 +111,24 @@ class FollowedTerm:
 
     @property
     def copies(self) -> int:
-        """Copies, or pairs of copies."""
         return self.run.chains_of(self.name)
 
     @property
     def start(self) -> Integers:
-        """First measurement of each logarithmic bin."""
         return self.run.edges[:-1]
 
     @property
     def stop(self) -> Integers:
-        """Measurement after its last."""
         return self.run.edges[1:]
 
     @cached_property
     def means(self) -> Array:
-        """Averages over the bins, (bins, samples)."""
         return self.run.bin_means(self.name)[..., self.place]
 
     def late_time(self, least_window: npt.ArrayLike = 0) -> IntegratedTime:
-        """Return the autocorrelation time over the last bin, (samples,)."""
         return self.run.late_time(self.name, self.place, least_window)
 
     def time(self) -> IntegratedTime:
-        """Return that over the whole run, (samples,)."""
         whole = self.run.time(self.name)
         return IntegratedTime(**{field: values[:, self.place] for field, values in vars(whole).items()})
 
@@ -146,11 +140,7 @@ class FollowedTerm:
 
 
 class Source:
-    """Statistics of a run on a ladder from the sums over its measurements that it has made as it went.
-
-    Args:
-        result: The run.
-    """
+    """Statistics of a run on a ladder from the sums over its measurements that it has made as it went."""
 
     def __init__(self, result: Tempered) -> None:
         self.result = result

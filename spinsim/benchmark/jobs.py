@@ -21,19 +21,12 @@ from spinsim.settings.config import build_config, tables_of
 
 @dataclass(frozen=True)
 class JobCase:
-    """A line of the table.
+    """A line of the table."""
 
-    Attributes:
-        name: Name of the case.
-        job: Command that runs it, ``temper`` or ``quantum``.
-        sweeps: Sweeps of a run that takes some ten seconds on the hardware that the case is for.
-        settings: Its other settings, by name.
-    """
-
-    name: str
-    job: str
-    sweeps: int
-    settings: Mapping[str, Any]
+    name: str  # name of the case
+    job: str  # command that runs it, ``temper`` or ``quantum``
+    sweeps: int  # sweeps of a run that takes some ten seconds on the hardware that the case is for
+    settings: Mapping[str, Any]  # its other settings, by name
 
     @property
     def words(self) -> list[str]:
@@ -56,21 +49,13 @@ class JobCase:
 
 @dataclass(frozen=True)
 class JobRate:
-    """A measured case.
+    """A measured case."""
 
-    Attributes:
-        case: Which one.
-        engine: Updates/ns of sweeps and exchanges without any measurement, the median of several runs.
-        command: Updates/ns that the command says.
-        seconds: Wall time of the command, from its start to its end.
-        file_bytes: Size of its file.
-    """
-
-    case: JobCase
-    engine: float
-    command: float
-    seconds: float
-    file_bytes: int
+    case: JobCase  # which one
+    engine: float  # updates/ns of sweeps and exchanges without any measurement, the median of several runs
+    command: float  # updates/ns that the command says
+    seconds: float  # wall time of the command, from its start to its end
+    file_bytes: int  # size of its file
 
     @property
     def share(self) -> float:

@@ -23,18 +23,13 @@ CRITICAL: Final = 2.269185  # temperature of the square ferromagnet
 
 @dataclass(frozen=True)
 class Case:
-    """One line of the table: a model at a temperature near its transition, where many flips are undecided.
-
-    Attributes:
-        temperature: One for all replicas, or the lowest and highest of a ladder over them.
-        reference: Rates of other programs for the like, updates/ns.
-    """
+    """One line of the table: a model at a temperature near its transition, where many flips are undecided."""
 
     name: str
     model: Callable[[], Ising]
-    temperature: float | tuple[float, float]
+    temperature: float | tuple[float, float]  # one for all replicas, or the lowest and highest of a ladder over them
     replicas: int
-    reference: str = ""
+    reference: str = ""  # rates of other programs for the like, updates/ns
 
     def beta(self) -> npt.NDArray[np.float64]:
         """Inverse temperature of every replica."""
@@ -44,20 +39,14 @@ class Case:
 
 @dataclass(frozen=True)
 class Rate:
-    """A measured case.
-
-    Attributes:
-        rates: Of attempted spin updates, over the repeats.
-        cores: Threads that had work; 1 on a GPU.
-        measuring: Share of time that energy and magnetisation after every tenth sweep add.
-    """
+    """A measured case."""
 
     case: Case
     samples: int
     packing: str
-    cores: int
-    rates: Spread
-    measuring: float
+    cores: int  # threads that had work; 1 on a GPU
+    rates: Spread  # of attempted spin updates, over the repeats
+    measuring: float  # share of time that energy and magnetisation after every tenth sweep add
 
 
 _PEERS: Final = "dwave-samplers 0.083, OpenJij 0.080 (README's core)"

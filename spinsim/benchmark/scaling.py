@@ -32,22 +32,14 @@ Growth = Literal["weak", "strong"]
 
 @dataclass(frozen=True)
 class SweepCase:
-    """Sweeps of a model on a number of devices.
-
-    Attributes:
-        growth: ``weak``: the problem grows with the number of devices; ``strong``: it is the same for all numbers.
-        model: Model that so many devices simulate.
-        replicas: Replicas of each sample.
-        temperatures: One, or the lowest and the highest of the ladder of each copy.
-        copies: Copies of the ladder in each sample, with an exchange after every sweep; 0 for sweeps alone.
-    """
+    """Sweeps of a model on a number of devices."""
 
     name: str
-    growth: Growth
-    model: Callable[[int], Ising]
-    replicas: int
-    temperatures: tuple[float, ...]
-    copies: int = 0
+    growth: Growth  # ``weak``: the problem grows with the number of devices; ``strong``: it is the same for all numbers
+    model: Callable[[int], Ising]  # model that so many devices simulate
+    replicas: int  # replicas of each sample
+    temperatures: tuple[float, ...]  # one, or the lowest and the highest of the ladder of each copy
+    copies: int = 0  # copies of the ladder in each sample, with an exchange after every sweep; 0 for sweeps alone
 
     unit = "updates"
 
@@ -71,16 +63,11 @@ class SweepCase:
 
 @dataclass(frozen=True)
 class ProductCase:
-    """A product with the transfer matrix of a chain in the odd sector, each vector shared by a number of devices.
-
-    Attributes:
-        growth: As of ``SweepCase``.
-        spins: Spins of the chain, for so many devices.
-    """
+    """A product with the transfer matrix of a chain in the odd sector, each vector shared by a number of devices."""
 
     name: str
-    growth: Growth
-    spins: Callable[[int], int]
+    growth: Growth  # as of ``SweepCase``
+    spins: Callable[[int], int]  # spins of the chain, for so many devices
     unit = "amplitudes"
 
     def rates(self, devices: int, device: str, threads: int | None, repeats: int, dynamics: Dynamics) -> list[float]:
@@ -96,18 +83,12 @@ Case = SweepCase | ProductCase
 
 @dataclass(frozen=True)
 class ScalingRate:
-    """A measured case.
-
-    Attributes:
-        devices: How many were asked to share it.
-        rates: Of the repeats, in the case's unit.
-        gain: The median over that of one device.
-    """
+    """A measured case."""
 
     case: Case
-    devices: int
-    rates: Spread
-    gain: float
+    devices: int  # how many were asked to share it
+    rates: Spread  # of the repeats, in the case's unit
+    gain: float  # the median over that of one device
 
 
 _LADDER: Final = (0.8, 2.0)

@@ -25,23 +25,16 @@ from spinsim.sampling.tempering import tempering_in_beta
 
 @dataclass(frozen=True)
 class TemperCase:
-    """One line of the table.
-
-    Attributes:
-        ladder: Lowest temperature, highest one, how many.
-        copies: Copies of the ladder in each sample.
-        reference: Rates of other programs for the like, updates/ns.
-        times: At which spins are correlated in time, in slices.
-        terms: By what the inverse temperature of each term of the model is multiplied, where it has terms.
-    """
+    """One line of the table."""
 
     name: str
     model: Callable[[], Ising]
-    ladder: tuple[float, float, int]
-    copies: int
-    reference: str = ""
-    times: tuple[int, ...] = ()
+    ladder: tuple[float, float, int]  # lowest temperature, highest one, how many
+    copies: int  # copies of the ladder in each sample
+    reference: str = ""  # rates of other programs for the like, updates/ns
+    times: tuple[int, ...] = ()  # at which spins are correlated in time, in slices
     terms: tuple[float, ...] = ()
+    """By what the inverse temperature of each term of the model is multiplied, where it has terms."""
 
     @property
     def beta(self) -> npt.NDArray[np.float64]:
@@ -57,21 +50,16 @@ class TemperCase:
 
 @dataclass(frozen=True)
 class TemperRate:
-    """A measured case.
-
-    Attributes:
-        rates: Of attempted spin updates over the repeats, where energies, magnetisations and overlaps are measured, and
-            correlations in time where the case has times.
-        correlations: The median where link overlaps and modes are measured too.
-        raw: The median of sweeps alone.
-    """
+    """A measured case."""
 
     case: TemperCase
     samples: int
     packing: str
     rates: Spread
-    correlations: float
-    raw: float
+    """Rates of attempted spin updates over the repeats, where energies, magnetisations and overlaps are measured, and
+    correlations in time where the case has times."""
+    correlations: float  # the median where link overlaps and modes are measured too
+    raw: float  # the median of sweeps alone
 
 
 _OTHERS: Final = "30 (GPU of 2014) Fang et al. 2014; just over 1000 (four A100, quantum) Bernaschi et al. 2024"

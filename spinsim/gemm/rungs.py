@@ -13,19 +13,12 @@ VECTOR: Final = 16  # bytes
 
 @dataclass(frozen=True)
 class Variant:
-    """One rung for one type.
+    """One rung for one type."""
 
-    Attributes:
-        parameters: Template arguments after the type.
-        tile: Rows and columns of C that a block computes.
-        threads: Threads of a block.
-        shared: Dynamic shared memory of a block, bytes.
-    """
-
-    parameters: tuple[int | str, ...]
-    tile: tuple[int, int]
-    threads: int
-    shared: int = 0
+    parameters: tuple[int | str, ...]  # template arguments after the type
+    tile: tuple[int, int]  # rows and columns of C that a block computes
+    threads: int  # threads of a block
+    shared: int = 0  # dynamic shared memory of a block, bytes
 
     def blocks(self, m: int, n: int) -> int:
         """Blocks that cover C."""

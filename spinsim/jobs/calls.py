@@ -151,10 +151,9 @@ def call_of(job: type[Config], order: str) -> Callable[[Callable[[Ising, Given],
 
 def run_of_call(
     job: type[AnyConfig],
-    plan_type: Callable[..., Plan[AnyConfig]],
+    plan_type: type[Plan[AnyConfig]],
     model: Ising,
     given: dict[str, Any],
-    complete: Callable[[AnyConfig, Ising, str], AnyConfig] | None = None,
     spins: npt.NDArray[np.int8] | None = None,
     **checks: Check,
 ) -> Any:
@@ -165,7 +164,6 @@ def run_of_call(
         plan_type: The class of its plans.
         model: What is simulated.
         given: The arguments of the call by their names, as ``config_of_call`` takes them.
-        complete: Fills in what follows from the model and the device.
         spins: Those that ``given["start"]`` names, where they have been looked at.
         checks: Of numbers, as ``text_of_call`` takes them.
     """
@@ -181,9 +179,10 @@ def run_of_call(
         given["measure"] = text_of_measure(given["measure"])
     config = config_of_call(job, model, given, **checks)
     where = resolve_device(config.run.device, config.run.gpus)
-    config = config if complete is None else complete(config, model, where)
+    config = plan_type.filled_in(config, model, where)
     path = Path(config.run.out) if config.run.out else _NO_FILE
-    plan = plan_type(config, model, where, path, partial(provenance, config, model, tuple(sys.argv)), **own)
+    attributes: Any = partial(provenance, config, model, tuple(sys.argv))
+    plan = plan_type(config, model, where, path, attributes, **own)
     on_done = given.get("on_rows") or given.get("on_updates")
     return carried_out(plan, given.get("out"), bool(given.get("progress")), on_done)
 

@@ -78,12 +78,7 @@ class There:
 
 
 class AtRank(Place):
-    """A serving rank, as rank 0 sees it.
-
-    Args:
-        ranks: All of them.
-        rank: Number of this rank.
-    """
+    """A serving rank, as rank 0 sees it."""
 
     def __init__(self, ranks: Ranks, rank: int) -> None:
         self._ranks, self.rank = ranks, rank
@@ -148,7 +143,6 @@ class InThreadAtRank(Place):
     """A thread of a serving rank, beside others that serve at the same time.
 
     Args:
-        of: The rank.
         number: From 1 on; 0 is the one that takes the requests.
 
     Attributes:

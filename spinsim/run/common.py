@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -51,8 +51,9 @@ from spinsim.run.identity import (
     is_longer,
     lengths,
 )
+from spinsim.run.own import functions_of
 from spinsim.run.saving import Saving
-from spinsim.run.search import LENGTHS, has_met_target
+from spinsim.run.search import LENGTHS, has_met_target, targets_of
 from spinsim.sampling import BestSlices, InField
 from spinsim.sampling.portions import updates_a_sweep
 from spinsim.settings.config import Config, tables_of
@@ -98,29 +99,20 @@ SILENT: Final = Watch()
 
 @dataclass(frozen=True)
 class Plan(Generic[AnyConfig]):
-    """A run that is ready to begin.
+    """A run that is ready to begin."""
 
-    Attributes:
-        config: With every default filled in.
-        model: Model that is simulated.
-        device: ``cpu`` or ``cuda``.
-        path: The run's file.
-        attributes: Root attributes of the file.
-        extends: ``config_sha256`` of the shorter run in the file that this one is to go on with, if any.
-        start: Initial configurations where they are given, ``int8`` (1 or samples, 1 or replicas, sites).
-        moves: Moves of the user's own between sweeps, each with its number of sweeps.
-        measure: Observables of the user's own that were given as functions, by name.
-    """
-
-    config: AnyConfig
-    model: Ising
-    device: str
-    path: Path
-    attributes: dict[str, str] = when_asked()
+    config: AnyConfig  # with every default filled in
+    model: Ising  # model that is simulated
+    device: str  # ``cpu`` or ``cuda``
+    path: Path  # the run's file
+    attributes: dict[str, str] = when_asked()  # root attributes of the file
     extends: str | None = None
+    """``config_sha256`` of the shorter run in the file that this one is to go on with, if any."""
     start: npt.NDArray[np.int8] | None = None
-    moves: Sequence[tuple[Move, int]] = ()
+    """Initial configurations where they are given, ``int8`` (1 or samples, 1 or replicas, sites)."""
+    moves: Sequence[tuple[Move, int]] = ()  # moves of the user's own between sweeps, each with its number of sweeps
     measure: Mapping[str, Callable[[Any], Any]] | None = None
+    """Observables of the user's own that were given as functions, by name."""
 
     def __post_init__(self) -> None:
         if self.solution is not None:
@@ -131,6 +123,32 @@ class Plan(Generic[AnyConfig]):
                 f"save_configurations {every} is more than the {self.rows} measurements of the run, so that nothing "
                 "would be saved: give a smaller number, or 0 to save none"
             )
+
+    @classmethod
+    def of(cls, config: AnyConfig) -> Self:
+        """Build the model of a configuration, fill in what it leaves out and name the file.
+
+        Raises:
+            InputError: for anything that keeps the run from beginning.
+        """
+        given = getattr(config, config.job)
+        check_nameable(getattr(given, "start", STARTS[0]))
+        functions_of(getattr(given, "measure", None))
+        device = resolve_device(config.run.device, config.run.gpus)
+        model = cls.model_of(config, device)
+        config = cls.filled_in(config, model, device)
+        targets_of(model, getattr(given, "target", None))
+        return cls(config, model, device, *identify(config, model))
+
+    @classmethod
+    def model_of(cls, config: AnyConfig, device: str) -> Ising:
+        """The model of a configuration."""
+        raise NotImplementedError
+
+    @classmethod
+    def filled_in(cls, config: AnyConfig, model: Ising, device: str) -> AnyConfig:
+        """A configuration with what follows from its model and device, where it was left out."""
+        return config
 
     def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:
         """Run it into its file, which has been begun or is to be created; it is opened with ``open_own``."""
@@ -234,16 +252,9 @@ def build_model(config: ModelSettings, replicas: int, slices: int = 1, by_term: 
     )
     check_memory(planned, replicas)
     space = lattice_model(
-        lattice,
-        config.couplings,
-        samples=config.samples,
-        seed=config.disorder_seed,
-        bond_fraction=config.bond_fraction,
-        field=config.field,
-        dilution=config.dilution,
-        random_field=config.random_field,
-        couplings_along=config.along,
-    )
+        lattice, config.couplings, config.samples, config.disorder_seed, config.bond_fraction, config.field,
+        config.dilution, config.random_field, config.along,
+    )  # fmt: skip
     return trotter(space, slices, by_term) if slices > 1 else space
 
 
@@ -261,11 +272,7 @@ def dynamics_of(plan: Plan[Any], start: str, zero_acceptance: float) -> Dynamics
 
 
 def check_nameable(start: str) -> None:
-    """Refuse a start that stands for configurations, where there are none.
-
-    Raises:
-        InputError: for it.
-    """
+    """Refuse a start that stands for configurations, where there are none."""
     if start not in STARTS:
         raise InputError(f"start {start!r} stands for configurations that are given in Python: choose random or up")
 
@@ -487,11 +494,7 @@ def _typed(given: Mapping[str, Any], settings: Mapping[str, Setting]) -> dict[st
 
 
 def _check_start(path: Path, config: Config, start: npt.NDArray[np.int8] | None, is_finished: bool) -> None:
-    """Refuse a file whose initial configurations are not those of its run; a saved result has none.
-
-    Raises:
-        InputError: for it.
-    """
+    """Refuse a file whose initial configurations are not those of its run; a saved result has none."""
     named = getattr(getattr(config, config.job), "start", None)
     lost = start is None and str(named).startswith(GIVEN) and not is_finished
     if lost or (start is not None and name_of(start) != named):

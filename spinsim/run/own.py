@@ -151,7 +151,6 @@ class Own:
     """The functions of a run, tried on its initial configurations.
 
     Args:
-        functions: By name.
         engine: In its initial state.
         axes: The first axes of what a function returns, ``REPLICAS`` or those ``on_ladder``.
         copies: Copies of the ladder, if there is one.
@@ -281,11 +280,7 @@ def with_summary(
 
 
 def check_free(name: str, contents: Contents) -> None:
-    """Refuse a name that is one of the program's.
-
-    Raises:
-        InputError: for it.
-    """
+    """Refuse a name that is one of the program's."""
     taken = {one.name for one in contents.series} | set(contents.scales) | {o.name for o in TABLE}
     if (
         name in taken
@@ -331,11 +326,7 @@ def own_in_file(file: h5py.File, first: tuple[str, ...]) -> SeriesOfOwn:
 
 
 def check_series(path: Path, contents: Contents) -> None:
-    """Refuse functions that return another form than those with which the run of a file began.
-
-    Raises:
-        InputError: for it.
-    """
+    """Refuse functions that return another form than those with which the run of a file began."""
     with store.open_to_read(path) as file:
         for name in names_in_file(file):
             now = next(one for one in contents.series if one.name == name)

@@ -123,7 +123,7 @@ def test_memory_for_a_long_file_is_that_of_a_piece(tmp_path, monkeypatch):
 
 def test_show_does_not_read_the_whole_of_long_series(result, tmp_path, capsys, monkeypatch):
     file = result.save(tmp_path / "run.h5")
-    monkeypatch.setattr("spinsim.jobs.temper.report.load_temper", None)
+    monkeypatch.setattr("spinsim.jobs.temper.report.load_as", None)
     monkeypatch.setattr("spinsim.jobs.temper.report.MOST_BYTES", 10**5)
     shown = run(capsys, monkeypatch, "show", file).out
     assert "1024 of 1024 steps" in shown

@@ -27,18 +27,17 @@ from spinsim.solution import Lowest
 from spinsim.store.contents import BITS, BYTE, ENERGY, MEASUREMENTS, STAGGERED, TEMPERATURE, Contents, Series, Sizes
 from spinsim.store.forms import Form, group_of, length_of
 
-_REPLICAS: Final = "sample", "replica"
 _POPULATIONS: Final = "sample", "population"
 _SERIES: Final = (
     Series("step", (), np.int64, "temperature step"),
     Series("temperature", (), np.float64, "temperature", TEMPERATURE),
     Series("field", (), np.float64, "uniform field, added to the model's own", ENERGY),
     Series("gamma", (), np.float64, "transverse field", ENERGY),
-    Series("energy", _REPLICAS, np.float64, "total energy", ENERGY),
-    Series("mean_slice_energy", _REPLICAS, np.float64, "total energy, mean over the slices of each replica", ENERGY),
-    Series("magnetization", _REPLICAS, np.int64, "sum of spins"),
-    Series("staggered_magnetization", _REPLICAS, np.int64, STAGGERED),
-    Series("family", _REPLICAS, np.int32, "replica at infinite temperature from which each descends"),
+    Series("energy", REPLICAS, np.float64, "total energy", ENERGY),
+    Series("mean_slice_energy", REPLICAS, np.float64, "total energy, mean over the slices of each replica", ENERGY),
+    Series("magnetization", REPLICAS, np.int64, "sum of spins"),
+    Series("staggered_magnetization", REPLICAS, np.int64, STAGGERED),
+    Series("family", REPLICAS, np.int32, "replica at infinite temperature from which each descends"),
     Series("population_free_energy", _POPULATIONS, np.float64, "estimate of the free energy -T ln Z", ENERGY),
     Series("parents", _POPULATIONS, np.int64, "replicas that were copied when the temperature changed to this one"),
 )
@@ -83,7 +82,7 @@ def anneal_contents(
     if states_of:
         scales[BYTE] = np.arange(-(-states_of // 8))
         of_each = f"states of lowest energy met, of each replica, {BITS}"
-        states = (Series("best_states", (*_REPLICAS, BYTE), np.uint8, of_each),)
+        states = (Series("best_states", (*REPLICAS, BYTE), np.uint8, of_each),)
     return Contents(scales, {}, tuple(series), sums=states, start=start)
 
 

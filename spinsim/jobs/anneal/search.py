@@ -107,9 +107,6 @@ class AnnealSearch(Search):
     """The anneals of a run under way; the only one of a run that is no search.
 
     Args:
-        model: Model of the run.
-        replicas: Replicas of each sample.
-        settings: Settings of the run.
         on_note: As that of ``Search``.
         recorded: Anneals that a file has room for which was begun before, 0 where there is none.
 

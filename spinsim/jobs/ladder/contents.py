@@ -46,6 +46,8 @@ SUMS: Final = {
     "trips": f"{TEMPERING}/round_trips",
 }
 """Paths of what is written again and again, by the names under which checkpoints hold it."""
+EXCHANGES: Final = {path.rpartition("/")[2]: path for path in SUMS.values()}
+"""The same by the names of a result."""
 _IN_TERMS: Final = "A = E_s + E_tau in space and time, the weight being exp(-k E_s - k_time E_tau)"
 
 
@@ -246,8 +248,7 @@ def written_again(
     Of a run that is not finished it is that of the last checkpoint: another process may write what stands beside it.
     """
     saved = {} if "finished" in attributes else store.last_saved(file)
-    paths = {name: f"{TEMPERING}/{name}" for name in ("attempts", "accepts", "round_trips")}
-    paths |= {name: path for name, path in more.items() if path in file}
+    paths = EXCHANGES | {name: path for name, path in more.items() if path in file}
     found = {name: saved[path] if path in saved else file[path][...] for name, path in paths.items()}
     energy, spins = store.best_of(file, saved) if "best" in file else (np.full(1, np.inf), None)
     return found | ({"best_energy": energy, "best_spins": spins} if np.isfinite(energy).all() else {})
@@ -267,11 +268,7 @@ def read_permutation(file: h5py.File, rows: int) -> npt.NDArray[np.int64]:
 
 
 def check_permutation(file: h5py.File, rows: int) -> None:
-    """Refuse a permutation that does not have every replica at one place.
-
-    Raises:
-        DamageError: for it.
-    """
+    """Refuse a permutation that does not have every replica at one place."""
     series = file[TEMPERING]["permutation"]
     copies, places = series.shape[2:]
     replicas = np.arange(copies * places)

@@ -35,8 +35,6 @@ class LocalSums:
 
     Args:
         engine: Of a model of space and time, on its ladder.
-        copies: At each point.
-        places: Points of the ladder.
 
     Raises:
         InputError: for a model with a field, where the sums hold the square of an average too, and where they have no

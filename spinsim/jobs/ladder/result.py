@@ -74,23 +74,12 @@ class LadderResult(Tempered):
     """
 
     model: Ising
-    sweep: Integers
-    magnetization: Integers
-    overlap: Integers
-    permutation: Integers
-    attempts: Integers
-    accepts: Integers
-    round_trips: Integers
-    link_overlap: Integers = field(default_factory=lambda: np.empty((0, 0, 0, 0), np.int64))
-    overlap_mode: Floats = field(default_factory=lambda: np.empty((0, 0, 0, 0, 0)))
-    magnetization_mode: Floats = field(default_factory=lambda: np.empty((0, 0, 0, 0, 0)))
     placement: Placement | None = None
     best_energy: Floats | None = None
     best_spins: npt.NDArray[np.int8] | States | None = None
     configurations: Configurations | None = None
     attributes: dict[str, str] = field(default_factory=dict)
     measured: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
-    reduced: ReducedRun | None = None
 
     @property
     def places(self) -> Places:

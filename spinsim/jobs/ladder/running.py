@@ -15,7 +15,7 @@ from spinsim.engine import Engine, create_engine
 from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.engine.moves.houdayer.move import usual_every
 from spinsim.engine.moves.move import OWN_MOVES, moves_of_run
-from spinsim.jobs.ladder.contents import TEMPERING, contents_of_run, placement_of, reduced_of_run
+from spinsim.jobs.ladder.contents import EXCHANGES, SUMS, contents_of_run, placement_of, reduced_of_run
 from spinsim.jobs.ladder.local import LOCAL_SUMS, LocalSums
 from spinsim.jobs.ladder.places import Places
 from spinsim.jobs.ladder.rows import all_series, row_of
@@ -85,11 +85,7 @@ class LadderPlan(Plan[AnyConfig]):
         raise NotImplementedError
 
     def check_ladder(self, ladder: Any) -> None:
-        """Refuse a ladder that does not suit the model.
-
-        Raises:
-            InputError: for it.
-        """
+        """Refuse a ladder that does not suit the model."""
         raise NotImplementedError
 
     def result_on(self, ladder: Any, **fields: Any) -> Any:
@@ -219,15 +215,9 @@ class LadderRun(SampledRun):
     """A run on a ladder under way.
 
     Args:
-        plan: Plan of the run.
-        saving: Says when to save.
-        watch: Hears how it goes.
-        engine: The replicas in their initial state.
         frames: Measurements as tempering yields them, on this engine.
-        contents: Contents of its file.
         own: Observables of the user's own, if there are any.
         local: Sums for local susceptibilities, if they are wanted.
-        keeping: The rows that it keeps.
         sums: The measurements added up, where not all rows are kept.
         stored: The rows that its file keeps, where it has been begun.
     """
@@ -311,11 +301,7 @@ class LadderRun(SampledRun):
     @staticmethod
     def _sums_of(e: Exchange) -> dict[str, npt.NDArray[np.int64]]:
         """Datasets of the exchange, by path."""
-        return {
-            f"{TEMPERING}/attempts": e.attempts,
-            f"{TEMPERING}/accepts": e.accepts,
-            f"{TEMPERING}/round_trips": e.trips,
-        }
+        return {path: getattr(e, name) for name, path in SUMS.items()}
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         local = {} if self._local is None else self._local.state()
@@ -332,8 +318,7 @@ class LadderRun(SampledRun):
         found, local = super().in_memory(kept), {} if self._local is None else LOCAL_SUMS
         if self._sums is not None:
             found["reduced"] = self._sums.run(self._plan.config)
-        exchanges = {path.rpartition("/")[2]: path for path in kept.sums if path.startswith(TEMPERING)}
-        return found | {name: kept.sums[path] for name, path in {**exchanges, **local}.items()}
+        return found | {name: kept.sums[path] for name, path in {**EXCHANGES, **local}.items()}
 
     @property
     def may_go_on(self) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 from spinsim.jobs.calls import call_of, run_of_call
 from spinsim.jobs.quantum.result import QuantumResult
-from spinsim.jobs.quantum.running import QuantumPlan, filled_in
+from spinsim.jobs.quantum.running import QuantumPlan
 from spinsim.jobs.quantum.settings import Quantum, QuantumSettings
 from spinsim.model.ising import Ising, check_model
 from spinsim.model.trotter import trotter
@@ -52,5 +52,5 @@ def quantum(model: Ising, given: dict[str, Any]) -> QuantumResult:  # noqa: D417
     """
     slices, by_term = given.get("slices", QuantumSettings.slices), given.get("gamma") is not None
     in_time = trotter(check_model(model), slices, by_term=by_term)
-    found: QuantumResult = run_of_call(Quantum, QuantumPlan, in_time, given, filled_in)
+    found: QuantumResult = run_of_call(Quantum, QuantumPlan, in_time, given)
     return found

@@ -23,9 +23,10 @@ from spinsim.analysis.summary import Estimate, estimates, resampled
 from spinsim.analysis.tables import Columns
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count
-from spinsim.jobs.quantum.result import QuantumResult, load_quantum
+from spinsim.jobs.quantum.result import QuantumResult
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import first_slice
+from spinsim.result import load_as
 
 Floats = npt.NDArray[np.float64]
 
@@ -156,7 +157,7 @@ def extrapolate(runs: Iterable[QuantumResult | str | os.PathLike[str]]) -> Extra
     Raises:
         InputError: for fewer than two runs, runs that differ in more than their slices, and equal slices.
     """
-    results = [run if isinstance(run, QuantumResult) else load_quantum(run) for run in runs]
+    results = [run if isinstance(run, QuantumResult) else load_as(QuantumResult, run) for run in runs]
     for result in results:
         if not result.points.is_general:
             raise InputError(

@@ -8,7 +8,6 @@ import h5py
 import numpy as np
 
 from spinsim.acceptance import HOTTEST
-from spinsim.engine import resolve_device
 from spinsim.errors import InputError
 from spinsim.jobs.ladder.contents import points_in
 from spinsim.jobs.ladder.running import LadderPlan, with_usual_moves
@@ -16,14 +15,23 @@ from spinsim.jobs.quantum.result import QuantumResult
 from spinsim.jobs.quantum.settings import Quantum
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import Points
-from spinsim.run.common import build_model, check_nameable, identify
-from spinsim.run.own import functions_of
+from spinsim.run.common import build_model
 
 _MOST_STEP: Final = 1e60  # in time: errors of specific heats hold the fourth power of beta
 
 
 class QuantumPlan(LadderPlan[Quantum]):
     """A quantum run that is ready to begin; its model is that of space and time."""
+
+    @classmethod
+    def model_of(cls, config: Quantum, device: str) -> Ising:
+        q = config.quantum
+        return build_model(config.model, config.run.number_of_replicas * q.places, q.slices, q.is_general)
+
+    @classmethod
+    def filled_in(cls, config: Quantum, model: Ising, device: str) -> Quantum:
+        """A configuration with moves, where they were left to the model."""
+        return with_usual_moves(config, model, config.run.number_of_replicas)
 
     def ladder_in(self, file: h5py.File) -> Points:
         return points_in(file)
@@ -41,23 +49,3 @@ class QuantumPlan(LadderPlan[Quantum]):
     def result_on(self, ladder: Points, **fields: Any) -> QuantumResult:
         times = np.array(self.config.quantum.time_list, np.int64)
         return QuantumResult(points=ladder, time=times, **fields)
-
-
-def filled_in(config: Quantum, model: Ising, device: str) -> Quantum:
-    """A configuration with moves, where they were left to the model."""
-    return with_usual_moves(config, model, config.run.number_of_replicas)
-
-
-def plan_quantum(config: Quantum) -> QuantumPlan:
-    """Build the model of space and time and name the file.
-
-    Raises:
-        InputError: for anything that keeps the run from beginning.
-    """
-    q = config.quantum
-    check_nameable(q.start)
-    device = resolve_device(config.run.device, config.run.gpus)
-    functions_of(q.measure)
-    model = build_model(config.model, config.run.number_of_replicas * q.places, q.slices, q.is_general)
-    config = filled_in(config, model, device)
-    return QuantumPlan(config, model, device, *identify(config, model))

@@ -7,7 +7,7 @@ from typing import Any
 from spinsim.acceptance import check_temperatures
 from spinsim.jobs.calls import call_of, run_of_call
 from spinsim.jobs.temper.result import TemperResult
-from spinsim.jobs.temper.running import TemperPlan, filled_in
+from spinsim.jobs.temper.running import TemperPlan
 from spinsim.jobs.temper.settings import Temper
 from spinsim.model.ising import Ising
 
@@ -48,5 +48,5 @@ def temper(model: Ising, given: dict[str, Any]) -> TemperResult:  # noqa: D417  
             another run.
         KeyboardInterrupt: on Ctrl-C; a run with a file has saved itself.
     """
-    found: TemperResult = run_of_call(Temper, TemperPlan, model, given, filled_in, temperatures=check_temperatures)
+    found: TemperResult = run_of_call(Temper, TemperPlan, model, given, temperatures=check_temperatures)
     return found

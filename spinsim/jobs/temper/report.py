@@ -37,10 +37,10 @@ from spinsim.jobs.reports import (
     table_of_places,
     twice_as_long,
 )
-from spinsim.jobs.temper.result import TemperResult, load_temper
+from spinsim.jobs.temper.result import TemperResult
 from spinsim.jobs.temper.running import TemperPlan
 from spinsim.model.ising import Ising
-from spinsim.result import Result
+from spinsim.result import Result, load_as
 from spinsim.run.search import Searched, goal, read_search
 from spinsim.sampling.placement import Placement
 
@@ -52,41 +52,28 @@ PIECE_BYTES: Final = 2**24
 
 @dataclass(frozen=True)
 class TemperOverview(Result):
-    """The main numbers of a tempering run, without its series and without errors, which need an analysis.
-
-    Attributes:
-        model: What was simulated.
-        steps: Measurements that were made so far.
-        rows: Those of them that the series have.
-        temperature: From the lowest to the highest, in the unit of the couplings, shape (temperatures,).
-        energy: Mean energy per site at each temperature, NaN where there are no measurements.
-        magnetization_squared: Mean m^2, likewise.
-        overlap_squared: Mean q^2, likewise; None where there is one copy.
-        swap_rate: Share of exchanges accepted with the next temperature, (temperatures - 1,); NaN where a run was
-            killed before its first checkpoint, with which exchanges and round trips are written.
-        round_trips: Of each replica from the hottest temperature to the coldest and back, (samples, replicas).
-        attributes: Root attributes of the file.
-        placement: How the temperatures were placed, None where they were given.
-        best_energy: Lowest energy that each replica had at a measurement, (samples, replicas); None where a run was
-            killed before its first checkpoint.
-        search: How a search went, None of a run that is none.
-    """
+    """The main numbers of a tempering run, without its series and without errors, which need an analysis."""
 
     job = "temper"
 
-    model: Ising
-    steps: int
-    rows: int
-    temperature: Array
-    energy: Array
-    magnetization_squared: Array
-    overlap_squared: Array | None
+    model: Ising  # what was simulated
+    steps: int  # measurements that were made so far
+    rows: int  # those of them that the series have
+    temperature: Array  # from the lowest to the highest, in the unit of the couplings, shape (temperatures,)
+    energy: Array  # mean energy per site at each temperature, NaN where there are no measurements
+    magnetization_squared: Array  # mean m^2, likewise
+    overlap_squared: Array | None  # mean q^2, likewise; None where there is one copy
     swap_rate: Array
+    """Share of exchanges accepted with the next temperature, (temperatures - 1,); NaN where a run was killed before its
+    first checkpoint, with which exchanges and round trips are written."""
     round_trips: npt.NDArray[np.int64]
-    attributes: dict[str, str]
-    placement: Placement | None
+    """Round trips of each replica from the hottest temperature to the coldest and back, (samples, replicas)."""
+    attributes: dict[str, str]  # root attributes of the file
+    placement: Placement | None  # how the temperatures were placed, None where they were given
     best_energy: Array | None
-    search: Searched | None
+    """Lowest energy that each replica had at a measurement, (samples, replicas); None where a run was killed before its
+    first checkpoint."""
+    search: Searched | None  # how a search went, None of a run that is none
 
 
 def overview(path: str | os.PathLike[str], model: Ising | None = None) -> TemperOverview:
@@ -237,7 +224,7 @@ def show(path: Path) -> Told:
 def _averages_of(path: Path, found: TemperOverview) -> Summary | None:
     """Returns averages with errors; None where the series are too short for them, or too long to be read here."""
     size = _BYTES_A_REPLICA * found.rows * found.round_trips.size
-    return summarize(load_temper(path)) if found.steps >= FEWEST_STEPS and size <= MOST_BYTES else None
+    return summarize(load_as(TemperResult, path)) if found.steps >= FEWEST_STEPS and size <= MOST_BYTES else None
 
 
 def _following(plan: TemperPlan, averages: Summary | None) -> list[str]:

@@ -10,7 +10,7 @@ import h5py
 
 from spinsim.acceptance import check_temperatures
 from spinsim.analysis.kinds import is_symmetric_glass
-from spinsim.engine import check_run, resolve_device
+from spinsim.engine import check_run
 from spinsim.engine.choosing import choose
 from spinsim.engine.moves.move import moves_of_run
 from spinsim.engine.split.filling import copies_of_search, groups_of_search
@@ -27,9 +27,8 @@ from spinsim.machine.threads import available_threads
 from spinsim.model.ising import Ising, repeated
 from spinsim.parallel.session import others
 from spinsim.rng import HALF_SWEEP_BITS
-from spinsim.run.common import Watch, build_model, check_nameable, identify, usual_path
+from spinsim.run.common import Watch, build_model, usual_path
 from spinsim.run.identity import tables_of_file
-from spinsim.run.own import functions_of
 from spinsim.run.reducing import Keeping
 from spinsim.run.saving import Saving
 from spinsim.run.search import Search, seed_of_start, targets_of, with_restarts
@@ -44,6 +43,33 @@ Tables = dict[str, dict[str, Any]]
 
 class TemperPlan(LadderPlan[Temper]):
     """A tempering run that is ready to begin."""
+
+    @classmethod
+    def model_of(cls, config: Temper, device: str) -> Ising:
+        return build_model(config.model, (config.run.replicas or 1) * config.temper.places)
+
+    @classmethod
+    def filled_in(cls, config: Temper, model: Ising, device: str) -> Temper:
+        """A configuration with its ladder, size of a search, moves and choice of modes where they were left out.
+
+        Where its file has been begun already, on whatever device, these, and the ladder of a search, are those of it.
+        """
+        t, run = config.temper, config.run
+        begun: Tables = {}
+        if None in (run.replicas, t.groups, t.restart_after, t.magnetization_modes, t.temperatures, t.houdayer):
+            begun = tables_of_file(run.out, config.job)
+        if begun and t.searches and t.houdayer is None and t.moves is None:
+            config = replace(config, temper=replace(t, moves=begun.get(config.job, {}).get("moves")))
+        elif t.houdayer == AUTO or (t.searches and t.houdayer is None and model.lattice is None):
+            config = replace(config, temper=replace(t, houdayer=AUTO))
+            copies = run.replicas
+            if copies is None:  # of a search
+                copies = 2 if t.temperatures is None else copies_of_search(OfModel(model), device, len(t.ladder))
+            config = with_usual_moves(config, model, copies)
+        if t.searches and t.temperatures is None:
+            given = begun.get(config.job, {}).get("temperatures")
+            config = replace(config, temper=replace(config.temper, temperatures=given))
+        return _with_modes(_sized(config.with_temperatures(model), model, device, begun), model, begun)
 
     @property
     def groups(self) -> Ising:
@@ -106,44 +132,6 @@ class TemperPlan(LadderPlan[Temper]):
         return TemperSearch(self, saving, watch, start, contents, search)
 
 
-def plan_temper(config: Temper) -> TemperPlan:
-    """Build the model, fill in the ladder and name the file.
-
-    Raises:
-        InputError: for anything that keeps the run from beginning.
-    """
-    check_nameable(config.temper.start)
-    device = resolve_device(config.run.device, config.run.gpus)
-    model = build_model(config.model, (config.run.replicas or 1) * config.temper.places)
-    config = filled_in(config, model, device)
-    targets_of(model, config.temper.target)
-    functions_of(config.temper.measure)
-    return TemperPlan(config, model, device, *identify(config, model))
-
-
-def filled_in(config: Temper, model: Ising, device: str) -> Temper:
-    """A configuration with its ladder, and with the size of a search and the choice of modes where they were left out.
-
-    Where its file has been begun already, on whatever device, these, and the ladder of a search, are as that has them.
-    """
-    t, run = config.temper, config.run
-    begun: Tables = {}
-    if None in (run.replicas, t.groups, t.restart_after, t.magnetization_modes, t.temperatures, t.houdayer):
-        begun = tables_of_file(run.out, config.job)
-    if begun and t.searches and t.houdayer is None and t.moves is None:
-        config = replace(config, temper=replace(t, moves=begun.get(config.job, {}).get("moves")))
-    elif t.houdayer == AUTO or (t.searches and t.houdayer is None and model.lattice is None):
-        config = replace(config, temper=replace(t, houdayer=AUTO))
-        copies = run.replicas
-        if copies is None:  # of a search
-            copies = 2 if t.temperatures is None else copies_of_search(OfModel(model), device, len(t.ladder))
-        config = with_usual_moves(config, model, copies)
-    if t.searches and t.temperatures is None:
-        given = begun.get(config.job, {}).get("temperatures")
-        config = replace(config, temper=replace(config.temper, temperatures=given))
-    return _with_modes(_sized(config.with_temperatures(model), model, device, begun), model, begun)
-
-
 def _sized(config: Temper, model: Ising, device: str, begun: Tables) -> Temper:
     """A configuration with the size of a search where it was left out."""
     run, t = config.run, config.temper
@@ -180,11 +168,7 @@ def _with_modes(config: Temper, model: Ising, begun: Tables) -> Temper:
 
 
 def _check_groups(plan: TemperPlan, replicas: int) -> None:
-    """Refuse groups that have no room, before the first of them begins to search.
-
-    Raises:
-        InputError: for these.
-    """
+    """Refuse groups that have no room, before the first of them begins to search."""
     outline, groups = plan.outline, count(plan.config.temper.number_of_groups, "group")
     if plan.device == "cpu":
         what = f"a search of {outline.sites} sites x {plan.model.samples} samples x {replicas} replicas x {groups}"

@@ -46,12 +46,7 @@ class TemperSearch(LadderRun):
     first group after thermalisation are rows of the file, until these are full or the search begins anew.
 
     Args:
-        plan: What is run.
-        saving: Says when to save.
-        watch: Hears how it goes.
         start: Makes the replicas of so many groups, in the start of a number, 0 for the first.
-        contents: Of its file.
-        search: Says when it ends.
     """
 
     def __init__(

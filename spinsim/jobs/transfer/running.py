@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
-from spinsim.engine import resolve_device
 from spinsim.engine.devices import gpu_numbers
 from spinsim.errors import InputError, worded
 from spinsim.inputs.texts import count
@@ -28,7 +27,7 @@ from spinsim.model.ising import Ising
 from spinsim.parallel.group import Member, make_group
 from spinsim.parallel.places import InThread, Kept, Place, answers
 from spinsim.parallel.session import others
-from spinsim.run.common import Plan, Watch, build_model, check_disk, identify
+from spinsim.run.common import Plan, Watch, build_model, check_disk
 from spinsim.run.identity import open_own
 from spinsim.run.saving import Saving
 from spinsim.store import RunFile
@@ -214,6 +213,19 @@ def saved_state(step: int, solver: AnySolver) -> Saved:
 class TransferPlan(Plan[Transfer]):
     """A transfer-matrix run that is ready to begin."""
 
+    @classmethod
+    def of(cls, config: Transfer) -> TransferPlan:
+        plan = super().of(config)
+        plan.work()
+        return plan
+
+    @classmethod
+    def model_of(cls, config: Transfer, device: str) -> Ising:
+        if config.model.instance is None:
+            sectors = ("all",) if config.model.field else ("even", "odd")
+            choose(prod(config.model.shape), sectors, config.transfer.settings(config.run.seed, device), device)
+        return build_model(config.model, 1)
+
     @property
     def rows(self) -> int:
         return self.work().rows
@@ -294,18 +306,6 @@ class TransferPlan(Plan[Transfer]):
             lambda name: np.stack([row[name] for row in rows]),
             attributes,
         )
-
-
-def plan_transfer(config: Transfer) -> TransferPlan:
-    """Build the layer and name the file."""
-    device = resolve_device(config.run.device, config.run.gpus)
-    if config.model.instance is None:
-        sectors = ("all",) if config.model.field else ("even", "odd")
-        choose(prod(config.model.shape), sectors, config.transfer.settings(config.run.seed, device), device)
-    model = build_model(config.model, 1)
-    plan = TransferPlan(config, model, device, *identify(config, model))
-    plan.work()
-    return plan
 
 
 def _check_points(plan: TransferPlan, points: Points, stored: h5py.Group, rows: int) -> None:
