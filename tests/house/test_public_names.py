@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from places import ROOT
 
 import spinsim as ss
 
@@ -42,6 +43,13 @@ def test_docstrings_describe_parameters_and_what_is_returned(name: str) -> None:
         assert "\nReturns:" in text
     if name not in MADE:
         assert set(inspect.signature(thing).parameters) <= described
+
+
+def test_the_reference_has_every_public_name() -> None:
+    listed = re.findall(
+        r"^\.\. auto(?:class|function):: (\w+)$", (ROOT / "docs/reference/api.md").read_text(), re.MULTILINE
+    )
+    assert sorted(listed) == sorted(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
