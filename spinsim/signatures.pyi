@@ -48,6 +48,8 @@ def anneal(
     time_limit: float | None = None,
     anneals: int | None = None,
     growing: bool = False,
+    clusters: str | None = None,
+    clusters_every: int = 10,
     gpus: str | None = None,
     save_configurations: int = 0,
 ) -> AnnealResult:
@@ -122,6 +124,8 @@ def anneal(
             any number with a target or a time limit.
         growing: Begin with a short anneal and double the length of each next one up to that
             given; where none is given, a target or a time limit does it.
+        clusters: Cluster moves of Fortuin and Kasteleyn between sweeps: sw, wolff or seeded.
+        clusters_every: Sweeps between cluster moves (a whole number, at least 1).
         gpus: GPUs that share out samples, replicas or slabs: all, how many, or their numbers
             such as 0,2; by default one for each process.
         save_configurations: Steps of the schedule for each one at whose end all spins are
@@ -161,6 +165,8 @@ def temper(
     measure: str | Mapping[str, Measure] | None = None,
     *,
     magnetization_modes: bool | None = None,
+    clusters: str | None = None,
+    clusters_every: int = 10,
     houdayer: str | None = None,
     series: str = "all",
     series_limit: float | None = 256.0,
@@ -203,10 +209,10 @@ def temper(
         threads: CPU threads; no number changes the outcome of as many groups (a whole number
             from 1 to 4096); by default all.
         on_updates: Called now and then with the number of spin updates since the last call.
-        moves: Moves, such as ``Houdayer`` or objects of your own with a ``name`` and
-            ``apply(batch)``, each with the number of sweeps after which it is applied:
-            ``[(Houdayer(), 16)]``, also ``"houdayer:16"``. Names of your own moves as text are
-            refused.
+        moves: Moves, such as ``Houdayer``, ``SwendsenWang``, ``Wolff``, ``SeededClusters`` or
+            objects of your own with a ``name`` and ``apply(batch)``, each with the number of
+            sweeps after which it is applied: ``[(Houdayer(), 16)]``, also ``"houdayer:16"``.
+            Names of your own moves as text are refused.
         correlations: Measure link overlaps and the smallest Fourier modes; by default not in
             searches.
         target: Value of the problem that ends the search, one or one for each sample: the cut
@@ -222,6 +228,8 @@ def temper(
         magnetization_modes: Measure Fourier modes of the magnetisation too, for its correlation
             length; by default no for glasses with symmetric +-J or Gaussian couplings in zero
             field, where they are noise; else yes.
+        clusters: Cluster moves of Fortuin and Kasteleyn between sweeps: sw, wolff or seeded.
+        clusters_every: Sweeps between cluster moves (a whole number, at least 1).
         houdayer: Sweeps between Houdayer moves, by which copies of one temperature exchange
             clusters; auto for moves where they pay, with two copies or more and up to 8 bonds a
             site; 0 for none; by default none; of searches on graphs auto.
@@ -284,6 +292,8 @@ def quantum(
     measure: str | Mapping[str, Measure] | None = None,
     moves: str | Sequence[tuple[Move, int]] | None = None,
     *,
+    clusters: str | None = None,
+    clusters_every: int = 10,
     houdayer: str | None = None,
     series: str = "all",
     series_limit: float | None = 256.0,
@@ -341,6 +351,8 @@ def quantum(
         measure: Observables of your own, functions by name, as ``ss.temper`` takes them.
         moves: Moves of configurations in space and time, likewise; clusters of ``Houdayer``
             moves grow in time too.
+        clusters: Cluster moves of Fortuin and Kasteleyn between sweeps: sw, wolff or seeded.
+        clusters_every: Sweeps between cluster moves (a whole number, at least 1).
         houdayer: Sweeps between Houdayer moves, by which copies of one temperature exchange
             clusters; auto for moves where they pay, with two copies or more and up to 8 bonds a
             site; 0 for none; by default none.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from spinsim.cuda.compile import PHILOX_ROUNDS, Instances, instance
 from spinsim.engine.measuring.cuda_reduction import MERGED
+from spinsim.engine.moves.fortuin_kasteleyn.cuda import INSTANCES as FORTUIN_KASTELEYN
 from spinsim.engine.moves.houdayer.cuda import INSTANCES as HOUDAYER
 from spinsim.engine.moves.metropolis.anisotropic.cuda import INSTANCES as ANISOTROPIC
 from spinsim.engine.moves.metropolis.dense.cuda import INSTANCES as DENSE
@@ -28,4 +29,14 @@ SHARED: Instances = (
 
 def instantiations() -> Instances:
     """Pairs of a kernel file and an expression that names a function or a template instance of it."""
-    return (*SHARED, *HOUDAYER, *ANISOTROPIC, *REPLICA_PACKED, *DEGREES, *SITE_PACKED, *DENSE, *UNPACKED)
+    return (
+        *SHARED,
+        *FORTUIN_KASTELEYN,
+        *HOUDAYER,
+        *ANISOTROPIC,
+        *REPLICA_PACKED,
+        *DEGREES,
+        *SITE_PACKED,
+        *DENSE,
+        *UNPACKED,
+    )

@@ -187,9 +187,25 @@ own_measure = partial(
 own_moves = partial(
     setting,
     None,
-    "Moves between sweeps, each with its number of sweeps: houdayer:16; your own are given in Python as objects",
-    flag=None,
+    "Moves between sweeps, each with its number of sweeps, such as houdayer:16 or swendsen-wang:5,wolff:10; your own "
+    "are given in Python as objects",
     before=None,
+)
+
+_CLUSTERS: Final = {"sw": "swendsen-wang", "wolff": "wolff", "seeded": "seeded-clusters"}
+_CLUSTERS_EVERY: Final = 10
+
+clusters = partial(
+    setting,
+    None,
+    "Cluster moves of Fortuin and Kasteleyn between sweeps",
+    choices=tuple(_CLUSTERS),
+    physics=False,
+    before=None,
+)
+
+clusters_every = partial(
+    setting, _CLUSTERS_EVERY, "Sweeps between cluster moves", low=1, physics=False, before=_CLUSTERS_EVERY
 )
 
 target = partial(
@@ -246,6 +262,23 @@ houdayer = partial(
     physics=False,
     before=None,
 )
+
+
+def with_clusters(given: dict[str, Any]) -> None:
+    """Put the moves in place of the name of clusters, among the settings of a job in place.
+
+    Raises:
+        InputError: for a number of sweeps without a name, and for clusters that the moves have already.
+    """
+    name, every, moves = given.get("clusters"), given.get("clusters_every"), given.get("moves")
+    if name is None and every is not None:
+        raise InputError(f"clusters_every {every} goes with clusters alone: give {argument('clusters')} too")
+    if name not in _CLUSTERS:
+        return
+    if moves and f"{_CLUSTERS[name]}:" in moves:
+        raise InputError(f"clusters {name} do not go with moves {moves}, which have them: leave one of them out")
+    named = f"{_CLUSTERS[name]}:{_CLUSTERS_EVERY if every is None else every}"
+    given["moves"] = f"{moves},{named}" if moves else named
 
 
 def with_houdayer(given: dict[str, Any]) -> None:

@@ -31,6 +31,11 @@ SHORTER = {
         "--populations 16 --replicas 32768": "--populations 4 --replicas 2048",
         "replicas=4096, steps=100": "replicas=1024, steps=50",
     },
+    "docs/theory/clusters.md": {
+        "ss.square(64)": "ss.square(16)",
+        "--size 64": "--size 16 --sweeps 1000",
+        "--size 16 --moves": "--size 6 --moves",
+    },
     "docs/theory/quantum.md": {
         "10 --k 0.25:0.29:3 --slices 64 --replicas 21": "2 --k 0.25:0.29:3 --slices 64 --replicas 6",
         "--beta 4 --slices": "--beta 4 --sweeps 2000 --slices",

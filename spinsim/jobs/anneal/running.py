@@ -194,7 +194,8 @@ class _Annealing(SampledRun):
         size = plan.model.samples, run.number_of_replicas
         states_of = plan.model.sites * a.best_states
         contents = anneal_contents(*size, [part for part in has if has[part]], plan.start, states_of, a.populations)
-        self._own = Own(functions_of(a.measure, plan.measure), cast("Engine", self.engine), REPLICAS)
+        own = functions_of(a.measure, plan.measure)
+        self._own = Own(own, cast("Engine", self.engine), REPLICAS, seed=run.seed)
         self.contents = self._search.in_contents(self._own.in_contents(contents))
         self._states = BestOfEach(self.engine) if a.best_states else None
 
@@ -294,7 +295,9 @@ class _Annealing(SampledRun):
             row |= self._population.state()
             row["population_free_energy"] = -frame.temperature * self._population.log_partition
         spins = present_spins(self.engine)
-        file.write(self.with_spins(row | frame.measured._asdict() | self._own.row(spins), spins))
+        model = self._anneal.model.in_field(frame.field) if frame.field and self._own.series else None
+        own = self._own.row(spins, frame.step, beta=1 / frame.temperature, model=model)
+        file.write(self.with_spins(row | frame.measured._asdict() | own, spins))
 
     def _keep_lowest(self, measured: Measurement, field: float) -> None:
         """Keep the lowest of the present states, whose energies were measured in a field."""

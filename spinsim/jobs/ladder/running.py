@@ -58,9 +58,7 @@ def with_usual_moves(config: AnyConfig, model: Ising, copies: int) -> AnyConfig:
 def moves_in_words(moves: str | None, asked: str | None) -> str:
     """Moves between sweeps in words that begin with a comma; empty where there are none and none were asked for."""
     parts = [one.partition(":") for one in moves.split(",")] if moves else []
-    words = [
-        f"{name.capitalize() if name in OWN_MOVES else name} moves every {every} sweeps" for name, _, every in parts
-    ]
+    words = [f"{name.title() if name in OWN_MOVES else name} moves every {every} sweeps" for name, _, every in parts]
     if asked == AUTO and "houdayer:" not in (moves or ""):
         words.append("no Houdayer moves, as they would not pay")
     return "".join(f", {one}" for one in words)
@@ -151,7 +149,8 @@ class LadderPlan(Plan[AnyConfig]):
         how = watch.on_updates, saving.due, choice.wanted, None, moves, seed, sums
         frames = tempering_in_beta(engine, ladder.couplings, t.times, choice.copies, *how)
         local = LocalSums(engine, choice.copies, len(ladder)) if t.adds_local else None
-        own = Own(functions_of(t.measure, self.measure), engine, on_ladder(ladder.axis), choice.copies)
+        functions, axes = functions_of(t.measure, self.measure), on_ladder(ladder.axis)
+        own = Own(functions, engine, axes, choice.copies, ladder.couplings, seed)
         return LadderRun(self, saving, watch, engine, frames, contents, own, local, keeping, sums, stored)
 
     def keeping(self, contents: Contents, stored: Keeping | None) -> Keeping:
@@ -273,7 +272,7 @@ class LadderRun(SampledRun):
             if self._local is not None:
                 self._local.add(frame)
             if self._keeping.has_row(frame.step):
-                own = {} if self._own is None else self._own.row(frame.spins, frame.holder)
+                own = {} if self._own is None else self._own.row(frame.spins, frame.step, frame.holder)
                 row = row_of(self._measured, frame) | own | {"step": frame.step // self._keeping.stride}
                 file.write(self.with_spins(row, frame.spins, frame.holder))
         self._save(file, is_last=True)

@@ -11,12 +11,15 @@ from spinsim.settings.config import Config, table
 from spinsim.settings.setting import GRID, Table, setting
 from spinsim.settings.shared import (
     RunSettings,
+    clusters,
+    clusters_every,
     houdayer,
     own_measure,
     own_moves,
     series,
     series_limit,
     start,
+    with_clusters,
     with_houdayer,
     zero_acceptance,
 )
@@ -81,6 +84,8 @@ class QuantumSettings(Table):
         numbers=GRID,
     )
     moves: str | None = own_moves()
+    clusters: str | None = clusters()
+    clusters_every: int = clusters_every()
     houdayer: str | None = houdayer(shown="none")
     measure: str | None = own_measure()
     series: str = series()
@@ -252,6 +257,7 @@ class Quantum(Config):
     @classmethod
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
         """Fill in the ladder of the isotropic form, where no other is given, and moves."""
+        with_clusters(tables[cls.job])
         with_houdayer(tables[cls.job])
         if tables[cls.job].keys().isdisjoint({"k", "gamma", "beta"}):
             tables[cls.job]["k"] = _K

@@ -12,6 +12,8 @@ from spinsim.settings.config import Config, table
 from spinsim.settings.setting import GRID, Table, setting
 from spinsim.settings.shared import (
     RunSettings,
+    clusters,
+    clusters_every,
     houdayer,
     own_measure,
     own_moves,
@@ -21,6 +23,7 @@ from spinsim.settings.shared import (
     start,
     target,
     time_limit,
+    with_clusters,
     with_houdayer,
     zero_acceptance,
 )
@@ -94,6 +97,8 @@ class TemperSettings(Table):
         before=True,
     )
     moves: str | None = own_moves()
+    clusters: str | None = clusters()
+    clusters_every: int = clusters_every()
     houdayer: str | None = houdayer(shown="none; of searches on graphs auto")
     measure: str | None = own_measure()
     series: str = series()
@@ -264,6 +269,7 @@ class Temper(Config):
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
         """Leave the size of a search to its model and device, and give it no correlations, unless it has its own."""
         given = tables[cls.job]
+        with_clusters(given)
         with_houdayer(given)
         if {"target", "time_limit"} & set(given):
             if tables["run"].setdefault("replicas", None) is None:

@@ -40,7 +40,7 @@ MODELS = {
     "graph": lambda: random_graph([-1.0, 1.0]),
     "diluted graph": lambda: random_graph([-1.0, 0.0, 1.0], 0.25),
     "open": lambda: ss.EdwardsAnderson(ss.cubic(5, 3, 8, periodic=False), samples=2, seed=3),
-    "rows": lambda: diluted(ss.cubic(3, 9, 9)),
+    "rows": lambda: diluted(ss.cubic(3, 5, 13)),
     "long rows": lambda: diluted(ss.square(36, 17)),
     "unpacked": lambda: ss.EdwardsAnderson(ss.square(4), samples=2, couplings="gaussian", seed=3),
     "site-packed": lambda: ss.Ising(ss.square(256, 2)),
@@ -178,6 +178,8 @@ def test_auto_is_for_sparse_graphs_and_two_copies() -> None:
     for model, replicas, moves in ((sparse, 2, "houdayer:10"), (sparse, 1, None), (dense, 2, None)):
         found = ss.temper(model, TEMPERATURES, replicas=replicas, **short).config["temper"]
         assert (found["moves"], found["houdayer"]) == (moves, "auto")
+    in_time = ss.quantum(sparse, slices=4, **short).config["quantum"]
+    assert (in_time["moves"], in_time["houdayer"]) == ("houdayer:10", "auto")
 
 
 def test_searches_of_sparse_graphs_have_moves(tmp_path: Path) -> None:
