@@ -50,5 +50,6 @@ for comparison in comparisons:
         where = f"T = {found.value:.4f} +- {found.error:.4f}" if pair.trusted else found.reason or "error unknown"
         print(f"{comparison.name} of {' and '.join(pair.labels)}: {where}")
 
-save_figure(crossings_figure(comparisons), folder / "crossings.pdf")
-print(f"Figure in {folder / 'crossings.pdf'}")
+figure = Path(sys.argv[sys.argv.index("--figure") + 1]) if "--figure" in sys.argv else folder / "crossings.pdf"
+save_figure(crossings_figure(comparisons), figure)
+print(f"Figure in {figure}")

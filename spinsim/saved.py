@@ -244,6 +244,15 @@ def configurations(run: Result | str | os.PathLike[str]) -> Configurations:
     Args:
         run: A result, or a file of a run with ``save_configurations``.
 
+    Returns:
+        A sequence of arrays of +1 and -1 with labels of the same length.
+
+    Examples:
+        >>> run = ss.temper(ss.Ising(ss.square(4)), "2:3:3", sweeps=40, save_configurations=2, device="cpu")
+        >>> saved = ss.configurations(run)
+        >>> saved[saved.temperature < 2.2].shape  # (configurations, sites)
+        (4, 16)
+
     Raises:
         InputError: as ``load``, and for a run that has saved none.
     """

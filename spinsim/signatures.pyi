@@ -213,8 +213,8 @@ def temper(
             objects of your own with a ``name`` and ``apply(batch)``, each with the number of
             sweeps after which it is applied: ``[(Houdayer(), 16)]``, also ``"houdayer:16"``.
             Names of your own moves as text are refused.
-        correlations: Whether link overlaps and the smallest Fourier modes are measured; by
-            default not in searches.
+        correlations: Measure link overlaps and the smallest Fourier modes; by default not in
+            searches.
         target: Value of the problem that ends the search, one or one for each sample: the cut
             of a MaxCut instance, else the energy, with the constant of the problem.
         out: File that the run is written to, with checkpoints; the same call, or ``resume``,
@@ -225,9 +225,9 @@ def temper(
             a batch of spins (``spins``, ``grid``, ``axes``, ``model``, ``xp``) and returns
             floats or whole numbers of the shape (samples, copies, temperatures), or with more
             axes behind these. Text names them as ``module:function``.
-        magnetization_modes: Whether Fourier modes of the magnetisation are among the
-            correlations, for its correlation length; by default no for glasses with symmetric
-            +-J or Gaussian couplings in zero field, where they are noise; else yes.
+        magnetization_modes: Measure Fourier modes of the magnetisation too, for its correlation
+            length; by default no for glasses with symmetric +-J or Gaussian couplings in zero
+            field, where they are noise; else yes.
         clusters: Cluster moves of Fortuin and Kasteleyn between sweeps: sw, wolff or seeded.
         clusters_every: Sweeps between cluster moves (a whole number, at least 1).
         houdayer: Sweeps between Houdayer moves, by which copies of one temperature exchange
@@ -362,8 +362,8 @@ def quantum(
             row is kept, so that they take at most a quarter of it, no row where a single one
             takes more, and measurements are added up as they are made (a positive finite
             number, at least 0.001).
-        magnetization_modes: Whether Fourier modes of the magnetisation are measured, for its
-            correlation lengths in space and in time.
+        magnetization_modes: Measure Fourier modes of the magnetisation, for its correlation
+            lengths in space and in time.
         gpus: GPUs that share out samples, replicas or slabs: all, how many, or their numbers
             such as 0,2; by default one for each process.
         save_configurations: Measurements for each one whose spins are saved too, all of them, a

@@ -130,7 +130,7 @@ class Tempered(Run, SampledResult):
 
     @property
     def in_time(self) -> InTime | None:
-        """What was measured in time, None for space alone."""
+        """Measurements in time, None for space alone."""
         raise NotImplementedError
 
     @property

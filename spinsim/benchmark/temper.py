@@ -56,7 +56,7 @@ class TemperRate:
     samples: int
     packing: str
     rates: Spread
-    """Of attempted spin updates over the repeats, where energies, magnetisations and overlaps are measured, and
+    """Rates of attempted spin updates over the repeats, where energies, magnetisations and overlaps are measured, and
     correlations in time where the case has times."""
     correlations: float  # the median where link overlaps and modes are measured too
     raw: float  # the median of sweeps alone

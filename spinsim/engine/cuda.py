@@ -104,7 +104,7 @@ class CudaSweeper(Protocol):
 
 
 class CudaParts(NamedTuple):
-    """What an update gives to an engine of a GPU.
+    """Functions and arrays that an update gives to an engine of a GPU.
 
     Attributes:
         packing: Name of the update.
@@ -130,7 +130,7 @@ class CudaParts(NamedTuple):
 
 
 class OnLadder(NamedTuple):
-    """What an engine has while it is on a ladder.
+    """State of an engine while it is on a ladder.
 
     Attributes:
         tempering: The exchanges.

@@ -25,7 +25,7 @@ SHARED: Instances = (
     ("measuring/lowest.cu", "keep_lowest"),
     ("packing/copy_lanes.cu", "copy_lanes"),
 )
-"""Those that serve all updates."""
+"""Kernels that serve all updates."""
 
 
 def instantiations() -> Instances:

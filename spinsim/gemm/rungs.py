@@ -77,7 +77,7 @@ RUNGS: Final[dict[str, dict[str, Variant]]] = {
 }
 NAMES: Final = ("auto", *RUNGS)
 MULTIPROCESSORS: Final = 132
-BEST: Final = {  # as measured on an H200 (docs/gemm.md)
+BEST: Final = {  # as measured on an H200 (docs/theory/gemm.md)
     "float32": ("pipelined", "warptile"),
     "float64": ("tensorcore", "tensorcore"),
     "int32": ("block2d_thread2d", "block2d_thread1d"),

@@ -87,7 +87,7 @@ def resume(
         threads: CPU threads, if another number.
         checkpoint_every: Seconds between checkpoints, if others.
         gpus: GPUs that share out samples, replicas or slabs, if others: ``all``, how many, or numbers such as ``0,2``.
-        progress: Whether a bar on the terminal or in the notebook shows how far the run is.
+        progress: True shows a progress bar on the terminal or in the notebook.
         time_limit: Seconds that a search shall last in all at most; one that has met its target is left as it is.
         anneals: Anneals that a search shall have in all at most, likewise.
         on_updates: Called now and then with the number of spin updates since the last call.

@@ -55,6 +55,14 @@ def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
     Raises:
         InputError: for an unknown kind, a fraction outside [0, 1], a dilution outside [0, 1), a negative random field,
             fewer than one sample and factors that do not fit the lattice.
+
+    Returns:
+        The model of all samples.
+
+    Examples:
+        >>> model = ss.EdwardsAnderson(ss.cubic(4), samples=16, seed=7)
+        >>> model.couplings.shape  # (samples, bonds), +1 and -1
+        (16, 192)
     """
     if not isinstance(lattice, Lattice):
         raise InputError(f"a {type(lattice).__name__} is no lattice: give one such as ss.cubic(8)")

@@ -157,7 +157,7 @@ class Choice(NamedTuple):
 
     copies: int  # of the ladder
     wanted: Wanted  # correlations of copies at equal temperatures
-    staggered: bool = False  # whether staggered magnetisations are measured
+    staggered: bool = False  # true if staggered magnetisations are measured
 
     def has(self, dimension: int) -> set[str]:
         """Returns which needs of quantities are met, of a model on a lattice of some dimension, 0 for none."""

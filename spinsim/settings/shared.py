@@ -187,7 +187,7 @@ own_measure = partial(
 own_moves = partial(
     setting,
     None,
-    "Moves between sweeps, each with its number of sweeps, such as houdayer:16 or houdayer:16,wolff:10; your own "
+    "Moves between sweeps, each with its number of sweeps, such as houdayer:16,wolff:10; your own "
     "are given in Python as objects",
     before=None,
 )

@@ -18,7 +18,7 @@ MEASUREMENTS, SUMMARY_GROUP, BEST, START = "measurements", "summary", "best", "s
 """Groups of a file that those of several jobs have."""
 
 ENERGY, TEMPERATURE, INVERSE = "coupling unit", "coupling unit / k_B", "1 / coupling unit"
-"""Units: those of the couplings as they were given, see docs/conventions.md."""
+"""Units: those of the couplings as they were given, see docs/reference/conventions.md."""
 
 
 STAGGERED = "sum of spins over the first sublattice, that of site 0, less that over the second"

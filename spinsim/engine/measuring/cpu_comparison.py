@@ -36,7 +36,7 @@ class WordList(NamedTuple):
         first_part: Word w has the parts from ``first_part[w]`` to before ``first_part[w + 1]``.
         shift: First bit of each part.
         mask: Its bits after that shift.
-        is_last: Whether it is the last part of its segment.
+        is_last: True if it is the last part of its segment.
     """
 
     ends: npt.NDArray[np.int32]

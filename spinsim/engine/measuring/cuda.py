@@ -280,7 +280,7 @@ class Measuring:
             written: Measurements behind what is queued.
             state: Finds configurations in copies of itself.
             reduction: Adds the measurements up, if they are added up here.
-            fetched: Whether each is fetched too; None: all are.
+            fetched: True if each is fetched too; None: all are.
         """
         held = written.held
         held.made.record(self._sweeps)

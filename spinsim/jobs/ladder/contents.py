@@ -39,7 +39,7 @@ PLACEMENT: Final = "placement"
 POINTS: Final = "points"
 """The group that has the points of the general form."""
 UNITS: Final = {"temperature": TEMPERATURE, "k": INVERSE, "gamma": ENERGY, "beta": INVERSE}
-"""Of what a ladder may go along."""
+"""Quantities along which a ladder may go."""
 SUMS: Final = {
     "attempts": f"{TEMPERING}/attempts",
     "accepts": f"{TEMPERING}/accepts",
@@ -67,7 +67,7 @@ def contents_of_run(
         ladder: Where.
         placement: How the ladder was placed, if it was.
         start: Initial configurations where they were given.
-        local: Whether sums for local susceptibilities are kept.
+        local: True if sums for local susceptibilities are kept.
     """
     contents = measured_contents(Sizes.of(model), choice, ladder, placement, local)
     summary = model.once(_summary, choice, ladder.axis)

@@ -31,7 +31,7 @@ def local_series(axis: str) -> tuple[Series, ...]:
 
 
 class LocalSums:
-    """What measurements add up to, replicas sorted by copy and point.
+    """Sums of measurements, replicas sorted by copy and point.
 
     Args:
         engine: Of a model of space and time, on its ladder.

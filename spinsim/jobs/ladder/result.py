@@ -1,4 +1,4 @@
-"""What runs on a ladder give back, of temperatures or of points in space and time."""
+"""Results of runs on a ladder, of temperatures or of points in space and time."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class LadderResult(Tempered):
 
     @property
     def choice(self) -> Choice:
-        """What was measured."""
+        """Choice of the quantities that were measured."""
         facts, (times, even) = facts_of(self), self._times
         wanted = Wanted(facts.correlations, times, even, magnetization_modes=facts.magnetization_modes)
         return Choice(self.permutation.shape[2], wanted, facts.staggered)

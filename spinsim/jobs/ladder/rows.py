@@ -29,7 +29,7 @@ def all_series(
     """Returns the first rows of all quantities, those that were not measured without pairs, copies or the last axis.
 
     Args:
-        in_time: Whether the run is of space and time.
+        in_time: True if the run is of space and time.
         found: Series that there are.
         rows: How many.
         shape: Samples, copies, places.

@@ -123,7 +123,7 @@ class LadderPlan(Plan[AnyConfig]):
 
     @property
     def choice(self) -> Choice:
-        """What the run measures."""
+        """Quantities that the run measures."""
         wanted = self.of_job.wanted
         return Choice(self.config.run.number_of_replicas, wanted, not wanted.times and self.model.is_bipartite)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class QuantumJob(LadderJob):
-    """What the rest of the program knows of quantum runs."""
+    """The record by which the rest of the program knows quantum runs."""
 
     name = "quantum"
     a_run = "a quantum run"

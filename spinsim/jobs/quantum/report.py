@@ -1,4 +1,4 @@
-"""What is said of quantum runs: before they begin, when they are done, and by ``show`` and ``analyze``."""
+"""Reports on quantum runs: before they begin, when they are done, and by ``show`` and ``analyze``."""
 
 from __future__ import annotations
 

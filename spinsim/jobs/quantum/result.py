@@ -1,4 +1,4 @@
-"""What a quantum run gives back."""
+"""The result of a quantum run."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class QuantumResult(LadderResult):
 
     @cached_property
     def in_time(self) -> InTime:
-        """What was measured in time, per site or in units of full order."""
+        """Measurements in time, per site or in units of full order."""
         sites = self.model.sites
         of_field = self.gamma * transverse_magnetization(self.k_time, self.correlation_in_time[..., 0] / sites)
         return InTime(

@@ -97,7 +97,7 @@ class QuantumSettings(Table):
     )
     magnetization_modes: bool = setting(
         True,
-        "Whether Fourier modes of the magnetisation are measured, for its correlation lengths in space and in time",
+        "Measure Fourier modes of the magnetisation, for its correlation lengths in space and in time",
         before=True,
     )
     local_susceptibility: bool = setting(
@@ -206,14 +206,14 @@ class QuantumSettings(Table):
 
     @property
     def wanted(self) -> Wanted:
-        """What is measured of copies at equal points."""
+        """Quantities that are measured of copies at equal points."""
         from spinsim.engine.measuring.correlations import Wanted
 
         return Wanted(True, self.time_list, self.even_correlations, magnetization_modes=self.magnetization_modes)
 
     @property
     def adds_local(self) -> bool:
-        """Whether sums for local susceptibilities are kept."""
+        """True if sums for local susceptibilities are kept."""
         return self.local_susceptibility
 
     @property
@@ -224,7 +224,7 @@ class QuantumSettings(Table):
 
     @property
     def is_general(self) -> bool:
-        """Whether space and time have couplings of their own."""
+        """True if space and time have couplings of their own."""
         return self.gamma is not None
 
     @cached_property

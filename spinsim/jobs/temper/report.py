@@ -47,12 +47,12 @@ from spinsim.sampling.placement import Placement
 Array = npt.NDArray[np.float64]
 
 PIECE_BYTES: Final = 2**24
-"""Of a series that are in memory at a time; at least a row."""
+"""Size of a series' part that is in memory at a time; at least a row."""
 
 
 @dataclass(frozen=True)
 class TemperOverview(Result):
-    """What a tempering run comes to, without its series and without errors, which need an analysis."""
+    """The main numbers of a tempering run, without its series and without errors, which need an analysis."""
 
     job = "temper"
 
@@ -67,7 +67,7 @@ class TemperOverview(Result):
     """Share of exchanges accepted with the next temperature, (temperatures - 1,); NaN where a run was killed before its
     first checkpoint, with which exchanges and round trips are written."""
     round_trips: npt.NDArray[np.int64]
-    """Of each replica from the hottest temperature to the coldest and back, (samples, replicas)."""
+    """Round trips of each replica from the hottest temperature to the coldest and back, (samples, replicas)."""
     attributes: dict[str, str]  # root attributes of the file
     placement: Placement | None  # how the temperatures were placed, None where they were given
     best_energy: Array | None

@@ -1,4 +1,4 @@
-"""What a tempering run gives back."""
+"""The result of a tempering run."""
 
 from __future__ import annotations
 

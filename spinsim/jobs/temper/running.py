@@ -78,7 +78,7 @@ class TemperPlan(LadderPlan[Temper]):
 
     @property
     def outline(self) -> Outline:
-        """What devices share out: the samples of all groups."""
+        """Samples of all groups, which devices share out."""
         return OfModel(self.groups)
 
     def updates(self, replicas: int) -> int:

@@ -87,12 +87,12 @@ class TemperSettings(Table):
     swap_every: int = setting(1, "Sweeps between exchanges of temperatures", low=1)
     correlations: bool = setting(
         True,
-        "Whether link overlaps and the smallest Fourier modes are measured; by default not in searches",
+        "Measure link overlaps and the smallest Fourier modes; by default not in searches",
         before=False,
     )
     magnetization_modes: bool | None = setting(
         None,
-        "Whether Fourier modes of the magnetisation are among the correlations, for its correlation length",
+        "Measure Fourier modes of the magnetisation too, for its correlation length",
         shown="no for glasses with symmetric +-J or Gaussian couplings in zero field, where they are noise; else yes",
         before=True,
     )
@@ -141,7 +141,7 @@ class TemperSettings(Table):
 
     @property
     def searches(self) -> bool:
-        """Whether a target or the time ends the run."""
+        """True if a target or the time ends the run."""
         return self.target is not None or self.time_limit is not None
 
     def check_together(self) -> None:
@@ -188,7 +188,7 @@ class TemperSettings(Table):
 
     @property
     def wanted(self) -> Wanted:
-        """What is measured of copies at equal temperatures, of a configuration in which the choice is filled in."""
+        """Quantities measured of copies at equal temperatures, in a configuration whose choice is filled in."""
         from spinsim.engine.measuring.correlations import Wanted
 
         return Wanted(self.correlations, magnetization_modes=bool(self.magnetization_modes))
@@ -234,7 +234,7 @@ class TemperSettings(Table):
 
     @classmethod
     def identity(cls, table: Mapping[str, Any]) -> dict[str, Any]:
-        """What counts in the identity of a run: early development versions took ``from:to:count`` as geometric."""
+        """Settings that count in a run's identity; early versions took ``from:to:count`` as geometric."""
         import numpy as np
 
         from spinsim.inputs.grids import is_grid, read_grid
