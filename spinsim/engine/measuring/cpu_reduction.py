@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import ldexp
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.bits import States, packed_spins
-from spinsim.engine.measuring.cpu_energies import add_energies
-from spinsim.engine.measuring.energies import RANGE, SUMS, Energies, is_halved
+from spinsim.engine.measuring.cpu_energies import (
+    EnergyBins,
+    add_over_energy,
+    empty_bins,
+    find_levels,
+    room_over_energy,
+    take_column,
+)
+from spinsim.engine.measuring.energies import SUMS, is_halved
 from spinsim.engine.measuring.lowest import Best
 from spinsim.engine.measuring.reduction import (
     ABSOLUTE,
     CONNECTED,
     LEVELS,
+    SAMPLE_AXIS,
     Reduced,
     Source,
     blocks_of,
-    empty_arrays,
     merge_blocks,
     tables_of,
 )
@@ -29,11 +35,35 @@ from spinsim.engine.protocols import Configurations, LadderMeasurement, LowestSt
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.threads import Threads
 
-VALUES_A_WORD: Final = 8
+VALUES_A_WORD: Final = 40
 """Values that are added up in the time in which a kernel updates a word."""
 _ABSOLUTE, _CONNECTED, _LEVELS = ABSOLUTE, CONNECTED, LEVELS
-_NOTHING: Final = np.zeros((0, 1, 1, 1), np.int64)
-"""Sums over the energies of pairs, where there are none."""
+_OF_CHAINS: Final = ("copy_sums", "level_open")
+"""Arrays whose copies or pairs of one sample stand together in the file, and samples of one copy in memory."""
+_TOGETHER: Final = 64
+"""Values that are added up side by side."""
+Floats = npt.NDArray[np.float64]
+
+
+class Sums(NamedTuple):
+    """Sums as kernels take them: ``n`` are the places of all samples, one sample after the other.
+
+    Attributes:
+        block_sums: (terms, blocks, n).
+        copy_sums: (terms with ``by_copy``, copies, n).
+        coldest_sums: (judged terms, coldest blocks, samples, copies or pairs).
+        level_sums, level_squares: (followed terms, level blocks, levels, n).
+        level_open: (followed, levels, chains, n).
+        first_value: (followed, n).
+    """
+
+    block_sums: Floats
+    copy_sums: Floats
+    coldest_sums: Floats
+    level_sums: Floats
+    level_squares: Floats
+    level_open: Floats
+    first_value: Floats
 
 
 @part
@@ -52,110 +82,140 @@ def raise_to(y, power):  # type: ignore[no-untyped-def]
 
 
 @part
-def connected_squares(overlap, pairs, copies, scale, work, found):  # type: ignore[no-untyped-def]
-    """The connected squares of the overlaps (pairs, places) of one sample, as ``observables.moments`` has them.
+def connected_squares(overlap, here, pairs, copies, scale, work, found):  # type: ignore[no-untyped-def]
+    """The connected squares of some overlaps (pairs, ``here``), as ``observables.moments`` has them, into ``found``.
 
     Sums are of integers, exact in float64: sums over the pairs of each copy, over all pairs, and of squares. ``work``
-    is room, (copies + 3, places).
+    is room, (copies + 3, n).
     """
     work[:] = 0.0
     squares, rows, whole = work[copies], work[copies + 1], work[copies + 2]
     for p in range(pairs.shape[0]):
-        one, other, of_pair = work[pairs[p, 0]], work[pairs[p, 1]], overlap[p]
-        for place in range(found.size):
-            x = of_pair[place]
-            one[place] += x
-            other[place] += x
-            squares[place] += x * x
+        one, other, of_pair = work[pairs[p, 0]], work[pairs[p, 1]], overlap[p, here]
+        for e in range(found.size):
+            x = of_pair[e]
+            one[e] += x
+            other[e] += x
+            squares[e] += x * x
     for copy in range(copies):
         row = work[copy]
-        for place in range(found.size):
-            rows[place] += row[place] * row[place]
-            whole[place] += row[place]
+        for e in range(found.size):
+            rows[e] += row[e] * row[e]
+            whole[e] += row[e]
     choices = copies * (copies - 1.0) * (copies - 2.0) * (copies - 3.0)
-    for place in range(found.size):
-        twice = squares[place] * 2.0
-        sharing = rows[place] - twice
-        apart = whole[place] * whole[place] - 2.0 * twice - 4.0 * sharing
+    for e in range(found.size):
+        twice = squares[e] * 2.0
+        sharing = rows[e] - twice
+        apart = whole[e] * whole[e] - 2.0 * twice - 4.0 * sharing
         total = (copies - 2.0) * (copies - 3.0) * twice - 2.0 * (copies - 3.0) * sharing + apart
-        found[place] = total / choices * scale[place]
+        found[e] = total / choices * scale[e]
 
 
 @part
-def follow(c, number, sums, squares, waiting):  # type: ignore[no-untyped-def]
-    """Add values ``c`` (places,) to the levels of their series: sums of 2^l consecutive values, l = 0, 1, ...
+def follow(c, number, here, sums, squares, waiting, chain):  # type: ignore[no-untyped-def]
+    """Add values ``c`` to the levels of their series: sums of 2^l consecutive values, l = 0, 1, ...
 
     A sum whose other half is yet to come waits; ``number`` counts the values before this one. ``c`` is changed.
+    ``here`` are their places among all, ``sums`` and ``squares`` are (levels, n), ``waiting`` (levels, chains, n).
     """
     for level in range(_LEVELS):
-        of_level, of_squares, waits = sums[level], squares[level], waiting[level]
-        for place in range(c.size):
-            of_level[place] += c[place]
-            of_squares[place] += c[place] * c[place]
+        of_level, of_squares, waits = sums[level, here], squares[level, here], waiting[level, chain, here]
+        for e in range(c.size):
+            of_level[e] += c[e]
+            of_squares[e] += c[e] * c[e]
         if (number >> level) & 1 == 0:
             waits[:] = c
             return
-        for place in range(c.size):
-            c[place] = waits[place] + c[place]
+        for e in range(c.size):
+            c[e] = waits[e] + c[e]
+
+
+@part
+def repeat(row, times, found):  # type: ignore[no-untyped-def]
+    """Put a row (places,) so many times into ``found``."""
+    for k in range(times):
+        found[k * row.size : (k + 1) * row.size] = row
 
 
 @kernel
-def add_terms(  # type: ignore[no-untyped-def]
-    of_copies, of_pairs, first, second, scales, constant, power, is_of_pairs, followed, by_copy, judged, pairs,
-    number, block, level_block, coldest_block, block_sums, copy_sums, coldest_sums, level_sums, level_squares,
-    level_open, first_value, begin, end,
-):  # fmt: skip
+def add_terms(of_copies, of_pairs, energy, tables, pairs, number, blocks, sums, over_energy, begin, end):  # type: ignore[no-untyped-def]
     """Add the terms of some samples, from ``begin`` to before ``end``, of measurement ``number``.
 
-    ``of_copies`` (sources, samples, copies, places) and ``of_pairs`` (sources, samples, pairs, places) hold the values
-    of all sources, where they are of the one or the other kind; the others are arrays of ``Reduced.arrays`` and
-    ``Tables``. Places stand in the innermost loops, where none waits for another.
+    Places of consecutive samples stand side by side, in the innermost loops, where none waits for another: ``n`` below
+    are those of all samples, a chunk of which is added up at a time.
+
+    Args:
+        of_copies, of_pairs: Values of all sources, where they are of the one or the other kind, (sources, copies, n)
+            and (sources, pairs, n).
+        energy: Of copies, (copies, n).
+        tables: ``Tables``.
+        pairs: Pairs of copies, (pairs, 2).
+        blocks: ``Blocks`` of this measurement.
+        sums: ``Sums``.
+        over_energy: ``EnergyBins``.
     """
-    copies, places, apart = of_copies.shape[2], of_copies.shape[3], level_open.shape[3] > 1
-    y, added, z, work = np.empty(places), np.empty(places), np.empty(places), np.empty((copies + 3, places))
-    for sample in range(begin, end):
-        for term in range(first.size):
-            values = of_pairs if is_of_pairs[term] else of_copies
-            a, b, kind, track, own = first[term], second[term], power[term], followed[term], by_copy[term]
-            cold, total = judged[term], block_sums[term, block, sample]
-            chains = 1 if kind == _CONNECTED else values.shape[2]
+    copies, places, apart = of_copies.shape[1], tables.constant.shape[1], sums.level_open.shape[2] > 1
+    together = min(max(1, _TOGETHER // places), end - begin)
+    rooms, work = np.empty((6, together * places)), np.empty((copies + 3, together * places))
+    has_energies = over_energy.of_copies.size > 0
+    levels, values, pair_values = room_over_energy(over_energy, copies, pairs.shape[0], together * places)
+    for first in range(begin, end, together):
+        several = min(together, end - first)
+        here, n = slice(first * places, (first + several) * places), several * places
+        y, z, added, scale = rooms[0, :n], rooms[1, :n], rooms[2, :n], rooms[3, :n]
+        of_other, shift = rooms[4, :n], rooms[5, :n]
+        if has_energies:
+            find_levels(energy, over_energy, number, first, several, levels)
+        for term in range(tables.first.size):
+            chosen = of_pairs if tables.of_pairs[term] else of_copies
+            a, b, kind, track = tables.first[term], tables.second[term], tables.power[term], tables.followed[term]
+            own, cold, total = tables.by_copy[term], tables.judged[term], sums.block_sums[term, blocks.block, here]
+            row, pair_row = over_energy.column[term], over_energy.pair_column[term]
+            chains = 1 if kind == _CONNECTED else chosen.shape[1]
+            repeat(tables.scales[term, 0], several, scale)
+            repeat(tables.scales[term, 1], several, of_other)
+            repeat(tables.constant[term], several, shift)
             added[:] = 0.0
             for chain in range(chains):
                 if kind == _CONNECTED:
-                    connected_squares(values[a, sample], pairs, copies, scales[term, 0], work, y)
-                else:
-                    one, shift, scale = values[a, sample, chain], constant[term], scales[term, 0]
-                    if b >= 0:
-                        other, of_other = values[b, sample, chain], scales[term, 1]
-                        for place in range(places):
-                            y[place] = scale[place] * one[place] + of_other[place] * other[place] + shift[place]
-                    else:
-                        for place in range(places):
-                            y[place] = scale[place] * one[place] + shift[place]
+                    connected_squares(chosen[a], here, pairs, copies, scale, work, y)
+                elif b >= 0:
+                    one, other = chosen[a, chain, here], chosen[b, chain, here]
+                    for e in range(n):
+                        y[e] = scale[e] * one[e] + of_other[e] * other[e] + shift[e]
                     raise_to(y, kind)
-                for place in range(places):
-                    total[place] += y[place]
-                    added[place] += y[place]
+                else:
+                    one = chosen[a, chain, here]
+                    for e in range(n):
+                        y[e] = scale[e] * one[e] + shift[e]
+                    raise_to(y, kind)
+                for e in range(n):
+                    total[e] += y[e]
+                    added[e] += y[e]
                 if own >= 0:
-                    of_chain = copy_sums[own, sample, chain]
-                    for place in range(places):
-                        of_chain[place] += y[place]
+                    of_chain = sums.copy_sums[own, chain, here]
+                    for e in range(n):
+                        of_chain[e] += y[e]
+                if row >= 0:
+                    take_column(y, over_energy.scale, row, values[chain])
+                if pair_row >= 0:
+                    take_column(y, over_energy.scale, pair_row, pair_values[chain])
                 if cold >= 0:
-                    coldest_sums[cold, coldest_block, sample, chain] += y[0]
+                    for k in range(several):
+                        sums.coldest_sums[cold, blocks.coldest_block, first + k, chain] += y[k * places]
                 if track >= 0 and (apart or chain == chains - 1):
                     z[:] = y if apart else added
-                    start = first_value[track, sample]
+                    start = sums.first_value[track, here]
                     if number == 0 and (chain == 0 or not apart):
                         start[:] = z
-                    for place in range(places):
-                        z[place] -= start[place]
+                    for e in range(n):
+                        z[e] -= start[e]
                     follow(
-                        z,
-                        number,
-                        level_sums[track, level_block, :, sample],
-                        level_squares[track, level_block, :, sample],
-                        level_open[track, :, sample, chain if apart else 0],
-                    )
+                        z, number, here, sums.level_sums[track, blocks.level_block],
+                        sums.level_squares[track, blocks.level_block], sums.level_open[track], chain if apart else 0,
+                    )  # fmt: skip
+        if has_energies:
+            add_over_energy(over_energy, blocks.energy_block, first, several, pairs, levels, values, pair_values)
 
 
 @kernel
@@ -166,7 +226,7 @@ def add_walks(place, places, sums, squares, begin, end):  # type: ignore[no-unty
     """
     for sample in range(begin, end):
         for replica in range(place.shape[1]):
-            c = np.int64(2 * place[sample, replica] - places + 1)
+            c = 2 * np.int64(place[sample, replica]) - places + 1
             sums[sample, replica] += c
             squares[sample] += c * c
 
@@ -185,11 +245,12 @@ def add_overlaps(overlap, cell, histogram, begin, end):  # type: ignore[no-untyp
                 histogram[sample, place, cell[np.uint64((of_pair[place] + most) >> 1)]] += np.uint32(1)
 
 
-def fill(room: npt.NDArray[np.float64], measurement: LadderMeasurement, source: Source) -> None:
-    """Put the values of a source into ``room``, (samples, copies or pairs, places)."""
+def fill(room: Floats, measurement: LadderMeasurement, source: Source, samples: slice) -> None:
+    """Put the values of a source and some samples into ``room``, (copies or pairs, samples, places)."""
     whole = getattr(measurement, source.name, None)
     if whole is None:
         whole = getattr(measurement.correlations, source.name)
+    room, whole = room[:, samples], whole[samples].swapaxes(0, 1)
     if not source.elements:
         room[...] = whole
         return
@@ -213,13 +274,24 @@ class HostReduction:
 
     def __init__(self, reduced: Reduced, threads: Threads | None = None) -> None:
         self.reduced, self.measurements, self._threads = reduced, 0, threads or Threads(1)
-        self._tables, self._arrays = tables_of(reduced), empty_arrays(reduced)
         samples, places, sources = reduced.model.samples, reduced.places, reduced.sources
+        self._tables, self._bins = tables_of(reduced), empty_bins(reduced)
+        self._arrays = {name: np.zeros(shape, kind) for name, (shape, kind) in reduced.arrays().items()}
+        self._sums = Sums(*(np.zeros(_side_by_side(name, self._arrays[name].shape)) for name in Sums._fields))
+        for name, array in self._sums._asdict().items():
+            self._arrays[name] = _by_sample(name, array, samples, places)
+        if reduced.energies is not None:
+            self._arrays |= self._bins.arrays(reduced.copies, reduced.energies.pair_rows)
         pairs = {source for term in reduced.terms for source in term.sources if term.of_pairs}
-        self._of_copies = np.zeros((len(sources), samples, reduced.copies, places))
-        self._of_pairs = np.zeros((len(sources), samples, reduced.pairs, places))
+        self._of_copies = np.zeros((len(sources), reduced.copies, samples, places))
+        self._of_pairs = np.zeros((len(sources), reduced.pairs, samples, places))
+        self._energy = np.zeros((reduced.copies, samples, places))
         rooms = [self._of_pairs if source in pairs else self._of_copies for source in sources]
         self._rooms = [(source, room[k]) for k, (source, room) in enumerate(zip(sources, rooms, strict=True))]
+        self._rooms.append((Source("energy"), self._energy))
+        self._values = tuple(
+            values.reshape(*values.shape[:-2], samples * places) for values in (self._of_copies, self._of_pairs, self._energy)
+        )
         self._cells = {
             one.source: (np.arange(one.values) * one.cells // one.values).astype(np.uint32)
             for one in reduced.histograms
@@ -236,53 +308,38 @@ class HostReduction:
 
     def add_numbers(self, measurement: LadderMeasurement) -> None:
         """Add the numbers of a measurement alone, such as one that series hold."""
-        arrays, number, reduced = self._arrays, self.measurements, self.reduced
-        blocks, merged = blocks_of(reduced, number)
-        for name in merged:
-            merge_blocks(arrays[name], 1)
-        for source, room in self._rooms:
-            fill(room, measurement, source)
-        place = np.ascontiguousarray(measurement.exchange.place, np.int64)
-        energies, energy = reduced.energies, np.asarray(measurement.energy, np.float64)
-        if energies is not None and is_halved(number):
-            for name in SUMS:
-                if name in arrays:
-                    arrays[name] >>= 1
-        walk_sums = arrays["walk_sums"][0, blocks.walk_block]
-        overlaps = [getattr(measurement.correlations, one.source) for one in reduced.histograms]
 
         def add(begin: int, end: int) -> None:
-            add_terms(
-                self._of_copies, self._of_pairs, *self._tables, self._pairs, number, blocks.block,
-                blocks.level_block, blocks.coldest_block, arrays["block_sums"], arrays["copy_sums"],
-                arrays["coldest_sums"], arrays["level_sums"], arrays["level_squares"], arrays["level_open"],
-                arrays["first_value"], begin, end,
-            )  # fmt: skip
-            add_walks(place, reduced.places, walk_sums, arrays["walk_squares"], begin, end)
-            for one, overlap in zip(reduced.histograms, overlaps, strict=True):
-                add_overlaps(overlap, self._cells[one.source], arrays[f"{one.source}_histogram"], begin, end)
-            if energies is not None:
-                self._add_energies(energies, energy, blocks.energy_block, begin, end)
+            self.add_part(measurement, self.measurements, begin, end)
 
-        self._threads.share_out(add, reduced.model.samples, self._words)
+        self._threads.share_out(add, self.reduced.model.samples, self._words)
         self.measurements += 1
-        arrays["measurements"][:] = self.measurements
+        self._arrays["measurements"][:] = self.measurements
 
-    def _add_energies(
-        self, energies: Energies, energy: npt.NDArray[np.float64], block: int, begin: int, end: int
-    ) -> None:
-        """Add some samples of a measurement, whose values of sources are there, to the sums over energy."""
-        arrays, number, tables = self._arrays, self.measurements, self._tables
-        of_copies, of_pairs = (
-            [arrays.get(f"{name}_{part}", _NOTHING) for part in ("counts", "sums")]
-            for name in ("energy", "energy_pair")
+    def add_part(self, measurement: LadderMeasurement, number: int, begin: int, end: int) -> None:
+        """Add the numbers of some samples of measurement ``number``, from ``begin`` to before ``end``."""
+        arrays, reduced, mine, bins = self._arrays, self.reduced, slice(begin, end), self._bins
+        blocks, merged = blocks_of(reduced, number)
+        for name in merged:
+            merge_blocks(_of_samples(name, arrays[name], mine), 1)
+        if reduced.energies is not None:
+            bins = bins.at(reduced.energies.exponent(number))
+            if is_halved(number):
+                for name in SUMS:
+                    if name in arrays:
+                        halved = _of_samples(name, arrays[name], mine)
+                        halved >>= 1
+        for source, room in self._rooms:
+            fill(room, measurement, source, mine)
+        of_copies, of_pairs, energy = self._values
+        add_terms(
+            of_copies, of_pairs, energy, self._tables, self._pairs, number, blocks, self._sums, bins, begin, end
         )
-        add_energies(
-            energy, self._of_copies, self._of_pairs, tables.first, tables.scales,
-            tables.constant, tables.power, energies.row, energies.pair_row, tables.by_copy, self._pairs,
-            1 / energies.unit, ldexp(1.0, energies.exponent(number)), number, block, arrays[RANGE], *of_copies,
-            *of_pairs, begin, end,
-        )  # fmt: skip
+        walk_sums = arrays["walk_sums"][0, blocks.walk_block]
+        add_walks(measurement.exchange.place, reduced.places, walk_sums, arrays["walk_squares"], begin, end)
+        for one in reduced.histograms:
+            overlap = getattr(measurement.correlations, one.source)
+            add_overlaps(overlap, self._cells[one.source], arrays[f"{one.source}_histogram"], begin, end)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return copies of all arrays by name."""
@@ -308,3 +365,24 @@ class HostReduction:
         else:
             self._best.spins[...] = spins
         self._changed[:] = False
+
+
+def _side_by_side(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Shape of an array of ``Sums``, from that of the arrays of ``Reduced``."""
+    if name == "coldest_sums":
+        return shape
+    *before, samples, places = shape if name not in _OF_CHAINS else (*shape[:-3], shape[-2], shape[-3], shape[-1])
+    return *before, samples * places
+
+
+def _by_sample(name: str, array: Floats, samples: int, places: int) -> Floats:
+    """View an array of ``Sums`` as an array of ``Reduced``."""
+    if name == "coldest_sums":
+        return array
+    apart = array.reshape(*array.shape[:-1], samples, places)
+    return np.moveaxis(apart, -3, -2) if name in _OF_CHAINS else apart
+
+
+def _of_samples(name: str, array: npt.NDArray[Any], samples: slice) -> npt.NDArray[Any]:
+    """View some samples of an array of ``Reduced``."""
+    return array[(slice(None),) * SAMPLE_AXIS.get(name, 0) + (samples,)]
