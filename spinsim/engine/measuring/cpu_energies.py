@@ -113,12 +113,14 @@ def widen(sums, low, high, shift, wider):  # type: ignore[no-untyped-def]
 
 @part
 def room_over_energy(bins, copies, pairs, n):  # type: ignore[no-untyped-def]
-    """Room for levels (copies, n) and for terms of copies (copies, n, terms) and pairs (pairs, n, columns)."""
+    """Room for levels (copies, n) and for terms of copies (copies, terms, n) and pairs (pairs, columns, n)."""
     if not bins.of_copies.size:
         n = 0
     width = bins.of_pairs.shape[3]
-    levels, of_copies = np.empty((copies, n), np.int64), np.empty((copies, n, bins.rows.shape[0]), np.int64)
-    return levels, of_copies, np.zeros((pairs if width else 0, n, width), np.int64)
+    levels, of_copies = np.empty((copies, n), np.int64), np.empty((copies, bins.rows.shape[0], n), np.int64)
+    of_pairs = np.zeros((pairs if width else 0, width, n), np.int64)
+    of_pairs[:, :1] = 1
+    return levels, of_copies, of_pairs
 
 
 @part
@@ -158,38 +160,40 @@ def find_levels(energy, bins, number, first, samples, levels):  # type: ignore[n
 
 
 @part
-def take_column(y, scale, column, values):  # type: ignore[no-untyped-def]
-    """Put values ``y`` (n,), in units of sums, into a column of ``values`` (n, columns)."""
+def in_units(y, scale, values):  # type: ignore[no-untyped-def]
+    """Put numbers ``y`` (n,) into ``values``, in units of sums."""
     for e in range(y.size):
-        values[e, column] = np.int64(np.rint(y[e] * scale))
+        values[e] = np.int64(np.rint(y[e] * scale))
 
 
 @part
 def add_over_energy(bins, block, first, samples, pairs, levels, values, pair_values):  # type: ignore[no-untyped-def]
     """Add terms of copies and of pairs to the bins of a block.
 
-    Arguments are those of ``find_levels`` and what ``room_over_energy`` made, the pairs' first columns aside.
+    Arguments are those of ``find_levels`` and what ``room_over_energy`` made.
     """
-    copies, places = levels.shape[0], bins.places
+    copies, places, width = levels.shape[0], bins.places, pair_values.shape[1]
     for k in range(samples):
-        sample = first + k
-        table, pair_table = bins.of_copies[block, sample], bins.of_pairs[block, sample]
-        shift = shift_over(bins.ranges[sample, 0], bins.ranges[sample, 1], table.shape[0])
+        table, pair_table = bins.of_copies[block, first + k], bins.of_pairs[block, first + k]
+        last, pair_last = np.int64(table.shape[0] - 1), np.int64(pair_table.shape[0] - 1)
+        shift = shift_over(bins.ranges[first + k, 0], bins.ranges[first + k, 1], table.shape[0])
         for chain in range(copies):
+            terms = values[chain]
             for e in range(k * places, (k + 1) * places):
                 level = levels[chain, e]
-                to, terms = table[np.uint64((level >> shift) & (table.shape[0] - 1))], values[chain, e]
+                to = table[np.uint64((level >> shift) & last)]
                 to[chain] += 1
                 to[copies] += level
-                for j in range(terms.size):
-                    to[bins.rows[j, 0] + bins.rows[j, 1] * chain] += terms[j]
+                for j in range(terms.shape[0]):
+                    to[bins.rows[j, 0] + bins.rows[j, 1] * chain] += terms[j, e]
         for p in range(pair_values.shape[0]):
             one, other = levels[pairs[p, 0]], levels[pairs[p, 1]]
-            for e in range(k * places, (k + 1) * places):
-                level = one[e] + other[e]
-                to, terms = pair_table[np.uint64((level >> shift) & (pair_table.shape[0] - 1))], pair_values[p, e]
-                terms[0], terms[1] = 1, level
-                for lane in range(0, terms.size, LANES):
-                    lanes, more = to[lane : lane + LANES], terms[lane : lane + LANES]
+            for column in range(0, width, LANES):
+                terms = pair_values[p, column : column + LANES]
+                for e in range(k * places, (k + 1) * places):
+                    level = one[e] + other[e]
+                    if column == 0:
+                        terms[1, e] = level
+                    to = pair_table[np.uint64((level >> shift) & pair_last), column : column + LANES]
                     for j in range(LANES):
-                        lanes[j] += more[j]
+                        to[j] += terms[j, e]

@@ -14,8 +14,8 @@ from spinsim.engine.measuring.cpu_energies import (
     add_over_energy,
     empty_bins,
     find_levels,
+    in_units,
     room_over_energy,
-    take_column,
 )
 from spinsim.engine.measuring.energies import SUMS, is_halved
 from spinsim.engine.measuring.lowest import Best
@@ -197,9 +197,9 @@ def add_terms(of_copies, of_pairs, energy, tables, pairs, number, blocks, sums, 
                     for e in range(n):
                         of_chain[e] += y[e]
                 if row >= 0:
-                    take_column(y, over_energy.scale, row, values[chain])
+                    in_units(y, over_energy.scale, values[chain, row, :n])
                 if pair_row >= 0:
-                    take_column(y, over_energy.scale, pair_row, pair_values[chain])
+                    in_units(y, over_energy.scale, pair_values[chain, pair_row, :n])
                 if cold >= 0:
                     for k in range(several):
                         sums.coldest_sums[cold, blocks.coldest_block, first + k, chain] += y[k * places]
