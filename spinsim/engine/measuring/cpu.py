@@ -18,7 +18,7 @@ from spinsim.engine.measuring.correlations import (
     overlaps_alone,
     waves,
 )
-from spinsim.engine.measuring.cpu_comparison import WordList, count_differing, find_modes, word_list
+from spinsim.engine.measuring.cpu_comparison import Along, WordList, compare_words, word_list, word_lists
 from spinsim.engine.measuring.in_time import CpuInTime
 from spinsim.engine.moves.exchange.cpu import CpuTempering
 from spinsim.engine.moves.exchange.ladder import Ladder, copy_pairs, holders
@@ -56,10 +56,10 @@ class Differing(NamedTuple):
 class CpuComparison(Protocol):
     """Compares copies at equal temperatures; an update has its own way."""
 
-    def compare(self, words: Words, holder: Integers, pairs: Integers, found: Differing) -> None:
-        """Fill in ``found``, of the samples whose ``words`` are given.
+    def compare(self, words: Words, holder: Integers, found: Differing) -> None:
+        """Fill in ``found``, of the samples whose ``words`` are given; pairs of copies are those of ``copy_pairs``.
 
-        ``holder`` is the replica at each temperature, (samples, copies, temperatures), ``pairs`` (pairs, 2) are copies.
+        ``holder`` is the replica at each temperature, (samples, copies, temperatures).
         """
 
 
@@ -74,29 +74,28 @@ class CpuReplicaComparison:
         self._model = model
 
     @cached_property
-    def _sites(self) -> WordList:
-        return word_list(all_sites(self._model))
-
-    @cached_property
     def _bonds(self) -> WordList:
         return word_list(all_bonds(self._model))
 
     @cached_property
-    def _layers(self) -> list[tuple[WordList, int, Floats]]:
-        """Layers of each axis, their size and its wave."""
-        lattice = self._model.lattice
-        along = [layers(lattice, axis) for axis in range(lattice.dimension)] if lattice else []
-        return [(word_list(items), items.size, wave) for items, wave in zip(along, waves(lattice), strict=True)]
+    def _sites(self) -> WordList:
+        return word_list(all_sites(self._model))
 
-    def compare(self, words: Words, holder: Integers, pairs: Integers, found: Differing) -> None:
-        sites = found.sites
-        for (items, size, wave), modes in zip(self._layers, found.modes, strict=False):
-            find_modes(words, holder, pairs, items, size, wave, modes, sites)
-            sites = sites[:, :0]  # one axis has told
-        if sites.shape[1]:
-            count_differing(words, holder, pairs, self._sites, sites)
+    @cached_property
+    def _layers(self) -> list[WordList]:
+        """Sites with layers of all axes."""
+        lattice = self._model.lattice
+        of_axes = [] if lattice is None else [layers(lattice, axis) for axis in range(lattice.dimension)]
+        along = [Along(k, *one) for k, one in enumerate(zip(of_axes, waves(lattice), strict=True))]
+        return word_lists(all_sites(self._model), along)
+
+    def compare(self, words: Words, holder: Integers, found: Differing) -> None:
+        sites, nothing = found.sites, found.sites[:, :0]
+        for items in self._layers if len(found.modes) else [self._sites]:
+            compare_words(words, holder, items, sites, found.modes)
+            sites = nothing  # one order has told
         if found.bonds.shape[1]:
-            count_differing(words, holder, pairs, self._bonds, found.bonds)
+            compare_words(words, holder, self._bonds, found.bonds, found.modes[:, :, :0])
 
 
 class CpuMeasuring:
@@ -158,7 +157,7 @@ class CpuMeasuring:
         def compare(first: int, stop: int) -> None:
             mine = slice(first, stop)
             words = self._words_of(mine)
-            self._comparison.compare(words, holder[mine], pairs, found.of(mine))
+            self._comparison.compare(words, holder[mine], found.of(mine))
             if in_time is not None:
                 for k in range(first, stop):
                     in_time.count(k, words[k - first], holder[k])

@@ -165,9 +165,9 @@ class CpuSiteComparison:
         self._shape, self._groups, self._sides, self._edge = plan.sides, plan.groups, lattices.sides, plan.edge
         self._waves = waves(plan.model.lattice)
 
-    def compare(self, words: Words, holder: Integers, pairs: Integers, found: Differing) -> None:
+    def compare(self, words: Words, holder: Integers, found: Differing) -> None:
         """Fill in ``found``, as ``CpuComparison`` says."""
-        of_pairs = len(pairs) * holder.shape[2]
+        of_pairs = found.sites.shape[1] * holder.shape[2]
         for k, (lattices, holders) in enumerate(zip(words, holder, strict=True)):
             one, other = compared(holders, holder.shape[1], REFERENCE)
             flat, sites = lattices.reshape(len(lattices), -1), found.sites[k].reshape(-1)
