@@ -18,7 +18,7 @@ from spinsim.cuda.device import require_memory
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.moves.resample.moves import Moves
-from spinsim.engine.protocols import Spins
+from spinsim.engine.protocols import Spins, copy_samples
 from spinsim.engine.start import fill_start
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.threads import Threads
@@ -169,10 +169,14 @@ class InChunks(ABC):
         """Words of 128 spins that so many sweeps are worth, as ``Threads.run`` takes them."""
         return None
 
-    def each(self, task: Callable[[int, int], None], sweeps: int = 1) -> None:
-        """Run ``task(sample, first)`` for all chunks; it takes about as long as so many sweeps."""
-        tasks = (partial(task, sample, first) for sample in range(self.model.samples) for first in self.firsts)
-        self.threads.run(tasks, self.worth(sweeps))
+    def each(self, task: Callable[[int, int], None], sweeps: int = 1, samples: slice | None = None) -> None:
+        """Run ``task(sample, first)`` for all chunks; it takes about as long as so many sweeps.
+
+        Those of some samples are run in this thread.
+        """
+        mine = range(self.model.samples)[samples or slice(None)]
+        tasks = (partial(task, sample, first) for sample in mine for first in self.firsts)
+        self.threads.run(tasks, self.worth(sweeps) if samples is None else 0)
 
     def words(self) -> npt.NDArray[np.uint64]:
         return self.words_of(slice(None))
@@ -230,8 +234,9 @@ class Chunks(InChunks):
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         return self._read(self.memory, sample, replica)
 
-    def kept(self) -> Spins:
-        return partial(self._read, self.memory.copy())
+    def keep(self) -> tuple[Callable[[slice], None], Spins]:
+        copy = np.empty_like(self.memory)
+        return partial(copy_samples, self.memory, copy), partial(self._read, copy)
 
     def _read(self, memory: npt.NDArray[np.int8], sample: int, replica: int) -> npt.NDArray[np.int8]:
         spins = self._view(memory, sample, replica - replica % self.size)

@@ -21,9 +21,8 @@ from spinsim.engine.measuring.correlations import (
 from spinsim.engine.measuring.cpu_comparison import Along, WordList, compare_words, word_list, word_lists
 from spinsim.engine.measuring.in_time import CpuInTime
 from spinsim.engine.moves.exchange.cpu import CpuTempering
-from spinsim.engine.moves.exchange.ladder import Ladder, copy_pairs, holders
+from spinsim.engine.moves.exchange.ladder import copy_pairs, holders
 from spinsim.engine.protocols import Counts, LadderMeasurement, Spins
-from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 from spinsim.packing import block_count
 
@@ -31,32 +30,32 @@ Words = npt.NDArray[np.uint64]
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
+Keep = Callable[[slice], None]
 FULLY: Final = 4
 """Times as long as counting overlaps that comparing copies fully takes."""
 
 
-class Differing(NamedTuple):
+class Compared(NamedTuple):
     """Numbers of some samples that a ``CpuComparison`` finds; those that are not wanted have no pairs or no axes.
 
     Attributes:
-        sites: At which pairs of copies differ, int64 (samples, pairs, temperatures).
-        bonds: At which products of both ends do, likewise.
+        overlap, link_overlap: As ``Correlations`` has them, int64 (samples, pairs, temperatures).
         modes: Squared modes along each axis, float64 (axes, samples, pairs, then copies if wanted, temperatures).
     """
 
-    sites: Integers
-    bonds: Integers
+    overlap: Integers
+    link_overlap: Integers
     modes: Floats
 
-    def of(self, samples: slice) -> Differing:
+    def of(self, samples: slice) -> Compared:
         """The same of some samples."""
-        return Differing(self.sites[samples], self.bonds[samples], self.modes[:, samples])
+        return Compared(self.overlap[samples], self.link_overlap[samples], self.modes[:, samples])
 
 
 class CpuComparison(Protocol):
     """Compares copies at equal temperatures; an update has its own way."""
 
-    def compare(self, words: Words, holder: Integers, found: Differing) -> None:
+    def compare(self, words: Words, holder: Integers, found: Compared) -> None:
         """Fill in ``found``, of the samples whose ``words`` are given; pairs of copies are those of ``copy_pairs``.
 
         ``holder`` is the replica at each temperature, (samples, copies, temperatures).
@@ -89,13 +88,76 @@ class CpuReplicaComparison:
         along = [Along(k, *one) for k, one in enumerate(zip(of_axes, waves(lattice), strict=True))]
         return word_lists(all_sites(self._model), along)
 
-    def compare(self, words: Words, holder: Integers, found: Differing) -> None:
-        sites, nothing = found.sites, found.sites[:, :0]
+    def compare(self, words: Words, holder: Integers, found: Compared) -> None:
+        overlap = found.overlap
         for items in self._layers if len(found.modes) else [self._sites]:
-            compare_words(words, holder, items, sites, found.modes)
-            sites = nothing  # one order has told
-        if found.bonds.shape[1]:
-            compare_words(words, holder, self._bonds, found.bonds, found.modes[:, :, :0])
+            compare_words(words, holder, items, overlap, found.modes)
+            overlap = overlap[:, :0]  # one order has told
+        if found.link_overlap.shape[1]:
+            compare_words(words, holder, self._bonds, found.link_overlap, found.modes[:, :, :0])
+
+
+class Measurement:
+    """Room for a measurement of a ladder, which is filled sample by sample.
+
+    Args:
+        model: What is simulated.
+        tempering: Exchanges of its replicas.
+        wanted: What is asked for beside overlaps.
+        in_time: Lists of what models of space and time have.
+        spins: Finds the configurations of this moment.
+        keep: Keeps those of some samples; None for a measurement that nobody reads, in which exchanges go on.
+
+    Attributes:
+        found: All numbers, of the samples that have been measured.
+    """
+
+    def __init__(
+        self, model: Ising, tempering: CpuTempering, wanted: Wanted, in_time: CpuInTime, spins: Spins, keep: Keep | None
+    ) -> None:
+        ladder, self._model, self._exchange = tempering.ladder, model, tempering.exchange
+        self._copies, copies = ladder.copies, ladder.copies if wanted.full or wanted.overlaps else 1
+        pairs, shape = len(copy_pairs(copies)), (model.samples, ladder.copies, ladder.temperatures)
+        of_pairs = model.samples, pairs, ladder.temperatures
+        axes = model.lattice.dimension if wanted.full and model.lattice else 0
+        in_modes = pairs + (copies if wanted.magnetization_modes else 0)
+        modes = np.empty((axes, model.samples, in_modes, ladder.temperatures))
+        links = np.empty(of_pairs if wanted.full else (model.samples, 0, ladder.temperatures), np.int64)
+        self.compared = Compared(np.empty(of_pairs, np.int64), links, modes)
+        self.in_time = in_time.begin(model.samples, ladder) if wanted.full else None
+        correlations = overlaps_alone(self.compared.overlap, ladder)
+        if self.in_time is not None:
+            last = np.moveaxis(modes, 0, -1)
+            of_spins = last[:, pairs:] if wanted.magnetization_modes else np.empty((*shape, 0))
+            correlations = Correlations(*self.compared[:2], last[:, :pairs], of_spins, *self.in_time.found())
+        self.is_fetched, self._keep, self.holder = keep is not None, keep, np.empty(shape, np.int64)
+        energy, terms = np.empty(shape), tempering.steps.shape[1]
+        self.found = LadderMeasurement(
+            energy,
+            np.empty(shape, np.int64),
+            np.empty(shape, np.int64),
+            np.empty(shape, np.int32),
+            self._exchange.copied() if keep else self._exchange,
+            correlations,
+            spins,
+            energy[..., None] if terms == 1 else np.empty((*shape, terms)),
+        )
+
+    def take(self, counts: Counts, samples: slice) -> None:
+        """Take what is counted of some samples, (samples, replicas), and how far their exchanges are."""
+        found, quantum = self.found, np.float64(self._model.quantum)
+        if self._keep is not None:
+            self._keep(samples)
+            for kept, now in zip(found.exchange, self._exchange, strict=True):
+                kept[samples] = now[samples]
+        holder = self.holder[samples] = holders(self._exchange.place[samples], self._copies)
+        found.holder[samples] = holder
+        among = np.arange(0, holder.size, counts.energy.shape[1])[:, None, None] + holder
+        found.energy[samples] = counts.energy.take(among) * quantum
+        found.magnetization[samples] = counts.magnetization.take(among)
+        found.staggered_magnetization[samples] = counts.staggered_magnetization.take(among)
+        if counts.terms is not None:
+            found.energy_by_term[samples] = counts.terms.reshape(-1, counts.terms.shape[-1])[among] * quantum
 
 
 class CpuMeasuring:
@@ -105,79 +167,30 @@ class CpuMeasuring:
         model: What is simulated.
         comparison: How two replicas are compared.
         words_of: Gives the words of some samples that are compared.
-        threads: Samples are compared side by side.
     """
 
-    def __init__(
-        self, model: Ising, comparison: CpuComparison, words_of: Callable[[slice], Words], threads: Threads
-    ) -> None:
-        self._model, self._comparison, self._words_of, self._threads = model, comparison, words_of, threads
+    def __init__(self, model: Ising, comparison: CpuComparison, words_of: Callable[[slice], Words]) -> None:
+        self._model, self._comparison, self._words_of = model, comparison, words_of
         self._in_time: dict[Wanted, CpuInTime] = {}
 
-    def measure(self, tempering: CpuTempering, counts: Counts, spins: Spins, wanted: Wanted) -> LadderMeasurement:
-        """The measurement of the present state, whose ``counts`` and ``spins`` are given.
-
-        Args:
-            tempering: Which replica is where.
-            counts: Energies and magnetisations (samples, replicas).
-            spins: Configurations, which later sweeps leave alone.
-            wanted: What is asked for beside overlaps.
-        """
-        ladder, exchange = tempering.ladder, tempering.exchange.copied()
-        holder = holders(exchange.place, ladder.copies)
-        among_all = np.arange(0, holder.size, ladder.replicas)[:, None, None] + holder
-        quantum = np.float64(self._model.quantum)
-        energy = counts.energy.take(among_all) * quantum
-        terms = counts.terms
-        return LadderMeasurement(
-            energy,
-            counts.magnetization.take(among_all),
-            counts.staggered_magnetization.take(among_all),
-            holder.astype(np.int32),
-            exchange,
-            self._correlations(ladder, holder, wanted),
-            spins,
-            energy[..., None] if terms is None else terms.reshape(-1, terms.shape[-1])[among_all] * quantum,
-        )
-
-    def _correlations(self, ladder: Ladder, holder: Integers, wanted: Wanted) -> Correlations:
-        """Correlations of copies; of no pairs where no overlaps are wanted."""
-        model, pairs = self._model, np.array(copy_pairs(ladder.copies if wanted.full or wanted.overlaps else 1))
-        shape, axes = (model.samples, len(pairs), ladder.temperatures), 0
-        if wanted.full and model.lattice:
-            axes = model.lattice.dimension
-        in_modes = len(pairs) + (ladder.copies if wanted.magnetization_modes else 0)
-        found = Differing(
-            np.empty(shape, np.int64),
-            np.empty(shape if wanted.full else (model.samples, 0, ladder.temperatures), np.int64),
-            np.empty((axes, model.samples, in_modes, ladder.temperatures)),
-        )
-        in_time = self._of_times(wanted).begin(model.samples, ladder) if wanted.full else None
-
-        def compare(first: int, stop: int) -> None:
-            mine = slice(first, stop)
-            words = self._words_of(mine)
-            self._comparison.compare(words, holder[mine], found.of(mine))
-            if in_time is not None:
-                for k in range(first, stop):
-                    in_time.count(k, words[k - first], holder[k])
-
-        if found.sites.size or found.modes.size:
-            words = model.samples * model.sites * block_count(ladder.replicas)
-            self._threads.share_out(compare, model.samples, words * (FULLY if wanted.full else 1))
-        overlap = model.sites - 2 * found.sites
-        if in_time is None:
-            return overlaps_alone(overlap, ladder)
-        modes = np.moveaxis(found.modes, 0, -1)
-        return Correlations(
-            overlap,
-            model.bonds - 2 * found.bonds,
-            modes[:, : len(pairs)],
-            modes[:, len(pairs) :] if wanted.magnetization_modes else np.empty((*holder.shape, 0)),
-            *in_time.found(),
-        )
-
-    def _of_times(self, wanted: Wanted) -> CpuInTime:
+    def begin(self, tempering: CpuTempering, wanted: Wanted, spins: Spins, keep: Keep | None = None) -> Measurement:
+        """Make room for a measurement; arguments are those of ``Measurement``."""
         if wanted not in self._in_time:
             self._in_time = {wanted: CpuInTime(self._model.graph, wanted)}
-        return self._in_time[wanted]
+        return Measurement(self._model, tempering, wanted, self._in_time[wanted], spins, keep)
+
+    def measure(self, room: Measurement, counts: Counts, samples: slice) -> None:
+        """Measure the present state of some samples, of which ``counts`` are given."""
+        room.take(counts, samples)
+        found, holder = room.compared.of(samples), room.holder[samples]
+        if not (found.overlap.size or found.modes.size):
+            return
+        words = self._words_of(samples)
+        self._comparison.compare(words, holder, found)
+        if room.in_time is not None:
+            for k, sample in enumerate(range(samples.start, samples.stop)):
+                room.in_time.count(sample, words[k], holder[k])
+
+    def words(self, wanted: Wanted, replicas: int) -> int:
+        """Words of 128 spins whose update takes about as long as a measurement of all samples."""
+        return self._model.samples * self._model.sites * block_count(replicas) * (1 + (FULLY if wanted.full else 1))

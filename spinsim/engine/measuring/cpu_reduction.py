@@ -31,7 +31,7 @@ from spinsim.engine.measuring.reduction import (
     tables_of,
 )
 from spinsim.engine.moves.exchange.ladder import copy_pairs
-from spinsim.engine.protocols import Configurations, LadderMeasurement, LowestStates
+from spinsim.engine.protocols import Configurations, LadderMeasurement, LowestStates, Spins
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.threads import Threads
 
@@ -304,21 +304,29 @@ class HostReduction:
     def add(self, measurement: LadderMeasurement) -> None:
         """Add a measurement, the next one of the run, and keep the states that are lower than all before."""
         self.add_numbers(measurement)
-        self._changed[self._best.update(measurement.replica_energy, measurement.spins)] = True
+        self.keep_lowest(measurement.replica_energy, measurement.spins, slice(0, self.reduced.model.samples))
 
     def add_numbers(self, measurement: LadderMeasurement) -> None:
         """Add the numbers of a measurement alone, such as one that series hold."""
 
         def add(begin: int, end: int) -> None:
-            self.add_part(measurement, self.measurements, begin, end)
+            self.add_samples(measurement, self.measurements, slice(begin, end))
 
         self._threads.share_out(add, self.reduced.model.samples, self._words)
-        self.measurements += 1
+        self.end(1)
+
+    def keep_lowest(self, energy: Floats, spins: Spins, samples: slice) -> None:
+        """Keep the states of some samples that are lower than all before, of energies (samples, replicas)."""
+        self._changed[self._best.update(energy, spins, samples)] = True
+
+    def end(self, measurements: int) -> None:
+        """Take in that measurements have been added of all samples."""
+        self.measurements += measurements
         self._arrays["measurements"][:] = self.measurements
 
-    def add_part(self, measurement: LadderMeasurement, number: int, begin: int, end: int) -> None:
-        """Add the numbers of some samples of measurement ``number``, from ``begin`` to before ``end``."""
-        arrays, reduced, mine, bins = self._arrays, self.reduced, slice(begin, end), self._bins
+    def add_samples(self, measurement: LadderMeasurement, number: int, mine: slice) -> None:
+        """Add the numbers of some samples of measurement ``number``."""
+        arrays, reduced, bins, begin, end = self._arrays, self.reduced, self._bins, mine.start, mine.stop
         blocks, merged = blocks_of(reduced, number)
         for name in merged:
             merge_blocks(_of_samples(name, arrays[name], mine), 1)

@@ -34,12 +34,15 @@ class Best:
         else:
             self.spins = States(np.zeros((rows, -(-model.sites // 8)), np.uint8), model.sites)
 
-    def update(self, energy: npt.NDArray[np.float64], spins: Spins) -> npt.NDArray[np.int64]:
-        """Take in energies (samples, replicas) and their configurations; return the samples with lower ones."""
-        better = np.flatnonzero(energy.min(axis=1) < self.energy.min(axis=1))
-        np.minimum(self.energy, energy, out=self.energy)
+    def update(
+        self, energy: npt.NDArray[np.float64], spins: Spins, samples: slice = slice(None)
+    ) -> npt.NDArray[np.int64]:
+        """Take in energies (samples, replicas) of some samples and their configurations; return those with lower ones."""
+        lowest, first = self.energy[samples], samples.start or 0
+        better = first + np.flatnonzero(energy.min(axis=1) < lowest.min(axis=1))
+        np.minimum(lowest, energy, out=lowest)
         for sample in better.tolist():
-            which = sample, int(energy[sample].argmin())
+            which = sample, int(energy[sample - first].argmin())
             if isinstance(self.spins, States):
                 self.spins.bits[sample] = bits_of_one(spins, *which)
             else:

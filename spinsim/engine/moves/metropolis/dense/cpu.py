@@ -11,13 +11,13 @@ from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.dense_bits import DenseState, Rows, in_lines
 from spinsim.engine.layouts.unpacked import WORDS
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
-from spinsim.engine.moves.exchange.cpu import CpuTempering
+from spinsim.engine.moves.exchange.cpu import CpuTempering, Times
 from spinsim.engine.moves.metropolis.dense.cpu_sweep import (
     SITES,
     sweep_dense,
     temper_dense,
 )
-from spinsim.engine.moves.metropolis.unpacked.cpu import ChunkSweeper, Times
+from spinsim.engine.moves.metropolis.unpacked.cpu import ChunkSweeper
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 

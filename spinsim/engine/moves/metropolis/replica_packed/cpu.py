@@ -17,7 +17,7 @@ from spinsim.engine.layouts.replica_packed.adders import BATCH
 from spinsim.engine.layouts.replica_packed.cpu_blocks import Blocks
 from spinsim.engine.layouts.replica_packed.cpu_counting import count_lattices
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
-from spinsim.engine.moves.exchange.cpu import CpuTempering
+from spinsim.engine.moves.exchange.cpu import CpuTempering, Times
 from spinsim.engine.moves.exchange.ladder import Ladder
 from spinsim.engine.moves.metropolis.packed.batches import Costs
 from spinsim.engine.moves.metropolis.packed.classes import (
@@ -61,7 +61,7 @@ def engine_of(
     parts = CpuParts(
         packing=name,
         state=blocks,
-        sweeper=ReplicaSweeper(plan, blocks, pool),
+        sweeper=ReplicaSweeper(plan, blocks),
         counts=partial(counts, plan, blocks, pool),
         comparison=CpuReplicaComparison(model),
         threads=pool,
@@ -70,18 +70,18 @@ def engine_of(
     return CpuEngine(model, replicas, plan.dynamics, parts)
 
 
-def counts(plan: PackedRun, blocks: Blocks, threads: Threads) -> Counts:
-    """Energies, by term too where there are two, and magnetisations of every replica."""
-    (samples, number), names = plan.shape[:2], plan.observables.sums
-    lattices = blocks.state.reshape(blocks.count, *plan.shape[2:])
-    sums = np.zeros((blocks.count, len(names), packing.LANES), np.int64)
+def counts(plan: PackedRun, blocks: Blocks, threads: Threads, samples: slice | None = None) -> Counts:
+    """Energies, by term too where there are two, and magnetisations of every replica, of all or some samples."""
+    number, names, (begin, end, _) = plan.shape[1], plan.observables.sums, (samples or slice(None)).indices(plan.shape[0])
+    lattices = blocks.state[begin:end].reshape(-1, *plan.shape[2:])
+    sums = np.zeros((len(lattices), len(names), packing.LANES), np.int64)
 
     def count(first: int, stop: int) -> None:
-        some = lattices[first:stop], plan.batches.order, plan.first, plan.counted, first, number, sums[first:stop]
-        count_lattices(*some)
+        some = lattices[first:stop], plan.batches.order, plan.first, plan.counted
+        count_lattices(*some, begin * number + first, number, sums[first:stop])
 
-    threads.share_out(count, blocks.count, blocks.total)
-    by_name = np.ascontiguousarray(sums.swapaxes(0, 1)).reshape(len(names), samples, -1)[..., : plan.replicas]
+    threads.share_out(count, len(lattices), blocks.total if samples is None else 0)
+    by_name = np.ascontiguousarray(sums.swapaxes(0, 1)).reshape(len(names), end - begin, -1)[..., : plan.replicas]
     return plan.observables.counts(dict(zip(names, by_name, strict=True)))
 
 
@@ -91,12 +91,11 @@ class ReplicaSweeper:
     Args:
         plan: The run.
         blocks: Its words.
-        threads: Samples are tempered side by side.
     """
 
-    def __init__(self, plan: PackedRun, blocks: Blocks, threads: Threads) -> None:
+    def __init__(self, plan: PackedRun, blocks: Blocks) -> None:
         self.colours, self.tasks = plan.colours, blocks.count
-        self._plan, self._blocks, self._threads = plan, blocks, threads
+        self._plan, self._blocks = plan, blocks
         self._source = rng.split_seed(plan.dynamics.seed), plan.dynamics.rng_rounds
         self._tables: Tables | None = None
         self._limits: Limits | None = None
@@ -173,26 +172,23 @@ class ReplicaSweeper:
         else:
             sweep_packed(*arguments)
 
-    def temper(self, tempering: CpuTempering, rounds: int, sweeps: int, half_sweep: int) -> bool:
-        """Do all rounds of a sample in one call, where its blocks need no threads that meet."""
+    def words_of_round(self, sweeps: int) -> int | None:
+        """None where threads share a block in each half-sweep."""
         if self._blocks.parts > 1:
-            return False
+            return None
+        return LADDER_WORDS * max(1, sweeps) * self._blocks.total + ROUND_WORDS * self._blocks.count
+
+    def temper(self, tempering: CpuTempering, times: Times, half_sweep: int, samples: slice) -> None:
         plan, tables, limits = self._plan, self._tables, self._limits
         assert tables is not None and limits is not None  # noqa: PT018, S101  (there is a ladder)
         ladder = self.colours, tempering.steps, tempering.ladder.copies, plan.used_tables, *limits
-        arrays = tables.always, tables.planes, tables.thresholds
-        cheap = (self._cheap_bits, plan.starts) if plan.by_degree else None
+        temper_samples(
+            self._blocks.state[samples], plan.counted, plan.weights, plan.batches, plan.lanes,
+            (tables.always[samples], tables.planes[samples], tables.thresholds[samples]), ladder,
+            tuple(array[samples] for array in tempering.exchange), (samples.start, plan.dynamics.first_sample),
+            self._source, np.uint64(half_sweep), times, plan.counts_of_class,
+            (self._cheap_bits, plan.starts) if plan.by_degree else None,
+        )  # fmt: skip
 
-        def task(first: int, stop: int) -> None:
-            mine = slice(first, stop)
-            temper_samples(
-                self._blocks.state[mine], plan.counted, plan.weights, plan.batches, plan.lanes,
-                tuple(array[mine] for array in arrays), ladder, tuple(array[mine] for array in tempering.exchange),
-                (first, plan.dynamics.first_sample), self._source, np.uint64(half_sweep),
-                (tempering.round, rounds, sweeps), plan.counts_of_class, cheap,
-            )  # fmt: skip
-
-        words = LADDER_WORDS * max(1, sweeps) * self._blocks.total + ROUND_WORDS * self._blocks.count
-        self._threads.share_out(task, plan.model.samples, rounds * words)
-        tempering.round += rounds
-        return True
+    def end_rounds(self, tempering: CpuTempering) -> None:
+        """Nothing to do: rounds lay tables."""

@@ -14,7 +14,7 @@ from spinsim.engine.cpu import CpuEngine, CpuParts
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.layouts.unpacked import WORDS, Chunks, InChunks, by_replica, by_word, sum_spins, total_energies
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
-from spinsim.engine.moves.exchange.cpu import CpuTempering
+from spinsim.engine.moves.exchange.cpu import CpuTempering, Times
 from spinsim.engine.moves.exchange.ladder import Ladder
 from spinsim.engine.moves.metropolis.unpacked.cpu_sweep import sweep_general, temper_unpacked
 from spinsim.engine.moves.metropolis.unpacked.plan import UnpackedPlan
@@ -23,9 +23,7 @@ from spinsim.errors import InputError
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 
-Times = tuple[int, int, int]
-"""Rounds done so far, rounds to do, sweeps of each."""
-
+UPDATES_A_WORD = 8  # that take as long as that of a packed word
 LONG_ROUND = 2**17  # updates of a sample from which on its chunks are worth a thread each in every round
 
 
@@ -44,9 +42,10 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None 
     return CpuEngine(model, replicas, dynamics, parts)
 
 
-def counts(model: Ising, chunks: Chunks, plan: UnpackedPlan) -> Counts:
-    """Energies, of each term too where there are two, and magnetisations of every replica."""
-    counted = np.zeros((plan.terms + 2, model.samples, chunks.replicas), np.int64)
+def counts(model: Ising, chunks: Chunks, plan: UnpackedPlan, samples: slice | None = None) -> Counts:
+    """Energies, of each term too where there are two, and magnetisations of every replica, of all or some samples."""
+    mine = range(model.samples)[samples or slice(None)]
+    counted = np.zeros((plan.terms + 2, len(mine), chunks.replicas), np.int64)
     first_sublattice = plan.order[: plan.first]
 
     def count(sample: int, first: int) -> None:
@@ -57,9 +56,9 @@ def counts(model: Ising, chunks: Chunks, plan: UnpackedPlan) -> Counts:
         sum_spins(spins, first_sublattice, sums[-1])
         last = min(first + chunks.size, chunks.replicas)
         for target, source in zip(counted, sums, strict=True):
-            target[sample, first:last] = by_replica(source)[: last - first]
+            target[sample - mine.start, first:last] = by_replica(source)[: last - first]
 
-    chunks.each(count)
+    chunks.each(count, samples=samples)
     *energies, magnetization, of_first = counted
     staggered = 2 * of_first - magnetization if first_sublattice.size else of_first
     by_term = np.stack(energies, axis=-1) if plan.terms > 1 else None
@@ -120,18 +119,21 @@ class ChunkSweeper(ABC):
             raise InputError(NO_TEMPERATURE)
         self._in_chunks.each(partial(self._sweep_chunk, self._double_beta, count, half_sweep), count)
 
-    def temper(self, tempering: CpuTempering, rounds: int, sweeps: int, half_sweep: int) -> bool:
-        """Do all rounds of a sample in one call, unless its chunks are worth a thread each in every round."""
-        model, chunks, ladder = self._model, self._in_chunks, tempering.ladder
+    def words_of_round(self, sweeps: int) -> int | None:
+        """None where chunks of a sample are worth a thread each in every round."""
+        model, chunks = self._model, self._in_chunks
         idle = model.samples < chunks.threads.count and len(chunks.firsts) > 1
         if idle and model.sites * chunks.replicas * sweeps >= self._long_round:
-            return False
-        double_beta, times = UnpackedPlan.double_beta(model, ladder.beta[None])[0], (tempering.round, rounds, sweeps)
-        task = partial(self._temper_sample, tempering, double_beta, times, half_sweep)
-        chunks.threads.run(partial(task, k) for k in range(model.samples))
-        tempering.round += rounds
-        self.set_places(ladder, tempering.exchange.place)
-        return True
+            return None
+        return model.samples * model.sites * chunks.replicas * max(1, sweeps) // UPDATES_A_WORD
+
+    def temper(self, tempering: CpuTempering, times: Times, half_sweep: int, samples: slice) -> None:
+        double_beta = UnpackedPlan.double_beta(self._model, tempering.ladder.beta[None])[0]
+        for k in range(samples.start, samples.stop):
+            self._temper_sample(tempering, double_beta, times, half_sweep, k)
+
+    def end_rounds(self, tempering: CpuTempering) -> None:
+        self.set_places(tempering.ladder, tempering.exchange.place)
 
 
 class UnpackedSweeper(ChunkSweeper):
