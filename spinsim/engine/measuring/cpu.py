@@ -21,8 +21,9 @@ from spinsim.engine.measuring.correlations import (
 from spinsim.engine.measuring.cpu_comparison import Along, WordList, compare_words, word_list, word_lists
 from spinsim.engine.measuring.in_time import CpuInTime
 from spinsim.engine.moves.exchange.cpu import CpuTempering
-from spinsim.engine.moves.exchange.ladder import copy_pairs, holders
+from spinsim.engine.moves.exchange.ladder import copy_pairs
 from spinsim.engine.protocols import Counts, LadderMeasurement, Spins
+from spinsim.machine.compiled import kernel
 from spinsim.model.ising import Ising
 from spinsim.packing import block_count
 
@@ -73,28 +74,34 @@ class CpuReplicaComparison:
         self._model = model
 
     @cached_property
-    def _bonds(self) -> WordList:
-        return word_list(all_bonds(self._model))
+    def _bonds(self) -> Callable[..., None]:
+        return self._compare(word_list(all_bonds(self._model)))
 
     @cached_property
-    def _sites(self) -> WordList:
-        return word_list(all_sites(self._model))
+    def _sites(self) -> Callable[..., None]:
+        return self._compare(word_list(all_sites(self._model)))
+
+    @staticmethod
+    def _compare(items: WordList) -> Callable[..., None]:
+        """Compare items of samples, as ``compare_words`` does."""
+        compare: Callable[..., None] = compare_words.given(items)
+        return compare
 
     @cached_property
-    def _layers(self) -> list[WordList]:
+    def _layers(self) -> list[Callable[..., None]]:
         """Sites with layers of all axes."""
         lattice = self._model.lattice
         of_axes = [] if lattice is None else [layers(lattice, axis) for axis in range(lattice.dimension)]
         along = [Along(k, *one) for k, one in enumerate(zip(of_axes, waves(lattice), strict=True))]
-        return word_lists(all_sites(self._model), along)
+        return [self._compare(items) for items in word_lists(all_sites(self._model), along)]
 
     def compare(self, words: Words, holder: Integers, found: Compared) -> None:
         overlap = found.overlap
-        for items in self._layers if len(found.modes) else [self._sites]:
-            compare_words(words, holder, items, overlap, found.modes)
+        for compare in self._layers if len(found.modes) else [self._sites]:
+            compare(words, holder, overlap, found.modes)
             overlap = overlap[:, :0]  # one order has told
         if found.link_overlap.shape[1]:
-            compare_words(words, holder, self._bonds, found.link_overlap, found.modes[:, :, :0])
+            self._bonds(words, holder, found.link_overlap, found.modes[:, :, :0])
 
 
 class Measurement:
@@ -116,7 +123,7 @@ class Measurement:
         self, model: Ising, tempering: CpuTempering, wanted: Wanted, in_time: CpuInTime, spins: Spins, keep: Keep | None
     ) -> None:
         ladder, self._model, self._exchange = tempering.ladder, model, tempering.exchange
-        self._copies, copies = ladder.copies, ladder.copies if wanted.full or wanted.overlaps else 1
+        copies = ladder.copies if wanted.full or wanted.overlaps else 1
         pairs, shape = len(copy_pairs(copies)), (model.samples, ladder.copies, ladder.temperatures)
         of_pairs = model.samples, pairs, ladder.temperatures
         axes = model.lattice.dimension if wanted.full and model.lattice else 0
@@ -142,22 +149,44 @@ class Measurement:
             spins,
             energy[..., None] if terms == 1 else np.empty((*shape, terms)),
         )
+        numbers = energy, self.found.magnetization, self.found.staggered_magnetization
+        self._sort = sort_numbers.given(np.float64(model.quantum), self.holder, self.found.holder, *numbers)
 
     def take(self, counts: Counts, samples: slice) -> None:
         """Take what is counted of some samples, (samples, replicas), and how far their exchanges are."""
-        found, quantum = self.found, np.float64(self._model.quantum)
+        found = self.found
         if self._keep is not None:
             self._keep(samples)
             for kept, now in zip(found.exchange, self._exchange, strict=True):
                 kept[samples] = now[samples]
-        holder = self.holder[samples] = holders(self._exchange.place[samples], self._copies)
-        found.holder[samples] = holder
-        among = np.arange(0, holder.size, counts.energy.shape[1])[:, None, None] + holder
-        found.energy[samples] = counts.energy.take(among) * quantum
-        found.magnetization[samples] = counts.magnetization.take(among)
-        found.staggered_magnetization[samples] = counts.staggered_magnetization.take(among)
+        self._sort(self._exchange.place, *counts[:3], samples.start, samples.stop)
         if counts.terms is not None:
-            found.energy_by_term[samples] = counts.terms.reshape(-1, counts.terms.shape[-1])[among] * quantum
+            of_term = np.take_along_axis(counts.terms[:, None], self.holder[samples][..., None], axis=2)
+            found.energy_by_term[samples] = of_term * np.float64(self._model.quantum)
+
+
+@kernel
+def sort_numbers(  # type: ignore[no-untyped-def]
+    quantum, holder, holder_32, energies, magnetizations, of_sublattices, place, energy, magnetization, staggered,
+    begin, end,
+):  # fmt: skip
+    """Sort numbers of some samples' replicas by copy and temperature, from ``begin`` to before ``end``.
+
+    Args:
+        quantum: Unit of ``energy``.
+        holder, holder_32, energies, magnetizations, of_sublattices: Written, (samples, copies, temperatures).
+        place: Temperature of each replica, (samples, replicas).
+        energy, magnetization, staggered: Counts of these samples, (samples, replicas).
+    """
+    temperatures = holder.shape[2]
+    for sample in range(begin, end):
+        k = sample - begin
+        for replica in range(place.shape[1]):
+            copy, t = replica // temperatures, place[sample, replica]
+            holder[sample, copy, t] = holder_32[sample, copy, t] = replica
+            energies[sample, copy, t] = np.float64(energy[k, replica]) * quantum
+            magnetizations[sample, copy, t] = magnetization[k, replica]
+            of_sublattices[sample, copy, t] = staggered[k, replica]
 
 
 class CpuMeasuring:

@@ -236,13 +236,13 @@ def square_waves(real, imaginary, found):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def compare_words(state, holder, items, overlap, modes):  # type: ignore[no-untyped-def]
+def compare_words(items, state, holder, overlap, modes):  # type: ignore[no-untyped-def]
     """Compare copies of some samples at equal temperatures.
 
     Args:
+        items: ``WordList``.
         state: uint64 (samples, blocks, sites, 2).
         holder: Replica at each temperature, (samples, copies, temperatures).
-        items: ``WordList``.
         overlap: Set to the sum over items of the product of both copies, (samples, pairs, temperatures), unless it has
             no pairs.
         modes: Set to squared modes along the axes of ``items``, (axes, samples, pairs, then copies if wanted,

@@ -9,7 +9,6 @@ What belongs to a bin stands side by side, a *column* each, so that a value of a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import ldexp
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -33,7 +32,6 @@ class EnergyBins(NamedTuple):
         rows: First column of each of these terms of copies, and how far that of the next copy is, (of copies, 2).
         places: Of one sample.
         inverse: 1 / unit of levels.
-        scale: 1 / unit of sums.
         ranges: Lowest and highest level, (samples, 2).
         of_copies: (blocks, samples, bins, columns).
         of_pairs: (blocks, samples, bins, columns); no columns without pairs.
@@ -44,7 +42,6 @@ class EnergyBins(NamedTuple):
     rows: Integers
     places: int
     inverse: float
-    scale: float
     ranges: Integers
     of_copies: Integers
     of_pairs: Integers
@@ -58,10 +55,6 @@ class EnergyBins(NamedTuple):
             found |= {COUNTS[1]: columns[:_COUNTED], SUMS[1]: columns[_COUNTED : _COUNTED + pair_rows]}
         return found
 
-    def at(self, exponent: int) -> EnergyBins:
-        """The same with sums in units of 2^-exponent."""
-        return self._replace(scale=ldexp(1.0, exponent))
-
 
 def empty_bins(reduced: Reduced) -> EnergyBins:
     """Return the sums over energy of a run that has not measured yet."""
@@ -69,7 +62,7 @@ def empty_bins(reduced: Reduced) -> EnergyBins:
     column, pair_column = np.full(len(terms), -1), np.full(len(terms), -1)
     if energies is None:
         rows, ranges, none = np.empty((0, 2), np.int64), np.empty((0, 2), np.int64), np.empty((1, 0, 0, 0), np.int64)
-        return EnergyBins(column, pair_column, rows, reduced.places, 1.0, 1.0, ranges, none, none)
+        return EnergyBins(column, pair_column, rows, reduced.places, 1.0, ranges, none, none)
     of_terms: list[tuple[int, int]] = []
     for k, term in enumerate(terms):
         if energies.row[k] >= 0:
@@ -85,7 +78,6 @@ def empty_bins(reduced: Reduced) -> EnergyBins:
         np.array(of_terms, np.int64).reshape(-1, 2),
         reduced.places,
         1 / energies.unit,
-        1.0,
         np.zeros((samples, 2), np.int64),
         np.zeros((*shape, energies.bins, copies + 1 + energies.rows), np.int64),
         np.zeros((*shape, 2 * energies.bins, width), np.int64),

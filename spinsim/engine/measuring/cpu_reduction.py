@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import ldexp
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -40,6 +41,7 @@ VALUES_A_WORD: Final = 40
 _ABSOLUTE, _CONNECTED, _LEVELS = ABSOLUTE, CONNECTED, LEVELS
 _OF_CHAINS: Final = ("copy_sums", "level_open")
 """Arrays whose copies or pairs of one sample stand together in the file, and samples of one copy in memory."""
+_ENERGY: Final = Source("energy")
 _TOGETHER: Final = 64
 """Values that are added up side by side."""
 Floats = npt.NDArray[np.float64]
@@ -138,7 +140,9 @@ def repeat(row, times, found):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def add_terms(of_copies, of_pairs, energy, tables, pairs, number, blocks, sums, over_energy, begin, end):  # type: ignore[no-untyped-def]
+def add_terms(  # type: ignore[no-untyped-def]
+    of_copies, of_pairs, energy, tables, pairs, sums, over_energy, scale_of_sums, number, blocks, begin, end
+):
     """Add the terms of some samples, from ``begin`` to before ``end``, of measurement ``number``.
 
     Places of consecutive samples stand side by side, in the innermost loops, where none waits for another: ``n`` below
@@ -150,9 +154,10 @@ def add_terms(of_copies, of_pairs, energy, tables, pairs, number, blocks, sums, 
         energy: Of copies, (copies, n).
         tables: ``Tables``.
         pairs: Pairs of copies, (pairs, 2).
-        blocks: ``Blocks`` of this measurement.
         sums: ``Sums``.
         over_energy: ``EnergyBins``.
+        scale_of_sums: 1 / unit of sums over energy.
+        blocks: ``Blocks`` of this measurement.
     """
     copies, places, apart = of_copies.shape[1], tables.constant.shape[1], sums.level_open.shape[2] > 1
     together = min(max(1, _TOGETHER // places), end - begin)
@@ -197,9 +202,9 @@ def add_terms(of_copies, of_pairs, energy, tables, pairs, number, blocks, sums, 
                     for e in range(n):
                         of_chain[e] += y[e]
                 if row >= 0:
-                    in_units(y, over_energy.scale, values[chain, row, :n])
+                    in_units(y, scale_of_sums, values[chain, row, :n])
                 if pair_row >= 0:
-                    in_units(y, over_energy.scale, pair_values[chain, pair_row, :n])
+                    in_units(y, scale_of_sums, pair_values[chain, pair_row, :n])
                 if cold >= 0:
                     for k in range(several):
                         sums.coldest_sums[cold, blocks.coldest_block, first + k, chain] += y[k * places]
@@ -218,7 +223,7 @@ def add_terms(of_copies, of_pairs, energy, tables, pairs, number, blocks, sums, 
             add_over_energy(over_energy, blocks.energy_block, first, several, pairs, levels, values, pair_values)
 
 
-@kernel
+@part
 def add_walks(place, places, sums, squares, begin, end):  # type: ignore[no-untyped-def]
     """Add 2 place - places + 1 of some samples' replicas, and its squares, from ``place`` (samples, replicas).
 
@@ -231,18 +236,38 @@ def add_walks(place, places, sums, squares, begin, end):  # type: ignore[no-unty
             squares[sample] += c * c
 
 
-@kernel
-def add_overlaps(overlap, cell, histogram, begin, end):  # type: ignore[no-untyped-def]
-    """Count overlaps (samples, pairs, places) of some samples in a ``histogram`` (samples, places, cells).
+@part
+def add_overlaps(values, numbers, cell, histogram, begin, end):  # type: ignore[no-untyped-def]
+    """Count overlaps of some samples in a ``histogram`` (samples, places, cells); without cells none.
 
-    ``cell`` (values,) is the cell of each value -n, -n + 2, ..., n.
+    The overlaps are source ``numbers`` of ``values`` (sources, pairs, places of all samples), and ``cell`` (values,) is
+    the cell of each value -n, -n + 2, ..., n.
     """
-    most = cell.size - 1
-    for sample in range(begin, end):
-        for pair in range(overlap.shape[1]):
-            of_pair = overlap[sample, pair]
-            for place in range(of_pair.size):
-                histogram[sample, place, cell[np.uint64((of_pair[place] + most) >> 1)]] += np.uint32(1)
+    most, places = cell.size - 1, histogram.shape[1]
+    for sample in range(begin, end if cell.size else begin):
+        for pair in range(values.shape[1]):
+            of_pair = values[numbers, pair, sample * places : (sample + 1) * places]
+            for place in range(places):
+                histogram[sample, place, cell[np.uint64((np.int64(of_pair[place]) + most) >> 1)]] += np.uint32(1)
+
+
+@kernel
+def add_measurement(  # type: ignore[no-untyped-def]
+    of_copies, of_pairs, energy, tables, pairs, sums, over_energy, walks, overlaps, links, scale, number, blocks, place,
+    begin, end,
+):  # fmt: skip
+    """Add some samples, from ``begin`` to before ``end``, of measurement ``number``.
+
+    Args:
+        of_copies, of_pairs, energy, tables, pairs, sums, over_energy, scale, blocks: As ``add_terms`` takes them.
+        walks: Sums and squares of ``add_walks``, the sums of all blocks.
+        overlaps, links: Source, cells and histogram of ``add_overlaps``.
+        place: Of each replica, (samples, replicas).
+    """
+    add_terms(of_copies, of_pairs, energy, tables, pairs, sums, over_energy, scale, number, blocks, begin, end)
+    add_walks(place, tables.constant.shape[1], walks[0][0, blocks.walk_block], walks[1], begin, end)
+    add_overlaps(of_pairs, overlaps[0], overlaps[1], overlaps[2], begin, end)
+    add_overlaps(of_pairs, links[0], links[1], links[2], begin, end)
 
 
 def fill(room: Floats, measurement: LadderMeasurement, source: Source, samples: slice) -> None:
@@ -285,20 +310,20 @@ class HostReduction:
         pairs = {source for term in reduced.terms for source in term.sources if term.of_pairs}
         self._of_copies = np.zeros((len(sources), reduced.copies, samples, places))
         self._of_pairs = np.zeros((len(sources), reduced.pairs, samples, places))
-        self._energy = np.zeros((reduced.copies, samples, places))
         rooms = [self._of_pairs if source in pairs else self._of_copies for source in sources]
         self._rooms = [(source, room[k]) for k, (source, room) in enumerate(zip(sources, rooms, strict=True))]
-        self._rooms.append((Source("energy"), self._energy))
-        self._values = tuple(
-            values.reshape(*values.shape[:-2], samples * places) for values in (self._of_copies, self._of_pairs, self._energy)
-        )
-        self._cells = {
-            one.source: (np.arange(one.values) * one.cells // one.values).astype(np.uint32)
-            for one in reduced.histograms
-        }
+        energy = dict(self._rooms).get(_ENERGY)
+        if energy is None:
+            energy = np.zeros((reduced.copies, samples, places))
+            self._rooms.append((_ENERGY, energy))
+        values = (room.reshape(*room.shape[:-2], samples * places) for room in (self._of_copies, self._of_pairs, energy))
+        walks = self._arrays["walk_sums"], self._arrays["walk_squares"]
+        self._add = add_measurement.given(
+            *values, self._tables, np.array(copy_pairs(reduced.copies), np.int64).reshape(-1, 2), self._sums,
+            self._bins, walks, self._histogram("overlap"), self._histogram("link_overlap"),
+        )  # fmt: skip
         values = sum(reduced.pairs if term.of_pairs else reduced.copies for term in reduced.terms)
         self._words = samples * places * values // VALUES_A_WORD
-        self._pairs = np.array(copy_pairs(reduced.copies), np.int64).reshape(-1, 2)
         self._best, self._changed = Best(reduced.model, reduced.copies * places), np.zeros(samples, np.bool_)
 
     def add(self, measurement: LadderMeasurement) -> None:
@@ -326,12 +351,12 @@ class HostReduction:
 
     def add_samples(self, measurement: LadderMeasurement, number: int, mine: slice) -> None:
         """Add the numbers of some samples of measurement ``number``."""
-        arrays, reduced, bins, begin, end = self._arrays, self.reduced, self._bins, mine.start, mine.stop
+        arrays, reduced, scale = self._arrays, self.reduced, 1.0
         blocks, merged = blocks_of(reduced, number)
         for name in merged:
             merge_blocks(_of_samples(name, arrays[name], mine), 1)
         if reduced.energies is not None:
-            bins = bins.at(reduced.energies.exponent(number))
+            scale = ldexp(1.0, reduced.energies.exponent(number))
             if is_halved(number):
                 for name in SUMS:
                     if name in arrays:
@@ -339,15 +364,15 @@ class HostReduction:
                         halved >>= 1
         for source, room in self._rooms:
             fill(room, measurement, source, mine)
-        of_copies, of_pairs, energy = self._values
-        add_terms(
-            of_copies, of_pairs, energy, self._tables, self._pairs, number, blocks, self._sums, bins, begin, end
-        )
-        walk_sums = arrays["walk_sums"][0, blocks.walk_block]
-        add_walks(measurement.exchange.place, reduced.places, walk_sums, arrays["walk_squares"], begin, end)
-        for one in reduced.histograms:
-            overlap = getattr(measurement.correlations, one.source)
-            add_overlaps(overlap, self._cells[one.source], arrays[f"{one.source}_histogram"], begin, end)
+        self._add(scale, number, blocks, measurement.exchange.place, mine.start, mine.stop)
+
+    def _histogram(self, name: str) -> tuple[int, npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+        """Source, cells of its values and histogram of an overlap, without cells where there is none."""
+        for one in self.reduced.histograms:
+            if one.source == name:
+                cell = (np.arange(one.values) * one.cells // one.values).astype(np.uint32)
+                return self.reduced.sources.index(Source(name)), cell, self._arrays[f"{name}_histogram"]
+        return 0, np.empty(0, np.uint32), np.empty((0, 0, 0), np.uint32)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return copies of all arrays by name."""
