@@ -180,7 +180,7 @@ def count_sites(state, sites, positive, totals):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def count_lattices(state, order, first, bonds, begin, blocks, sums):  # type: ignore[no-untyped-def]
+def count_lattices(order, first, bonds, state, begin, blocks, sums):  # type: ignore[no-untyped-def]
     """Spins +1, unsatisfied bonds of each term and the spins +1 of the first sublattice of some lattices.
 
     ``state`` is uint64 (lattices, sites, 2): blocks of samples from the one of number ``begin`` on, ``blocks`` of each

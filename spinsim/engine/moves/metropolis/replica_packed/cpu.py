@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Final
 
@@ -58,11 +59,12 @@ def engine_of(
     large = model.sites >= SPLIT_SITES
     read_all = partial(of_replica_packed, replicas=replicas)
     blocks = Blocks(plan.shape, plan.lanes, plan.dynamics, pool, large, packing.unpack_replica, read_all)
+    count_some = count_lattices.given(plan.batches.order, plan.first, plan.counted)
     parts = CpuParts(
         packing=name,
         state=blocks,
         sweeper=ReplicaSweeper(plan, blocks),
-        counts=partial(counts, plan, blocks, pool),
+        counts=partial(counts, plan, blocks, pool, count_some),
         comparison=CpuReplicaComparison(model),
         threads=pool,
         temperatures=temperatures,
@@ -70,15 +72,19 @@ def engine_of(
     return CpuEngine(model, replicas, plan.dynamics, parts)
 
 
-def counts(plan: PackedRun, blocks: Blocks, threads: Threads, samples: slice | None = None) -> Counts:
-    """Energies, by term too where there are two, and magnetisations of every replica, of all or some samples."""
+def counts(
+    plan: PackedRun, blocks: Blocks, threads: Threads, count_some: Callable[..., None], samples: slice | None = None
+) -> Counts:
+    """Energies, by term too where there are two, and magnetisations of every replica, of all or some samples.
+
+    ``count_some`` is ``count_lattices`` with what belongs to the plan.
+    """
     number, names, (begin, end, _) = plan.shape[1], plan.observables.sums, (samples or slice(None)).indices(plan.shape[0])
     lattices = blocks.state[begin:end].reshape(-1, *plan.shape[2:])
     sums = np.zeros((len(lattices), len(names), packing.LANES), np.int64)
 
     def count(first: int, stop: int) -> None:
-        some = lattices[first:stop], plan.batches.order, plan.first, plan.counted
-        count_lattices(*some, begin * number + first, number, sums[first:stop])
+        count_some(lattices[first:stop], begin * number + first, number, sums[first:stop])
 
     threads.share_out(count, len(lattices), blocks.total if samples is None else 0)
     by_name = np.ascontiguousarray(sums.swapaxes(0, 1)).reshape(len(names), end - begin, -1)[..., : plan.replicas]
@@ -99,6 +105,7 @@ class ReplicaSweeper:
         self._source = rng.split_seed(plan.dynamics.seed), plan.dynamics.rng_rounds
         self._tables: Tables | None = None
         self._limits: Limits | None = None
+        self._rounds: Callable[..., None] | None = None
         self._cheap_bits = 0
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
@@ -126,7 +133,7 @@ class ReplicaSweeper:
 
     def set_ladder(self, ladder: Ladder) -> None:
         """Make room for tables of each sample."""
-        self._limits = self._plan.limits(ladder.beta)
+        self._limits, self._rounds = self._plan.limits(ladder.beta), None
         self._tables = empty_tables(self._plan.classes, self._plan.model.samples, self._plan.replicas)
         self._find_cheap(self._limits)
 
@@ -181,13 +188,16 @@ class ReplicaSweeper:
     def temper(self, tempering: CpuTempering, times: Times, half_sweep: int, samples: slice) -> None:
         plan, tables, limits = self._plan, self._tables, self._limits
         assert tables is not None and limits is not None  # noqa: PT018, S101  (there is a ladder)
-        ladder = self.colours, tempering.steps, tempering.ladder.copies, plan.used_tables, *limits
-        temper_samples(
-            self._blocks.state[samples], plan.counted, plan.weights, plan.batches, plan.lanes,
-            (tables.always[samples], tables.planes[samples], tables.thresholds[samples]), ladder,
-            tuple(array[samples] for array in tempering.exchange), (samples.start, plan.dynamics.first_sample),
-            self._source, np.uint64(half_sweep), times, plan.counts_of_class,
-            (self._cheap_bits, plan.starts) if plan.by_degree else None,
+        if self._rounds is None:
+            ladder = self.colours, tempering.steps, tempering.ladder.copies, plan.used_tables, *limits
+            self._rounds = temper_samples.given(
+                plan.counted, plan.weights, plan.batches, plan.lanes, plan.counts_of_class,
+                (self._cheap_bits, plan.starts) if plan.by_degree else None, ladder, self._source,
+            )  # fmt: skip
+        self._rounds(
+            self._blocks.state[samples], tables.always[samples], tables.planes[samples], tables.thresholds[samples],
+            *[array[samples] for array in tempering.exchange], samples.start, plan.dynamics.first_sample,
+            np.uint64(half_sweep), *times,
         )  # fmt: skip
 
     def end_rounds(self, tempering: CpuTempering) -> None:
