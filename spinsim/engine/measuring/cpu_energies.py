@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from spinsim.engine.measuring.energies import COUNTS, RANGE, SUMS
 from spinsim.engine.measuring.reduction import Reduced
-from spinsim.machine.compiled import part
+from spinsim.machine.compiled import part, step
 
 Integers = npt.NDArray[np.int64]
 LANES: Final = 8  # columns that are added together
@@ -84,7 +84,7 @@ def empty_bins(reduced: Reduced) -> EnergyBins:
     )
 
 
-@part
+@step
 def shift_over(low, high, bins):  # type: ignore[no-untyped-def]
     """``shift_of``."""
     shift = 0
@@ -151,14 +151,14 @@ def find_levels(energy, bins, number, first, samples, levels):  # type: ignore[n
         bins.ranges[sample, 0], bins.ranges[sample, 1] = low, high
 
 
-@part
+@step
 def in_units(y, scale, values):  # type: ignore[no-untyped-def]
     """Put numbers ``y`` (n,) into ``values``, in units of sums."""
     for e in range(y.size):
         values[e] = np.int64(np.rint(y[e] * scale))
 
 
-@part
+@step
 def add_over_energy(bins, block, first, samples, pairs, levels, values, pair_values):  # type: ignore[no-untyped-def]
     """Add terms of copies and of pairs to the bins of a block.
 

@@ -33,7 +33,7 @@ from spinsim.engine.measuring.reduction import (
 )
 from spinsim.engine.moves.exchange.ladder import copy_pairs
 from spinsim.engine.protocols import Configurations, LadderMeasurement, LowestStates, Spins
-from spinsim.machine.compiled import kernel, part
+from spinsim.machine.compiled import kernel, step
 from spinsim.machine.threads import Threads
 
 VALUES_A_WORD: Final = 40
@@ -68,7 +68,7 @@ class Sums(NamedTuple):
     first_value: Floats
 
 
-@part
+@step
 def raise_to(y, power):  # type: ignore[no-untyped-def]
     """Put |x|, x^2 or x^4 in the place of each x of ``y``, or leave it."""
     if power == _ABSOLUTE:
@@ -83,14 +83,16 @@ def raise_to(y, power):  # type: ignore[no-untyped-def]
             y[place] = square * square
 
 
-@part
+@step
 def connected_squares(overlap, here, pairs, copies, scale, work, found):  # type: ignore[no-untyped-def]
     """The connected squares of some overlaps (pairs, ``here``), as ``observables.moments`` has them, into ``found``.
 
     Sums are of integers, exact in float64: sums over the pairs of each copy, over all pairs, and of squares. ``work``
     is room, (copies + 3, n).
     """
-    work[:] = 0.0
+    for row in range(copies + 3):
+        for e in range(found.size):
+            work[row, e] = 0.0
     squares, rows, whole = work[copies], work[copies + 1], work[copies + 2]
     for p in range(pairs.shape[0]):
         one, other, of_pair = work[pairs[p, 0]], work[pairs[p, 1]], overlap[p, here]
@@ -113,7 +115,7 @@ def connected_squares(overlap, here, pairs, copies, scale, work, found):  # type
         found[e] = total / choices * scale[e]
 
 
-@part
+@step
 def follow(c, number, here, sums, squares, waiting, chain):  # type: ignore[no-untyped-def]
     """Add values ``c`` to the levels of their series: sums of 2^l consecutive values, l = 0, 1, ...
 
@@ -126,104 +128,95 @@ def follow(c, number, here, sums, squares, waiting, chain):  # type: ignore[no-u
             of_level[e] += c[e]
             of_squares[e] += c[e] * c[e]
         if (number >> level) & 1 == 0:
-            waits[:] = c
+            for e in range(c.size):
+                waits[e] = c[e]
             return
         for e in range(c.size):
             c[e] = waits[e] + c[e]
 
 
-@part
-def repeat(row, times, found):  # type: ignore[no-untyped-def]
-    """Put a row (places,) so many times into ``found``."""
-    for k in range(times):
-        found[k * row.size : (k + 1) * row.size] = row
+@step
+def repeat(row, found):  # type: ignore[no-untyped-def]
+    """Fill ``found`` with a row (places,) again and again."""
+    for first in range(0, found.size, row.size):
+        for place in range(row.size):
+            found[first + place] = row[place]
 
 
-@kernel
-def add_terms(  # type: ignore[no-untyped-def]
-    of_copies, of_pairs, energy, tables, pairs, sums, over_energy, scale_of_sums, number, blocks, begin, end
-):
-    """Add the terms of some samples, from ``begin`` to before ``end``, of measurement ``number``.
+@step
+def find_values(rooms, term, chain, of_copies, of_pairs, tables, pairs, here, work):  # type: ignore[no-untyped-def]
+    """Put the values of a term and a copy or pair into the first of ``rooms``; others are as ``add_term`` has them."""
+    y, scale, of_other, shift = rooms[0], rooms[3], rooms[4], rooms[5]
+    chosen, kind = of_pairs if tables.of_pairs[term] else of_copies, tables.power[term]
+    a, b = tables.first[term], tables.second[term]
+    if kind == _CONNECTED:
+        connected_squares(chosen[a], here, pairs, of_copies.shape[1], scale, work, y)
+    elif b >= 0:
+        one, other = chosen[a, chain, here], chosen[b, chain, here]
+        for e in range(y.size):
+            y[e] = scale[e] * one[e] + of_other[e] * other[e] + shift[e]
+        raise_to(y, kind)
+    else:
+        one = chosen[a, chain, here]
+        for e in range(y.size):
+            y[e] = scale[e] * one[e] + shift[e]
+        raise_to(y, kind)
 
-    Places of consecutive samples stand side by side, in the innermost loops, where none waits for another: ``n`` below
-    are those of all samples, a chunk of which is added up at a time.
+
+@step
+def add_term(  # type: ignore[no-untyped-def]
+    rooms, work, term, of_copies, of_pairs, tables, pairs, sums, number, blocks, here, first, column, pair_column,
+    scale_of_sums, values, pair_values,
+):  # fmt: skip
+    """Add a term of some samples, whose places stand side by side: none waits for another in the innermost loops.
 
     Args:
-        of_copies, of_pairs: Values of all sources, where they are of the one or the other kind, (sources, copies, n)
-            and (sources, pairs, n).
-        energy: Of copies, (copies, n).
-        tables: ``Tables``.
-        pairs: Pairs of copies, (pairs, 2).
-        sums: ``Sums``.
-        over_energy: ``EnergyBins``.
-        scale_of_sums: 1 / unit of sums over energy.
-        blocks: ``Blocks`` of this measurement.
+        rooms: Room for values, of each of these places: (6, n).
+        work: Room for ``connected_squares``.
+        here: These places among those of all samples.
+        first: Number of the first sample.
+        column, pair_column: Where sums over energy take values of the term, -1 where they do not.
+        values, pair_values: Room for these, as ``room_over_energy`` makes it.
     """
-    copies, places, apart = of_copies.shape[1], tables.constant.shape[1], sums.level_open.shape[2] > 1
-    together = min(max(1, _TOGETHER // places), end - begin)
-    rooms, work = np.empty((6, together * places)), np.empty((copies + 3, together * places))
-    has_energies = over_energy.of_copies.size > 0
-    levels, values, pair_values = room_over_energy(over_energy, copies, pairs.shape[0], together * places)
-    for first in range(begin, end, together):
-        several = min(together, end - first)
-        here, n = slice(first * places, (first + several) * places), several * places
-        y, z, added, scale = rooms[0, :n], rooms[1, :n], rooms[2, :n], rooms[3, :n]
-        of_other, shift = rooms[4, :n], rooms[5, :n]
-        if has_energies:
-            find_levels(energy, over_energy, number, first, several, levels)
-        for term in range(tables.first.size):
-            chosen = of_pairs if tables.of_pairs[term] else of_copies
-            a, b, kind, track = tables.first[term], tables.second[term], tables.power[term], tables.followed[term]
-            own, cold, total = tables.by_copy[term], tables.judged[term], sums.block_sums[term, blocks.block, here]
-            row, pair_row = over_energy.column[term], over_energy.pair_column[term]
-            chains = 1 if kind == _CONNECTED else chosen.shape[1]
-            repeat(tables.scales[term, 0], several, scale)
-            repeat(tables.scales[term, 1], several, of_other)
-            repeat(tables.constant[term], several, shift)
-            added[:] = 0.0
-            for chain in range(chains):
-                if kind == _CONNECTED:
-                    connected_squares(chosen[a], here, pairs, copies, scale, work, y)
-                elif b >= 0:
-                    one, other = chosen[a, chain, here], chosen[b, chain, here]
-                    for e in range(n):
-                        y[e] = scale[e] * one[e] + of_other[e] * other[e] + shift[e]
-                    raise_to(y, kind)
-                else:
-                    one = chosen[a, chain, here]
-                    for e in range(n):
-                        y[e] = scale[e] * one[e] + shift[e]
-                    raise_to(y, kind)
-                for e in range(n):
-                    total[e] += y[e]
-                    added[e] += y[e]
-                if own >= 0:
-                    of_chain = sums.copy_sums[own, chain, here]
-                    for e in range(n):
-                        of_chain[e] += y[e]
-                if row >= 0:
-                    in_units(y, scale_of_sums, values[chain, row, :n])
-                if pair_row >= 0:
-                    in_units(y, scale_of_sums, pair_values[chain, pair_row, :n])
-                if cold >= 0:
-                    for k in range(several):
-                        sums.coldest_sums[cold, blocks.coldest_block, first + k, chain] += y[k * places]
-                if track >= 0 and (apart or chain == chains - 1):
-                    z[:] = y if apart else added
-                    start = sums.first_value[track, here]
-                    if number == 0 and (chain == 0 or not apart):
-                        start[:] = z
-                    for e in range(n):
-                        z[e] -= start[e]
-                    follow(
-                        z, number, here, sums.level_sums[track, blocks.level_block],
-                        sums.level_squares[track, blocks.level_block], sums.level_open[track], chain if apart else 0,
-                    )  # fmt: skip
-        if has_energies:
-            add_over_energy(over_energy, blocks.energy_block, first, several, pairs, levels, values, pair_values)
+    places, apart, kind = tables.constant.shape[1], sums.level_open.shape[2] > 1, tables.power[term]
+    track, own, cold = tables.followed[term], tables.by_copy[term], tables.judged[term]
+    y, z, added, total = rooms[0], rooms[1], rooms[2], sums.block_sums[term, blocks.block, here]
+    n = y.size
+    repeat(tables.scales[term, 0], rooms[3])
+    repeat(tables.scales[term, 1], rooms[4])
+    repeat(tables.constant[term], rooms[5])
+    for e in range(n):
+        added[e] = 0.0
+    chains = of_pairs.shape[1] if tables.of_pairs[term] else of_copies.shape[1]
+    for chain in range(1 if kind == _CONNECTED else chains):
+        find_values(rooms, term, chain, of_copies, of_pairs, tables, pairs, here, work)
+        for e in range(n):
+            total[e] += y[e]
+            added[e] += y[e]
+        if own >= 0:
+            of_chain = sums.copy_sums[own, chain, here]
+            for e in range(n):
+                of_chain[e] += y[e]
+        if column >= 0:
+            in_units(y, scale_of_sums, values[chain, column])
+        if pair_column >= 0:
+            in_units(y, scale_of_sums, pair_values[chain, pair_column])
+        if cold >= 0:
+            for k in range(n // places):
+                sums.coldest_sums[cold, blocks.coldest_block, first + k, chain] += y[k * places]
+        if track >= 0 and (apart or kind == _CONNECTED or chain == chains - 1):
+            start, chosen = sums.first_value[track, here], y if apart else added
+            for e in range(n):
+                if number == 0 and (chain == 0 or not apart):
+                    start[e] = chosen[e]
+                z[e] = chosen[e] - start[e]
+            follow(
+                z, number, here, sums.level_sums[track, blocks.level_block],
+                sums.level_squares[track, blocks.level_block], sums.level_open[track], chain if apart else 0,
+            )  # fmt: skip
 
 
-@part
+@step
 def add_walks(place, places, sums, squares, begin, end):  # type: ignore[no-untyped-def]
     """Add 2 place - places + 1 of some samples' replicas, and its squares, from ``place`` (samples, replicas).
 
@@ -236,7 +229,7 @@ def add_walks(place, places, sums, squares, begin, end):  # type: ignore[no-unty
             squares[sample] += c * c
 
 
-@part
+@step
 def add_overlaps(values, numbers, cell, histogram, begin, end):  # type: ignore[no-untyped-def]
     """Count overlaps of some samples in a ``histogram`` (samples, places, cells); without cells none.
 
@@ -256,16 +249,42 @@ def add_measurement(  # type: ignore[no-untyped-def]
     of_copies, of_pairs, energy, tables, pairs, sums, over_energy, walks, overlaps, links, scale, number, blocks, place,
     begin, end,
 ):  # fmt: skip
-    """Add some samples, from ``begin`` to before ``end``, of measurement ``number``.
+    """Add some samples, from ``begin`` to before ``end``, of measurement ``number``, a few of them at a time.
 
     Args:
-        of_copies, of_pairs, energy, tables, pairs, sums, over_energy, scale, blocks: As ``add_terms`` takes them.
+        of_copies, of_pairs: Values of all sources, where they are of the one or the other kind, (sources, copies, n)
+            and (sources, pairs, n), n being the places of all samples.
+        energy: Of copies, (copies, n).
+        tables: ``Tables``.
+        pairs: Pairs of copies, (pairs, 2).
+        sums: ``Sums``.
+        over_energy: ``EnergyBins``.
         walks: Sums and squares of ``add_walks``, the sums of all blocks.
         overlaps, links: Source, cells and histogram of ``add_overlaps``.
+        scale: 1 / unit of sums over energy.
+        blocks: ``Blocks`` of this measurement.
         place: Of each replica, (samples, replicas).
     """
-    add_terms(of_copies, of_pairs, energy, tables, pairs, sums, over_energy, scale, number, blocks, begin, end)
-    add_walks(place, tables.constant.shape[1], walks[0][0, blocks.walk_block], walks[1], begin, end)
+    copies, places, has_energies = of_copies.shape[1], tables.constant.shape[1], over_energy.of_copies.size > 0
+    together = min(max(1, _TOGETHER // places), end - begin)
+    rooms, work = np.empty((6, together * places)), np.empty((copies + 3, together * places))
+    levels, values, pair_values = room_over_energy(over_energy, copies, pairs.shape[0], together * places)
+    for first in range(begin, end, together):
+        several = min(together, end - first)
+        if several < together:  # the last ones
+            rooms, values = rooms[:, : several * places].copy(), values[:, :, : several * places].copy()
+            pair_values = pair_values[:, :, : several * places].copy()
+        if has_energies:
+            find_levels(energy, over_energy, number, first, several, levels)
+        here = slice(first * places, (first + several) * places)
+        for term in range(tables.first.size):
+            add_term(
+                rooms, work, term, of_copies, of_pairs, tables, pairs, sums, number, blocks, here, first,
+                over_energy.column[term], over_energy.pair_column[term], scale, values, pair_values,
+            )  # fmt: skip
+        if has_energies:
+            add_over_energy(over_energy, blocks.energy_block, first, several, pairs, levels, values, pair_values)
+    add_walks(place, places, walks[0][0, blocks.walk_block], walks[1], begin, end)
     add_overlaps(of_pairs, overlaps[0], overlaps[1], overlaps[2], begin, end)
     add_overlaps(of_pairs, links[0], links[1], links[2], begin, end)
 
@@ -301,12 +320,12 @@ class HostReduction:
         self.reduced, self.measurements, self._threads = reduced, 0, threads or Threads(1)
         samples, places, sources = reduced.model.samples, reduced.places, reduced.sources
         self._tables, self._bins = tables_of(reduced), empty_bins(reduced)
-        self._arrays = {name: np.zeros(shape, kind) for name, (shape, kind) in reduced.arrays().items()}
-        self._sums = Sums(*(np.zeros(_side_by_side(name, self._arrays[name].shape)) for name in Sums._fields))
-        for name, array in self._sums._asdict().items():
-            self._arrays[name] = _by_sample(name, array, samples, places)
+        shapes = reduced.arrays()
+        sums = Sums(*(np.zeros(_side_by_side(name, shapes[name][0])) for name in Sums._fields))
+        there = {name: _by_sample(name, array, samples, places) for name, array in sums._asdict().items()}
         if reduced.energies is not None:
-            self._arrays |= self._bins.arrays(reduced.copies, reduced.energies.pair_rows)
+            there |= self._bins.arrays(reduced.copies, reduced.energies.pair_rows)
+        self._arrays = {name: there[name] if name in there else np.zeros(*shape) for name, shape in shapes.items()}
         pairs = {source for term in reduced.terms for source in term.sources if term.of_pairs}
         self._of_copies = np.zeros((len(sources), reduced.copies, samples, places))
         self._of_pairs = np.zeros((len(sources), reduced.pairs, samples, places))
@@ -319,7 +338,7 @@ class HostReduction:
         values = (room.reshape(*room.shape[:-2], samples * places) for room in (self._of_copies, self._of_pairs, energy))
         walks = self._arrays["walk_sums"], self._arrays["walk_squares"]
         self._add = add_measurement.given(
-            *values, self._tables, np.array(copy_pairs(reduced.copies), np.int64).reshape(-1, 2), self._sums,
+            *values, self._tables, np.array(copy_pairs(reduced.copies), np.int64).reshape(-1, 2), sums,
             self._bins, walks, self._histogram("overlap"), self._histogram("link_overlap"),
         )  # fmt: skip
         values = sum(reduced.pairs if term.of_pairs else reduced.copies for term in reduced.terms)
