@@ -329,8 +329,8 @@ class CpuEngine:
         """Measure some samples, of which ``counts`` are given, and add what is measured up."""
         self._measuring.measure(room, counts, samples)
         if isinstance(reduction, HostReduction):
-            reduction.add_samples(room.found, number, samples)
-            reduction.keep_lowest(counts.energy * np.float64(self.model.quantum), self.spins, samples)
+            reduction.add_samples(room.found, number, samples, room.compared)
+            reduction.keep_lowest(counts.energy, self.spins, samples)
 
     @staticmethod
     def _measured(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple, Protocol
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from spinsim.engine.measuring.correlations import (
     Correlations,
+    Items,
     Wanted,
     all_bonds,
     all_sites,
@@ -18,7 +19,7 @@ from spinsim.engine.measuring.correlations import (
     overlaps_alone,
     waves,
 )
-from spinsim.engine.measuring.cpu_comparison import Along, WordList, compare_words, word_list, word_lists
+from spinsim.engine.measuring.cpu_comparison import Along, WordList, compare_ladder, word_list, word_lists
 from spinsim.engine.measuring.in_time import CpuInTime
 from spinsim.engine.moves.exchange.cpu import CpuTempering
 from spinsim.engine.moves.exchange.ladder import copy_pairs
@@ -37,7 +38,7 @@ FULLY: Final = 4
 
 
 class Compared(NamedTuple):
-    """Numbers of some samples that a ``CpuComparison`` finds; those that are not wanted have no pairs or no axes.
+    """Numbers that a ``CpuComparison`` finds; those that are not wanted have no pairs or no axes.
 
     Attributes:
         overlap, link_overlap: As ``Correlations`` has them, int64 (samples, pairs, temperatures).
@@ -48,18 +49,15 @@ class Compared(NamedTuple):
     link_overlap: Integers
     modes: Floats
 
-    def of(self, samples: slice) -> Compared:
-        """The same of some samples."""
-        return Compared(self.overlap[samples], self.link_overlap[samples], self.modes[:, samples])
-
 
 class CpuComparison(Protocol):
     """Compares copies at equal temperatures; an update has its own way."""
 
-    def compare(self, words: Words, holder: Integers, found: Compared) -> None:
-        """Fill in ``found``, of the samples whose ``words`` are given; pairs of copies are those of ``copy_pairs``.
+    def compare(self, words: Words, holder: Integers, found: Compared, samples: slice) -> None:
+        """Fill in what is ``found`` of some samples, whose ``words`` are given.
 
-        ``holder`` is the replica at each temperature, (samples, copies, temperatures).
+        ``holder`` is the replica at each temperature, (all samples, copies, temperatures); pairs of copies are those of
+        ``copy_pairs``.
         """
 
 
@@ -74,34 +72,26 @@ class CpuReplicaComparison:
         self._model = model
 
     @cached_property
-    def _bonds(self) -> Callable[..., None]:
-        return self._compare(word_list(all_bonds(self._model)))
-
-    @cached_property
-    def _sites(self) -> Callable[..., None]:
-        return self._compare(word_list(all_sites(self._model)))
-
-    @staticmethod
-    def _compare(items: WordList) -> Callable[..., None]:
-        """Compare items of samples, as ``compare_words`` does."""
-        compare: Callable[..., None] = compare_words.given(items)
-        return compare
-
-    @cached_property
-    def _layers(self) -> list[Callable[..., None]]:
-        """Sites with layers of all axes."""
+    def _fully(self) -> Callable[..., None]:
+        """``compare_ladder`` of sites with layers along all axes, and of bonds."""
         lattice = self._model.lattice
         of_axes = [] if lattice is None else [layers(lattice, axis) for axis in range(lattice.dimension)]
         along = [Along(k, *one) for k, one in enumerate(zip(of_axes, waves(lattice), strict=True))]
-        return [self._compare(items) for items in word_lists(all_sites(self._model), along)]
+        return _compare(word_lists(all_sites(self._model), along), all_bonds(self._model))
 
-    def compare(self, words: Words, holder: Integers, found: Compared) -> None:
-        overlap = found.overlap
-        for compare in self._layers if len(found.modes) else [self._sites]:
-            compare(words, holder, overlap, found.modes)
-            overlap = overlap[:, :0]  # one order has told
-        if found.link_overlap.shape[1]:
-            self._bonds(words, holder, found.link_overlap, found.modes[:, :, :0])
+    @cached_property
+    def _sites(self) -> Callable[..., None]:
+        """The same of sites alone."""
+        return _compare([word_list(all_sites(self._model))], Items(np.empty((0, 2), np.int32), 1, 0))
+
+    def compare(self, words: Words, holder: Integers, found: Compared, samples: slice) -> None:
+        compare = self._fully if found.link_overlap.shape[1] or len(found.modes) else self._sites
+        compare(words, holder, *found, samples.start, samples.stop)
+
+
+def _compare(orders: Sequence[WordList], bonds: Items) -> Callable[..., None]:
+    found: Callable[..., None] = compare_ladder.given(tuple(orders), word_list(bonds))
+    return found
 
 
 class Measurement:
@@ -211,14 +201,14 @@ class CpuMeasuring:
     def measure(self, room: Measurement, counts: Counts, samples: slice) -> None:
         """Measure the present state of some samples, of which ``counts`` are given."""
         room.take(counts, samples)
-        found, holder = room.compared.of(samples), room.holder[samples]
+        found = room.compared
         if not (found.overlap.size or found.modes.size):
             return
         words = self._words_of(samples)
-        self._comparison.compare(words, holder, found)
+        self._comparison.compare(words, room.holder, found, samples)
         if room.in_time is not None:
             for k, sample in enumerate(range(samples.start, samples.stop)):
-                room.in_time.count(sample, words[k], holder[k])
+                room.in_time.count(sample, words[k], room.holder[sample])
 
     def words(self, wanted: Wanted, replicas: int) -> int:
         """Words of 128 spins whose update takes about as long as a measurement of all samples."""

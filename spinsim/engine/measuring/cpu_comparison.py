@@ -236,21 +236,40 @@ def square_waves(real, imaginary, found):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def compare_words(items, state, holder, overlap, modes):  # type: ignore[no-untyped-def]
+def compare_ladder(orders, bonds, state, holder, overlap, link_overlap, modes, begin, end):  # type: ignore[no-untyped-def]
+    """Compare copies of some samples at equal temperatures, from ``begin`` to before ``end``.
+
+    Args:
+        orders: ``WordList`` of sites, with layers along all axes in the first or each in one.
+        bonds: ``WordList`` of bonds.
+        state: Words of these samples, uint64 (samples, blocks, sites, 2).
+        holder, overlap, link_overlap, modes: Of all samples, as ``Compared`` has them.
+    """
+    mine, is_first = slice(begin, end), True
+    for sites in orders:
+        if is_first or modes.shape[0]:
+            compare_words(sites, state, holder[mine], overlap[mine], is_first, modes[:, mine])
+        is_first = False
+    if link_overlap.shape[1]:
+        compare_words(bonds, state, holder[mine], link_overlap[mine], True, modes[:, mine, :0])
+
+
+@kernel
+def compare_words(items, state, holder, overlap, is_wanted, modes):  # type: ignore[no-untyped-def]
     """Compare copies of some samples at equal temperatures.
 
     Args:
         items: ``WordList``.
         state: uint64 (samples, blocks, sites, 2).
         holder: Replica at each temperature, (samples, copies, temperatures).
-        overlap: Set to the sum over items of the product of both copies, (samples, pairs, temperatures), unless it has
-            no pairs.
+        overlap: Set to the sum over items of the product of both copies, (samples, pairs, temperatures), if it
+            ``is_wanted``.
         modes: Set to squared modes along the axes of ``items``, (axes, samples, pairs, then copies if wanted,
             temperatures): |sum over x of v_x exp(i k x)|^2, v_x = size - 2 differing[x], added up in the order of x.
     """
     copies, temperatures = holder.shape[1:]
     rows, turned = np.empty(HALF * COLUMNS, np.uint64), np.empty((TOGETHER, state.shape[1] * LANES), np.uint64)
-    pairs, own = max(overlap.shape[1], min(modes.shape[2], copies * (copies - 1) // 2)), copies * temperatures
+    pairs, own = overlap.shape[1], copies * temperatures
     n = own + pairs * temperatures
     by_copy, differ = np.empty(own, np.uint64), np.empty((TOGETHER, n), np.uint64)
     count, of_items, squares = np.zeros(n, np.int64), np.empty(n, np.int64), np.empty(n)
@@ -261,7 +280,7 @@ def compare_words(items, state, holder, overlap, modes):  # type: ignore[no-unty
             turn_words(state[k], items.ends, items.start, group * TOGETHER, rows, turned)
             for w in range(min(TOGETHER, items.start.size - 1 - group * TOGETHER)):
                 compare_copies(turned[w], holder[k], by_copy, differ[w])
-                if overlap.shape[1]:
+                if is_wanted:
                     count_bits(differ[w, own:], ALL, of_items[own:])
             for piece in range(items.first_part[group], items.first_part[group + 1]):
                 count_bits(differ[items.word[piece], first:], items.mask[piece], count[first:])
@@ -272,7 +291,7 @@ def compare_words(items, state, holder, overlap, modes):  # type: ignore[no-unty
                         square_waves(real, imaginary, squares)
                         by_pair(squares, copies, modes[items.axis[layer], k])
                     layer += 1
-        if overlap.shape[1]:
+        if is_wanted:
             for e in range(own, n):
                 of_items[e] = items.ends.shape[0] - 2 * of_items[e]
             by_pair(of_items, copies, overlap[k])

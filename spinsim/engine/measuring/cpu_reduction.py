@@ -18,6 +18,7 @@ from spinsim.engine.measuring.cpu_energies import (
     in_units,
     room_over_energy,
 )
+from spinsim.engine.measuring.cpu import Compared
 from spinsim.engine.measuring.energies import SUMS, is_halved
 from spinsim.engine.measuring.lowest import Best
 from spinsim.engine.measuring.reduction import (
@@ -45,6 +46,7 @@ _ENERGY: Final = Source("energy")
 _TOGETHER: Final = 64
 """Values that are added up side by side."""
 Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 
 
 class Sums(NamedTuple):
@@ -289,6 +291,85 @@ def add_measurement(  # type: ignore[no-untyped-def]
     add_overlaps(of_pairs, links[0], links[1], links[2], begin, end)
 
 
+_BY_KERNEL: Final = (
+    "energy", "magnetization", "staggered_magnetization", "magnetization_mode", "overlap", "link_overlap",
+    "overlap_mode",
+)  # fmt: skip
+"""Sources that a kernel takes from a measurement of an engine of the CPU."""
+
+
+@kernel
+def fill_values(  # type: ignore[no-untyped-def]
+    which, elements, copies, pairs, energies, energy, magnetization, staggered, overlap, links, modes, begin, end
+):
+    """Fill in values of sources of some samples, (sources, copies or pairs, samples, places).
+
+    Args:
+        which: Of each source its number among ``_BY_KERNEL``, -1 for others.
+        elements: Axes of each source that are added up, in turn, -1 for none, (sources, axes).
+        copies, pairs: Written.
+        energies: Of copies, written.
+        energy, magnetization, staggered, overlap, links, modes: Of ``LadderMeasurement`` and ``Compared``.
+    """
+    for k in range(which.size):
+        for sample in range(begin, end):
+            if which[k] == 0:
+                fill_one(energy[sample], energies[:, sample])
+            elif which[k] == 1:
+                fill_one(magnetization[sample], copies[k, :, sample])
+            elif which[k] == 2:
+                fill_one(staggered[sample], copies[k, :, sample])
+            elif which[k] == 3:
+                add_axes(modes[:, sample, overlap.shape[1] :], elements[k], copies[k, :, sample])
+            elif which[k] == 4:
+                fill_one(overlap[sample], pairs[k, :, sample])
+            elif which[k] == 5:
+                fill_one(links[sample], pairs[k, :, sample])
+            elif which[k] == 6:
+                add_axes(modes[:, sample, : overlap.shape[1]], elements[k], pairs[k, :, sample])
+
+
+@step
+def fill_one(values, found):  # type: ignore[no-untyped-def]
+    """Put ``values`` into ``found``, both (copies or pairs, places), as floats."""
+    for chain in range(found.shape[0]):
+        for place in range(found.shape[1]):
+            found[chain, place] = np.float64(values[chain, place])
+
+
+@step
+def add_axes(values, axes, found):  # type: ignore[no-untyped-def]
+    """Put sums over some axes of ``values`` (axes, copies or pairs, places) into ``found``."""
+    for chain in range(found.shape[0]):
+        for place in range(found.shape[1]):
+            total = values[axes[0], chain, place]
+            for each in axes[1:]:
+                if each >= 0:
+                    total += values[each, chain, place]
+            found[chain, place] = total
+
+
+@kernel
+def find_lower(quantum, lowest, better, energy, begin, end):  # type: ignore[no-untyped-def]
+    """Keep lower energies of some samples' replicas, and find the samples that have lower ones than all before.
+
+    Args:
+        quantum: Unit of ``energy``.
+        lowest: Lowest energies of all samples so far, (samples, replicas).
+        better: Set to the first replica that has the lowest energy of its sample, if that is new, else to -1.
+        energy: Of these samples, (samples, replicas).
+    """
+    for sample in range(begin, end):
+        before, found, which, row = np.inf, np.inf, -1, lowest[sample]
+        for r in range(row.size):
+            now = np.float64(energy[sample - begin, r]) * quantum
+            before = min(before, row[r])
+            if now < found:
+                found, which = now, r
+            row[r] = min(row[r], now)
+        better[sample] = which if found < before else -1
+
+
 def fill(room: Floats, measurement: LadderMeasurement, source: Source, samples: slice) -> None:
     """Put the values of a source and some samples into ``room``, (copies or pairs, samples, places)."""
     whole = getattr(measurement, source.name, None)
@@ -336,6 +417,11 @@ class HostReduction:
             energy = np.zeros((reduced.copies, samples, places))
             self._rooms.append((_ENERGY, energy))
         values = (room.reshape(*room.shape[:-2], samples * places) for room in (self._of_copies, self._of_pairs, energy))
+        which = [_BY_KERNEL.index(source.name) if source.name in _BY_KERNEL else -1 for source, _ in self._rooms]
+        self._others = [room for room, is_other in zip(self._rooms, np.array(which) < 0, strict=True) if is_other]
+        axes = max(1, *(len(source.elements) for source, _ in self._rooms))
+        elements = [(*source.elements, *(-1,) * axes)[:axes] for source, _ in self._rooms]
+        self._fill = fill_values.given(np.array(which), np.array(elements), self._of_copies, self._of_pairs, energy)
         walks = self._arrays["walk_sums"], self._arrays["walk_squares"]
         self._add = add_measurement.given(
             *values, self._tables, np.array(copy_pairs(reduced.copies), np.int64).reshape(-1, 2), sums,
@@ -344,11 +430,13 @@ class HostReduction:
         values = sum(reduced.pairs if term.of_pairs else reduced.copies for term in reduced.terms)
         self._words = samples * places * values // VALUES_A_WORD
         self._best, self._changed = Best(reduced.model, reduced.copies * places), np.zeros(samples, np.bool_)
+        self._better = np.empty(samples, np.int64)
+        self._find_lower = find_lower.given(np.float64(reduced.model.quantum), self._best.energy, self._better)
 
     def add(self, measurement: LadderMeasurement) -> None:
         """Add a measurement, the next one of the run, and keep the states that are lower than all before."""
         self.add_numbers(measurement)
-        self.keep_lowest(measurement.replica_energy, measurement.spins, slice(0, self.reduced.model.samples))
+        self._changed[self._best.update(measurement.replica_energy, measurement.spins)] = True
 
     def add_numbers(self, measurement: LadderMeasurement) -> None:
         """Add the numbers of a measurement alone, such as one that series hold."""
@@ -359,17 +447,23 @@ class HostReduction:
         self._threads.share_out(add, self.reduced.model.samples, self._words)
         self.end(1)
 
-    def keep_lowest(self, energy: Floats, spins: Spins, samples: slice) -> None:
-        """Keep the states of some samples that are lower than all before, of energies (samples, replicas)."""
-        self._changed[self._best.update(energy, spins, samples)] = True
+    def keep_lowest(self, energy: Integers, spins: Spins, samples: slice) -> None:
+        """Keep the states of some samples that are lower than all before, of energies (samples, replicas) in quanta."""
+        better = self._better[samples]
+        self._find_lower(energy, samples.start, samples.stop)
+        for k in np.flatnonzero(better >= 0).tolist() if (better >= 0).any() else ():
+            self._best.take(samples.start + k, int(better[k]), spins)
+            self._changed[samples.start + k] = True
 
     def end(self, measurements: int) -> None:
         """Take in that measurements have been added of all samples."""
         self.measurements += measurements
         self._arrays["measurements"][:] = self.measurements
 
-    def add_samples(self, measurement: LadderMeasurement, number: int, mine: slice) -> None:
-        """Add the numbers of some samples of measurement ``number``."""
+    def add_samples(
+        self, measurement: LadderMeasurement, number: int, mine: slice, compared: Compared | None = None
+    ) -> None:
+        """Add the numbers of some samples of measurement ``number``; ``compared`` has what engines of the CPU made."""
         arrays, reduced, scale = self._arrays, self.reduced, 1.0
         blocks, merged = blocks_of(reduced, number)
         for name in merged:
@@ -381,7 +475,9 @@ class HostReduction:
                     if name in arrays:
                         halved = _of_samples(name, arrays[name], mine)
                         halved >>= 1
-        for source, room in self._rooms:
+        if compared is not None:
+            self._fill(*measurement[:3], *compared, mine.start, mine.stop)
+        for source, room in self._rooms if compared is None else self._others:
             fill(room, measurement, source, mine)
         self._add(scale, number, blocks, measurement.exchange.place, mine.start, mine.stop)
 

@@ -34,17 +34,17 @@ class Best:
         else:
             self.spins = States(np.zeros((rows, -(-model.sites // 8)), np.uint8), model.sites)
 
-    def update(
-        self, energy: npt.NDArray[np.float64], spins: Spins, samples: slice = slice(None)
-    ) -> npt.NDArray[np.int64]:
-        """Take in energies (samples, replicas) of some samples and their configurations; return those with lower ones."""
-        lowest, first = self.energy[samples], samples.start or 0
-        better = first + np.flatnonzero(energy.min(axis=1) < lowest.min(axis=1))
-        np.minimum(lowest, energy, out=lowest)
+    def update(self, energy: npt.NDArray[np.float64], spins: Spins) -> npt.NDArray[np.int64]:
+        """Take in energies (samples, replicas) and their configurations; return the samples with lower ones."""
+        better = np.flatnonzero(energy.min(axis=1) < self.energy.min(axis=1))
+        np.minimum(self.energy, energy, out=self.energy)
         for sample in better.tolist():
-            which = sample, int(energy[sample - first].argmin())
-            if isinstance(self.spins, States):
-                self.spins.bits[sample] = bits_of_one(spins, *which)
-            else:
-                self.spins[sample] = spins(*which)
+            self.take(sample, int(energy[sample].argmin()), spins)
         return better
+
+    def take(self, sample: int, replica: int, spins: Spins) -> None:
+        """Take the configuration of a replica as the one of lowest energy of its sample."""
+        if isinstance(self.spins, States):
+            self.spins.bits[sample] = bits_of_one(spins, sample, replica)
+        else:
+            self.spins[sample] = spins(sample, replica)

@@ -59,7 +59,10 @@ def engine_of(
     large = model.sites >= SPLIT_SITES
     read_all = partial(of_replica_packed, replicas=replicas)
     blocks = Blocks(plan.shape, plan.lanes, plan.dynamics, pool, large, packing.unpack_replica, read_all)
-    count_some = count_lattices.given(plan.batches.order, plan.first, plan.counted)
+    seen = plan.observables
+    numbers = np.array([one.in_order for one in (seen.energy, seen.magnetization, seen.staggered_magnetization, *seen.terms)])
+    weights, constants = np.ascontiguousarray(numbers[:, :-1]), np.ascontiguousarray(numbers[:, -1])
+    count_some = count_lattices.given(plan.batches.order, plan.first, plan.counted, weights, constants)
     parts = CpuParts(
         packing=name,
         state=blocks,
@@ -79,16 +82,15 @@ def counts(
 
     ``count_some`` is ``count_lattices`` with what belongs to the plan.
     """
-    number, names, (begin, end, _) = plan.shape[1], plan.observables.sums, (samples or slice(None)).indices(plan.shape[0])
-    lattices = blocks.state[begin:end].reshape(-1, *plan.shape[2:])
-    sums = np.zeros((len(lattices), len(names), packing.LANES), np.int64)
+    begin, end, _ = (samples or slice(None)).indices(plan.shape[0])
+    found = np.empty((3 + len(plan.observables.terms), end - begin, plan.replicas), np.int64)
+    lattices, number = blocks.state[begin:end].reshape(-1, *plan.shape[2:]), plan.shape[1]
 
     def count(first: int, stop: int) -> None:
-        count_some(lattices[first:stop], begin * number + first, number, sums[first:stop])
+        count_some(lattices[first:stop], begin * number + first, number, found, begin)
 
     threads.share_out(count, len(lattices), blocks.total if samples is None else 0)
-    by_name = np.ascontiguousarray(sums.swapaxes(0, 1)).reshape(len(names), end - begin, -1)[..., : plan.replicas]
-    return plan.observables.counts(dict(zip(names, by_name, strict=True)))
+    return Counts(*found[:3], np.stack(found[3:], axis=-1) if len(found) > 3 else None)
 
 
 class ReplicaSweeper:

@@ -172,10 +172,11 @@ class CpuSiteComparison:
         self._shape, self._groups, self._sides, self._edge = plan.sides, plan.groups, lattices.sides, plan.edge
         self._waves, self._bonds = waves(plan.model.lattice), plan.model.bonds
 
-    def compare(self, words: Words, holder: Integers, found: Compared) -> None:
+    def compare(self, words: Words, holder: Integers, found: Compared, samples: slice) -> None:
         """Fill in ``found``, as ``CpuComparison`` says."""
         of_pairs, sites = found.overlap[0].size, math.prod(self._shape)
-        for k, (lattices, holders) in enumerate(zip(words, holder, strict=True)):
+        for k, lattices in enumerate(words, samples.start):
+            holders = holder[k]
             one, other = compared(holders, holder.shape[1], REFERENCE)
             flat, overlap = lattices.reshape(len(lattices), -1), found.overlap[k]
             differing_lattices(flat, one[:of_pairs], other[:of_pairs], overlap.reshape(-1))
