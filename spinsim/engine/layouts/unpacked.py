@@ -35,10 +35,6 @@ def by_word(values: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
     return values.reshape(*shape[:-1], -1, WORDS).swapaxes(-1, -2).reshape(shape)
 
 
-def by_replica(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    return values.reshape(WORDS, -1).T.reshape(-1)
-
-
 @kernel
 def total_energies(spins, edges, of_first, couplings, fields, energy, magnetization):  # type: ignore[no-untyped-def]
     """Add total energies in quanta and magnetisations of unpacked ``spins``, int8 (sites, replicas).
@@ -78,6 +74,34 @@ def sum_spins(spins, sites, totals):  # type: ignore[no-untyped-def]
         row = spins[i]
         for r in range(totals.size):
             totals[r] += row[r]
+
+
+@kernel
+def count_chunks(edges, of_first, couplings, fields, sublattice, size, memory, sample, begin, end, found):  # type: ignore[no-untyped-def]
+    """Count what replicas from ``begin`` to before ``end`` of some samples have, which are whole chunks.
+
+    Args:
+        edges, of_first: As ``total_energies`` takes them.
+        couplings: In quanta, (1 or all samples, bonds).
+        fields: In quanta, (1 or all samples, sites).
+        sublattice: Sites of the first sublattice.
+        size, memory: As ``pack_chunks`` takes them, of these samples.
+        sample: Number of the first of them.
+        found: Written, int64 (numbers, samples, replicas): energies of each term, sums of spins and of those of the
+            first sublattice.
+    """
+    sites, terms, replicas = fields.shape[1], found.shape[0] - 2, found.shape[2]
+    for k in range(memory.shape[0]):
+        of_bonds, of_sites = couplings[(sample + k) % couplings.shape[0]], fields[(sample + k) % fields.shape[0]]
+        for first in range(begin, end, size):
+            calls = (min(size, replicas - first) + WORDS - 1) // WORDS
+            spins = memory[k, first * sites : (first + WORDS * calls) * sites].reshape((sites, WORDS * calls))
+            sums = np.zeros((found.shape[0], WORDS * calls), np.int64)
+            total_energies(spins, edges, of_first, of_bonds, of_sites, sums[:terms], sums[terms])
+            sum_spins(spins, sublattice, sums[terms + 1])
+            for number in range(found.shape[0]):
+                for r in range(first, min(first + size, replicas)):
+                    found[number, k, r] = sums[number, (r - first) % WORDS * calls + (r - first) // WORDS]
 
 
 @part

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -12,11 +13,11 @@ from spinsim import packing, rng
 from spinsim.acceptance import check_beta, check_betas
 from spinsim.engine.cpu import CpuEngine, CpuParts
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
-from spinsim.engine.layouts.unpacked import WORDS, Chunks, InChunks, by_replica, by_word, sum_spins, total_energies
+from spinsim.engine.layouts.unpacked import WORDS, Chunks, InChunks, by_word, count_chunks
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.moves.exchange.cpu import CpuTempering, Times
 from spinsim.engine.moves.exchange.ladder import Ladder
-from spinsim.engine.moves.metropolis.unpacked.cpu_sweep import sweep_general, temper_unpacked
+from spinsim.engine.moves.metropolis.unpacked.cpu_sweep import sweep_general, temper_chunks
 from spinsim.engine.moves.metropolis.unpacked.plan import UnpackedPlan
 from spinsim.engine.protocols import Counts
 from spinsim.errors import InputError
@@ -44,30 +45,29 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None 
 
 def counts(model: Ising, chunks: Chunks, plan: UnpackedPlan, samples: slice | None = None) -> Counts:
     """Energies, of each term too where there are two, and magnetisations of every replica, of all or some samples."""
-    mine = range(model.samples)[samples or slice(None)]
-    counted = np.zeros((plan.terms + 2, len(mine), chunks.replicas), np.int64)
-    first_sublattice = plan.order[: plan.first]
+    mine, sublattice = range(model.samples)[samples or slice(None)], plan.order[: plan.first]
+    counted = np.empty((plan.terms + 2, len(mine), chunks.replicas), np.int64)
+    constants = plan.edges, plan.of_first, *model.once(_in_quanta, plan), sublattice, chunks.size
 
-    def count(sample: int, first: int) -> None:
-        spins = chunks.of(sample, first)
-        sums = np.zeros((len(counted), spins.shape[1]), np.int64)
-        couplings, fields = model.once(_in_quanta, sample)
-        total_energies(spins, plan.edges, plan.of_first, couplings[plan.bonds], fields, sums[:-2], sums[-2])
-        sum_spins(spins, first_sublattice, sums[-1])
-        last = min(first + chunks.size, chunks.replicas)
-        for target, source in zip(counted, sums, strict=True):
-            target[sample - mine.start, first:last] = by_replica(source)[: last - first]
+    def count(sample: int, stop: int, first: int, last: int) -> None:
+        found = counted[:, sample - mine.start : stop - mine.start]
+        count_chunks(*constants, chunks.memory[sample:stop], sample, first, last, found)
 
-    chunks.each(count, samples=samples)
+    if samples is None:
+        chunks.each(lambda sample, first: count(sample, sample + 1, first, first + chunks.size))
+    else:
+        count(mine.start, mine.stop, 0, chunks.replicas)
     *energies, magnetization, of_first = counted
-    staggered = 2 * of_first - magnetization if first_sublattice.size else of_first
-    by_term = np.stack(energies, axis=-1) if plan.terms > 1 else None
-    return Counts(np.sum(energies, axis=0), magnetization, staggered, by_term)
+    staggered = 2 * of_first - magnetization if sublattice.size else of_first
+    if plan.terms == 1:
+        return Counts(energies[0], magnetization, staggered)
+    return Counts(np.sum(energies, axis=0), magnetization, staggered, np.stack(energies, axis=-1))
 
 
-def _in_quanta(model: Ising, sample: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """J of each bond and h of each site of a sample, in quanta."""
-    return model.integer_couplings(sample), model.integer_fields(sample)
+def _in_quanta(model: Ising, plan: UnpackedPlan) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """J of each bond of the plan, (1 or samples, bonds), and h of each site, (1 or samples, sites), in quanta."""
+    couplings = np.stack([model.integer_couplings(k)[plan.bonds] for k in range(len(model.couplings))])
+    return couplings, np.stack([model.integer_fields(k) for k in range(len(model.fields))])
 
 
 class ChunkSweeper(ABC):
@@ -91,12 +91,6 @@ class ChunkSweeper(ABC):
 
         ``double_beta`` is as ``UnpackedPlan.double_beta`` makes it.
         """
-
-    @abstractmethod
-    def _temper_sample(
-        self, tempering: CpuTempering, double_beta: npt.NDArray[np.float64], times: Times, half_sweep: int, sample: int
-    ) -> None:
-        """Do rounds of a sample, of a ladder ``double_beta`` (terms, temperatures)."""
 
     @property
     @abstractmethod
@@ -127,10 +121,8 @@ class ChunkSweeper(ABC):
             return None
         return model.samples * model.sites * chunks.replicas * max(1, sweeps) // UPDATES_A_WORD
 
-    def temper(self, tempering: CpuTempering, times: Times, half_sweep: int, samples: slice) -> None:
-        double_beta = UnpackedPlan.double_beta(self._model, tempering.ladder.beta[None])[0]
-        for k in range(samples.start, samples.stop):
-            self._temper_sample(tempering, double_beta, times, half_sweep, k)
+    @abstractmethod
+    def temper(self, tempering: CpuTempering, times: Times, half_sweep: int, samples: slice) -> None: ...
 
     def end_rounds(self, tempering: CpuTempering) -> None:
         self.set_places(tempering.ladder, tempering.exchange.place)
@@ -142,6 +134,7 @@ class UnpackedSweeper(ChunkSweeper):
     def __init__(self, model: Ising, plan: UnpackedPlan, dynamics: Dynamics, chunks: Chunks) -> None:
         super().__init__(model, plan.colours, plan.terms, dynamics, chunks)
         self._plan, self._chunks = plan, chunks
+        self._rounds: tuple[CpuTempering, Callable[..., None]] | None = None
 
     @property
     def _long_round(self) -> int:
@@ -173,26 +166,18 @@ class UnpackedSweeper(ChunkSweeper):
             count,
         )
 
-    def _temper_sample(
-        self, tempering: CpuTempering, double_beta: npt.NDArray[np.float64], times: Times, half_sweep: int, sample: int
-    ) -> None:
-        model, plan = self._model, self._plan
-        couplings, fields = model.once(_in_quanta, sample)
-        temper_unpacked(
-            self._chunks.memory[sample],
-            (model.sites, self._chunks.size),
-            (plan.edges, plan.of_first, couplings[plan.bonds], fields),
-            (plan.order, plan.colour_start, plan.start, plan.neighbour),
-            plan.middle if len(double_beta) > 1 else None,
-            plan.couplings[sample % len(plan.couplings)],
-            plan.fields[sample % len(plan.fields)],
-            double_beta,
-            (tempering.steps, tempering.ladder.copies),
-            tempering.of_sample(sample),
-            self._dynamics.zero_acceptance,
-            self._dynamics.first_sample + sample,
-            self._key,
-            self._dynamics.rng_rounds,
-            np.uint64(half_sweep),
-            times,
-        )
+    def temper(self, tempering: CpuTempering, times: Times, half_sweep: int, samples: slice) -> None:
+        model, plan, dynamics = self._model, self._plan, self._dynamics
+        if self._rounds is None or self._rounds[0] is not tempering:
+            double_beta = UnpackedPlan.double_beta(model, tempering.ladder.beta[None])[0]
+            rounds = temper_chunks.given(
+                (model.sites, self._chunks.size), plan.edges, plan.of_first, *model.once(_in_quanta, plan),
+                (plan.order, plan.colour_start, plan.start, plan.neighbour),
+                plan.middle if len(double_beta) > 1 else None, plan.couplings, plan.fields, double_beta,
+                (tempering.steps, tempering.ladder.copies), dynamics.zero_acceptance, self._key, dynamics.rng_rounds,
+            )  # fmt: skip
+            self._rounds = tempering, rounds
+        self._rounds[1](
+            self._chunks.memory[samples], *[array[samples] for array in tempering.exchange], samples.start,
+            dynamics.first_sample, np.uint64(half_sweep), *times,
+        )  # fmt: skip
