@@ -338,7 +338,7 @@ class CpuEngine:
     ) -> list[Callable[[], LadderMeasurement] | None]:
         if isinstance(reduction, HostReduction):
             reduction.end(len(rooms))
-        return [(lambda found=room.found: found) if room.is_fetched else None for room in rooms]
+        return [room.later if room.is_fetched else None for room in rooms]
 
     def reduction(self, reduced: Reduced) -> HostReduction:
         return HostReduction(reduced, self._threads)

@@ -37,7 +37,8 @@ class Counts(NamedTuple):
 
     def of(self, samples: slice) -> Counts:
         """Return those of some samples."""
-        return Counts(*(array if array is None else array[samples] for array in self))
+        terms = None if self.terms is None else self.terms[samples]
+        return Counts(self.energy[samples], self.magnetization[samples], self.staggered_magnetization[samples], terms)
 
     @property
     def by_term(self) -> npt.NDArray[np.int64]:

@@ -5,6 +5,7 @@ Local fields lie beside them, ``fields[sample, replica, site]``, filled up to wh
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 

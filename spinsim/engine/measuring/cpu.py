@@ -142,13 +142,17 @@ class Measurement:
         numbers = energy, self.found.magnetization, self.found.staggered_magnetization
         self._sort = sort_numbers.given(np.float64(model.quantum), self.holder, self.found.holder, *numbers)
 
+    def later(self) -> LadderMeasurement:
+        """Return what is found."""
+        return self.found
+
     def take(self, counts: Counts, samples: slice) -> None:
         """Take what is counted of some samples, (samples, replicas), and how far their exchanges are."""
         found = self.found
         if self._keep is not None:
             self._keep(samples)
-            for kept, now in zip(found.exchange, self._exchange, strict=True):
-                kept[samples] = now[samples]
+            for name, now in self._exchange._asdict().items():
+                getattr(found.exchange, name)[samples] = now[samples]
         self._sort(self._exchange.place, *counts[:3], samples.start, samples.stop)
         if counts.terms is not None:
             of_term = np.take_along_axis(counts.terms[:, None], self.holder[samples][..., None], axis=2)

@@ -89,15 +89,15 @@ def word_list(items: Items, along: Sequence[Along] = ()) -> WordList:
             number += 1
     parts.sort()
     groups = -(-(len(start) - 1) // TOGETHER)
-    group, layer, word, mask = np.array(parts, np.uint64).reshape(-1, 4).T
+    of_group, of_layer, in_group, masks = np.array(parts, np.uint64).reshape(-1, 4).T
     ends_axis = [one.axis if k + 1 == one.layers.segments else -1 for one in along for k in range(one.layers.segments)]
     return WordList(
         items.ends,
         start,
-        np.searchsorted(group, np.arange(groups + 1)),
-        word.astype(np.int64),
-        np.ascontiguousarray(mask),
-        np.append(layer[1:] != layer[:-1], True)[: len(layer)],
+        np.searchsorted(of_group, np.arange(groups + 1)),
+        in_group.astype(np.int64),
+        np.ascontiguousarray(masks),
+        np.append(of_layer[1:] != of_layer[:-1], True)[: len(parts)],
         np.concatenate([one.wave.T for one in along]) if along else np.empty((0, 2)),
         np.array([one.layers.size for one in along for _ in range(one.layers.segments)], np.int64),
         np.array(ends_axis, np.int64),
@@ -174,7 +174,7 @@ def turn_words(state, ends, start, first, rows, found):  # type: ignore[no-untyp
 
 @part
 def compare_copies(word, holder, by_copy, differ):  # type: ignore[no-untyped-def]
-    """Set ``differ`` to the bits of a word (replicas,) that are set, of all copies, then to those in which pairs differ.
+    """Set ``differ`` to the bits of a word (replicas,) that are set in each copy, then to those in which pairs differ.
 
     The word is sorted by ``holder`` (copies, temperatures) into ``by_copy``. Pairs of neighbours come first, (0, 1),
     (1, 2), ..., then (0, 2), (1, 3), ... and so on, so that loops are long.

@@ -8,8 +8,7 @@ What belongs to a bin stands side by side, a *column* each, so that a value of a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt

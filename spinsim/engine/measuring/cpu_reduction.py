@@ -10,15 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.bits import States, packed_spins
+from spinsim.engine.measuring.cpu import Compared
 from spinsim.engine.measuring.cpu_energies import (
-    EnergyBins,
     add_over_energy,
     empty_bins,
     find_levels,
     in_units,
     room_over_energy,
 )
-from spinsim.engine.measuring.cpu import Compared
 from spinsim.engine.measuring.energies import SUMS, is_halved
 from spinsim.engine.measuring.lowest import Best
 from spinsim.engine.measuring.reduction import (
@@ -403,7 +402,9 @@ class HostReduction:
         self._tables, self._bins = tables_of(reduced), empty_bins(reduced)
         shapes = reduced.arrays()
         sums = Sums(*(np.zeros(_side_by_side(name, shapes[name][0])) for name in Sums._fields))
-        there = {name: _by_sample(name, array, samples, places) for name, array in sums._asdict().items()}
+        there: dict[str, npt.NDArray[Any]] = {
+            name: _by_sample(name, array, samples, places) for name, array in sums._asdict().items()
+        }
         if reduced.energies is not None:
             there |= self._bins.arrays(reduced.copies, reduced.energies.pair_rows)
         self._arrays = {name: there[name] if name in there else np.zeros(*shape) for name, shape in shapes.items()}
@@ -416,7 +417,7 @@ class HostReduction:
         if energy is None:
             energy = np.zeros((reduced.copies, samples, places))
             self._rooms.append((_ENERGY, energy))
-        values = (room.reshape(*room.shape[:-2], samples * places) for room in (self._of_copies, self._of_pairs, energy))
+        rows = (room.reshape(*room.shape[:-2], samples * places) for room in (self._of_copies, self._of_pairs, energy))
         which = [_BY_KERNEL.index(source.name) if source.name in _BY_KERNEL else -1 for source, _ in self._rooms]
         self._others = [room for room, is_other in zip(self._rooms, np.array(which) < 0, strict=True) if is_other]
         axes = max(1, *(len(source.elements) for source, _ in self._rooms))
@@ -424,7 +425,7 @@ class HostReduction:
         self._fill = fill_values.given(np.array(which), np.array(elements), self._of_copies, self._of_pairs, energy)
         walks = self._arrays["walk_sums"], self._arrays["walk_squares"]
         self._add = add_measurement.given(
-            *values, self._tables, np.array(copy_pairs(reduced.copies), np.int64).reshape(-1, 2), sums,
+            *rows, self._tables, np.array(copy_pairs(reduced.copies), np.int64).reshape(-1, 2), sums,
             self._bins, walks, self._histogram("overlap"), self._histogram("link_overlap"),
         )  # fmt: skip
         values = sum(reduced.pairs if term.of_pairs else reduced.copies for term in reduced.terms)
@@ -481,7 +482,7 @@ class HostReduction:
             fill(room, measurement, source, mine)
         self._add(scale, number, blocks, measurement.exchange.place, mine.start, mine.stop)
 
-    def _histogram(self, name: str) -> tuple[int, npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+    def _histogram(self, name: str) -> tuple[int, npt.NDArray[np.uint32], npt.NDArray[Any]]:
         """Source, cells of its values and histogram of an overlap, without cells where there is none."""
         for one in self.reduced.histograms:
             if one.source == name:

@@ -60,7 +60,9 @@ def engine_of(
     read_all = partial(of_replica_packed, replicas=replicas)
     blocks = Blocks(plan.shape, plan.lanes, plan.dynamics, pool, large, packing.unpack_replica, read_all)
     seen = plan.observables
-    numbers = np.array([one.in_order for one in (seen.energy, seen.magnetization, seen.staggered_magnetization, *seen.terms)])
+    numbers = np.array(
+        [one.in_order for one in (seen.energy, seen.magnetization, seen.staggered_magnetization, *seen.terms)]
+    )
     weights, constants = np.ascontiguousarray(numbers[:, :-1]), np.ascontiguousarray(numbers[:, -1])
     count_some = count_lattices.given(plan.batches.order, plan.first, plan.counted, weights, constants)
     parts = CpuParts(
@@ -90,7 +92,8 @@ def counts(
         count_some(lattices[first:stop], begin * number + first, number, found, begin)
 
     threads.share_out(count, len(lattices), blocks.total if samples is None else 0)
-    return Counts(*found[:3], np.stack(found[3:], axis=-1) if len(found) > 3 else None)
+    energy, magnetization, staggered, *terms = found
+    return Counts(energy, magnetization, staggered, np.stack(terms, axis=-1) if terms else None)
 
 
 class ReplicaSweeper:

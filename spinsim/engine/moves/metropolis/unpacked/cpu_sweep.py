@@ -325,9 +325,8 @@ def temper_chunks(  # type: ignore[no-untyped-def]
     """
     for k in range(memory.shape[0]):
         sample = first + k
-        bonds = (
-            edges, of_first, bond_couplings[sample % bond_couplings.shape[0]], site_fields[sample % site_fields.shape[0]]
-        )  # fmt: skip
+        of_bonds, of_sites = sample % bond_couplings.shape[0], sample % site_fields.shape[0]
+        bonds = edges, of_first, bond_couplings[of_bonds], site_fields[of_sites]
         temper_unpacked(
             memory[k], size, bonds, plan, middle, couplings[sample % couplings.shape[0]],
             fields[sample % fields.shape[0]], double_beta, ladder,
