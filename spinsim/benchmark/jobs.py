@@ -119,7 +119,7 @@ CPU_CASES: Final = (
     JobCase(
         "3D +-J, L = 6, every 10",
         f"{_EA} --size 6 --samples 16 --temperatures 0.8:2:16 --replicas 8 --measure-every 10",
-        10_000,
+        60_000,
         _glass(6, 16),
         _SHORT,
         8,
@@ -127,7 +127,7 @@ CPU_CASES: Final = (
     JobCase(
         "3D +-J, L = 6, every 100",
         f"{_EA} --size 6 --samples 16 --temperatures 0.8:2:16 --replicas 8 --measure-every 100",
-        10_000,
+        100_000,
         _glass(6, 16),
         _SHORT,
         8,
@@ -136,7 +136,7 @@ CPU_CASES: Final = (
         "3D Gaussian, L = 4, every 10",
         "temper --lattice cubic --couplings gaussian --size 4 --samples 8 --temperatures 0.5:1.8:16 --replicas 8 "
         "--thermalize 100 --measure-every 10",
-        20_000,
+        50_000,
         _glass(4, 8, "gaussian"),
         (0.5, 1.8, 16),
         8,

@@ -39,7 +39,8 @@ Words = npt.NDArray[np.uint64]
 AT_ONCE: Final = 16
 """Measurements that threads make without meeting, at most."""
 KEPT_BYTES: Final = 2**25
-"""Bytes of configurations of such measurements."""
+"""Bytes of such measurements."""
+_OF_COPY, _OF_PAIR = 10, 6  # numbers of a measurement, or so
 
 
 class CpuState(Protocol):
@@ -157,7 +158,7 @@ class CpuEngine:
         self.temperatures, self._bits = parts.temperatures, parts.bits
         self._fast_paths = FastPaths("cpu", parts.packing, model, replicas, dynamics.first_sample, parts)
         self._tempering: CpuTempering | None = None
-        self._unread: tuple[Wanted, Measurement] | None = None
+        self._unread: Measurement | None = None
         self._taken: Ladder | None = None
 
     @property
@@ -262,14 +263,16 @@ class CpuEngine:
         return lambda: copy
 
     def prepare_measurements(self, kept: int, wanted: Wanted = WITHOUT_TIMES) -> None:
-        require(kept * self._state.nbytes, "keeping the configurations of measurements under way")
+        require(kept * self.at_once * self._state.nbytes, "keeping the configurations of measurements under way")
 
     @property
     def at_once(self) -> int:
         """Measurements whose rounds go into one task for each thread."""
         if self._tempering is None or self._sweeper.words_of_round(1) is None:
             return 1
-        return max(1, min(AT_ONCE, KEPT_BYTES // self._state.nbytes))
+        copies, places = self._tempering.ladder.copies, self._tempering.ladder.temperatures
+        numbers = self.model.samples * places * (_OF_COPY * copies + _OF_PAIR * copies * (copies - 1) // 2)
+        return max(1, min(AT_ONCE, KEPT_BYTES // (self._state.nbytes + 8 * numbers)))
 
     def begin_measurement(
         self, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None, fetched: bool = True
@@ -319,9 +322,13 @@ class CpuEngine:
         if is_fetched:
             keep, spins = self._state.keep()
             return self._measuring.begin(tempering, wanted, spins, keep)
-        if self._unread is None or self._unread[0] != wanted:
-            self._unread = wanted, self._measuring.begin(tempering, wanted, self.spins)
-        return self._unread[1]
+        if (
+            self._unread is None
+            or self._unread.wanted != wanted
+            or self._unread.found.exchange is not tempering.exchange
+        ):
+            self._unread = self._measuring.begin(tempering, wanted, self.spins)
+        return self._unread
 
     def _measure(
         self, room: Measurement, counts: Counts, reduction: Reduction | None, number: int, samples: slice
@@ -356,5 +363,4 @@ class CpuEngine:
         self.half_sweep = int(saved["half_sweep"])
         if self._tempering is not None:
             self._tempering.restore(exchange_of(saved), int(saved["round"]))
-            self._unread = None
             self._take_places(self._tempering)

@@ -106,13 +106,16 @@ class Measurement:
         keep: Keeps those of some samples; None for a measurement that nobody reads, in which exchanges go on.
 
     Attributes:
+        wanted: As given.
         found: All numbers, of the samples that have been measured.
+        compared: What is found of copies, as comparisons write it.
+        holder: Replica at each temperature, (samples, copies, temperatures).
     """
 
     def __init__(
         self, model: Ising, tempering: CpuTempering, wanted: Wanted, in_time: CpuInTime, spins: Spins, keep: Keep | None
     ) -> None:
-        ladder, self._model, self._exchange = tempering.ladder, model, tempering.exchange
+        ladder, self._model, self._exchange, self.wanted = tempering.ladder, model, tempering.exchange, wanted
         copies = ladder.copies if wanted.full or wanted.overlaps else 1
         pairs, shape = len(copy_pairs(copies)), (model.samples, ladder.copies, ladder.temperatures)
         of_pairs = model.samples, pairs, ladder.temperatures
