@@ -154,7 +154,7 @@ class CpuEngine:
         self.packing, self.colours = parts.packing, parts.sweeper.colours
         self._dynamics, self._state, self._sweeper, self._counts = dynamics, parts.state, parts.sweeper, parts.counts
         self._threads = parts.threads
-        self._measuring = CpuMeasuring(model, parts.comparison, parts.state.words_of)
+        self._measuring = CpuMeasuring(model, parts.comparison, parts.state.words_of, max(parts.temperatures))
         self.temperatures, self._bits = parts.temperatures, parts.bits
         self._fast_paths = FastPaths("cpu", parts.packing, model, replicas, dynamics.first_sample, parts)
         self._tempering: CpuTempering | None = None
@@ -319,7 +319,7 @@ class CpuEngine:
         """Make room for a measurement, that of the last one which nobody reads if nobody reads this one."""
         assert reduction is None or isinstance(reduction, HostReduction)  # noqa: S101  (engines of a CPU make such)
         tempering = self._on_ladder()
-        if is_fetched:
+        if is_fetched or reduction is None:
             keep, spins = self._state.keep()
             return self._measuring.begin(tempering, wanted, spins, keep)
         if (

@@ -103,6 +103,7 @@ class Measurement:
         wanted: What is asked for beside overlaps.
         in_time: Lists of what models of space and time have.
         spins: Finds the configurations of this moment.
+        terms: Terms of the energy that counts tell apart.
         keep: Keeps those of some samples; None for a measurement that nobody reads, in which exchanges go on.
 
     Attributes:
@@ -113,7 +114,14 @@ class Measurement:
     """
 
     def __init__(
-        self, model: Ising, tempering: CpuTempering, wanted: Wanted, in_time: CpuInTime, spins: Spins, keep: Keep | None
+        self,
+        model: Ising,
+        tempering: CpuTempering,
+        wanted: Wanted,
+        in_time: CpuInTime,
+        spins: Spins,
+        terms: int,
+        keep: Keep | None,
     ) -> None:
         ladder, self._model, self._exchange, self.wanted = tempering.ladder, model, tempering.exchange, wanted
         copies = ladder.copies if wanted.full or wanted.overlaps else 1
@@ -131,7 +139,7 @@ class Measurement:
             of_spins = last[:, pairs:] if wanted.magnetization_modes else np.empty((*shape, 0))
             correlations = Correlations(*self.compared[:2], last[:, :pairs], of_spins, *self.in_time.found())
         self.is_fetched, self._keep, self.holder = keep is not None, keep, np.empty(shape, np.int64)
-        energy, terms = np.empty(shape), tempering.steps.shape[1]
+        energy = np.empty(shape)
         self.found = LadderMeasurement(
             energy,
             np.empty(shape, np.int64),
@@ -193,17 +201,18 @@ class CpuMeasuring:
         model: What is simulated.
         comparison: How two replicas are compared.
         words_of: Gives the words of some samples that are compared.
+        terms: Of the energy, as ``Measurement`` takes it.
     """
 
-    def __init__(self, model: Ising, comparison: CpuComparison, words_of: Callable[[slice], Words]) -> None:
-        self._model, self._comparison, self._words_of = model, comparison, words_of
+    def __init__(self, model: Ising, comparison: CpuComparison, words_of: Callable[[slice], Words], terms: int) -> None:
+        self._model, self._comparison, self._words_of, self._terms = model, comparison, words_of, terms
         self._in_time: dict[Wanted, CpuInTime] = {}
 
     def begin(self, tempering: CpuTempering, wanted: Wanted, spins: Spins, keep: Keep | None = None) -> Measurement:
         """Make room for a measurement; arguments are those of ``Measurement``."""
         if wanted not in self._in_time:
             self._in_time = {wanted: CpuInTime(self._model.graph, wanted)}
-        return Measurement(self._model, tempering, wanted, self._in_time[wanted], spins, keep)
+        return Measurement(self._model, tempering, wanted, self._in_time[wanted], spins, self._terms, keep)
 
     def measure(self, room: Measurement, counts: Counts, samples: slice) -> None:
         """Measure the present state of some samples, of which ``counts`` are given."""
