@@ -94,12 +94,12 @@ CUDA_CASES: Final = (
     ),
 )  # fmt: skip
 CPU_CASES: Final = (
-    JobCase("3D +-J, L = 6, every 10", "temper", 10_000, {**_SMALL, "measure_every": 10}),
-    JobCase("3D +-J, L = 6, every 100", "temper", 10_000, _SMALL),
+    JobCase("3D +-J, L = 6, every 10", "temper", 60_000, {**_SMALL, "measure_every": 10}),
+    JobCase("3D +-J, L = 6, every 100", "temper", 100_000, _SMALL),
     JobCase(
         "3D Gaussian, L = 4, every 10",
         "temper",
-        20_000,
+        50_000,
         {**_GAUSSIAN, "size": 4, "samples": 8, "temperatures": "0.5:1.8:16", "replicas": 8, "measure_every": 10},
     ),
 )

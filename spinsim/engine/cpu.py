@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +12,11 @@ import numpy.typing as npt
 from spinsim.bits import Bits, packed_spins
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
-from spinsim.engine.measuring.cpu import CpuComparison, CpuMeasuring
+from spinsim.engine.measuring.cpu import CpuComparison, CpuMeasuring, Measurement
 from spinsim.engine.measuring.cpu_reduction import HostReduction
 from spinsim.engine.measuring.in_time import HostSquares
 from spinsim.engine.measuring.reduction import Reduced
-from spinsim.engine.moves.exchange.cpu import CpuTempering
+from spinsim.engine.moves.exchange.cpu import CpuTempering, Times
 from spinsim.engine.moves.exchange.ladder import (
     NO_LADDER,
     Exchange,
@@ -36,6 +36,11 @@ from spinsim.model.ising import Ising
 from spinsim.packing import Packing
 
 Words = npt.NDArray[np.uint64]
+AT_ONCE: Final = 16
+"""Measurements that threads make without meeting, at most."""
+KEPT_BYTES: Final = 2**25
+"""Bytes of such measurements."""
+_OF_COPY, _OF_PAIR = 10, 6  # numbers of a measurement, or so
 
 
 class CpuState(Protocol):
@@ -43,7 +48,7 @@ class CpuState(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """Bytes that ``kept`` takes."""
+        """Bytes that ``keep`` takes."""
 
     def words(self) -> Words:
         """The words of a snapshot."""
@@ -60,8 +65,8 @@ class CpuState(Protocol):
     def copy(self, moves: Moves) -> None:
         """Copy configurations."""
 
-    def kept(self) -> Spins:
-        """The present configurations, whatever comes later."""
+    def keep(self) -> tuple[Callable[[slice], None], Spins]:
+        """Make room for configurations: what copies the present ones of some samples there, and what finds them."""
 
 
 class CpuSweeper(Protocol):
@@ -89,8 +94,17 @@ class CpuSweeper(Protocol):
     def sweep(self, count: int, half_sweep: int) -> None:
         """Attempt every spin ``count`` times, after so many half-sweeps."""
 
-    def temper(self, tempering: CpuTempering, rounds: int, sweeps: int, half_sweep: int) -> bool:
-        """Do all rounds of sweeps and exchanges in one call, if that is faster than one by one; whether it did."""
+    def words_of_round(self, sweeps: int) -> int | None:
+        """Words of 128 spins whose update takes as long as so many sweeps of all samples and an exchange.
+
+        None where samples are not tempered each by itself, as threads meet in each round.
+        """
+
+    def temper(self, tempering: CpuTempering, times: Times, half_sweep: int, samples: slice) -> None:
+        """Do rounds of some samples after so many half-sweeps; ``tempering.round`` is left."""
+
+    def end_rounds(self, tempering: CpuTempering) -> None:
+        """Make ready for sweeps at the places where rounds of all samples have left their replicas."""
 
 
 class CpuParts(NamedTuple):
@@ -100,7 +114,7 @@ class CpuParts(NamedTuple):
         packing: Name of the update.
         state: The spins.
         sweeper: Moves them.
-        counts: Energies and magnetisations of all replicas.
+        counts: Energies and magnetisations of all replicas of some samples, all where they are None.
         comparison: Compares two replicas.
         threads: The threads that all of them work with.
         temperatures: How many inverse temperatures of a replica its update takes: one, one for each of two terms, or
@@ -111,7 +125,7 @@ class CpuParts(NamedTuple):
     packing: Packing
     state: CpuState
     sweeper: CpuSweeper
-    counts: Callable[[], Counts]
+    counts: Callable[[slice | None], Counts]
     comparison: CpuComparison
     threads: Threads
     temperatures: tuple[int, ...] = (1,)
@@ -133,17 +147,18 @@ class CpuEngine:
     """
 
     device_name = "cpu"
-    at_once = devices = 1
+    devices = 1
 
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, parts: CpuParts) -> None:
         self.model, self.replicas, self.half_sweep = model, replicas, 0
         self.packing, self.colours = parts.packing, parts.sweeper.colours
         self._dynamics, self._state, self._sweeper, self._counts = dynamics, parts.state, parts.sweeper, parts.counts
         self._threads = parts.threads
-        self._measuring = CpuMeasuring(model, parts.comparison, parts.state.words_of, parts.threads)
+        self._measuring = CpuMeasuring(model, parts.comparison, parts.state.words_of, max(parts.temperatures))
         self.temperatures, self._bits = parts.temperatures, parts.bits
         self._fast_paths = FastPaths("cpu", parts.packing, model, replicas, dynamics.first_sample, parts)
         self._tempering: CpuTempering | None = None
+        self._unread: Measurement | None = None
         self._taken: Ladder | None = None
 
     @property
@@ -170,11 +185,11 @@ class CpuEngine:
         return []
 
     def counts(self) -> Counts:
-        return self._counts()
+        return self._counts(None)
 
     def begin_counts(self) -> Callable[[], Counts]:
         """The present energies and magnetisations, taken at once."""
-        counts = self._counts()
+        counts = self._counts(None)
         return lambda: counts
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
@@ -197,7 +212,7 @@ class CpuEngine:
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
         ladder = check_ladder(beta, copies, self.replicas, self.temperatures)
-        self._tempering = CpuTempering(ladder, self.model, self._dynamics)
+        self._tempering, self._unread = CpuTempering(ladder, self.model, self._dynamics), None
         self._sweeper.set_ladder(ladder)
         self._take_places(self._tempering)
 
@@ -221,32 +236,56 @@ class CpuEngine:
         return self._tempering
 
     def temper(self, rounds: int, sweeps: int) -> None:
-        tempering = self._on_ladder()
-        if self._sweeper.temper(tempering, rounds, sweeps, self.half_sweep):
-            self.half_sweep += rounds * sweeps * self.colours
+        tempering, words = self._on_ladder(), self._sweeper.words_of_round(sweeps)
+        if words is None:
+            for _ in range(rounds):
+                self.sweep(sweeps)
+                tempering.attempt(self._counts(None))
+                self._take_places(tempering)
             return
-        for _ in range(rounds):
-            self.sweep(sweeps)
-            tempering.attempt(self._counts())
-            self._take_places(tempering)
+        times, half_sweep = (tempering.round, rounds, sweeps), self.half_sweep
+
+        def task(first: int, stop: int) -> None:
+            self._sweeper.temper(tempering, times, half_sweep, slice(first, stop))
+
+        self._threads.share_out(task, self.model.samples, rounds * words)
+        self._end_rounds(rounds, sweeps)
+
+    def _end_rounds(self, rounds: int, sweeps: int) -> None:
+        """Take in rounds that all samples have done."""
+        tempering = self._on_ladder()
+        tempering.round += rounds
+        self.half_sweep += rounds * sweeps * self.colours
+        self._sweeper.end_rounds(tempering)
 
     def begin_exchange(self) -> Callable[[], Exchange]:
         copy = self._on_ladder().exchange.copied()
         return lambda: copy
 
     def prepare_measurements(self, kept: int, wanted: Wanted = WITHOUT_TIMES) -> None:
-        require(kept * self._state.nbytes, "keeping the configurations of measurements under way")
+        require(kept * self.at_once * self._state.nbytes, "keeping the configurations of measurements under way")
+
+    @property
+    def at_once(self) -> int:
+        """Measurements whose rounds go into one task for each thread."""
+        if self._tempering is None or self._sweeper.words_of_round(1) is None:
+            return 1
+        copies, places = self._tempering.ladder.copies, self._tempering.ladder.temperatures
+        numbers = self.model.samples * places * (_OF_COPY * copies + _OF_PAIR * copies * (copies - 1) // 2)
+        return max(1, min(AT_ONCE, KEPT_BYTES // (self._state.nbytes + 8 * numbers)))
 
     def begin_measurement(
         self, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None, fetched: bool = True
     ) -> Callable[[], LadderMeasurement] | None:
-        found = self._measuring.measure(self._on_ladder(), self._counts(), self._state.kept(), wanted)
-        if reduction is not None:
-            assert isinstance(reduction, HostReduction)  # noqa: S101  (engines of a CPU make such)
-            reduction.add(found)
-            if not fetched:
-                return None
-        return lambda: found
+        room = self._room(wanted, reduction, fetched)
+        counts, number = self._counts(None), 0 if reduction is None else reduction.measurements
+
+        def task(first: int, stop: int) -> None:
+            mine = slice(first, stop)
+            self._measure(room, counts.of(mine), reduction, number, mine)
+
+        self._threads.share_out(task, self.model.samples, self._measuring.words(wanted, self.replicas))
+        return self._measured([room], reduction)[0]
 
     def temper_measured(
         self,
@@ -257,7 +296,56 @@ class CpuEngine:
         reduction: Reduction | None = None,
         fetched: Sequence[bool] | None = None,
     ) -> list[Callable[[], LadderMeasurement] | None]:
-        return one_by_one(self, count, rounds, sweeps, wanted, reduction, fetched)
+        tempering, words = self._on_ladder(), self._sweeper.words_of_round(sweeps)
+        if words is None:
+            return one_by_one(self, count, rounds, sweeps, wanted, reduction, fetched)
+        rooms = [self._room(wanted, reduction, fetched is None or fetched[k]) for k in range(count)]
+        number = 0 if reduction is None else reduction.measurements
+        before, half_sweep = tempering.round, self.half_sweep
+
+        def task(first: int, stop: int) -> None:
+            mine = slice(first, stop)
+            for k, room in enumerate(rooms):
+                times = before + k * rounds, rounds, sweeps
+                self._sweeper.temper(tempering, times, half_sweep + k * rounds * sweeps * self.colours, mine)
+                self._measure(room, self._counts(mine), reduction, number + k, mine)
+
+        words = rounds * words + self._measuring.words(wanted, self.replicas)
+        self._threads.share_out(task, self.model.samples, count * words)
+        self._end_rounds(count * rounds, sweeps)
+        return self._measured(rooms, reduction)
+
+    def _room(self, wanted: Wanted, reduction: Reduction | None, is_fetched: bool) -> Measurement:
+        """Make room for a measurement, that of the last one which nobody reads if nobody reads this one."""
+        assert reduction is None or isinstance(reduction, HostReduction)  # noqa: S101  (engines of a CPU make such)
+        tempering = self._on_ladder()
+        if is_fetched or reduction is None:
+            keep, spins = self._state.keep()
+            return self._measuring.begin(tempering, wanted, spins, keep)
+        if (
+            self._unread is None
+            or self._unread.wanted != wanted
+            or self._unread.found.exchange is not tempering.exchange
+        ):
+            self._unread = self._measuring.begin(tempering, wanted, self.spins)
+        return self._unread
+
+    def _measure(
+        self, room: Measurement, counts: Counts, reduction: Reduction | None, number: int, samples: slice
+    ) -> None:
+        """Measure some samples, of which ``counts`` are given, and add what is measured up."""
+        self._measuring.measure(room, counts, samples)
+        if isinstance(reduction, HostReduction):
+            reduction.add_samples(room.found, number, samples, room.compared)
+            reduction.keep_lowest(counts.energy, self.spins, samples)
+
+    @staticmethod
+    def _measured(
+        rooms: list[Measurement], reduction: Reduction | None
+    ) -> list[Callable[[], LadderMeasurement] | None]:
+        if isinstance(reduction, HostReduction):
+            reduction.end(len(rooms))
+        return [room.later if room.is_fetched else None for room in rooms]
 
     def reduction(self, reduced: Reduced) -> HostReduction:
         return HostReduction(reduced, self._threads)

@@ -35,6 +35,11 @@ class Counts(NamedTuple):
     staggered_magnetization: npt.NDArray[np.int64]
     terms: npt.NDArray[np.int64] | None = None
 
+    def of(self, samples: slice) -> Counts:
+        """Return those of some samples."""
+        terms = None if self.terms is None else self.terms[samples]
+        return Counts(self.energy[samples], self.magnetization[samples], self.staggered_magnetization[samples], terms)
+
     @property
     def by_term(self) -> npt.NDArray[np.int64]:
         """Energy of each term, (samples, replicas, 1 or 2)."""
@@ -340,6 +345,11 @@ class KeptSpins:
     def __call__(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """Returns one configuration, (sites,), +1 or -1."""
         return self._read(sample, replica)
+
+
+def copy_samples(present: npt.NDArray[Any], kept: npt.NDArray[Any], samples: slice) -> None:
+    """Copy some samples of a state."""
+    kept[samples] = present[samples]
 
 
 class PresentSpins:

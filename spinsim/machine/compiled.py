@@ -54,6 +54,16 @@ class Compiled:
         entry = self._entries.get(_kinds(arguments))
         return (entry or self._entry(arguments))(*arguments)
 
+    def given(self, *constants: Any) -> Callable[..., Any]:
+        """Return the function with its first arguments, whose types are then looked at but once."""
+        kinds, entries = _kinds(constants), self._entries
+
+        def call(*others: Any) -> Any:
+            arguments = constants + others
+            return (entries.get(kinds + _kinds(others)) or self._entry(arguments))(*arguments)
+
+        return call
+
     def with_steps(self, steps: int, *arguments: Any) -> Any:
         """Call the function, which loops over so many steps: the first ones are left to Python."""
         if self._entries:

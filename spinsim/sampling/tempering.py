@@ -213,6 +213,7 @@ def _temper(
         count = min(portion, to_move, every - begun if step >= 0 else times.thermalize - done)
         enough = min(most, to_move) // every
         several = min(engine.at_once, enough, times.measurements - step) if step >= 0 == begun else 0
+        several = several if energies is wanted else 0  # each of these is asked for what it is to compare
         if several > 1:
             count = several * every
             rounds = every // times.swap_every

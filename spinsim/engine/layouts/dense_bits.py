@@ -5,6 +5,7 @@ Local fields lie beside them, ``fields[sample, replica, site]``, filled up to wh
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -17,7 +18,7 @@ from spinsim.engine.layouts.unpacked import WORDS, InChunks
 from spinsim.engine.moves.metropolis.dense.cpu_sweep import SITES, TILE, begin_fields, energies_from_fields
 from spinsim.engine.moves.metropolis.dense.plan import DensePlan
 from spinsim.engine.moves.resample.moves import Moves
-from spinsim.engine.protocols import Counts, Spins
+from spinsim.engine.protocols import Counts, Spins, copy_samples
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 
@@ -125,22 +126,25 @@ class DenseState(InChunks):
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         return self._read(self.up, sample, replica)
 
-    def kept(self) -> Spins:
-        return partial(self._read, self.up.copy())
+    def keep(self) -> tuple[Callable[[slice], None], Spins]:
+        copy = np.empty_like(self.up)
+        return partial(copy_samples, self.up, copy), partial(self._read, copy)
 
     def _read(self, up: npt.NDArray[np.uint64], sample: int, replica: int) -> npt.NDArray[np.int8]:
         return _in_order(up[sample, replica], self._rows)
 
-    def counts(self) -> Counts:
-        energy = np.zeros((self.model.samples, self.replicas), np.int64)
+    def counts(self, samples: slice | None = None) -> Counts:
+        """Energies and magnetisations of every replica, of all or some samples."""
+        mine = range(self.model.samples)[samples or slice(None)]
+        energy = np.zeros((len(mine), self.replicas), np.int64)
         magnetization, rows = np.zeros_like(energy), self._rows
 
         def count(sample: int, first: int) -> None:
             chunk, fields = slice(first, first + self.size), rows.fields[sample % len(rows.fields)]
-            of_chunk = energy[sample, chunk], magnetization[sample, chunk]
+            of_chunk = energy[sample - mine.start, chunk], magnetization[sample - mine.start, chunk]
             energies_from_fields(self.of(sample, first), self.fields_of(sample, first), fields, *of_chunk)
 
-        self.each(count, 1)
+        self.each(count, 1, samples)
         return Counts(energy, magnetization, np.zeros_like(energy))
 
 

@@ -18,7 +18,7 @@ from spinsim.cuda.device import require_memory
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.moves.resample.moves import Moves
-from spinsim.engine.protocols import Spins
+from spinsim.engine.protocols import Spins, copy_samples
 from spinsim.engine.start import fill_start
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.threads import Threads
@@ -33,10 +33,6 @@ def by_word(values: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
     """Replica order to the order of ``sweep_general`` along the last axis."""
     shape = values.shape
     return values.reshape(*shape[:-1], -1, WORDS).swapaxes(-1, -2).reshape(shape)
-
-
-def by_replica(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    return values.reshape(WORDS, -1).T.reshape(-1)
 
 
 @kernel
@@ -78,6 +74,34 @@ def sum_spins(spins, sites, totals):  # type: ignore[no-untyped-def]
         row = spins[i]
         for r in range(totals.size):
             totals[r] += row[r]
+
+
+@kernel
+def count_chunks(edges, of_first, couplings, fields, sublattice, size, memory, sample, begin, end, found):  # type: ignore[no-untyped-def]
+    """Count what replicas from ``begin`` to before ``end`` of some samples have, which are whole chunks.
+
+    Args:
+        edges, of_first: As ``total_energies`` takes them.
+        couplings: In quanta, (1 or all samples, bonds).
+        fields: In quanta, (1 or all samples, sites).
+        sublattice: Sites of the first sublattice.
+        size, memory: As ``pack_chunks`` takes them, of these samples.
+        sample: Number of the first of them.
+        found: Written, int64 (numbers, samples, replicas): energies of each term, sums of spins and of those of the
+            first sublattice.
+    """
+    sites, terms, replicas = fields.shape[1], found.shape[0] - 2, found.shape[2]
+    for k in range(memory.shape[0]):
+        of_bonds, of_sites = couplings[(sample + k) % couplings.shape[0]], fields[(sample + k) % fields.shape[0]]
+        for first in range(begin, end, size):
+            calls = (min(size, replicas - first) + WORDS - 1) // WORDS
+            spins = memory[k, first * sites : (first + WORDS * calls) * sites].reshape((sites, WORDS * calls))
+            sums = np.zeros((found.shape[0], WORDS * calls), np.int64)
+            total_energies(spins, edges, of_first, of_bonds, of_sites, sums[:terms], sums[terms])
+            sum_spins(spins, sublattice, sums[terms + 1])
+            for number in range(found.shape[0]):
+                for r in range(first, min(first + size, replicas)):
+                    found[number, k, r] = sums[number, (r - first) % WORDS * calls + (r - first) // WORDS]
 
 
 @part
@@ -186,10 +210,14 @@ class InChunks(ABC):
         """Words of 128 spins that so many sweeps are worth, as ``Threads.run`` takes them."""
         return None
 
-    def each(self, task: Callable[[int, int], None], sweeps: int = 1) -> None:
-        """Run ``task(sample, first)`` for all chunks; it takes about as long as so many sweeps."""
-        tasks = (partial(task, sample, first) for sample in range(self.model.samples) for first in self.firsts)
-        self.threads.run(tasks, self.worth(sweeps))
+    def each(self, task: Callable[[int, int], None], sweeps: int = 1, samples: slice | None = None) -> None:
+        """Run ``task(sample, first)`` for all chunks; it takes about as long as so many sweeps.
+
+        Those of some samples are run in this thread.
+        """
+        mine = range(self.model.samples)[samples or slice(None)]
+        tasks = (partial(task, sample, first) for sample in mine for first in self.firsts)
+        self.threads.run(tasks, self.worth(sweeps) if samples is None else 0)
 
     def words(self) -> npt.NDArray[np.uint64]:
         return self.words_of(slice(None))
@@ -251,8 +279,9 @@ class Chunks(InChunks):
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         return self._read(self.memory, sample, replica)
 
-    def kept(self) -> Spins:
-        return partial(self._read, self.memory.copy())
+    def keep(self) -> tuple[Callable[[slice], None], Spins]:
+        copy = np.empty_like(self.memory)
+        return partial(copy_samples, self.memory, copy), partial(self._read, copy)
 
     def _read(self, memory: npt.NDArray[np.int8], sample: int, replica: int) -> npt.NDArray[np.int8]:
         spins = self._view(memory, sample, replica - replica % self.size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple, Protocol
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from spinsim.engine.measuring.correlations import (
     Correlations,
+    Items,
     Wanted,
     all_bonds,
     all_sites,
@@ -18,12 +19,12 @@ from spinsim.engine.measuring.correlations import (
     overlaps_alone,
     waves,
 )
-from spinsim.engine.measuring.cpu_comparison import WordList, count_differing, find_modes, word_list
+from spinsim.engine.measuring.cpu_comparison import Along, WordList, compare_ladder, word_list, word_lists
 from spinsim.engine.measuring.in_time import CpuInTime
 from spinsim.engine.moves.exchange.cpu import CpuTempering
-from spinsim.engine.moves.exchange.ladder import Ladder, copy_pairs, holders
+from spinsim.engine.moves.exchange.ladder import copy_pairs
 from spinsim.engine.protocols import Counts, LadderMeasurement, Spins
-from spinsim.machine.threads import Threads
+from spinsim.machine.compiled import kernel
 from spinsim.model.ising import Ising
 from spinsim.packing import block_count
 
@@ -31,35 +32,32 @@ Words = npt.NDArray[np.uint64]
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
+Keep = Callable[[slice], None]
 FULLY: Final = 4
 """Times as long as counting overlaps that comparing copies fully takes."""
 
 
-class Differing(NamedTuple):
-    """Numbers of some samples that a ``CpuComparison`` finds; those that are not wanted have no pairs or no axes.
+class Compared(NamedTuple):
+    """Numbers that a ``CpuComparison`` finds; those that are not wanted have no pairs or no axes.
 
     Attributes:
-        sites: At which pairs of copies differ, int64 (samples, pairs, temperatures).
-        bonds: At which products of both ends do, likewise.
+        overlap, link_overlap: As ``Correlations`` has them, int64 (samples, pairs, temperatures).
         modes: Squared modes along each axis, float64 (axes, samples, pairs, then copies if wanted, temperatures).
     """
 
-    sites: Integers
-    bonds: Integers
+    overlap: Integers
+    link_overlap: Integers
     modes: Floats
-
-    def of(self, samples: slice) -> Differing:
-        """The same of some samples."""
-        return Differing(self.sites[samples], self.bonds[samples], self.modes[:, samples])
 
 
 class CpuComparison(Protocol):
     """Compares copies at equal temperatures; an update has its own way."""
 
-    def compare(self, words: Words, holder: Integers, pairs: Integers, found: Differing) -> None:
-        """Fill in ``found``, of the samples whose ``words`` are given.
+    def compare(self, words: Words, holder: Integers, found: Compared, samples: slice) -> None:
+        """Fill in what is ``found`` of some samples, whose ``words`` are given.
 
-        ``holder`` is the replica at each temperature, (samples, copies, temperatures), ``pairs`` (pairs, 2) are copies.
+        ``holder`` is the replica at each temperature, (all samples, copies, temperatures); pairs of copies are those of
+        ``copy_pairs``.
         """
 
 
@@ -74,29 +72,126 @@ class CpuReplicaComparison:
         self._model = model
 
     @cached_property
-    def _sites(self) -> WordList:
-        return word_list(all_sites(self._model))
-
-    @cached_property
-    def _bonds(self) -> WordList:
-        return word_list(all_bonds(self._model))
-
-    @cached_property
-    def _layers(self) -> list[tuple[WordList, int, Floats]]:
-        """Layers of each axis, their size and its wave."""
+    def _fully(self) -> Callable[..., None]:
+        """``compare_ladder`` of sites with layers along all axes, and of bonds."""
         lattice = self._model.lattice
-        along = [layers(lattice, axis) for axis in range(lattice.dimension)] if lattice else []
-        return [(word_list(items), items.size, wave) for items, wave in zip(along, waves(lattice), strict=True)]
+        of_axes = [] if lattice is None else [layers(lattice, axis) for axis in range(lattice.dimension)]
+        along = [Along(k, *one) for k, one in enumerate(zip(of_axes, waves(lattice), strict=True))]
+        return _compare(word_lists(all_sites(self._model), along), all_bonds(self._model))
 
-    def compare(self, words: Words, holder: Integers, pairs: Integers, found: Differing) -> None:
-        sites = found.sites
-        for (items, size, wave), modes in zip(self._layers, found.modes, strict=False):
-            find_modes(words, holder, pairs, items, size, wave, modes, sites)
-            sites = sites[:, :0]  # one axis has told
-        if sites.shape[1]:
-            count_differing(words, holder, pairs, self._sites, sites)
-        if found.bonds.shape[1]:
-            count_differing(words, holder, pairs, self._bonds, found.bonds)
+    @cached_property
+    def _sites(self) -> Callable[..., None]:
+        """The same of sites alone."""
+        return _compare([word_list(all_sites(self._model))], Items(np.empty((0, 2), np.int32), 1, 0))
+
+    def compare(self, words: Words, holder: Integers, found: Compared, samples: slice) -> None:
+        compare = self._fully if found.link_overlap.shape[1] or len(found.modes) else self._sites
+        compare(words, holder, *found, samples.start, samples.stop)
+
+
+def _compare(orders: Sequence[WordList], bonds: Items) -> Callable[..., None]:
+    found: Callable[..., None] = compare_ladder.given(tuple(orders), word_list(bonds))
+    return found
+
+
+class Measurement:
+    """Room for a measurement of a ladder, which is filled sample by sample.
+
+    Args:
+        model: What is simulated.
+        tempering: Exchanges of its replicas.
+        wanted: What is asked for beside overlaps.
+        in_time: Lists of what models of space and time have.
+        spins: Finds the configurations of this moment.
+        terms: Terms of the energy that counts tell apart.
+        keep: Keeps those of some samples; None for a measurement that nobody reads, in which exchanges go on.
+
+    Attributes:
+        wanted: As given.
+        found: All numbers, of the samples that have been measured.
+        compared: What is found of copies, as comparisons write it.
+        holder: Replica at each temperature, (samples, copies, temperatures).
+    """
+
+    def __init__(
+        self,
+        model: Ising,
+        tempering: CpuTempering,
+        wanted: Wanted,
+        in_time: CpuInTime,
+        spins: Spins,
+        terms: int,
+        keep: Keep | None,
+    ) -> None:
+        ladder, self._model, self._exchange, self.wanted = tempering.ladder, model, tempering.exchange, wanted
+        copies = ladder.copies if wanted.full or wanted.overlaps else 1
+        pairs, shape = len(copy_pairs(copies)), (model.samples, ladder.copies, ladder.temperatures)
+        of_pairs = model.samples, pairs, ladder.temperatures
+        axes = model.lattice.dimension if wanted.full and model.lattice else 0
+        in_modes = pairs + (copies if wanted.magnetization_modes else 0)
+        modes = np.empty((axes, model.samples, in_modes, ladder.temperatures))
+        links = np.empty(of_pairs if wanted.full else (model.samples, 0, ladder.temperatures), np.int64)
+        self.compared = Compared(np.empty(of_pairs, np.int64), links, modes)
+        self.in_time = in_time.begin(model.samples, ladder) if wanted.full else None
+        correlations = overlaps_alone(self.compared.overlap, ladder)
+        if self.in_time is not None:
+            last = np.moveaxis(modes, 0, -1)
+            of_spins = last[:, pairs:] if wanted.magnetization_modes else np.empty((*shape, 0))
+            correlations = Correlations(*self.compared[:2], last[:, :pairs], of_spins, *self.in_time.found())
+        self.is_fetched, self._keep, self.holder = keep is not None, keep, np.empty(shape, np.int64)
+        energy = np.empty(shape)
+        self.found = LadderMeasurement(
+            energy,
+            np.empty(shape, np.int64),
+            np.empty(shape, np.int64),
+            np.empty(shape, np.int32),
+            self._exchange.copied() if keep else self._exchange,
+            correlations,
+            spins,
+            energy[..., None] if terms == 1 else np.empty((*shape, terms)),
+        )
+        numbers = energy, self.found.magnetization, self.found.staggered_magnetization
+        self._sort = sort_numbers.given(np.float64(model.quantum), self.holder, self.found.holder, *numbers)
+
+    def later(self) -> LadderMeasurement:
+        """Return what is found."""
+        return self.found
+
+    def take(self, counts: Counts, samples: slice) -> None:
+        """Take what is counted of some samples, (samples, replicas), and how far their exchanges are."""
+        found = self.found
+        if self._keep is not None:
+            self._keep(samples)
+            for name, now in self._exchange._asdict().items():
+                getattr(found.exchange, name)[samples] = now[samples]
+        self._sort(self._exchange.place, *counts[:3], samples.start, samples.stop)
+        if counts.terms is not None:
+            of_term = np.take_along_axis(counts.terms[:, None], self.holder[samples][..., None], axis=2)
+            found.energy_by_term[samples] = of_term * np.float64(self._model.quantum)
+
+
+@kernel
+def sort_numbers(  # type: ignore[no-untyped-def]
+    quantum, holder, holder_32, energies, magnetizations, of_sublattices, place, energy, magnetization, staggered,
+    begin, end,
+):  # fmt: skip
+    """Sort numbers of some samples' replicas by copy and temperature, from ``begin`` to before ``end``.
+
+    Args:
+        quantum: Unit of ``energy``.
+        holder, holder_32, energies, magnetizations, of_sublattices: Written, (samples, copies, temperatures).
+        place: Temperature of each replica, (samples, replicas).
+        energy, magnetization, staggered: Counts of these samples, (samples, replicas).
+    """
+    temperatures = holder.shape[2]
+    for sample in range(begin, end):
+        k = sample - begin
+        for replica in range(place.shape[1]):
+            copy, t = replica // temperatures, place[sample, replica]
+            holder[sample, copy, t] = holder_32[sample, copy, t] = replica
+            energies[sample, copy, t] = np.float64(energy[k, replica]) * quantum
+            magnetizations[sample, copy, t] = magnetization[k, replica]
+            of_sublattices[sample, copy, t] = staggered[k, replica]
 
 
 class CpuMeasuring:
@@ -106,79 +201,31 @@ class CpuMeasuring:
         model: What is simulated.
         comparison: How two replicas are compared.
         words_of: Gives the words of some samples that are compared.
-        threads: Samples are compared side by side.
+        terms: Of the energy, as ``Measurement`` takes it.
     """
 
-    def __init__(
-        self, model: Ising, comparison: CpuComparison, words_of: Callable[[slice], Words], threads: Threads
-    ) -> None:
-        self._model, self._comparison, self._words_of, self._threads = model, comparison, words_of, threads
+    def __init__(self, model: Ising, comparison: CpuComparison, words_of: Callable[[slice], Words], terms: int) -> None:
+        self._model, self._comparison, self._words_of, self._terms = model, comparison, words_of, terms
         self._in_time: dict[Wanted, CpuInTime] = {}
 
-    def measure(self, tempering: CpuTempering, counts: Counts, spins: Spins, wanted: Wanted) -> LadderMeasurement:
-        """The measurement of the present state, whose ``counts`` and ``spins`` are given.
-
-        Args:
-            tempering: Which replica is where.
-            counts: Energies and magnetisations (samples, replicas).
-            spins: Configurations, which later sweeps leave alone.
-            wanted: What is asked for beside overlaps.
-        """
-        ladder, exchange = tempering.ladder, tempering.exchange.copied()
-        holder = holders(exchange.place, ladder.copies)
-        among_all = np.arange(0, holder.size, ladder.replicas)[:, None, None] + holder
-        quantum = np.float64(self._model.quantum)
-        energy = counts.energy.take(among_all) * quantum
-        terms = counts.terms
-        return LadderMeasurement(
-            energy,
-            counts.magnetization.take(among_all),
-            counts.staggered_magnetization.take(among_all),
-            holder.astype(np.int32),
-            exchange,
-            self._correlations(ladder, holder, wanted),
-            spins,
-            energy[..., None] if terms is None else terms.reshape(-1, terms.shape[-1])[among_all] * quantum,
-        )
-
-    def _correlations(self, ladder: Ladder, holder: Integers, wanted: Wanted) -> Correlations:
-        """Correlations of copies; of no pairs where no overlaps are wanted."""
-        model, pairs = self._model, np.array(copy_pairs(ladder.copies if wanted.full or wanted.overlaps else 1))
-        shape, axes = (model.samples, len(pairs), ladder.temperatures), 0
-        if wanted.full and model.lattice:
-            axes = model.lattice.dimension
-        in_modes = len(pairs) + (ladder.copies if wanted.magnetization_modes else 0)
-        found = Differing(
-            np.empty(shape, np.int64),
-            np.empty(shape if wanted.full else (model.samples, 0, ladder.temperatures), np.int64),
-            np.empty((axes, model.samples, in_modes, ladder.temperatures)),
-        )
-        in_time = self._of_times(wanted).begin(model.samples, ladder) if wanted.full else None
-
-        def compare(first: int, stop: int) -> None:
-            mine = slice(first, stop)
-            words = self._words_of(mine)
-            self._comparison.compare(words, holder[mine], pairs, found.of(mine))
-            if in_time is not None:
-                for k in range(first, stop):
-                    in_time.count(k, words[k - first], holder[k])
-
-        if found.sites.size or found.modes.size:
-            words = model.samples * model.sites * block_count(ladder.replicas)
-            self._threads.share_out(compare, model.samples, words * (FULLY if wanted.full else 1))
-        overlap = model.sites - 2 * found.sites
-        if in_time is None:
-            return overlaps_alone(overlap, ladder)
-        modes = np.moveaxis(found.modes, 0, -1)
-        return Correlations(
-            overlap,
-            model.bonds - 2 * found.bonds,
-            modes[:, : len(pairs)],
-            modes[:, len(pairs) :] if wanted.magnetization_modes else np.empty((*holder.shape, 0)),
-            *in_time.found(),
-        )
-
-    def _of_times(self, wanted: Wanted) -> CpuInTime:
+    def begin(self, tempering: CpuTempering, wanted: Wanted, spins: Spins, keep: Keep | None = None) -> Measurement:
+        """Make room for a measurement; arguments are those of ``Measurement``."""
         if wanted not in self._in_time:
             self._in_time = {wanted: CpuInTime(self._model.graph, wanted)}
-        return self._in_time[wanted]
+        return Measurement(self._model, tempering, wanted, self._in_time[wanted], spins, self._terms, keep)
+
+    def measure(self, room: Measurement, counts: Counts, samples: slice) -> None:
+        """Measure the present state of some samples, of which ``counts`` are given."""
+        room.take(counts, samples)
+        found = room.compared
+        if not (found.overlap.size or found.modes.size):
+            return
+        words = self._words_of(samples)
+        self._comparison.compare(words, room.holder, found, samples)
+        if room.in_time is not None:
+            for k, sample in enumerate(range(samples.start, samples.stop)):
+                room.in_time.count(sample, words[k], room.holder[sample])
+
+    def words(self, wanted: Wanted, replicas: int) -> int:
+        """Words of 128 spins whose update takes about as long as a measurement of all samples."""
+        return self._model.samples * self._model.sites * block_count(replicas) * (1 + (FULLY if wanted.full else 1))

@@ -1,12 +1,13 @@
 """At how many sites or bonds replicas differ, from packed spins, and the modes that follow.
 
 Words of sites, a bit a replica, are turned into words of replicas, a bit an item, eight columns of 64 words at a time.
-Each word is sorted by copy and temperature, (copies, temperatures); the XOR of two rows has a bit for each item at
-which copies differ, (pairs, temperatures), and vector units count the bits of many such words at once.
+Each word is sorted by copy and temperature; the XOR of two of them has a bit for each item at which copies differ, and
+vector units count the bits of many such words at once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -28,42 +29,86 @@ COLUMNS: Final = 2 * TOGETHER
 
 
 class WordList(NamedTuple):
-    """Sites or bonds in words of up to 64; a *part* of a word is of one segment.
+    """Sites or bonds in words of up to 64, TOGETHER of which make a group, and layers of sites along some axes.
+
+    A *part* is what a layer has in a word. Parts come group by group, and in each layer by layer.
 
     Attributes:
         ends: Sites (items, 1), or both ends of bonds (items, 2), int32.
         start: Word w has the items from ``start[w]`` to before ``start[w + 1]``.
-        first_part: Word w has the parts from ``first_part[w]`` to before ``first_part[w + 1]``.
-        shift: First bit of each part.
-        mask: Its bits after that shift.
-        is_last: True if it is the last part of its segment.
+        first_part: Group g has the parts from ``first_part[g]`` to before ``first_part[g + 1]``.
+        word: Of each part, counted in its group.
+        mask: Its bits.
+        is_last: True if it is the last part of its layer.
+        wave: Cosine and sine at each layer, (layers, 2).
+        size: Sites of each layer, (layers,).
+        axis: Axis that ends with each layer, -1 where none does, (layers,).
     """
 
     ends: npt.NDArray[np.int32]
     start: Integers
     first_part: Integers
-    shift: Words
+    word: Integers
     mask: Words
     is_last: npt.NDArray[np.bool_]
+    wave: npt.NDArray[np.float64]
+    size: Integers
+    axis: Integers
 
 
-def word_list(items: Items) -> WordList:
-    """Return the words of items: short segments share one, long ones have several."""
-    together, n = max(1, HALF // items.size), len(items.ends)
-    start, first_part = [0], [0]
-    shift, mask, is_last = [], [], []
-    for segment in range(0, items.segments, together):
-        several = min(together, items.segments - segment)
-        stop = min(n, (segment + several) * items.size)
-        while start[-1] < stop:
-            start.append(min(stop, start[-1] + HALF))
-            for k in range(several):
-                shift.append(k * items.size)
-                mask.append(2 ** min(HALF, items.size) - 1)
-                is_last.append(start[-1] == stop)
-            first_part.append(len(shift))
-    lists = np.array(start, np.int64), np.array(first_part, np.int64), np.array(shift, np.uint64)
-    return WordList(items.ends, *lists, np.array(mask, np.uint64), np.array(is_last, np.bool_))
+class Along(NamedTuple):
+    """Layers along an axis.
+
+    Attributes:
+        axis: Its number.
+        layers: Sites layer by layer.
+        wave: Cosine and sine at each of them, (2, layers).
+    """
+
+    axis: int
+    layers: Items
+    wave: npt.NDArray[np.float64]
+
+
+def word_list(items: Items, along: Sequence[Along] = ()) -> WordList:
+    """Return the words of items, and the parts that layers of these items have in them."""
+    n = len(items.ends)
+    start = np.minimum(np.arange(0, n + HALF, HALF), n)
+    place = np.empty(n, np.int64)
+    if along:
+        place[items.ends[:, 0]] = np.arange(n)
+    parts: list[tuple[int, int, int, int]] = []
+    number = 0
+    for one in along:
+        for layer in range(one.layers.segments):
+            sites = one.layers.ends[layer * one.layers.size : (layer + 1) * one.layers.size, 0]
+            words, bits = np.divmod(np.sort(place[sites]), HALF)
+            for word in np.unique(words).tolist():
+                mask = int(np.bitwise_or.reduce(np.uint64(1) << bits[words == word].astype(np.uint64)))
+                parts.append((word // TOGETHER, number, word % TOGETHER, mask))
+            number += 1
+    parts.sort()
+    groups = -(-(len(start) - 1) // TOGETHER)
+    of_group, of_layer, in_group, masks = np.array(parts, np.uint64).reshape(-1, 4).T
+    ends_axis = [one.axis if k + 1 == one.layers.segments else -1 for one in along for k in range(one.layers.segments)]
+    return WordList(
+        items.ends,
+        start,
+        np.searchsorted(of_group, np.arange(groups + 1)),
+        in_group.astype(np.int64),
+        np.ascontiguousarray(masks),
+        np.append(of_layer[1:] != of_layer[:-1], True)[: len(parts)],
+        np.concatenate([one.wave.T for one in along]) if along else np.empty((0, 2)),
+        np.array([one.layers.size for one in along for _ in range(one.layers.segments)], np.int64),
+        np.array(ends_axis, np.int64),
+    )
+
+
+def word_lists(sites: Items, along: Sequence[Along]) -> list[WordList]:
+    """Return sites in few words with their layers along all axes, or else words for each axis, in its own order."""
+    if len(sites.ends) <= TOGETHER * HALF or not along:
+        return [word_list(sites, along)]
+    return [word_list(one.layers, [one]) for one in along]
 
 
 @part
@@ -128,29 +173,45 @@ def turn_words(state, ends, start, first, rows, found):  # type: ignore[no-untyp
 
 
 @part
-def compare_part(word, shift, mask, holder, pairs, by_copy, differ):  # type: ignore[no-untyped-def]
-    """Set ``differ`` (pairs, then copies, temperatures) to the bits of a part at which copies differ, or are set.
+def compare_copies(word, holder, by_copy, differ):  # type: ignore[no-untyped-def]
+    """Set ``differ`` to the bits of a word (replicas,) that are set in each copy, then to those in which pairs differ.
 
-    ``word`` (replicas,) is sorted by ``holder`` (copies, temperatures) into ``by_copy``, of the same shape.
+    The word is sorted by ``holder`` (copies, temperatures) into ``by_copy``. Pairs of neighbours come first, (0, 1),
+    (1, 2), ..., then (0, 2), (1, 3), ... and so on, so that loops are long.
     """
-    for copy in range(holder.shape[0]):
-        for t in range(holder.shape[1]):
-            by_copy[copy, t] = (word[np.uint32(holder[copy, t])] >> shift) & mask
-    number = pairs.shape[0]
-    for p in range(number):
-        i, j = np.uint32(pairs[p, 0]), np.uint32(pairs[p, 1])
-        for t in range(holder.shape[1]):
-            differ[p, t] = by_copy[i, t] ^ by_copy[j, t]
-    for copy in range(differ.shape[0] - number):
-        for t in range(holder.shape[1]):
-            differ[number + copy, t] = by_copy[copy, t]
+    copies, temperatures = holder.shape
+    for copy in range(copies):
+        for t in range(temperatures):
+            by_copy[copy * temperatures + t] = word[np.uint32(holder[copy, t])]
+    differ[: by_copy.size] = by_copy
+    first = by_copy.size
+    for apart in range(temperatures, by_copy.size if differ.size > first else 0, temperatures):
+        n = by_copy.size - apart
+        one, other, found = by_copy[:n], by_copy[apart:], differ[first : first + n]
+        for e in range(n):
+            found[e] = one[e] ^ other[e]
+        first += n
 
 
 @part
-def count_bits(words, count):  # type: ignore[no-untyped-def]
-    """Add to ``count`` (n,) the bits of ``words`` (n,)."""
+def by_pair(values, copies, found):  # type: ignore[no-untyped-def]
+    """Put values in the order of ``compare_copies`` into ``found`` (pairs, then copies if wanted, temperatures)."""
+    temperatures = found.shape[1]
+    pairs, first = values.size // temperatures - copies, copies
+    for apart in range(1, copies if pairs else 1):
+        for one in range(copies - apart):
+            pair = one * (2 * copies - one - 1) // 2 + apart - 1
+            found[pair] = values[(first + one) * temperatures : (first + one + 1) * temperatures]
+        first += copies - apart
+    for copy in range(found.shape[0] - pairs):
+        found[pairs + copy] = values[copy * temperatures : (copy + 1) * temperatures]
+
+
+@part
+def count_bits(words, mask, count):  # type: ignore[no-untyped-def]
+    """Add to ``count`` (n,) the bits of ``words`` (n,) that are in a mask."""
     for e in range(count.size):
-        count[e] += np.int64(set_bits(words[e]))
+        count[e] += np.int64(set_bits(words[e] & mask))
 
 
 @part
@@ -168,66 +229,72 @@ def add_wave(size, cosine, sine, count, real, imaginary):  # type: ignore[no-unt
 
 @part
 def square_waves(real, imaginary, found):  # type: ignore[no-untyped-def]
-    """Set ``found`` (n,) to the squared modes."""
+    """Set ``found`` (n,) to the squared modes, and empty the waves."""
     for e in range(found.size):
         found[e] = real[e] * real[e] + imaginary[e] * imaginary[e]
+        real[e] = imaginary[e] = 0.0
 
 
 @kernel
-def count_differing(state, holder, pairs, items, found):  # type: ignore[no-untyped-def]
-    """Set ``found`` (samples, pairs, temperatures) to the items of ``WordList`` at which copies differ.
-
-    ``state`` is uint64 (samples, blocks, sites, 2), ``holder`` the replica at each temperature, (samples, copies,
-    temperatures), and ``pairs`` (pairs, 2) are the copies that are compared.
-    """
-    rows, turned = np.empty(HALF * COLUMNS, np.uint64), np.empty((TOGETHER, state.shape[1] * LANES), np.uint64)
-    by_copy, differ = np.empty(holder.shape[1:], np.uint64), np.empty(found.shape[1:], np.uint64)
-    for k in range(state.shape[0]):
-        count = found[k].reshape(-1)
-        count[:] = 0
-        for first in range(0, items.start.size - 1, TOGETHER):
-            turn_words(state[k], items.ends, items.start, first, rows, turned)
-            for w in range(first, min(first + TOGETHER, items.start.size - 1)):
-                compare_part(turned[w - first], np.uint64(0), ALL, holder[k], pairs, by_copy, differ)
-                count_bits(differ.reshape(-1), count)
-
-
-@kernel
-def find_modes(state, holder, pairs, layers, size, wave, found, differing):  # type: ignore[no-untyped-def]
-    """Set ``found`` (samples, pairs, then copies if wanted, temperatures) to squared modes along one axis.
-
-    These are |sum over x of v_x exp(i k x)|^2, v_x = size - 2 differing[x], added up in the order of x, of pairs of
-    copies and of each copy's own spins. ``differing`` (samples, pairs, temperatures) is set to the sums over x of
-    differing[x], unless it has no pairs.
+def compare_ladder(orders, bonds, state, holder, overlap, link_overlap, modes, begin, end):  # type: ignore[no-untyped-def]
+    """Compare copies of some samples at equal temperatures, from ``begin`` to before ``end``.
 
     Args:
-        state, holder, pairs: As ``count_differing`` takes them.
-        layers: ``WordList`` of the sites, whose segments are layers of ``size``.
-        size: Sites of a layer.
-        wave: Cosine and sine at each layer, (2, layers).
+        orders: ``WordList`` of sites, with layers along all axes in the first or each in one.
+        bonds: ``WordList`` of bonds.
+        state: Words of these samples, uint64 (samples, blocks, sites, 2).
+        holder, overlap, link_overlap, modes: Of all samples, as ``Compared`` has them.
     """
+    mine, is_first = slice(begin, end), True
+    for sites in orders:
+        if is_first or modes.shape[0]:
+            compare_words(sites, state, holder[mine], overlap[mine], is_first, modes[:, mine])
+        is_first = False
+    if link_overlap.shape[1]:
+        compare_words(bonds, state, holder[mine], link_overlap[mine], True, modes[:, mine, :0])
+
+
+@kernel
+def compare_words(items, state, holder, overlap, is_wanted, modes):  # type: ignore[no-untyped-def]
+    """Compare copies of some samples at equal temperatures.
+
+    Args:
+        items: ``WordList``.
+        state: uint64 (samples, blocks, sites, 2).
+        holder: Replica at each temperature, (samples, copies, temperatures).
+        overlap: Set to the sum over items of the product of both copies, (samples, pairs, temperatures), if it
+            ``is_wanted``.
+        modes: Set to squared modes along the axes of ``items``, (axes, samples, pairs, then copies if wanted,
+            temperatures): |sum over x of v_x exp(i k x)|^2, v_x = size - 2 differing[x], added up in the order of x.
+    """
+    copies, temperatures = holder.shape[1:]
     rows, turned = np.empty(HALF * COLUMNS, np.uint64), np.empty((TOGETHER, state.shape[1] * LANES), np.uint64)
-    by_copy, differ = np.empty(holder.shape[1:], np.uint64), np.empty(found.shape[1:], np.uint64)
-    words = differ.reshape(-1)
-    count, real, imaginary = np.zeros(words.size, np.int64), np.empty(words.size), np.empty(words.size)
+    pairs, own = overlap.shape[1], copies * temperatures
+    n = own + pairs * temperatures
+    by_copy, differ = np.empty(own, np.uint64), np.empty((TOGETHER, n), np.uint64)
+    count, of_items, squares = np.zeros(n, np.int64), np.empty(n, np.int64), np.empty(n)
+    real, imaginary, first = np.zeros(n), np.zeros(n), 0 if modes.shape[2] > pairs else own
     for k in range(state.shape[0]):
-        real[:] = 0.0
-        imaginary[:] = 0.0
-        total, x = differing[k].reshape(-1), 0
-        total[:] = 0
-        for first in range(0, layers.start.size - 1, TOGETHER):
-            turn_words(state[k], layers.ends, layers.start, first, rows, turned)
-            for w in range(first, min(first + TOGETHER, layers.start.size - 1)):
-                for piece in range(layers.first_part[w], layers.first_part[w + 1]):
-                    shift, mask = layers.shift[piece], layers.mask[piece]
-                    compare_part(turned[w - first], shift, mask, holder[k], pairs, by_copy, differ)
-                    count_bits(words, count)
-                    if layers.is_last[piece]:
-                        for e in range(total.size):
-                            total[e] += count[e]
-                        add_wave(size, wave[0, x], wave[1, x], count, real, imaginary)
-                        x += 1
-        square_waves(real, imaginary, found[k].reshape(-1))
+        of_items[:], layer = 0, 0
+        for group in range(items.first_part.size - 1):
+            turn_words(state[k], items.ends, items.start, group * TOGETHER, rows, turned)
+            for w in range(min(TOGETHER, items.start.size - 1 - group * TOGETHER)):
+                compare_copies(turned[w], holder[k], by_copy, differ[w])
+                if is_wanted:
+                    count_bits(differ[w, own:], ALL, of_items[own:])
+            for piece in range(items.first_part[group], items.first_part[group + 1]):
+                count_bits(differ[items.word[piece], first:], items.mask[piece], count[first:])
+                if items.is_last[piece]:
+                    add_wave(items.size[layer], items.wave[layer, 0], items.wave[layer, 1], count[first:],
+                             real[first:], imaginary[first:])  # fmt: skip
+                    if items.axis[layer] >= 0:
+                        square_waves(real, imaginary, squares)
+                        by_pair(squares, copies, modes[items.axis[layer], k])
+                    layer += 1
+        if is_wanted:
+            for e in range(own, n):
+                of_items[e] = items.ends.shape[0] - 2 * of_items[e]
+            by_pair(of_items, copies, overlap[k])
 
 
 @part

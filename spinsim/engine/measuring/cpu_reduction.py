@@ -4,39 +4,72 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import ldexp
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.bits import States, packed_spins
-from spinsim.engine.measuring.cpu_energies import add_energies
-from spinsim.engine.measuring.energies import RANGE, SUMS, Energies, is_halved
+from spinsim.engine.measuring.cpu import Compared
+from spinsim.engine.measuring.cpu_energies import (
+    add_over_energy,
+    empty_bins,
+    find_levels,
+    in_units,
+    room_over_energy,
+)
+from spinsim.engine.measuring.energies import SUMS, is_halved
 from spinsim.engine.measuring.lowest import Best
 from spinsim.engine.measuring.reduction import (
     ABSOLUTE,
     CONNECTED,
     LEVELS,
+    SAMPLE_AXIS,
     Reduced,
     Source,
     blocks_of,
-    empty_arrays,
     merge_blocks,
     tables_of,
 )
 from spinsim.engine.moves.exchange.ladder import copy_pairs
-from spinsim.engine.protocols import Configurations, LadderMeasurement, LowestStates
-from spinsim.machine.compiled import kernel, part
+from spinsim.engine.protocols import Configurations, LadderMeasurement, LowestStates, Spins
+from spinsim.machine.compiled import kernel, step
 from spinsim.machine.threads import Threads
 
-VALUES_A_WORD: Final = 8
+VALUES_A_WORD: Final = 40
 """Values that are added up in the time in which a kernel updates a word."""
 _ABSOLUTE, _CONNECTED, _LEVELS = ABSOLUTE, CONNECTED, LEVELS
-_NOTHING: Final = np.zeros((0, 1, 1, 1), np.int64)
-"""Sums over the energies of pairs, where there are none."""
+_OF_CHAINS: Final = ("copy_sums", "level_open")
+"""Arrays whose copies or pairs of one sample stand together in the file, and samples of one copy in memory."""
+_ENERGY: Final = Source("energy")
+_TOGETHER: Final = 64
+"""Values that are added up side by side."""
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 
 
-@part
+class Sums(NamedTuple):
+    """Sums as kernels take them: ``n`` are the places of all samples, one sample after the other.
+
+    Attributes:
+        block_sums: (terms, blocks, n).
+        copy_sums: (terms with ``by_copy``, copies, n).
+        coldest_sums: (judged terms, coldest blocks, samples, copies or pairs).
+        level_sums, level_squares: (followed terms, level blocks, levels, n).
+        level_open: (followed, levels, chains, n).
+        first_value: (followed, n).
+    """
+
+    block_sums: Floats
+    copy_sums: Floats
+    coldest_sums: Floats
+    level_sums: Floats
+    level_squares: Floats
+    level_open: Floats
+    first_value: Floats
+
+
+@step
 def raise_to(y, power):  # type: ignore[no-untyped-def]
     """Put |x|, x^2 or x^4 in the place of each x of ``y``, or leave it."""
     if power == _ABSOLUTE:
@@ -51,114 +84,140 @@ def raise_to(y, power):  # type: ignore[no-untyped-def]
             y[place] = square * square
 
 
-@part
-def connected_squares(overlap, pairs, copies, scale, work, found):  # type: ignore[no-untyped-def]
-    """The connected squares of the overlaps (pairs, places) of one sample, as ``observables.moments`` has them.
+@step
+def connected_squares(overlap, here, pairs, copies, scale, work, found):  # type: ignore[no-untyped-def]
+    """The connected squares of some overlaps (pairs, ``here``), as ``observables.moments`` has them, into ``found``.
 
     Sums are of integers, exact in float64: sums over the pairs of each copy, over all pairs, and of squares. ``work``
-    is room, (copies + 3, places).
+    is room, (copies + 3, n).
     """
-    work[:] = 0.0
+    for row in range(copies + 3):
+        for e in range(found.size):
+            work[row, e] = 0.0
     squares, rows, whole = work[copies], work[copies + 1], work[copies + 2]
     for p in range(pairs.shape[0]):
-        one, other, of_pair = work[pairs[p, 0]], work[pairs[p, 1]], overlap[p]
-        for place in range(found.size):
-            x = of_pair[place]
-            one[place] += x
-            other[place] += x
-            squares[place] += x * x
+        one, other, of_pair = work[pairs[p, 0]], work[pairs[p, 1]], overlap[p, here]
+        for e in range(found.size):
+            x = of_pair[e]
+            one[e] += x
+            other[e] += x
+            squares[e] += x * x
     for copy in range(copies):
         row = work[copy]
-        for place in range(found.size):
-            rows[place] += row[place] * row[place]
-            whole[place] += row[place]
+        for e in range(found.size):
+            rows[e] += row[e] * row[e]
+            whole[e] += row[e]
     choices = copies * (copies - 1.0) * (copies - 2.0) * (copies - 3.0)
-    for place in range(found.size):
-        twice = squares[place] * 2.0
-        sharing = rows[place] - twice
-        apart = whole[place] * whole[place] - 2.0 * twice - 4.0 * sharing
+    for e in range(found.size):
+        twice = squares[e] * 2.0
+        sharing = rows[e] - twice
+        apart = whole[e] * whole[e] - 2.0 * twice - 4.0 * sharing
         total = (copies - 2.0) * (copies - 3.0) * twice - 2.0 * (copies - 3.0) * sharing + apart
-        found[place] = total / choices * scale[place]
+        found[e] = total / choices * scale[e]
 
 
-@part
-def follow(c, number, sums, squares, waiting):  # type: ignore[no-untyped-def]
-    """Add values ``c`` (places,) to the levels of their series: sums of 2^l consecutive values, l = 0, 1, ...
+@step
+def follow(c, number, here, sums, squares, waiting, chain):  # type: ignore[no-untyped-def]
+    """Add values ``c`` to the levels of their series: sums of 2^l consecutive values, l = 0, 1, ...
 
     A sum whose other half is yet to come waits; ``number`` counts the values before this one. ``c`` is changed.
+    ``here`` are their places among all, ``sums`` and ``squares`` are (levels, n), ``waiting`` (levels, chains, n).
     """
     for level in range(_LEVELS):
-        of_level, of_squares, waits = sums[level], squares[level], waiting[level]
-        for place in range(c.size):
-            of_level[place] += c[place]
-            of_squares[place] += c[place] * c[place]
+        of_level, of_squares, waits = sums[level, here], squares[level, here], waiting[level, chain, here]
+        for e in range(c.size):
+            of_level[e] += c[e]
+            of_squares[e] += c[e] * c[e]
         if (number >> level) & 1 == 0:
-            waits[:] = c
+            for e in range(c.size):
+                waits[e] = c[e]
             return
-        for place in range(c.size):
-            c[place] = waits[place] + c[place]
+        for e in range(c.size):
+            c[e] = waits[e] + c[e]
 
 
-@kernel
-def add_terms(  # type: ignore[no-untyped-def]
-    of_copies, of_pairs, first, second, scales, constant, power, is_of_pairs, followed, by_copy, judged, pairs,
-    number, block, level_block, coldest_block, block_sums, copy_sums, coldest_sums, level_sums, level_squares,
-    level_open, first_value, begin, end,
+@step
+def repeat(row, found):  # type: ignore[no-untyped-def]
+    """Fill ``found`` with a row (places,) again and again."""
+    for first in range(0, found.size, row.size):
+        for place in range(row.size):
+            found[first + place] = row[place]
+
+
+@step
+def find_values(rooms, term, chain, of_copies, of_pairs, tables, pairs, here, work):  # type: ignore[no-untyped-def]
+    """Put the values of a term and a copy or pair into the first of ``rooms``; others are as ``add_term`` has them."""
+    y, scale, of_other, shift = rooms[0], rooms[3], rooms[4], rooms[5]
+    chosen, kind = of_pairs if tables.of_pairs[term] else of_copies, tables.power[term]
+    a, b = tables.first[term], tables.second[term]
+    if kind == _CONNECTED:
+        connected_squares(chosen[a], here, pairs, of_copies.shape[1], scale, work, y)
+    elif b >= 0:
+        one, other = chosen[a, chain, here], chosen[b, chain, here]
+        for e in range(y.size):
+            y[e] = scale[e] * one[e] + of_other[e] * other[e] + shift[e]
+        raise_to(y, kind)
+    else:
+        one = chosen[a, chain, here]
+        for e in range(y.size):
+            y[e] = scale[e] * one[e] + shift[e]
+        raise_to(y, kind)
+
+
+@step
+def add_term(  # type: ignore[no-untyped-def]
+    rooms, work, term, of_copies, of_pairs, tables, pairs, sums, number, blocks, here, first, column, pair_column,
+    scale_of_sums, values, pair_values,
 ):  # fmt: skip
-    """Add the terms of some samples, from ``begin`` to before ``end``, of measurement ``number``.
+    """Add a term of some samples, whose places stand side by side: none waits for another in the innermost loops.
 
-    ``of_copies`` (sources, samples, copies, places) and ``of_pairs`` (sources, samples, pairs, places) hold the values
-    of all sources, where they are of the one or the other kind; the others are arrays of ``Reduced.arrays`` and
-    ``Tables``. Places stand in the innermost loops, where none waits for another.
+    Args:
+        rooms: Room for values, of each of these places: (6, n).
+        work: Room for ``connected_squares``.
+        here: These places among those of all samples.
+        first: Number of the first sample.
+        column, pair_column: Where sums over energy take values of the term, -1 where they do not.
+        values, pair_values: Room for these, as ``room_over_energy`` makes it.
     """
-    copies, places, apart = of_copies.shape[2], of_copies.shape[3], level_open.shape[3] > 1
-    y, added, z, work = np.empty(places), np.empty(places), np.empty(places), np.empty((copies + 3, places))
-    for sample in range(begin, end):
-        for term in range(first.size):
-            values = of_pairs if is_of_pairs[term] else of_copies
-            a, b, kind, track, own = first[term], second[term], power[term], followed[term], by_copy[term]
-            cold, total = judged[term], block_sums[term, block, sample]
-            chains = 1 if kind == _CONNECTED else values.shape[2]
-            added[:] = 0.0
-            for chain in range(chains):
-                if kind == _CONNECTED:
-                    connected_squares(values[a, sample], pairs, copies, scales[term, 0], work, y)
-                else:
-                    one, shift, scale = values[a, sample, chain], constant[term], scales[term, 0]
-                    if b >= 0:
-                        other, of_other = values[b, sample, chain], scales[term, 1]
-                        for place in range(places):
-                            y[place] = scale[place] * one[place] + of_other[place] * other[place] + shift[place]
-                    else:
-                        for place in range(places):
-                            y[place] = scale[place] * one[place] + shift[place]
-                    raise_to(y, kind)
-                for place in range(places):
-                    total[place] += y[place]
-                    added[place] += y[place]
-                if own >= 0:
-                    of_chain = copy_sums[own, sample, chain]
-                    for place in range(places):
-                        of_chain[place] += y[place]
-                if cold >= 0:
-                    coldest_sums[cold, coldest_block, sample, chain] += y[0]
-                if track >= 0 and (apart or chain == chains - 1):
-                    z[:] = y if apart else added
-                    start = first_value[track, sample]
-                    if number == 0 and (chain == 0 or not apart):
-                        start[:] = z
-                    for place in range(places):
-                        z[place] -= start[place]
-                    follow(
-                        z,
-                        number,
-                        level_sums[track, level_block, :, sample],
-                        level_squares[track, level_block, :, sample],
-                        level_open[track, :, sample, chain if apart else 0],
-                    )
+    places, apart, kind = tables.constant.shape[1], sums.level_open.shape[2] > 1, tables.power[term]
+    track, own, cold = tables.followed[term], tables.by_copy[term], tables.judged[term]
+    y, z, added, total = rooms[0], rooms[1], rooms[2], sums.block_sums[term, blocks.block, here]
+    n = y.size
+    repeat(tables.scales[term, 0], rooms[3])
+    repeat(tables.scales[term, 1], rooms[4])
+    repeat(tables.constant[term], rooms[5])
+    for e in range(n):
+        added[e] = 0.0
+    chains = of_pairs.shape[1] if tables.of_pairs[term] else of_copies.shape[1]
+    for chain in range(1 if kind == _CONNECTED else chains):
+        find_values(rooms, term, chain, of_copies, of_pairs, tables, pairs, here, work)
+        for e in range(n):
+            total[e] += y[e]
+            added[e] += y[e]
+        if own >= 0:
+            of_chain = sums.copy_sums[own, chain, here]
+            for e in range(n):
+                of_chain[e] += y[e]
+        if column >= 0:
+            in_units(y, scale_of_sums, values[chain, column])
+        if pair_column >= 0:
+            in_units(y, scale_of_sums, pair_values[chain, pair_column])
+        if cold >= 0:
+            for k in range(n // places):
+                sums.coldest_sums[cold, blocks.coldest_block, first + k, chain] += y[k * places]
+        if track >= 0 and (apart or kind == _CONNECTED or chain == chains - 1):
+            start, chosen = sums.first_value[track, here], y if apart else added
+            for e in range(n):
+                if number == 0 and (chain == 0 or not apart):
+                    start[e] = chosen[e]
+                z[e] = chosen[e] - start[e]
+            follow(
+                z, number, here, sums.level_sums[track, blocks.level_block],
+                sums.level_squares[track, blocks.level_block], sums.level_open[track], chain if apart else 0,
+            )  # fmt: skip
 
 
-@kernel
+@step
 def add_walks(place, places, sums, squares, begin, end):  # type: ignore[no-untyped-def]
     """Add 2 place - places + 1 of some samples' replicas, and its squares, from ``place`` (samples, replicas).
 
@@ -166,30 +225,156 @@ def add_walks(place, places, sums, squares, begin, end):  # type: ignore[no-unty
     """
     for sample in range(begin, end):
         for replica in range(place.shape[1]):
-            c = np.int64(2 * place[sample, replica] - places + 1)
+            c = 2 * np.int64(place[sample, replica]) - places + 1
             sums[sample, replica] += c
             squares[sample] += c * c
 
 
-@kernel
-def add_overlaps(overlap, cell, histogram, begin, end):  # type: ignore[no-untyped-def]
-    """Count overlaps (samples, pairs, places) of some samples in a ``histogram`` (samples, places, cells).
+@step
+def add_overlaps(values, numbers, cell, histogram, begin, end):  # type: ignore[no-untyped-def]
+    """Count overlaps of some samples in a ``histogram`` (samples, places, cells); without cells none.
 
-    ``cell`` (values,) is the cell of each value -n, -n + 2, ..., n.
+    The overlaps are source ``numbers`` of ``values`` (sources, pairs, places of all samples), and ``cell`` (values,) is
+    the cell of each value -n, -n + 2, ..., n.
     """
-    most = cell.size - 1
+    most, places = cell.size - 1, histogram.shape[1]
+    for sample in range(begin, end if cell.size else begin):
+        for pair in range(values.shape[1]):
+            of_pair = values[numbers, pair, sample * places : (sample + 1) * places]
+            for place in range(places):
+                histogram[sample, place, cell[np.uint64((np.int64(of_pair[place]) + most) >> 1)]] += np.uint32(1)
+
+
+@kernel
+def add_measurement(  # type: ignore[no-untyped-def]
+    of_copies, of_pairs, energy, tables, pairs, sums, over_energy, walks, overlaps, links, scale, number, blocks, place,
+    begin, end,
+):  # fmt: skip
+    """Add some samples, from ``begin`` to before ``end``, of measurement ``number``, a few of them at a time.
+
+    Args:
+        of_copies, of_pairs: Values of all sources, where they are of the one or the other kind, (sources, copies, n)
+            and (sources, pairs, n), n being the places of all samples.
+        energy: Of copies, (copies, n).
+        tables: ``Tables``.
+        pairs: Pairs of copies, (pairs, 2).
+        sums: ``Sums``.
+        over_energy: ``EnergyBins``.
+        walks: Sums and squares of ``add_walks``, the sums of all blocks.
+        overlaps, links: Source, cells and histogram of ``add_overlaps``.
+        scale: 1 / unit of sums over energy.
+        blocks: ``Blocks`` of this measurement.
+        place: Of each replica, (samples, replicas).
+    """
+    copies, places, has_energies = of_copies.shape[1], tables.constant.shape[1], over_energy.of_copies.size > 0
+    together = min(max(1, _TOGETHER // places), end - begin)
+    rooms, work = np.empty((6, together * places)), np.empty((copies + 3, together * places))
+    levels, values, pair_values = room_over_energy(over_energy, copies, pairs.shape[0], together * places)
+    for first in range(begin, end, together):
+        several = min(together, end - first)
+        if several < together:  # the last ones
+            rooms, values = rooms[:, : several * places].copy(), values[:, :, : several * places].copy()
+            pair_values = pair_values[:, :, : several * places].copy()
+        if has_energies:
+            find_levels(energy, over_energy, number, first, several, levels)
+        here = slice(first * places, (first + several) * places)
+        for term in range(tables.first.size):
+            add_term(
+                rooms, work, term, of_copies, of_pairs, tables, pairs, sums, number, blocks, here, first,
+                over_energy.column[term], over_energy.pair_column[term], scale, values, pair_values,
+            )  # fmt: skip
+        if has_energies:
+            add_over_energy(over_energy, blocks.energy_block, first, several, pairs, levels, values, pair_values)
+    add_walks(place, places, walks[0][0, blocks.walk_block], walks[1], begin, end)
+    add_overlaps(of_pairs, overlaps[0], overlaps[1], overlaps[2], begin, end)
+    add_overlaps(of_pairs, links[0], links[1], links[2], begin, end)
+
+
+_BY_KERNEL: Final = (
+    "energy", "magnetization", "staggered_magnetization", "magnetization_mode", "overlap", "link_overlap",
+    "overlap_mode",
+)  # fmt: skip
+"""Sources that a kernel takes from a measurement of an engine of the CPU."""
+
+
+@kernel
+def fill_values(  # type: ignore[no-untyped-def]
+    which, elements, copies, pairs, energies, energy, magnetization, staggered, overlap, links, modes, begin, end
+):
+    """Fill in values of sources of some samples, (sources, copies or pairs, samples, places).
+
+    Args:
+        which: Of each source its number among ``_BY_KERNEL``, -1 for others.
+        elements: Axes of each source that are added up, in turn, -1 for none, (sources, axes).
+        copies, pairs: Written.
+        energies: Of copies, written.
+        energy, magnetization, staggered, overlap, links, modes: Of ``LadderMeasurement`` and ``Compared``.
+    """
+    for k in range(which.size):
+        for sample in range(begin, end):
+            if which[k] == 0:
+                fill_one(energy[sample], energies[:, sample])
+            elif which[k] == 1:
+                fill_one(magnetization[sample], copies[k, :, sample])
+            elif which[k] == 2:
+                fill_one(staggered[sample], copies[k, :, sample])
+            elif which[k] == 3:
+                add_axes(modes[:, sample, overlap.shape[1] :], elements[k], copies[k, :, sample])
+            elif which[k] == 4:
+                fill_one(overlap[sample], pairs[k, :, sample])
+            elif which[k] == 5:
+                fill_one(links[sample], pairs[k, :, sample])
+            elif which[k] == 6:
+                add_axes(modes[:, sample, : overlap.shape[1]], elements[k], pairs[k, :, sample])
+
+
+@step
+def fill_one(values, found):  # type: ignore[no-untyped-def]
+    """Put ``values`` into ``found``, both (copies or pairs, places), as floats."""
+    for chain in range(found.shape[0]):
+        for place in range(found.shape[1]):
+            found[chain, place] = np.float64(values[chain, place])
+
+
+@step
+def add_axes(values, axes, found):  # type: ignore[no-untyped-def]
+    """Put sums over some axes of ``values`` (axes, copies or pairs, places) into ``found``."""
+    for chain in range(found.shape[0]):
+        for place in range(found.shape[1]):
+            total = values[axes[0], chain, place]
+            for each in axes[1:]:
+                if each >= 0:
+                    total += values[each, chain, place]
+            found[chain, place] = total
+
+
+@kernel
+def find_lower(quantum, lowest, better, energy, begin, end):  # type: ignore[no-untyped-def]
+    """Keep lower energies of some samples' replicas, and find the samples that have lower ones than all before.
+
+    Args:
+        quantum: Unit of ``energy``.
+        lowest: Lowest energies of all samples so far, (samples, replicas).
+        better: Set to the first replica that has the lowest energy of its sample, if that is new, else to -1.
+        energy: Of these samples, (samples, replicas).
+    """
     for sample in range(begin, end):
-        for pair in range(overlap.shape[1]):
-            of_pair = overlap[sample, pair]
-            for place in range(of_pair.size):
-                histogram[sample, place, cell[np.uint64((of_pair[place] + most) >> 1)]] += np.uint32(1)
+        before, found, which, row = np.inf, np.inf, -1, lowest[sample]
+        for r in range(row.size):
+            now = np.float64(energy[sample - begin, r]) * quantum
+            before = min(before, row[r])
+            if now < found:
+                found, which = now, r
+            row[r] = min(row[r], now)
+        better[sample] = which if found < before else -1
 
 
-def fill(room: npt.NDArray[np.float64], measurement: LadderMeasurement, source: Source) -> None:
-    """Put the values of a source into ``room``, (samples, copies or pairs, places)."""
+def fill(room: Floats, measurement: LadderMeasurement, source: Source, samples: slice) -> None:
+    """Put the values of a source and some samples into ``room``, (copies or pairs, samples, places)."""
     whole = getattr(measurement, source.name, None)
     if whole is None:
         whole = getattr(measurement.correlations, source.name)
+    room, whole = room[:, samples], whole[samples].swapaxes(0, 1)
     if not source.elements:
         room[...] = whole
         return
@@ -213,21 +398,41 @@ class HostReduction:
 
     def __init__(self, reduced: Reduced, threads: Threads | None = None) -> None:
         self.reduced, self.measurements, self._threads = reduced, 0, threads or Threads(1)
-        self._tables, self._arrays = tables_of(reduced), empty_arrays(reduced)
         samples, places, sources = reduced.model.samples, reduced.places, reduced.sources
+        self._tables, self._bins = tables_of(reduced), empty_bins(reduced)
+        shapes = reduced.arrays()
+        sums = Sums(*(np.zeros(_side_by_side(name, shapes[name][0])) for name in Sums._fields))
+        there: dict[str, npt.NDArray[Any]] = {
+            name: _by_sample(name, array, samples, places) for name, array in sums._asdict().items()
+        }
+        if reduced.energies is not None:
+            there |= self._bins.arrays(reduced.copies, reduced.energies.pair_rows)
+        self._arrays = {name: there[name] if name in there else np.zeros(*shape) for name, shape in shapes.items()}
         pairs = {source for term in reduced.terms for source in term.sources if term.of_pairs}
-        self._of_copies = np.zeros((len(sources), samples, reduced.copies, places))
-        self._of_pairs = np.zeros((len(sources), samples, reduced.pairs, places))
+        self._of_copies = np.zeros((len(sources), reduced.copies, samples, places))
+        self._of_pairs = np.zeros((len(sources), reduced.pairs, samples, places))
         rooms = [self._of_pairs if source in pairs else self._of_copies for source in sources]
         self._rooms = [(source, room[k]) for k, (source, room) in enumerate(zip(sources, rooms, strict=True))]
-        self._cells = {
-            one.source: (np.arange(one.values) * one.cells // one.values).astype(np.uint32)
-            for one in reduced.histograms
-        }
+        energy = dict(self._rooms).get(_ENERGY)
+        if energy is None:
+            energy = np.zeros((reduced.copies, samples, places))
+            self._rooms.append((_ENERGY, energy))
+        rows = (room.reshape(*room.shape[:-2], samples * places) for room in (self._of_copies, self._of_pairs, energy))
+        which = [_BY_KERNEL.index(source.name) if source.name in _BY_KERNEL else -1 for source, _ in self._rooms]
+        self._others = [room for room, is_other in zip(self._rooms, np.array(which) < 0, strict=True) if is_other]
+        axes = max(1, *(len(source.elements) for source, _ in self._rooms))
+        elements = [(*source.elements, *(-1,) * axes)[:axes] for source, _ in self._rooms]
+        self._fill = fill_values.given(np.array(which), np.array(elements), self._of_copies, self._of_pairs, energy)
+        walks = self._arrays["walk_sums"], self._arrays["walk_squares"]
+        self._add = add_measurement.given(
+            *rows, self._tables, np.array(copy_pairs(reduced.copies), np.int64).reshape(-1, 2), sums,
+            self._bins, walks, self._histogram("overlap"), self._histogram("link_overlap"),
+        )  # fmt: skip
         values = sum(reduced.pairs if term.of_pairs else reduced.copies for term in reduced.terms)
         self._words = samples * places * values // VALUES_A_WORD
-        self._pairs = np.array(copy_pairs(reduced.copies), np.int64).reshape(-1, 2)
         self._best, self._changed = Best(reduced.model, reduced.copies * places), np.zeros(samples, np.bool_)
+        self._better = np.empty(samples, np.int64)
+        self._find_lower = find_lower.given(np.float64(reduced.model.quantum), self._best.energy, self._better)
 
     def add(self, measurement: LadderMeasurement) -> None:
         """Add a measurement, the next one of the run, and keep the states that are lower than all before."""
@@ -236,53 +441,54 @@ class HostReduction:
 
     def add_numbers(self, measurement: LadderMeasurement) -> None:
         """Add the numbers of a measurement alone, such as one that series hold."""
-        arrays, number, reduced = self._arrays, self.measurements, self.reduced
-        blocks, merged = blocks_of(reduced, number)
-        for name in merged:
-            merge_blocks(arrays[name], 1)
-        for source, room in self._rooms:
-            fill(room, measurement, source)
-        place = np.ascontiguousarray(measurement.exchange.place, np.int64)
-        energies, energy = reduced.energies, np.asarray(measurement.energy, np.float64)
-        if energies is not None and is_halved(number):
-            for name in SUMS:
-                if name in arrays:
-                    arrays[name] >>= 1
-        walk_sums = arrays["walk_sums"][0, blocks.walk_block]
-        overlaps = [getattr(measurement.correlations, one.source) for one in reduced.histograms]
 
         def add(begin: int, end: int) -> None:
-            add_terms(
-                self._of_copies, self._of_pairs, *self._tables, self._pairs, number, blocks.block,
-                blocks.level_block, blocks.coldest_block, arrays["block_sums"], arrays["copy_sums"],
-                arrays["coldest_sums"], arrays["level_sums"], arrays["level_squares"], arrays["level_open"],
-                arrays["first_value"], begin, end,
-            )  # fmt: skip
-            add_walks(place, reduced.places, walk_sums, arrays["walk_squares"], begin, end)
-            for one, overlap in zip(reduced.histograms, overlaps, strict=True):
-                add_overlaps(overlap, self._cells[one.source], arrays[f"{one.source}_histogram"], begin, end)
-            if energies is not None:
-                self._add_energies(energies, energy, blocks.energy_block, begin, end)
+            self.add_samples(measurement, self.measurements, slice(begin, end))
 
-        self._threads.share_out(add, reduced.model.samples, self._words)
-        self.measurements += 1
-        arrays["measurements"][:] = self.measurements
+        self._threads.share_out(add, self.reduced.model.samples, self._words)
+        self.end(1)
 
-    def _add_energies(
-        self, energies: Energies, energy: npt.NDArray[np.float64], block: int, begin: int, end: int
+    def keep_lowest(self, energy: Integers, spins: Spins, samples: slice) -> None:
+        """Keep the states of some samples that are lower than all before, of energies (samples, replicas) in quanta."""
+        better = self._better[samples]
+        self._find_lower(energy, samples.start, samples.stop)
+        for k in np.flatnonzero(better >= 0).tolist() if (better >= 0).any() else ():
+            self._best.take(samples.start + k, int(better[k]), spins)
+            self._changed[samples.start + k] = True
+
+    def end(self, measurements: int) -> None:
+        """Take in that measurements have been added of all samples."""
+        self.measurements += measurements
+        self._arrays["measurements"][:] = self.measurements
+
+    def add_samples(
+        self, measurement: LadderMeasurement, number: int, mine: slice, compared: Compared | None = None
     ) -> None:
-        """Add some samples of a measurement, whose values of sources are there, to the sums over energy."""
-        arrays, number, tables = self._arrays, self.measurements, self._tables
-        of_copies, of_pairs = (
-            [arrays.get(f"{name}_{part}", _NOTHING) for part in ("counts", "sums")]
-            for name in ("energy", "energy_pair")
-        )
-        add_energies(
-            energy, self._of_copies, self._of_pairs, tables.first, tables.scales,
-            tables.constant, tables.power, energies.row, energies.pair_row, tables.by_copy, self._pairs,
-            1 / energies.unit, ldexp(1.0, energies.exponent(number)), number, block, arrays[RANGE], *of_copies,
-            *of_pairs, begin, end,
-        )  # fmt: skip
+        """Add the numbers of some samples of measurement ``number``; ``compared`` has what engines of the CPU made."""
+        arrays, reduced, scale = self._arrays, self.reduced, 1.0
+        blocks, merged = blocks_of(reduced, number)
+        for name in merged:
+            merge_blocks(_of_samples(name, arrays[name], mine), 1)
+        if reduced.energies is not None:
+            scale = ldexp(1.0, reduced.energies.exponent(number))
+            if is_halved(number):
+                for name in SUMS:
+                    if name in arrays:
+                        halved = _of_samples(name, arrays[name], mine)
+                        halved >>= 1
+        if compared is not None:
+            self._fill(*measurement[:3], *compared, mine.start, mine.stop)
+        for source, room in self._rooms if compared is None else self._others:
+            fill(room, measurement, source, mine)
+        self._add(scale, number, blocks, measurement.exchange.place, mine.start, mine.stop)
+
+    def _histogram(self, name: str) -> tuple[int, npt.NDArray[np.uint32], npt.NDArray[Any]]:
+        """Source, cells of its values and histogram of an overlap, without cells where there is none."""
+        for one in self.reduced.histograms:
+            if one.source == name:
+                cell = (np.arange(one.values) * one.cells // one.values).astype(np.uint32)
+                return self.reduced.sources.index(Source(name)), cell, self._arrays[f"{name}_histogram"]
+        return 0, np.empty(0, np.uint32), np.empty((0, 0, 0), np.uint32)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return copies of all arrays by name."""
@@ -308,3 +514,24 @@ class HostReduction:
         else:
             self._best.spins[...] = spins
         self._changed[:] = False
+
+
+def _side_by_side(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Shape of an array of ``Sums``, from that of the arrays of ``Reduced``."""
+    if name == "coldest_sums":
+        return shape
+    *before, samples, places = shape if name not in _OF_CHAINS else (*shape[:-3], shape[-2], shape[-3], shape[-1])
+    return *before, samples * places
+
+
+def _by_sample(name: str, array: Floats, samples: int, places: int) -> Floats:
+    """View an array of ``Sums`` as an array of ``Reduced``."""
+    if name == "coldest_sums":
+        return array
+    apart = array.reshape(*array.shape[:-1], samples, places)
+    return np.moveaxis(apart, -3, -2) if name in _OF_CHAINS else apart
+
+
+def _of_samples(name: str, array: npt.NDArray[Any], samples: slice) -> npt.NDArray[Any]:
+    """View some samples of an array of ``Reduced``."""
+    return array[(slice(None),) * SAMPLE_AXIS.get(name, 0) + (samples,)]

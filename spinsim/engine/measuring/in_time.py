@@ -134,19 +134,20 @@ class InTimeCounts:
         one, other = compared(holder, self._copies, LANES * len(words))
         if lists.slices:
             differing = count_items(words, lists.slices, one, other)
+            self._powers[k] = 0
             second_and_fourth_powers(differing, lists.slices.size, self._powers[k])
         if lists.pairs:
-            self._in_time[k] = count_items(words, lists.pairs, one[first:], other[first:]).T
+            self._in_time[k] = lists.sites - 2 * count_items(words, lists.pairs, one[first:], other[first:]).T
         if lists.even:
             counted = lists.even.count(words, one, other, first)
             self._in_space[k] = counted.bonds - 2 * counted.differing.reshape(self._shape[1:])
             self._even[k] = counted.bonds - 2 * counted.turned.T
 
     def found(self) -> tuple[Integers, Integers, Integers, Integers, Integers]:
-        """Return the last five fields of ``Correlations``."""
+        """Return the last five fields of ``Correlations``, views of what is counted."""
         samples, _, temperatures = self._shape
         of_copies = samples, self._copies, temperatures, -1 if self._lists.times else 0
-        in_time = (self._lists.sites - 2 * self._in_time).reshape(of_copies)
+        in_time = self._in_time.reshape(of_copies)
         even = self._even.reshape(*of_copies[:3], -1 if self._lists.even else 0)
         return *by_kind(self._powers, self._shape), in_time, even, self._in_space
 

@@ -39,9 +39,12 @@ class Best:
         better = np.flatnonzero(energy.min(axis=1) < self.energy.min(axis=1))
         np.minimum(self.energy, energy, out=self.energy)
         for sample in better.tolist():
-            which = sample, int(energy[sample].argmin())
-            if isinstance(self.spins, States):
-                self.spins.bits[sample] = bits_of_one(spins, *which)
-            else:
-                self.spins[sample] = spins(*which)
+            self.take(sample, int(energy[sample].argmin()), spins)
         return better
+
+    def take(self, sample: int, replica: int, spins: Spins) -> None:
+        """Take the configuration of a replica as the one of lowest energy of its sample."""
+        if isinstance(self.spins, States):
+            self.spins.bits[sample] = bits_of_one(spins, sample, replica)
+        else:
+            self.spins[sample] = spins(sample, replica)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from spinsim.bits import Bits
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.moves.resample.moves import Moves, copy_replicas
-from spinsim.engine.protocols import KeptSpins, Spins
+from spinsim.engine.protocols import KeptSpins, Spins, copy_samples
 from spinsim.engine.start import fill_start
 from spinsim.machine.threads import Threads
 
@@ -121,7 +121,8 @@ class Blocks:
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         return self._read(self.state[sample], replica)
 
-    def kept(self) -> Spins:
-        copy, read_all = self.state.copy(), self._read_all
+    def keep(self) -> tuple[Callable[[slice], None], Spins]:
+        copy, read_all = np.empty_like(self.state), self._read_all
         bits = None if read_all is None else lambda sample: read_all(copy[sample])
-        return KeptSpins(lambda sample, replica: self._read(copy[sample], replica), bits)
+        spins = KeptSpins(lambda sample, replica: self._read(copy[sample], replica), bits)
+        return partial(copy_samples, self.state, copy), spins

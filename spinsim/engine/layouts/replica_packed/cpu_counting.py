@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from spinsim.engine.layouts.replica_packed.adders import BATCH, ONE, ROW, ZERO, add_seven, full_add
 from spinsim.machine.compiled import kernel, step
+from spinsim.packing import LANES
 
 PLANES: Final = 8
 ROWS: Final = 7  # of items that are added together
@@ -180,25 +181,41 @@ def count_sites(state, sites, positive, totals):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def count_lattices(state, order, first, bonds, begin, blocks, sums):  # type: ignore[no-untyped-def]
-    """Spins +1, unsatisfied bonds of each term and the spins +1 of the first sublattice of some lattices.
+def count_lattices(order, first, bonds, weights, constants, state, begin, blocks, found, sample):  # type: ignore[no-untyped-def]
+    """Count what the replicas of some blocks have, the first of which is number ``begin`` of those of all samples.
 
-    ``state`` is uint64 (lattices, sites, 2): blocks of samples from the one of number ``begin`` on, ``blocks`` of each
-    sample. The first sublattice has the ``first`` sites of ``order``; ``bonds`` are ``CountedBonds``. ``sums`` are
-    int64 (lattices, 3 or 4, 128), all 0.
+    Args:
+        order: Sites, the first ``first`` of which are the first sublattice.
+        bonds: ``CountedBonds``.
+        weights: Of the counted sums in each number that is found, (numbers, sums): spins +1, unsatisfied bonds of each
+            term and spins +1 of the first sublattice.
+        constants: Added to each number, (numbers,).
+        state: uint64 (these blocks, sites, 2).
+        blocks: Of a sample.
+        found: Written, int64 (numbers, samples, replicas), of samples from ``sample`` on.
     """
     edges, negative, further_edges, further_negative, lone, positive, _ = bonds
+    sums = np.empty((weights.shape[1], LANES), np.int64)
     for k in range(state.shape[0]):
-        sample = (begin + k) // blocks
-        up, unsatisfied, up_first = sums[k, 0], sums[k, 1], sums[k, sums.shape[1] - 1]
-        count_sites(state[k], order[:first], None, up_first)
-        count_sites(state[k], order[first:], None, up)
+        of_sample, b, words = (begin + k) // blocks, (begin + k) % blocks, state[k]
+        row = of_sample % negative.shape[0]
+        sums[:] = 0
+        up, unsatisfied, up_first = sums[0], sums[1], sums[sums.shape[0] - 1]
+        count_sites(words, order[:first], None, up_first)
+        count_sites(words, order[first:], None, up)
         up += up_first
-        count_unsatisfied(state[k], edges, negative[sample % negative.shape[0]], unsatisfied)
+        count_unsatisfied(words, edges, negative[row], unsatisfied)
         if lone.size:
-            count_sites(state[k], lone, positive[sample % positive.shape[0]], unsatisfied)
+            count_sites(words, lone, positive[of_sample % positive.shape[0]], unsatisfied)
         if further_edges.size:
-            count_unsatisfied(state[k], further_edges, further_negative[sample % negative.shape[0]], sums[k, 2])
+            count_unsatisfied(words, further_edges, further_negative[row], sums[2])
+        for number in range(found.shape[0]):
+            mine = found[number, of_sample - sample, b * LANES : (b + 1) * LANES]
+            for r in range(mine.size):
+                mine[r] = constants[number]
+            for each in range(sums.shape[0]):
+                for r in range(mine.size):
+                    mine[r] += weights[number, each] * sums[each, r]
 
 
 @step

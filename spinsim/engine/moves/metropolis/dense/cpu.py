@@ -11,13 +11,14 @@ from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.dense_bits import DenseState, Rows, in_lines
 from spinsim.engine.layouts.unpacked import WORDS
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
-from spinsim.engine.moves.exchange.cpu import CpuTempering
+from spinsim.engine.moves.exchange.cpu import CpuTempering, Times
 from spinsim.engine.moves.metropolis.dense.cpu_sweep import (
     SITES,
     sweep_dense,
     temper_dense,
 )
-from spinsim.engine.moves.metropolis.unpacked.cpu import ChunkSweeper, Times
+from spinsim.engine.moves.metropolis.unpacked.cpu import ChunkSweeper
+from spinsim.engine.moves.metropolis.unpacked.plan import UnpackedPlan
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 
@@ -69,23 +70,24 @@ class DenseSweeper(ChunkSweeper):
             count,
         )
 
-    def _temper_sample(
-        self, tempering: CpuTempering, double_beta: npt.NDArray[np.float64], times: Times, half_sweep: int, sample: int
-    ) -> None:
-        rows, couplings = self._rows, self._rows.of(sample)
-        temper_dense(
-            self._state.up[sample],
-            self._state.all_fields_of(sample),
-            in_lines((SITES,), couplings.dtype),
-            (rows.order, rows.colour, rows.colours),
-            couplings,
-            rows.fields[sample % len(rows.fields)],
-            double_beta[0],
-            self._dynamics.zero_acceptance,
-            (tempering.steps, tempering.ladder.copies),
-            tempering.of_sample(sample),
-            self._dynamics.first_sample + sample,
-            self._keys,
-            np.uint64(half_sweep),
-            times,
-        )
+    def temper(self, tempering: CpuTempering, times: Times, half_sweep: int, samples: slice) -> None:
+        rows = self._rows
+        double_beta = UnpackedPlan.double_beta(self._model, tempering.ladder.beta[None])[0, 0]
+        for sample in range(samples.start, samples.stop):
+            couplings = rows.of(sample)
+            temper_dense(
+                self._state.up[sample],
+                self._state.all_fields_of(sample),
+                in_lines((SITES,), couplings.dtype),
+                (rows.order, rows.colour, rows.colours),
+                couplings,
+                rows.fields[sample % len(rows.fields)],
+                double_beta,
+                self._dynamics.zero_acceptance,
+                (tempering.steps, tempering.ladder.copies),
+                tempering.of_sample(sample),
+                self._dynamics.first_sample + sample,
+                self._keys,
+                np.uint64(half_sweep),
+                times,
+            )

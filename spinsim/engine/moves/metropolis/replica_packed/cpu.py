@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Final
 
@@ -17,7 +18,7 @@ from spinsim.engine.layouts.replica_packed.adders import BATCH
 from spinsim.engine.layouts.replica_packed.cpu_blocks import Blocks
 from spinsim.engine.layouts.replica_packed.cpu_counting import count_lattices
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
-from spinsim.engine.moves.exchange.cpu import CpuTempering
+from spinsim.engine.moves.exchange.cpu import CpuTempering, Times
 from spinsim.engine.moves.exchange.ladder import Ladder
 from spinsim.engine.moves.metropolis.packed.batches import Costs
 from spinsim.engine.moves.metropolis.packed.classes import (
@@ -58,11 +59,17 @@ def engine_of(
     large = model.sites >= SPLIT_SITES
     read_all = partial(of_replica_packed, replicas=replicas)
     blocks = Blocks(plan.shape, plan.lanes, plan.dynamics, pool, large, packing.unpack_replica, read_all)
+    seen = plan.observables
+    numbers = np.array(
+        [one.in_order for one in (seen.energy, seen.magnetization, seen.staggered_magnetization, *seen.terms)]
+    )
+    weights, constants = np.ascontiguousarray(numbers[:, :-1]), np.ascontiguousarray(numbers[:, -1])
+    count_some = count_lattices.given(plan.batches.order, plan.first, plan.counted, weights, constants)
     parts = CpuParts(
         packing=name,
         state=blocks,
-        sweeper=ReplicaSweeper(plan, blocks, pool),
-        counts=partial(counts, plan, blocks, pool),
+        sweeper=ReplicaSweeper(plan, blocks),
+        counts=partial(counts, plan, blocks, pool, count_some),
         comparison=CpuReplicaComparison(model),
         threads=pool,
         temperatures=temperatures,
@@ -70,19 +77,23 @@ def engine_of(
     return CpuEngine(model, replicas, plan.dynamics, parts)
 
 
-def counts(plan: PackedRun, blocks: Blocks, threads: Threads) -> Counts:
-    """Energies, by term too where there are two, and magnetisations of every replica."""
-    (samples, number), names = plan.shape[:2], plan.observables.sums
-    lattices = blocks.state.reshape(blocks.count, *plan.shape[2:])
-    sums = np.zeros((blocks.count, len(names), packing.LANES), np.int64)
+def counts(
+    plan: PackedRun, blocks: Blocks, threads: Threads, count_some: Callable[..., None], samples: slice | None = None
+) -> Counts:
+    """Energies, by term too where there are two, and magnetisations of every replica, of all or some samples.
+
+    ``count_some`` is ``count_lattices`` with what belongs to the plan.
+    """
+    begin, end, _ = (samples or slice(None)).indices(plan.shape[0])
+    found = np.empty((3 + len(plan.observables.terms), end - begin, plan.replicas), np.int64)
+    lattices, number = blocks.state[begin:end].reshape(-1, *plan.shape[2:]), plan.shape[1]
 
     def count(first: int, stop: int) -> None:
-        some = lattices[first:stop], plan.batches.order, plan.first, plan.counted, first, number, sums[first:stop]
-        count_lattices(*some)
+        count_some(lattices[first:stop], begin * number + first, number, found, begin)
 
-    threads.share_out(count, blocks.count, blocks.total)
-    by_name = np.ascontiguousarray(sums.swapaxes(0, 1)).reshape(len(names), samples, -1)[..., : plan.replicas]
-    return plan.observables.counts(dict(zip(names, by_name, strict=True)))
+    threads.share_out(count, len(lattices), blocks.total if samples is None else 0)
+    energy, magnetization, staggered, *terms = found
+    return Counts(energy, magnetization, staggered, np.stack(terms, axis=-1) if terms else None)
 
 
 class ReplicaSweeper:
@@ -91,15 +102,15 @@ class ReplicaSweeper:
     Args:
         plan: The run.
         blocks: Its words.
-        threads: Samples are tempered side by side.
     """
 
-    def __init__(self, plan: PackedRun, blocks: Blocks, threads: Threads) -> None:
+    def __init__(self, plan: PackedRun, blocks: Blocks) -> None:
         self.colours, self.tasks = plan.colours, blocks.count
-        self._plan, self._blocks, self._threads = plan, blocks, threads
+        self._plan, self._blocks = plan, blocks
         self._source = rng.split_seed(plan.dynamics.seed), plan.dynamics.rng_rounds
         self._tables: Tables | None = None
         self._limits: Limits | None = None
+        self._rounds: Callable[..., None] | None = None
         self._cheap_bits = 0
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
@@ -127,7 +138,7 @@ class ReplicaSweeper:
 
     def set_ladder(self, ladder: Ladder) -> None:
         """Make room for tables of each sample."""
-        self._limits = self._plan.limits(ladder.beta)
+        self._limits, self._rounds = self._plan.limits(ladder.beta), None
         self._tables = empty_tables(self._plan.classes, self._plan.model.samples, self._plan.replicas)
         self._find_cheap(self._limits)
 
@@ -173,26 +184,26 @@ class ReplicaSweeper:
         else:
             sweep_packed(*arguments)
 
-    def temper(self, tempering: CpuTempering, rounds: int, sweeps: int, half_sweep: int) -> bool:
-        """Do all rounds of a sample in one call, where its blocks need no threads that meet."""
+    def words_of_round(self, sweeps: int) -> int | None:
+        """None where threads share a block in each half-sweep."""
         if self._blocks.parts > 1:
-            return False
+            return None
+        return LADDER_WORDS * max(1, sweeps) * self._blocks.total + ROUND_WORDS * self._blocks.count
+
+    def temper(self, tempering: CpuTempering, times: Times, half_sweep: int, samples: slice) -> None:
         plan, tables, limits = self._plan, self._tables, self._limits
         assert tables is not None and limits is not None  # noqa: PT018, S101  (there is a ladder)
-        ladder = self.colours, tempering.steps, tempering.ladder.copies, plan.used_tables, *limits
-        arrays = tables.always, tables.planes, tables.thresholds
-        cheap = (self._cheap_bits, plan.starts) if plan.by_degree else None
-
-        def task(first: int, stop: int) -> None:
-            mine = slice(first, stop)
-            temper_samples(
-                self._blocks.state[mine], plan.counted, plan.weights, plan.batches, plan.lanes,
-                tuple(array[mine] for array in arrays), ladder, tuple(array[mine] for array in tempering.exchange),
-                (first, plan.dynamics.first_sample), self._source, np.uint64(half_sweep),
-                (tempering.round, rounds, sweeps), plan.counts_of_class, cheap,
+        if self._rounds is None:
+            ladder = self.colours, tempering.steps, tempering.ladder.copies, plan.used_tables, *limits
+            self._rounds = temper_samples.given(
+                plan.counted, plan.weights, plan.batches, plan.lanes, plan.counts_of_class,
+                (self._cheap_bits, plan.starts) if plan.by_degree else None, ladder, self._source,
             )  # fmt: skip
+        self._rounds(
+            self._blocks.state[samples], tables.always[samples], tables.planes[samples], tables.thresholds[samples],
+            *[array[samples] for array in tempering.exchange], samples.start, plan.dynamics.first_sample,
+            np.uint64(half_sweep), *times,
+        )  # fmt: skip
 
-        words = LADDER_WORDS * max(1, sweeps) * self._blocks.total + ROUND_WORDS * self._blocks.count
-        self._threads.share_out(task, plan.model.samples, rounds * words)
-        tempering.round += rounds
-        return True
+    def end_rounds(self, tempering: CpuTempering) -> None:
+        """Nothing to do: rounds lay tables."""

@@ -54,38 +54,38 @@ def sweep_and_count(  # type: ignore[no-untyped-def]
 
 @kernel
 def temper_samples(  # type: ignore[no-untyped-def]
-    state, bonds, weights, batches, lanes, tables, ladder, exchanged, firsts, source, half_sweep, times, wide, cheap
-):
+    bonds, weights, batches, lanes, wide, cheap, ladder, source, state, always, planes, thresholds, place, attempts,
+    accepts, trips, last_end, first, first_in_run, half_sweep, before, rounds, sweeps,
+):  # fmt: skip
     """Sweep all blocks of consecutive samples, exchange temperatures, and so on.
 
     The sweep of an argument that is None, ``wide`` or ``cheap``, is no part of the machine code.
 
     Args:
-        state: uint64 (samples, blocks, sites, 2), changed in place.
         bonds: ``CountedBonds``.
         weights: |J| of each of two terms and h, in quanta.
         batches: ``Batches``, of the model.
         lanes: uint64 (blocks, 2), lanes in use.
-        tables: ``Tables`` of the samples: always, planes, thresholds; changed in place.
-        ladder: Colours, ``Ladder.steps``, copies, the tables that sites look at, and limits of each temperature.
-        exchanged: ``Exchange`` of the samples, changed in place.
-        firsts: Number of the first of the samples in the model, and of the model's first in the run.
-        source: The two key words and the Philox rounds, 7 or 10.
-        half_sweep: Half-sweeps done so far.
-        times: Rounds done so far, rounds to do, sweeps of each.
         wide: Of ``sweep_wide``, if the class has the spin or two terms: bits of each count, whether there is a field.
         cheap: Of ``sweep_by_degree``, if sites of like degree stand together: bits of cheap classes, ``starts``.
+        ladder: Colours, ``Ladder.steps``, copies, the tables that sites look at, and limits of each temperature.
+        source: The two key words and the Philox rounds, 7 or 10.
+        state: uint64 (samples, blocks, sites, 2), changed in place.
+        always, planes, thresholds: ``Tables`` of the samples, changed in place.
+        place, attempts, accepts, trips, last_end: ``Exchange`` of the samples, changed in place.
+        first, first_in_run: Number of the first of the samples in the model, and of the model's first in the run.
+        half_sweep: Half-sweeps done so far.
+        before, rounds, sweeps: Rounds done so far, rounds to do, sweeps of each.
     """
-    (always, planes, thresholds), (place, attempts, accepts, trips, last_end) = tables, exchanged
-    (colours, steps, copies, used, certain, limits), (before, rounds, sweeps), (key, rng_rounds) = ladder, times, source
+    (colours, steps, copies, used, certain, limits), (key, rng_rounds) = ladder, source
     first_magnitude, second_magnitude, field = weights
     share = np.int64(0), colours, np.int64(0), np.int64(1)
     work = scratch_of(SCRATCH_WORDS), np.zeros(WORDS, np.uint64)
     replicas, terms = state.shape[1] * LANES, steps.shape[1]
     sums, energy = np.empty((3, replicas), np.int64), np.empty((replicas, terms), np.int64)
     for k in range(state.shape[0]):
-        sample, now = firsts[0] + k, half_sweep
-        number, signs = firsts[1] + sample, batches.signs[sample % batches.signs.shape[0]]
+        sample, now = first + k, half_sweep
+        number, signs = first_in_run + sample, batches.signs[sample % batches.signs.shape[0]]
         for done in range(rounds):
             sums[:] = 0
             for b in range(state.shape[1]):

@@ -22,9 +22,9 @@ from spinsim.engine.layouts.site_packed.cpu_words import (
     set_in_layers,
 )
 from spinsim.engine.measuring.correlations import compared, waves
-from spinsim.engine.measuring.cpu import Differing, Integers, Words
+from spinsim.engine.measuring.cpu import Compared, Integers, Words
 from spinsim.engine.measuring.cpu_comparison import squared_modes
-from spinsim.engine.moves.exchange.cpu import CpuTempering
+from spinsim.engine.moves.exchange.cpu import CpuTempering, Times
 from spinsim.engine.moves.exchange.ladder import Ladder
 from spinsim.engine.moves.metropolis.site_packed.cpu_sweep import sweep_site
 from spinsim.engine.moves.metropolis.site_packed.plan import SitePlan, SiteTables
@@ -90,7 +90,9 @@ class SiteLattices:
         return np.asarray(self.signs[sample % len(self.signs)])
 
 
-def counts(plan: SitePlan, blocks: Blocks, lattices: SiteLattices) -> Counts:
+def counts(plan: SitePlan, blocks: Blocks, lattices: SiteLattices, samples: slice | None = None) -> Counts:
+    """Energies and magnetisations of every replica, always of all samples."""
+    assert samples is None  # noqa: S101  (whose rounds are never done sample by sample)
     names = plan.observables.sums
     lattices.halo.fetch(1)
     totals = np.zeros((len(names), blocks.parts, *plan.shape[:2]), np.int64)
@@ -153,9 +155,14 @@ class SiteSweeper:
             self._plan.has_field,
         )
 
-    def temper(self, tempering: CpuTempering, rounds: int, sweeps: int, half_sweep: int) -> bool:
-        """Never all rounds in one call: a round of a lattice of this size is long."""
-        return False
+    def words_of_round(self, sweeps: int) -> None:
+        """None: a round of a lattice of this size is long."""
+
+    def temper(self, tempering: CpuTempering, times: Times, half_sweep: int, samples: slice) -> None:
+        raise NotImplementedError
+
+    def end_rounds(self, tempering: CpuTempering) -> None:
+        raise NotImplementedError
 
 
 class CpuSiteComparison:
@@ -163,24 +170,25 @@ class CpuSiteComparison:
 
     def __init__(self, plan: SitePlan, lattices: SiteLattices) -> None:
         self._shape, self._groups, self._sides, self._edge = plan.sides, plan.groups, lattices.sides, plan.edge
-        self._waves = waves(plan.model.lattice)
+        self._waves, self._bonds = waves(plan.model.lattice), plan.model.bonds
 
-    def compare(self, words: Words, holder: Integers, pairs: Integers, found: Differing) -> None:
+    def compare(self, words: Words, holder: Integers, found: Compared, samples: slice) -> None:
         """Fill in ``found``, as ``CpuComparison`` says."""
-        of_pairs = len(pairs) * holder.shape[2]
-        for k, (lattices, holders) in enumerate(zip(words, holder, strict=True)):
+        of_pairs, sites = found.overlap[0].size, math.prod(self._shape)
+        for k, lattices in enumerate(words, samples.start):
+            holders = holder[k]
             one, other = compared(holders, holder.shape[1], REFERENCE)
-            flat, sites = lattices.reshape(len(lattices), -1), found.sites[k].reshape(-1)
-            differing_lattices(flat, one[: sites.size], other[: sites.size], sites)
-            if found.bonds.size:
-                found.bonds[k] = self._differing_bonds(lattices, one[:of_pairs], other[:of_pairs]).reshape(
-                    found.bonds.shape[1:]
-                )
+            flat, overlap = lattices.reshape(len(lattices), -1), found.overlap[k]
+            differing_lattices(flat, one[:of_pairs], other[:of_pairs], overlap.reshape(-1))
+            overlap[...] = sites - 2 * overlap
+            if found.link_overlap.size:
+                differing = self._differing_bonds(lattices, one[:of_pairs], other[:of_pairs])
+                found.link_overlap[k] = self._bonds - 2 * differing.reshape(overlap.shape)
             if found.modes.size:
                 in_modes = found.modes[0, k].size
                 by_layer = self._differing_in_layers(lattices, one[:in_modes], other[:in_modes])
                 for differing, wave, of_axis in zip(by_layer, self._waves, found.modes[:, k], strict=True):
-                    squared_modes(differing, math.prod(self._shape) // len(differing), wave, of_axis.reshape(-1))
+                    squared_modes(differing, sites // len(differing), wave, of_axis.reshape(-1))
 
     def _differing_bonds(self, words: Words, one: Integers, other: Integers) -> Integers:
         """Return the bonds at which the products of both ends differ, (pairs,)."""

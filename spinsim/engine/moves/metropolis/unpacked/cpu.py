@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -12,20 +13,18 @@ from spinsim import packing, rng
 from spinsim.acceptance import check_beta, check_betas
 from spinsim.engine.cpu import CpuEngine, CpuParts
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
-from spinsim.engine.layouts.unpacked import WORDS, Chunks, InChunks, by_replica, by_word, sum_spins, total_energies
+from spinsim.engine.layouts.unpacked import WORDS, Chunks, InChunks, by_word, count_chunks
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
-from spinsim.engine.moves.exchange.cpu import CpuTempering
+from spinsim.engine.moves.exchange.cpu import CpuTempering, Times
 from spinsim.engine.moves.exchange.ladder import Ladder
-from spinsim.engine.moves.metropolis.unpacked.cpu_sweep import sweep_general, temper_unpacked
+from spinsim.engine.moves.metropolis.unpacked.cpu_sweep import sweep_general, temper_chunks
 from spinsim.engine.moves.metropolis.unpacked.plan import UnpackedPlan
 from spinsim.engine.protocols import Counts
 from spinsim.errors import InputError
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 
-Times = tuple[int, int, int]
-"""Rounds done so far, rounds to do, sweeps of each."""
-
+UPDATES_A_WORD = 8  # that take as long as that of a packed word
 LONG_ROUND = 2**17  # updates of a sample from which on its chunks are worth a thread each in every round
 
 
@@ -44,31 +43,31 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None 
     return CpuEngine(model, replicas, dynamics, parts)
 
 
-def counts(model: Ising, chunks: Chunks, plan: UnpackedPlan) -> Counts:
-    """Energies, of each term too where there are two, and magnetisations of every replica."""
-    counted = np.zeros((plan.terms + 2, model.samples, chunks.replicas), np.int64)
-    first_sublattice = plan.order[: plan.first]
+def counts(model: Ising, chunks: Chunks, plan: UnpackedPlan, samples: slice | None = None) -> Counts:
+    """Energies, of each term too where there are two, and magnetisations of every replica, of all or some samples."""
+    mine, sublattice = range(model.samples)[samples or slice(None)], plan.order[: plan.first]
+    counted = np.empty((plan.terms + 2, len(mine), chunks.replicas), np.int64)
+    constants = plan.edges, plan.of_first, *model.once(_in_quanta, plan), sublattice, chunks.size
 
-    def count(sample: int, first: int) -> None:
-        spins = chunks.of(sample, first)
-        sums = np.zeros((len(counted), spins.shape[1]), np.int64)
-        couplings, fields = model.once(_in_quanta, sample)
-        total_energies(spins, plan.edges, plan.of_first, couplings[plan.bonds], fields, sums[:-2], sums[-2])
-        sum_spins(spins, first_sublattice, sums[-1])
-        last = min(first + chunks.size, chunks.replicas)
-        for target, source in zip(counted, sums, strict=True):
-            target[sample, first:last] = by_replica(source)[: last - first]
+    def count(sample: int, stop: int, first: int, last: int) -> None:
+        found = counted[:, sample - mine.start : stop - mine.start]
+        count_chunks(*constants, chunks.memory[sample:stop], sample, first, last, found)
 
-    chunks.each(count)
+    if samples is None:
+        chunks.each(lambda sample, first: count(sample, sample + 1, first, first + chunks.size))
+    else:
+        count(mine.start, mine.stop, 0, chunks.replicas)
     *energies, magnetization, of_first = counted
-    staggered = 2 * of_first - magnetization if first_sublattice.size else of_first
-    by_term = np.stack(energies, axis=-1) if plan.terms > 1 else None
-    return Counts(np.sum(energies, axis=0), magnetization, staggered, by_term)
+    staggered = 2 * of_first - magnetization if sublattice.size else of_first
+    if plan.terms == 1:
+        return Counts(energies[0], magnetization, staggered)
+    return Counts(np.sum(energies, axis=0), magnetization, staggered, np.stack(energies, axis=-1))
 
 
-def _in_quanta(model: Ising, sample: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """J of each bond and h of each site of a sample, in quanta."""
-    return model.integer_couplings(sample), model.integer_fields(sample)
+def _in_quanta(model: Ising, plan: UnpackedPlan) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """J of each bond of the plan, (1 or samples, bonds), and h of each site, (1 or samples, sites), in quanta."""
+    couplings = np.stack([model.integer_couplings(k)[plan.bonds] for k in range(len(model.couplings))])
+    return couplings, np.stack([model.integer_fields(k) for k in range(len(model.fields))])
 
 
 class ChunkSweeper(ABC):
@@ -93,12 +92,6 @@ class ChunkSweeper(ABC):
         ``double_beta`` is as ``UnpackedPlan.double_beta`` makes it.
         """
 
-    @abstractmethod
-    def _temper_sample(
-        self, tempering: CpuTempering, double_beta: npt.NDArray[np.float64], times: Times, half_sweep: int, sample: int
-    ) -> None:
-        """Do rounds of a sample, of a ladder ``double_beta`` (terms, temperatures)."""
-
     @property
     @abstractmethod
     def _long_round(self) -> int:
@@ -120,18 +113,19 @@ class ChunkSweeper(ABC):
             raise InputError(NO_TEMPERATURE)
         self._in_chunks.each(partial(self._sweep_chunk, self._double_beta, count, half_sweep), count)
 
-    def temper(self, tempering: CpuTempering, rounds: int, sweeps: int, half_sweep: int) -> bool:
-        """Do all rounds of a sample in one call, unless its chunks are worth a thread each in every round."""
-        model, chunks, ladder = self._model, self._in_chunks, tempering.ladder
+    def words_of_round(self, sweeps: int) -> int | None:
+        """None where chunks of a sample are worth a thread each in every round."""
+        model, chunks = self._model, self._in_chunks
         idle = model.samples < chunks.threads.count and len(chunks.firsts) > 1
         if idle and model.sites * chunks.replicas * sweeps >= self._long_round:
-            return False
-        double_beta, times = UnpackedPlan.double_beta(model, ladder.beta[None])[0], (tempering.round, rounds, sweeps)
-        task = partial(self._temper_sample, tempering, double_beta, times, half_sweep)
-        chunks.threads.run(partial(task, k) for k in range(model.samples))
-        tempering.round += rounds
-        self.set_places(ladder, tempering.exchange.place)
-        return True
+            return None
+        return model.samples * model.sites * chunks.replicas * max(1, sweeps) // UPDATES_A_WORD
+
+    @abstractmethod
+    def temper(self, tempering: CpuTempering, times: Times, half_sweep: int, samples: slice) -> None: ...
+
+    def end_rounds(self, tempering: CpuTempering) -> None:
+        self.set_places(tempering.ladder, tempering.exchange.place)
 
 
 class UnpackedSweeper(ChunkSweeper):
@@ -140,6 +134,7 @@ class UnpackedSweeper(ChunkSweeper):
     def __init__(self, model: Ising, plan: UnpackedPlan, dynamics: Dynamics, chunks: Chunks) -> None:
         super().__init__(model, plan.colours, plan.terms, dynamics, chunks)
         self._plan, self._chunks = plan, chunks
+        self._rounds: tuple[CpuTempering, Callable[..., None]] | None = None
 
     @property
     def _long_round(self) -> int:
@@ -171,26 +166,18 @@ class UnpackedSweeper(ChunkSweeper):
             count,
         )
 
-    def _temper_sample(
-        self, tempering: CpuTempering, double_beta: npt.NDArray[np.float64], times: Times, half_sweep: int, sample: int
-    ) -> None:
-        model, plan = self._model, self._plan
-        couplings, fields = model.once(_in_quanta, sample)
-        temper_unpacked(
-            self._chunks.memory[sample],
-            (model.sites, self._chunks.size),
-            (plan.edges, plan.of_first, couplings[plan.bonds], fields),
-            (plan.order, plan.colour_start, plan.start, plan.neighbour),
-            plan.middle if len(double_beta) > 1 else None,
-            plan.couplings[sample % len(plan.couplings)],
-            plan.fields[sample % len(plan.fields)],
-            double_beta,
-            (tempering.steps, tempering.ladder.copies),
-            tempering.of_sample(sample),
-            self._dynamics.zero_acceptance,
-            self._dynamics.first_sample + sample,
-            self._key,
-            self._dynamics.rng_rounds,
-            np.uint64(half_sweep),
-            times,
-        )
+    def temper(self, tempering: CpuTempering, times: Times, half_sweep: int, samples: slice) -> None:
+        model, plan, dynamics = self._model, self._plan, self._dynamics
+        if self._rounds is None or self._rounds[0] is not tempering:
+            double_beta = UnpackedPlan.double_beta(model, tempering.ladder.beta[None])[0]
+            rounds = temper_chunks.given(
+                (model.sites, self._chunks.size), plan.edges, plan.of_first, *model.once(_in_quanta, plan),
+                (plan.order, plan.colour_start, plan.start, plan.neighbour),
+                plan.middle if len(double_beta) > 1 else None, plan.couplings, plan.fields, double_beta,
+                (tempering.steps, tempering.ladder.copies), dynamics.zero_acceptance, self._key, dynamics.rng_rounds,
+            )  # fmt: skip
+            self._rounds = tempering, rounds
+        self._rounds[1](
+            self._chunks.memory[samples], *[array[samples] for array in tempering.exchange], samples.start,
+            dynamics.first_sample, np.uint64(half_sweep), *times,
+        )  # fmt: skip

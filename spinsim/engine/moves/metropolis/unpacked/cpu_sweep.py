@@ -310,3 +310,26 @@ def temper_unpacked(  # type: ignore[no-untyped-def]
             energy, steps, copies, before + done, sample, key, rng_rounds, place, attempts, accepts, trips, last_end
         )
         half_sweep += np.uint64(sweeps * (colour_start.size - 1))
+
+
+@kernel
+def temper_chunks(  # type: ignore[no-untyped-def]
+    size, edges, of_first, bond_couplings, site_fields, plan, middle, couplings, fields, double_beta, ladder,
+    zero_acceptance, key, rng_rounds, memory, place, attempts, accepts, trips, last_end, first, first_in_run,
+    half_sweep, before, rounds, sweeps,
+):  # fmt: skip
+    """``temper_unpacked`` of some samples, whose ``memory`` and ``Exchange`` are given, (samples, ...).
+
+    ``first`` is the number of the first one in the model, whose couplings and fields are (1 or all samples, ...), and
+    ``first_in_run`` that of the model's first in the run.
+    """
+    for k in range(memory.shape[0]):
+        sample = first + k
+        of_bonds, of_sites = sample % bond_couplings.shape[0], sample % site_fields.shape[0]
+        bonds = edges, of_first, bond_couplings[of_bonds], site_fields[of_sites]
+        temper_unpacked(
+            memory[k], size, bonds, plan, middle, couplings[sample % couplings.shape[0]],
+            fields[sample % fields.shape[0]], double_beta, ladder,
+            (place[k], attempts[k], accepts[k], trips[k], last_end[k]), zero_acceptance, first_in_run + sample, key,
+            rng_rounds, half_sweep, (before, rounds, sweeps),
+        )  # fmt: skip
