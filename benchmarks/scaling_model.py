@@ -1,4 +1,4 @@
-"""What slabs of one lattice should reach on many GPUs, by a model, as the tables of docs/scaling.md.
+"""What slabs of one lattice should reach on many GPUs, by a model, as the tables of docs/benchmarks/scaling.md.
 
     python benchmarks/scaling_model.py
     python benchmarks/scaling_model.py --domain 72

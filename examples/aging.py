@@ -9,6 +9,7 @@ What to learn here: a protocol of one's own with ``ss.Simulation``, which sets a
 import sys
 
 import numpy as np
+from matplotlib.figure import Figure
 
 import spinsim as ss
 
@@ -43,3 +44,12 @@ for k, t in enumerate(times):
 for age, found in of_age.items():
     at = np.array([np.interp(np.log(age), np.log(times), each) for each in found.T])
     print(f"C(t_w, t_w) = {at.mean():.4f} +- {at.std(ddof=1) / np.sqrt(samples):.4f} for t_w = {age}")
+
+figure = Figure(figsize=(6.4, 3.4), layout="constrained")
+axes = figure.subplots()
+for age, found in of_age.items():
+    axes.errorbar(times, found.mean(axis=1), found.std(axis=1) / np.sqrt(samples), marker=".", label=f"$t_w = {age}$")
+axes.set(xlabel="$t$", ylabel="$C(t, t_w)$", xscale="log")
+axes.legend()
+if "--figure" in sys.argv:
+    figure.savefig(sys.argv[sys.argv.index("--figure") + 1], dpi=150)

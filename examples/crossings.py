@@ -18,7 +18,6 @@ import spinsim as ss
 from spinsim.analysis.figures import crossings_figure, save_figure
 from spinsim.analysis.onsager import CRITICAL_TEMPERATURE
 from spinsim.analysis.sizes import compare_sizes
-from spinsim.jobs.temper.result import load_temper
 
 short = "--short" in sys.argv
 files = [Path(name) for name in sys.argv[1:] if name.endswith(".h5")]
@@ -39,7 +38,7 @@ table = ss.table(files[-1])
 print(table[["temperature", "energy_per_site", "energy_per_site_error", "binder_cumulant"]].to_string(index=False))
 
 # Series with named axes: (step, sample, copy, temperature).
-results = [load_temper(file) for file in files]
+results = [ss.load(file) for file in files]
 energy = results[-1].dataset()["energy"].mean(["step", "sample", "copy"])
 print(f"Mean energy at T = {float(energy['temperature'][0]):.4g}: {float(energy[0]):.2f}")
 
@@ -51,5 +50,6 @@ for comparison in comparisons:
         where = f"T = {found.value:.4f} +- {found.error:.4f}" if pair.trusted else found.reason or "error unknown"
         print(f"{comparison.name} of {' and '.join(pair.labels)}: {where}")
 
-save_figure(crossings_figure(comparisons), folder / "crossings.pdf")
-print(f"Figure in {folder / 'crossings.pdf'}")
+figure = Path(sys.argv[sys.argv.index("--figure") + 1]) if "--figure" in sys.argv else folder / "crossings.pdf"
+save_figure(crossings_figure(comparisons), figure)
+print(f"Figure in {figure}")

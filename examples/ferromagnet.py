@@ -9,6 +9,7 @@ What to learn here: a model, a list of temperatures, one call, and error bars fr
 import sys
 
 import numpy as np
+from matplotlib.figure import Figure
 
 import spinsim as ss
 from spinsim.analysis.onsager import CRITICAL_TEMPERATURE, energy, magnetization
@@ -40,3 +41,18 @@ for k, t in enumerate(temperatures):
     )
 
 # Far from T_c a finite lattice agrees with the infinite one; near T_c it cannot, which is finite-size scaling.
+
+figure = Figure(figsize=(6.4, 3.0), layout="constrained")
+left, right = figure.subplots(1, 2)
+for panel, values, exact, label in (
+    (left, e, exact_e, "energy per site"),
+    (right, m, exact_m, r"$\langle |m| \rangle$"),
+):
+    panel.errorbar(
+        temperatures, values.mean(axis=1), values.std(axis=1) / np.sqrt(replicas), fmt=".", label=f"$L = {side}$"
+    )
+    panel.plot(temperatures, exact, color="0.5", label="infinite lattice")
+    panel.set(xlabel="$T$", ylabel=label)
+left.legend()
+if "--figure" in sys.argv:
+    figure.savefig(sys.argv[sys.argv.index("--figure") + 1], dpi=150)

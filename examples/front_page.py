@@ -1,7 +1,7 @@
 """The picture of the README: spins at the transition, Binder cumulants that cross, and the overlaps of a spin glass.
 
-    python examples/front_page.py docs/front_page.png     a minute on a laptop
-    python examples/front_page.py --short                 the form that the tests run
+    python examples/front_page.py --figure docs/images/front_page.png    a minute on a laptop
+    python examples/front_page.py --short                                the form that the tests run
 
 What to learn here: how a figure of your own is made from what runs measure, with NumPy and Matplotlib alone.
 """
@@ -62,7 +62,8 @@ for place in (0, 5, 10):
 right.set(title=rf"Overlaps of a 3D $\pm J$ glass, $L = {glass_side}$", xlabel="overlap $q$", ylabel="$P(q)$")
 right.legend()
 
-names = [word for word in sys.argv[1:] if not word.startswith("--")]
-path = Path(names[0]) if names else Path(tempfile.mkdtemp(prefix="spinsim-")) / "front_page.png"
+path = Path(tempfile.mkdtemp(prefix="spinsim-")) / "front_page.png"
+if "--figure" in sys.argv:
+    path = Path(sys.argv[sys.argv.index("--figure") + 1])
 figure.savefig(path, dpi=200)
 print(f"Figure in {path}")

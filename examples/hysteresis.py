@@ -10,6 +10,7 @@ through.
 import sys
 
 import numpy as np
+from matplotlib.figure import Figure
 
 import spinsim as ss
 
@@ -22,11 +23,14 @@ field = np.concatenate([up, up[::-1]])
 model = ss.Ising(ss.square(side))
 down_spins = -np.ones(model.sites)
 
+figure = Figure(figsize=(6.4, 3.4), layout="constrained")
+axes = figure.subplots()
 for sweeps in speeds:
     # The field is added to the model's own fields; every step goes on from the spins of the one before.
     loop = ss.anneal(model, 1.5, field=field, sweeps=sweeps, replicas=replicas, start=down_spins, seed=1)
     m = loop.magnetization[:, 0] / model.sites
     mean = m.mean(axis=1)
+    axes.plot(field, mean, marker=".", label=sweeps)
     area = np.sum((mean[1:] + mean[:-1]) / 2 * np.diff(field))  # below 0, as m lags behind the field
     print(f"{sweeps} sweeps at each field: the loop encloses {-area:.4f}")
     print("      h       m going up           m going down")
@@ -36,3 +40,8 @@ for sweeps in speeds:
         print(f"{up[k]:7.3f}  {there.mean():8.4f} +- {errors[0]:.4f}   {back.mean():8.4f} +- {errors[1]:.4f}")
 
 # The slower the field, the narrower the loop: the droplets that turn the magnetisation have time to appear.
+
+axes.set(xlabel="field $h$", ylabel="$m$", title=f"{side} x {side} ferromagnet at $T = 1.5$")
+axes.legend(title="sweeps at each field")
+if "--figure" in sys.argv:
+    figure.savefig(sys.argv[sys.argv.index("--figure") + 1], dpi=150)

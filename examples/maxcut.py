@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from matplotlib.figure import Figure
 
 import spinsim as ss
 
@@ -35,3 +36,11 @@ print(
     f"sides of {int((side > 0).sum())} and {int((side < 0).sum())} sites; "
     f"weight of the edges between them {weight[side[i] != side[j]].sum():.0f}"
 )
+
+figure = Figure(figsize=(6.4, 3.4), layout="constrained")
+axes = figure.subplots()
+cuts = (weight.sum() - result.best_energy[0]) / 2
+axes.hist(cuts, list(np.arange(cuts.min() - 0.5, cuts.max() + 1)), rwidth=0.9)
+axes.set(xlabel="best cut of a replica", ylabel="replicas", title=f"{model.name}, {sweeps * 100} sweeps")
+if "--figure" in sys.argv:
+    figure.savefig(sys.argv[sys.argv.index("--figure") + 1], dpi=150)

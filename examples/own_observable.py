@@ -11,6 +11,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from matplotlib.figure import Figure
+
 import spinsim as ss
 from spinsim.observables.distances import spin_correlation
 
@@ -38,3 +40,12 @@ g = result.measured["G"][..., 0, :].mean(axis=(0, 1, 2))  # (steps, samples, cop
 for k, t in enumerate(result.temperature):
     walls, error = table["domain_walls"][k], table["domain_walls_error"][k]
     print(f"T = {t:.3f}   {walls:.4f} +- {error:.4f}   {' '.join(f'{value:.3f}' for value in g[k])}")
+
+figure = Figure(figsize=(6.4, 3.4), layout="constrained")
+axes = figure.subplots()
+for k, t in enumerate(result.temperature):
+    axes.plot(g[k], marker=".", label=f"$T = {t:.2f}$")
+axes.set(xlabel="distance $r$ along x", ylabel="$G(r)$", yscale="log")
+axes.legend(ncols=2)
+if "--figure" in sys.argv:
+    figure.savefig(sys.argv[sys.argv.index("--figure") + 1], dpi=150)

@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from matplotlib.figure import Figure
 
 import spinsim as ss
 from spinsim.analysis.onsager import CRITICAL_TEMPERATURE
@@ -54,3 +55,12 @@ else:
     share = (probability[k - 1] - 0.5) / (probability[k - 1] - probability[k])
     crossing = temperatures[k - 1] + share * (temperatures[k] - temperatures[k - 1])
     print(f"undecided at T = {crossing:.3f}; the infinite lattice changes at {CRITICAL_TEMPERATURE:.3f}")
+
+    figure = Figure(figsize=(6.4, 3.4), layout="constrained")
+    axes = figure.subplots()
+    axes.plot(temperatures, probability, "o-", label=f"$L = {side}$")
+    axes.axvline(CRITICAL_TEMPERATURE, color="0.5", linestyle=":")
+    axes.set(xlabel="$T$", ylabel="probability of the ordered phase")
+    axes.legend()
+    if "--figure" in sys.argv:
+        figure.savefig(sys.argv[sys.argv.index("--figure") + 1], dpi=150)

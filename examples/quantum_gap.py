@@ -13,6 +13,7 @@ What to learn here: many samples in one call, and how much gaps differ from samp
 import sys
 
 import numpy as np
+from matplotlib.figure import Figure
 
 import spinsim as ss
 
@@ -29,3 +30,13 @@ print("       k   smallest      median     largest    transverse field")
 for k, gaps in zip(result.k, gap.T, strict=True):
     field = -np.log(np.tanh(k)) / (2 * k)
     print(f"{k:8.3f} {gaps.min():10.5f} {np.median(gaps):11.5f} {gaps.max():11.5f} {field:12.4f}")
+
+figure = Figure(figsize=(6.4, 3.4), layout="constrained")
+axes = figure.subplots()
+edges = list(np.linspace(np.log(gap.min()), np.log(gap.max()), 16))
+for k, gaps in zip(result.k, gap.T, strict=True):
+    axes.hist(np.log(gaps), edges, histtype="step", label=f"$k = {k}$")
+axes.set(xlabel="ln(gap)", ylabel="samples")
+axes.legend()
+if "--figure" in sys.argv:
+    figure.savefig(sys.argv[sys.argv.index("--figure") + 1], dpi=150)

@@ -9,6 +9,7 @@ What to learn here: disorder samples, the lowest state met, and how to tell whet
 import sys
 
 import numpy as np
+from matplotlib.figure import Figure
 
 import spinsim as ss
 
@@ -36,3 +37,12 @@ for k in range(samples):
 
 # Many replicas ending at one energy speak for a ground state; a single one asks for more sweeps.
 # For large sides the literature finds about -1.787 per site.
+
+figure = Figure(figsize=(6.4, 2.6), layout="constrained")
+layers = result.best_spins[0].reshape(side, side, side)
+for z, panel in enumerate(figure.subplots(1, side)):
+    panel.imshow(layers[z], vmin=-1, vmax=1, cmap="cividis")
+    panel.set(xticks=[], yticks=[], title=f"z = {z}")
+figure.suptitle(f"Lowest state of sample 0, energy {result.best_energy[0].min():.0f}")
+if "--figure" in sys.argv:
+    figure.savefig(sys.argv[sys.argv.index("--figure") + 1], dpi=150)

@@ -53,5 +53,7 @@ for comparison in comparisons:
         print(f"{comparison.name} of {' and '.join(pair.labels)}: {where}")
 
 figure = Path(tempfile.mkdtemp(prefix="spinsim-")) / "spin_glass_transition.png"
+if "--figure" in sys.argv:
+    figure = Path(sys.argv[sys.argv.index("--figure") + 1])
 save_figure(crossings_figure(comparisons), figure)
 print(f"Figure in {figure}")

@@ -9,6 +9,7 @@ What to learn here: transfer matrices, phenomenological renormalisation, and how
 import sys
 
 import numpy as np
+from matplotlib.figure import Figure
 from scipy.optimize import brentq
 
 import spinsim as ss
@@ -50,3 +51,13 @@ print("  widths    charge")
 for width, charge in zip(widths, charges, strict=False):
     print(f"{width:4d},{width + 2:3d} {charge:10.6f}")
 print(f"c = {extrapolate(middle, charges, 2)[-1]:.4f}, exact 1/2")
+
+figure = Figure(figsize=(6.4, 3.4), layout="constrained")
+axes = figure.subplots()
+axes.plot(1 / middle.astype(float) ** 3, crossings, "o", label="crossings of two widths")
+axes.plot(1 / middle[1:].astype(float) ** 3, better, "s", label="without $L^{-3}$")
+axes.axhline(CRITICAL_TEMPERATURE, color="0.5", linestyle=":", label="exact")
+axes.set(xlabel="$1 / L^3$", ylabel=r"crossing of $\xi / L$")
+axes.legend()
+if "--figure" in sys.argv:
+    figure.savefig(sys.argv[sys.argv.index("--figure") + 1], dpi=150)

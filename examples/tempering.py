@@ -10,6 +10,7 @@ whether the run was long enough. The overlap's Binder cumulants of different siz
 import sys
 
 import numpy as np
+from matplotlib.figure import Figure
 
 import spinsim as ss
 from spinsim.analysis.summary import summarize
@@ -33,3 +34,12 @@ for side in sides:
 print("       T" + "".join(f"   U_q(L = {side})     error" for side in sides))
 for k, temperature in enumerate(ladder):
     print(f"{temperature:8.4f}" + "".join(f"{curves[s].value[k]:13.4f}{curves[s].error[k]:10.4f}" for s in sides))
+
+figure = Figure(figsize=(6.4, 3.4), layout="constrained")
+axes = figure.subplots()
+for side, curve in curves.items():
+    axes.errorbar(ladder, curve.value, curve.error, marker=".", label=f"$L = {side}$")
+axes.set(xlabel="$T$", ylabel="Binder cumulant of the overlap")
+axes.legend()
+if "--figure" in sys.argv:
+    figure.savefig(sys.argv[sys.argv.index("--figure") + 1], dpi=150)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from spinsim.analysis.tables import table as table
     from spinsim.engine import Dynamics as Dynamics
     from spinsim.engine import create_engine as create_engine
+    from spinsim.engine.moves.fortuin_kasteleyn.move import SeededClusters as SeededClusters
+    from spinsim.engine.moves.fortuin_kasteleyn.move import SwendsenWang as SwendsenWang
+    from spinsim.engine.moves.fortuin_kasteleyn.move import Wolff as Wolff
     from spinsim.engine.moves.houdayer.move import Houdayer as Houdayer
     from spinsim.engine.moves.move import Batch as Batch
     from spinsim.engine.moves.move import Move as Move
@@ -59,6 +62,7 @@ __version__: str
 _NAMES = {
     "analysis.tables": ["table"],
     "engine": ["Dynamics", "create_engine"],
+    "engine.moves.fortuin_kasteleyn.move": ["SeededClusters", "SwendsenWang", "Wolff"],
     "engine.moves.houdayer.move": ["Houdayer"],
     "engine.moves.move": ["Batch", "Move"],
     "errors": ["InputError"],

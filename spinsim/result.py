@@ -132,7 +132,7 @@ class Result(Described):
 
         Args:
             path: Of a new file.
-            overwrite: Whether it may take the place of another file that spinsim wrote.
+            overwrite: True if it may take the place of another file that spinsim wrote.
 
         Raises:
             InputError: where the file exists and is not to be overwritten, is none of spinsim's or is in use, and where
@@ -173,7 +173,7 @@ class Result(Described):
             folder: Where figures are written, with their captions; without one they are returned.
             style: ``single`` or ``double``: as wide as one column or as two.
             format: Of files: ``pdf``, ``png`` or ``svg``.
-            overwrite: Whether files of the same kind that are there already are replaced.
+            overwrite: True if files of the same kind that are there already are replaced.
             options: As the command line has them, such as ``columns`` of tempering runs and ``sample`` of anneals.
 
         Returns:
@@ -221,6 +221,9 @@ class Result(Described):
 
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a run back from its file; of an unfinished one, the steps it has.
+
+    Args:
+        path: A file that spinsim wrote, of any version.
 
     Returns:
         The result of the file's job, such as an ``AnnealResult``.

@@ -71,6 +71,7 @@ class Stream(IntEnum):
     RESAMPLE = 10  # which replicas of a population are copied
     MOVE = 11  # moves of a user's own
     HOUDAYER = 12  # pairs of copies and the seeds of their clusters
+    FORTUIN_KASTELEYN = 13  # open bonds, coins and seeds of clusters
 
 
 @inlined

@@ -1,4 +1,4 @@
-"""Configurations that a run has saved: arrays of +1 and -1 with labels, ready as data to learn from."""
+"""Configurations that runs have saved, arrays of +1 and -1 with labels; results of runs of replicas that have them."""
 
 from __future__ import annotations
 
@@ -8,20 +8,24 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import h5py
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import Bits, spins_up, unpacked_spins
+from spinsim import store
+from spinsim.bits import Bits, States, spins_up, unpacked_spins
 from spinsim.errors import InputError, argument
 from spinsim.inputs.texts import Described, count
 from spinsim.machine.memory import require
 from spinsim.result import Result
 from spinsim.store import complete_rows, open_to_read
-from spinsim.store.configurations import CONFIGURATIONS
-from spinsim.store.contents import BYTE, EVERY, Contents
+from spinsim.store.configurations import CONFIGURATIONS, with_configurations
+from spinsim.store.contents import BYTE, EVERY, MEASUREMENTS, Contents
+
+if TYPE_CHECKING:
+    import xarray
 
 _PIECE_BYTES: Final = 2**24  # of bits that are in memory at a time
 _BATCH_BYTES: Final = 2**24  # of spins that iterating unpacks at a time
@@ -169,11 +173,85 @@ class Configurations(Described):
         return spins
 
 
+class SampledResult(Result):
+    """A ``Result`` whose file has a row for each step or measurement, and the lowest states met.
+
+    Attributes:
+        best_energy: Lowest energy of each sample and replica, None where no state is known.
+        best_spins: The lowest state of each sample, likewise.
+        configurations: Saved ones, None where there are none.
+    """
+
+    best_energy: npt.NDArray[np.float64] | None
+    best_spins: npt.NDArray[np.int8] | States | None
+    configurations: Configurations | None
+
+    @property
+    def _rows(self) -> int:
+        """Rows that it has."""
+        raise NotImplementedError
+
+    @property
+    def _planned(self) -> int:
+        """Rows that its configuration tells, 0 without one."""
+        raise NotImplementedError
+
+    @property
+    def _contents(self) -> Contents:
+        """Contents of its file without configurations."""
+        raise NotImplementedError
+
+    def _written_again(self, contents: Contents) -> dict[str, npt.NDArray[Any]]:
+        """Datasets of a file of these contents that are written again and again, by path."""
+        raise NotImplementedError
+
+    def series(self, name: str) -> npt.NDArray[Any]:
+        """Returns a series of its file, one of the user's own among them."""
+        own: dict[str, npt.NDArray[Any]] = getattr(self, "measured", {})
+        found: npt.NDArray[Any] = own[name] if name in own else getattr(self, name)
+        return found
+
+    def dataset(self) -> xarray.Dataset:
+        """The measurements as an xarray dataset with named axes.
+
+        Raises:
+            InputError: where xarray is not installed.
+        """
+        contents = self._contents
+        names = [s.name for s in contents.series if s.group == MEASUREMENTS and s.name != "step"]
+        return self._labelled(contents, {name: self.series(name) for name in names} | {"step": np.arange(self._rows)})
+
+    def _write(self, target: Path) -> None:
+        found, contents, names = self.configurations, self._contents, {series.name for series in self._contents.series}
+        if found is not None:
+            contents = with_configurations(contents, found.every, found.sites)
+        best_of = 0 if self.best_energy is None else self.best_energy.shape[1]
+        store.create(target, self.model, contents, max(self._planned, self._rows), self._origin, best_of)
+        with store.open_to_append(target) as file:
+            for step in range(self._rows):
+                saved = {} if found is None else found.at_step(step)
+                file.write({"step": step} | saved | {name: self.series(name)[step] for name in names - {"step"}})
+            file.write_again(self._written_again(contents))
+            if self.best_energy is not None and self.best_spins is not None:
+                file.write_best(self.best_energy, self.best_spins)
+            if self.finished:
+                file.finish()
+
+
 def configurations(run: Result | str | os.PathLike[str]) -> Configurations:
     """The configurations that a run has saved, as data to learn from; of an unfinished run, those so far.
 
     Args:
         run: A result, or a file of a run with ``save_configurations``.
+
+    Returns:
+        A sequence of arrays of +1 and -1 with labels of the same length.
+
+    Examples:
+        >>> run = ss.temper(ss.Ising(ss.square(4)), "2:3:3", sweeps=40, save_configurations=2, device="cpu")
+        >>> saved = ss.configurations(run)
+        >>> saved[saved.temperature < 2.2].shape  # (configurations, sites)
+        (4, 16)
 
     Raises:
         InputError: as ``load``, and for a run that has saved none.
@@ -221,3 +299,15 @@ def in_memory(contents: Contents, kept: Mapping[str, Mapping[str, npt.NDArray[An
     of_rows = {name: values for name, values in group.items() if name not in ("spins", "step")}
     bits = group["spins"]
     return Configurations(axes, of_rows, numbers["sites"], numbers[EVERY], lambda first, end: bits[first:end])
+
+
+def saved_of(result: Result) -> tuple[Configurations, npt.NDArray[np.int64]]:
+    """Returns the configurations of a run and the rows of its series at which they were saved.
+
+    Raises:
+        InputError: where there are none.
+    """
+    found = configurations(result)
+    if not len(found):
+        raise InputError(f"the run has not come to its first saved configurations, at every {found.every} steps: go on")
+    return found, (np.arange(found.shape[0]) + 1) * found.every - 1

@@ -48,6 +48,8 @@ def anneal(
     time_limit: float | None = None,
     anneals: int | None = None,
     growing: bool = False,
+    clusters: str | None = None,
+    clusters_every: int = 10,
     gpus: str | None = None,
     save_configurations: int = 0,
 ) -> AnnealResult:
@@ -122,6 +124,8 @@ def anneal(
             any number with a target or a time limit.
         growing: Begin with a short anneal and double the length of each next one up to that
             given; where none is given, a target or a time limit does it.
+        clusters: Cluster moves of Fortuin and Kasteleyn between sweeps: sw, wolff or seeded.
+        clusters_every: Sweeps between cluster moves (a whole number, at least 1).
         gpus: GPUs that share out samples, replicas or slabs: all, how many, or their numbers
             such as 0,2; by default one for each process.
         save_configurations: Steps of the schedule for each one at whose end all spins are
@@ -161,6 +165,9 @@ def temper(
     measure: str | Mapping[str, Measure] | None = None,
     *,
     magnetization_modes: bool | None = None,
+    clusters: str | None = None,
+    clusters_every: int = 10,
+    houdayer: str | None = None,
     series: str = "all",
     series_limit: float | None = 256.0,
     groups: int | None = None,
@@ -202,12 +209,12 @@ def temper(
         threads: CPU threads; no number changes the outcome of as many groups (a whole number
             from 1 to 4096); by default all.
         on_updates: Called now and then with the number of spin updates since the last call.
-        moves: Moves, such as ``Houdayer`` or objects of your own with a ``name`` and
-            ``apply(batch)``, each with the number of sweeps after which it is applied:
-            ``[(Houdayer(), 16)]``, also ``"houdayer:16"``. Names of your own moves as text are
-            refused.
-        correlations: Whether link overlaps and the smallest Fourier modes are measured; by
-            default not in searches.
+        moves: Moves, such as ``Houdayer``, ``SwendsenWang``, ``Wolff``, ``SeededClusters`` or
+            objects of your own with a ``name`` and ``apply(batch)``, each with the number of
+            sweeps after which it is applied: ``[(Houdayer(), 16)]``, also ``"houdayer:16"``.
+            Names of your own moves as text are refused.
+        correlations: Measure link overlaps and the smallest Fourier modes; by default not in
+            searches.
         target: Value of the problem that ends the search, one or one for each sample: the cut
             of a MaxCut instance, else the energy, with the constant of the problem.
         out: File that the run is written to, with checkpoints; the same call, or ``resume``,
@@ -218,9 +225,14 @@ def temper(
             a batch of spins (``spins``, ``grid``, ``axes``, ``model``, ``xp``) and returns
             floats or whole numbers of the shape (samples, copies, temperatures), or with more
             axes behind these. Text names them as ``module:function``.
-        magnetization_modes: Whether Fourier modes of the magnetisation are among the
-            correlations, for its correlation length; by default no for glasses with symmetric
-            +-J or Gaussian couplings in zero field, where they are noise; else yes.
+        magnetization_modes: Measure Fourier modes of the magnetisation too, for its correlation
+            length; by default no for glasses with symmetric +-J or Gaussian couplings in zero
+            field, where they are noise; else yes.
+        clusters: Cluster moves of Fortuin and Kasteleyn between sweeps: sw, wolff or seeded.
+        clusters_every: Sweeps between cluster moves (a whole number, at least 1).
+        houdayer: Sweeps between Houdayer moves, by which copies of one temperature exchange
+            clusters; auto for moves where they pay, with two copies or more and up to 8 bonds a
+            site; 0 for none; by default none; of searches on graphs auto.
         series: Series that are kept: all, none, or names such as energy,overlap; all averages
             follow from sums that are kept beside them.
         series_limit: Megabytes that series may take; of a longer run every second, fourth, ...
@@ -278,7 +290,11 @@ def quantum(
     gamma: ArrayLike | str | None = None,
     beta: ArrayLike | str | None = None,
     measure: str | Mapping[str, Measure] | None = None,
+    moves: str | Sequence[tuple[Move, int]] | None = None,
     *,
+    clusters: str | None = None,
+    clusters_every: int = 10,
+    houdayer: str | None = None,
     series: str = "all",
     series_limit: float | None = 256.0,
     magnetization_modes: bool = True,
@@ -333,14 +349,21 @@ def quantum(
             several in any order, or text.
         beta: Its inverse temperatures, likewise; one of the two is a single number.
         measure: Observables of your own, functions by name, as ``ss.temper`` takes them.
+        moves: Moves of configurations in space and time, likewise; clusters of ``Houdayer``
+            moves grow in time too.
+        clusters: Cluster moves of Fortuin and Kasteleyn between sweeps: sw, wolff or seeded.
+        clusters_every: Sweeps between cluster moves (a whole number, at least 1).
+        houdayer: Sweeps between Houdayer moves, by which copies of one temperature exchange
+            clusters; auto for moves where they pay, with two copies or more and up to 8 bonds a
+            site; 0 for none; by default none.
         series: Series that are kept: all, none, or names such as energy,overlap; all averages
             follow from sums that are kept beside them.
         series_limit: Megabytes that series may take; of a longer run every second, fourth, ...
             row is kept, so that they take at most a quarter of it, no row where a single one
             takes more, and measurements are added up as they are made (a positive finite
             number, at least 0.001).
-        magnetization_modes: Whether Fourier modes of the magnetisation are measured, for its
-            correlation lengths in space and in time.
+        magnetization_modes: Measure Fourier modes of the magnetisation, for its correlation
+            lengths in space and in time.
         gpus: GPUs that share out samples, replicas or slabs: all, how many, or their numbers
             such as 0,2; by default one for each process.
         save_configurations: Measurements for each one whose spins are saved too, all of them, a

@@ -21,8 +21,7 @@ from spinsim.errors import InputError
 from spinsim.inputs.texts import Described, count
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising, check_model
-from spinsim.sampling.best import present_configurations
-from spinsim.sampling.measure import Measurement, measure
+from spinsim.sampling.measure import Measurement, measure, present_configurations
 from spinsim.sampling.portions import Portions
 
 
@@ -50,6 +49,12 @@ class Simulation(Described):
 
     Raises:
         InputError: for bad temperatures, a start that does not fit the model, and what does not fit in memory.
+
+    Examples:
+        >>> quench = ss.Simulation(ss.Ising(ss.square(16)), temperature=1.5, replicas=4, seed=3, device="cpu")
+        >>> quench.sweep(100)
+        >>> quench.energy.shape  # (samples, replicas)
+        (1, 4)
     """
 
     model: Ising

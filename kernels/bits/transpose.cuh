@@ -1,4 +1,4 @@
-// Squares of 32 x 32 and of 8 x 8 bits, in the registers of one thread.
+// Squares of 32 x 32 and of 8 x 8 bits, in the registers of one thread or of a warp.
 #pragma once
 #include "bits/types.cuh"
 
@@ -33,4 +33,16 @@ __device__ __forceinline__ void transpose_octets(u32 (&a)[8]) {
     exchange_squares<4, 0x0f0f0f0f>(a);
     exchange_squares<2, 0x33333333>(a);
     exchange_squares<1, 0x55555555>(a);
+}
+
+// Returns bit `lane` of the words of all lanes of a warp: bit b of lane i's word is bit i of lane b's result.
+__device__ __forceinline__ u32 transpose_across(u32 word) {
+    const u32 lane = threadIdx.x % 32;
+    u32 lower = 0x0000ffff;
+#pragma unroll
+    for (u32 width = 16; width; width /= 2, lower ^= lower << width) {
+        const u32 other = __shfl_xor_sync(~0u, word, width);
+        word = lane & width ? (word & ~lower) | (other >> width & lower) : (word & lower) | (other << width & ~lower);
+    }
+    return word;
 }

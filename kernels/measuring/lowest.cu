@@ -1,7 +1,8 @@
 // The lowest energy that each replica has had at a measurement, and the state of each sample when its lowest was met.
 //
-//   read:  energy [sample][copy][place], holder [sample][copy][place], which replica has it: of the measurement
-//          state  [sample][word]: spins of all replicas as the engine holds them
+//   read:  numbers  of `count` measurements, `size` words apart: at words `energy` and `holder` the energy and the replica of
+//                   [sample][copy][place]
+//          state    [measurement][sample][word]: spins of all replicas as the engine holds them
 //   kept:  energy [sample][replica], replica [sample], changed [sample], states [sample][word]
 //          before [sample] -> after [sample]: the lowest energy so far; two arrays take turns, so that no thread block of a
 //          sample reads what another one has written
@@ -16,17 +17,17 @@ struct Lowest {
     double* energy;
     int* replica;
     u32 *changed, *states;
-    size_t replicas, words;
+    size_t samples, replicas, words;
 };
 CHECK_STRUCT(Lowest, engine.measuring.cuda_lowest.LOWEST);
 
-// The energy of a replica; the lower one goes first, among equals the replica of the lower number.
+// An energy and its turn, which counts measurements and within each of them replicas; among equals the first turn counts.
 struct Candidate {
     double energy;
-    int replica;
+    u32 turn;
 
-    __device__ __forceinline__ void meet(double other, int its_replica) {
-        if (other < energy || (other == energy && its_replica < replica)) energy = other, replica = its_replica;
+    __device__ __forceinline__ void meet(double other, u32 its_turn) {
+        if (other < energy || (other == energy && its_turn < turn)) energy = other, turn = its_turn;
     }
 
     // All lanes of a warp get the first of them.
@@ -34,41 +35,46 @@ struct Candidate {
 #pragma unroll
         for (u32 mask = 16; mask; mask /= 2) {
             const double other = __shfl_xor_sync(~0u, energy, mask);
-            const int its_replica = __shfl_xor_sync(~0u, replica, mask);
-            meet(other, its_replica);
+            const u32 its_turn = __shfl_xor_sync(~0u, turn, mask);
+            meet(other, its_turn);
         }
     }
 };
 
-__global__ __launch_bounds__(THREADS) void keep_lowest(const double* energy, const int* holder, const u32* state, Lowest to,
-                                                       const double* before, double* after) {
+__global__ __launch_bounds__(THREADS) void keep_lowest(const u64* numbers, size_t size, u32 count, u64 energy, u64 holder,
+                                                       const u32* state, Lowest to, const double* before, double* after) {
     __shared__ double energies[WARPS];
-    __shared__ int replicas[WARPS];
+    __shared__ u32 turns[WARPS];
     const size_t sample = blockIdx.y, first = sample * to.replicas;
     const bool writes = !blockIdx.x;
-    const Candidate none = {__longlong_as_double(0x7ff0000000000000ll), 0x7fffffff};  // infinity
+    const Candidate none = {__longlong_as_double(0x7ff0000000000000ll), ~0u};  // infinity
     Candidate lowest = none;
-    for (size_t i = threadIdx.x; i < to.replicas; i += THREADS) {
-        const int replica = holder[first + i];
-        const double e = energy[first + i];
-        lowest.meet(e, replica);
-        if (writes && e < to.energy[first + replica]) to.energy[first + replica] = e;
+    for (u32 k = 0; k < count; ++k) {
+        const double* const energy_of = (const double*)(numbers + k * size + energy) + first;
+        const int* const replica_of = (const int*)(numbers + k * size + holder) + first;
+        for (size_t i = threadIdx.x; i < to.replicas; i += THREADS) {
+            const u32 replica = replica_of[i];
+            const double e = energy_of[i];
+            lowest.meet(e, k * (u32)to.replicas + replica);
+            if (writes && e < to.energy[first + replica]) to.energy[first + replica] = e;
+        }
+        if (writes) __syncthreads();  // replicas are other threads' at the next measurement
     }
     lowest.meet_lanes();
     const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    if (!lane) energies[warp] = lowest.energy, replicas[warp] = lowest.replica;
+    if (!lane) energies[warp] = lowest.energy, turns[warp] = lowest.turn;
     __syncthreads();
     lowest = none;
-    if (lane < WARPS) lowest = {energies[lane], replicas[lane]};
+    if (lane < WARPS) lowest = {energies[lane], turns[lane]};
     lowest.meet_lanes();
     const double so_far = before[sample];
     const bool is_lower = lowest.energy < so_far;
     if (writes && !threadIdx.x) {
         after[sample] = is_lower ? lowest.energy : so_far;
-        if (is_lower) to.replica[sample] = lowest.replica, to.changed[sample] = 1;
+        if (is_lower) to.replica[sample] = lowest.turn % (u32)to.replicas, to.changed[sample] = 1;
     }
     if (!is_lower) return;
-    const u32* const from = state + sample * to.words;
+    const u32* const from = state + (lowest.turn / (u32)to.replicas * to.samples + sample) * to.words;
     u32* const into = to.states + sample * to.words;
     for (size_t i = blockIdx.x * (size_t)THREADS + threadIdx.x; i < to.words; i += (size_t)gridDim.x * THREADS) into[i] = from[i];
 }

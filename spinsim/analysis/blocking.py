@@ -34,17 +34,11 @@ Array = npt.NDArray[np.float64]
 
 
 class Windows(NamedTuple):
-    """Sums of the autocorrelation within windows of growing width.
+    """Sums of the autocorrelation within windows of growing width."""
 
-    Attributes:
-        tau: 1/2 + the sum, not corrected for a mean that was taken off, (windows, ...).
-        width: Width of each window, (windows,).
-        noise: V of each, likewise.
-    """
-
-    tau: Array
-    width: Array
-    noise: Array
+    tau: Array  # 1/2 + the sum, not corrected for a mean that was taken off, (windows, ...)
+    width: Array  # width of each window, (windows,)
+    noise: Array  # V of each, likewise
 
 
 class Windowed(NamedTuple):
@@ -56,9 +50,9 @@ class Windowed(NamedTuple):
     is_wide: npt.NDArray[np.bool_]  # whether it is as wide as it should be
 
 
-def usable(length: int, share: float = 0.5) -> int:
-    """Levels whose sums are over a share of a chain at most."""
-    return max(1, int(share * length).bit_length())
+def usable(length: int) -> int:
+    """Levels whose sums are over half of a chain at most."""
+    return max(1, (length // 2).bit_length())
 
 
 def level_windows(variance: Array) -> Windows:

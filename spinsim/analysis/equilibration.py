@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
 from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime
-from spinsim.analysis.followed import Binned, FollowedSeries
+from spinsim.analysis.followed import Binned, Followed, FollowedSeries
 from spinsim.analysis.jackknife import standard_error
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.sources import Source, source_of
@@ -90,7 +90,7 @@ def equilibration(
 
 
 def compare_bins(
-    followed: Binned,
+    followed: Followed | Binned,
     false_alarms: float = FALSE_ALARMS,
     together: int = FEWEST_SAMPLES,
     least_window: npt.ArrayLike = 0,
@@ -261,39 +261,18 @@ def _is_gaussian(model: Ising) -> bool:
     return bool(abs(squares - 1) <= _FAR * np.sqrt(2 / model.couplings.size))
 
 
-def _followed(result: Tempered, source: Source) -> dict[str, Sequence[Binned]]:
+def _followed(result: Tempered, source: Source) -> dict[str, Sequence[Followed | Binned]]:
     """Numbers that are averaged over bins, at each place of the ladder."""
     facts = source.facts
-    found: dict[str, Sequence[Binned]] = {"energy_per_site": source.followed("energy")}
+    found: dict[str, Sequence[Followed | Binned]] = {"energy_per_site": source.followed("energy")}
     if facts.copies > 1:
         found["overlap_squared"] = source.followed("q^2")
     if facts.copies > 1 and facts.correlations:
         found["link_overlap"] = source.followed("q_link")
     if comparable(result):
         each = zip(found["energy_per_site"], found["link_overlap"], result.temperature, strict=True)
-        found["link_residual"] = [_FollowedResidual(result, energy, link, t) for energy, link, t in each]
+        found["link_residual"] = [
+            Binned(energy.start, energy.stop, _residual(result, energy.means, link.means, t))
+            for energy, link, t in each
+        ]
     return found
-
-
-class _FollowedResidual(NamedTuple):
-    """``link_residual`` at one temperature, of so many samples that their scatter is its error."""
-
-    result: Tempered
-    energy: Binned
-    link: Binned
-    temperature: float
-
-    @property
-    def start(self) -> npt.NDArray[np.int64]:
-        return self.energy.start
-
-    @property
-    def stop(self) -> npt.NDArray[np.int64]:
-        return self.energy.stop
-
-    @property
-    def means(self) -> Array:
-        return _residual(self.result, self.energy.means, self.link.means, self.temperature)
-
-    def late_time(self, least_window: npt.ArrayLike = 0) -> IntegratedTime:
-        raise NotImplementedError  # of many samples nobody asks

@@ -25,24 +25,31 @@ class OfCopies(NamedTuple):
     is_trusted: npt.NDArray[np.bool_]  # true where copies are long enough to know it
 
 
-class Binned(Protocol):
-    """Questions that show whether such a number drifts."""
+class Binned(NamedTuple):
+    """A number in logarithmic bins of a run, of so many samples that their scatter is its error."""
+
+    start: Integers  # first measurement of each bin, the earliest first, (bins,)
+    stop: Integers  # measurement after its last, likewise
+    means: Array  # averages over the bins, (bins, samples)
+
+    def late_time(self, least_window: npt.ArrayLike = 0) -> IntegratedTime:
+        raise NotImplementedError  # of many samples nobody asks
+
+
+class Followed(Protocol):
+    """Questions that show whether such a number drifts, and by which copies are compared."""
 
     @property
-    def start(self) -> Integers: ...  # first measurement of each logarithmic bin, the earliest first, (bins,)
+    def start(self) -> Integers: ...  # as of ``Binned``
 
     @property
-    def stop(self) -> Integers: ...  # measurement after its last, likewise
+    def stop(self) -> Integers: ...
 
     @property
     def means(self) -> Array: ...  # averages over the bins and over copies, (bins, samples)
 
     def late_time(self, least_window: npt.ArrayLike = 0) -> IntegratedTime:
         """Return the autocorrelation time of the average over copies in the last bin, (samples,)."""
-
-
-class Followed(Binned, Protocol):
-    """Further questions, by which copies are compared."""
 
     @property
     def copies(self) -> int: ...  # or pairs of copies, that it is measured of
@@ -55,123 +62,71 @@ class Followed(Binned, Protocol):
 
 
 @dataclass(frozen=True)
-class FollowedSeries:
-    """The number from its series, (steps, samples, copies or pairs of copies)."""
+class FollowedSeries(Followed):
+    """The number from its series or, by a slower clock, from its averages over blocks of equally many measurements.
 
-    values: Array
+    A block is short against any autocorrelation time that a run could be too short for. Averages over it vary less than
+    single measurements, so that their autocorrelation time is longer in the same ratio; times and rows here are those
+    of single measurements.
+    """
+
+    values: Array  # measurements or averages over blocks, (steps, samples, copies or pairs of copies)
+    length: int = 1  # measurements of a block
+    ratio: Array | float = 1.0  # variance of averages over that of single measurements, (samples,)
 
     @property
     def copies(self) -> int:
-        """Copies, or pairs of copies."""
         return int(self.values.shape[2])
 
-    @cached_property
+    @property
     def start(self) -> Integers:
         """First rows of the bins [n / 2^k, n / 2^(k - 1)), of which the first leaves row 0 out."""
-        return bin_edges(len(self.values))[0]
+        return bin_edges(len(self.values))[0] * self.length
 
-    @cached_property
+    @property
     def stop(self) -> Integers:
-        """Rows after their last ones."""
-        return bin_edges(len(self.values))[1]
+        return bin_edges(len(self.values))[1] * self.length
 
     @cached_property
     def means(self) -> Array:
-        """Averages over the bins."""
-        return np.array([self._averaged[a:b].mean(axis=0) for a, b in zip(self.start, self.stop, strict=True)])
+        edges = zip(*bin_edges(len(self.values)), strict=True)
+        return np.array([self._averaged[first:stop].mean(axis=0) for first, stop in edges])
 
     @cached_property
     def _averaged(self) -> Array:
         return np.asarray(self.values.mean(axis=2))
 
     def late_time(self, least_window: npt.ArrayLike = 0) -> IntegratedTime:
-        """Return the autocorrelation time over the last half, (samples,)."""
-        return integrated_time(self._averaged[self.start[-1] :], least_window=least_window)
+        late = self._averaged[bin_edges(len(self.values))[0][-1] :]
+        return self._in_measurements(integrated_time(late, least_window=np.asarray(least_window) / self.length), late)
 
     def time(self) -> IntegratedTime:
-        """Return that of copies, (samples,)."""
-        return integrated_time(self.values, chain_axis=2)
+        return self._in_measurements(integrated_time(self.values, chain_axis=2), self.values)
 
     def of_copies(self, least_window: npt.ArrayLike = 0) -> OfCopies:
         """Return the averages of copies; their variance is that of all copies together, each about its average."""
-        return _of_copies(self.values, least_window)[0]
+        length, _, copies = self.values.shape
+        means = self.values.mean(axis=0)
+        centred = self.values - means
+        constant = self.values.max(axis=0) == self.values.min(axis=0)
+        centred[:, constant] = 0  # rounding of means is no fluctuation
+        time = integrated_time(centred, chain_axis=2, least_window=np.asarray(least_window) / self.length)
+        window = 2 * time.window + 1
+        # each copy has lost its own average, integrated_time allows for one of all
+        lost = (1 + window / length) / (1 + window / (length * copies))
+        variance = time.mean_error**2 * copies * lost  # of the average of a copy
+        trusted = self._in_measurements(time, self.values).trusted
+        return OfCopies(means, constant.all(axis=1), variance, length * copies / window, trusted)
 
-
-def _of_copies(values: Array, least_window: npt.ArrayLike) -> tuple[OfCopies, IntegratedTime]:
-    """Averages of copies of a series, and the autocorrelation time of all copies about their own averages."""
-    length, _, copies = values.shape
-    means = values.mean(axis=0)
-    centred = values - means
-    constant = values.max(axis=0) == values.min(axis=0)
-    centred[:, constant] = 0  # rounding of means is no fluctuation
-    time = integrated_time(centred, chain_axis=2, least_window=least_window)
-    window = 2 * time.window + 1
-    # each copy has lost its own average, integrated_time allows for one of all
-    lost = (1 + window / length) / (1 + window / (length * copies))
-    variance = time.mean_error**2 * copies * lost  # of the average of a copy
-    return OfCopies(means, constant.all(axis=1), variance, length * copies / window, time.trusted), time
-
-
-@dataclass(frozen=True)
-class FollowedBlocks:
-    """The number from its averages over blocks of equally many measurements: its series by a slower clock.
-
-    A block is short against any autocorrelation time that a run could be too short for. Averages over it vary less than
-    single measurements, so that their autocorrelation time is longer in the same ratio; times here are those of single
-    measurements, in measurements.
-
-    Attributes:
-        averages: Followed as a series, (blocks, samples, copies or pairs of copies).
-        length: Measurements of a block.
-        ratio: Variance of averages over that of single measurements, (samples,).
-    """
-
-    averages: FollowedSeries
-    length: int
-    ratio: Array
-
-    @property
-    def copies(self) -> int:
-        """Copies, or pairs of copies."""
-        return self.averages.copies
-
-    @property
-    def start(self) -> Integers:
-        """First measurements of the logarithmic bins, which begin with blocks."""
-        return self.averages.start * self.length
-
-    @property
-    def stop(self) -> Integers:
-        """Measurements after their last ones."""
-        return self.averages.stop * self.length
-
-    @property
-    def means(self) -> Array:
-        """Averages over the bins."""
-        return self.averages.means
-
-    def late_time(self, least_window: npt.ArrayLike = 0) -> IntegratedTime:
-        """Return the autocorrelation time over the last half, (samples,)."""
-        time = self.averages.late_time(np.asarray(least_window) / self.length)
-        return self._in_measurements(time, int(self.averages.stop[-1] - self.averages.start[-1]))
-
-    def time(self) -> IntegratedTime:
-        """Return that of copies, (samples,)."""
-        return self._in_measurements(self.averages.time(), len(self.averages.values))
-
-    def of_copies(self, least_window: npt.ArrayLike = 0) -> OfCopies:
-        """Return the averages of copies."""
-        found, time = _of_copies(self.averages.values, np.asarray(least_window) / self.length)
-        return found._replace(is_trusted=self._in_measurements(time, len(self.averages.values)).trusted)
-
-    def _in_measurements(self, time: IntegratedTime, blocks: int) -> IntegratedTime:
-        """Return a time over so many blocks as that of single measurements, trusted by the rule for these."""
+    def _in_measurements(self, time: IntegratedTime, values: Array) -> IntegratedTime:
+        """Return a time over averages of blocks as that of single measurements, trusted by the rule for these."""
         if self.length == 1:
             return time
-        scale, window = self.length * self.ratio, ((2 * time.window + 1) * self.length - 1) // 2
+        blocks, scale = len(values), self.length * self.ratio
         tau, error = time.tau * scale, time.error * scale
         is_long = blocks * self.length >= SHORTEST * (tau + error)
         trusted = is_long & (time.window < blocks - 1) & np.isfinite(time.mean_error)
+        window = ((2 * time.window + 1) * self.length - 1) // 2
         return replace(time, tau=tau, error=error, window=window, trusted=trusted)
 
 

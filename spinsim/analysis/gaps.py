@@ -300,9 +300,9 @@ def _correlated(result: Tempered, parity: str, samples: Iterable[int]) -> _Corre
 
 def _of_leading(result: Tempered, parity: str, samples: Iterable[int]) -> _Correlated:
     """Return C(t) of the operators that show the lowest level best."""
-    saved: Configurations = result.configurations  # type: ignore[attr-defined]
-    graph, operators = result.model.graph, _operators(result.model.graph, parity)
-    assert operators is not None  # noqa: S101  (as has_leading says)
+    saved, graph = result.configurations, result.model.graph
+    operators = _operators(graph, parity)
+    assert saved is not None and operators is not None  # noqa: S101, PT018  (as has_leading says)
     lines, times = graph.world_lines().astype(np.int64), np.arange(1, min(_MOST_LATER, graph.slices // 2) + 1)
 
     def of(bits: Bits) -> Array:

@@ -109,18 +109,13 @@ def _width(column: list[str]) -> int:
 
 
 def as_tables(summary: Summary) -> dict[str, object]:
-    """Returns everything, for ``--json``; what is no number and errors that cannot be trusted are null."""
+    """Returns everything, for ``--json``; errors that cannot be trusted are NaN."""
     tables: dict[str, object] = {summary.axis.name: summary.axis.values.tolist()}
     for name, e in summary.estimates.items():
-        tables[name] = finite(e.value)
-        tables[f"{name}_error"] = finite(np.where(e.trusted, e.error, np.nan))
+        tables[name] = e.value.tolist()
+        tables[f"{name}_error"] = np.where(e.trusted, e.error, np.nan).tolist()
         tables[f"{name}_tau"] = e.tau.tolist()
     tables |= {"verdict": summary.verdict, "problems": list(summary.problems), "doubts": list(summary.doubts)}
     tables["notes"] = summary.notes
     tables["equilibrated"] = {name: e.equilibrated for name, e in summary.equilibration.items()}
     return tables
-
-
-def finite(values: npt.NDArray[np.generic]) -> list[object]:
-    """Returns values for JSON: null for what is no number."""
-    return [value if isfinite(value) else None for value in values.tolist()]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import IntegratedTime, windowed_sum
 from spinsim.analysis.blocking import Windows, blocked_time, level_windows, usable, with_blocks
-from spinsim.analysis.followed import FollowedBlocks, FollowedSeries
+from spinsim.analysis.followed import FollowedSeries
 from spinsim.engine.measuring.reduction import CONNECTED, SAMPLE_AXIS, Reduced, Term, block_length
 
 Array = npt.NDArray[np.float64]
@@ -105,7 +105,7 @@ class ReducedRun:
         sums: Array = self.arrays["block_sums"][self.names[name]][: self.full_blocks]
         return sums / (self.block_length * self.chains_of(name))
 
-    def coldest(self, name: str) -> FollowedBlocks:
+    def coldest(self, name: str) -> FollowedSeries:
         """Copies, or pairs of copies, of a judged term at the coldest place, as far as blocks are full."""
         whole = self.arrays["coldest_sums"][self.reduced.judged.index(self.names[name])]
         length = block_length(len(whole), self.measurements)
@@ -113,7 +113,7 @@ class ReducedRun:
         followed = averages if self.reduced.chains > 1 else averages.sum(axis=2, keepdims=True)
         single = self._variance(name, followed.shape[2])
         ratio = np.divide(followed.var(axis=(0, 2)), single, out=np.ones_like(single), where=single > 0)
-        return FollowedBlocks(FollowedSeries(averages), length, ratio)
+        return FollowedSeries(averages, length, ratio)
 
     def _variance(self, name: str, chains: int) -> Array:
         """Variance of single measurements at the coldest place, of copies or of their sum, (samples,)."""

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import integrated_time
-from spinsim.analysis.from_series import observed, one_series, per_site, widening
 from spinsim.analysis.jackknife import BINS
 from spinsim.analysis.multihistogram import Cells, MultiHistogram, add_up, first_guess, joined
 from spinsim.analysis.over_energy import can_reweight, cells_of_copies, cells_of_pairs
@@ -24,14 +23,14 @@ from spinsim.analysis.runs import (
     sample_of,
     temperatures,
 )
-from spinsim.analysis.sources import facts_of, measurements_of, source_of
+from spinsim.analysis.sources import facts_of, measurements_of, observed, source_of, widening
 from spinsim.analysis.summary import Estimate, can_trust, few_samples
 from spinsim.engine.measuring.energies import spacing_of
 from spinsim.errors import InputError, argument
 from spinsim.inputs.checks import finite_array
 from spinsim.inputs.texts import count as counted
 from spinsim.observables import Observable, Point, in_field, observables
-from spinsim.observables.moments import MOMENTS, moments_of, series_of
+from spinsim.observables.moments import MOMENTS, PerSite, moments_of, series_of
 from spinsim.observables.observable import COPIES_IN_FIELD
 from spinsim.observables.terms import VARIANCES
 
@@ -191,7 +190,7 @@ def _numbers(sample: Tempered, chosen: slice, names: list[str], pairs: bool = Fa
     rows = dict.fromkeys(COPY_SERIES, slice(0) if pairs else chosen)
     rows |= dict.fromkeys(PAIR_SERIES, chosen if pairs else slice(0))
     part = replace(sample, **{key: whole[:, :, r] for key, r in rows.items() if len(whole := getattr(sample, key))})
-    run = per_site(part)
+    run = PerSite(part)
     return {name: MOMENTS[name].value(run)[:, 0] for name in names}
 
 
@@ -272,10 +271,10 @@ class _Time(NamedTuple):
 
 def _times(result: Tempered) -> dict[str, _Time]:
     """Autocorrelation times of all observables, one after the other, as series are large."""
-    found, run, source = {}, per_site(result), source_of(result)
+    found, run, source = {}, PerSite(result), source_of(result)
     for name in dict.fromkeys(["energy", *series_of(_observables(result, "hottest"))]):
         if result.reduced is None:
-            series = one_series(run, name)
+            series = MOMENTS[name].value(run)
             time = integrated_time(series, chain_axis=2)
             wider = widening(series, time)
         else:

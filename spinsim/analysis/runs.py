@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import Field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol, TypeVar
+from dataclasses import Field, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,8 @@ from spinsim.analysis.jackknife import standard_error
 from spinsim.errors import InputError, argument
 from spinsim.model.ising import Ising
 from spinsim.observables.measured import COPY, MEASURED, PAIR, quantities_of
+from spinsim.result import Result
+from spinsim.saved import SampledResult
 
 if TYPE_CHECKING:
     from spinsim.analysis.reduced import ReducedRun
@@ -51,47 +53,26 @@ def temperatures(values: Floats) -> Axis:
     return Axis("temperature", "T", values, "the lowest temperature")
 
 
-class Run(Protocol):
+class Run(Result):
     """A run of a model, as a dataclass."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
-    @property
-    def model(self) -> Ising: ...  # what was simulated, all samples
+    if TYPE_CHECKING:  # fields of some results and properties of others
 
-    @property
-    def config(self) -> dict[str, Any]: ...  # the run's settings by table, empty where they are unknown
-
-    @property
-    def temperature(self) -> Floats: ...  # in the unit of the couplings
+        @property
+        def temperature(self) -> Floats: ...  # in the unit of the couplings
 
 
-class Annealed(Run, Protocol):
-    """Replicas after each step of a schedule, independent where they are no population."""
+class Annealed(Run, SampledResult):
+    """Replicas after each step of a schedule, independent where they are no population (``AnnealResult``)."""
 
-    @property
-    def energy(self) -> Floats: ...  # totals, (steps, samples, replicas)
-
-    @property
-    def magnetization(self) -> Integers: ...  # sums of spins, likewise
-
-    @property
-    def staggered_magnetization(self) -> Integers | None:
-        """Sums over the first sublattice less those over the second, likewise; None where they were not measured."""
-
-    @property
-    def field(self) -> Floats | None: ...  # uniform field of each step, (steps,); None where none changed
-
-    @property
-    def family(self) -> npt.NDArray[np.int32] | None:
-        """Family of each replica of a population, (steps, samples, replicas); None where none were resampled."""
-
-    @property
-    def population_free_energy(self) -> Floats | None:
-        """Free energy by each population, (steps, samples, populations), likewise."""
-
-    @property
-    def temperature(self) -> Floats: ...  # of each step, (steps,)
+    energy: Floats
+    magnetization: Integers
+    staggered_magnetization: Integers | None
+    field: Floats | None
+    family: npt.NDArray[np.int32] | None
+    population_free_energy: Floats | None
 
 
 class Even(NamedTuple):
@@ -115,98 +96,71 @@ class InTime(NamedTuple):
     even: Even | None = None  # products of neighbours in space, None where they were not measured
 
 
-class Tempered(Run, Protocol):
-    """Series in equilibrium at several temperatures that replicas exchange."""
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Tempered(Run, SampledResult):
+    """Series in equilibrium at several temperatures that replicas exchange (``LadderResult``)."""
+
+    sweep: Integers
+    magnetization: Integers
+    overlap: Integers
+    permutation: Integers
+    attempts: Integers
+    accepts: Integers
+    round_trips: Integers
+    link_overlap: Integers = field(default_factory=lambda: np.empty((0, 0, 0, 0), np.int64))
+    overlap_mode: Floats = field(default_factory=lambda: np.empty((0, 0, 0, 0, 0)))
+    magnetization_mode: Floats = field(default_factory=lambda: np.empty((0, 0, 0, 0, 0)))
+    reduced: ReducedRun | None = None
+
+    if TYPE_CHECKING:  # fields of some results and properties of others
+
+        @property
+        def energy(self) -> Floats: ...  # totals, of quantum runs the action, (steps, samples, copies, places)
+
+        @property
+        def staggered_magnetization(self) -> Integers: ...  # likewise; no copies where it was not measured
+
+        @property
+        def has_staggered(self) -> bool: ...  # true if staggered magnetisations were measured
 
     @property
-    def reduced(self) -> ReducedRun | None:
-        """Sums over all measurements, from which all statistics then come; None where series say everything."""
+    def axis(self) -> Axis:
+        """The temperature, or what stands in its place, against which averages are given."""
+        raise NotImplementedError
 
     @property
-    def axis(self) -> Axis: ...  # what averages stand against: the temperature, or what stands in its place
+    def in_time(self) -> InTime | None:
+        """Measurements in time, None for space alone."""
+        raise NotImplementedError
 
     @property
-    def in_time(self) -> InTime | None: ...  # what was measured in time, None for space alone
+    def swap_rate(self) -> Floats:
+        """Share of exchanges accepted for each pair of neighbours on the ladder, over all samples."""
+        return np.asarray(self.accepts.sum(axis=0) / np.maximum(self.attempts.sum(axis=0), 1))
 
     @property
-    def sweep(self) -> Integers: ...  # sweeps done before each measurement, (steps,)
+    def has_correlations(self) -> bool:
+        """True if link overlaps and modes were measured."""
+        return bool(self.link_overlap.shape[2] or self.magnetization_mode.shape[-1])
 
     @property
-    def energy(self) -> Floats: ...  # totals, (steps, samples, copies, temperatures)
-
-    @property
-    def magnetization(self) -> Integers: ...  # sums of spins, likewise
-
-    @property
-    def staggered_magnetization(self) -> Integers:
-        """Sums over the first sublattice less those over the second, likewise; no copies where it was not measured."""
-
-    @property
-    def overlap(self) -> Integers:
-        """Sums over sites of two copies' product, (steps, samples, pairs of copies, temperatures)."""
-
-    @property
-    def link_overlap(self) -> Integers:
-        """Sums over bonds of two copies' s_i s_j, likewise; no pairs where it was not measured."""
-
-    @property
-    def overlap_mode(self) -> Floats:
-        """Smallest Fourier modes of the overlap, (steps, samples, pairs, temperatures, axes)."""
-
-    @property
-    def magnetization_mode(self) -> Floats:
-        """The same of spins, (steps, samples, copies, temperatures, axes); no axes where it was not measured."""
-
-    @property
-    def has_magnetization_modes(self) -> bool: ...  # true if Fourier modes of the magnetisation were measured
-
-    @property
-    def has_correlations(self) -> bool: ...  # whether link overlaps and modes were measured
-
-    @property
-    def has_staggered(self) -> bool: ...  # whether staggered magnetisations were measured
-
-    @property
-    def attempts(self) -> Integers:
-        """Exchanges tried of each pair of neighbouring temperatures, (samples, temperatures - 1)."""
-
-    @property
-    def accepts(self) -> Integers: ...  # of them accepted, likewise
-
-    @property
-    def swap_rate(self) -> Floats: ...  # share of exchanges accepted over all samples, (temperatures - 1,)
-
-    @property
-    def round_trips(self) -> Integers: ...  # of each replica, (samples, replicas)
-
-    @property
-    def permutation(self) -> Integers: ...  # replica at each temperature, (steps, samples, copies, temperatures)
-
-    @property
-    def temperature(self) -> Floats: ...  # from the lowest to the highest, (temperatures,)
+    def has_magnetization_modes(self) -> bool:
+        """True if Fourier modes of the magnetisation were measured."""
+        return bool(self.magnetization_mode.shape[-1])
 
 
-class Strips(Run, Protocol):
-    """Levels of layers at several couplings."""
+class Strips(Run):
+    """Levels of layers at several couplings (``TransferResult``)."""
 
-    @property
-    def k(self) -> Floats: ...  # coupling within the layer, likewise
-
-    @property
-    def k_time(self) -> Floats: ...  # coupling between layers, likewise
-
-    @property
-    def sectors(self) -> tuple[str, ...]: ...  # names of the sectors
-
-    @property
-    def correlation_length(self) -> Floats: ...  # in layers, (samples, points, sectors, levels)
+    k: Floats
+    k_time: Floats
+    sectors: tuple[str, ...]
+    correlation_length: Floats
 
     @property
     def in_noise(self) -> npt.NDArray[np.bool_]:
-        """Which correlation lengths rounding may have changed by more than 1 %, likewise."""
-
-    @property
-    def temperature(self) -> Floats: ...  # 1 / k, (points,)
+        """Marks of the correlation lengths that rounding may have changed by more than 1 %."""
+        raise NotImplementedError
 
 
 def check_length(steps: int) -> None:

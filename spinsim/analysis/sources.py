@@ -1,69 +1,349 @@
-"""Questions that statistics ask of a run on a ladder, which its series or its reduced measurements answer."""
+"""Questions that statistics ask of a run on a ladder, answered by sums over its measurements or by its series."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.autocorrelation import IntegratedTime
-from spinsim.analysis.followed import Followed
-from spinsim.analysis.from_reduced import ReducedSource
-from spinsim.analysis.from_series import SeriesSource, own_records
-from spinsim.analysis.runs import FEWEST_STEPS, Integers, Tempered
-from spinsim.observables import Facts, Observable
+from spinsim.analysis.autocorrelation import IntegratedTime, windowed_sum
+from spinsim.analysis.followed import Followed, FollowedSeries, OfCopies, bin_edges
+from spinsim.analysis.jackknife import BINS, bin_means, entries_of, standard_error, too_small
+from spinsim.analysis.reduced import ReducedRun
+from spinsim.analysis.runs import FEWEST_STEPS, Integers, Tempered, check_length
+from spinsim.engine.measuring.correlations import Correlations
+from spinsim.engine.measuring.cpu_reduction import HostReduction
+from spinsim.engine.moves.exchange.ladder import Exchange
+from spinsim.engine.protocols import LadderMeasurement
+from spinsim.errors import InputError
+from spinsim.machine.memory import require
+from spinsim.observables import Facts, Observable, Point, observables, own_observables
+from spinsim.observables.measured import quantities_of
+from spinsim.observables.moments import MOMENTS, PerSite
+from spinsim.observables.terms import VARIANCES, Ladder, reduced_run, term_name
 
 Array = npt.NDArray[np.float64]
 
+_SCALAR: Final = 4  # axes of a number for each configuration
 
-class Source(Protocol):
-    """Answers to these questions: ``SeriesSource`` or ``ReducedSource``."""
+
+def reduced_of(result: Tempered, facts: Facts, by_energy: bool = False) -> ReducedRun:
+    """Add up the series of a run: the very bits that it has where its measurements are reduced as they are made.
+
+    Sums over energy come if they are asked for, as series are reweighted directly.
+
+    Raises:
+        InputError: where there is no room, and where overlaps cannot be those of the model, as in a damaged file.
+    """
+    reduced = replace(reduced_run(facts, _ladder(result)), by_energy=by_energy)
+    needed = 2.0 * reduced.nbytes + 8.0 * max(result.energy.size, result.overlap.size)  # and a series as numbers
+    require(needed, "analysing the run", "measure less often, or run with fewer --replicas")
+    for one in reduced.histograms:
+        most, series = one.values - 1, getattr(result, one.source)
+        if series.min(initial=0) < -most or series.max(initial=0) > most:
+            raise InputError(
+                f"a value of {one.source} is beyond {most}, the most that the model has: its series are damaged"
+            )
+    reduction = HostReduction(reduced)
+    measurement = _measurements(result)
+    for step in range(len(result.energy)):
+        reduction.add_numbers(measurement(step))
+    return ReducedRun(reduction.reduced, reduction.state(), every(result))
+
+
+def every(result: Tempered) -> int:
+    """Return the sweeps between two measurements, from its series."""
+    return int(result.sweep[1] - result.sweep[0] if len(result.sweep) > 1 else result.sweep[0])
+
+
+def _ladder(result: Tempered) -> Ladder:
+    in_time, places = result.in_time, len(result.temperature)
+    if in_time is None:
+        return Ladder(places)
+    return Ladder(places, tuple(map(int, in_time.times)), in_time.gamma, in_time.k_time, in_time.even is not None)
+
+
+def _measurements(result: Tempered) -> Callable[[int], LadderMeasurement]:
+    """Return what makes a measurement of a step of the series."""
+    steps, samples, copies, places = result.energy.shape
+    series: dict[str, npt.NDArray[np.generic]] = {}
+    for one in quantities_of(in_time=result.in_time is not None):
+        whole = getattr(result, one.name)
+        if len(whole) == steps:
+            series[one.field] = np.stack([series[one.field], whole], axis=-1) if one.element else whole
+    nothing = np.empty((steps, samples, 0, places), np.int64)
+    staggered = series.get("staggered_magnetization", nothing)
+    correlations = {name: series.get(name, nothing) for name in Correlations._fields}
+    no_trips = np.zeros((samples, copies * places), np.int64)
+
+    def at(step: int) -> LadderMeasurement:
+        holder = result.permutation[step].reshape(samples, -1)
+        place = (np.argsort(holder, axis=1) % places).astype(np.int32)
+        return LadderMeasurement(
+            energy=result.energy[step],
+            magnetization=result.magnetization[step],
+            staggered_magnetization=staggered[step],
+            holder=result.permutation[step],
+            exchange=Exchange(place, result.attempts, result.accepts, no_trips, no_trips.astype(np.int8)),
+            correlations=Correlations(**{name: values[step] for name, values in correlations.items()}),
+            spins=_no_spins,
+            energy_by_term=result.energy[step][..., None],
+        )
+
+    return at
+
+
+def _no_spins(sample: int, replica: int) -> npt.NDArray[np.int8]:
+    raise NotImplementedError  # series have no configurations
+
+
+@dataclass(frozen=True)
+class FollowedTerm(Followed):
+    """A term at one place of the ladder over the time of a run."""
+
+    run: ReducedRun
+    name: str
+    place: int
 
     @property
-    def facts(self) -> Facts: ...  # what decides which observables the run has
+    def copies(self) -> int:
+        return self.run.chains_of(self.name)
 
     @property
-    def records(self) -> tuple[Observable, ...]: ...  # observables whose averages it has
+    def start(self) -> Integers:
+        return self.run.edges[:-1]
 
     @property
-    def measurements(self) -> int: ...  # how many were made
+    def stop(self) -> Integers:
+        return self.run.edges[1:]
+
+    @cached_property
+    def means(self) -> Array:
+        return self.run.bin_means(self.name)[..., self.place]
+
+    def late_time(self, least_window: npt.ArrayLike = 0) -> IntegratedTime:
+        return self.run.late_time(self.name, self.place, least_window)
+
+    def time(self) -> IntegratedTime:
+        whole = self.run.time(self.name)
+        return IntegratedTime(**{field: values[:, self.place] for field, values in vars(whole).items()})
+
+    def of_copies(self, least_window: npt.ArrayLike = 0) -> OfCopies:
+        """Return the averages of copies; where their sum was followed its fluctuations tell those of each."""
+        means, time, chains = self.run.copies(self.name, self.place, least_window)
+        freedom = self.run.measurements * chains / (2 * time.window + 1)
+        return OfCopies(means, np.isnan(time.mean_error), time.mean_error**2, freedom, time.trusted)
+
+
+class Source:
+    """Statistics of a run on a ladder from the sums over its measurements that it has made as it went."""
+
+    def __init__(self, result: Tempered) -> None:
+        self.result = result
+
+    @cached_property
+    def run(self) -> ReducedRun:
+        """Sums over all measurements."""
+        assert self.result.reduced is not None  # noqa: S101  (as ``source_of`` has asked)
+        return self.result.reduced
+
+    @cached_property
+    def facts(self) -> Facts:
+        """Facts that decide which observables the run has."""
+        names, copies = self.run.names, self.run.reduced.copies
+        in_time = term_name("C(1)") in names
+        modes = "|m(k)|^2" in names or "|m(k_time)|^2" in names
+        correlations = in_time or modes or "q_link" in names
+        return Facts(
+            self.result.model,
+            copies,
+            correlations,
+            staggered="|m_s|" in names,
+            in_time=in_time,
+            magnetization_modes=modes,
+        )
+
+    @cached_property
+    def records(self) -> tuple[Observable, ...]:
+        """Observables whose averages it has: all but the user's own."""
+        return observables(self.facts)
 
     @property
-    def every(self) -> int: ...  # sweeps between two of them
+    def measurements(self) -> int:
+        """How many were made."""
+        return self.run.measurements
+
+    @property
+    def every(self) -> int:
+        """Sweeps between two measurements."""
+        return self.run.measure_every
 
     def sweep_of(self, rows: Integers) -> Integers:
         """Return the sweeps done at measurements."""
+        return np.asarray(self.run.measure_every * (rows + 1))
 
     def time(self, name: str) -> IntegratedTime:
-        """Return the autocorrelation time of a moment over the whole run, (samples, temperatures)."""
+        """Return the autocorrelation time of the term that stands for a moment, over the whole run."""
+        check_length(self.measurements)
+        return self.run.time(term_name(name))
 
     def widening(self, name: str, time: IntegratedTime) -> Array:
-        """Return the factor to the errors of one sample by stretches of time that are short against it."""
+        """Return the factor to the errors of one sample, whose stretches of time may be short against ``time``."""
+        if self.run.samples > 1:
+            return np.ones(self.run.reduced.places)
+        return too_small(standard_error(self._stretches(term_name(name))), time.mean_error[0])
 
     def entries(self, names: Sequence[str]) -> Array:
-        """Return averages in each sample or, of one, in stretches of time, (entries, moments, temperatures)."""
+        """Return averages in each sample or, of one, in stretches of time, (entries, moments, temperatures).
+
+        Stretches are blocks that are full, moved so that their mean is that of all measurements.
+        """
+        check_length(self.measurements)
+        whole = np.stack([self._of_samples(name) for name in names], axis=1)
+        if self.run.samples > 1:
+            return whole
+        parts = np.stack([self._of_stretches(name) for name in names], axis=1)
+        return np.asarray(parts + (whole - parts.mean(axis=0)))
+
+    def _of_samples(self, name: str) -> Array:
+        """Averages of a moment in each sample, (samples, places)."""
+        if name not in VARIANCES:
+            return self.run.mean(term_name(name))
+        first, square = (self.run.mean(term) for term in VARIANCES[name])
+        factor, shift = self._unbiased(name)
+        return np.asarray((square - first**2) * factor + shift)
+
+    def _of_stretches(self, name: str) -> Array:
+        """Averages of a moment of one sample in its stretches of time, (stretches, places)."""
+        if name not in VARIANCES:
+            return self._stretches(term_name(name))
+        (first, square), mean = (self._stretches(term) for term in VARIANCES[name]), self.run.mean(VARIANCES[name][0])
+        factor, shift = self._unbiased(name)
+        return np.asarray((square - 2 * mean * first + mean**2) * factor + shift)
+
+    def _unbiased(self, name: str) -> tuple[Array | float, Array | float]:
+        """Return the factor and summand that free squared deviations from the measured mean of bias.
+
+        The measured mean lies nearer to the data than the true one does, by the mean's own variance: copies,
+        independent of each other, tell it; of one copy it is 2 tau / n of the variance (U. Wolff, Comput. Phys. Commun.
+        156, 143 (2004), eq. 49).
+        """
+        run, (first, _) = self.run, VARIANCES[name]
+        copies = run.reduced.copies
+        if copies > 1:
+            row = run.reduced.by_copy.index(run.names[first])
+            means = run.arrays["copy_sums"][row] / run.measurements
+            return 1.0, means.var(axis=1, ddof=1) / copies
+        return 1 / (1 - np.minimum(2 * run.time(first).tau / run.measurements, 0.5)), 0.0
+
+    def _stretches(self, term: str) -> Array:
+        """Averages of a term of one sample over stretches of equal length, but for a block, (stretches, places)."""
+        blocks = self.run.block_means(term)[:, 0]
+        if self.run.block_length == 1:  # as of series
+            return bin_means(blocks, min(BINS, len(blocks) // 2))
+        if len(blocks) < 2 * BINS:
+            return blocks
+        edges = np.rint(np.linspace(0, len(blocks), BINS + 1)).astype(np.int64)
+        return np.asarray(np.add.reduceat(blocks, edges[:-1], axis=0) / np.diff(edges)[:, None])
 
     def bins(self) -> tuple[Integers, Integers]:
         """Return the first measurements of the logarithmic bins, and the measurements after their last ones."""
+        return self.run.edges[:-1], self.run.edges[1:]
 
     def late_means(self, name: str) -> Array:
         """Return averages of a moment over the last bin, (samples, temperatures)."""
+        return np.asarray(self.run.bin_means(term_name(name))[-1])
 
     def followed(self, name: str) -> Sequence[Followed]:
-        """Return a moment at each place of the ladder over the time of the run."""
+        """Return the term that stands for a moment at each place of the ladder."""
+        return [FollowedTerm(self.run, term_name(name), place) for place in range(self.run.reduced.places)]
 
-    def coldest(self, name: str) -> Followed:
-        """Return a moment by which a run is judged, at the coldest place of the ladder."""
+    def coldest(self, name: str) -> FollowedSeries:
+        """Return the term that stands for a moment at the coldest place."""
+        return self.run.coldest(term_name(name))
 
     def walk_times(self) -> tuple[int, Array]:
         """Return how many measurements there are, and autocorrelation times of the places of replicas, (samples,)."""
+        return self.measurements, self.run.walk_times()
+
+
+class SeriesSource(Source):
+    """Statistics of a run whose series say everything.
+
+    Averages, errors and their autocorrelation times come from sums over the series, so that they are those of a run
+    that has added its measurements up as it went; the rest, for which sums are too coarse, from the series themselves.
+    """
+
+    @cached_property
+    def run(self) -> ReducedRun:
+        check_length(self.measurements)
+        return reduced_of(self.result, self.facts)
+
+    @cached_property
+    def facts(self) -> Facts:
+        result = self.result
+        return Facts(
+            result.model,
+            result.energy.shape[2],
+            result.has_correlations,
+            staggered=result.has_staggered,
+            in_time=result.in_time is not None,
+            magnetization_modes=result.has_magnetization_modes,
+        )
+
+    @property
+    def measurements(self) -> int:
+        return len(self.result.energy)
+
+    @property
+    def every(self) -> int:
+        return every(self.result)
+
+    def sweep_of(self, rows: Integers) -> Integers:
+        return np.asarray(self.result.sweep[rows])
+
+    @cached_property
+    def _per_site(self) -> PerSite:
+        return PerSite(self.result)
+
+    def bins(self) -> tuple[Integers, Integers]:
+        return bin_edges(self.measurements)
+
+    def late_means(self, name: str) -> Array:
+        values = MOMENTS[name].value(self._per_site)
+        return np.asarray(values[bin_edges(len(values))[0][-1] :].mean(axis=(0, 2)))
+
+    def followed(self, name: str) -> Sequence[Followed]:
+        values = MOMENTS[name].value(self._per_site)
+        return [FollowedSeries(values[..., place]) for place in range(values.shape[-1])]
+
+    def coldest(self, name: str) -> FollowedSeries:
+        return FollowedSeries(MOMENTS[name].value(self._per_site)[..., 0])
+
+    def walk_times(self) -> tuple[int, Array]:
+        permutation = self.result.permutation
+        return len(permutation), np.array([_walk_time(permutation[:, k]) for k in range(permutation.shape[1])])
+
+
+def _walk_time(permutation: Integers) -> float:
+    """Autocorrelation time of the places of a sample's replicas (steps, copies, places), at least 1/2.
+
+    All replicas spend equal times everywhere, so that mean and variance of a place are known before: a run that is
+    shorter than the walk cannot hide that, as it would if it took off the mean that it has measured.
+    """
+    steps, copies, places = permutation.shape
+    place = np.argsort(permutation, axis=-1).reshape(steps, copies * places)
+    centred = (place - (places - 1) / 2) / np.sqrt((places**2 - 1) / 12)
+    return max(windowed_sum(centred)[0], 0.5)
 
 
 def source_of(result: Tempered) -> Source:
     """Return what statistics of a run come from: what it has added up as it went, if it did, else its series."""
-    return SeriesSource(result) if result.reduced is None else ReducedSource(result.model, result.reduced)
+    return SeriesSource(result) if result.reduced is None else Source(result)
 
 
 def facts_of(result: Tempered) -> Facts:
@@ -79,3 +359,36 @@ def observables_of(result: Tempered) -> tuple[Observable, ...]:
 def measurements_of(result: Tempered) -> int:
     """Return how many measurements a run has made, of which its series may hold fewer."""
     return source_of(result).measurements
+
+
+def own_series(result: Tempered) -> Mapping[str, Array]:
+    """Returns the series of the user's own observables by name, empty of runs that have none."""
+    return getattr(result, "measured", {})
+
+
+def own_records(result: Tempered) -> tuple[Observable, ...]:
+    """Returns records of those of them that are one number for each configuration."""
+    return own_observables(name for name, values in own_series(result).items() if values.ndim == _SCALAR)
+
+
+def point_of(result: Tempered) -> Point:
+    """Numbers of a run that formulas take beside averages."""
+    point = Point(result.model, result.temperature)
+    if result.in_time is not None:
+        point = point._replace(gamma=result.in_time.gamma, k_time=result.in_time.k_time)
+    return point
+
+
+def observed(point: Point, records: Sequence[Observable], at: Mapping[str, Array]) -> Array:
+    """Observables, (observables, temperatures), from averages of moments by name."""
+    return np.stack([o.value(point, *(at[name] for name in o.moments)) for o in records])
+
+
+def widening(series: Array, time: IntegratedTime) -> Array:
+    """Factor to the errors of one sample: averages over stretches of time that are short against tau are correlated.
+
+    ``series``: (steps, samples, chains, temperatures); 1 where there are several samples.
+    """
+    if series.shape[1] > 1:
+        return np.ones(series.shape[-1])
+    return too_small(standard_error(entries_of(series.mean(axis=2))), time.mean_error[0])

@@ -81,6 +81,9 @@ def table(run: Run | Iterable[Run], by: str = "temperature") -> pd.DataFrame:
         run: A result, or a file that spinsim wrote; or a list of these.
         by: ``temperature``, ``sample`` or, of a tempering run, ``bin`` and, if it has two copies or more, ``overlap``.
 
+    Returns:
+        The table, with the units of its columns in ``attrs["units"]``.
+
     Raises:
         InputError: where pandas is not installed, for another ``by``, as ``load``, and for too few measurements.
     """

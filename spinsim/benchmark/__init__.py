@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
 
+from spinsim.engine import Engine
 from spinsim.engine.protocols import Sweeps
 
 WARM_UP_SWEEPS: Final = 50
 SECONDS: Final = 0.5  # of a run
 MEASURE_EVERY: Final = 10  # sweeps between measurements
+
+
+class Spread(NamedTuple):
+    """Rates of several runs, in updates (of products amplitudes) per nanosecond, all devices together."""
+
+    median: float
+    slowest: float
+    fastest: float
+
+    @classmethod
+    def of(cls, rates: Sequence[float]) -> Spread:
+        return cls(statistics.median(rates), min(rates), max(rates))
+
+    @property
+    def span(self) -> str:
+        return f"{self.slowest:.3f} to {self.fastest:.3f}"
 
 
 def sweep_rates(engine: Sweeps, repeats: int, timed: Callable[[int], float] | None = None) -> tuple[int, list[float]]:
@@ -23,6 +42,19 @@ def sweep_rates(engine: Sweeps, repeats: int, timed: Callable[[int], float] | No
     engine.wait()
     sweeps = max(1, int(SECONDS / timed(WARM_UP_SWEEPS) * WARM_UP_SWEEPS))
     return sweeps, [updates * sweeps / timed(sweeps) / 1e9 for _ in range(repeats)]
+
+
+def timed_tempering(engine: Engine) -> Callable[[int], float]:
+    """Returns what times sweeps with an exchange after each, nothing measured, of an engine on its ladder."""
+
+    def seconds(sweeps: int) -> float:
+        engine.wait()
+        began = time.perf_counter()
+        engine.temper(sweeps, 1)
+        engine.wait()
+        return time.perf_counter() - began
+
+    return seconds
 
 
 def wait_for(device: str) -> None:

@@ -26,25 +26,15 @@ PER_CLOCK: Final = {"80": {"float32": 128, "float64": 128}, "90": {"float32": 25
 
 @dataclass(frozen=True)
 class Rate:
-    """One line of a table.
+    """One line of a table."""
 
-    Attributes:
-        name: Kernel.
-        case: Product that it computes.
-        seconds: Median time of a call.
-        operations: Additions and multiplications.
-        moved: Bytes that the kernel's blocks ask of memory and write, before any cache.
-        of_library: Rate as a share of cuBLAS's, or a copy's, measured beside it.
-        of_peak: Share of the chip's arithmetic peak, None where it is not known.
-    """
-
-    name: str
-    case: str
-    seconds: float
-    operations: float
-    moved: float
-    of_library: float
-    of_peak: float | None
+    name: str  # kernel
+    case: str  # product that it computes
+    seconds: float  # median time of a call
+    operations: float  # additions and multiplications
+    moved: float  # bytes that the kernel's blocks ask of memory and write, before any cache
+    of_library: float  # rate as a share of cuBLAS's, or a copy's, measured beside it
+    of_peak: float | None  # share of the chip's arithmetic peak, None where it is not known
 
     @property
     def teraflops(self) -> float:

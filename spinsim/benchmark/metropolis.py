@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -12,7 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.benchmark import MEASURE_EVERY, sweep_rates
+from spinsim.benchmark import MEASURE_EVERY, Spread, sweep_rates
 from spinsim.engine import Counts, Dynamics, Engine, create_engine, resolve_device
 from spinsim.machine.threads import available_threads
 from spinsim.model.disorder import EdwardsAnderson
@@ -24,18 +23,13 @@ CRITICAL: Final = 2.269185  # temperature of the square ferromagnet
 
 @dataclass(frozen=True)
 class Case:
-    """One line of the table: a model at a temperature near its transition, where many flips are undecided.
-
-    Attributes:
-        temperature: One for all replicas, or the lowest and highest of a ladder over them.
-        reference: Rates of other programs for the like, updates/ns.
-    """
+    """One line of the table: a model at a temperature near its transition, where many flips are undecided."""
 
     name: str
     model: Callable[[], Ising]
-    temperature: float | tuple[float, float]
+    temperature: float | tuple[float, float]  # one for all replicas, or the lowest and highest of a ladder over them
     replicas: int
-    reference: str = ""
+    reference: str = ""  # rates of other programs for the like, updates/ns
 
     def beta(self) -> npt.NDArray[np.float64]:
         """Inverse temperature of every replica."""
@@ -45,22 +39,14 @@ class Case:
 
 @dataclass(frozen=True)
 class Rate:
-    """A measured case.
-
-    Attributes:
-        median, slowest, fastest: Attempted spin updates per nanosecond over the repeats, all threads together.
-        cores: Threads that had work; 1 on a GPU.
-        measuring: Share of time that energy and magnetisation after every tenth sweep add.
-    """
+    """A measured case."""
 
     case: Case
     samples: int
     packing: str
-    cores: int
-    median: float
-    slowest: float
-    fastest: float
-    measuring: float
+    cores: int  # threads that had work; 1 on a GPU
+    rates: Spread  # of attempted spin updates, over the repeats
+    measuring: float  # share of time that energy and magnetisation after every tenth sweep add
 
 
 _PEERS: Final = "dwave-samplers 0.083, OpenJij 0.080 (README's core)"
@@ -124,5 +110,4 @@ def metropolis_rates(device: str, threads: int | None, repeats: int, rng_rounds:
         sweeps, rates = sweep_rates(engine, repeats)
         cost = _measuring_cost(engine, sweeps)
         cores = min(threads or available_threads(), engine.tasks) if engine.device_name == "cpu" else 1
-        median = statistics.median(rates)
-        yield Rate(case, model.samples, engine.packing, cores, median, min(rates), max(rates), cost)
+        yield Rate(case, model.samples, engine.packing, cores, Spread.of(rates), cost)

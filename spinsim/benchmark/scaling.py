@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -10,9 +9,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from spinsim.benchmark import sweep_rates, wait_for
+from spinsim.benchmark import Spread, sweep_rates, timed_tempering, wait_for
 from spinsim.benchmark.metropolis import CRITICAL
 from spinsim.engine import Dynamics, Engine, create_engine, resolve_device
 from spinsim.engine.devices import CUDA, seats
@@ -34,22 +32,14 @@ Growth = Literal["weak", "strong"]
 
 @dataclass(frozen=True)
 class SweepCase:
-    """Sweeps of a model on a number of devices.
-
-    Attributes:
-        growth: ``weak``: the problem grows with the number of devices; ``strong``: it is the same for all numbers.
-        model: Model that so many devices simulate.
-        replicas: Replicas of each sample.
-        temperatures: One, or the lowest and the highest of the ladder of each copy.
-        copies: Copies of the ladder in each sample, with an exchange after every sweep; 0 for sweeps alone.
-    """
+    """Sweeps of a model on a number of devices."""
 
     name: str
-    growth: Growth
-    model: Callable[[int], Ising]
-    replicas: int
-    temperatures: tuple[float, ...]
-    copies: int = 0
+    growth: Growth  # ``weak``: the problem grows with the number of devices; ``strong``: it is the same for all numbers
+    model: Callable[[int], Ising]  # model that so many devices simulate
+    replicas: int  # replicas of each sample
+    temperatures: tuple[float, ...]  # one, or the lowest and the highest of the ladder of each copy
+    copies: int = 0  # copies of the ladder in each sample, with an exchange after every sweep; 0 for sweeps alone
 
     unit = "updates"
 
@@ -66,35 +56,18 @@ class SweepCase:
         if not self.copies:
             engine.set_beta(1.0 / self.temperatures[0])
             return None
-        engine.set_ladder(self.beta(), self.copies)
-
-        def seconds(sweeps: int) -> float:
-            engine.wait()
-            began = time.perf_counter()
-            engine.temper(sweeps, 1)
-            engine.wait()
-            return time.perf_counter() - began
-
-        return seconds
-
-    def beta(self) -> npt.NDArray[np.float64]:
-        """Inverse temperatures of the ladder, from the largest to the smallest."""
         low, high = self.temperatures
-        return np.asarray(1.0 / np.linspace(low, high, self.replicas // self.copies))
+        engine.set_ladder(1.0 / np.linspace(low, high, self.replicas // self.copies), self.copies)
+        return timed_tempering(engine)
 
 
 @dataclass(frozen=True)
 class ProductCase:
-    """A product with the transfer matrix of a chain in the odd sector, each vector shared by a number of devices.
-
-    Attributes:
-        growth: As of ``SweepCase``.
-        spins: Spins of the chain, for so many devices.
-    """
+    """A product with the transfer matrix of a chain in the odd sector, each vector shared by a number of devices."""
 
     name: str
-    growth: Growth
-    spins: Callable[[int], int]
+    growth: Growth  # as of ``SweepCase``
+    spins: Callable[[int], int]  # spins of the chain, for so many devices
     unit = "amplitudes"
 
     def rates(self, devices: int, device: str, threads: int | None, repeats: int, dynamics: Dynamics) -> list[float]:
@@ -110,20 +83,12 @@ Case = SweepCase | ProductCase
 
 @dataclass(frozen=True)
 class ScalingRate:
-    """A measured case.
-
-    Attributes:
-        devices: How many were asked to share it.
-        median, slowest, fastest: Of the repeats, in the case's unit per nanosecond, all devices together.
-        gain: The median over that of one device.
-    """
+    """A measured case."""
 
     case: Case
-    devices: int
-    median: float
-    slowest: float
-    fastest: float
-    gain: float
+    devices: int  # how many were asked to share it
+    rates: Spread  # of the repeats, in the case's unit
+    gain: float  # the median over that of one device
 
 
 _LADDER: Final = (0.8, 2.0)
@@ -190,10 +155,9 @@ def scaling_rates(device: str, threads: int | None, repeats: int, rng_rounds: in
         for devices in numbers_of_devices(where):
             if isinstance(case, ProductCase) and devices.bit_count() > 1:
                 continue  # vectors are shared by powers of two
-            rates = case.rates(devices, where, threads, repeats, Dynamics(rng_rounds=rng_rounds))
-            median = statistics.median(rates)
-            of_one_device = of_one_device or median
-            yield ScalingRate(case, devices, median, min(rates), max(rates), median / of_one_device)
+            rates = Spread.of(case.rates(devices, where, threads, repeats, Dynamics(rng_rounds=rng_rounds)))
+            of_one_device = of_one_device or rates.median
+            yield ScalingRate(case, devices, rates, rates.median / of_one_device)
 
 
 def _product_seconds(group: Group, spins: int, device: str, threads: int | None, repeats: int) -> list[float]:

@@ -42,27 +42,17 @@ library (Wiegele).
 
 @dataclass(frozen=True)
 class Solved:
-    """Results for one instance.
+    """Results for one instance."""
 
-    Attributes:
-        name: Name of the instance.
-        sites: Number of spins.
-        target: In its own terms.
-        best: The best value that whole anneals met.
-        success: How often they met the target, and the time to solution.
-        rate: Attempted spin updates per nanosecond.
-        searches: Seconds until calls of ``ss.anneal`` with the target met it, infinite where their time was up; sorted.
-        temperings: Runs of ``ss.temper``, likewise.
-    """
-
-    name: str
-    sites: int
-    target: float
-    best: float
-    success: Success
-    rate: float
+    name: str  # name of the instance
+    sites: int  # number of spins
+    target: float  # in its own terms
+    best: float  # the best value that whole anneals met
+    success: Success  # how often they met the target, and the time to solution
+    rate: float  # attempted spin updates per nanosecond
     searches: list[float]
-    temperings: list[float]
+    """Seconds until calls of ``ss.anneal`` with the target met it, infinite where their time was up; sorted."""
+    temperings: list[float]  # runs of ``ss.temper``, likewise
 
 
 def solve_instances(

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.benchmark import MEASURE_EVERY, WARM_UP_SWEEPS, sweep_rates
+from spinsim.benchmark import MEASURE_EVERY, WARM_UP_SWEEPS, Spread, sweep_rates
 from spinsim.engine import Dynamics, Engine, create_engine, resolve_device
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.model.disorder import EdwardsAnderson
@@ -25,23 +25,16 @@ from spinsim.sampling.tempering import tempering_in_beta
 
 @dataclass(frozen=True)
 class TemperCase:
-    """One line of the table.
-
-    Attributes:
-        ladder: Lowest temperature, highest one, how many.
-        copies: Copies of the ladder in each sample.
-        reference: Rates of other programs for the like, updates/ns.
-        times: At which spins are correlated in time, in slices.
-        terms: By what the inverse temperature of each term of the model is multiplied, where it has terms.
-    """
+    """One line of the table."""
 
     name: str
     model: Callable[[], Ising]
-    ladder: tuple[float, float, int]
-    copies: int
-    reference: str = ""
-    times: tuple[int, ...] = ()
+    ladder: tuple[float, float, int]  # lowest temperature, highest one, how many
+    copies: int  # copies of the ladder in each sample
+    reference: str = ""  # rates of other programs for the like, updates/ns
+    times: tuple[int, ...] = ()  # at which spins are correlated in time, in slices
     terms: tuple[float, ...] = ()
+    """By what the inverse temperature of each term of the model is multiplied, where it has terms."""
 
     @property
     def beta(self) -> npt.NDArray[np.float64]:
@@ -57,23 +50,16 @@ class TemperCase:
 
 @dataclass(frozen=True)
 class TemperRate:
-    """A measured case.
-
-    Attributes:
-        median, slowest, fastest: Attempted spin updates per nanosecond over the repeats, where energies, magnetisations
-            and overlaps are measured, and correlations in time where the case has times.
-        correlations: The median where link overlaps and modes are measured too.
-        raw: The median of sweeps alone.
-    """
+    """A measured case."""
 
     case: TemperCase
     samples: int
     packing: str
-    median: float
-    slowest: float
-    fastest: float
-    correlations: float
-    raw: float
+    rates: Spread
+    """Rates of attempted spin updates over the repeats, where energies, magnetisations and overlaps are measured, and
+    correlations in time where the case has times."""
+    correlations: float  # the median where link overlaps and modes are measured too
+    raw: float  # the median of sweeps alone
 
 
 _OTHERS: Final = "30 (GPU of 2014) Fang et al. 2014; just over 1000 (four A100, quantum) Bernaschi et al. 2024"
@@ -167,5 +153,5 @@ def temper_rates(
         del engine  # its memory
         times = _times(sweeps, repeats, measure_every, swap_every)
         rates, full = (_tempering_rates(case, model, make, times, repeats, more) for more in (False, True))
-        of_rates = statistics.median(rates), min(rates), max(rates)
-        yield TemperRate(case, model.samples, packing, *of_rates, statistics.median(full), statistics.median(raw))
+        medians = statistics.median(full), statistics.median(raw)
+        yield TemperRate(case, model.samples, packing, Spread.of(rates), *medians)

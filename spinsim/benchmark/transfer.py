@@ -36,33 +36,20 @@ _PEER_BESIDE: Final = 8  # vectors that an eigsh needs beside its basis, at most
 
 @dataclass(frozen=True)
 class Rate:
-    """One method on one layer, in the odd sector.
+    """One method on one layer, in the odd sector."""
 
-    Attributes:
-        sites: Sites of the layer.
-        amplitudes: Amplitudes of a vector.
-        method: ``butterfly`` or ``kronecker``.
-        apply_seconds: Median time of one product with T.
-        copy_seconds: Time of reading a vector and writing it once.
-        step_seconds: Time of a Lanczos step with its re-orthogonalisation.
-        solve_seconds: Time of two levels to 1e-10, checked for missing ones.
-        steps: Products that this took.
-        peer_seconds: The same levels by scipy's or CuPy's ``eigsh`` with this operator, NaN where it cannot find them.
-        difference: Largest difference of ln of the levels from that one's, NaN likewise.
-        without_peer: Why it cannot, in a sentence, else empty.
-    """
-
-    sites: int
-    amplitudes: int
-    method: str
-    apply_seconds: float
-    copy_seconds: float
-    step_seconds: float
-    solve_seconds: float
-    steps: int
+    sites: int  # sites of the layer
+    amplitudes: int  # amplitudes of a vector
+    method: str  # ``butterfly`` or ``kronecker``
+    apply_seconds: float  # median time of one product with T
+    copy_seconds: float  # time of reading a vector and writing it once
+    step_seconds: float  # time of a Lanczos step with its re-orthogonalisation
+    solve_seconds: float  # time of two levels to 1e-10, checked for missing ones
+    steps: int  # products that this took
     peer_seconds: float
-    difference: float
-    without_peer: str
+    """The same levels by scipy's or CuPy's ``eigsh`` with this operator, NaN where it cannot find them."""
+    difference: float  # largest difference of ln of the levels from that one's, NaN likewise
+    without_peer: str  # why it cannot, in a sentence, else empty
 
     @property
     def bandwidth(self) -> float:

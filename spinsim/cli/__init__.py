@@ -20,6 +20,7 @@ from spinsim.cli.running import command_of, resume
 from spinsim.cli.saying import open_streams, refuse
 from spinsim.cli.show import check, show
 from spinsim.cli.usage import usage_sentence
+from spinsim.cli.view import view
 from spinsim.errors import InputError, on_command_line
 from spinsim.jobs import all_jobs
 from spinsim.parallel.launched import launched
@@ -32,7 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-_COMMANDS: list[Callable[..., None]] = [resume, show, analyze, plot, check, devices, warm_up]
+_COMMANDS: list[Callable[..., None]] = [resume, show, analyze, plot, view, check, devices, warm_up]
 for command in [command_of(job) for job in all_jobs()] + _COMMANDS:
     app.command()(command)
 app.add_typer(bench, name="bench")

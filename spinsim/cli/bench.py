@@ -159,10 +159,10 @@ def metropolis(given: flags.Given, repeats: Repeats = 5) -> None:
         f"   {'range':22}{'measuring':>10}   others"
     )
     for rate in metropolis_rates(repeats=repeats, **run):
-        span = f"{rate.slowest:.3f} to {rate.fastest:.3f}"
+        median, span = rate.rates.median, rate.rates.span
         say(
             f"{rate.case.name:28}{rate.samples:8d}{rate.case.replicas:9d}  {rate.packing:15}{rate.cores:6d}"
-            f"{rate.median:12.3f}{rate.median / rate.cores:10.3f}   {span:22}{100 * rate.measuring:9.1f}%"
+            f"{median:12.3f}{median / rate.cores:10.3f}   {span:22}{100 * rate.measuring:9.1f}%"
             f"   {rate.case.reference}"
         )
 
@@ -185,10 +185,10 @@ def temper(given: flags.Given, repeats: Repeats = 5) -> None:
         f"{'sweeps alone':>13}{'share':>8}{'correlations':>14}{'share':>8}   others"
     )
     for rate in temper_rates(repeats=repeats, **run, **times):
-        span = f"{rate.slowest:.3f} to {rate.fastest:.3f}"
+        median, span = rate.rates.median, rate.rates.span
         say(
             f"{rate.case.name:40}{rate.samples:8d}{rate.case.ladder[2]:13d}{rate.case.copies:7d}  {rate.packing:15}"
-            f"{rate.median:12.3f}   {span:22}{rate.raw:13.3f}{100 * rate.median / rate.raw:7.1f}%"
+            f"{median:12.3f}   {span:22}{rate.raw:13.3f}{100 * median / rate.raw:7.1f}%"
             f"{rate.correlations:14.3f}{100 * rate.correlations / rate.raw:7.1f}%   {rate.case.reference}"
         )
 
@@ -230,9 +230,9 @@ def scaling(given: flags.Given, repeats: Repeats = 5) -> None:
     _head(repeats, **run)
     say(f"{'case':40}{'growth':8}{'devices':>7}{'a ns':>12}  {'unit':12}{'range':22}{'times one':>10}{'of linear':>11}")
     for rate in scaling_rates(repeats=repeats, **run):
-        span = f"{rate.slowest:.3f} to {rate.fastest:.3f}"
+        median, span = rate.rates.median, rate.rates.span
         say(
-            f"{rate.case.name:40}{rate.case.growth:8}{rate.devices:7d}{rate.median:12.3f}  {rate.case.unit:12}{span:22}"
+            f"{rate.case.name:40}{rate.case.growth:8}{rate.devices:7d}{median:12.3f}  {rate.case.unit:12}{span:22}"
             f"{rate.gain:10.3f}{100 * rate.gain / rate.devices:10.1f}%"
         )
 

@@ -51,9 +51,12 @@ def create_engine(
         threads: CPU threads, None for all.
         start: Initial configurations instead of those of ``dynamics.start``: +1 or -1, shape (sites,), (samples, sites)
             or (samples, replicas, sites).
-        slabs: Whether several devices may cut lattices of which there are too few, whose engine takes no ladder then.
+        slabs: True if several devices may cut lattices of which there are too few, whose engine takes no ladder then.
         round_sweeps: Sweeps from one exchange or measurement to the next, where that is known: GPUs do not share out
             what takes one of them no time.
+
+    Returns:
+        The engine, whose ``sweep`` moves all replicas.
 
     Raises:
         InputError: for an unknown device, a run that does not fit its memory or random counters and a start that does

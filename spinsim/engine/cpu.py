@@ -108,7 +108,7 @@ class CpuSweeper(Protocol):
 
 
 class CpuParts(NamedTuple):
-    """What an update gives to an engine of the CPU.
+    """Functions and arrays that an update gives to an engine of the CPU.
 
     Attributes:
         packing: Name of the update.

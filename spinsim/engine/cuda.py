@@ -104,7 +104,7 @@ class CudaSweeper(Protocol):
 
 
 class CudaParts(NamedTuple):
-    """What an update gives to an engine of a GPU.
+    """Functions and arrays that an update gives to an engine of a GPU.
 
     Attributes:
         packing: Name of the update.
@@ -130,7 +130,7 @@ class CudaParts(NamedTuple):
 
 
 class OnLadder(NamedTuple):
-    """What an engine has while it is on a ladder.
+    """State of an engine while it is on a ladder.
 
     Attributes:
         tempering: The exchanges.
@@ -165,9 +165,9 @@ class CudaEngine:
         self._counting, self._compare, self.temperatures = parts.counting, parts.compare, parts.temperatures
         self._squares = parts.squares or partial(HostSquares, model)
         self._ladder: OnLadder | None = None
-        given = model, replicas, int(self._queue.first_sample), parts
-        self._fast_paths = FastPaths("cuda", parts.packing, *given)
+        self._fast_paths = FastPaths("cuda", parts.packing, model, replicas, int(self._queue.first_sample), parts)
         self._given: GivenPlaces | None = None
+        self._copies: Any = None
         weakref.finalize(self, self._queue.stream.synchronize).atexit = False  # before its memory is free for others
 
     @property
@@ -231,12 +231,12 @@ class CudaEngine:
     def apply(self, move: Move, moment: Moment) -> None:
         with self._queue.here():
             fast_path, first_sample = self._fast_paths.of(move), int(self._queue.first_sample)
+            if self._copies is None:
+                self._copies = each_a_copy(self.model.samples, self.replicas)
             if fast_path is None:
                 apply_in_host_memory(self, move, moment, first_sample)
-            elif self._ladder is None:
-                fast_path(moment, each_a_copy(self.model.samples, self.replicas))
             else:
-                fast_path(moment, self._ladder.tempering.holder)
+                fast_path(moment, self._copies if self._ladder is None else self._ladder.tempering.holder)
         self._counting.forget()
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from spinsim.cuda.compile import PHILOX_ROUNDS, Instances, instance
 from spinsim.engine.measuring.cuda_reduction import MERGED
+from spinsim.engine.moves.fortuin_kasteleyn.cuda import INSTANCES as FORTUIN_KASTELEYN
+from spinsim.engine.moves.fortuin_kasteleyn.lattice.cuda import INSTANCES as CLUSTERS_OF_LATTICES
 from spinsim.engine.moves.houdayer.cuda import INSTANCES as HOUDAYER
 from spinsim.engine.moves.metropolis.anisotropic.cuda import INSTANCES as ANISOTROPIC
 from spinsim.engine.moves.metropolis.dense.cuda import INSTANCES as DENSE
@@ -23,9 +25,20 @@ SHARED: Instances = (
     ("measuring/lowest.cu", "keep_lowest"),
     ("packing/copy_lanes.cu", "copy_lanes"),
 )
-"""Those that serve all updates."""
+"""Kernels that serve all updates."""
 
 
 def instantiations() -> Instances:
     """Pairs of a kernel file and an expression that names a function or a template instance of it."""
-    return (*SHARED, *HOUDAYER, *ANISOTROPIC, *REPLICA_PACKED, *DEGREES, *SITE_PACKED, *DENSE, *UNPACKED)
+    return (
+        *SHARED,
+        *FORTUIN_KASTELEYN,
+        *CLUSTERS_OF_LATTICES,
+        *HOUDAYER,
+        *ANISOTROPIC,
+        *REPLICA_PACKED,
+        *DEGREES,
+        *SITE_PACKED,
+        *DENSE,
+        *UNPACKED,
+    )

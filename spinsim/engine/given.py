@@ -19,7 +19,7 @@ GIVEN: Final = "sha256:"
 
 
 def name_of(spins: npt.NDArray[np.int8]) -> str:
-    """What stands for given configurations in the configuration of a run."""
+    """Words that stand for given configurations in the configuration of a run."""
     return GIVEN + hashlib.sha256(f"{spins.shape}".encode() + np.ascontiguousarray(spins).data).hexdigest()
 
 

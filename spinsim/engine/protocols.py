@@ -1,4 +1,4 @@
-"""What callers can ask of an engine: to sweep, to count, to temper, to measure a ladder, to save; and what they get."""
+"""Interface of an engine: to sweep, to count, to temper, to measure a ladder, to save; and what these return."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Configurations = npt.NDArray[np.int8] | States
 
 
 class LadderMeasurement(NamedTuple):
-    """What is measured of every copy at every temperature of a ladder.
+    """Measurements of every copy at every temperature of a ladder.
 
     Attributes:
         energy: Totals in the unit of the couplings, ``float64`` (samples, copies, temperatures).

@@ -30,12 +30,12 @@ class Outline(Protocol):
         lattice: The lattice with all of its bonds that the model lives on, if any.
         slices: Slices in time, 1 where there is no time.
         largest_degree: Bonds of the site that has most of them.
-        one_magnitude: Whether all couplings are +J or -J.
+        one_magnitude: True if all couplings are +J or -J.
         most_units: Sum of |J| of a site's bonds and of its |h|, at most, in units (``Ising.units``); None without them.
-        one_coupling: Whether all couplings are equal.
-        one_field: Whether all sites are in the same field.
-        in_field: Whether there is a field.
-        in_terms: Whether bonds belong to two terms.
+        one_coupling: True if all couplings are equal.
+        one_field: True if all sites are in the same field.
+        in_field: True if there is a field.
+        in_terms: True if bonds belong to two terms.
         degrees_of_terms: Bonds of each of two terms at the site that has most of them, if a term's couplings are +J or
             -J.
     """
@@ -203,7 +203,7 @@ class Pace(NamedTuple):
 
     Attributes:
         rate: Updates a nanosecond of an H200 that has enough to do, about.
-        in_one_call: Whether many sweeps are asked for at once; else each is a call of its own, or several.
+        in_one_call: True if many sweeps are asked for at once; else each is a call of its own, or several.
     """
 
     rate: float = 3000.0
@@ -219,7 +219,7 @@ class Update:
 
     Attributes:
         packing: Its name.
-        suits: Whether it can update a model, and should where updates further down the list can too.
+        suits: True if it can update a model, and should where updates further down the list can too.
         needed_bytes: Memory of the host that a run of so many replicas takes at most: edges, couplings, adjacency,
             spins and what is measured.
         counters: Fields of the random counter of a run of so many replicas.
@@ -231,7 +231,7 @@ class Update:
         in_slabs: How it moves slabs of lattices; None where it does not.
         busy: How many replicas a GPU should have.
         pace: How long a GPU does without the host.
-        one_by_one: Whether a CPU visits one replica after the other, so that few take less time than many.
+        one_by_one: True if a CPU visits one replica after the other, so that few take less time than many.
     """
 
     packing: Packing

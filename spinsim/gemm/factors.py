@@ -24,19 +24,12 @@ FILE: Final = "gemm/kronecker.cu"
 
 @dataclass(frozen=True)
 class Panel:
-    """Tiling of a wide matrix through which a factor of some side goes.
+    """Tiling of a wide matrix through which a factor of some side goes."""
 
-    Attributes:
-        length: Columns (from the left) or rows (from the right) of a panel.
-        groups: Groups of warps that share a panel; each has a warp for every 16 rows of the factor.
-        stages: Panels in shared memory at a time.
-        steps: Depth of an instruction, in fours.
-    """
-
-    length: int
-    groups: int
-    stages: int
-    steps: int
+    length: int  # columns (from the left) or rows (from the right) of a panel
+    groups: int  # groups of warps that share a panel; each has a warp for every 16 rows of the factor
+    stages: int  # panels in shared memory at a time
+    steps: int  # depth of an instruction, in fours
 
     def threads(self, side: int) -> int:
         return side // 16 * self.groups * 32

@@ -13,19 +13,12 @@ VECTOR: Final = 16  # bytes
 
 @dataclass(frozen=True)
 class Variant:
-    """One rung for one type.
+    """One rung for one type."""
 
-    Attributes:
-        parameters: Template arguments after the type.
-        tile: Rows and columns of C that a block computes.
-        threads: Threads of a block.
-        shared: Dynamic shared memory of a block, bytes.
-    """
-
-    parameters: tuple[int | str, ...]
-    tile: tuple[int, int]
-    threads: int
-    shared: int = 0
+    parameters: tuple[int | str, ...]  # template arguments after the type
+    tile: tuple[int, int]  # rows and columns of C that a block computes
+    threads: int  # threads of a block
+    shared: int = 0  # dynamic shared memory of a block, bytes
 
     def blocks(self, m: int, n: int) -> int:
         """Blocks that cover C."""
@@ -84,7 +77,7 @@ RUNGS: Final[dict[str, dict[str, Variant]]] = {
 }
 NAMES: Final = ("auto", *RUNGS)
 MULTIPROCESSORS: Final = 132
-BEST: Final = {  # as measured on an H200 (docs/gemm.md)
+BEST: Final = {  # as measured on an H200 (docs/theory/gemm.md)
     "float32": ("pipelined", "warptile"),
     "float64": ("tensorcore", "tensorcore"),
     "int32": ("block2d_thread2d", "block2d_thread1d"),

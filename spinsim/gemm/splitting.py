@@ -29,17 +29,11 @@ THREADS: Final = 256  # of a block that adds parts
 
 @dataclass(frozen=True)
 class Pace:
-    """Throughput of an H200; a fixed measure, so that other GPUs cut sums alike.
+    """Throughput of an H200; a fixed measure, so that other GPUs cut sums alike."""
 
-    Attributes:
-        tiles: Tiles that are computed side by side.
-        begin: Depth by which they would come in the time that another launch takes.
-        add: Depth by which they would come while one tile of a part is written and added.
-    """
-
-    tiles: int
-    begin: float
-    add: float
+    tiles: int  # tiles that are computed side by side
+    begin: float  # depth by which they would come in the time that another launch takes
+    add: float  # depth by which they would come while one tile of a part is written and added
 
 
 PACES: Final = {"float32": Pace(264, 23, 0.17), "float64": Pace(132, 50, 0.7), "int32": Pace(264, 23, 0.17)}

@@ -27,63 +27,37 @@ if TYPE_CHECKING:
 
 
 class Told(NamedTuple):
-    """A report of a run.
+    """A report of a run."""
 
-    Attributes:
-        numbers: For ``--json``.
-        lines: For people.
-        following: Commands that go on from here, a line each.
-        verdict: What a search came to, the last line; empty of other runs.
-        missed: True if the search ended without meeting its target.
-    """
-
-    numbers: dict[str, Any]
-    lines: list[str]
-    following: Sequence[str] = ()
-    verdict: str = ""
-    missed: bool = False
+    numbers: dict[str, Any]  # for ``--json``
+    lines: list[str]  # for people
+    following: Sequence[str] = ()  # commands that go on from here, a line each
+    verdict: str = ""  # what a search came to, the last line; empty of other runs
+    missed: bool = False  # True if the search ended without meeting its target
 
 
 class PlotOption(NamedTuple):
-    """An option of ``spinsim plot``.
+    """An option of ``spinsim plot``."""
 
-    Attributes:
-        purpose: In words, such as "the crossings of several temper runs".
-        figures: Names of the figures that take it.
-    """
-
-    purpose: str
-    figures: tuple[str, ...]
+    purpose: str  # in words, such as "the crossings of several temper runs"
+    figures: tuple[str, ...]  # names of the figures that take it
 
 
 class FigureSet(NamedTuple):
-    """The figures that a job has of one file, or of several files together.
+    """The figures that a job has of one file, or of several files together."""
 
-    Attributes:
-        names: Of the figures.
-        options: The options of ``spinsim plot`` that some of them take, by name.
-    """
-
-    names: tuple[str, ...] = ()
-    options: Mapping[str, PlotOption] = {}
+    names: tuple[str, ...] = ()  # of the figures
+    options: Mapping[str, PlotOption] = {}  # the options of ``spinsim plot`` that some of them take, by name
 
 
 class Drawing(NamedTuple):
-    """How figures are wanted; by default all that a run has, as wide as a column, without a word.
+    """How figures are wanted; by default all that a run has, as wide as a column, without a word."""
 
-    Attributes:
-        what: Name of the one figure that is wanted, or ``all``.
-        style: Width, ``single`` or ``double``.
-        options: Values of the options that were given, by name.
-        say: Takes a line of what the figures show.
-        warn: Takes a line on what they do not show.
-    """
-
-    what: str = "all"
-    style: str = "single"
-    options: Mapping[str, Any] = {}
-    say: Callable[[str], None] = lambda words: None
-    warn: Callable[[str], None] = lambda words: None
+    what: str = "all"  # name of the one figure that is wanted, or ``all``
+    style: str = "single"  # width, ``single`` or ``double``
+    options: Mapping[str, Any] = {}  # values of the options that were given, by name
+    say: Callable[[str], None] = lambda words: None  # takes a line of what the figures show
+    warn: Callable[[str], None] = lambda words: None  # takes a line on what they do not show
 
 
 class Elsewhere:
@@ -124,7 +98,6 @@ class Job:
         form: What the store must know of its files.
         read: Returns the result of an open file, of its first rows and root attributes; DamageError where the numbers
             of the file do not fit together.
-        plan: Returns the run of a configuration, ready to begin: its model built, its file named.
         progress: Returns what counts and shows how far a run is, of whether it is silent.
         describe: Returns what is about to run by a plan, in one sentence.
         outcome: Returns what is said of a plan's run when it is done; its rate as its progress has it, None where the
@@ -143,12 +116,15 @@ class Job:
     plan_type: type[Plan[Any]] = at("running:{0}Plan")
     form: Form = at("contents:FORM")
     read: Callable[[h5py.File, int, dict[str, str]], Result] = at("result:read")
-    plan: Callable[[Any], Plan[Any]] = at("running:plan_{1}")
     progress: Callable[..., Bar] = at("spinsim.run.progress:UpdateProgress")
     describe: Callable[[Any], str] = at("report:describe")
     outcome: Callable[[Any, float | None], Told] = at("report:outcome")
     show: Callable[[Path], Told] = at("report:show")
     plot: Callable[..., dict[str, Any]] = at("spinsim.jobs.plotting:plot")
+
+    def plan(self, config: Any) -> Plan[Any]:
+        """Returns the run of a configuration, ready to begin: its model built, its file named."""
+        return self.plan_type.of(config)
 
     def changed(self, config: Any, settings: Mapping[str, Any], path: Path) -> Any:
         """Returns the configuration of a file's run with other values of settings of the job's own."""

@@ -26,10 +26,9 @@ from spinsim.inputs.shared import RANDOM
 from spinsim.jobs import job_of
 from spinsim.model.ising import Ising, check_model
 from spinsim.result import Result, load
-from spinsim.run.common import OnUpdates, Plan, Watch, provenance, to_file
+from spinsim.run.common import OnUpdates, Plan, Watch, plan_resume, provenance, to_file
 from spinsim.run.identity import tables_of_file
 from spinsim.run.own import as_functions, text_of_measure
-from spinsim.run.resuming import plan_resume
 from spinsim.settings.config import AnyConfig, Config, build_config, tables_of
 from spinsim.settings.document import Argument, documented
 from spinsim.settings.setting import nearest
@@ -88,7 +87,7 @@ def resume(
         threads: CPU threads, if another number.
         checkpoint_every: Seconds between checkpoints, if others.
         gpus: GPUs that share out samples, replicas or slabs, if others: ``all``, how many, or numbers such as ``0,2``.
-        progress: Whether a bar on the terminal or in the notebook shows how far the run is.
+        progress: True shows a progress bar on the terminal or in the notebook.
         time_limit: Seconds that a search shall last in all at most; one that has met its target is left as it is.
         anneals: Anneals that a search shall have in all at most, likewise.
         on_updates: Called now and then with the number of spin updates since the last call.
@@ -152,10 +151,9 @@ def call_of(job: type[Config], order: str) -> Callable[[Callable[[Ising, Given],
 
 def run_of_call(
     job: type[AnyConfig],
-    plan_type: Callable[..., Plan[AnyConfig]],
+    plan_type: type[Plan[AnyConfig]],
     model: Ising,
     given: dict[str, Any],
-    complete: Callable[[AnyConfig, Ising, str], AnyConfig] | None = None,
     spins: npt.NDArray[np.int8] | None = None,
     **checks: Check,
 ) -> Any:
@@ -166,7 +164,6 @@ def run_of_call(
         plan_type: The class of its plans.
         model: What is simulated.
         given: The arguments of the call by their names, as ``config_of_call`` takes them.
-        complete: Fills in what follows from the model and the device.
         spins: Those that ``given["start"]`` names, where they have been looked at.
         checks: Of numbers, as ``text_of_call`` takes them.
     """
@@ -182,9 +179,10 @@ def run_of_call(
         given["measure"] = text_of_measure(given["measure"])
     config = config_of_call(job, model, given, **checks)
     where = resolve_device(config.run.device, config.run.gpus)
-    config = config if complete is None else complete(config, model, where)
+    config = plan_type.filled_in(config, model, where)
     path = Path(config.run.out) if config.run.out else _NO_FILE
-    plan = plan_type(config, model, where, path, partial(provenance, config, model, tuple(sys.argv)), **own)
+    attributes: Any = partial(provenance, config, model, tuple(sys.argv))
+    plan = plan_type(config, model, where, path, attributes, **own)
     on_done = given.get("on_rows") or given.get("on_updates")
     return carried_out(plan, given.get("out"), bool(given.get("progress")), on_done)
 

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from spinsim.inputs.texts import count, quoted, wrapped
+from spinsim.jobs.ladder.running import moves_in_words
 from spinsim.model.disorder import RANDOM_KINDS
 from spinsim.packing import LANES, Packing, block_count
 
@@ -96,7 +97,8 @@ def ladder_sentence(plan: LadderPlan[Any], size: str, axis: tuple[str, str], end
     number = f"{many}" if wanted is None else f"{wanted.count or ''} placed".strip()
     ladder = f"{axis[0]} = {low:.4g}" if number == "1" else f"{number} {axis[1]} from {low:.4g} to {high:.4g}"
     where = "CPU" if plan.device == "cpu" else "GPU"
-    return f"{size}{copies} copies x {ladder}, {length}, on the {where}"
+    moves = moves_in_words(plan.of_job.moves, plan.of_job.houdayer)
+    return f"{size}{copies} copies x {ladder}, {length}{moves}, on the {where}"
 
 
 def table_of_places(

@@ -54,6 +54,9 @@ def warm_up(
         threads: Processes at a time; by default one for each processor.
         on_warmed: Called after each small run.
 
+    Returns:
+        The small runs, job by job, with the seconds that each kernel took.
+
     Raises:
         InputError: for an unknown job or device, and where no folder takes files.
     """

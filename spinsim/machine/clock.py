@@ -61,7 +61,7 @@ def said_to_compile(name: str, waited_for: bool = True) -> Iterator[None]:
 
     Args:
         name: Of the kernel.
-        waited_for: Whether a run waits; a kernel that is compiled beside it costs no time until it is called.
+        waited_for: True if a run waits; a kernel that is compiled beside it costs no time until it is called.
     """
     with compiling() if waited_for else contextlib.nullcontext():
         began = time.perf_counter()

@@ -25,11 +25,7 @@ def source_digest(module: str) -> str:
 
 @cache
 def sources(module: str) -> frozenset[Path]:
-    """Find the files that a module's kernels are made from: its own, and what these import of each other.
-
-    Args:
-        module: Name, from ``spinsim.`` on.
-    """
+    """Find the files that a module's kernels are made from: its own, and what these import of each other."""
     files: set[Path] = set()
     left = [_file(name) for name in (module.removeprefix("spinsim."), *_MAKING)]
     while left:

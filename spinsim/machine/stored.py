@@ -33,21 +33,13 @@ _RUNTIME: Final = {"numba.core.runtime._nrt_python": "NRT_", "numba._helperlib":
 
 
 class MachineCode(NamedTuple):
-    """A compiled kernel.
+    """A compiled kernel."""
 
-    Attributes:
-        entry: Symbol of the function that Python calls.
-        environment: Symbol of the pointer to its environment.
-        needs: Symbols that it takes from elsewhere.
-        constants: Python objects of its environment, pickled.
-        code: Object file.
-    """
-
-    entry: str
-    environment: str
-    needs: tuple[str, ...]
-    constants: bytes
-    code: bytes
+    entry: str  # symbol of the function that Python calls
+    environment: str  # symbol of the pointer to its environment
+    needs: tuple[str, ...]  # symbols that it takes from elsewhere
+    constants: bytes  # Python objects of its environment, pickled
+    code: bytes  # object file
 
 
 def find(kernel: str, types: str) -> Callable[..., Any] | None:

@@ -55,6 +55,14 @@ def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
     Raises:
         InputError: for an unknown kind, a fraction outside [0, 1], a dilution outside [0, 1), a negative random field,
             fewer than one sample and factors that do not fit the lattice.
+
+    Returns:
+        The model of all samples.
+
+    Examples:
+        >>> model = ss.EdwardsAnderson(ss.cubic(4), samples=16, seed=7)
+        >>> model.couplings.shape  # (samples, bonds), +1 and -1
+        (16, 192)
     """
     if not isinstance(lattice, Lattice):
         raise InputError(f"a {type(lattice).__name__} is no lattice: give one such as ss.cubic(8)")
@@ -62,45 +70,36 @@ def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
         raise InputError(
             f"couplings {couplings!r} are not a spin glass: {beyond_ising(couplings) or 'choose pm-j or gaussian'}"
         )
-    if not 0 <= bond_fraction <= 1:
-        raise InputError(f"bond fraction {bond_fraction} is not a probability: give a number from 0 to 1")
-    seed = as_seed(seed)
-    _check_disorder(samples, seed, dilution, random_field)
-    drawn = Drawn(float(bond_fraction), seed, samples)
-    rows: npt.ArrayLike | Drawn = drawn
-    if couplings == "gaussian":
-        rows = gaussian_rows(samples, Graph.of_lattice(lattice).bonds, seed, rng.Stream.COUPLINGS)
-    model = _disordered(lattice, couplings, rows, field, samples, seed, dilution, random_field, couplings_along)
-    if couplings == "pm-j":
-        model.origin["bond_fraction"] = drawn.bond_fraction
-    return model
+    return lattice_model(
+        lattice, couplings, samples, as_seed(seed), bond_fraction, field, dilution, random_field, couplings_along
+    )
 
 
-def _check_disorder(samples: int, seed: int, dilution: float, random_field: float) -> None:
-    if not 1 <= samples <= 2**rng.SAMPLE_BITS:
-        raise InputError(f"{samples} samples cannot be simulated: give 1 to 2^{rng.SAMPLE_BITS}")
-    rng.split_seed(seed)
-    if not 0 <= dilution < 1:
-        raise InputError(f"dilution {dilution} leaves no model: give a probability from 0 to below 1")
-    if not 0 <= random_field < inf:
-        raise InputError(f"random field {random_field} is no standard deviation: give a finite number, at least 0")
-
-
-def _disordered(
+def lattice_model(
     lattice: Lattice,
     couplings: str,
-    rows: npt.ArrayLike | Drawn,
-    field: npt.ArrayLike,
-    samples: int,
-    seed: int,
-    dilution: float,
-    random_field: float,
-    along: Sequence[float] | None,
+    samples: int = 1,
+    seed: int = 0,
+    bond_fraction: float = 0.5,
+    field: npt.ArrayLike = 0.0,
+    dilution: float = 0.0,
+    random_field: float = 0.0,
+    couplings_along: Sequence[float] | None = None,
 ) -> Ising:
-    """The model of couplings by name, given as a number, as rows or as drawn, with bonds missing and fields added."""
-    name = f"{lattice.label}-{couplings}"
-    if isinstance(rows, Drawn) and (dilution or along is not None):
-        rows = rows.rows(lattice.bonds)
+    """The model of the command line's names: ferromagnet, antiferromagnet, pm-j or gaussian on a lattice.
+
+    Raises:
+        InputError: for an unknown name, for several samples that would all be equal, and as ``EdwardsAnderson`` says.
+    """
+    _check_disorder(couplings, samples, seed, bond_fraction, dilution, random_field)
+    name, along = f"{lattice.label}-{couplings}", couplings_along
+    rows: npt.ArrayLike | Drawn = 1.0 if couplings == "ferromagnet" else -1.0
+    if couplings == "pm-j":
+        rows = Drawn(float(bond_fraction), seed, samples)
+        if dilution or along is not None:
+            rows = rows.rows(lattice.bonds)
+    elif couplings == "gaussian":
+        rows = gaussian_rows(samples, Graph.of_lattice(lattice).bonds, seed, rng.Stream.COUPLINGS)
     if along is not None:
         lattice.cell.check_along(along)
         name += f"-along-{'x'.join(f'{factor:g}' for factor in along)}"
@@ -131,37 +130,27 @@ def _disordered(
     model.origin |= {"random_field": float(random_field)}
     model.origin |= {"field": float(given)} if given.ndim == 0 else {}
     model.origin |= {} if along is None else {"couplings_along": ",".join(map(str, along))}
+    model.origin |= {"bond_fraction": float(bond_fraction)} if couplings == "pm-j" else {}
     return model
 
 
-def lattice_model(
-    lattice: Lattice,
-    couplings: str,
-    *,
-    samples: int = 1,
-    seed: int = 0,
-    bond_fraction: float = 0.5,
-    field: float = 0.0,
-    dilution: float = 0.0,
-    random_field: float = 0.0,
-    couplings_along: Sequence[float] | None = None,
-) -> Ising:
-    """The model of the command line's names: ferromagnet, antiferromagnet, pm-j or gaussian on a lattice.
-
-    Raises:
-        InputError: for an unknown name, for several samples that would all be equal, and as ``EdwardsAnderson`` says.
-    """
+def _check_disorder(
+    couplings: str, samples: int, seed: int, bond_fraction: float, dilution: float, random_field: float
+) -> None:
     if couplings not in KINDS:
         raise InputError(f"couplings {couplings!r} are unknown: choose one of {', '.join(KINDS)}")
-    if couplings in RANDOM_KINDS:
-        return EdwardsAnderson(
-            lattice, samples, seed, couplings, bond_fraction, field, dilution, random_field, couplings_along
-        )
-    if samples != 1 and not dilution and not random_field:
+    is_random = couplings in RANDOM_KINDS
+    if is_random and not 0 <= bond_fraction <= 1:
+        raise InputError(f"bond fraction {bond_fraction} is not a probability: give a number from 0 to 1")
+    if not (is_random or samples == 1 or dilution or random_field):
         raise InputError(
             f"{samples} samples of a {couplings} are all equal: leave samples out, give a dilution or a random field, "
             "or choose pm-j or gaussian couplings"
         )
-    _check_disorder(samples, seed, dilution, random_field)
-    sign = 1.0 if couplings == "ferromagnet" else -1.0
-    return _disordered(lattice, couplings, sign, field, samples, seed, dilution, random_field, couplings_along)
+    if not 1 <= samples <= 2**rng.SAMPLE_BITS:
+        raise InputError(f"{samples} samples cannot be simulated: give 1 to 2^{rng.SAMPLE_BITS}")
+    rng.split_seed(seed)
+    if not 0 <= dilution < 1:
+        raise InputError(f"dilution {dilution} leaves no model: give a probability from 0 to below 1")
+    if not 0 <= random_field < inf:
+        raise InputError(f"random field {random_field} is no standard deviation: give a finite number, at least 0")

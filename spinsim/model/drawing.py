@@ -66,19 +66,12 @@ def uniforms(seed: int, stream: rng.Stream, sample: int, count: int) -> Iterator
 
 @dataclass(frozen=True)
 class Drawn:
-    """+-J couplings of a lattice as they are drawn: bond i of sample k depends on the seed, i and k alone.
+    """+-J couplings of a lattice as they are drawn: bond i of sample k depends on the seed, i and k alone."""
 
-    Attributes:
-        bond_fraction: Share of +1.
-        seed: Seed of the disorder.
-        samples: How many there are.
-        first: Number of the first of them.
-    """
-
-    bond_fraction: float
-    seed: int
-    samples: int = 1
-    first: int = 0
+    bond_fraction: float  # share of +1
+    seed: int  # seed of the disorder
+    samples: int = 1  # how many there are
+    first: int = 0  # number of the first of them
 
     @property
     def limit(self) -> int | None:

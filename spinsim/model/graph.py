@@ -45,6 +45,10 @@ class Graph:
 
     Raises:
         InputError: for bonds that are no integers, lead nowhere or join a site to itself.
+
+    Examples:
+        >>> ss.Ising(ss.Graph(3, [(0, 1), (1, 2), (2, 0)])).bonds
+        3
     """
 
     def __init__(

@@ -49,5 +49,13 @@ def read_instance(path: str | os.PathLike[str]) -> Ising:
 
 
 def from_bqm(bqm: Any, name: str = "bqm") -> Ising:
-    """The model of a ``dimod.BinaryQuadraticModel``: the same as ``Ising.from_bqm``."""
+    """The model of a ``dimod.BinaryQuadraticModel``: the same as ``Ising.from_bqm``.
+
+    Args:
+        bqm: The binary quadratic model. Its biases are -J and -h.
+        name: Short name for files and figures.
+
+    Returns:
+        The model, with the labels and the kind of variables of ``bqm``.
+    """
     return Ising.from_bqm(bqm, name)

@@ -202,17 +202,11 @@ def extremes_of(model: Ising) -> tuple[float, float]:
 
 
 class Units(NamedTuple):
-    """Couplings and fields as multiples of a unit.
+    """Couplings and fields as multiples of a unit."""
 
-    Attributes:
-        unit: In quanta, the largest of which all of them are multiples.
-        weights: |J| of each bond in it, (bonds,).
-        fields: |h| of each site in it, (sites,).
-    """
-
-    unit: int
-    weights: npt.NDArray[np.int64]
-    fields: npt.NDArray[np.int64]
+    unit: int  # in quanta, the largest of which all of them are multiples
+    weights: npt.NDArray[np.int64]  # |J| of each bond in it, (bonds,)
+    fields: npt.NDArray[np.int64]  # |h| of each site in it, (sites,)
 
     def of_sites(self, graph: Graph) -> npt.NDArray[np.int64]:
         """Sum of |J| of each site's bonds and of its |h|, in units, (sites,)."""

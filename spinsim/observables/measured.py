@@ -64,38 +64,24 @@ def longest_axes(model: Ising) -> tuple[int, ...]:
 
 
 class Measured(NamedTuple):
-    """A quantity of every copy, or pair of copies, at every place of a ladder.
+    """A quantity of every copy, or pair of copies, at every place of a ladder."""
 
-    Attributes:
-        name: Of its series in files and of the attribute of results.
-        words: Its formula in words.
-        source: Field of ``LadderMeasurement`` or of its ``correlations`` that holds it; empty for its own name.
-        element: Position along the last axis of that, if it is one of several there.
-        per: ``copy`` or ``copy_pair``, the axis between samples and places.
-        counts: ``sites`` or ``bonds`` where it is a number of these at most, for integers as wide as these need; else a
-            type.
-        axis: Its last axis, behind the places, if it has one.
-        unit: Of its values.
-        needs: What a run must have for it to be measured, of ``Choice.has``.
-        words_in_time: Its formula in models of space and time, where that is another one.
-        moments: Names of the averages of x, |x|, x^2 and x^4, x being it over ``full``; empty for none of them.
-        full: Returns the value that stands for full order.
-        elements: Returns the positions along its last axis of the numbers whose average x is; by default it has none.
-    """
-
-    name: str
-    words: str
-    source: str = ""
-    element: int | None = None
-    per: str = COPY
+    name: str  # of its series in files and of the attribute of results
+    words: str  # its formula in words
+    source: str = ""  # field of ``LadderMeasurement`` or of its ``correlations`` that holds it; empty for its own name
+    element: int | None = None  # position along the last axis of that, if it is one of several there
+    per: str = COPY  # ``copy`` or ``copy_pair``, the axis between samples and places
     counts: str | type = "sites"
-    axis: str = ""
-    unit: str = "1"
-    needs: tuple[str, ...] = ()
-    words_in_time: str = ""
+    """``sites`` or ``bonds`` where it is a number of these at most, for integers as wide as these need; else a type."""
+    axis: str = ""  # its last axis, behind the places, if it has one
+    unit: str = "1"  # of its values
+    needs: tuple[str, ...] = ()  # what a run must have for it to be measured, of ``Choice.has``
+    words_in_time: str = ""  # its formula in models of space and time, where that is another one
     moments: tuple[str, ...] = ()
-    full: Callable[[Ising], int] = number_of_sites
+    """Names of the averages of x, |x|, x^2 and x^4, x being it over ``full``; empty for none of them."""
+    full: Callable[[Ising], int] = number_of_sites  # returns the value that stands for full order
     elements: Callable[[Ising], tuple[int, ...]] | None = None
+    """Returns the positions along its last axis of the numbers whose average x is; by default it has none."""
 
     @property
     def field(self) -> str:
@@ -167,17 +153,11 @@ MEASURED: Final = (
 
 
 class Choice(NamedTuple):
-    """Choice of quantities that a run measures.
+    """Choice of quantities that a run measures."""
 
-    Attributes:
-        copies: Of the ladder.
-        wanted: Correlations of copies at equal temperatures.
-        staggered: Whether staggered magnetisations are measured.
-    """
-
-    copies: int
-    wanted: Wanted
-    staggered: bool = False
+    copies: int  # of the ladder
+    wanted: Wanted  # correlations of copies at equal temperatures
+    staggered: bool = False  # true if staggered magnetisations are measured
 
     def has(self, dimension: int) -> set[str]:
         """Returns which needs of quantities are met, of a model on a lattice of some dimension, 0 for none."""

@@ -32,21 +32,13 @@ _OF_ENERGY: Final = {"energy", "E^2", "E^4", "connected q^2"}
 
 
 class Ladder(NamedTuple):
-    """The places of a ladder, with what models of space and time need of them.
+    """The places of a ladder, with what models of space and time need of them."""
 
-    Attributes:
-        places: How many.
-        times: Distances of correlations in time, in slices; empty for space alone.
-        gamma: Transverse field at each place, (places,); empty likewise.
-        k_time: Coupling of neighbours in time, likewise.
-        even: True if products of neighbours in space are correlated in time.
-    """
-
-    places: int
-    times: tuple[int, ...] = ()
-    gamma: Array = np.empty(0)
-    k_time: Array = np.empty(0)
-    even: bool = False
+    places: int  # how many
+    times: tuple[int, ...] = ()  # distances of correlations in time, in slices; empty for space alone
+    gamma: Array = np.empty(0)  # transverse field at each place, (places,); empty likewise
+    k_time: Array = np.empty(0)  # coupling of neighbours in time, likewise
+    even: bool = False  # True if products of neighbours in space are correlated in time
 
 
 def correlation_name(number: int, even: bool = False) -> str:

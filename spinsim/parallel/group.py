@@ -29,15 +29,10 @@ _numbers = count()  # of groups; rank 0 alone takes them
 
 
 class Seat(NamedTuple):
-    """A place with one device.
+    """A place with one device."""
 
-    Attributes:
-        place: Where functions are carried out.
-        gpu: Number of its GPU there, None where it is the CPU.
-    """
-
-    place: Place
-    gpu: int | None = None
+    place: Place  # where functions are carried out
+    gpu: int | None = None  # number of its GPU there, None where it is the CPU
 
     @property
     def rank(self) -> int:
@@ -46,15 +41,10 @@ class Seat(NamedTuple):
 
 
 class Member(NamedTuple):
-    """A member as rank 0 sees it.
+    """A member as rank 0 sees it."""
 
-    Attributes:
-        seat: Where it is.
-        group: ``Group`` of the member, which stays there.
-    """
-
-    seat: Seat
-    group: Any
+    seat: Seat  # where it is
+    group: Any  # ``Group`` of the member, which stays there
 
 
 class Each(list[Any]):
@@ -65,8 +55,6 @@ class Group:
     """All members, as one of them sees them; arrays given are in one piece (C order).
 
     Args:
-        number: Number of the group.
-        index: Number of this member.
         ranks: Rank of each member.
         gpu: Number of this member's GPU, None where it is the CPU.
         nccl: The name of the group for NCCL, None where it does without.

@@ -17,19 +17,12 @@ LONGEST_WAIT: Final = 600.0  # seconds that a member waits for another
 
 @dataclass(eq=False)
 class Offer:
-    """An array that another member is to copy.
+    """An array that another member is to copy."""
 
-    Attributes:
-        array: Array of NumPy or CuPy, in one piece.
-        written: On a GPU the event after which the array is there.
-        taken: True if it has been copied, or the copy has been queued.
-        copied: On a GPU the event after which it has been copied.
-    """
-
-    array: Any
-    written: Any = None
-    taken: bool = False
-    copied: Any = None
+    array: Any  # array of NumPy or CuPy, in one piece
+    written: Any = None  # on a GPU the event after which the array is there
+    taken: bool = False  # True if it has been copied, or the copy has been queued
+    copied: Any = None  # on a GPU the event after which it has been copied
 
 
 class InMemory:

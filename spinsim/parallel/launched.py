@@ -8,17 +8,11 @@ from typing import Final, NamedTuple
 
 
 class Launched(NamedTuple):
-    """A process among those that were started together.
+    """A process among those that were started together."""
 
-    Attributes:
-        rank: Number of this process.
-        ranks: How many there are.
-        by: Program that started them, in words.
-    """
-
-    rank: int
-    ranks: int
-    by: str
+    rank: int  # number of this process
+    ranks: int  # how many there are
+    by: str  # program that started them, in words
 
 
 _VARIABLES: Final = (

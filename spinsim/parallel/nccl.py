@@ -60,9 +60,7 @@ class Nccl:
     """A member among GPUs; all of them make theirs at the same time, each with its own GPU current.
 
     Args:
-        size: How many there are.
         name: Name that all of them share, as ``new_name`` gives it.
-        index: Number of this one.
 
     Raises:
         InputError: where one of them cannot begin, as on a GPU without memory.

@@ -43,7 +43,6 @@ class Here(Place):
     """This thread, which begins when the outcome is waited for, so that other places can begin before."""
 
     def request(self, function: Callable[..., Any], *arguments: Any) -> Reply:
-        """Have a function carried out."""
         return lambda: function(*opened(arguments))
 
 
@@ -54,7 +53,6 @@ class InThread(Place):
         self._thread = ThreadPoolExecutor(1)
 
     def request(self, function: Callable[..., Any], *arguments: Any) -> Reply:
-        """Have a function carried out."""
         return self._thread.submit(function, *opened(arguments)).result
 
 

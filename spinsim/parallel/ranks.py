@@ -62,9 +62,6 @@ class Ranks:
 
     A thread tells the others that this process lives, and ends the job where one of them falls silent.
 
-    Args:
-        launched: How this process was started.
-
     Attributes:
         rank: Number of this process.
         size: Number of processes.

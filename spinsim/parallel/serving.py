@@ -78,12 +78,7 @@ class There:
 
 
 class AtRank(Place):
-    """A serving rank, as rank 0 sees it.
-
-    Args:
-        ranks: All of them.
-        rank: Number of this rank.
-    """
+    """A serving rank, as rank 0 sees it."""
 
     def __init__(self, ranks: Ranks, rank: int) -> None:
         self._ranks, self.rank = ranks, rank
@@ -103,7 +98,6 @@ class AtRank(Place):
         return InThreadAtRank(self, number)
 
     def request(self, function: Callable[..., Any], *arguments: Any) -> Reply:
-        """Have a function carried out."""
         return self.request_of_thread(0, function, *arguments)
 
     def request_of_thread(self, thread: int, function: Callable[..., Any], *arguments: Any) -> Reply:
@@ -149,7 +143,6 @@ class InThreadAtRank(Place):
     """A thread of a serving rank, beside others that serve at the same time.
 
     Args:
-        of: The rank.
         number: From 1 on; 0 is the one that takes the requests.
 
     Attributes:
@@ -160,7 +153,6 @@ class InThreadAtRank(Place):
         self._of, self._number, self.rank = of, number, of.rank
 
     def request(self, function: Callable[..., Any], *arguments: Any) -> Reply:
-        """Have a function carried out."""
         return self._of.request_of_thread(self._number, function, *arguments)
 
 

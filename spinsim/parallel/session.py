@@ -19,15 +19,10 @@ from spinsim.parallel.serving import AtRank, serve
 
 
 class OnNode(NamedTuple):
-    """The place of a rank among the ranks of its node.
+    """The place of a rank among the ranks of its node."""
 
-    Attributes:
-        number: From 0.
-        ranks: How many there are.
-    """
-
-    number: int
-    ranks: int
+    number: int  # from 0
+    ranks: int  # how many there are
 
     def share(self, things: Sequence[int]) -> list[int]:
         """The rank's part of its node's devices: no two ranks have the same one unless there are too few."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from spinsim.run.common import Plan, Watch
-from spinsim.run.resuming import plan_resume
+from spinsim.run.common import Plan, Watch, plan_resume
 
 __all__ = ["Plan", "Watch", "plan_resume"]

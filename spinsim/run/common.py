@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import json
 import os
 import shutil
 import sys
@@ -11,16 +12,17 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 import spinsim
 from spinsim import rng, store
-from spinsim.engine import Dynamics, Engine, Planned, check_memory
+from spinsim.engine import Dynamics, Engine, Planned, check_memory, resolve_device
 from spinsim.engine.choosing import choose, update_of
 from spinsim.engine.dynamics import STARTS
+from spinsim.engine.given import GIVEN, name_of
 from spinsim.engine.moves.move import Move
 from spinsim.engine.split.shares import Work, call_time_of, in_words
 from spinsim.engine.update import OfModel, Outline
@@ -31,7 +33,7 @@ from spinsim.machine.memory import readable
 from spinsim.model.disorder import RANDOM_KINDS, lattice_model
 from spinsim.model.geometry.cells import CELLS, IN_TIME
 from spinsim.model.geometry.lattice import Lattice
-from spinsim.model.identity import described
+from spinsim.model.identity import described, described_in
 from spinsim.model.instances import read_instance
 from spinsim.model.ising import Ising, with_list
 from spinsim.model.terms import degrees_along
@@ -49,11 +51,13 @@ from spinsim.run.identity import (
     is_longer,
     lengths,
 )
+from spinsim.run.own import functions_of
 from spinsim.run.saving import Saving
-from spinsim.run.search import has_met_target
+from spinsim.run.search import LENGTHS, has_met_target, targets_of
 from spinsim.sampling import BestSlices, InField
 from spinsim.sampling.portions import updates_a_sweep
-from spinsim.settings.config import Config
+from spinsim.settings.config import Config, tables_of
+from spinsim.settings.setting import Setting
 from spinsim.settings.shared import ModelSettings
 from spinsim.solution import check_solution, write_solution
 from spinsim.store.contents import Contents
@@ -95,29 +99,20 @@ SILENT: Final = Watch()
 
 @dataclass(frozen=True)
 class Plan(Generic[AnyConfig]):
-    """A run that is ready to begin.
+    """A run that is ready to begin."""
 
-    Attributes:
-        config: With every default filled in.
-        model: Model that is simulated.
-        device: ``cpu`` or ``cuda``.
-        path: The run's file.
-        attributes: Root attributes of the file.
-        extends: ``config_sha256`` of the shorter run in the file that this one is to go on with, if any.
-        start: Initial configurations where they are given, ``int8`` (1 or samples, 1 or replicas, sites).
-        moves: Moves of the user's own between sweeps, each with its number of sweeps.
-        measure: Observables of the user's own that were given as functions, by name.
-    """
-
-    config: AnyConfig
-    model: Ising
-    device: str
-    path: Path
-    attributes: dict[str, str] = when_asked()
+    config: AnyConfig  # with every default filled in
+    model: Ising  # model that is simulated
+    device: str  # ``cpu`` or ``cuda``
+    path: Path  # the run's file
+    attributes: dict[str, str] = when_asked()  # root attributes of the file
     extends: str | None = None
+    """``config_sha256`` of the shorter run in the file that this one is to go on with, if any."""
     start: npt.NDArray[np.int8] | None = None
-    moves: Sequence[tuple[Move, int]] = ()
+    """Initial configurations where they are given, ``int8`` (1 or samples, 1 or replicas, sites)."""
+    moves: Sequence[tuple[Move, int]] = ()  # moves of the user's own between sweeps, each with its number of sweeps
     measure: Mapping[str, Callable[[Any], Any]] | None = None
+    """Observables of the user's own that were given as functions, by name."""
 
     def __post_init__(self) -> None:
         if self.solution is not None:
@@ -128,6 +123,32 @@ class Plan(Generic[AnyConfig]):
                 f"save_configurations {every} is more than the {self.rows} measurements of the run, so that nothing "
                 "would be saved: give a smaller number, or 0 to save none"
             )
+
+    @classmethod
+    def of(cls, config: AnyConfig) -> Self:
+        """Build the model of a configuration, fill in what it leaves out and name the file.
+
+        Raises:
+            InputError: for anything that keeps the run from beginning.
+        """
+        given = getattr(config, config.job)
+        check_nameable(getattr(given, "start", STARTS[0]))
+        functions_of(getattr(given, "measure", None))
+        device = resolve_device(config.run.device, config.run.gpus)
+        model = cls.model_of(config, device)
+        config = cls.filled_in(config, model, device)
+        targets_of(model, getattr(given, "target", None))
+        return cls(config, model, device, *identify(config, model))
+
+    @classmethod
+    def model_of(cls, config: AnyConfig, device: str) -> Ising:
+        """The model of a configuration."""
+        raise NotImplementedError
+
+    @classmethod
+    def filled_in(cls, config: AnyConfig, model: Ising, device: str) -> AnyConfig:
+        """A configuration with what follows from its model and device, where it was left out."""
+        return config
 
     def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:
         """Run it into its file, which has been begun or is to be created; it is opened with ``open_own``."""
@@ -231,16 +252,9 @@ def build_model(config: ModelSettings, replicas: int, slices: int = 1, by_term: 
     )
     check_memory(planned, replicas)
     space = lattice_model(
-        lattice,
-        config.couplings,
-        samples=config.samples,
-        seed=config.disorder_seed,
-        bond_fraction=config.bond_fraction,
-        field=config.field,
-        dilution=config.dilution,
-        random_field=config.random_field,
-        couplings_along=config.along,
-    )
+        lattice, config.couplings, config.samples, config.disorder_seed, config.bond_fraction, config.field,
+        config.dilution, config.random_field, config.along,
+    )  # fmt: skip
     return trotter(space, slices, by_term) if slices > 1 else space
 
 
@@ -258,11 +272,7 @@ def dynamics_of(plan: Plan[Any], start: str, zero_acceptance: float) -> Dynamics
 
 
 def check_nameable(start: str) -> None:
-    """Refuse a start that stands for configurations, where there are none.
-
-    Raises:
-        InputError: for it.
-    """
+    """Refuse a start that stands for configurations, where there are none."""
     if start not in STARTS:
         raise InputError(f"start {start!r} stands for configurations that are given in Python: choose random or up")
 
@@ -430,3 +440,62 @@ def check_disk(path: Path, model: Ising, replicas: int, contents: Contents, rows
             f"{path} needs {readable(needed)} but {readable(room)} are free on its disk: "
             f"use fewer steps, samples or replicas, save fewer configurations, or {another_path()}"
         )
+
+
+def plan_resume(
+    path: Path,
+    changes: Mapping[str, Any],
+    run: Mapping[str, Any],
+    moves: Sequence[tuple[Move, int]] = (),
+    measure: Mapping[str, Callable[[Any], Any]] | None = None,
+) -> Plan[Any]:
+    """The plan of the run that a file holds.
+
+    Args:
+        path: Path of the file.
+        changes: Other values of settings of its job, such as more ``sweeps``; those of None stay as they were.
+        run: How it goes on: values of ``RunSettings`` such as the device; those of None stay as they were.
+        moves: The user's own moves that Python gave the run.
+        measure: Functions of the user's own that Python gave the run, by name.
+
+    Raises:
+        InputError: for a file without a configuration or of other dynamics, and for changes that it cannot have.
+    """
+    with store.open_to_read(path) as file:
+        attributes, model, start = store.text_attributes(file), store.read_model(file), store.read_start(file)
+        met = has_met_target(file)
+    rng.check_dynamics(dynamics_number(attributes), str(path))
+    model_sha256 = model.content_sha256()
+    check_stored(path, attributes, model_sha256)
+    model.origin = described_in(json.loads(attributes["config"]))
+    config = config_of(path, attributes, model_sha256)
+    _check_start(path, config, start, "finished" in attributes)
+    changes, run = ({k: v for k, v in given.items() if v is not None} for given in (changes, run))
+    job = record_of(config.job)
+    changes, run = (_typed(given, tables_of(job.config)[table]) for given, table in ((changes, job.name), (run, "run")))
+    if met:  # so that no longer search has anything left to do
+        changes = {name: value for name, value in changes.items() if name not in LENGTHS}
+    config = job.changed(replace(config, run=replace(config.run, out=str(path), **run)), changes, path)
+    device = resolve_device(config.run.device, config.run.gpus)
+    own = {"moves": moves, "measure": measure}
+    plan: Plan[Any] = job.plan_type(config, model, device, *identify(config, model), start=start, **own)
+    unchanged = plan.attributes["config_sha256"] == attributes["config_sha256"]
+    return plan if unchanged or not set(job.lengths(config)) & set(changes) else as_longer(plan, attributes)
+
+
+def _typed(given: Mapping[str, Any], settings: Mapping[str, Setting]) -> dict[str, Any]:
+    """Values of a call as the settings' types, so that 310 and 310.0 seconds are one run; NumPy's numbers serve too.
+
+    Raises:
+        InputError: for a value of another type.
+    """
+    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
+    return {name: settings[name].typed(value) if name in settings else value for name, value in plain.items()}
+
+
+def _check_start(path: Path, config: Config, start: npt.NDArray[np.int8] | None, is_finished: bool) -> None:
+    """Refuse a file whose initial configurations are not those of its run; a saved result has none."""
+    named = getattr(getattr(config, config.job), "start", None)
+    lost = start is None and str(named).startswith(GIVEN) and not is_finished
+    if lost or (start is not None and name_of(start) != named):
+        raise InputError(f"{path} is damaged, its start is not the one of its configuration: take another copy of it")

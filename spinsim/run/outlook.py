@@ -17,19 +17,12 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 class Outlook(NamedTuple):
-    """Time and room that a run will take.
+    """Time and room that a run will take."""
 
-    Attributes:
-        seconds: From when its engine is ready to its end; None of a search, whose end nobody knows.
-        rate: Attempted spin updates per nanosecond.
-        file_bytes: Size of its finished file at most; what can be compressed takes less.
-        rows: Which measurements its series have, in words; empty where they have all.
-    """
-
-    seconds: float | None
-    rate: float
-    file_bytes: int
-    rows: str
+    seconds: float | None  # from when its engine is ready to its end; None of a search, whose end nobody knows
+    rate: float  # attempted spin updates per nanosecond
+    file_bytes: int  # size of its finished file at most; what can be compressed takes less
+    rows: str  # which measurements its series have, in words; empty where they have all
 
     @property
     def lines(self) -> list[str]:

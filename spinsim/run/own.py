@@ -55,12 +55,19 @@ class Batch:
             ``gamma`` or ``beta`` in the place of temperatures, of anneals ``sample``, ``replica``, ``site``.
         model: Model that is simulated.
         xp: The module of its arrays, ``numpy`` or ``cupy``.
+        beta: Inverse temperature of each place of a ladder, (places,), or of both terms of the energy of each, (places,
+            2); of anneals the present one.
+        seed: Of the run.
+        number: Of the measurement; with the seed it tells random numbers of different measurements apart.
     """
 
     spins: Any
     axes: tuple[str, ...]
     model: Ising
     xp: ModuleType
+    beta: Any = 0.0
+    seed: int = 1
+    number: int = 0
 
     @property
     def grid(self) -> Any:
@@ -151,10 +158,11 @@ class Own:
     """The functions of a run, tried on its initial configurations.
 
     Args:
-        functions: By name.
         engine: In its initial state.
         axes: The first axes of what a function returns, ``REPLICAS`` or those ``on_ladder``.
         copies: Copies of the ladder, if there is one.
+        beta: Inverse temperatures of the ladder.
+        seed: Of the run.
 
     Attributes:
         series: Series of the file, one for each function.
@@ -164,8 +172,15 @@ class Own:
     """
 
     def __init__(
-        self, functions: Mapping[str, Measure], engine: Engine, axes: tuple[str, ...], copies: int = 0
+        self,
+        functions: Mapping[str, Measure],
+        engine: Engine,
+        axes: tuple[str, ...],
+        copies: int = 0,
+        beta: Any = 0.0,
+        seed: int = 1,
     ) -> None:
+        self._beta, self._seed = beta, seed
         self._state = axes
         self._functions, self._model, self._replicas = functions, engine.model, engine.replicas
         by_place = (copies, engine.replicas // copies) if copies else (engine.replicas,)
@@ -213,12 +228,22 @@ class Own:
         more = with_series if self._state == REPLICAS else with_summary
         return more(contents, self.series, self._scales)
 
-    def row(self, spins: Spins, holder: npt.NDArray[np.integer] | None = None) -> dict[str, npt.NDArray[Any]]:
+    def row(
+        self,
+        spins: Spins,
+        number: int,
+        holder: npt.NDArray[np.integer] | None = None,
+        beta: float | None = None,
+        model: Ising | None = None,
+    ) -> dict[str, npt.NDArray[Any]]:
         """Returns what the functions return of a moment, by name.
 
         Args:
             spins: Finds the configuration of a sample and replica at that moment.
+            number: Of the measurement.
             holder: Replica at each place of the ladder, (samples, copies, places); by default all of them in turn.
+            beta: The present inverse temperature, where there is no ladder.
+            model: The present model, where it is in a field that changes.
 
         Raises:
             InputError: where it has another form than at first or is not finite.
@@ -226,6 +251,7 @@ class Own:
         if not self.series:
             return {}
         batch = self._batch(spins, self._in_turn if holder is None else holder)
+        batch = replace(batch, number=number, beta=self._beta if beta is None else beta, model=model or self._model)
         return {one.name: self._checked(one, _on_host(self._functions[one.name](batch))) for one in self.series}
 
     def _checked(self, series: Series, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -245,10 +271,11 @@ class Own:
         bits = np.stack([bits_of(spins, k, self._replicas)[holder[k]] for k in range(samples)])
         axes = (*self._state, "site")
         if self._xp is np:
-            return Batch(unpacked_spins(bits, sites), axes, self._model, self._xp)
+            return Batch(unpacked_spins(bits, sites), axes, self._model, self._xp, self._beta, self._seed)
         flat = self._xp.unpackbits(self._xp.asarray(bits).ravel(), bitorder="little")
         placed = flat.reshape(*bits.shape[:-1], -1)[..., :sites].astype(np.int8)
-        return Batch(self._xp.ascontiguousarray(2 * placed - 1), axes, self._model, self._xp)
+        spins_there = self._xp.ascontiguousarray(2 * placed - 1)
+        return Batch(spins_there, axes, self._model, self._xp, self._beta, self._seed)
 
 
 def _on_host(values: Any) -> npt.NDArray[Any]:
@@ -281,11 +308,7 @@ def with_summary(
 
 
 def check_free(name: str, contents: Contents) -> None:
-    """Refuse a name that is one of the program's.
-
-    Raises:
-        InputError: for it.
-    """
+    """Refuse a name that is one of the program's."""
     taken = {one.name for one in contents.series} | set(contents.scales) | {o.name for o in TABLE}
     if (
         name in taken
@@ -331,11 +354,7 @@ def own_in_file(file: h5py.File, first: tuple[str, ...]) -> SeriesOfOwn:
 
 
 def check_series(path: Path, contents: Contents) -> None:
-    """Refuse functions that return another form than those with which the run of a file began.
-
-    Raises:
-        InputError: for it.
-    """
+    """Refuse functions that return another form than those with which the run of a file began."""
     with store.open_to_read(path) as file:
         for name in names_in_file(file):
             now = next(one for one in contents.series if one.name == name)

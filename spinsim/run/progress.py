@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from spinsim.machine.clock import compiling_seconds, told_of_compiling
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, ProgressColumn
+    from rich.progress import Progress
 
 COMPILING: Final = "compiling kernels (once)"
 MOST_NAMED: Final = 4
@@ -25,21 +25,22 @@ class Bar:
 
     Args:
         silent: True if nothing is shown anywhere.
-        columns: Makes what stands before and after the bar, where it is shown.
-        fields: Values of the columns' fields.
+        fields: Texts behind the bar, by name, as they are at first.
 
     Attributes:
         rate: How fast the run itself is; None where there is no such number.
     """
 
-    def __init__(self, silent: bool, columns: Callable[[], tuple[ProgressColumn, ...]], **fields: Any) -> None:
+    def __init__(self, silent: bool = False, **fields: Any) -> None:
         self._bar: Progress | None = None
         self._listening = told_of_compiling(self._show_compiling)
         if not silent and _is_seen():  # Rich takes as long to load as a small run
             from rich.console import Console
-            from rich.progress import Progress, TimeRemainingColumn
+            from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-            self._bar = Progress(*columns(), TimeRemainingColumn(), console=Console(stderr=True), transient=True)
+            about = TextColumn("".join(f"{{task.fields[{name}]}}" for name in fields))
+            columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), about, TimeRemainingColumn()
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
             self._task = self._bar.add_task("", total=None, **fields)
             self._compiling = self._bar.add_task(COMPILING, total=None, visible=False, **fields)
 
@@ -102,19 +103,12 @@ class UpdateProgress(Bar):
     """
 
     def __init__(self, silent: bool = False) -> None:
-        super().__init__(silent, self._columns, rate="", parts="")
+        super().__init__(silent, rate="", parts="")
         self._rates: Callable[[], list[float]] = list
         self._done = 0
         self._began: float | None = None
         self._ended: float | None = None
         self._clock: Callable[[], float] = time.perf_counter
-
-    @staticmethod
-    def _columns() -> tuple[ProgressColumn, ...]:
-        from rich.progress import BarColumn, TaskProgressColumn, TextColumn
-
-        rate = TextColumn("{task.fields[rate]}{task.fields[parts]}")
-        return TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), rate
 
     def begin(self, what: str, total: int, done: int = 0) -> None:
         """Start the bar and the clock anew for what comes now: its updates, and how many of them were done before."""
@@ -123,7 +117,6 @@ class UpdateProgress(Bar):
         super().begin(what, total, done)
 
     def stop(self) -> None:
-        """Stop the clock and take the bar away."""
         if self._ended is None:
             self._ended = self._clock()
         super().stop()
@@ -145,7 +138,6 @@ class UpdateProgress(Bar):
         return [f"{self.rate:.3g} updates/ns over {self.seconds:.1f} s{_in_words(self._rates())}"]
 
     def watch_parts(self, rates: Callable[[], list[float]]) -> None:
-        """Take what says how fast each of several devices is, in updates/ns."""
         self._rates = rates
 
     def advance(self, count: int) -> None:
@@ -171,13 +163,7 @@ class RowProgress(Bar):
     """Counts finished rows of a file, each of which takes its own time."""
 
     def __init__(self, silent: bool = False) -> None:
-        super().__init__(silent, self._columns, of="")
-
-    @staticmethod
-    def _columns() -> tuple[ProgressColumn, ...]:
-        from rich.progress import BarColumn, TaskProgressColumn, TextColumn
-
-        return TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[of]}")
+        super().__init__(silent, of="")
 
     def begin(self, what: str, total: int, done: int = 0) -> None:
         """Start the bar anew for so many rows, of which some were done before."""

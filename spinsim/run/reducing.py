@@ -20,7 +20,7 @@ from spinsim.bits import States, packed_spins
 from spinsim.engine.measuring.energies import COUNTS, RANGE
 from spinsim.engine.measuring.energies import SUMS as SUMS_OVER_ENERGY
 from spinsim.engine.measuring.lowest import Best
-from spinsim.engine.measuring.reduction import LEVELS, PREFIX, Reduced, empty_arrays
+from spinsim.engine.measuring.reduction import PREFIX, Reduced, empty_arrays
 from spinsim.engine.protocols import Reduction
 from spinsim.errors import InputError
 from spinsim.sampling.tempering import Reducing
@@ -74,10 +74,12 @@ _STORED: Final = {
 """Arrays that a file holds, with their axes and what they are; * stands for the axis of the ladder. Checkpoints hold
 the others too."""
 _OVER_ENERGY: Final = (RANGE, *COUNTS, *SUMS_OVER_ENERGY)
-_ROWS: Final = ("energy_row", "energy_pair_row")
+_NAMED: Final = ("term", "term_by_copy", "term_followed", "term_judged", "energy_row", "energy_pair_row")
 """Axes of names of terms."""
-_NUMBERED: Final = ("block", "level_block", "level", "coldest_block", "chain", "walk", "walk_block")
-"""Axes of numbers that the group always has."""
+_OF_RUN: Final = {"sample", "copy", "replica", "*"}
+"""Axes that all of a run has; others are numbers."""
+_OPTIONAL: Final = {"overlap_cell", "link_overlap_cell", "chain_followed"}
+"""Axes without which a file has no array that goes along them."""
 SUMS: Final = {f"{PREFIX}{name}": f"{REDUCED}/{name}" for name in _STORED}
 """Their paths, by the names under which checkpoints hold them."""
 _ENERGIES: Final = ("energy", "action", "correlation_in_time")
@@ -87,19 +89,12 @@ _OF_LIMIT: Final = 4
 
 
 class Keeping(NamedTuple):
-    """Rows that a run keeps.
+    """Rows that a run keeps."""
 
-    Attributes:
-        is_reduced: True if measurements are added up, as not all rows of all series are kept.
-        stride: Measurements for each row, a power of two; 0 where no row is kept.
-        names: Series that are kept, None for all.
-        by_energy: True if sums over energy are among those added up; files of earlier versions have none.
-    """
-
-    is_reduced: bool = False
-    stride: int = 1
-    names: tuple[str, ...] | None = None
-    by_energy: bool = True
+    is_reduced: bool = False  # True if measurements are added up, as not all rows of all series are kept
+    stride: int = 1  # measurements for each row, a power of two; 0 where no row is kept
+    names: tuple[str, ...] | None = None  # series that are kept, None for all
+    by_energy: bool = True  # True if sums over energy are among those added up; files of earlier versions have none
 
     def has_row(self, number: int) -> bool:
         """Return whether a measurement, counted from 0, has a row."""
@@ -167,34 +162,15 @@ def with_names(contents: Contents, names: tuple[str, ...] | None) -> Contents:
 def with_sums(contents: Contents, reduced: Reduced, stride: int, axis: str) -> Contents:
     """Return contents that have room for the sums too, of a ladder along an axis."""
     names = [term.name.encode() for term in reduced.terms]
-    scales: dict[str, npt.NDArray[Any]] = {
-        "term": np.array(names),
-        "term_by_copy": np.array([names[k] for k in reduced.by_copy]),
-        "term_followed": np.array([names[k] for k in reduced.followed]),
-        "block": np.arange(reduced.blocks),
-        "level_block": np.arange(reduced.level_blocks),
-        "chain_followed": np.arange(reduced.chains),
-        "term_judged": np.array([names[k] for k in reduced.judged]),
-        "coldest_block": np.arange(reduced.coldest_blocks),
-        "chain": np.arange(reduced.most_chains),
-        "walk": np.arange(1),
-        "walk_block": np.arange(reduced.walk_blocks),
-        "level": 2 ** np.arange(LEVELS),
-    }
-    scales |= {f"{one.source}_cell": np.arange(one.cells) for one in reduced.histograms}
-    for name, (shape, _) in reduced.arrays().items():
-        if name in _OVER_ENERGY:
-            lengths = dict(zip(_STORED[name][0], shape, strict=True))
-            del lengths["sample"]
-            scales |= {one: np.arange(length) for one, length in lengths.items()}
-    if reduced.energies is not None:
-        scales |= {
-            axis: np.array([names[k] for k in rows])
-            for axis, rows in zip(_ROWS, reduced.energies.terms, strict=True)
-            if rows
-        }
-    kinds = {name: kind for name, (_, kind) in reduced.arrays().items() if name in _stored(reduced)}
-    return _with_group(contents, scales, kinds, stride, axis)
+    energies = () if reduced.energies is None else reduced.energies.terms
+    chosen = range(len(names)), reduced.by_copy, reduced.followed, reduced.judged, *energies
+    arrays = {name: reduced.arrays()[name] for name in _stored(reduced)}
+    lengths = {one: n for name, (shape, _) in arrays.items() for one, n in zip(_STORED[name][0], shape, strict=True)}
+    scales: dict[str, npt.NDArray[Any]] = {one: np.arange(n) for one, n in lengths.items() if one not in _OF_RUN}
+    scales["level"] = 2 ** scales["level"]
+    chosen_of = zip(_NAMED, chosen, strict=False)
+    scales |= {one: np.array([names[k] for k in rows]) for one, rows in chosen_of if one in scales}
+    return _with_group(contents, scales, {name: kind for name, (_, kind) in arrays.items()}, stride, axis)
 
 
 def _stored(reduced: Reduced) -> list[str]:
@@ -219,20 +195,17 @@ def with_sums_of(contents: Contents, file: h5py.File, axis: str) -> Contents:
     _check_rows(file, stride)
     measured = [s for s in contents.series if s.group == MEASUREMENTS and s.axes and s.name not in file[MEASUREMENTS]]
     contents = replace(contents, series=tuple(s for s in contents.series if s not in measured))
-    scales = {name: axis_of(group, name, None) for name in ("term", "term_by_copy", "term_followed", "term_judged")}
-    cells = [name for name in ("overlap_cell", "link_overlap_cell") if name in group]
-    over_energy = [name for name in _OVER_ENERGY if name in group]
-    of_energies = {axis for name in over_energy for axis in _STORED[name][0]} - {"sample"}
-    scales |= {name: axis_of(group, name, None) for name in sorted(of_energies & set(_ROWS))}
-    numbered = (*_NUMBERED, *({"chain_followed"} & set(group)), *cells, *sorted(of_energies - set(_ROWS)))
-    scales |= {name: axis_of(group, name, np.int64) for name in numbered}
-    kinds: dict[str, type] = dict.fromkeys(_STORED, np.float64)
-    kinds |= dict.fromkeys(("walk_squares", "measurements", *over_energy), np.int64)
-    kinds |= {f"{name.removesuffix('_cell')}_histogram": np.uint32 for name in cells}
-    absent = [f"{name}_histogram" for name in ("overlap", "link_overlap") if f"{name}_cell" not in cells]
-    absent += [name for name in _OVER_ENERGY if name not in over_energy]
-    for name in [*absent, *([] if "chain_followed" in group else ["level_open"])]:
-        del kinds[name]
+    lacking = _OPTIONAL - set(group)
+    stored = [
+        name
+        for name, (axes, _) in _STORED.items()
+        if (name in group if name in _OVER_ENERGY else lacking.isdisjoint(axes))
+    ]
+    axes = {one for name in stored for one in _STORED[name][0]} - _OF_RUN
+    scales = {one: axis_of(group, one, None if one in _NAMED else np.int64) for one in sorted(axes)}
+    kinds: dict[str, type] = dict.fromkeys(stored, np.float64)
+    kinds |= {name: np.int64 for name in stored if name in {"walk_squares", "measurements", *_OVER_ENERGY}}
+    kinds |= {name: np.uint32 for name in stored if name.endswith("_histogram")}
     return _with_group(contents, scales, kinds, stride, axis)
 
 

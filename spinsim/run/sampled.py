@@ -32,8 +32,6 @@ class Kept:
     Series of groups that have a row at every so many-th row of the run alone are kept apart.
 
     Args:
-        contents: Contents of the run.
-        rows: How many there will be.
         what: Names them in a refusal.
         mend: Says there how to have fewer.
 
@@ -121,12 +119,6 @@ def _with(plan: Plan[Any], others: Mapping[str, str]) -> dict[str, str]:
 
 class SampledRun(ABC):
     """A run of replicas under way.
-
-    Args:
-        plan: Plan of the run.
-        saving: Says when to save.
-        watch: Hears how it goes.
-        engine: The replicas in their initial state.
 
     Attributes:
         engine: Replicas of the run.

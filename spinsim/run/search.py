@@ -74,7 +74,7 @@ class Outcome:
         """Numbers for ``--json``."""
         if self.target is None:
             return {"search_seconds": self.elapsed}
-        when = [None if math.isnan(at) else at for at in self.met_seconds.tolist()]
+        when = self.met_seconds.tolist()
         target = {"target": self.target.tolist(), "target_met": self.is_met, "target_met_seconds": when}
         return {"search_seconds": self.elapsed, **target}
 
@@ -198,7 +198,6 @@ class Search:
     The clock stands still while kernels are compiled, and counts what was done before a run was interrupted.
 
     Args:
-        model: Model that is searched.
         target: Target of each sample, (samples,), None for none.
         time_limit: Seconds, None for any number.
         on_note: Called with the best value of a single sample, in words, whenever a better one is met.
@@ -301,7 +300,6 @@ class Restarts:
 
     Args:
         after: Sweeps that the first start waits; 0 for no restarts.
-        samples: Samples of the model.
 
     Attributes:
         number: Restarts so far.

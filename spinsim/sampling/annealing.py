@@ -35,23 +35,15 @@ _LOWEST: Final = 1e-4  # of the root mean square field of all sites: below are r
 
 
 class AnnealFrame(NamedTuple):
-    """A measurement of annealing, after each temperature.
+    """A measurement of annealing, after each temperature."""
 
-    Attributes:
-        step: Index of the temperature, from 0.
-        temperature: In the unit of the couplings.
-        measured: Energies and magnetisations at the end of the step.
-        field: Uniform field that was added to the model's own; its energy is among those measured.
-        gamma: Transverse field of a quantum anneal.
-        mean_slice_energy: Mean energy of the slices of each replica, (samples, replicas).
-    """
-
-    step: int
-    temperature: float
-    measured: Measurement
-    field: float = 0.0
-    gamma: float | None = None
+    step: int  # index of the temperature, from 0
+    temperature: float  # in the unit of the couplings
+    measured: Measurement  # energies and magnetisations at the end of the step
+    field: float = 0.0  # uniform field that was added to the model's own; its energy is among those measured
+    gamma: float | None = None  # transverse field of a quantum anneal
     mean_slice_energy: npt.NDArray[np.float64] | None = None
+    """Mean energy of the slices of each replica, (samples, replicas)."""
 
 
 def temperature_schedule(start: float, stop: float, steps: int, schedule: str) -> npt.NDArray[np.float64]:
@@ -180,27 +172,15 @@ def check_fields(fields: npt.ArrayLike, steps: int, name: str = "field") -> npt.
 
 
 class Changing(NamedTuple):
-    """A condition beside the temperature that differs from step to step.
+    """A condition beside the temperature that differs from step to step."""
 
-    Attributes:
-        name: Field of ``AnnealFrame`` that holds it.
-        set: Sets it; the temperature is set after it.
-        values: Value at each step.
-    """
-
-    name: str
-    set: Callable[[float], None]
-    values: Sequence[float]
+    name: str  # field of ``AnnealFrame`` that holds it
+    set: Callable[[float], None]  # sets it; the temperature is set after it
+    values: Sequence[float]  # value at each step
 
 
 class _Steps:
-    """The conditions of each step of an anneal: its temperature, and uniform and transverse fields that change.
-
-    Args:
-        engine: Engine that is swept.
-        ladder: Temperature of each step.
-        changing: All other conditions.
-    """
+    """The conditions of each step of an anneal: its temperature, and uniform and transverse fields that change."""
 
     def __init__(self, engine: Annealed, ladder: npt.NDArray[np.float64], changing: Sequence[Changing] = ()) -> None:
         self.engine, self.ladder, self.changing = engine, ladder, changing

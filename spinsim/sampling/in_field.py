@@ -29,7 +29,6 @@ class InField:
     half-sweeps of the one before: acceptance knows the field, random numbers do not.
 
     Args:
-        engine: Engine of the model itself.
         make: Gives an engine of another model with as many replicas of as many samples on the same device.
 
     Attributes:
@@ -98,7 +97,6 @@ class BestSlices:
     Source: R. Martonak, G. E. Santoro, E. Tosatti, Phys. Rev. B 66, 094203 (2002).
 
     Args:
-        space: The model in space.
         engine: Engine of the slices in time; an ``InField`` of these where a uniform field is to change.
         threads: CPU threads that look for the best slices, None for all.
 

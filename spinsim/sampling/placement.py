@@ -79,22 +79,15 @@ class Placement(NamedTuple):
 class Range:
     """Ends of a ladder to be placed.
 
-    Attributes:
-        low: Lowest temperature, or what stands in its place.
-        high: Highest one.
-        count: Temperatures, None for as many as exchange at the rate ``RATE`` or a little above.
-        name: Word for them in refusals.
-        given: The range as it was written, where it is not one of temperatures.
-
     Raises:
         InputError: for ends that do not rise and for a count that no ladder has.
     """
 
-    low: float
-    high: float
-    count: int | None = None
-    name: str = "temperatures"
-    given: str = ""
+    low: float  # lowest temperature, or what stands in its place
+    high: float  # highest one
+    count: int | None = None  # temperatures, None for as many as exchange at the rate ``RATE`` or a little above
+    name: str = "temperatures"  # word for them in refusals
+    given: str = ""  # the range as it was written, where it is not one of temperatures
 
     def __post_init__(self) -> None:
         low, high = temperature_schedule(self.low, self.high, 2, "linear")
@@ -113,15 +106,10 @@ class Range:
 
 
 class PlacedLadder(NamedTuple):
-    """A ladder that was placed.
+    """A ladder that was placed."""
 
-    Attributes:
-        ladder: Temperatures from the lowest to the highest.
-        history: Ladders and exchange rates on the way.
-    """
-
-    ladder: Array
-    history: Placement
+    ladder: Array  # temperatures from the lowest to the highest
+    history: Placement  # ladders and exchange rates on the way
 
 
 Betas = Callable[[Array], Array]

@@ -48,7 +48,6 @@ class Population:
         engine: The replicas in random states, as they are at infinite temperature.
         count: Populations of each sample, a divisor of its replicas.
         seed: Key of the random numbers; None draws a fresh one.
-        rng_rounds: Philox rounds.
 
     Attributes:
         family: Family of each replica, int32 (samples, replicas).

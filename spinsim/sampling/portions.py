@@ -49,7 +49,6 @@ class Portions:
     """Number of sweeps between two reports: few at first, then as many as take a fraction of a second.
 
     Args:
-        engine: Engine that sweeps.
         unit: Number of sweeps of which portions are multiples.
 
     Attributes:

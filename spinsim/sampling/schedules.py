@@ -17,9 +17,8 @@ from spinsim.engine.moves.metropolis.by_replica.cpu import Annealer, suits
 from spinsim.engine.protocols import Engine
 from spinsim.machine.clock import seconds_without_compiling
 from spinsim.model.ising import Ising
-from spinsim.sampling.best import BestOfEach
-from spinsim.sampling.measure import measure
-from spinsim.sampling.portions import Portions, sweeps_a_portion
+from spinsim.sampling.measure import BestOfEach, measure
+from spinsim.sampling.portions import Portions, Swept, sweeps_a_portion
 
 LOOKS: Final = 32
 _WAITED: Final = 2 / 3  # of the time is left when the first estimates are believed
@@ -34,20 +33,8 @@ Counts = npt.NDArray[np.int64]
 Marks = npt.NDArray[np.bool_]
 
 
-class Reads(Protocol):
-    """Reads of one problem, with the lowest state of each.
-
-    Attributes:
-        model: The problem.
-        replicas: How many reads.
-        device_name: Where they are.
-        devices: On how many of these.
-    """
-
-    model: Ising
-    replicas: int
-    device_name: str
-    devices: int
+class Reads(Swept, Protocol):
+    """Reads of one problem, each a replica, with the lowest state of each."""
 
     def anneal(self, betas: Betas, sweeps: Counts, looks: Marks) -> None:
         """Sweep at each inverse temperature in turn, and look at the energies after those that ``looks`` marks."""

@@ -52,20 +52,14 @@ class TemperFrame:
 class Times:
     """How long and how often, in sweeps.
 
-    Attributes:
-        thermalize: Before the first measurement.
-        sweeps: Sweeps of the measured part.
-        measure_every: Between measurements.
-        swap_every: Between attempts to exchange; ``measure_every`` and ``thermalize`` are multiples of it.
-
     Raises:
         InputError: for numbers that are not whole, too small or do not divide each other.
     """
 
-    thermalize: int
-    sweeps: int
-    measure_every: int = 10
-    swap_every: int = 1
+    thermalize: int  # before the first measurement
+    sweeps: int  # sweeps of the measured part
+    measure_every: int = 10  # between measurements
+    swap_every: int = 1  # between attempts to exchange; ``measure_every`` and ``thermalize`` are multiples of it
 
     def __post_init__(self) -> None:
         least = {"thermalize": 0, "sweeps": 1, "measure_every": 1, "swap_every": 1}
@@ -94,15 +88,10 @@ class Tempered(Sweeps, Tempers, MeasuresLadder, Protocol):
 
 
 class Reducing(NamedTuple):
-    """Measurements that are added up, and which of them are yielded too.
+    """Measurements that are added up, and which of them are yielded too."""
 
-    Attributes:
-        reduction: Adds them up.
-        is_yielded: Takes the number of a measurement.
-    """
-
-    reduction: Reduction
-    is_yielded: Callable[[int], bool]
+    reduction: Reduction  # adds them up
+    is_yielded: Callable[[int], bool]  # takes the number of a measurement
 
 
 Reduce = Callable[[Tempered], Reducing]

@@ -1,6 +1,6 @@
 """The page that has every setting, or with ``--signatures`` the stub of the calls in Python.
 
-They make docs/settings.md and spinsim/signatures.pyi.
+They make docs/reference/settings.md and spinsim/signatures.pyi.
 """
 
 from __future__ import annotations

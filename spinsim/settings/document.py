@@ -1,4 +1,4 @@
-"""Settings in words: the page ``docs/settings.md``, the docstrings of the calls in Python and their signatures."""
+"""Settings in words: the page docs/reference/settings.md, docstrings of the calls in Python and their signatures."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _HEAD: Final = """\
 # Settings
 
-This page is made from the program: `python -m spinsim.settings > docs/settings.md`. A setting is a key of a table in a
-configuration file and a flag on the command line; calls in Python name it alike.
+This page is made from the program: `python -m spinsim.settings > docs/reference/settings.md`. A setting is a key of a
+table in a configuration file and a flag on the command line; calls in Python name it alike.
 
 Lists of numbers are written `0.8:2:16` (evenly spaced), `0.8:2:16g` (geometric) or `0.8,1.0,1.3`, in files also as
 numbers and lists of them. The coupling unit is the unit in which the couplings are given; k_B = 1.

@@ -25,15 +25,10 @@ _NAMES_OF_TYPES: Final = {int: "a whole number", float: "a number", str: "a stri
 
 
 class Numbers(NamedTuple):
-    """A setting that is text in which numbers may stand; files may give it as a number or as a list.
+    """A setting that is text in which numbers may stand; files may give it as a number or as a list."""
 
-    Attributes:
-        kind: Type of the numbers.
-        between: Separator between them.
-    """
-
-    kind: type
-    between: str
+    kind: type  # type of the numbers
+    between: str  # separator between them
 
 
 SIDES: Final = Numbers(int, "x")
@@ -42,54 +37,32 @@ GRID: Final = Numbers(float, ",")
 
 @dataclass(frozen=True)
 class Setting:
-    """Description of one setting, for flags, configuration files, Python and the documentation.
+    """Description of one setting, for flags, configuration files, Python and the documentation."""
 
-    Attributes:
-        help: Meaning, a phrase without a full stop.
-        default: Value where nothing is given.
-        shown: The default in words, where the value does not say it.
-        unit: Unit of its numbers.
-        low: Lowest number that is allowed.
-        above: Number that it must exceed.
-        high: Highest number that is allowed.
-        finite: True to refuse infinity.
-        choices: Values that are allowed, where these can be counted.
-        besides: How a value may begin that is none of the choices.
-        numbers: Which numbers its text may hold.
-        is_path: True if it names a file.
-        is_argument: True if it stands on the command line without a flag.
-        flag: Flag on the command line, empty where the name says it; None where only files and Python have it.
-        is_seed: True if ``random``, or None in Python, stands for a fresh value.
-        physics: True if it counts in the identity of a run.
-        before: Value that it has in runs from before there was such a setting; it does not count in their identity.
-            An ellipsis where all runs have it.
-        unused: True if it means nothing to a job.
-        name: Key in configuration files.
-        kind: ``int``, ``float``, ``str`` or ``bool``.
-        optional: True if it may be None.
-    """
-
-    help: str
-    default: Any
-    shown: str = ""
-    unit: str = ""
-    low: float | None = None
-    above: float | None = None
-    high: float | None = None
-    finite: bool = True
-    choices: tuple[Any, ...] = ()
-    besides: str | None = None
-    numbers: Numbers | None = None
-    is_path: bool = False
-    is_argument: bool = False
+    help: str  # meaning, a phrase without a full stop
+    default: Any  # value where nothing is given
+    shown: str = ""  # the default in words, where the value does not say it
+    unit: str = ""  # unit of its numbers
+    low: float | None = None  # lowest number that is allowed
+    above: float | None = None  # number that it must exceed
+    high: float | None = None  # highest number that is allowed
+    finite: bool = True  # True to refuse infinity
+    choices: tuple[Any, ...] = ()  # values that are allowed, where these can be counted
+    besides: str | None = None  # how a value may begin that is none of the choices
+    numbers: Numbers | None = None  # which numbers its text may hold
+    is_path: bool = False  # True if it names a file
+    is_argument: bool = False  # True if it stands on the command line without a flag
     flag: str | None = ""
-    is_seed: bool = False
-    physics: bool = True
+    """Flag on the command line, empty where the name says it; None where only files and Python have it."""
+    is_seed: bool = False  # True if ``random``, or None in Python, stands for a fresh value
+    physics: bool = True  # True if it counts in the identity of a run
     before: Any = ...
-    unused: bool = False
-    name: str = ""
-    kind: type = str
-    optional: bool = False
+    """Value that it has in runs from before there was such a setting; it does not count in their identity. An ellipsis
+    where all runs have it."""
+    unused: bool = False  # True if it means nothing to a job
+    name: str = ""  # key in configuration files
+    kind: type = str  # ``int``, ``float``, ``str`` or ``bool``
+    optional: bool = False  # True if it may be None
 
     @property
     def option(self) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +18,8 @@ GIVEN_MODEL: Final = "python:"
 """With the model's name it is the ``instance`` of a run whose model was given in Python; the file of the run holds it,
 and its content is part of the run's identity."""
 _RANDOM: Final = ("pm-j", "gaussian")
+AUTO: Final = "auto"
+"""Asks for Houdayer moves where they pay."""
 
 
 @dataclass(frozen=True)
@@ -167,91 +169,136 @@ class RunSettings(Table):
             check_gpus(self.gpus)
 
 
-def start() -> Any:
-    """The initial spins; configurations that are given in Python stand there by their digest."""
-    return setting("random", "Initial spins", choices=("random", "up"), besides="sha256:")
+# Settings that several jobs have, each made anew for every table.
+start = partial(setting, "random", "Initial spins", choices=("random", "up"), besides="sha256:")
+
+zero_acceptance = partial(
+    setting, 1 - 2.0**-6, "Acceptance of flips that cost nothing", shown="1 - 2^-6", above=0, high=1
+)
+
+own_measure = partial(
+    setting,
+    None,
+    "Functions of your own that measure, module:function, several with commas between them: each takes a batch of "
+    "spins and returns a number or an array for each configuration, under its own name",
+    before=None,
+)
+
+own_moves = partial(
+    setting,
+    None,
+    "Moves between sweeps, each with its number of sweeps, such as houdayer:16,wolff:10; your own "
+    "are given in Python as objects",
+    before=None,
+)
+
+_CLUSTERS: Final = {"sw": "swendsen-wang", "wolff": "wolff", "seeded": "seeded-clusters"}
+_CLUSTERS_EVERY: Final = 10
+
+clusters = partial(
+    setting,
+    None,
+    "Cluster moves of Fortuin and Kasteleyn between sweeps",
+    choices=tuple(_CLUSTERS),
+    physics=False,
+    before=None,
+)
+
+clusters_every = partial(
+    setting, _CLUSTERS_EVERY, "Sweeps between cluster moves", low=1, physics=False, before=_CLUSTERS_EVERY
+)
+
+target = partial(
+    setting,
+    None,
+    "End when this value is met, one or one for each sample: the cut of a MaxCut instance, else the energy, with "
+    "the constant of the problem; until then the search goes on",
+    numbers=GRID,
+    before=None,
+)
+
+solution = partial(
+    setting,
+    None,
+    "File for the lowest states by the labels of the problem, .txt or .json",
+    is_path=True,
+    physics=False,
+    before=None,
+)
+
+time_limit = partial(
+    setting,
+    None,
+    "End after so long, without the compiling of kernels; until then the search goes on",
+    unit="seconds",
+    low=1e-3,
+    before=None,
+)
+
+series = partial(
+    setting,
+    "all",
+    "Series that are kept: all, none, or names such as energy,overlap; all averages follow from sums that are kept "
+    "beside them",
+    physics=False,
+    before="all",
+)
+
+series_limit = partial(
+    setting,
+    256.0,
+    "Megabytes that series may take; of a longer run every second, fourth, ... row is kept, so that they take "
+    "at most a quarter of it, no row where a single one takes more, and measurements are added up as they are made",
+    unit="MB",
+    low=1e-3,
+    physics=False,
+    before=None,
+)
+houdayer = partial(
+    setting,
+    None,
+    "Sweeps between Houdayer moves, by which copies of one temperature exchange clusters; auto for moves where "
+    "they pay, with two copies or more and up to 8 bonds a site; 0 for none",
+    physics=False,
+    before=None,
+)
 
 
-def zero_acceptance() -> Any:
-    """The acceptance of flips that cost nothing."""
-    return setting(1 - 2.0**-6, "Acceptance of flips that cost nothing", shown="1 - 2^-6", above=0, high=1)
+def with_clusters(given: dict[str, Any]) -> None:
+    """Put the moves in place of the name of clusters, among the settings of a job in place.
+
+    Raises:
+        InputError: for a number of sweeps without a name, and for clusters that the moves have already.
+    """
+    name, every, moves = given.get("clusters"), given.get("clusters_every"), given.get("moves")
+    if name is None and every is not None:
+        raise InputError(f"clusters_every {every} goes with clusters alone: give {argument('clusters')} too")
+    if name not in _CLUSTERS:
+        return
+    if moves and f"{_CLUSTERS[name]}:" in moves:
+        raise InputError(f"clusters {name} do not go with moves {moves}, which have them: leave one of them out")
+    named = f"{_CLUSTERS[name]}:{_CLUSTERS_EVERY if every is None else every}"
+    given["moves"] = f"{moves},{named}" if moves else named
 
 
-def own_measure() -> Any:
-    """The setting that names observables of a user's own."""
-    return setting(
-        None,
-        "Functions of your own that measure, module:function, several with commas between them: each takes a batch of "
-        "spins and returns a number or an array for each configuration, under its own name",
-        before=None,
-    )
+def with_houdayer(given: dict[str, Any]) -> None:
+    """Put the moves in place of a number of sweeps between Houdayer moves, among the settings of a job in place.
 
-
-def own_moves() -> Any:
-    """The setting that names moves of a user's own."""
-    return setting(
-        None,
-        "Moves between sweeps, each with its number of sweeps: houdayer:16; your own are given in Python as objects",
-        flag=None,
-        before=None,
-    )
-
-
-def target() -> Any:
-    """The values that end a search."""
-    return setting(
-        None,
-        "End when this value is met, one or one for each sample: the cut of a MaxCut instance, else the energy, with "
-        "the constant of the problem; until then the search goes on",
-        numbers=GRID,
-        before=None,
-    )
-
-
-def solution() -> Any:
-    """A file for the lowest states."""
-    return setting(
-        None,
-        "File for the lowest states by the labels of the problem, .txt or .json",
-        is_path=True,
-        physics=False,
-        before=None,
-    )
-
-
-def time_limit() -> Any:
-    """The time that ends a search."""
-    return setting(
-        None,
-        "End after so long, without the compiling of kernels; until then the search goes on",
-        unit="seconds",
-        low=1e-3,
-        before=None,
-    )
-
-
-def series() -> Any:
-    """Setting of the series that a run keeps."""
-    return setting(
-        "all",
-        "Series that are kept: all, none, or names such as energy,overlap; all averages follow from sums that are kept "
-        "beside them",
-        physics=False,
-        before="all",
-    )
-
-
-def series_limit() -> Any:
-    """Setting of the most room that the series of a run may take."""
-    return setting(
-        256.0,
-        "Megabytes that series may take; of a longer run every second, fourth, ... row is kept, so that they take "
-        "at most a quarter of it, no row where a single one takes more, and measurements are added up as they are made",
-        unit="MB",
-        low=1e-3,
-        physics=False,
-        before=None,
-    )
+    Raises:
+        InputError: for anything else than a whole number and ``auto``, and for a number beside such moves.
+    """
+    every, moves = given.get("houdayer"), given.get("moves")
+    if every is None or every == AUTO:
+        return
+    given["houdayer"] = str(every)
+    if isinstance(every, bool) or not re.fullmatch(r"[0-9]{1,12}", str(every)):
+        raise InputError(
+            f"houdayer {every!r} is no number of sweeps: give a whole number, {AUTO}, or 0 for no such moves"
+        )
+    if moves and "houdayer:" in moves:
+        raise InputError(f"houdayer {every} does not go with moves {moves}, which have them: leave one of them out")
+    if int(every):
+        given["moves"] = f"{moves},houdayer:{int(every)}" if moves else f"houdayer:{int(every)}"
 
 
 def check_limited(target: str | None, limit: float | None, changes: Mapping[str, Any], path: Path) -> None:

@@ -12,48 +12,24 @@ attributes.
 
 from __future__ import annotations
 
-from spinsim.store.appending import RunFile, open_to_append
-from spinsim.store.checkpoints import last_saved
-from spinsim.store.contents import arrays_of_best
-from spinsim.store.creating import create, stamp
-from spinsim.store.datasets import scale_attributes
-from spinsim.store.extending import extend
-from spinsim.store.forms import DamageError
-from spinsim.store.models import as_shown, best_of, identity, lists_bonds, read_model, read_start, stored_bytes
-from spinsim.store.reading import (
-    SCHEMA,
-    check_replaceable,
-    check_room,
-    complete_rows,
-    open_to_read,
-    read_attributes,
-    text_attributes,
-    verify,
-)
-
-__all__ = [
-    "SCHEMA",
-    "DamageError",
-    "RunFile",
-    "arrays_of_best",
-    "as_shown",
-    "best_of",
-    "check_replaceable",
-    "check_room",
-    "complete_rows",
-    "create",
-    "extend",
-    "identity",
-    "last_saved",
-    "lists_bonds",
-    "open_to_append",
-    "open_to_read",
-    "read_attributes",
-    "read_model",
-    "read_start",
-    "scale_attributes",
-    "stamp",
-    "stored_bytes",
-    "text_attributes",
-    "verify",
-]
+from spinsim.store.appending import RunFile as RunFile
+from spinsim.store.appending import open_to_append as open_to_append
+from spinsim.store.checkpoints import last_saved as last_saved
+from spinsim.store.contents import arrays_of_best as arrays_of_best
+from spinsim.store.creating import create as create
+from spinsim.store.creating import stamp as stamp
+from spinsim.store.datasets import scale_attributes as scale_attributes
+from spinsim.store.extending import extend as extend
+from spinsim.store.models import as_shown as as_shown
+from spinsim.store.models import best_of as best_of
+from spinsim.store.models import lists_bonds as lists_bonds
+from spinsim.store.models import read_model as read_model
+from spinsim.store.models import read_start as read_start
+from spinsim.store.models import stored_bytes as stored_bytes
+from spinsim.store.reading import check_replaceable as check_replaceable
+from spinsim.store.reading import check_room as check_room
+from spinsim.store.reading import complete_rows as complete_rows
+from spinsim.store.reading import open_to_read as open_to_read
+from spinsim.store.reading import read_attributes as read_attributes
+from spinsim.store.reading import text_attributes as text_attributes
+from spinsim.store.reading import verify as verify

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.store.contents import BEST
-from spinsim.store.datasets import compressed, name_axes, set_aside
+from spinsim.store.datasets import Compressing, compressed, name_axes, set_aside
 from spinsim.store.forms import Form, form_of
 
 _LONG_NAME: Final = "two states to go on from, for spinsim itself; the one of the higher serial is newer"
@@ -48,7 +48,11 @@ def make_checkpoints(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]]) 
 
 
 def pack_checkpoints(
-    group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]], rows: int, same: Sequence[str] = ()
+    group: h5py.Group,
+    arrays: Mapping[str, npt.NDArray[Any]],
+    rows: int,
+    compressing: Compressing,
+    same: Sequence[str] = (),
 ) -> None:
     """Two slots that are not written again: the first holds a run's last state, the second takes no room.
 
@@ -56,6 +60,7 @@ def pack_checkpoints(
         group: Group of the new file.
         arrays: The state.
         rows: Rows of the run that were written before.
+        compressing: Writes what is compressed.
         same: Names of arrays that other datasets hold too (``saved_as``), which take no room of their own.
     """
     group.attrs.update({"long_name": _LONG_NAME, "dynamics": rng.DYNAMICS})
@@ -66,12 +71,14 @@ def pack_checkpoints(
     for slot in ("0", "1"):
         for name, value in arrays.items():
             how: dict[str, Any] = {"chunks": True, "fletcher32": True} if value.ndim and value.size else {}
-            if how and (name != _RANDOM or value.nbytes < _LARGE):
-                how |= compressed()
+            is_compressed = bool(how) and (name != _RANDOM or value.nbytes < _LARGE)
             if name in same:
                 continue
+            how |= compressed() if is_compressed else {}
             dataset = group.create_dataset(f"{slot}/{name}", value.shape, value.dtype, **how)
-            if slot == "0":
+            if slot == "0" and is_compressed:
+                compressing.fill(dataset, value)
+            elif slot == "0":
                 dataset[...] = value
     name_axes(group)
 

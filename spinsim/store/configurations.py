@@ -7,7 +7,6 @@ their copies and temperatures, whatever configurations they exchanged before.
 from __future__ import annotations
 
 from dataclasses import replace
-from math import prod
 from typing import Final
 
 import h5py
@@ -15,12 +14,12 @@ import numpy as np
 
 from spinsim.bits import spins_up
 from spinsim.store.contents import BITS, BYTE, EVERY, MEASUREMENTS, Contents, Series
+from spinsim.store.datasets import pieces
 from spinsim.store.forms import DamageError, group_of, number_of
 from spinsim.store.row_checksums import CHECKSUM
 
 CONFIGURATIONS: Final = "configurations"
 """The group, and what runs without a file call the same."""
-_PIECE_BYTES: Final = 2**24
 
 
 def with_configurations(contents: Contents, every: int, sites: int) -> Contents:
@@ -86,11 +85,10 @@ def check_configurations(file: h5py.File, rows: int) -> None:
             raise DamageError(f"{name} of its configurations is not that of its measurements")
     if not np.array_equal(group["measurement"][:own], at):
         raise DamageError("the configurations are not numbered by every so many-th measurement")
-    piece = max(1, _PIECE_BYTES // max(1, prod(spins.shape[1:])))
-    for first in range(0, own, piece):
-        bits = spins[first : min(first + piece, own)]
+    for piece in pieces([spins], own):
+        bits = spins[piece]
         sums = 2 * spins_up(bits) - sites
         if sites % 8 and (bits[..., -1] >> np.uint8(sites % 8)).any():
             raise DamageError("its configurations have bits set past the last site")
-        if any((sums[k] != measured["magnetization"][at[first + k]]).any() for k in range(len(bits))):
+        if any((sums[k] != measured["magnetization"][at[piece.start + k]]).any() for k in range(len(bits))):
             raise DamageError("its configurations do not have the sums of spins that were measured")

@@ -18,7 +18,7 @@ MEASUREMENTS, SUMMARY_GROUP, BEST, START = "measurements", "summary", "best", "s
 """Groups of a file that those of several jobs have."""
 
 ENERGY, TEMPERATURE, INVERSE = "coupling unit", "coupling unit / k_B", "1 / coupling unit"
-"""Units: those of the couplings as they were given, see docs/conventions.md."""
+"""Units: those of the couplings as they were given, see docs/reference/conventions.md."""
 
 
 STAGGERED = "sum of spins over the first sublattice, that of site 0, less that over the second"
@@ -39,23 +39,14 @@ COORDINATES = ("measurement", "temperature", "field", "gamma", "sweep", "sample"
 
 
 class Series(NamedTuple):
-    """A dataset with a row for each measurement.
+    """A dataset with a row for each measurement."""
 
-    Attributes:
-        name: Name of the dataset.
-        axes: Axes of a row.
-        dtype: Type of its numbers.
-        long_name: For readers.
-        units: Likewise.
-        group: Where it stands.
-    """
-
-    name: str
-    axes: tuple[str, ...]
-    dtype: type
-    long_name: str
-    units: str = "1"
-    group: str = MEASUREMENTS
+    name: str  # name of the dataset
+    axes: tuple[str, ...]  # axes of a row
+    dtype: type  # type of its numbers
+    long_name: str  # for readers
+    units: str = "1"  # likewise
+    group: str = MEASUREMENTS  # where it stands
 
     @property
     def path(self) -> str:
@@ -63,19 +54,12 @@ class Series(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """Size of a model.
+    """Size of a model."""
 
-    Attributes:
-        samples: Samples of disorder.
-        sites: Sites of the graph.
-        bonds: Likewise.
-        dimension: Dimension of the lattice, 0 where there is none.
-    """
-
-    samples: int
-    sites: int
-    bonds: int
-    dimension: int
+    samples: int  # samples of disorder
+    sites: int  # sites of the graph
+    bonds: int  # likewise
+    dimension: int  # dimension of the lattice, 0 where there is none
 
     @classmethod
     def of(cls, model: Ising) -> Sizes:
@@ -84,26 +68,18 @@ class Sizes(NamedTuple):
 
 @dataclass(frozen=True)
 class Contents:
-    """Contents of the file of a run beside its model.
+    """Contents of the file of a run beside its model."""
 
-    Attributes:
-        scales: Values along each axis.
-        units: Units of axes that have some.
-        series: Growing datasets; each group's first one is ``step``.
-        sums: Datasets that are written again and again.
-        given: Datasets that are written once, with their values.
-        start: Initial configurations where they were given, ``int8`` (1 or samples, 1 or replicas, sites).
-        numbers: Whole numbers that groups say of themselves as attributes, by group and name. The number ``every`` of
-            a group means that its series have a row at every so many-th row of the run alone.
-    """
-
-    scales: Mapping[str, npt.NDArray[np.generic]]
-    units: Mapping[str, str]
-    series: tuple[Series, ...]
-    sums: tuple[Series, ...] = ()
-    given: tuple[tuple[Series, npt.NDArray[np.float64]], ...] = ()
+    scales: Mapping[str, npt.NDArray[np.generic]]  # values along each axis
+    units: Mapping[str, str]  # units of axes that have some
+    series: tuple[Series, ...]  # growing datasets; each group's first one is ``step``
+    sums: tuple[Series, ...] = ()  # datasets that are written again and again
+    given: tuple[tuple[Series, npt.NDArray[np.float64]], ...] = ()  # datasets that are written once, with their values
     start: npt.NDArray[np.int8] | None = None
+    """Initial configurations where they were given, ``int8`` (1 or samples, 1 or replicas, sites)."""
     numbers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Whole numbers that groups say of themselves as attributes, by group and name. The number ``every`` of a group
+    means that its series have a row at every so many-th row of the run alone."""
 
     @property
     def groups(self) -> list[str]:

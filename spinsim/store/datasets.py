@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import zlib
 from collections import deque
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import product
 from math import prod
-from typing import Any, Final
+from types import TracebackType
+from typing import Any, Final, Self
 
 import h5py
 import numpy as np
@@ -82,36 +84,62 @@ def label(dataset: h5py.Dataset, scales: tuple[str, ...], long_name: str, units:
 
 
 LEVEL: Final = 1  # of deflate
+_PIECE_BYTES: Final = 2**24  # of datasets that are in memory at a time
 _MODULUS: Final = 65535  # of Fletcher's sums
-_AHEAD: Final = 2  # chunks a thread that are read before they are compressed
+_AHEAD_BYTES: Final = 2**26  # of chunks that are read before the first of them is written; file layouts depend on it
 
 Place = tuple[slice, ...]
 
 
-def copy_chunks(old: h5py.Dataset, new: h5py.Dataset) -> None:
-    """Fill a new dataset, which has these filters and nothing yet, with the numbers of one of its shape and type."""
-    ranges = [range(0, length, size) for length, size in zip(old.shape, new.chunks, strict=True)]
-    many = prod(map(len, ranges))
-    if many == 1:
-        new.id.write_direct_chunk((0,) * old.ndim, filtered(_chunk(old, new, (0,) * old.ndim)))
-        return
-    threads = min(available_threads(), many)
-    waiting: deque[tuple[tuple[int, ...], Future[bytes]]] = deque()
+def pieces(series: Sequence[h5py.Dataset], rows: int) -> Iterator[slice]:
+    """Rows of datasets that fit in memory together, in turn."""
+    step = max(1, _PIECE_BYTES // max(1, sum(one.dtype.itemsize * prod(one.shape[1:]) for one in series)))
+    return (slice(first, min(first + step, rows)) for first in range(0, rows, step))
 
-    def store_first() -> None:
-        first, made = waiting.popleft()
+
+class Compressing:
+    """Chunks of new datasets, compressed side by side in threads and written in the order in which they are given.
+
+    Use it as a context, which ends when all chunks are written.
+    """
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(available_threads())
+        self._waiting: deque[tuple[h5py.Dataset, tuple[int, ...], int, Future[bytes]]] = deque()
+        self._bytes = 0
+
+    def fill(self, new: h5py.Dataset, values: h5py.Dataset | npt.NDArray[Any]) -> None:
+        """Fill a new, empty dataset that has the filters of ``compressed`` with numbers of its shape and type.
+
+        Args:
+            new: What is filled, by the end of the context.
+            values: Read at once.
+        """
+        ranges = [range(0, length, size) for length, size in zip(values.shape, new.chunks, strict=True)]
+        for first in product(*ranges):
+            chunk = _chunk(values, new, first)
+            self._waiting.append((new, first, chunk.nbytes, self._pool.submit(filtered, chunk)))
+            self._bytes += chunk.nbytes
+            while self._bytes > _AHEAD_BYTES:
+                self._write_first()
+
+    def _write_first(self) -> None:
+        new, first, nbytes, made = self._waiting.popleft()
+        self._bytes -= nbytes
         new.id.write_direct_chunk(first, made.result())
 
-    with ThreadPoolExecutor(threads) as pool:
-        for first in product(*ranges):
-            waiting.append((first, pool.submit(filtered, _chunk(old, new, first))))
-            if len(waiting) > _AHEAD * threads:
-                store_first()
-        while waiting:
-            store_first()
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._pool:
+            while self._waiting and kind is None:
+                self._write_first()
 
 
-def _chunk(old: h5py.Dataset, new: h5py.Dataset, first: tuple[int, ...]) -> npt.NDArray[Any]:
+def _chunk(old: h5py.Dataset | npt.NDArray[Any], new: h5py.Dataset, first: tuple[int, ...]) -> npt.NDArray[Any]:
     """The numbers of one chunk; past the ends of the dataset the fill value."""
     values: npt.NDArray[Any] = old[
         tuple(slice(start, start + size) for start, size in zip(first, new.chunks, strict=True))

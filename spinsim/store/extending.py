@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from math import prod
 from pathlib import Path
-from typing import Final
 
 import h5py
 import numpy as np
@@ -18,13 +16,12 @@ from spinsim.store.appending import hold
 from spinsim.store.checkpoints import CHECKPOINTS, check_checkpoints, copy_checkpoints, copy_into, datasets_of
 from spinsim.store.contents import BEST, Contents
 from spinsim.store.creating import write_new
+from spinsim.store.datasets import pieces
 from spinsim.store.finishing import copy_unknown
 from spinsim.store.forms import DamageError, check_texts, form_of
 from spinsim.store.models import identity, read_model
 from spinsim.store.reading import complete_rows, every_of, growing, series_by_group
 from spinsim.store.row_checksums import CHECKSUM, row_checksums
-
-_PIECE_BYTES: Final = 2**24
 
 
 def extend(
@@ -51,45 +48,36 @@ def extend(
         InputError: where the file has no checkpoint or one of other dynamics, is open elsewhere, or its copy cannot be
             written.
     """
+
+    def write(disk: Disk) -> None:
+        with h5py.File(disk, "r") as old:
+            check_texts(old)
+            stated, model_sha256 = identity(old)
+            check(stated, model_sha256)
+            if CHECKPOINTS not in old:
+                raise InputError(
+                    f"{path} holds no checkpoint to go on from, like copies from Python and searches that earlier "
+                    "versions finished: resume the file that the run wrote, or begin another run"
+                )
+            check_checkpoints(old[CHECKPOINTS], path)
+            slot = datasets_of(old[CHECKPOINTS], 0)
+            arrays = {name: np.empty(saved.get(name, one.shape), one.dtype) for name, one in slot.items()}
+            root = {name: value for name, value in stated.items() if name != "finished"} | dict(attributes)
+            best_of = old["best/energy"].shape[1] if "best" in old else 0
+            longer = replace(contents, series=tuple(series for series in contents.series if series.path in old))
+            with replacement(path, disk) as room:
+                write_new(room, read_model(old), longer, rows, root, best_of, arrays, "best/spins" in old)
+                with h5py.File(room, "r+") as new:
+                    _take_over(old, new, thin)
+                    copy_unknown(old, new)
+
     try:
         with hold(path) as disk, ThreadPoolExecutor(1) as thread:
-            thread.submit(_extend, path, disk, contents, rows, check, attributes, saved, thin).result()
+            thread.submit(write, disk).result()
     except DamageError as error:
         raise InputError(f"{path} is damaged, {error}: take another copy of it") from error
     except OSError as error:
         raise not_written(path, error) from error
-
-
-def _extend(
-    path: Path,
-    disk: Disk,
-    contents: Contents,
-    rows: int,
-    check: Callable[[Mapping[str, str], str], None],
-    attributes: Mapping[str, str],
-    saved: Mapping[str, tuple[int, ...]],
-    thin: int,
-) -> None:
-    with h5py.File(disk, "r") as old:
-        check_texts(old)
-        stated, model_sha256 = identity(old)
-        check(stated, model_sha256)
-        if CHECKPOINTS not in old:
-            raise InputError(
-                f"{path} holds no checkpoint to go on from, like copies from Python and searches that earlier versions "
-                "finished: resume the file that the run wrote, or begin another run"
-            )
-        check_checkpoints(old[CHECKPOINTS], path)
-        slot = datasets_of(old[CHECKPOINTS], 0)
-        arrays = {name: np.empty(saved.get(name, one.shape), one.dtype) for name, one in slot.items()}
-        root = {name: value for name, value in stated.items() if name != "finished"} | dict(attributes)
-        best_of = old["best/energy"].shape[1] if "best" in old else 0
-        contents = replace(contents, series=tuple(series for series in contents.series if series.path in old))
-        with replacement(path, disk) as room:
-            write_new(room, read_model(old), contents, rows, root, best_of, arrays, "best/spins" in old)
-            with h5py.File(room, "r+") as new:
-                _take_over(old, new, thin)
-                copy_unknown(old, new)
 
 
 def _take_over(old: h5py.File, new: h5py.File, thin: int) -> None:
@@ -97,7 +85,7 @@ def _take_over(old: h5py.File, new: h5py.File, thin: int) -> None:
     for dataset in growing(old):
         copy, every = new[dataset.name], thin if every_of(dataset.parent) == 1 else 1
         copy.resize(len(dataset) // every, axis=0)
-        for piece in _pieces([dataset], len(copy)):
+        for piece in pieces([dataset], len(copy)):
             first, stop = piece.start * every, piece.stop * every
             copy[piece] = dataset[first:stop][every - 1 :: every]
     for _, series in series_by_group(new):
@@ -126,11 +114,5 @@ def _add_checksums(series: Mapping[str, h5py.Dataset]) -> None:
     measured = {name: dataset for name, dataset in series.items() if name != CHECKSUM}
     rows = min(map(len, measured.values()))
     series[CHECKSUM].resize(rows, axis=0)
-    for piece in _pieces(list(measured.values()), rows):
+    for piece in pieces(list(measured.values()), rows):
         series[CHECKSUM][piece] = row_checksums({name: dataset[piece] for name, dataset in measured.items()})
-
-
-def _pieces(series: Sequence[h5py.Dataset], rows: int) -> Iterator[slice]:
-    """Rows that fit in memory together, in turn."""
-    step = max(1, _PIECE_BYTES // sum(dataset.dtype.itemsize * prod(dataset.shape[1:]) for dataset in series))
-    return (slice(first, min(first + step, rows)) for first in range(0, rows, step))

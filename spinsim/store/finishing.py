@@ -17,7 +17,7 @@ from spinsim.errors import InputError
 from spinsim.machine.files import Disk, new_file, replacement
 from spinsim.store.checkpoints import CHECKPOINTS, pack_checkpoints, read_checkpoint, saved_as
 from spinsim.store.creating import begin, extended, mark_finished
-from spinsim.store.datasets import compressed, copy_chunks
+from spinsim.store.datasets import Compressing, compressed
 from spinsim.store.forms import form_of
 from spinsim.store.row_checksums import CHECKSUM
 
@@ -98,14 +98,14 @@ def _copy_file(old: Disk, new: Disk) -> None:
 def pack(old: h5py.File, disk: Disk, keep_checkpoint: bool) -> None:
     """Write a finished run to a new file."""
     begin(disk, {name: old.attrs[name] for name in list(old.attrs) if name != "finished"}, finished=True)
-    with extended(disk) as new:
+    with extended(disk) as new, Compressing() as compressing:
         for name in list(old):
             if name != CHECKPOINTS:
-                _copy_item(old, new, name)
+                _copy_item(old, new, name, compressing)
         _attach_scales(old, new, {})
         saved, _, rows = read_checkpoint(old.get(CHECKPOINTS) if keep_checkpoint else None)
         if saved is not None:
-            pack_checkpoints(new.create_group(CHECKPOINTS), saved, rows, _same(old, saved))
+            pack_checkpoints(new.create_group(CHECKPOINTS), saved, rows, compressing, _same(old, saved))
 
 
 def _same(file: h5py.File, saved: Mapping[str, npt.NDArray[Any]]) -> list[str]:
@@ -115,16 +115,17 @@ def _same(file: h5py.File, saved: Mapping[str, npt.NDArray[Any]]) -> list[str]:
     return [name for name, path in large.items() if np.array_equal(file[path][...], saved[name])]
 
 
-def _copy_group(old: h5py.Group, new: h5py.Group) -> None:
+def _copy_group(old: h5py.Group, new: h5py.Group, compressing: Compressing) -> None:
     _copy_attributes(old, new)
     for name in list(old):
         if name != CHECKSUM:
-            _copy_item(old, new, name)
+            _copy_item(old, new, name, compressing)
 
 
 def copy_unknown(old: h5py.File, new: h5py.File) -> None:
     """Copy what a new file of the same run lacks: datasets, groups and attributes that a user has added."""
-    copied = _copy_lacking(old, new)
+    with Compressing() as compressing:
+        copied = _copy_lacking(old, new, compressing)
     scales: dict[str, h5py.Dataset] = {}
     for path in copied:
         if isinstance(new.get(path), h5py.Group):
@@ -133,7 +134,7 @@ def copy_unknown(old: h5py.File, new: h5py.File) -> None:
             _attach_scales_of(old[path], new[path], scales)
 
 
-def _copy_lacking(old: h5py.Group, new: h5py.Group) -> list[str]:
+def _copy_lacking(old: h5py.Group, new: h5py.Group, compressing: Compressing) -> list[str]:
     """Copy members and attributes that a group lacks; returns the paths of the copies."""
     for name in set(old.attrs) - set(new.attrs):
         new.attrs[name] = old.attrs[name]
@@ -141,14 +142,14 @@ def _copy_lacking(old: h5py.Group, new: h5py.Group) -> list[str]:
     for name in list(old):
         path = f"{old.name.rstrip('/')}/{name}"
         if name not in new and path not in _OF_SPINSIM and name != CHECKSUM:
-            _copy_item(old, new, name)
+            _copy_item(old, new, name, compressing)
             copied.append(path)
         elif path not in _OF_SPINSIM and old.get(name, getclass=True) is new.get(name, getclass=True) is h5py.Group:
-            copied += _copy_lacking(old[name], new[name])
+            copied += _copy_lacking(old[name], new[name], compressing)
     return copied
 
 
-def _copy_item(old: h5py.Group, new: h5py.Group, name: str) -> None:
+def _copy_item(old: h5py.Group, new: h5py.Group, name: str, compressing: Compressing) -> None:
     """Copy a member of a group, links to elsewhere as links."""
     link = old.get(name, getlink=True)
     if not isinstance(link, h5py.HardLink):
@@ -156,14 +157,14 @@ def _copy_item(old: h5py.Group, new: h5py.Group, name: str) -> None:
         return
     item = old[name]
     if isinstance(item, h5py.Group):
-        _copy_group(item, new.create_group(name))
+        _copy_group(item, new.create_group(name), compressing)
     elif isinstance(item, h5py.Dataset):
-        _copy_dataset(item, new, name)
+        _copy_dataset(item, new, name, compressing)
     else:
         new[name] = item.dtype
 
 
-def _copy_dataset(old: h5py.Dataset, group: h5py.Group, name: str) -> None:
+def _copy_dataset(old: h5py.Dataset, group: h5py.Group, name: str, compressing: Compressing) -> None:
     """Copy a dataset into compressed chunks; one that takes no room stays as it is."""
     if old.dtype.hasobject or old.shape is None:  # added by a user
         old.file.copy(old, group, name, without_attrs=True)
@@ -182,7 +183,7 @@ def _copy_dataset(old: h5py.Dataset, group: h5py.Group, name: str) -> None:
             name, old.shape, old.dtype, chunks=chunks, fillvalue=fill, fletcher32=True, **filters
         )
         if filters and plain:
-            copy_chunks(old, new)
+            compressing.fill(new, old)
         else:
             rows = max(1, _PIECE_BYTES // (prod(old.shape[1:]) * old.dtype.itemsize) // chunks[0]) * chunks[0]
             for first in range(0, len(old), rows):

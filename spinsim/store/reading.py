@@ -1,12 +1,21 @@
-"""Opening a file of a run, what it says of itself, and reading all of it to check it."""
+"""Opening a file of a run, what it says of itself, and reading all of it to check it.
+
+The HDF5 library follows some damaged headers for ever, deaf to signals, or crashes on them. Only headers do that, not
+the numbers of datasets. A child process looks at all of them before this one reads any, and ends where it has used too
+much processor time; nothing else comes of it.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import os
 import re
+import signal
+import sys
 import time
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from math import prod
 from pathlib import Path
 from typing import Any, Final
@@ -20,10 +29,15 @@ from spinsim.machine.memory import require
 from spinsim.store.checkpoints import CHECKPOINTS, read_checkpoint
 from spinsim.store.configurations import CONFIGURATIONS, check_configurations
 from spinsim.store.contents import BEST, EVERY, SUMMARY_GROUP
+from spinsim.store.datasets import pieces
 from spinsim.store.forms import DamageError, check_texts, form_of
-from spinsim.store.probing import look_at_headers, survives
 from spinsim.store.row_checksums import CHECKSUM, check_rows
 from spinsim.store.schema import check_schema, contents_of
+
+try:
+    import resource
+except ImportError:  # not on Windows
+    resource = None  # type: ignore[assignment]
 
 SCHEMA: Final = "spinsim/1"
 _TRIES: Final = 40  # to see a whole header of a file that is being written
@@ -182,6 +196,84 @@ def _look(path: Path) -> None:
         look_at_headers(file)
 
 
+_SECONDS: Final = 3  # of processor time; the headers of a whole file take some 0.02
+_PATIENCE: Final = 30  # of the clock: a child that uses no processor time, for whatever reason, tells nothing
+_LONGEST_NAP: Final = 0.02
+_PASSED: Final = 0
+
+
+def survives(look: Callable[[], None]) -> bool | None:
+    """Call a function in a child process.
+
+    Returns:
+        True where it returned, False where it did not end or ended the process, None where it raised an exception,
+        waited for something else, or there can be no child: only Linux lets any process fork safely.
+    """
+    if resource is None or sys.platform != "linux":
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # other threads run here; h5py and malloc expect it
+            child = os.fork()
+    except OSError:  # no room for another process
+        return None
+    if child == 0:
+        _look_and_leave(look)
+    status = _status_of(child)
+    if status is None:
+        return None
+    if os.WIFSIGNALED(status):
+        return False
+    return True if os.WEXITSTATUS(status) == _PASSED else None
+
+
+def _status_of(child: int) -> int | None:
+    """Wait for a child; None where it takes too long. No child outlives this, not even by Ctrl-C."""
+    late, nap = time.monotonic() + _PATIENCE, 0.001
+    status = None
+    try:
+        while status is None and time.monotonic() < late:
+            ended, code = os.waitpid(child, os.WNOHANG)
+            if ended:
+                status = code
+            else:
+                time.sleep(nap)
+                nap = min(2 * nap, _LONGEST_NAP)
+    finally:
+        if status is None:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+    return status
+
+
+def _look_and_leave(look: Callable[[], None]) -> None:
+    """Never return: neither do exceptions, handlers at exit or buffers of the parent get another turn."""
+    status = 1
+    with contextlib.suppress(BaseException):
+        faulthandler.disable()  # a crash is told in a sentence
+        resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        look()
+        status = _PASSED
+    os._exit(status)
+
+
+def look_at_headers(file: h5py.File) -> None:
+    """Read every attribute of a file and look up where the chunks of its datasets lie."""
+
+    def look(name: bytes) -> None:
+        item = h5py.h5o.open(file.id, name)
+        if isinstance(item, h5py.h5d.DatasetID):
+            item.get_storage_size()
+        for number in range(h5py.h5a.get_num_attrs(item)):
+            with contextlib.suppress(Exception):
+                attribute = h5py.h5a.open(item, index=number)
+                attribute.read(np.empty(attribute.shape, attribute.dtype))
+
+    look(b".")
+    h5py.h5o.visit(file.id, look)
+
+
 def _is_known(status: os.stat_result) -> bool:
     """True if this process has checked a file that has not been written since."""
     return _checked.get((status.st_dev, status.st_ino)) == (status.st_mtime_ns, status.st_size)
@@ -215,9 +307,6 @@ def _check_version(path: Path, file: h5py.File) -> None:
     if isinstance(schema, str) and re.fullmatch(r"spinsim/[0-9]+", schema):
         raise InputError(f"{path} has schema {schema}, this version of spinsim reads {SCHEMA}: use a newer spinsim")
     raise InputError(f"{path} has schema {str(schema)[:40]!r}, not {SCHEMA}: give a file that spinsim wrote")
-
-
-_PIECE_BYTES: Final = 2**24
 
 
 def verify(file: h5py.File, written: bool) -> bool:
@@ -259,11 +348,11 @@ def _read(item: h5py.Dataset) -> None:
     """Every number, in pieces."""
     if not item.size or item.dtype.hasobject or not item.id.get_storage_size():
         return
-    rows = max(1, _PIECE_BYTES // max(1, prod(item.shape[1:]) * item.dtype.itemsize)) if item.ndim else 0
-    for first in range(0, len(item), rows) if rows else ():
-        item[first : first + rows]
-    if not rows:
+    if not item.ndim:
         item[()]
+        return
+    for piece in pieces([item], len(item)):
+        item[piece]
 
 
 def _check_steps(file: h5py.File) -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Mapping
-from math import prod
 from typing import Any, Final
 
 import h5py
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.store.datasets import pieces
 from spinsim.store.forms import DamageError
 
 CHECKSUM: Final = "row_checksum"
@@ -22,7 +22,6 @@ CHECKSUM: Final = "row_checksum"
 LONG_NAME: Final = "CRC-32 of the bytes of the row, of all series in the order of their names; 0 while it is replaced"
 UNKNOWN: Final = 0
 _SHORT_ROW: Final = 2**12  # bytes
-_PIECE_BYTES: Final = 2**24
 
 
 def row_checksums(values: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.uint32]:
@@ -60,11 +59,9 @@ def check_rows(series: Mapping[str, h5py.Dataset], end: int) -> None:
     if stored is None or not named:
         return
     end = min(max(end, 0), len(stored))
-    piece = max(1, _PIECE_BYTES // sum(d.dtype.itemsize * prod(d.shape[1:]) for d in named.values()))
-    for first in range(0, end, piece):
-        rows = slice(first, min(first + piece, end))
+    for rows in pieces(list(named.values()), end):
         known = stored[rows]
         wrong = (known != UNKNOWN) & (known != row_checksums({name: dataset[rows] for name, dataset in named.items()}))
         if wrong.any():
-            row = first + int(wrong.argmax())
+            row = rows.start + int(wrong.argmax())
             raise DamageError(f"row {row} of {stored.parent.name.strip('/')} is not the one that was written")

@@ -38,19 +38,12 @@ def instantiations() -> list[tuple[str, str]]:
 
 
 class Pass(NamedTuple):
-    """One pass over memory.
+    """One pass over memory."""
 
-    Attributes:
-        tile: Bits of a tile.
-        kind: Kind of the tile, one of ``KINDS``.
-        position: First of the bits beside the run.
-        active: Bits of the vector whose factors belong to this pass.
-    """
-
-    tile: int
-    kind: int
-    position: int
-    active: range
+    tile: int  # bits of a tile
+    kind: int  # kind of the tile, one of ``KINDS``
+    position: int  # first of the bits beside the run
+    active: range  # bits of the vector whose factors belong to this pass
 
     @property
     def reach(self) -> int:

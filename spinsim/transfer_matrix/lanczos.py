@@ -49,22 +49,15 @@ class NotConvergedError(InputError):
 
 @dataclass(frozen=True)
 class Levels:
-    """Leading eigenvalues of an operator.
+    """Leading eigenvalues of an operator."""
 
-    Attributes:
-        value: From the largest on, shape (levels,); NaN from the first on that did not converge.
-        residual: |T x - value x| / value, from one more product with each vector; what was reached where the level did
-            not converge, NaN where there was no such vector.
-        vectors: Eigenvectors of length 1, (levels, dimension), None where they were not kept.
-        steps: Products that it took.
-        cause: Why levels are missing.
-    """
-
-    value: Array
+    value: Array  # from the largest on, shape (levels,); NaN from the first on that did not converge
     residual: Array
-    vectors: Any
-    steps: int
-    cause: Cause = Cause.NONE
+    """|T x - value x| / value, from one more product with each vector; what was reached where the level did not
+    converge, NaN where there was no such vector."""
+    vectors: Any  # eigenvectors of length 1, (levels, dimension), None where they were not kept
+    steps: int  # products that it took
+    cause: Cause = Cause.NONE  # why levels are missing
 
     def without_the_rest(self) -> Levels:
         """These levels with vectors of their own, which do not keep a whole basis in memory."""

@@ -70,8 +70,6 @@ class Layer:
     """The bonds and fields of one disorder sample, in one sector.
 
     Args:
-        model: The layer.
-        sample: Disorder sample.
         k: Coupling inside the layer, J / T.
         k_time: Coupling between layers.
         sector: ``even``, ``odd``, or ``all`` where there is no such symmetry.

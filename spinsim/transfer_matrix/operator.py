@@ -30,7 +30,6 @@ class TransferOperator(LinearOperator):
     ``cupyx.scipy.sparse.linalg.eigsh`` takes it as well.
 
     Args:
-        layer: The layer.
         device: ``cpu`` or ``cuda``.
         method: ``butterfly`` (2 x 2 factors in cache or registers), ``kronecker`` (64 x 64 factors by matrix products)
             or ``auto``, the faster of the two.

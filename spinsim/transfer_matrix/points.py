@@ -18,27 +18,17 @@ J. Xu, D. Landau, Phys. Rev. E 97, 043301 (2018)."""
 
 
 class Points(NamedTuple):
-    """Couplings of every point.
+    """Couplings of every point."""
 
-    Attributes:
-        k: 1 / T, which multiplies the couplings of the layer, shape (points,).
-        k_time: Coupling between layers, a number without unit, likewise.
-    """
-
-    k: npt.NDArray[np.float64]
-    k_time: npt.NDArray[np.float64]
+    k: npt.NDArray[np.float64]  # 1 / T, which multiplies the couplings of the layer, shape (points,)
+    k_time: npt.NDArray[np.float64]  # coupling between layers, a number without unit, likewise
 
 
 class Given(NamedTuple):
-    """Couplings that are given.
+    """Couplings that are given."""
 
-    Attributes:
-        k: As in ``Points``; None for those of the ferromagnet's transition.
-        k_time: Likewise, one or as many; None where it is k times |J|.
-    """
-
-    k: npt.NDArray[np.float64] | None
-    k_time: npt.NDArray[np.float64] | None
+    k: npt.NDArray[np.float64] | None  # as in ``Points``; None for those of the ferromagnet's transition
+    k_time: npt.NDArray[np.float64] | None  # likewise, one or as many; None where it is k times |J|
 
     def points(self, model: Ising | None) -> Points:
         """Couplings of every point, for layers of a model; None where these are not known yet."""

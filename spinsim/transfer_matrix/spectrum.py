@@ -42,25 +42,15 @@ _TINY: Final = 2**12  # amplitudes of vectors so short that a basis is always st
 
 @dataclass(frozen=True)
 class Settings:
-    """Parameters of the search for levels.
+    """Parameters of the search for levels."""
 
-    Attributes:
-        eigenvalues: Levels of each sector.
-        tolerance: Relative residual at which a level has converged.
-        method: How T is applied, see ``TransferOperator``.
-        basis: Stored vectors, 0 for none, None for as many as serve and fit.
-        seed: Seed of the start vectors.
-        device: ``cpu`` or ``cuda``.
-        most_steps: Products of T after which levels of a sector that have not converged are given up.
-    """
-
-    eigenvalues: int = 2
-    tolerance: float = TOLERANCE
-    method: str = "auto"
-    basis: int | None = None
-    seed: int = 1
-    device: str = "cpu"
-    most_steps: int = MOST_STEPS
+    eigenvalues: int = 2  # levels of each sector
+    tolerance: float = TOLERANCE  # relative residual at which a level has converged
+    method: str = "auto"  # how T is applied, see ``TransferOperator``
+    basis: int | None = None  # stored vectors, 0 for none, None for as many as serve and fit
+    seed: int = 1  # seed of the start vectors
+    device: str = "cpu"  # ``cpu`` or ``cuda``
+    most_steps: int = MOST_STEPS  # products of T after which levels of a sector that have not converged are given up
 
     def __post_init__(self) -> None:
         if not 1 <= self.eigenvalues <= 1000:
@@ -152,13 +142,10 @@ class Solver:
 
     Args:
         model: The layer, with all its samples.
-        sample: Which of them.
         k: Coupling inside the layer.
         k_time: Coupling between layers.
         sectors: In which order.
-        settings: How.
         room: Vectors that fit in memory, as ``fit`` says.
-        threads: CPU threads.
         on_product: Called before every product with T; what it raises ends the search.
 
     Attributes:

@@ -28,17 +28,11 @@ _SHARED: Final = ("basis", "finished_vectors")
 
 
 class Chosen(NamedTuple):
-    """Devices for one task.
+    """Devices for one task."""
 
-    Attributes:
-        seats: Where they are, a power of two.
-        room: Vectors that fit in memory.
-        words: How they share out the work, a sentence; empty where there is but one device.
-    """
-
-    seats: list[Seat]
-    room: Fit
-    words: str
+    seats: list[Seat]  # where they are, a power of two
+    room: Fit  # vectors that fit in memory
+    words: str  # how they share out the work, a sentence; empty where there is but one device
 
 
 def choose(sites: int, sectors: tuple[str, ...], settings: Settings, device: str, tasks: int = 1) -> Chosen:
@@ -93,9 +87,7 @@ class SplitSolver:
     """A ``Solver`` at every device of a group, each with its part of all vectors.
 
     Args:
-        members: Members of the group.
         given: Arguments of ``Solver`` up to ``room``.
-        threads: CPU threads of each.
         on_product: Called before every product; what it raises ends the task. None for nothing.
 
     Attributes:

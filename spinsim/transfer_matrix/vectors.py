@@ -99,7 +99,6 @@ class Vectors:
     """Arithmetic with vectors of one length on one device, or with its part of vectors that several devices share.
 
     Args:
-        dimension: Their length.
         device: ``cpu`` or ``cuda``.
         threads: CPU threads, a pool or a number.
         share: Part of each vector on this device, None for all; others call the same methods.

@@ -12,11 +12,11 @@ from exact import assert_agree
 from made_up import tempered
 
 import spinsim as ss
-from spinsim.analysis.from_series import SeriesSource, observed, per_site, point_of
 from spinsim.analysis.jackknife import bin_means, jackknife
+from spinsim.analysis.sources import SeriesSource, observed, point_of
 from spinsim.analysis.summary import summarize
 from spinsim.observables import Facts, observables
-from spinsim.observables.moments import MOMENTS, connected_squares, moments_of
+from spinsim.observables.moments import MOMENTS, PerSite, connected_squares, moments_of
 
 LADDER = np.array([2.0, 4.0])  # in units of |J|
 
@@ -60,7 +60,7 @@ def test_every_estimator_agrees_with_enumeration(kind: str, field: float, size: 
 
 def noise_of(result: ss.TemperResult) -> dict[str, np.ndarray]:
     """Statistical errors of estimates for the given samples, from 40 stretches of time of many tau each."""
-    records, run, point = SeriesSource(result).records, per_site(result), point_of(result)
+    records, run, point = SeriesSource(result).records, PerSite(result), point_of(result)
     names = moments_of(records)
     series = [MOMENTS[name].value(run) for name in names]
     squares = [

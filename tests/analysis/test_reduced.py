@@ -13,15 +13,12 @@ import spinsim as ss
 from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.equilibration import approach, equilibration
 from spinsim.analysis.followed import FollowedSeries
-from spinsim.analysis.from_reduced import FollowedTerm
-from spinsim.analysis.from_series import SeriesSource
 from spinsim.analysis.gaps import correlation_in_time, gaps
 from spinsim.analysis.overlaps import bins_for, overlap_distribution
-from spinsim.analysis.reducing import reduced_of
 from spinsim.analysis.reweighted import reweighted
 from spinsim.analysis.runs import sample_of, samples_of
 from spinsim.analysis.sizes import compare_sizes
-from spinsim.analysis.sources import facts_of, measurements_of
+from spinsim.analysis.sources import FollowedTerm, SeriesSource, facts_of, measurements_of, reduced_of
 from spinsim.analysis.summary import resampled, summarize
 from spinsim.analysis.tables import estimate_columns
 from spinsim.analysis.verdict import compare_copies, copies_disagree, walks
@@ -168,7 +165,7 @@ def test_series_give_the_bits_of_the_run(kind: str, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(CpuEngine, "begin_measurement", watched)
     run = (tempered if kind in TEMPERED else quantum)(kind)
-    found = SeriesSource(run).added_up.run
+    found = SeriesSource(run).run
     reduction = HostReduction(found.reduced)
     assert len(seen) == STEPS
     for measurement in seen:

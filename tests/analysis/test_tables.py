@@ -15,7 +15,7 @@ from made_up import LADDER, frozen, tempered
 import spinsim as ss
 from spinsim.analysis.summary import summarize
 from spinsim.analysis.thermodynamics import thermodynamics
-from spinsim.jobs.temper import overview
+from spinsim.jobs.temper import report
 
 
 @pytest.fixture(scope="module")
@@ -95,8 +95,8 @@ def test_xarray_opens_every_group_of_a_tempering_file(result, tmp_path, capsys, 
 def test_a_file_is_summed_up_in_pieces(result, tmp_path, monkeypatch):
     file, means = result.save(tmp_path / "run.h5"), []
     for piece in (1, 5000, 2**24):  # a row, some rows, all
-        monkeypatch.setattr(overview, "PIECE_BYTES", piece)
-        means.append(overview.overview(file))
+        monkeypatch.setattr(report, "PIECE_BYTES", piece)
+        means.append(report.overview(file))
     sites, found = result.model.sites, means[0]
     np.testing.assert_allclose(found.energy, result.energy.mean(axis=(0, 1, 2)) / sites, rtol=1e-12)
     square = ((result.magnetization / sites) ** 2).mean(axis=(0, 1, 2))
@@ -111,10 +111,10 @@ def test_a_file_is_summed_up_in_pieces(result, tmp_path, monkeypatch):
 def test_memory_for_a_long_file_is_that_of_a_piece(tmp_path, monkeypatch):
     result = tempered(ss.Ising(ss.square(4)), copies=4, steps=16_000)
     file = result.save(tmp_path / "run.h5")
-    monkeypatch.setattr(overview, "PIECE_BYTES", 2**14)
-    overview.overview(file)  # imports
+    monkeypatch.setattr(report, "PIECE_BYTES", 2**14)
+    report.overview(file)  # imports
     tracemalloc.start()
-    overview.overview(file)
+    report.overview(file)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert result.energy.nbytes > 2**21
@@ -123,7 +123,7 @@ def test_memory_for_a_long_file_is_that_of_a_piece(tmp_path, monkeypatch):
 
 def test_show_does_not_read_the_whole_of_long_series(result, tmp_path, capsys, monkeypatch):
     file = result.save(tmp_path / "run.h5")
-    monkeypatch.setattr("spinsim.jobs.temper.report.load_temper", None)
+    monkeypatch.setattr("spinsim.jobs.temper.report.load_as", None)
     monkeypatch.setattr("spinsim.jobs.temper.report.MOST_BYTES", 10**5)
     shown = run(capsys, monkeypatch, "show", file).out
     assert "1024 of 1024 steps" in shown
@@ -134,7 +134,7 @@ def test_show_does_not_read_the_whole_of_long_series(result, tmp_path, capsys, m
 
 def test_overview_of_one_copy_and_of_an_empty_file(tmp_path, capsys, monkeypatch):
     one = tempered(ss.Ising(ss.square(4)), copies=1).save(tmp_path / "one.h5")
-    assert overview.overview(one).overlap_squared is None
+    assert report.overview(one).overlap_squared is None
     assert "<q^2>" not in run(capsys, monkeypatch, "show", one).out
     whole = tempered(ss.Ising(ss.square(4)))
     empty = ss.TemperResult(**{
@@ -142,11 +142,11 @@ def test_overview_of_one_copy_and_of_an_empty_file(tmp_path, capsys, monkeypatch
         for name, value in vars(whole).items()
     })  # fmt: skip
     file = empty.save(tmp_path / "empty.h5")
-    assert np.isnan(overview.overview(file).energy).all()
+    assert np.isnan(report.overview(file).energy).all()
     assert "0 of 0 steps" in run(capsys, monkeypatch, "show", file).out
     annealed = ss.anneal(ss.Ising(ss.square(4)), [2.0], replicas=2).save(tmp_path / "a.h5")
     with pytest.raises(ss.InputError, match="give the file of a temper run"):
-        overview.overview(annealed)
+        report.overview(annealed)
 
 
 def test_table_of_several_runs_says_which_is_which(result, tmp_path):

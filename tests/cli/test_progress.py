@@ -14,9 +14,9 @@ import pytest
 from rich.progress import TextColumn
 from several import on_cpus
 
-from spinsim.jobs.anneal.running import plan_anneal
+from spinsim.jobs.anneal.running import AnnealPlan
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
-from spinsim.jobs.temper.running import plan_temper
+from spinsim.jobs.temper.running import TemperPlan
 from spinsim.jobs.temper.settings import Temper, TemperSettings
 from spinsim.machine.clock import compiling_seconds, said_to_compile
 from spinsim.machine.compiled import body
@@ -27,11 +27,11 @@ from spinsim.settings.shared import ModelSettings, RunSettings
 
 RUNS = [
     (
-        plan_anneal,
+        AnnealPlan.of,
         Anneal(anneal=AnnealSettings(steps=3, sweeps=5), run=RunSettings(checkpoint_every=0)),
     ),
     (
-        plan_temper,
+        TemperPlan.of,
         Temper(
             temper=TemperSettings(temperatures="1,2,3", thermalize=10, sweeps=40),
             run=RunSettings(replicas=2, checkpoint_every=0),

@@ -8,8 +8,7 @@ import pytest
 import spinsim as ss
 from spinsim.engine import Dynamics, create_engine
 from spinsim.engine.moves.metropolis.by_replica.cpu import Annealer, suits
-from spinsim.sampling.best import BestOfEach
-from spinsim.sampling.measure import measure
+from spinsim.sampling.measure import BestOfEach, measure
 from spinsim.sampling.schedules import EngineReads, Schedule, anneal_reads
 
 

@@ -71,6 +71,13 @@ def test_kernels_of_all_couplings(name: str, monkeypatch: pytest.MonkeyPatch) ->
     check_kernel(name, monkeypatch)
 
 
+@pytest.mark.emulated
+@pytest.mark.usefixtures("emulated")
+@pytest.mark.parametrize("name", KERNELS)
+def test_emulated_kernels_of_all_couplings(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_kernel(name, monkeypatch)
+
+
 def test_tempering_and_snapshots(device: str) -> None:
     model = DENSE["samples-field"]()
     temper_both(device, model, ladder(0.5, 2.0, 3) / model.energy_scale, 2, [(2, 1), (1, 2)])

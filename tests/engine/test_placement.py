@@ -14,7 +14,6 @@ from scipy import special
 import spinsim as ss
 from spinsim import rng
 from spinsim.engine import Dynamics
-from spinsim.jobs.temper.result import load_temper
 from spinsim.sampling import Range, place
 from spinsim.sampling.placement import ITERATIONS, MOST_SAMPLES, RATE, _distance, _erfc, exchange_rates, read_range
 
@@ -68,15 +67,15 @@ def test_the_ladder_is_the_same_on_a_gpu(make, text: str) -> None:
 
 
 def test_the_same_ladder_from_flags_toml_and_python(do, tmp_path) -> None:
-    flags = load_temper(do(f"{COMMAND} --sweeps 100 --threads 1"))
+    flags = ss.load(do(f"{COMMAND} --sweeps 100 --threads 1"))
     (tmp_path / "c.toml").write_text(
         "[model]\nlattice = 'cubic'\nsize = 4\ncouplings = 'pm-j'\nsamples = 3\n[run]\nseed = 5\nthreads = 2\n"
         "[temper]\ntemperatures = 'auto:0.6:2.4'\nthermalize = 20\nsweeps = 100\n"
     )
-    toml = load_temper(do(f"temper --config {tmp_path / 'c.toml'}", "b"))
+    toml = ss.load(do(f"temper --config {tmp_path / 'c.toml'}", "b"))
     model = ss.EdwardsAnderson(ss.cubic(4), samples=3)
     python = ss.temper(model, "auto:0.6:2.4", sweeps=100, thermalize=20, seed=5)
-    saved = load_temper(python.save(tmp_path / "saved.h5"))
+    saved = ss.load(python.save(tmp_path / "saved.h5"))
     given = ss.temper(model, flags.temperature, sweeps=100, thermalize=20, seed=5)
     assert flags.attributes["config_sha256"] == toml.attributes["config_sha256"]
     assert given.placement is None

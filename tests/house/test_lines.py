@@ -32,7 +32,7 @@ def test_who_develops_runs_what_ci_runs() -> None:
     commands = [line.partition(" && ")[2] or line for line in lines(".ci/run")]
     checked = [command for command in commands if re.match("python -m (ruff|mypy|pytest)", command)]
     assert [line.removesuffix(' "$@"') for line in lines("scripts/check") if line.startswith("python")] == checked
-    assert lines(".github/workflows/ci.yml")[-1].strip() == "- run: .ci/run"
+    assert "- run: .ci/run" in map(str.strip, lines(".github/workflows/ci.yml"))
 
 
 def test_every_marker_is_left_out_of_the_first_line() -> None:

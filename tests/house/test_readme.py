@@ -16,26 +16,31 @@ import pytest
 from harness import forking_server
 from places import ROOT
 
-PAGES = ["README.md", "runs/README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
+PAGES = [
+    "README.md",
+    "runs/README.md",
+    *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs").rglob("*.md"))),
+]
 WRITTEN = [*PAGES, "ARCHITECTURE.md", "CONTRIBUTING.md"]
 INSTALLING = "python -m pip"
 SHORTER = {
     "README.md": {
         "--sweeps 20000": "--sweeps 4000",
-        "--size 16 --couplings pm-j --samples 128 --replicas 4 --device cuda": "--size 4 --couplings pm-j --samples 4",
     },
-    "docs/annealing.md": {
+    "docs/theory/annealing.md": {
         "--populations 16 --replicas 32768": "--populations 4 --replicas 2048",
         "replicas=4096, steps=100": "replicas=1024, steps=50",
     },
-    "docs/guide.md": {
-        "--size 16 --couplings pm-j --samples 512 --device cuda --gpus all": "--size 4 --couplings pm-j --samples 4"
+    "docs/theory/clusters.md": {
+        "ss.square(64)": "ss.square(16)",
+        "--size 64": "--size 16 --sweeps 1000",
+        "--size 16 --moves": "--size 6 --moves",
     },
-    "docs/quantum.md": {
+    "docs/theory/quantum.md": {
         "10 --k 0.25:0.29:3 --slices 64 --replicas 21": "2 --k 0.25:0.29:3 --slices 64 --replicas 6",
         "--beta 4 --slices": "--beta 4 --sweeps 2000 --slices",
     },
-    "docs/spin_glass.md": {
+    "docs/validation/spin_glass.md": {
         "--samples 600": "--samples 4",
         "5000": "60",
         "10000": "240",
@@ -47,12 +52,13 @@ SHORTER = {
 
 
 def blocks(page: str) -> list[tuple[str, str]]:
-    """Language, empty for the shell, and text of every fenced block of a page."""
+    """Language, empty for the shell, and text of every fenced block of a page but cells, which run in the build."""
     text = (ROOT / page).read_text()
     for long, short in SHORTER.get(page, {}).items():
         assert long in text
         text = text.replace(long, short)
-    return re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    fences = re.findall(r"^```(.*)\n((?:.*\n)*?)```$", text, re.MULTILINE)
+    return [(language, inner) for language, inner in fences if not language.startswith(("{", "text"))]
 
 
 def command() -> list[str]:

@@ -19,7 +19,7 @@ SAVED = {"even_correlations": True, "save_configurations": 1}
 
 
 def rule_couplings(side: int) -> np.ndarray:
-    """The signs of the bond rule of docs/quantum.md."""
+    """The signs of the bond rule of docs/theory/quantum.md."""
     return np.array([1 - 2 * (int(b * 2654435761 % 2**32).bit_count() % 2) for b in range(2 * side * side)], np.int8)
 
 
@@ -30,7 +30,7 @@ def ground_state(space: ss.Ising, k: float, sample: int) -> GroundState:
 
 
 def record(row: str) -> None:
-    """Write what was measured to standard output, which pytest shows with -s: numbers for docs/quantum.md."""
+    """Write what was measured to standard output, which pytest shows with -s: numbers for docs/theory/quantum.md."""
     sys.stdout.write(row + "\n")
 
 

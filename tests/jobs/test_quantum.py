@@ -58,6 +58,15 @@ def test_every_column_of_the_general_form_is_exact(kind: str, gamma: list[float]
     check_columns(ss.quantum(small(kind), slices=4, **points, **length, seed=5))
 
 
+@pytest.mark.parametrize("points", [{"k": K}, {"gamma": [0.5, 1.0, 2.0], "beta": 1.5}], ids=["isotropic", "general"])
+def test_every_column_is_exact_with_houdayer_moves(points: dict) -> None:
+    """Clusters grow over bonds in space and in time."""
+    length = {"sweeps": 6000, "thermalize": 200, "replicas": 4, "measure_every": 4}
+    result = ss.quantum(small("samples"), slices=4, **points, **length, seed=5, houdayer=2)
+    assert result.config["quantum"]["moves"] == "houdayer:2"
+    check_columns(result)
+
+
 def check_columns(result: ss.QuantumResult) -> None:
     found, errors = summarize(result), _errors(result)
     rows, wrong, compared = [], [], set()

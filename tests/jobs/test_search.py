@@ -14,7 +14,7 @@ from places import DATA
 import spinsim as ss
 from spinsim import rng
 from spinsim.errors import InputError
-from spinsim.jobs.anneal.running import plan_anneal
+from spinsim.jobs.anneal.running import AnnealPlan
 from spinsim.jobs.anneal.search import AnnealSearch
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.run import Watch
@@ -134,7 +134,7 @@ def test_who_watches_hears_of_better_states(tmp_path: Path) -> None:
         anneal=AnnealSettings(target="126", steps=20, sweeps=5),
         run=RunSettings(out=str(tmp_path / "a.h5"), device="cpu"),
     )
-    assert to_file(plan_anneal(config), Watch(on_note=notes.append))
+    assert to_file(AnnealPlan.of(config), Watch(on_note=notes.append))
     cuts = [float(note.removeprefix("best cut ")) for note in notes]
     assert cuts == sorted(set(cuts))
     assert cuts[-1] >= 126

@@ -16,7 +16,7 @@ from harness import contents, run
 import spinsim as ss
 from spinsim import store
 from spinsim.analysis.summary import summarize
-from spinsim.jobs.temper.result import TemperResult, load_temper
+from spinsim.jobs.temper.result import TemperResult
 from spinsim.model.ising import Ising
 from spinsim.observables.moments import correlation_length
 
@@ -36,10 +36,10 @@ def test_the_file_holds_what_python_returns(do, tmp_path) -> None:
     model = ss.EdwardsAnderson(ss.cubic(4), samples=3)
     ladder = ss.sampling.temperature_schedule(0.8, 2.5, 6, "geometric")
     result = ss.temper(model, ladder, sweeps=120, thermalize=20, magnetization_modes=True)
-    written = load_temper(do(COMMAND))
+    written = ss.load(do(COMMAND))
     assert same(result, written)
     assert written.finished
-    assert same(load_temper(result.save(tmp_path / "saved.h5")), result)
+    assert same(ss.load(result.save(tmp_path / "saved.h5")), result)
     assert result.best_energy is not None
     assert result.best_spins is not None
     met = np.empty(result.best_energy.shape)  # the lowest energy of each replica, from the series
@@ -70,8 +70,8 @@ def test_the_file_holds_what_python_returns(do, tmp_path) -> None:
 )
 def test_what_is_measured_can_be_chosen(do, tmp_path, capsys, monkeypatch, flags: str, there: set[str]) -> None:
     path = do(f"temper --size 4 --temperatures 2:3:3g --sweeps 160 --thermalize 0 {flags}")
-    read = load_temper(path)
-    assert same(load_temper(read.save(tmp_path / "saved.h5")), read)
+    read = ss.load(path)
+    assert same(ss.load(read.save(tmp_path / "saved.h5")), read)
     with xarray.open_dataset(path, group="measurements", engine="h5netcdf") as dataset:
         assert set(dataset.data_vars) == there | {"energy", "magnetization", "staggered_magnetization"}
         xarray.testing.assert_identical(read.dataset(), dataset.load())
@@ -81,7 +81,7 @@ def test_what_is_measured_can_be_chosen(do, tmp_path, capsys, monkeypatch, flags
         assert ("correlation_length_over_L" in dataset) == ("magnetization_mode" in there)
         assert ("overlap_correlation_length_over_L" in dataset) == ("overlap_mode" in there)
     do(f"resume {path} --sweeps 320")
-    assert len(load_temper(path).energy) == 32
+    assert len(ss.load(path).energy) == 32
 
 
 def test_correlations_do_not_change_the_run() -> None:
@@ -97,8 +97,8 @@ def test_correlations_do_not_change_the_run() -> None:
 def test_correlations_in_a_configuration_file(do, tmp_path) -> None:
     (tmp_path / "run.toml").write_text("[temper]\ncorrelations = false\nsweeps = 100\n")
     config = f"temper --config {tmp_path / 'run.toml'} --size 4 --temperatures 2:3:3g --thermalize 0"
-    assert not load_temper(do(config)).has_correlations
-    assert load_temper(do(config + " --correlations", "b")).has_correlations
+    assert not ss.load(do(config)).has_correlations
+    assert ss.load(do(config + " --correlations", "b")).has_correlations
 
 
 def test_a_graph_has_link_overlaps_and_no_modes() -> None:
@@ -123,7 +123,7 @@ def test_an_interrupted_run_is_completed_by_its_command(do, monkeypatch) -> None
     with monkeypatch.context() as patch:
         patch.setattr(store.RunFile, "write", stop)
         part = do(COMMAND, "part", status=130)
-    assert len(load_temper(part).energy) == 5
+    assert len(ss.load(part).energy) == 5
     do(COMMAND, "part")
     assert contents(part, "command", "config") == contents(whole, "command", "config")
 
@@ -136,7 +136,7 @@ def test_show_and_json(do, capsys, monkeypatch) -> None:
     facts = json.loads(run(capsys, monkeypatch, "show", str(path), "--json").out)
     assert facts["planned_steps"] == 12
     again = json.loads(run(capsys, monkeypatch, *COMMAND.split(), "--json").out)
-    assert again["swap_rate"] == load_temper(path).swap_rate.tolist()
+    assert again["swap_rate"] == ss.load(path).swap_rate.tolist()
 
 
 def test_analyze_agrees_with_the_exact_averages(do, capsys, monkeypatch) -> None:

@@ -16,8 +16,8 @@ from harness import contents, finish, one_sentence, run, spinsim
 
 import spinsim as ss
 from spinsim.benchmark.transfer import _peer_basis
+from spinsim.jobs.transfer.running import Work
 from spinsim.jobs.transfer.settings import Transfer
-from spinsim.jobs.transfer.tasks import Work
 from spinsim.settings.config import build_config
 from spinsim.transfer_matrix import NotConvergedError, Solver, TransferOperator
 

@@ -41,7 +41,8 @@ WITH_LAYOUTS = [  # each struct that a kernel takes is in one of them
     "metropolis/anisotropic.cu", "tempering/exchange_terms.cu", "measuring/by_temperature_terms.cu",
     "measuring/local.cu", "metropolis/replica_packed_degrees.cu", "metropolis/unpacked.cu",
     "tempering/temper_unpacked.cu", "measuring/reduce.cu", "measuring/energies.cu",
-    "measuring/lowest.cu", "clusters/houdayer.cu",
+    "measuring/lowest.cu", "clusters/houdayer.cu", "clusters/fortuin_kasteleyn.cu",
+    "clusters/lattice_clusters.cu",
 ]  # fmt: skip
 BARRIERS = "typename Barrier<LAYERS, SLABS>::type"  # one of three structs
 
@@ -86,7 +87,8 @@ def update(model: ss.Ising) -> None:
     engine.take_from(np.zeros((model.samples, 4), int))
     engine.set_ladder([0.5, 0.4], 2)
     engine.temper(1, 1)
-    engine.apply(ss.Houdayer(), Moment(np.array([0.5, 0.4]), 0, 1))
+    for move in (ss.Houdayer(), ss.SwendsenWang(), ss.SeededClusters()):
+        engine.apply(move, Moment(np.array([0.5, 0.4]), 0, 1))
     for full in (False, True):
         wanted = Wanted(full, times=(1, 2), even=True) if model.graph.slices > 1 else Wanted(full)
         engine.temper_measured(2, 1, 1, wanted, engine.reduction(reduced_run(Facts(model, 2, full), Ladder(2))))

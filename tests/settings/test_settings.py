@@ -70,8 +70,8 @@ def test_settings_allow_what_the_program_can_do() -> None:
 
 
 def test_the_page_of_settings_is_not_stale() -> None:
-    """``python -m spinsim.settings > docs/settings.md`` makes it anew."""
-    found = (ROOT / "docs" / "settings.md").read_text()
+    """``python -m spinsim.settings > docs/reference/settings.md`` makes it anew."""
+    found = (ROOT / "docs" / "reference" / "settings.md").read_text()
     assert found == page(JOBS)
 
 

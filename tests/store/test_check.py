@@ -147,7 +147,12 @@ def test_unfinished_files_of_earlier_versions_are_completed(do, capsys, monkeypa
         do(f"resume {path.name} --quiet" if again == "resume" else command, again)
         assert ss.load(path).finished
         found = ss.load(path).dataset()  # without series that a later version began to measure
-        xarray.testing.assert_equal(found, ss.load(whole).dataset()[list(found)])
+        expected = ss.load(whole).dataset()[list(found)]
+        if "transfer" in name:  # another LAPACK made some rows: its last digits, and bases of degenerate levels, differ
+            found, expected = (one.drop_vars("sigma") for one in (found, expected))
+            xarray.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-13)
+        else:
+            xarray.testing.assert_equal(found, expected)
 
 
 @pytest.mark.parametrize("where", [(3, 0), (5, 1)])

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from harness import finish, one_sentence, run, spinsim
 
-from spinsim.store.probing import survives
+from spinsim.store.reading import survives
 
 NAMES = ["anneal", "instance", "temper", "temper-auto", "transfer", "packed/temper-configurations"]
 UNFINISHED = ["unfinished-anneal", "unfinished-temper", "unfinished-transfer"]
@@ -141,7 +141,7 @@ def endless(content: bytes) -> bytes:
 @pytest.mark.skipif(sys.platform != "linux", reason="a child process is made on Linux alone")
 def test_headers_that_lead_in_a_circle_are_refused(tmp_path, monkeypatch, capsys) -> None:
     """Two altered bytes held all commands for ever, deaf to Ctrl-C."""
-    monkeypatch.setattr("spinsim.store.probing._SECONDS", 1)
+    monkeypatch.setattr("spinsim.store.reading._SECONDS", 1)
     path = tmp_path / "a.h5"
     path.write_bytes(endless(damage.small_file("unfinished-temper")))
     for command in ("show", "resume"):
@@ -174,5 +174,5 @@ def test_a_look_that_crashes_or_fails() -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="a child process is made on Linux alone")
 def test_a_child_that_waits_is_no_sign_of_damage(monkeypatch: pytest.MonkeyPatch) -> None:
     """As for a lock that a thread of the parent held."""
-    monkeypatch.setattr("spinsim.store.probing._PATIENCE", 0.1)
+    monkeypatch.setattr("spinsim.store.reading._PATIENCE", 0.1)
     assert survives(signal.pause) is None

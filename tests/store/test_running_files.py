@@ -13,7 +13,7 @@ from harness import finish, run, spinsim
 
 import spinsim as ss
 from spinsim import store
-from spinsim.jobs.temper.overview import overview
+from spinsim.jobs.temper.report import overview
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="locks and signals as POSIX has them")
 SECONDS = 1.5

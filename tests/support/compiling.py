@@ -13,6 +13,7 @@ import numpy.typing as npt
 import spinsim as ss
 from spinsim.engine import Dynamics, create_engine
 from spinsim.engine.moves.metropolis.by_replica.cpu import Annealer
+from spinsim.engine.moves.move import Moment
 from spinsim.model.trotter import trotter
 
 Array = npt.NDArray[np.float64]
@@ -52,6 +53,12 @@ def _unpacked(space: ss.Ising) -> None:
     ss.quantum(space, gamma=[0.5, 1.0], beta=1.0, slices=8, sweeps=20, thermalize=0, device="cpu")
 
 
+def _clusters(*models: ss.Ising) -> None:
+    for model in models:
+        engine = create_engine(model, 64, Dynamics(), "cpu", 1)
+        engine.apply(ss.SwendsenWang(), Moment(0.5, 0, 1))
+
+
 RUNS: dict[str, Callable[[], object]] = {
     "degrees-tempered": lambda: _temper(ss.EdwardsAnderson(ss.hypercubic(3))),
     "field-tempered": lambda: _temper(ss.EdwardsAnderson(ss.square(4), field=1.0)),
@@ -61,6 +68,8 @@ RUNS: dict[str, Callable[[], object]] = {
     "replica-packed": lambda: _sweep(ss.EdwardsAnderson(ss.cubic(4))),
     "unpacked": lambda: _unpacked(ss.EdwardsAnderson(ss.square(4), couplings="gaussian")),
     "tempering": lambda: _temper(ss.EdwardsAnderson(ss.cubic(4))),
+    "clusters": lambda: _clusters(ss.Ising(ss.square(4)), _sparse(np.ones)),
+    "lattice-clusters": lambda: _clusters(ss.Ising(ss.square(256, 2))),
     "by-replica": lambda: [
         _anneal(_sparse(values, field))
         for values, field in (

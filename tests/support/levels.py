@@ -1,6 +1,6 @@
 """Spaces of up to 16 sites or so with ever more slices in time, from products with their transfer matrix.
 
-T = D B D between neighbouring slices as docs/transfer.md has it, in plain NumPy: the ground state, averages and
+T = D B D between neighbouring slices as docs/theory/transfer.md has it, in plain NumPy: the ground state, averages and
 correlations in time in it, and the levels of both parities. With slices many gaps long a run has the same averages.
 """
 

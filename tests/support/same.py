@@ -9,10 +9,9 @@ from typing import TypeVar
 import numpy as np
 
 import spinsim as ss
-from spinsim.analysis.from_series import SeriesSource
 from spinsim.analysis.reduced import ReducedRun
-from spinsim.analysis.reducing import reduced_of
 from spinsim.analysis.runs import Tempered
+from spinsim.analysis.sources import SeriesSource, reduced_of
 from spinsim.analysis.summary import Summary
 from spinsim.engine.measuring.cpu_reduction import HostReduction
 from spinsim.engine.measuring.reduction import Reduced, Source, Term

@@ -147,6 +147,23 @@ def pack_chunks(memory, size, replicas, words):  # type: ignore[no-untyped-def]
                     words[k, block, i, 1] = high & in_high
 
 
+@kernel
+def flip_chunks(memory, size, replicas, flips):  # type: ignore[no-untyped-def]
+    """Flip the spins whose bits are set in ``flips`` (samples, blocks, sites, 2); ``memory`` as in ``pack_chunks``."""
+    sites = flips.shape[2]
+    for k in range(memory.shape[0]):
+        for first in range(0, replicas, size):
+            lanes = min(size, replicas - first)
+            calls = (lanes + WORDS - 1) // WORDS
+            spins = memory[k, first * sites : (first + WORDS * calls) * sites].reshape((sites, WORDS * calls))
+            for i in range(sites):
+                row, of_site = spins[i], flips[k, first // packing.LANES, i]
+                for lane in range(lanes):
+                    bit = first % packing.LANES + lane
+                    flip = of_site[bit // 64] >> np.uint64(bit % 64) & np.uint64(1)
+                    row[lane % WORDS * calls + lane // WORDS] *= np.int8(1) - np.int8(2) * np.int8(flip)
+
+
 class InChunks(ABC):
     """Spins of all samples on a CPU in chunks of replicas, each a task.
 
@@ -245,6 +262,10 @@ class Chunks(InChunks):
         words = np.zeros((len(memory), packing.block_count(self.replicas), self.model.sites, 2), np.uint64)
         pack_chunks(memory, self.size, self.replicas, words)
         return words
+
+    def flip(self, flips: npt.NDArray[np.uint64], samples: slice) -> None:
+        """Flip the spins of some samples whose bits are set, (samples, blocks, sites, 2)."""
+        flip_chunks(self.memory[samples], self.size, self.replicas, flips)
 
     def copy(self, moves: Moves) -> None:
         for sample, source, target in zip(*(array.tolist() for array in moves), strict=True):

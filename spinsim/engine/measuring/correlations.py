@@ -61,11 +61,11 @@ class Wanted(NamedTuple):
     """Choice of what is measured of copies at equal temperatures beside their overlaps.
 
     Attributes:
-        full: Whether link overlaps and modes are, and in models of space and time what slices have in common.
+        full: True if link overlaps and modes are, and in models of space and time what slices have in common.
         times: At which times spins are correlated with themselves, in slices.
-        even: Whether products of neighbours in space are too, an operator of even parity, and compared between copies.
+        even: True if products of neighbours in space are too, an operator of even parity, and compared between copies.
         overlaps: False where a CPU is to leave overlaps out, of what is not ``full``: there are no pairs then.
-        magnetization_modes: Whether modes of the spins are among what is ``full``, beside those of overlaps.
+        magnetization_modes: True if modes of the spins are among what is ``full``, beside those of overlaps.
     """
 
     full: bool = True
@@ -166,7 +166,7 @@ def modes_by_kind(found: Floats, shape: tuple[int, int, int], copies: int, of_sp
         found: Of pairs of copies, then of copies where these were compared with the reference.
         shape: (samples, pairs, temperatures).
         copies: Of the ladder.
-        of_spins: Whether modes of spins were asked for.
+        of_spins: True if modes of spins were asked for.
     """
     of_overlaps, of_copies = by_kind(found, shape)
     return of_overlaps, of_copies if of_spins else np.empty((shape[0], copies, shape[2], 0))

@@ -39,7 +39,7 @@ class WordList(NamedTuple):
         first_part: Group g has the parts from ``first_part[g]`` to before ``first_part[g + 1]``.
         word: Of each part, counted in its group.
         mask: Its bits.
-        is_last: Whether it is the last part of its layer.
+        is_last: True if it is the last part of its layer.
         wave: Cosine and sine at each layer, (layers, 2).
         size: Sites of each layer, (layers,).
         axis: Axis that ends with each layer, -1 where none does, (layers,).

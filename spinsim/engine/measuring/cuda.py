@@ -280,7 +280,7 @@ class Measuring:
             written: Measurements behind what is queued.
             state: Finds configurations in copies of itself.
             reduction: Adds the measurements up, if they are added up here.
-            fetched: Whether each is fetched too; None: all are.
+            fetched: True if each is fetched too; None: all are.
         """
         held = written.held
         held.made.record(self._sweeps)
@@ -292,8 +292,7 @@ class Measuring:
                 at = {name: first + 8 * word for name, word in self._fields.words.items()}
                 self._comparison.queue(stream, held.address(k), at)
             if reduction is not None:
-                states = [held.address(k) for k in range(written.count)]
-                reduction.queue(stream, self.buffer, written.address(0), states)
+                reduction.queue(stream, self.buffer, written.address(0), held.address(0), written.count)
             held.compared.record(stream)
 
         # Nobody waits for measurements that are added up, and kernels beside sweeps cost more than their own time: a

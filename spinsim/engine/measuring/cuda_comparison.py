@@ -102,11 +102,11 @@ class Part(NamedTuple):
         size: Items of a segment.
         compared: Pairs of replicas, those of copies first.
         axis: The axis whose layers they are, or none.
-        is_bonds: Whether items are bonds, else sites.
-        is_linked: Whether bonds from each layer to the next are counted too.
-        are_slices: Whether segments are slices, of whose sums powers are added up; they may be layers in time.
-        are_times: Whether segments are pairs in time, whose sums are wanted one by one.
-        is_total: Whether the total alone is wanted.
+        is_bonds: True if items are bonds, else sites.
+        is_linked: True if bonds from each layer to the next are counted too.
+        are_slices: True if segments are slices, of whose sums powers are added up; they may be layers in time.
+        are_times: True if segments are pairs in time, whose sums are wanted one by one.
+        is_total: True if the total alone is wanted.
     """
 
     segments: int
@@ -167,7 +167,7 @@ class Compared:
         model: As given.
         tempering: As given.
         wanted: As given.
-        full: Whether more than overlaps is asked for.
+        full: True if more than overlaps is asked for.
         times: Times of correlations in time.
         shape: (samples, pairs of copies, temperatures).
         pairs: Pairs of replicas of a sample.

@@ -1,4 +1,4 @@
-"""Lowest states that measurements meet, kept on the GPU that makes them as ``sampling/best.py`` does on a host."""
+"""Lowest states that measurements meet, kept on the GPU that makes them as ``lowest.py`` does on a host."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from spinsim.engine.protocols import Configurations, LowestStates
 from spinsim.model.ising import Ising
 
 THREADS: Final = 128
-LOWEST: Final = struct_type(energy=ADDRESS, replica=ADDRESS, changed=ADDRESS, states=ADDRESS, replicas=SIZE, words=SIZE)
+LOWEST: Final = struct_type(
+    **dict.fromkeys(("energy", "replica", "changed", "states"), ADDRESS),
+    **dict.fromkeys(("samples", "replicas", "words"), SIZE),
+)
 BLOCKS: Final = 4  # of a multiprocessor that copy states, where samples are few
 _MANY: Final = 16  # samples whose states are fetched together, not one by one
 _MOST_BYTES: Final = 2**28  # of all states that are fetched together
@@ -77,9 +80,10 @@ class CudaLowest:
         self._grid = max(1, min(several, words // (THREADS * WORDS_A_THREAD))), samples, 1
         to = record(
             LOWEST, energy=self._energy, replica=self._replica, changed=self._changed, states=self._states,
-            replicas=replicas, words=words,
+            samples=samples, replicas=replicas, words=words,
         )  # fmt: skip
         self._keep = Launch(device, "measuring/lowest.cu", "keep_lowest", {
+            "numbers": np.uint64(0), "size": np.uint64(0), "count": np.uint32(0),
             **dict.fromkeys(("energy", "holder", "state"), np.uint64(0)), "to": to,
             **dict.fromkeys(("before", "after"), np.uint64(0)),
         })  # fmt: skip
@@ -88,11 +92,21 @@ class CudaLowest:
         self._given: Configurations | None = None
         self._is_copied = np.zeros(samples, np.bool_)  # since configurations were given
 
-    def queue(self, stream: Any, energy: int, holder: int, state: int) -> None:
-        """Queue a measurement: energies and replicas by place, and spins, at these addresses."""
+    def queue(self, stream: Any, numbers: int, size: int, count: int, energy: int, holder: int, state: int) -> None:
+        """Queue measurements in succession.
+
+        Args:
+            stream: Where.
+            numbers: Address of the first one's numbers.
+            size: Words from those of a measurement to the next one's.
+            count: How many there are.
+            energy: Word at which the energies of a measurement begin, by copy and place.
+            holder: Word at which their replicas begin.
+            state: Address of the first one's spins, behind which those of the next ones follow.
+        """
         before, after = self._so_far_at[self._turn], self._so_far_at[1 - self._turn]
         where = {"energy": energy, "holder": holder, "state": state, "before": before, "after": after}
-        self._keep(stream, self._grid, THREADS, **where)
+        self._keep(stream, self._grid, THREADS, numbers=numbers, size=size, count=count, **where)
         self._turn = 1 - self._turn
 
     def states(self, added: Any) -> LowestStates:

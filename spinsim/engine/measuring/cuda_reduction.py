@@ -177,27 +177,26 @@ class CudaReduction:
             self._launches[buffer.wanted] = launch
         return self._launches[buffer.wanted]
 
-    def queue(self, stream: Any, buffer: Buffer, numbers: int, states: Sequence[int]) -> None:
+    def queue(self, stream: Any, buffer: Buffer, numbers: int, state: int, count: int) -> None:
         """Queue adding the next measurements.
 
         Args:
             stream: Where.
             buffer: The layout of the numbers.
             numbers: Address of the first measurement's; those of the next ones follow.
-            states: Addresses of the spins of each.
+            state: Address of the first measurement's spins; those of the next ones follow.
+            count: How many there are.
         """
         stream.wait_event(self._added)  # measurements of other kinds come by other streams
         done = 0
-        while done < len(states):
+        while done < count:
             blocks = self.reduced.blocks, self.reduced.coldest_blocks, self.reduced.walk_blocks
-            several = min(len(states) - done, *(left_in_block(each, self.measurements) for each in blocks))
+            several = min(count - done, *(left_in_block(each, self.measurements) for each in blocks))
             several = min(several, left_in_unit(self.measurements))
             self._add(stream, buffer, numbers + 8 * buffer.size * done, several)
             done += several
-        for k, state in enumerate(states):
-            first = numbers + 8 * buffer.size * k
-            at = first + 8 * buffer.words["energy"], first + 8 * buffer.words["holder"]
-            self._lowest.queue(stream, *at, state)
+        words = buffer.words
+        self._lowest.queue(stream, numbers, buffer.size, count, words["energy"], words["holder"], state)
         self._added.record(stream)
 
     def _add(self, stream: Any, buffer: Buffer, numbers: int, count: int) -> None:

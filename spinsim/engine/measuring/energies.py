@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from spinsim.engine.measuring.reduction import Reduced
 
 MOST_BINS: Final = 1024
-"""Of copies; pairs have twice as many. Energies of +-J, L = 16, from T = 0.5 to 3 have as many levels."""
+"""Number for copies; pairs have twice as many. Energies of +-J, L = 16, from T = 0.5 to 3 have as many levels."""
 _MOST_FINE: Final = 512
 """The same where couplings are no multiples of a few units, so that bins never hold one level."""
 _FEWEST: Final = 4
@@ -41,7 +41,7 @@ _BYTES: Final = 2**26
 _OF_OTHERS: Final = 2
 """Part of all other sums that so few bins may take, if they take more than these bytes, before there are none."""
 _LEVEL_BITS: Final = 28
-"""Of sites times the energy scale in levels: sums of 2^33 levels fit int64."""
+"""Bits of sites times the energy scale in levels at most: sums of 2^33 levels fit int64."""
 _SUM_BITS: Final = 61
 RANGE: Final = "energy_range"
 COUNTS: Final = ("energy_counts", "energy_pair_counts")

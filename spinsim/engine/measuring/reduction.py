@@ -76,11 +76,11 @@ class Term(NamedTuple):
         scales: Of each source, (sources, places).
         constant: (places,).
         power: 1, 2 or 4, ``ABSOLUTE`` or ``CONNECTED``.
-        of_pairs: Whether it is a number of pairs of copies.
-        followed: Whether its autocorrelation is followed.
-        by_copy: Whether there are sums of each copy.
-        is_judged: Whether copies are followed over many blocks at the coldest place.
-        over_energy: Whether there are sums of it over energy; its size is 1 at most then.
+        of_pairs: True if it is a number of pairs of copies.
+        followed: True if its autocorrelation is followed.
+        by_copy: True if there are sums of each copy.
+        is_judged: True if copies are followed over many blocks at the coldest place.
+        over_energy: True if there are sums of it over energy; its size is 1 at most then.
     """
 
     name: str
@@ -119,7 +119,7 @@ class Reduced:
         places: Of the ladder.
         terms: In the order of the arrays.
         all_samples: Samples of the whole run, by which sizes are chosen, where the model has a part of them; else 0.
-        by_energy: Whether there are sums over energy, where terms ask for them and there is room, as runs of earlier
+        by_energy: True if there are sums over energy, where terms ask for them and there is room, as runs of earlier
             versions have none; of a part those of the whole run.
     """
 
@@ -394,4 +394,4 @@ def left_in_block(blocks: int, number: int) -> int:
 
 
 PREFIX: Final = "reduced_"
-"""Of the names of arrays in checkpoints."""
+"""Prefix of the names of arrays in checkpoints."""

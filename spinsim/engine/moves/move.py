@@ -28,7 +28,12 @@ from spinsim.packing import LANES, Packing, pack, pack_sites, unpack, unpack_sit
 MOST_MOVES: Final = 2**rng.PLANE_BITS
 MOST_DRAWS: Final = 2 * 2**rng.GROUP_BITS // LANES
 """Random numbers that a replica can have at each time that a move is applied."""
-OWN_MOVES: Final = {"houdayer": "spinsim.engine.moves.houdayer.move:Houdayer"}
+OWN_MOVES: Final = {
+    "houdayer": "spinsim.engine.moves.houdayer.move:Houdayer",
+    "swendsen-wang": "spinsim.engine.moves.fortuin_kasteleyn.move:SwendsenWang",
+    "wolff": "spinsim.engine.moves.fortuin_kasteleyn.move:Wolff",
+    "seeded-clusters": "spinsim.engine.moves.fortuin_kasteleyn.move:SeededClusters",
+}
 """Moves that a run may name without being given them, and where they are."""
 
 
@@ -107,8 +112,9 @@ class Move(Protocol):
     """A change of configurations that keeps Boltzmann's law.
 
     A move with kernels of its own has an attribute ``fast_paths`` too: by the layout of the spins and ``cpu`` or
-    ``cuda`` the name of a module. Its function ``fast_path`` makes a ``FastPath``, or None, from the model, the
-    replicas, the number of the first sample in the whole run and the ``CpuParts`` or ``CudaParts`` of an engine.
+    ``cuda`` the name of a module, or ``module:function``. That function, by default ``fast_path``, makes a
+    ``FastPath``, or None, from the model, the replicas, the number of the first sample in the whole run and the
+    ``CpuParts`` or ``CudaParts`` of an engine.
     ``apply`` stays the plain path of all other layouts, and what fast paths are tested against.
 
     Attributes:
@@ -142,12 +148,13 @@ class FastPaths:
 
     def of(self, move: Move) -> FastPath | None:
         """Return the fast path of a move; None where it has none for such an engine."""
-        module = modules_of(move).get((self._packing, self._device))
-        if module is None:
+        path = modules_of(move).get((self._packing, self._device))
+        if path is None:
             return None
-        if (module, move.name) not in self._made:
-            self._made[module, move.name] = import_module(module).fast_path(*self._given)
-        return self._made[module, move.name]
+        if (path, move.name) not in self._made:
+            module, _, function = path.partition(":")
+            self._made[path, move.name] = getattr(import_module(module), function or "fast_path")(*self._given)
+        return self._made[path, move.name]
 
 
 def modules_of(move: Move) -> Mapping[tuple[Packing, str], str]:
@@ -243,16 +250,19 @@ def moves_of_run(given: Sequence[tuple[Move, int]], named: str | None, call: str
     Raises:
         InputError: for others than it names, and for none where it names a user's.
     """
-    parts = [one.partition(":") for one in (named or "").split(",")]
-    if not given and all(name in OWN_MOVES and every.isdecimal() for name, _, every in parts):
-        given = [(resolve_name(OWN_MOVES[name])(), int(every)) for name, _, every in parts]
-    told = text_of(given)
-    if named != told:
+    told, users = text_of(given), {move.name: (move, every) for move, every in given}
+    found = []
+    for name, _, every in (one.partition(":") for one in (named or "").split(",")):
+        if name in users:
+            found.append(users[name])
+        elif name in OWN_MOVES and every.isdecimal():
+            found.append((resolve_name(OWN_MOVES[name])(), int(every)))
+    if named != text_of(found) or not {move.name for move, _ in found} >= users.keys():
         raise InputError(
             f"the run has moves {named or 'none'} but was given {told or 'none'}: give it its own in Python, "
             f"{call}(..., moves=[(move, every)]) or ss.resume(path, moves=...)"
         )
-    return given
+    return found
 
 
 def text_of(moves: Sequence[tuple[Move, int]]) -> str | None:

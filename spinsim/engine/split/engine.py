@@ -79,9 +79,9 @@ def forward(
     Args:
         method: The verb in its protocol.
         sweeps: Sweeps that it does, from its arguments.
-        own: Whether parts share out its argument, rather than all getting the same.
+        own: True if parts share out its argument, rather than all getting the same.
         join: What becomes of the results of all parts; None: nothing is returned.
-        begins: Whether it returns a function that waits for the result.
+        begins: True if it returns a function that waits for the result.
     """
 
     @wraps(method)

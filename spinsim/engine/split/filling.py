@@ -39,7 +39,7 @@ def replicas_that_fill(outline: Outline, device: str, bytes_a_replica: int, sear
         outline: Of the model.
         device: As ``resolve_device`` returns it.
         bytes_a_replica: That a run writes of each replica of a sample.
-        searches: Whether it anneals again and again until a target is met or its time is up.
+        searches: True if it anneals again and again until a target is met or its time is up.
     """
     if device == "cpu":
         return FEW if searches and choose(outline).one_by_one else USUAL

@@ -120,7 +120,7 @@ class ReplicaSplit(EngineOfParts):
         dynamics: How they move.
         parts: All of them, in the order of their replicas.
         make_whole: Makes an engine of all replicas at a place.
-        on_gpus: Whether all parts are on GPUs of this process.
+        on_gpus: True if all parts are on GPUs of this process.
 
     Attributes:
         temperatures: How many inverse temperatures of a replica the update takes.

@@ -12,7 +12,7 @@ from spinsim.engine import resolve_device
 from spinsim.errors import InputError
 from spinsim.inputs.shared import seeds_of
 from spinsim.jobs.anneal.result import AnnealResult
-from spinsim.jobs.anneal.running import AnnealPlan, filled_in
+from spinsim.jobs.anneal.running import AnnealPlan
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.jobs.calls import call_of, run_of_call, start_of_call
 from spinsim.machine.threads import WORTH_A_THREAD, Threads
@@ -115,7 +115,5 @@ def anneal(model: Ising, given: dict[str, Any]) -> AnnealResult:  # noqa: D417  
     given["start"], spins = start_of_call(given.get("start", AnnealSettings.start), model, given.get("replicas"))
     if given.get("replicas") is None and spins is not None and spins.shape[1] > 1:
         given["replicas"] = spins.shape[1]
-    found: AnnealResult = run_of_call(
-        Anneal, AnnealPlan, model, given, filled_in, spins, temperatures=check_temperatures
-    )
+    found: AnnealResult = run_of_call(Anneal, AnnealPlan, model, given, spins, temperatures=check_temperatures)
     return found

@@ -12,11 +12,11 @@ import matplotlib.style
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
-from matplotlib.collections import EllipseCollection
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 
 from spinsim.analysis import onsager
+from spinsim.analysis.figures.configurations import draw_discs
 from spinsim.analysis.figures.panels import (
     BARS,
     FIELD,
@@ -282,7 +282,7 @@ def _draw_spins(lattice: Lattice, spins: npt.NDArray[np.int8], style: str) -> Pa
             aspect="auto" if chain else "equal",
         )
     else:
-        _draw_discs(ax, lattice.site_positions(), spins)
+        draw_discs(ax, lattice.site_positions()).set_facecolor(np.where(spins > 0, ORANGE, BLUE).tolist())
     tick_integers(ax.xaxis)
     tick_integers(ax.yaxis)
     if chain or _THIN * height < width:
@@ -294,21 +294,3 @@ def _draw_spins(lattice: Lattice, spins: npt.NDArray[np.int8], style: str) -> Pa
     patches = [Patch(fc=ORANGE, label="$s = +1$"), Patch(fc=BLUE, label="$s = -1$")]
     figure.legend(handles=patches, loc="outside lower center", ncols=2, handlelength=1, handleheight=1)
     return figure
-
-
-def _draw_discs(ax: Axes, positions: npt.NDArray[np.float64], spins: npt.NDArray[np.int8]) -> None:
-    """A disc at each position, as wide as neighbours are apart."""
-    one = np.ones(len(positions))
-    discs = EllipseCollection(
-        *(one, one, 0 * one),
-        units="xy",
-        offsets=positions,
-        offset_transform=ax.transData,
-        facecolors=np.where(spins > 0, ORANGE, BLUE).tolist(),
-        linewidths=0,
-    )
-    ax.add_collection(discs)
-    low, high = positions.min(axis=0) - 0.6, positions.max(axis=0) + 0.6
-    ax.set_xlim(low[0], high[0])
-    ax.set_ylim(low[1], high[1])
-    ax.set_aspect("equal")

@@ -206,8 +206,10 @@ def _last_step(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
     number, size, entropy = last.families
     whole = result.energy.shape[2] // number.shape[2]
     few = bool(np.exp(entropy.min()) < ENOUGH)
-    numbers = {name: value if np.isfinite(value) else None for name, value in averages.items()}
-    numbers |= {"fewest_families": int(number.min()), "family_entropy_least": float(entropy.min())}
+    numbers: dict[str, Any] = averages | {
+        "fewest_families": int(number.min()),
+        "family_entropy_least": float(entropy.min()),
+    }
     lines = [
         f"Free energy    {_with_error(averages, 'free_energy_per_site')} per site at "
         f"T = {last.temperature[0]:.4g}, "
@@ -260,26 +262,17 @@ def _by_temperature(result: AnnealResult) -> list[str]:
 
 @dataclass(frozen=True)
 class Success:
-    """Success of anneals of one length with one target.
+    """Success of anneals of one length with one target."""
 
-    Attributes:
-        sweeps: Sweeps of an anneal.
-        replicas: Replicas side by side.
-        anneals: How many there were.
-        of_replica: Probability that a replica meets the target in an anneal; None of populations, whose replicas are
-            not independent, and of a search that stopped at its first success, which tells nothing of it.
-        of_anneal: Probability that any of its replicas succeeds; None of such a search.
-        seconds: Mean time of a whole anneal; of such a search, of those that missed the target.
-        tts: Time in which anneals, one after the other, meet the target with 99 %; None of such a search.
-    """
-
-    sweeps: int
-    replicas: int
-    anneals: int
+    sweeps: int  # sweeps of an anneal
+    replicas: int  # replicas side by side
+    anneals: int  # how many there were
     of_replica: Estimate | None
-    of_anneal: Estimate | None
-    seconds: float
-    tts: Estimate | None
+    """Probability that a replica meets the target in an anneal; None of populations, whose replicas are not
+    independent, and of a search that stopped at its first success, which tells nothing of it."""
+    of_anneal: Estimate | None  # probability that any of its replicas succeeds; None of such a search
+    seconds: float  # mean time of a whole anneal; of such a search, of those that missed the target
+    tts: Estimate | None  # time in which anneals, one after the other, meet the target with 99 %; None of such a search
 
     @property
     def numbers(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.analysis.population import Families, Populations
+from spinsim.analysis.runs import Annealed
 from spinsim.bits import Bits, States, unpacked_spins
 from spinsim.errors import MissingError
 from spinsim.inputs.texts import count
@@ -21,24 +22,22 @@ from spinsim.jobs.anneal.search import ANNEALS, SUMS, Anneals, with_those_of
 from spinsim.model.ising import Ising
 from spinsim.result import when_asked
 from spinsim.run.own import REPLICAS, own_in_file, own_of_result, with_series
-from spinsim.run.results import SampledResult
 from spinsim.saved import Configurations, in_file
 from spinsim.solution import Lowest
 from spinsim.store.contents import BITS, BYTE, ENERGY, MEASUREMENTS, STAGGERED, TEMPERATURE, Contents, Series, Sizes
 from spinsim.store.forms import Form, group_of, length_of
 
-_REPLICAS: Final = "sample", "replica"
 _POPULATIONS: Final = "sample", "population"
 _SERIES: Final = (
     Series("step", (), np.int64, "temperature step"),
     Series("temperature", (), np.float64, "temperature", TEMPERATURE),
     Series("field", (), np.float64, "uniform field, added to the model's own", ENERGY),
     Series("gamma", (), np.float64, "transverse field", ENERGY),
-    Series("energy", _REPLICAS, np.float64, "total energy", ENERGY),
-    Series("mean_slice_energy", _REPLICAS, np.float64, "total energy, mean over the slices of each replica", ENERGY),
-    Series("magnetization", _REPLICAS, np.int64, "sum of spins"),
-    Series("staggered_magnetization", _REPLICAS, np.int64, STAGGERED),
-    Series("family", _REPLICAS, np.int32, "replica at infinite temperature from which each descends"),
+    Series("energy", REPLICAS, np.float64, "total energy", ENERGY),
+    Series("mean_slice_energy", REPLICAS, np.float64, "total energy, mean over the slices of each replica", ENERGY),
+    Series("magnetization", REPLICAS, np.int64, "sum of spins"),
+    Series("staggered_magnetization", REPLICAS, np.int64, STAGGERED),
+    Series("family", REPLICAS, np.int32, "replica at infinite temperature from which each descends"),
     Series("population_free_energy", _POPULATIONS, np.float64, "estimate of the free energy -T ln Z", ENERGY),
     Series("parents", _POPULATIONS, np.int64, "replicas that were copied when the temperature changed to this one"),
 )
@@ -83,7 +82,7 @@ def anneal_contents(
     if states_of:
         scales[BYTE] = np.arange(-(-states_of // 8))
         of_each = f"states of lowest energy met, of each replica, {BITS}"
-        states = (Series("best_states", (*_REPLICAS, BYTE), np.uint8, of_each),)
+        states = (Series("best_states", (*REPLICAS, BYTE), np.uint8, of_each),)
     return Contents(scales, {}, tuple(series), sums=states, start=start)
 
 
@@ -108,7 +107,7 @@ FORM: Final = Form(
 
 
 @dataclass(frozen=True, repr=False)
-class AnnealResult(SampledResult):
+class AnnealResult(Annealed):
     """Measurements of an annealing run.
 
     Attributes:

@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine import Dynamics, Engine, create_engine, resolve_device
+from spinsim.engine import Dynamics, Engine, create_engine
 from spinsim.engine.given import set_spins
 from spinsim.engine.moves.move import moves_of_run
 from spinsim.engine.split.filling import USUAL, replicas_that_fill
@@ -26,19 +26,18 @@ from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import check_slices, trotter
 from spinsim.packing import Packing
-from spinsim.run.common import Plan, Watch, build_model, check_nameable, dynamics_of, identify
+from spinsim.run.common import Plan, Watch, build_model, dynamics_of
 from spinsim.run.identity import tables_of_file
 from spinsim.run.own import REPLICAS, Own, check_series, functions_of, names_of
-from spinsim.run.recounting import saved_of
 from spinsim.run.sampled import Kept, SampledRun, kept_by
 from spinsim.run.saving import NEVER, Saving
-from spinsim.run.search import seed_of_start, targets_of
+from spinsim.run.search import seed_of_start
 from spinsim.sampling import AnnealFrame, BestSlices, InField, Population, annealing
 from spinsim.sampling.annealing import automatic_temperatures
-from spinsim.sampling.best import BestOfEach, present_spins
-from spinsim.sampling.measure import Measurement, measure
+from spinsim.sampling.measure import BestOfEach, Measurement, measure, present_spins
 from spinsim.sampling.placement import overlapping_temperatures
 from spinsim.sampling.population import check_populations
+from spinsim.saved import saved_of
 from spinsim.settings.setting import settings_of
 from spinsim.settings.shared import RunSettings
 from spinsim.store import RunFile
@@ -80,6 +79,36 @@ class AnnealPlan(Plan[Anneal]):
             )
         super().__post_init__()
 
+    @classmethod
+    def model_of(cls, config: Anneal, device: str) -> Ising:
+        steps = config.anneal.steps
+        require(48 * steps, f"a schedule of {steps} temperatures", "choose fewer steps")
+        return build_model(config.model, (config.run.replicas or USUAL) * config.anneal.slices_in_time)
+
+    @classmethod
+    def filled_in(cls, config: Anneal, model: Ising, device: str) -> Anneal:
+        """A configuration with its temperature ends and its replicas, where they were left out.
+
+        Where its file has been begun already, on whatever device, both are as that has them. A quantum anneal has
+        the usual number on all devices, as the best slice of each replica is looked for on the host.
+        """
+        begun = tables_of_file(config.run.out, config.job)
+        config, run = _as_begun(_overlapping(config, model, device), begun, model).with_temperatures(model), config.run
+        if run.replicas is not None:
+            if config.anneal.populations:
+                check_populations(config.anneal.populations, run.replicas)
+            return config
+        if begun:
+            many = begun["run"]["replicas"]
+        else:
+            a, every = config.anneal, run.save_configurations
+            saved = a.steps // every * model.sites // 8 if every else 0
+            where, searches = "cpu" if a.quantum else device, a.ends_early and not (a.quantum or a.populations)
+            many = replicas_that_fill(OfModel(model), where, a.steps * _BYTES_A_STEP + saved, searches)
+            if a.populations:
+                many = -(-max(many, POPULATION) // a.populations) * a.populations
+        return replace(config, run=replace(run, replicas=min(many, _MOST_REPLICAS)))
+
     @cached_property
     def first(self) -> AnnealSettings:
         """The settings of the first anneal of a search, or of the only one."""
@@ -105,7 +134,6 @@ class AnnealPlan(Plan[Anneal]):
 
     @property
     def round_sweeps(self) -> int | None:
-        """Sweeps of a step."""
         return self.first.sweeps
 
     @property
@@ -121,7 +149,6 @@ class AnnealPlan(Plan[Anneal]):
 
     @property
     def first_packing(self) -> Packing | None:
-        """Packing of spins when the file is begun, before a field is set."""
         return None if self.config.anneal.quantum else super().packing
 
     def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:
@@ -150,19 +177,6 @@ class AnnealPlan(Plan[Anneal]):
         return self.model.sites * a.slices_in_time * self.model.samples * replicas * lengths
 
 
-def plan_anneal(config: Anneal) -> AnnealPlan:
-    """Build the model, fill in the temperatures and name the file."""
-    check_nameable(config.anneal.start)
-    steps = config.anneal.steps
-    require(48 * steps, f"a schedule of {steps} temperatures", "choose fewer steps")
-    device = resolve_device(config.run.device, config.run.gpus)
-    model = build_model(config.model, (config.run.replicas or USUAL) * config.anneal.slices_in_time)
-    functions_of(config.anneal.measure)
-    config = filled_in(config, model, device)
-    targets_of(model, config.anneal.target)
-    return AnnealPlan(config, model, device, *identify(config, model))
-
-
 class _Annealing(SampledRun):
     """An annealing run under way: a schedule of steps, with moves, observables and a population if it has one.
 
@@ -180,7 +194,8 @@ class _Annealing(SampledRun):
         size = plan.model.samples, run.number_of_replicas
         states_of = plan.model.sites * a.best_states
         contents = anneal_contents(*size, [part for part in has if has[part]], plan.start, states_of, a.populations)
-        self._own = Own(functions_of(a.measure, plan.measure), cast("Engine", self.engine), REPLICAS)
+        own = functions_of(a.measure, plan.measure)
+        self._own = Own(own, cast("Engine", self.engine), REPLICAS, seed=run.seed)
         self.contents = self._search.in_contents(self._own.in_contents(contents))
         self._states = BestOfEach(self.engine) if a.best_states else None
 
@@ -280,7 +295,9 @@ class _Annealing(SampledRun):
             row |= self._population.state()
             row["population_free_energy"] = -frame.temperature * self._population.log_partition
         spins = present_spins(self.engine)
-        file.write(self.with_spins(row | frame.measured._asdict() | self._own.row(spins), spins))
+        model = self._anneal.model.in_field(frame.field) if frame.field and self._own.series else None
+        own = self._own.row(spins, frame.step, beta=1 / frame.temperature, model=model)
+        file.write(self.with_spins(row | frame.measured._asdict() | own, spins))
 
     def _keep_lowest(self, measured: Measurement, field: float) -> None:
         """Keep the lowest of the present states, whose energies were measured in a field."""
@@ -317,30 +334,6 @@ def _engine_of(plan: AnnealPlan, number: int = 0) -> Engine | InField | BestSlic
     if a.fields is not None:
         engine = InField(engine, partial(make, dynamics=replace(dynamics, start="up")))
     return BestSlices(plan.model, engine, run.threads) if a.quantum else engine
-
-
-def filled_in(config: Anneal, model: Ising, device: str) -> Anneal:
-    """A configuration with its temperature ends and its replicas, where they were left out.
-
-    Where its file has been begun already, on whatever device, both are as that has them. A quantum anneal has
-    the usual number on all devices, as the best slice of each replica is looked for on the host.
-    """
-    begun = tables_of_file(config.run.out, config.job)
-    config, run = _as_begun(_overlapping(config, model, device), begun, model).with_temperatures(model), config.run
-    if run.replicas is not None:
-        if config.anneal.populations:
-            check_populations(config.anneal.populations, run.replicas)
-        return config
-    if begun:
-        many = begun["run"]["replicas"]
-    else:
-        a, every = config.anneal, run.save_configurations
-        saved = a.steps // every * model.sites // 8 if every else 0
-        where, searches = "cpu" if a.quantum else device, a.ends_early and not (a.quantum or a.populations)
-        many = replicas_that_fill(OfModel(model), where, a.steps * _BYTES_A_STEP + saved, searches)
-        if a.populations:
-            many = -(-max(many, POPULATION) // a.populations) * a.populations
-    return replace(config, run=replace(run, replicas=min(many, _MOST_REPLICAS)))
 
 
 def _as_begun(config: Anneal, begun: Mapping[str, Mapping[str, Any]], model: Ising) -> Anneal:

@@ -61,7 +61,6 @@ class Anneals(Outcome):
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """Numbers for ``--json``."""
         return {"anneals": self.done, **super().numbers}
 
     @property
@@ -108,9 +107,6 @@ class AnnealSearch(Search):
     """The anneals of a run under way; the only one of a run that is no search.
 
     Args:
-        model: Model of the run.
-        replicas: Replicas of each sample.
-        settings: Settings of the run.
         on_note: As that of ``Search``.
         recorded: Anneals that a file has room for which was begun before, 0 where there is none.
 
@@ -172,7 +168,6 @@ class AnnealSearch(Search):
         return self.written() | {"anneal_lowest": self._lowest, "anneal_since": np.array(self._since)}
 
     def restore(self, saved: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go back to what a checkpoint holds."""
         if self.recorded:
             super().restore(saved)
             self.number = int(saved["anneals_done"])

@@ -13,12 +13,15 @@ from spinsim.settings.config import Config, table
 from spinsim.settings.setting import GRID, Table, setting
 from spinsim.settings.shared import (
     RunSettings,
+    clusters,
+    clusters_every,
     own_measure,
     own_moves,
     solution,
     start,
     target,
     time_limit,
+    with_clusters,
     zero_acceptance,
 )
 
@@ -149,6 +152,8 @@ class AnnealSettings(Table):
     )
     zero_acceptance: float = zero_acceptance()
     moves: str | None = own_moves()
+    clusters: str | None = clusters()
+    clusters_every: int = clusters_every()
     measure: str | None = own_measure()
 
     def check_together(self) -> None:
@@ -330,6 +335,7 @@ class Anneal(Config):
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
         """Let the anneals of a search grow where no length is given."""
         given = tables[cls.job]
+        with_clusters(given)
         searches = {"target", "time_limit"} & set(given)
         if searches and not _LENGTHS & set(given) and not given.get("populations"):
             given.setdefault("growing", True)

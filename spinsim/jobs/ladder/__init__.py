@@ -30,14 +30,12 @@ class LadderJob(Job):
         cls.figures_of_several = FigureSet(("crossings", "thermodynamics"), several | columns)
 
     def lengths(self, config: Any) -> tuple[str, ...]:
-        """Returns the names of the settings that say how long a run is."""
         return ("sweeps",)
 
     def check_averages(self, path: Path) -> None:
         """Take every file: its series can be averaged."""
 
     def recounted(self, result: Any, device: str, threads: int | None) -> Any:
-        """Returns a run with series that are counted anew from the configurations that it has saved."""
         from spinsim.jobs.ladder.rows import recounted
 
         return recounted(result, device, threads)

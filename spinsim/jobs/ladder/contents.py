@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from math import prod
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -30,6 +29,7 @@ from spinsim.run.reducing import REDUCED, with_sums_of
 from spinsim.run.reducing import SUMS as REDUCED_SUMS
 from spinsim.sampling.placement import Placement
 from spinsim.store.contents import ENERGY, INVERSE, MEASUREMENTS, TEMPERATURE, Contents, Series, Sizes, summary_series
+from spinsim.store.datasets import pieces
 from spinsim.store.forms import DamageError, Form, axis_of, group_of, length_of
 
 TEMPERING: Final = "tempering"
@@ -39,15 +39,16 @@ PLACEMENT: Final = "placement"
 POINTS: Final = "points"
 """The group that has the points of the general form."""
 UNITS: Final = {"temperature": TEMPERATURE, "k": INVERSE, "gamma": ENERGY, "beta": INVERSE}
-"""Of what a ladder may go along."""
+"""Quantities along which a ladder may go."""
 SUMS: Final = {
     "attempts": f"{TEMPERING}/attempts",
     "accepts": f"{TEMPERING}/accepts",
     "trips": f"{TEMPERING}/round_trips",
 }
 """Paths of what is written again and again, by the names under which checkpoints hold it."""
+EXCHANGES: Final = {path.rpartition("/")[2]: path for path in SUMS.values()}
+"""The same by the names of a result."""
 _IN_TERMS: Final = "A = E_s + E_tau in space and time, the weight being exp(-k E_s - k_time E_tau)"
-_PIECE_BYTES: Final = 2**24
 
 
 def contents_of_run(
@@ -66,7 +67,7 @@ def contents_of_run(
         ladder: Where.
         placement: How the ladder was placed, if it was.
         start: Initial configurations where they were given.
-        local: Whether sums for local susceptibilities are kept.
+        local: True if sums for local susceptibilities are kept.
     """
     contents = measured_contents(Sizes.of(model), choice, ladder, placement, local)
     summary = model.once(_summary, choice, ladder.axis)
@@ -247,8 +248,7 @@ def written_again(
     Of a run that is not finished it is that of the last checkpoint: another process may write what stands beside it.
     """
     saved = {} if "finished" in attributes else store.last_saved(file)
-    paths = {name: f"{TEMPERING}/{name}" for name in ("attempts", "accepts", "round_trips")}
-    paths |= {name: path for name, path in more.items() if path in file}
+    paths = EXCHANGES | {name: path for name, path in more.items() if path in file}
     found = {name: saved[path] if path in saved else file[path][...] for name, path in paths.items()}
     energy, spins = store.best_of(file, saved) if "best" in file else (np.full(1, np.inf), None)
     return found | ({"best_energy": energy, "best_spins": spins} if np.isfinite(energy).all() else {})
@@ -268,17 +268,12 @@ def read_permutation(file: h5py.File, rows: int) -> npt.NDArray[np.int64]:
 
 
 def check_permutation(file: h5py.File, rows: int) -> None:
-    """Refuse a permutation that does not have every replica at one place.
-
-    Raises:
-        DamageError: for it.
-    """
+    """Refuse a permutation that does not have every replica at one place."""
     series = file[TEMPERING]["permutation"]
     copies, places = series.shape[2:]
     replicas = np.arange(copies * places)
-    piece = max(1, _PIECE_BYTES // max(1, series.dtype.itemsize * prod(series.shape[1:])))
-    for first in range(0, rows, piece):
-        found = series[first : min(first + piece, rows)].reshape(-1, len(replicas))
+    for piece in pieces([series], rows):
+        found = series[piece].reshape(-1, len(replicas))
         if not (np.sort(found, axis=1) == replicas).all():
             raise DamageError("its permutation does not name every replica once")
 

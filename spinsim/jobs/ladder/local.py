@@ -31,12 +31,10 @@ def local_series(axis: str) -> tuple[Series, ...]:
 
 
 class LocalSums:
-    """What measurements add up to, replicas sorted by copy and point.
+    """Sums of measurements, replicas sorted by copy and point.
 
     Args:
         engine: Of a model of space and time, on its ladder.
-        copies: At each point.
-        places: Points of the ladder.
 
     Raises:
         InputError: for a model with a field, where the sums hold the square of an average too, and where they have no

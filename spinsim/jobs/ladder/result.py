@@ -1,4 +1,4 @@
-"""What runs on a ladder give back, of temperatures or of points in space and time."""
+"""Results of runs on a ladder, of temperatures or of points in space and time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.analysis.reduced import ReducedRun
-from spinsim.analysis.runs import Axis, InTime
+from spinsim.analysis.runs import Tempered
 from spinsim.analysis.sources import facts_of, measurements_of
 from spinsim.bits import States
 from spinsim.engine.measuring.correlations import Wanted
@@ -33,7 +33,6 @@ from spinsim.model.ising import Ising
 from spinsim.observables.measured import Choice
 from spinsim.run.own import names_in_file, on_ladder, own_of_result, with_summary
 from spinsim.run.reducing import REDUCED, reduced_in, with_sums_of_result
-from spinsim.run.results import SampledResult
 from spinsim.run.search import GROUP as SEARCH
 from spinsim.sampling.placement import Placement
 from spinsim.saved import Configurations, in_file
@@ -47,7 +46,7 @@ Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class LadderResult(SampledResult):
+class LadderResult(Tempered):
     """Measurements of a run on a ladder, replicas sorted by copy and place; series are those of ``sweep``.
 
     Attributes:
@@ -75,37 +74,12 @@ class LadderResult(SampledResult):
     """
 
     model: Ising
-    sweep: Integers
-    magnetization: Integers
-    overlap: Integers
-    permutation: Integers
-    attempts: Integers
-    accepts: Integers
-    round_trips: Integers
-    link_overlap: Integers = field(default_factory=lambda: np.empty((0, 0, 0, 0), np.int64))
-    overlap_mode: Floats = field(default_factory=lambda: np.empty((0, 0, 0, 0, 0)))
-    magnetization_mode: Floats = field(default_factory=lambda: np.empty((0, 0, 0, 0, 0)))
     placement: Placement | None = None
     best_energy: Floats | None = None
     best_spins: npt.NDArray[np.int8] | States | None = None
     configurations: Configurations | None = None
     attributes: dict[str, str] = field(default_factory=dict)
     measured: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
-    reduced: ReducedRun | None = None
-
-    if TYPE_CHECKING:  # what results of each job have as fields or properties
-
-        @property
-        def energy(self) -> Floats: ...  # totals, of quantum runs the action, (steps, samples, copies, places)
-
-        @property
-        def staggered_magnetization(self) -> Integers: ...  # likewise; no copies where it was not measured
-
-        @property
-        def temperature(self) -> Floats: ...  # in the unit of the couplings, (places,)
-
-        @property
-        def has_staggered(self) -> bool: ...  # true if staggered magnetisations were measured
 
     @property
     def places(self) -> Places:
@@ -113,33 +87,8 @@ class LadderResult(SampledResult):
         raise NotImplementedError
 
     @property
-    def axis(self) -> Axis:
-        """What averages are given against."""
-        raise NotImplementedError
-
-    @property
-    def in_time(self) -> InTime | None:
-        """What was measured in time, None for space alone."""
-        raise NotImplementedError
-
-    @property
-    def swap_rate(self) -> Floats:
-        """Share of exchanges accepted for each pair of neighbours on the ladder, over all samples."""
-        return np.asarray(self.accepts.sum(axis=0) / np.maximum(self.attempts.sum(axis=0), 1))
-
-    @property
-    def has_correlations(self) -> bool:
-        """True if link overlaps and modes were measured."""
-        return bool(self.link_overlap.shape[2] or self.magnetization_mode.shape[-1])
-
-    @property
-    def has_magnetization_modes(self) -> bool:
-        """True if Fourier modes of the magnetisation were measured."""
-        return bool(self.magnetization_mode.shape[-1])
-
-    @property
     def choice(self) -> Choice:
-        """What was measured."""
+        """Choice of the quantities that were measured."""
         facts, (times, even) = facts_of(self), self._times
         wanted = Wanted(facts.correlations, times, even, magnetization_modes=facts.magnetization_modes)
         return Choice(self.permutation.shape[2], wanted, facts.staggered)

@@ -13,8 +13,8 @@ from spinsim.engine import Dynamics, create_engine
 from spinsim.engine.given import set_spins
 from spinsim.engine.protocols import present_measurement
 from spinsim.observables.measured import Measured, quantities_of
-from spinsim.run.recounting import saved_of
 from spinsim.sampling import TemperFrame
+from spinsim.saved import saved_of
 
 
 def row_of(measured: Sequence[Measured], frame: TemperFrame) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def all_series(
     """Returns the first rows of all quantities, those that were not measured without pairs, copies or the last axis.
 
     Args:
-        in_time: Whether the run is of space and time.
+        in_time: True if the run is of space and time.
         found: Series that there are.
         rows: How many.
         shape: Samples, copies, places.

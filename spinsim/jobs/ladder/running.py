@@ -13,12 +13,13 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.engine import Engine, create_engine
 from spinsim.engine.moves.exchange.ladder import Exchange
-from spinsim.engine.moves.move import moves_of_run
-from spinsim.jobs.ladder.contents import TEMPERING, contents_of_run, placement_of, reduced_of_run
+from spinsim.engine.moves.houdayer.move import usual_every
+from spinsim.engine.moves.move import OWN_MOVES, moves_of_run
+from spinsim.jobs.ladder.contents import EXCHANGES, SUMS, contents_of_run, placement_of, reduced_of_run
 from spinsim.jobs.ladder.local import LOCAL_SUMS, LocalSums
 from spinsim.jobs.ladder.places import Places
 from spinsim.jobs.ladder.rows import all_series, row_of
-from spinsim.model.ising import repeated
+from spinsim.model.ising import Ising, repeated
 from spinsim.observables.measured import Choice, quantities_of
 from spinsim.run.common import AnyConfig, Plan, Watch, dynamics_of
 from spinsim.run.own import Own, check_series, functions_of, names_of, on_ladder
@@ -37,8 +38,30 @@ from spinsim.run.saving import NEVER, Saving
 from spinsim.sampling import TemperFrame, place
 from spinsim.sampling.placement import Placement
 from spinsim.sampling.tempering import tempering_in_beta
+from spinsim.settings.shared import AUTO
 from spinsim.store import RunFile
 from spinsim.store.contents import MEASUREMENTS, Contents
+
+
+def with_usual_moves(config: AnyConfig, model: Ising, copies: int) -> AnyConfig:
+    """A configuration with Houdayer moves among its moves, where it is to have them if they pay."""
+    t: Any = getattr(config, config.job)
+    if t.houdayer != AUTO:
+        return config
+    every = usual_every(model, getattr(t, "searches", False)) if copies > 1 else None
+    if every is None or "houdayer:" in (t.moves or ""):
+        return config
+    named = f"houdayer:{-(-every // t.swap_every) * t.swap_every}"
+    return replace(config, **{config.job: replace(t, moves=f"{t.moves},{named}" if t.moves else named)})
+
+
+def moves_in_words(moves: str | None, asked: str | None) -> str:
+    """Moves between sweeps in words that begin with a comma; empty where there are none and none were asked for."""
+    parts = [one.partition(":") for one in moves.split(",")] if moves else []
+    words = [f"{name.title() if name in OWN_MOVES else name} moves every {every} sweeps" for name, _, every in parts]
+    if asked == AUTO and "houdayer:" not in (moves or ""):
+        words.append("no Houdayer moves, as they would not pay")
+    return "".join(f", {one}" for one in words)
 
 
 class LadderPlan(Plan[AnyConfig]):
@@ -60,11 +83,7 @@ class LadderPlan(Plan[AnyConfig]):
         raise NotImplementedError
 
     def check_ladder(self, ladder: Any) -> None:
-        """Refuse a ladder that does not suit the model.
-
-        Raises:
-            InputError: for it.
-        """
+        """Refuse a ladder that does not suit the model."""
         raise NotImplementedError
 
     def result_on(self, ladder: Any, **fields: Any) -> Any:
@@ -104,7 +123,7 @@ class LadderPlan(Plan[AnyConfig]):
 
     @property
     def choice(self) -> Choice:
-        """What the run measures."""
+        """Quantities that the run measures."""
         wanted = self.of_job.wanted
         return Choice(self.config.run.number_of_replicas, wanted, not wanted.times and self.model.is_bipartite)
 
@@ -126,11 +145,12 @@ class LadderPlan(Plan[AnyConfig]):
             reduced = reduced_of_run(self.model, choice, ladder)
             sums = MeasurementSums(reduced, keeping, t.adds_local)
             contents = with_sums(with_names(contents, keeping.names), sums.reduced, keeping.stride, ladder.axis)
-        moves = moves_of_run(self.moves, getattr(self.of_job, "moves", None), "ss.temper")
+        moves = moves_of_run(self.moves, t.moves, f"ss.{self.config.job}")
         how = watch.on_updates, saving.due, choice.wanted, None, moves, seed, sums
         frames = tempering_in_beta(engine, ladder.couplings, t.times, choice.copies, *how)
         local = LocalSums(engine, choice.copies, len(ladder)) if t.adds_local else None
-        own = Own(functions_of(t.measure, self.measure), engine, on_ladder(ladder.axis), choice.copies)
+        functions, axes = functions_of(t.measure, self.measure), on_ladder(ladder.axis)
+        own = Own(functions, engine, axes, choice.copies, ladder.couplings, seed)
         return LadderRun(self, saving, watch, engine, frames, contents, own, local, keeping, sums, stored)
 
     def keeping(self, contents: Contents, stored: Keeping | None) -> Keeping:
@@ -149,7 +169,6 @@ class LadderPlan(Plan[AnyConfig]):
         return result
 
     def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:
-        """Run it into its file."""
         if begun:
             with store.open_to_read(self.path) as file:
                 ladder, placement, stored = self.ladder_in(file), placement_of(file), keeping_in(file)
@@ -161,7 +180,6 @@ class LadderPlan(Plan[AnyConfig]):
         run.complete(begun)
 
     def in_memory(self, watch: Watch) -> Any:
-        """Run it without a file and return its result."""
         ladder, placement = self.new_ladder(NEVER, watch)
         run = self.run_on(ladder, placement, NEVER, watch)
         found = run.in_memory(kept_by(watch, run.contents, run.rows, MEASUREMENTS, "measure less often"))
@@ -175,7 +193,6 @@ class LadderPlan(Plan[AnyConfig]):
 
     @property
     def rows(self) -> int:
-        """Rows of the finished file, one for each measurement."""
         return int(self.of_job.times.measurements)
 
     @property
@@ -187,11 +204,9 @@ class LadderPlan(Plan[AnyConfig]):
 
     @property
     def round_sweeps(self) -> int | None:
-        """Sweeps between exchanges."""
         return int(self.of_job.times.swap_every)
 
     def updates(self, replicas: int) -> int:
-        """Attempted spin updates of the whole run with this many replicas of each sample, at all places."""
         return self.model.sites * self.model.samples * replicas * int(self.of_job.times.total)
 
 
@@ -199,15 +214,9 @@ class LadderRun(SampledRun):
     """A run on a ladder under way.
 
     Args:
-        plan: Plan of the run.
-        saving: Says when to save.
-        watch: Hears how it goes.
-        engine: The replicas in their initial state.
         frames: Measurements as tempering yields them, on this engine.
-        contents: Contents of its file.
         own: Observables of the user's own, if there are any.
         local: Sums for local susceptibilities, if they are wanted.
-        keeping: The rows that it keeps.
         sums: The measurements added up, where not all rows are kept.
         stored: The rows that its file keeps, where it has been begun.
     """
@@ -234,24 +243,20 @@ class LadderRun(SampledRun):
 
     @property
     def rows(self) -> int:
-        """Rows of the finished file."""
         return self._keeping.rows(super().rows)
 
     @property
     def save_every(self) -> int:
-        """Rows for each one at which configurations are saved; 0 where none are."""
         return self._keeping.rows(super().save_every)
 
     @property
     def rows_in_words(self) -> str:
-        """Which measurements have rows, in words; empty where all have."""
         if not self._keeping.is_reduced:
             return ""
         return f"{self.rows} rows of {super().rows} measurements, and sums over all of them"
 
     @property
     def thin(self) -> int:
-        """Rows of the shorter run that is made longer for each one that its file keeps."""
         return self._keeping.stride // max(1, self._stored.stride) or 1
 
     def go_on(self, file: RunFile | Kept) -> None:
@@ -267,7 +272,7 @@ class LadderRun(SampledRun):
             if self._local is not None:
                 self._local.add(frame)
             if self._keeping.has_row(frame.step):
-                own = {} if self._own is None else self._own.row(frame.spins, frame.holder)
+                own = {} if self._own is None else self._own.row(frame.spins, frame.step, frame.holder)
                 row = row_of(self._measured, frame) | own | {"step": frame.step // self._keeping.stride}
                 file.write(self.with_spins(row, frame.spins, frame.holder))
         self._save(file, is_last=True)
@@ -295,19 +300,13 @@ class LadderRun(SampledRun):
     @staticmethod
     def _sums_of(e: Exchange) -> dict[str, npt.NDArray[np.int64]]:
         """Datasets of the exchange, by path."""
-        return {
-            f"{TEMPERING}/attempts": e.attempts,
-            f"{TEMPERING}/accepts": e.accepts,
-            f"{TEMPERING}/round_trips": e.trips,
-        }
+        return {path: getattr(e, name) for name, path in SUMS.items()}
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """The state from which the run can go on, as a checkpoint holds it."""
         local = {} if self._local is None else self._local.state()
         return super().state() | local | ({} if self._sums is None else self._sums.state())
 
     def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
-        """Go back to a state."""
         super().restore(saved)
         if self._local is not None:
             self._local.restore(saved)
@@ -315,14 +314,11 @@ class LadderRun(SampledRun):
             self._sums.restore(saved, self.best)
 
     def in_memory(self, kept: Kept) -> dict[str, Any]:
-        """Carry the run out without a file; returns what its result takes of it, sums too, by the names there."""
         found, local = super().in_memory(kept), {} if self._local is None else LOCAL_SUMS
         if self._sums is not None:
             found["reduced"] = self._sums.run(self._plan.config)
-        exchanges = {path.rpartition("/")[2]: path for path in kept.sums if path.startswith(TEMPERING)}
-        return found | {name: kept.sums[path] for name, path in {**exchanges, **local}.items()}
+        return found | {name: kept.sums[path] for name, path in {**EXCHANGES, **local}.items()}
 
     @property
     def may_go_on(self) -> bool:
-        """True, as every run can be made longer with more sweeps."""
         return True

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class QuantumJob(LadderJob):
-    """What the rest of the program knows of quantum runs."""
+    """The record by which the rest of the program knows quantum runs."""
 
     name = "quantum"
     a_run = "a quantum run"
@@ -40,7 +40,6 @@ class QuantumJob(LadderJob):
         return at_step(result, found.estimates) if result.points.is_general else None
 
     def recounted(self, result: QuantumResult, device: str, threads: int | None) -> QuantumResult:
-        """Returns a run with series that are counted anew from the configurations that it has saved."""
         from dataclasses import replace
 
         again: QuantumResult = super().recounted(result, device, threads)

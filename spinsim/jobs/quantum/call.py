@@ -16,7 +16,7 @@ from spinsim.model.trotter import trotter
     Quantum,
     "k slices sweeps thermalize replicas measure_every swap_every correlation_times even_correlations "
     "local_susceptibility seed start zero_acceptance rng_rounds device threads on_updates out checkpoint_every "
-    "progress gamma beta measure",
+    "progress gamma beta measure moves",
 )
 def quantum(model: Ising, given: dict[str, Any]) -> QuantumResult:  # noqa: D417  (the settings describe themselves)
     """The transverse-field Ising model in slices of imaginary time, tempered in k, Gamma or beta.
@@ -39,6 +39,7 @@ def quantum(model: Ising, given: dict[str, Any]) -> QuantumResult:  # noqa: D417
         gamma: Transverse fields of the general form in the unit of the couplings, one or several in any order, or text.
         beta: Its inverse temperatures, likewise; one of the two is a single number.
         measure: Observables of your own, functions by name, as ``ss.temper`` takes them.
+        moves: Moves of configurations in space and time, likewise; clusters of ``Houdayer`` moves grow in time too.
 
     Returns:
         Actions, magnetisations, correlations in time and overlaps of every copy at every point, and what became of the

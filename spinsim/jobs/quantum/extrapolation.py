@@ -23,9 +23,10 @@ from spinsim.analysis.summary import Estimate, estimates, resampled
 from spinsim.analysis.tables import Columns
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count
-from spinsim.jobs.quantum.result import QuantumResult, load_quantum
+from spinsim.jobs.quantum.result import QuantumResult
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import first_slice
+from spinsim.result import load_as
 
 Floats = npt.NDArray[np.float64]
 
@@ -42,7 +43,7 @@ _ROUNDING: Final = 1e-5  # relative, of couplings that are held as multiples of 
 
 
 class AtStep(NamedTuple):
-    """What one run says.
+    """Averages of one run.
 
     Attributes:
         axis: Of its ladder.
@@ -111,7 +112,7 @@ class Extrapolation:
 
     @property
     def verdict(self) -> str:
-        """Whether averages follow the law, in words."""
+        """Verdict in words on how well averages follow the law."""
         if len(self.slices) < FEWEST:
             return "two runs draw a line and cannot test the law: give a third one with other slices"
         tested = sum(int(np.isfinite(e.probability).sum()) for e in self.estimates.values())
@@ -141,7 +142,7 @@ class Extrapolation:
 
 
 def extrapolate(runs: Iterable[QuantumResult | str | os.PathLike[str]]) -> Extrapolation:
-    """Returns averages of the quantum model without the error of slices, from runs of different numbers of these.
+    """Extrapolate averages of a quantum model to infinitely many slices.
 
     Fits a + b Delta tau^2 to every average at every point of the ladder. Errors and chi^2 of one sample take the runs
     as independent; of several samples, which are the same in all runs, they take the covariance of the runs over
@@ -150,10 +151,13 @@ def extrapolate(runs: Iterable[QuantumResult | str | os.PathLike[str]]) -> Extra
     Args:
         runs: Results or files of the general form, two or more, of one model at the same gamma and beta.
 
+    Returns:
+        The values of all columns at Delta tau = 0 with errors, and whether the law holds.
+
     Raises:
         InputError: for fewer than two runs, runs that differ in more than their slices, and equal slices.
     """
-    results = [run if isinstance(run, QuantumResult) else load_quantum(run) for run in runs]
+    results = [run if isinstance(run, QuantumResult) else load_as(QuantumResult, run) for run in runs]
     for result in results:
         if not result.points.is_general:
             raise InputError(

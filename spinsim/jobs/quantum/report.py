@@ -1,4 +1,4 @@
-"""What is said of quantum runs: before they begin, when they are done, and by ``show`` and ``analyze``."""
+"""Reports on quantum runs: before they begin, when they are done, and by ``show`` and ``analyze``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
 from spinsim.inputs.texts import quoted, wrapped
 from spinsim.jobs.base import Told
 from spinsim.jobs.quantum.extrapolation import OF_SLICES, AtStep, Extrapolation, extrapolated, groups
-from spinsim.jobs.quantum.result import QuantumResult, load_quantum
+from spinsim.jobs.quantum.result import QuantumResult
 from spinsim.jobs.quantum.running import QuantumPlan
 from spinsim.jobs.quantum.settings import QuantumSettings
 from spinsim.jobs.reports import (
@@ -32,6 +32,7 @@ from spinsim.jobs.reports import (
     table_of_places,
 )
 from spinsim.observables import LABELS
+from spinsim.result import load_as
 from spinsim.store.configurations import CONFIGURATIONS
 from spinsim.store.contents import MEASUREMENTS
 
@@ -70,7 +71,7 @@ def outcome(plan: QuantumPlan, rate: float | None) -> Told:
 
 def show(path: Path) -> Told:
     """Returns what ``spinsim show`` says of a file."""
-    result = load_quantum(path)
+    result = load_as(QuantumResult, path)
     numbers, lines = _told(path, result)
     about = result.attributes | {"file": str(path), "configurations": saved_number(path)}
     return Told(about | numbers, _head(path, result) + lines)
@@ -92,7 +93,7 @@ def _told(path: Path, result: QuantumResult | None = None) -> tuple[dict[str, An
         bits = file[f"{CONFIGURATIONS}/spins"].size if CONFIGURATIONS in file else 0
     if size > MOST_BYTES:
         return {"steps": rows}, [_LEFT_OUT.format("too many measurements are there")]
-    result = load_quantum(path) if result is None else result
+    result = load_as(QuantumResult, path) if result is None else result
     steps = measurements_of(result)
     if steps < FEWEST_STEPS:
         return {"steps": steps}, [_LEFT_OUT.format("too few measurements are there so far")]
@@ -225,6 +226,6 @@ def _at_no_step(found: Extrapolation, names: list[str]) -> list[str]:
 
 
 def _as_lists(found: Extrapolation) -> dict[str, Any]:
-    """Returns an extrapolation for ``--json``; what is no number is null."""
-    lists = {name: [x if np.isfinite(x) else None for x in values.tolist()] for name, values in found.columns().items()}
+    """Returns an extrapolation for ``--json``."""
+    lists = {name: values.tolist() for name, values in found.columns().items()}
     return {"slices": list(found.slices), **lists, "verdict": found.verdict}

@@ -1,8 +1,7 @@
-"""What a quantum run gives back."""
+"""The result of a quantum run."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -15,7 +14,6 @@ from spinsim.jobs.ladder.contents import points_in
 from spinsim.jobs.ladder.result import Floats, Integers, LadderResult
 from spinsim.model.trotter import Points
 from spinsim.observables.moments import transverse_magnetization
-from spinsim.result import load_as
 
 if TYPE_CHECKING:
     import h5py
@@ -109,19 +107,17 @@ class QuantumResult(LadderResult):
 
     @property
     def places(self) -> Points:
-        """The ladder."""
         return self.points
 
     @property
     def axis(self) -> Axis:
-        """What averages are given against."""
         name = self.points.axis
         symbol, coldest = _AXES[name]
         return Axis(name, symbol, self.points.values, coldest)
 
     @cached_property
     def in_time(self) -> InTime:
-        """What was measured in time, per site or in units of full order."""
+        """Measurements in time, per site or in units of full order."""
         sites = self.model.sites
         of_field = self.gamma * transverse_magnetization(self.k_time, self.correlation_in_time[..., 0] / sites)
         return InTime(
@@ -199,12 +195,3 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> QuantumResul
     """The first rows of a file."""
     points = points_in(file)
     return QuantumResult.read(file, rows, attributes, points, points=points, time=file["measurements/time"][...])
-
-
-def load_quantum(path: str | os.PathLike[str]) -> QuantumResult:
-    """Read a run back from its file; of an unfinished one, what it has.
-
-    Raises:
-        InputError: as ``spinsim.load``, and for a file of another job.
-    """
-    return load_as(QuantumResult, path)

@@ -8,15 +8,14 @@ import h5py
 import numpy as np
 
 from spinsim.acceptance import HOTTEST
-from spinsim.engine import resolve_device
 from spinsim.errors import InputError
 from spinsim.jobs.ladder.contents import points_in
-from spinsim.jobs.ladder.running import LadderPlan
+from spinsim.jobs.ladder.running import LadderPlan, with_usual_moves
 from spinsim.jobs.quantum.result import QuantumResult
 from spinsim.jobs.quantum.settings import Quantum
+from spinsim.model.ising import Ising
 from spinsim.model.trotter import Points
-from spinsim.run.common import build_model, check_nameable, identify
-from spinsim.run.own import functions_of
+from spinsim.run.common import build_model
 
 _MOST_STEP: Final = 1e60  # in time: errors of specific heats hold the fourth power of beta
 
@@ -24,8 +23,17 @@ _MOST_STEP: Final = 1e60  # in time: errors of specific heats hold the fourth po
 class QuantumPlan(LadderPlan[Quantum]):
     """A quantum run that is ready to begin; its model is that of space and time."""
 
+    @classmethod
+    def model_of(cls, config: Quantum, device: str) -> Ising:
+        q = config.quantum
+        return build_model(config.model, config.run.number_of_replicas * q.places, q.slices, q.is_general)
+
+    @classmethod
+    def filled_in(cls, config: Quantum, model: Ising, device: str) -> Quantum:
+        """A configuration with moves, where they were left to the model."""
+        return with_usual_moves(config, model, config.run.number_of_replicas)
+
     def ladder_in(self, file: h5py.File) -> Points:
-        """The ladder that the run of a file has begun with."""
         return points_in(file)
 
     def check_ladder(self, ladder: Points) -> None:
@@ -39,20 +47,5 @@ class QuantumPlan(LadderPlan[Quantum]):
             )
 
     def result_on(self, ladder: Points, **fields: Any) -> QuantumResult:
-        """The result of a run in memory."""
         times = np.array(self.config.quantum.time_list, np.int64)
         return QuantumResult(points=ladder, time=times, **fields)
-
-
-def plan_quantum(config: Quantum) -> QuantumPlan:
-    """Build the model of space and time and name the file.
-
-    Raises:
-        InputError: for anything that keeps the run from beginning.
-    """
-    q = config.quantum
-    check_nameable(q.start)
-    device = resolve_device(config.run.device, config.run.gpus)
-    functions_of(q.measure)
-    model = build_model(config.model, config.run.number_of_replicas * q.places, q.slices, q.is_general)
-    return QuantumPlan(config, model, device, *identify(config, model))

@@ -9,7 +9,20 @@ from typing import TYPE_CHECKING, Any, Final
 from spinsim.errors import InputError
 from spinsim.settings.config import Config, table
 from spinsim.settings.setting import GRID, Table, setting
-from spinsim.settings.shared import RunSettings, own_measure, series, series_limit, start, zero_acceptance
+from spinsim.settings.shared import (
+    RunSettings,
+    clusters,
+    clusters_every,
+    houdayer,
+    own_measure,
+    own_moves,
+    series,
+    series_limit,
+    start,
+    with_clusters,
+    with_houdayer,
+    zero_acceptance,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,6 +83,10 @@ class QuantumSettings(Table):
         unit="slices",
         numbers=GRID,
     )
+    moves: str | None = own_moves()
+    clusters: str | None = clusters()
+    clusters_every: int = clusters_every()
+    houdayer: str | None = houdayer(shown="none")
     measure: str | None = own_measure()
     series: str = series()
     series_limit: float | None = series_limit()
@@ -80,7 +97,7 @@ class QuantumSettings(Table):
     )
     magnetization_modes: bool = setting(
         True,
-        "Whether Fourier modes of the magnetisation are measured, for its correlation lengths in space and in time",
+        "Measure Fourier modes of the magnetisation, for its correlation lengths in space and in time",
         before=True,
     )
     local_susceptibility: bool = setting(
@@ -189,14 +206,14 @@ class QuantumSettings(Table):
 
     @property
     def wanted(self) -> Wanted:
-        """What is measured of copies at equal points."""
+        """Quantities that are measured of copies at equal points."""
         from spinsim.engine.measuring.correlations import Wanted
 
         return Wanted(True, self.time_list, self.even_correlations, magnetization_modes=self.magnetization_modes)
 
     @property
     def adds_local(self) -> bool:
-        """Whether sums for local susceptibilities are kept."""
+        """True if sums for local susceptibilities are kept."""
         return self.local_susceptibility
 
     @property
@@ -207,7 +224,7 @@ class QuantumSettings(Table):
 
     @property
     def is_general(self) -> bool:
-        """Whether space and time have couplings of their own."""
+        """True if space and time have couplings of their own."""
         return self.gamma is not None
 
     @cached_property
@@ -239,6 +256,8 @@ class Quantum(Config):
 
     @classmethod
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
-        """Fill in the ladder of the isotropic form, where no other is given."""
+        """Fill in the ladder of the isotropic form, where no other is given, and moves."""
+        with_clusters(tables[cls.job])
+        with_houdayer(tables[cls.job])
         if tables[cls.job].keys().isdisjoint({"k", "gamma", "beta"}):
             tables[cls.job]["k"] = _K

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class TemperJob(LadderJob):
-    """What the rest of the program knows of parallel tempering."""
+    """The record by which the rest of the program knows parallel tempering."""
 
     name = "temper"
     a_run = "a temper run"

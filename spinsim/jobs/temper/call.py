@@ -7,7 +7,7 @@ from typing import Any
 from spinsim.acceptance import check_temperatures
 from spinsim.jobs.calls import call_of, run_of_call
 from spinsim.jobs.temper.result import TemperResult
-from spinsim.jobs.temper.running import TemperPlan, filled_in
+from spinsim.jobs.temper.running import TemperPlan
 from spinsim.jobs.temper.settings import Temper
 from spinsim.model.ising import Ising
 
@@ -33,9 +33,9 @@ def temper(model: Ising, given: dict[str, Any]) -> TemperResult:  # noqa: D417  
             (samples, copies times temperatures, sites), of which number c T + k is copy c at temperature k of T.
         target: Value of the problem that ends the search, one or one for each sample: the cut of a MaxCut instance,
             else the energy, with the constant of the problem.
-        moves: Moves, such as ``Houdayer`` or objects of your own with a ``name`` and ``apply(batch)``, each with the
-            number of sweeps after which it is applied: ``[(Houdayer(), 16)]``, also ``"houdayer:16"``. Names of your
-            own moves as text are refused.
+        moves: Moves, such as ``Houdayer``, ``SwendsenWang``, ``Wolff``, ``SeededClusters`` or objects of your own with
+            a ``name`` and ``apply(batch)``, each with the number of sweeps after which it is applied:
+            ``[(Houdayer(), 16)]``, also ``"houdayer:16"``. Names of your own moves as text are refused.
         measure: Observables of your own, functions by name: ``{"parity": parity}``. Each takes a batch of spins
             (``spins``, ``grid``, ``axes``, ``model``, ``xp``) and returns floats or whole numbers of the shape
             (samples, copies, temperatures), or with more axes behind these. Text names them as ``module:function``.
@@ -48,5 +48,5 @@ def temper(model: Ising, given: dict[str, Any]) -> TemperResult:  # noqa: D417  
             another run.
         KeyboardInterrupt: on Ctrl-C; a run with a file has saved itself.
     """
-    found: TemperResult = run_of_call(Temper, TemperPlan, model, given, filled_in, temperatures=check_temperatures)
+    found: TemperResult = run_of_call(Temper, TemperPlan, model, given, temperatures=check_temperatures)
     return found

@@ -1,18 +1,29 @@
-"""What is said of tempering runs: before they begin, when they are done, and by ``show``."""
+"""Reports of tempering runs: before they begin, when they are done, and by ``show``.
+
+Main numbers come from the file piece by piece, as it may be larger than memory.
+"""
 
 from __future__ import annotations
 
-from math import isfinite
+import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import h5py
 import numpy as np
 import numpy.typing as npt
 
+from spinsim import store
 from spinsim.analysis.printed import as_tables
+from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
+from spinsim.errors import InputError
 from spinsim.inputs.texts import count, quoted, wrapped
+from spinsim.jobs import job_of
 from spinsim.jobs.base import Told
+from spinsim.jobs.ladder.contents import placement_of, temperatures_in, written_again
+from spinsim.jobs.ladder.result import reduced_of_file
 from spinsim.jobs.reports import (
     empty_lanes,
     head_of_steps,
@@ -26,10 +37,108 @@ from spinsim.jobs.reports import (
     table_of_places,
     twice_as_long,
 )
-from spinsim.jobs.temper.overview import TemperOverview, overview
-from spinsim.jobs.temper.result import load_temper
+from spinsim.jobs.temper.result import TemperResult
 from spinsim.jobs.temper.running import TemperPlan
-from spinsim.run.search import Searched, goal
+from spinsim.model.ising import Ising
+from spinsim.result import Result, load_as
+from spinsim.run.search import Searched, goal, read_search
+from spinsim.sampling.placement import Placement
+
+Array = npt.NDArray[np.float64]
+
+PIECE_BYTES: Final = 2**24
+"""Size of a series' part that is in memory at a time; at least a row."""
+
+
+@dataclass(frozen=True)
+class TemperOverview(Result):
+    """The main numbers of a tempering run, without its series and without errors, which need an analysis."""
+
+    job = "temper"
+
+    model: Ising  # what was simulated
+    steps: int  # measurements that were made so far
+    rows: int  # those of them that the series have
+    temperature: Array  # from the lowest to the highest, in the unit of the couplings, shape (temperatures,)
+    energy: Array  # mean energy per site at each temperature, NaN where there are no measurements
+    magnetization_squared: Array  # mean m^2, likewise
+    overlap_squared: Array | None  # mean q^2, likewise; None where there is one copy
+    swap_rate: Array
+    """Share of exchanges accepted with the next temperature, (temperatures - 1,); NaN where a run was killed before its
+    first checkpoint, with which exchanges and round trips are written."""
+    round_trips: npt.NDArray[np.int64]
+    """Round trips of each replica from the hottest temperature to the coldest and back, (samples, replicas)."""
+    attributes: dict[str, str]  # root attributes of the file
+    placement: Placement | None  # how the temperatures were placed, None where they were given
+    best_energy: Array | None
+    """Lowest energy that each replica had at a measurement, (samples, replicas); None where a run was killed before its
+    first checkpoint."""
+    search: Searched | None  # how a search went, None of a run that is none
+
+
+def overview(path: str | os.PathLike[str], model: Ising | None = None) -> TemperOverview:
+    """Read the main numbers of a tempering file; of an unfinished run, of the steps it has.
+
+    Args:
+        path: Of the file.
+        model: That it holds, where that is known; by default it is read.
+
+    Raises:
+        InputError: for a missing file, one that spinsim did not write and one of another job.
+    """
+    with store.open_to_read(Path(path)) as file:
+        attributes = store.text_attributes(file)
+        if attributes["job"] != TemperResult.job:
+            raise InputError(f"{path} holds {job_of(attributes['job']).a_run}: give the file of a temper run")
+        model, rows = store.read_model(file) if model is None else model, store.complete_rows(file)
+        m, again = file["measurements"], written_again(file, attributes)
+        attempts, accepts = again["attempts"].sum(axis=0), again["accepts"].sum(axis=0)
+        ladder = temperatures_in(file)
+        reduced = reduced_of_file(file, model, attributes, ladder)
+        means = _means(m, rows, model.sites) if reduced is None else _means_of(reduced)
+        return TemperOverview(
+            model=model,
+            steps=rows if reduced is None else reduced.measurements,
+            rows=rows,
+            temperature=ladder.values,
+            energy=means["energy"],
+            magnetization_squared=means["m^2"],
+            overlap_squared=means.get("q^2"),
+            swap_rate=np.where(attempts > 0, accepts / np.maximum(attempts, 1), np.nan),
+            round_trips=again["round_trips"],
+            attributes=attributes,
+            placement=placement_of(file),
+            best_energy=again.get("best_energy"),
+            search=read_search(file, {} if "finished" in attributes else store.last_saved(file)),
+        )
+
+
+def _means(group: h5py.Group, rows: int, sites: int) -> dict[str, Array]:
+    """Mean energy, m^2 and q^2 at each temperature, of the first rows of the series that there are."""
+    powers = {"energy": ("energy", 1), "m^2": ("magnetization", 2), "q^2": ("overlap", 2)}
+    return {
+        name: _mean(group[series], rows, power) / sites**power
+        for name, (series, power) in powers.items()
+        if series in group
+    }
+
+
+def _means_of(run: ReducedRun) -> dict[str, Array]:
+    """The same from sums over all measurements."""
+    with np.errstate(invalid="ignore"):
+        return {name: run.mean(name).mean(axis=0) for name in ("energy", "m^2", "q^2") if name in run.names}
+
+
+def _mean(series: h5py.Dataset, rows: int, power: int) -> Array:
+    """Mean power of the first rows of (steps, samples, copies, temperatures) at each temperature."""
+    piece = max(1, PIECE_BYTES // (8 * int(np.prod(series.shape[1:]))))
+    total = np.zeros(series.shape[-1])
+    for first in range(0, rows, piece):
+        values = series[first : min(first + piece, rows)].astype(np.float64)
+        total += (values**power).sum(axis=(0, 1, 2))
+    count = rows * int(np.prod(series.shape[1:-1]))
+    return total / count if count else np.full_like(total, np.nan)
+
 
 MOST_BYTES: Final = 2**28
 """Size of the series of a run up to which its averages get errors as soon as it is done or shown."""
@@ -115,7 +224,7 @@ def show(path: Path) -> Told:
 def _averages_of(path: Path, found: TemperOverview) -> Summary | None:
     """Returns averages with errors; None where the series are too short for them, or too long to be read here."""
     size = _BYTES_A_REPLICA * found.rows * found.round_trips.size
-    return summarize(load_temper(path)) if found.steps >= FEWEST_STEPS and size <= MOST_BYTES else None
+    return summarize(load_as(TemperResult, path)) if found.steps >= FEWEST_STEPS and size <= MOST_BYTES else None
 
 
 def _following(plan: TemperPlan, averages: Summary | None) -> list[str]:
@@ -140,14 +249,14 @@ def _report(found: TemperOverview, averages: Summary | None) -> list[str]:
         lines.append(f"Temperatures {len(found.temperature)}, placed; exchanges in the pre-run {low:.3f} to {high:.3f}")
     rates = [f"{rate:.3f}" for rate in found.swap_rate] if known and exchanges else None
     if averages is None:
-        lines += _means(found, rates)
+        lines += _without_errors(found, rates)
     else:
         lines += table_of_places(found.model, averages, rates, "the next temperature")
         lines += wrapped(averages.verdict, "Verdict  ")
     return lines if found.best_energy is None else lines + lowest_lines(found.model, found.best_energy)
 
 
-def _means(found: TemperOverview, rates: list[str] | None) -> list[str]:
+def _without_errors(found: TemperOverview, rates: list[str] | None) -> list[str]:
     """Returns means without errors, a line each temperature."""
     overlap = found.overlap_squared
     lines = [
@@ -166,10 +275,10 @@ def _numbers(found: TemperOverview, averages: Summary | None) -> dict[str, Any]:
     is_cut = lowest is not None and found.model.maxcut_weight is not None
     return {
         "temperatures": found.temperature.tolist(),
-        "energy_per_site": _finite(found.energy),
-        "magnetization_squared": _finite(found.magnetization_squared),
-        "overlap_squared": None if found.overlap_squared is None else _finite(found.overlap_squared),
-        "swap_rate": _finite(found.swap_rate),
+        "energy_per_site": found.energy.tolist(),
+        "magnetization_squared": found.magnetization_squared.tolist(),
+        "overlap_squared": None if found.overlap_squared is None else found.overlap_squared.tolist(),
+        "swap_rate": found.swap_rate.tolist(),
         "placed": found.placement is not None,
         **precision(found.model),
         "round_trips": int(found.round_trips.sum()),
@@ -177,8 +286,3 @@ def _numbers(found: TemperOverview, averages: Summary | None) -> dict[str, Any]:
         "cut": float(found.model.cut(lowest)) if is_cut and lowest is not None else None,
         "averages": None if averages is None else as_tables(averages),
     }
-
-
-def _finite(values: npt.NDArray[np.float64]) -> list[float | None]:
-    """Returns numbers as JSON has them, None for NaN."""
-    return [value if isfinite(value) else None for value in values.tolist()]

@@ -1,8 +1,7 @@
-"""What a tempering run gives back."""
+"""The result of a tempering run."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,6 @@ from spinsim.inputs.texts import count
 from spinsim.jobs.ladder.contents import temperatures_in
 from spinsim.jobs.ladder.places import Temperatures
 from spinsim.jobs.ladder.result import Floats, Integers, LadderResult
-from spinsim.result import load_as
 from spinsim.run.search import Searched, read_search
 from spinsim.solution import Lowest
 from spinsim.store.contents import Contents
@@ -47,12 +45,10 @@ class TemperResult(LadderResult):
 
     @property
     def places(self) -> Temperatures:
-        """The ladder."""
         return Temperatures(self.temperature)
 
     @property
     def axis(self) -> Axis:
-        """The temperatures, against which averages are given."""
         return temperatures(self.temperature)
 
     @property
@@ -82,12 +78,3 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TemperResult
     ladder = temperatures_in(file)
     search = read_search(file, {} if "finished" in attributes else store.last_saved(file))
     return TemperResult.read(file, rows, attributes, ladder, temperature=ladder.values, search=search)
-
-
-def load_temper(path: str | os.PathLike[str]) -> TemperResult:
-    """Read a run back from its file; of an unfinished one, what it has.
-
-    Raises:
-        InputError: as ``spinsim.load``, and for a file of another job.
-    """
-    return load_as(TemperResult, path)

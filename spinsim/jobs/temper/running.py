@@ -10,14 +10,15 @@ import h5py
 
 from spinsim.acceptance import check_temperatures
 from spinsim.analysis.kinds import is_symmetric_glass
-from spinsim.engine import check_run, resolve_device
+from spinsim.engine import check_run
 from spinsim.engine.choosing import choose
+from spinsim.engine.moves.move import moves_of_run
 from spinsim.engine.split.filling import copies_of_search, groups_of_search
 from spinsim.engine.update import OfModel, Outline
 from spinsim.inputs.texts import count
 from spinsim.jobs.ladder.contents import contents_of_run, temperatures_in
 from spinsim.jobs.ladder.places import Temperatures
-from spinsim.jobs.ladder.running import LadderPlan, LadderRun
+from spinsim.jobs.ladder.running import LadderPlan, LadderRun, with_usual_moves
 from spinsim.jobs.temper.result import TemperResult
 from spinsim.jobs.temper.search import Started, TemperSearch, rows_of_search
 from spinsim.jobs.temper.settings import Temper, usual_restart
@@ -26,15 +27,15 @@ from spinsim.machine.threads import available_threads
 from spinsim.model.ising import Ising, repeated
 from spinsim.parallel.session import others
 from spinsim.rng import HALF_SWEEP_BITS
-from spinsim.run.common import Watch, build_model, check_nameable, identify, usual_path
+from spinsim.run.common import Watch, build_model, usual_path
 from spinsim.run.identity import tables_of_file
-from spinsim.run.own import functions_of
 from spinsim.run.reducing import Keeping
 from spinsim.run.saving import Saving
 from spinsim.run.search import Search, seed_of_start, targets_of, with_restarts
 from spinsim.sampling import Times
 from spinsim.sampling.placement import Placement
 from spinsim.sampling.tempering import tempering_in_beta
+from spinsim.settings.shared import AUTO
 
 Tables = dict[str, dict[str, Any]]
 """A configuration as its file has it, by tables and settings; empty where no file has been begun."""
@@ -43,6 +44,33 @@ Tables = dict[str, dict[str, Any]]
 class TemperPlan(LadderPlan[Temper]):
     """A tempering run that is ready to begin."""
 
+    @classmethod
+    def model_of(cls, config: Temper, device: str) -> Ising:
+        return build_model(config.model, (config.run.replicas or 1) * config.temper.places)
+
+    @classmethod
+    def filled_in(cls, config: Temper, model: Ising, device: str) -> Temper:
+        """A configuration with its ladder, size of a search, moves and choice of modes where they were left out.
+
+        Where its file has been begun already, on whatever device, these, and the ladder of a search, are those of it.
+        """
+        t, run = config.temper, config.run
+        begun: Tables = {}
+        if None in (run.replicas, t.groups, t.restart_after, t.magnetization_modes, t.temperatures, t.houdayer):
+            begun = tables_of_file(run.out, config.job)
+        if begun and t.searches and t.houdayer is None and t.moves is None:
+            config = replace(config, temper=replace(t, moves=begun.get(config.job, {}).get("moves")))
+        elif t.houdayer == AUTO or (t.searches and t.houdayer is None and model.lattice is None):
+            config = replace(config, temper=replace(t, houdayer=AUTO))
+            copies = run.replicas
+            if copies is None:  # of a search
+                copies = 2 if t.temperatures is None else copies_of_search(OfModel(model), device, len(t.ladder))
+            config = with_usual_moves(config, model, copies)
+        if t.searches and t.temperatures is None:
+            given = begun.get(config.job, {}).get("temperatures")
+            config = replace(config, temper=replace(config.temper, temperatures=given))
+        return _with_modes(_sized(config.with_temperatures(model), model, device, begun), model, begun)
+
     @property
     def groups(self) -> Ising:
         """The model of all groups of a search, each of which has all samples."""
@@ -50,19 +78,16 @@ class TemperPlan(LadderPlan[Temper]):
 
     @property
     def outline(self) -> Outline:
-        """What devices share out: the samples of all groups."""
+        """Samples of all groups, which devices share out."""
         return OfModel(self.groups)
 
     def updates(self, replicas: int) -> int:
-        """Attempted spin updates of the whole run with this many replicas of each sample; 0 of a search."""
         return 0 if self.config.temper.searches else super().updates(replicas)
 
     def is_done(self, rows: int) -> bool:
-        """Whether so many rows are all there is to do, which nobody knows of a search."""
         return super().is_done(rows) and not self.config.temper.searches
 
     def ladder_in(self, file: h5py.File) -> Temperatures:
-        """The ladder that the run of a file has begun with."""
         return temperatures_in(file)
 
     def check_ladder(self, ladder: Temperatures) -> None:
@@ -70,7 +95,6 @@ class TemperPlan(LadderPlan[Temper]):
         check_temperatures(ladder.values, self.model.energy_scale)
 
     def result_on(self, ladder: Temperatures, **fields: Any) -> TemperResult:
-        """The result of a run in memory."""
         return TemperResult(temperature=ladder.values, **fields)
 
     def run_on(
@@ -93,47 +117,19 @@ class TemperPlan(LadderPlan[Temper]):
             return saving.due() or search.is_late()
 
         def start(number: int, groups: int) -> Started:
-            engine = self.engine_on(ladder, seed_of_start(self.config.run.seed, number), groups)
+            seed = seed_of_start(self.config.run.seed, number)
+            engine = self.engine_on(ladder, seed, groups)
             most = _longest(t.measure_every, engine.colours) if groups == t.number_of_groups else t.sweeps_alone
             times = Times(0, most, t.measure_every, t.swap_every)
-            how = copies, watch.on_updates, is_to_pause, choice.wanted, () if number else rows
+            how = copies, watch.on_updates, is_to_pause, choice.wanted, () if number else rows, moves, seed
             return engine, tempering_in_beta(engine, ladder.couplings, times, *how)
 
-        copies = choice.copies
+        copies, moves = choice.copies, moves_of_run(self.moves, t.moves, "ss.temper")
         self.check_ladder(ladder)
         _check_groups(self, copies * len(ladder))
         contents = contents_of_run(self.model, choice, ladder, placement, self.start)
         contents = with_restarts(contents, target, bool(t.restart_after))
         return TemperSearch(self, saving, watch, start, contents, search)
-
-
-def plan_temper(config: Temper) -> TemperPlan:
-    """Build the model, fill in the ladder and name the file.
-
-    Raises:
-        InputError: for anything that keeps the run from beginning.
-    """
-    check_nameable(config.temper.start)
-    device = resolve_device(config.run.device, config.run.gpus)
-    model = build_model(config.model, (config.run.replicas or 1) * config.temper.places)
-    config = filled_in(config, model, device)
-    targets_of(model, config.temper.target)
-    functions_of(config.temper.measure)
-    return TemperPlan(config, model, device, *identify(config, model))
-
-
-def filled_in(config: Temper, model: Ising, device: str) -> Temper:
-    """A configuration with its ladder, and with the size of a search and the choice of modes where they were left out.
-
-    Where its file has been begun already, on whatever device, these, and the ladder of a search, are as that has them.
-    """
-    t, run = config.temper, config.run
-    begun: Tables = {}
-    if None in (run.replicas, t.groups, t.restart_after, t.magnetization_modes, t.temperatures):
-        begun = tables_of_file(run.out, config.job)
-    if t.searches and t.temperatures is None:
-        config = replace(config, temper=replace(t, temperatures=begun.get(config.job, {}).get("temperatures")))
-    return _with_modes(_sized(config.with_temperatures(model), model, device, begun), model, begun)
 
 
 def _sized(config: Temper, model: Ising, device: str, begun: Tables) -> Temper:
@@ -172,11 +168,7 @@ def _with_modes(config: Temper, model: Ising, begun: Tables) -> Temper:
 
 
 def _check_groups(plan: TemperPlan, replicas: int) -> None:
-    """Refuse groups that have no room, before the first of them begins to search.
-
-    Raises:
-        InputError: for these.
-    """
+    """Refuse groups that have no room, before the first of them begins to search."""
     outline, groups = plan.outline, count(plan.config.temper.number_of_groups, "group")
     if plan.device == "cpu":
         what = f"a search of {outline.sites} sites x {plan.model.samples} samples x {replicas} replicas x {groups}"

@@ -46,12 +46,7 @@ class TemperSearch(LadderRun):
     first group after thermalisation are rows of the file, until these are full or the search begins anew.
 
     Args:
-        plan: What is run.
-        saving: Says when to save.
-        watch: Hears how it goes.
         start: Makes the replicas of so many groups, in the start of a number, 0 for the first.
-        contents: Of its file.
-        search: Says when it ends.
     """
 
     def __init__(
@@ -175,7 +170,6 @@ class TemperSearch(LadderRun):
         return np.concatenate([array, *[np.zeros_like(array)] * (self._groups - 1)])
 
     def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
-        """Go back to a state."""
         self._restarts.restore(saved)
         if self._groups > 1:
             saved = saved | {name: saved[_OF_GROUPS + name] for name in _COUNTED}
@@ -189,14 +183,12 @@ class TemperSearch(LadderRun):
         self._done, self._exchange = int(saved["done"]), self.engine.begin_exchange()()
 
     def in_memory(self, kept: Kept) -> dict[str, Any]:
-        """Carry the search out without a file; returns what its result takes of it."""
         whole = super().in_memory(kept)
         restarts = self._restarts.number if self._has_restarts else None
         return whole | {"search": self._search.outcome(self._done, restarts)}
 
     @property
     def may_go_on(self) -> bool:
-        """True if the search can be made longer, as its targets are not met."""
         return not self._search.is_met
 
 

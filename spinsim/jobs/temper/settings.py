@@ -12,13 +12,19 @@ from spinsim.settings.config import Config, table
 from spinsim.settings.setting import GRID, Table, setting
 from spinsim.settings.shared import (
     RunSettings,
+    clusters,
+    clusters_every,
+    houdayer,
     own_measure,
+    own_moves,
     series,
     series_limit,
     solution,
     start,
     target,
     time_limit,
+    with_clusters,
+    with_houdayer,
     zero_acceptance,
 )
 
@@ -44,6 +50,7 @@ _OF_LAST: Final = 2.0  # of the last temperature of an anneal
 _OF_FIRST: Final = 2 / 3  # of its first
 _LARGE_OF_LAST: Final = 3.0  # likewise of large problems, whose replicas do not get through more
 _LARGE_OF_FIRST: Final = 0.5
+_MOVED_OF_FIRST: Final = 0.3  # of large problems with moves, which get replicas out of valleys where it is colder
 
 
 def usual_restart(sites: int) -> int:
@@ -62,7 +69,8 @@ class TemperSettings(Table):
         "auto:0.8:2:16, placed in a pre-run so that all exchange equally often",
         shown=f"{_COUNT}g from {_LOWEST} to {_HIGHEST} x the root mean square local field; of searches and graphs "
         f"{_WIDE_COUNT}g ({2 * _WIDE_COUNT}g beyond {_LARGE}) from 2 x the last to 2/3 of the first of an anneal, "
-        f"of searches beyond {_LARGE} sites {_LARGE_COUNT} from 3 x the last to half of the first",
+        f"of searches beyond {_LARGE} sites {_LARGE_COUNT} from 3 x the last to half of the first, with moves "
+        f"{_WIDE_COUNT}g from 2 x the last to {_MOVED_OF_FIRST} x the first",
         unit="coupling unit / k_B",
         numbers=GRID,
     )
@@ -79,21 +87,19 @@ class TemperSettings(Table):
     swap_every: int = setting(1, "Sweeps between exchanges of temperatures", low=1)
     correlations: bool = setting(
         True,
-        "Whether link overlaps and the smallest Fourier modes are measured; by default not in searches",
+        "Measure link overlaps and the smallest Fourier modes; by default not in searches",
         before=False,
     )
     magnetization_modes: bool | None = setting(
         None,
-        "Whether Fourier modes of the magnetisation are among the correlations, for its correlation length",
+        "Measure Fourier modes of the magnetisation too, for its correlation length",
         shown="no for glasses with symmetric +-J or Gaussian couplings in zero field, where they are noise; else yes",
         before=True,
     )
-    moves: str | None = setting(
-        None,
-        "Moves between sweeps, each with its number of sweeps: houdayer:16; your own are given in Python as objects",
-        flag=None,
-        before=None,
-    )
+    moves: str | None = own_moves()
+    clusters: str | None = clusters()
+    clusters_every: int = clusters_every()
+    houdayer: str | None = houdayer(shown="none; of searches on graphs auto")
     measure: str | None = own_measure()
     series: str = series()
     series_limit: float | None = series_limit()
@@ -135,14 +141,12 @@ class TemperSettings(Table):
 
     @property
     def searches(self) -> bool:
-        """Whether a target or the time ends the run."""
+        """True if a target or the time ends the run."""
         return self.target is not None or self.time_limit is not None
 
     def check_together(self) -> None:
         """Refuse lengths that do not divide each other, no ladder, and settings of searches in other runs."""
         _ = self.times
-        if self.moves is not None and self.searches:
-            raise InputError(f"moves {self.moves} do not go with a search: leave the target and time_limit out")
         for name, usual in (("groups", 1), ("restart_after", 0)):
             value = getattr(self, name)
             if value != usual and not self.searches:
@@ -184,7 +188,7 @@ class TemperSettings(Table):
 
     @property
     def wanted(self) -> Wanted:
-        """What is measured of copies at equal temperatures, of a configuration in which the choice is filled in."""
+        """Quantities measured of copies at equal temperatures, in a configuration whose choice is filled in."""
         from spinsim.engine.measuring.correlations import Wanted
 
         return Wanted(self.correlations, magnetization_modes=bool(self.magnetization_modes))
@@ -230,7 +234,7 @@ class TemperSettings(Table):
 
     @classmethod
     def identity(cls, table: Mapping[str, Any]) -> dict[str, Any]:
-        """What counts in the identity of a run: early development versions took ``from:to:count`` as geometric."""
+        """Settings that count in a run's identity; early versions took ``from:to:count`` as geometric."""
         import numpy as np
 
         from spinsim.inputs.grids import is_grid, read_grid
@@ -265,6 +269,8 @@ class Temper(Config):
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
         """Leave the size of a search to its model and device, and give it no correlations, unless it has its own."""
         given = tables[cls.job]
+        with_clusters(given)
+        with_houdayer(given)
         if {"target", "time_limit"} & set(given):
             if tables["run"].setdefault("replicas", None) is None:
                 given.setdefault("groups", None)
@@ -284,6 +290,8 @@ class Temper(Config):
             first, last = model.once(automatic_temperatures, T_START)
             count = _WIDE_COUNT if model.sites <= _LARGE else 2 * _WIDE_COUNT
             text = f"{_OF_LAST * last!r}:{_OF_FIRST * first!r}:{count}g"
-            if self.temper.searches and model.sites > _LARGE:
+            if self.temper.searches and model.sites > _LARGE and self.temper.moves is not None:
+                text = f"{_OF_LAST * last!r}:{_MOVED_OF_FIRST * first!r}:{_WIDE_COUNT}g"
+            elif self.temper.searches and model.sites > _LARGE:
                 text = f"{_LARGE_OF_LAST * last!r}:{_LARGE_OF_FIRST * first!r}:{_LARGE_COUNT}"
         return replace(self, temper=replace(self.temper, temperatures=text))

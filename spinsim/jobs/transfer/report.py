@@ -102,9 +102,9 @@ def _longest(lengths: Any, in_noise: Any) -> str:
 
 
 def _summary(result: TransferResult) -> dict[str, Any]:
-    """Returns the same numbers for ``--json``, with null for what was not computed and for infinite lengths."""
+    """Returns the same numbers for ``--json``."""
     names = ("log_eigenvalue", "residual", "correlation_length")
-    tables = {name: _plain(getattr(result, {"log_eigenvalue": "levels"}.get(name, name))) for name in names}
+    tables = {name: getattr(result, {"log_eigenvalue": "levels"}.get(name, name)).tolist() for name in names}
     single = ("gap", "free_energy_per_site", "energy_per_site")
     return {
         "job": result.job,
@@ -119,17 +119,8 @@ def _summary(result: TransferResult) -> dict[str, Any]:
         "planned_rows": result.planned_rows,
         "incomplete": np.argwhere(result.incomplete).tolist(),
         "in_noise": np.argwhere(result.in_noise).tolist(),
-        "k": _plain(result.k),
+        "k": result.k.tolist(),
         "k_time": result.k_time.tolist(),
         **tables,
-        **{name: _plain(getattr(result, name)) for name in single},
+        **{name: getattr(result, name).tolist() for name in single},
     }
-
-
-def _plain(values: Any) -> Any:
-    """Returns nested lists, numbers that are none as null: JSON has no NaN and no infinity."""
-    if hasattr(values, "tolist"):
-        values = values.tolist()
-    if isinstance(values, list):
-        return [_plain(value) for value in values]
-    return values if math.isfinite(values) else None

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
+from spinsim.analysis.runs import Strips
 from spinsim.inputs.texts import count
 from spinsim.model.ising import Ising
-from spinsim.result import Result
 from spinsim.store.contents import ENERGY, Contents, Series, Sizes
 from spinsim.store.forms import DamageError, Form, axis_of, group_of, length_of
 from spinsim.transfer_matrix.points import read_given
@@ -98,7 +98,7 @@ def place_of(step: Any, k: npt.NDArray[np.float64], k_time: npt.NDArray[np.float
 
 
 @dataclass(frozen=True, repr=False)
-class TransferResult(Result):
+class TransferResult(Strips):
     """Leading eigenvalues of transfer matrices, of each disorder sample at each temperature.
 
     NaN stands for what was not computed: levels that did not converge and what follows from them, all that needs both
@@ -212,7 +212,6 @@ class TransferResult(Result):
         }
 
     def _write(self, target: Path) -> None:
-        """Write the run to a new file."""
         store.create(target, self.model, self._contents, self.gap.size, self._origin)
         with store.open_to_append(target) as file:
             for step in range(self.gap.size):

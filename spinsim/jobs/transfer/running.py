@@ -1,34 +1,233 @@
-"""Wiring of a transfer-matrix run."""
+"""A transfer-matrix run: its wiring, and its tasks, every sample at every coupling, in succession or side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from itertools import islice
 from math import prod
+from operator import itemgetter
+from queue import SimpleQueue
+from typing import Any, Final, NamedTuple
 
 import h5py
 import numpy as np
+import numpy.typing as npt
 
 from spinsim import store
-from spinsim.engine import resolve_device
 from spinsim.engine.devices import gpu_numbers
 from spinsim.errors import InputError, worded
-from spinsim.jobs.transfer.result import TransferResult, tabulated
+from spinsim.inputs.texts import count
+from spinsim.jobs.transfer.result import TransferResult, place_of, tabulated, transfer_contents, values_of
 from spinsim.jobs.transfer.settings import Transfer
-from spinsim.jobs.transfer.tasks import Saved, SolvedRow, Work, saved_state
-from spinsim.run.common import Plan, Watch, build_model, check_disk, identify
+from spinsim.machine.threads import Threads, available_threads
+from spinsim.model.ising import Ising
+from spinsim.parallel.group import Member, make_group
+from spinsim.parallel.places import InThread, Kept, Place, answers
+from spinsim.parallel.session import others
+from spinsim.run.common import Plan, Watch, build_model, check_disk
 from spinsim.run.identity import open_own
 from spinsim.run.saving import Saving
 from spinsim.store import RunFile
+from spinsim.store.contents import Contents
+from spinsim.transfer_matrix.lanczos import NotConvergedError
+from spinsim.transfer_matrix.layer import check_couplings, sectors_of
 from spinsim.transfer_matrix.points import Points
-from spinsim.transfer_matrix.split import choose
+from spinsim.transfer_matrix.spectrum import Settings, Solver
+from spinsim.transfer_matrix.split import SplitSolver, choose
+
+Row = dict[str, Any]
+OnProduct = Callable[[], None]
+Saved = dict[str, npt.NDArray[Any]]
+AnySolver = Solver | SplitSolver
+
+SMALL_BITS: Final = 17  # layers up to which several tasks run side by side, one thread each
+SAVED_BYTES: Final = 2**31  # of both checkpoints of a task; a longer one begins anew
+_WAITING: Final = 64  # finished tasks that wait for an earlier one
+_SOLVER: Final[Callable[..., Solver]] = Solver
+
+
+class SolvedRow(NamedTuple):
+    """A row of the file, NaN for what did not converge, and a problem for each sector that did not."""
+
+    row: Row
+    problems: list[NotConvergedError]
+
+
+class Work:
+    """All tasks of a run: every sample at every point, on a device as ``resolve_device`` returns it.
+
+    Attributes:
+        sectors: Their names.
+        rows: Number of tasks.
+        contents: Of the file.
+        devices: How many share each vector.
+        split: How they do, in a sentence; empty where there is but one.
+        room: For vectors in memory.
+    """
+
+    def __init__(
+        self,
+        model: Ising,
+        points: Points,
+        sector: str,
+        settings: Settings,
+        threads: int | None,
+        device: str | None = None,
+    ) -> None:
+        self.model, self.points, self.settings = model, points, settings
+        self.sectors = sectors_of(model, sector)
+        for extreme in (np.min, np.max):
+            check_couplings(model, float(extreme(points.k)), float(extreme(points.k_time)))
+        self.rows = model.samples * len(points.k)
+        self.contents: Contents = transfer_contents(model.sites, model.bonds, self.sectors, settings.eigenvalues)
+        self._threads = Threads(threads if settings.device == "cpu" else 1)
+        small = settings.device == "cpu" and model.sites <= SMALL_BITS
+        at_once = min(self._threads.count, self.rows) if small else 1
+        chosen = choose(model.sites, self.sectors, settings, device or settings.device, at_once)
+        self._seats, self.room, self.split = chosen
+        self._threads_given, self.devices = threads, len(self._seats)
+        self._at_once = at_once if self.devices == 1 else 1
+        ranks = min(1 + len(others()), self.rows)
+        if small and self.devices == 1 and ranks > 1:
+            idle = 1 + len(others()) - ranks
+            self.split = f"{self.rows} samples and couplings over {ranks} ranks"
+            self.split += f", which leaves {count(idle, 'rank')} idle" if idle else ""
+            self._at_once = self.rows
+
+    @property
+    def caution(self) -> str:
+        """Lack of the results for want of memory, in a sentence; empty where there is none."""
+        if self.room.basis or self.room.fits_eigenvectors:
+            return ""
+        return (
+            f"memory has no room for {self.settings.eigenvalues} eigenvectors: degenerate levels are found once and "
+            "missed ones are not searched for, ask for fewer eigenvalues to be sure of them"
+        )
+
+    def solver(self, step: int, on_product: OnProduct | None = None) -> AnySolver:
+        """The solver of one row, with all threads."""
+        given = self.model, *self._task(step)
+        if self.devices == 1 and self._seats[0].gpu in (None, 0):
+            return _SOLVER(*given, self._threads, on_product or (lambda: None))
+        return SplitSolver(self._members, given, self._threads_given, on_product)
+
+    def _task(self, step: int) -> tuple[Any, ...]:
+        """Arguments of a solver behind the model."""
+        place = place_of(step, *self.points)
+        ladder = float(place["k"]), float(place["k_time"])
+        return place["sample"], *ladder, self.sectors, self.settings, self.room
+
+    @cached_property
+    def _members(self) -> list[Member]:
+        return make_group(self._seats)
+
+    def row(self, step: int, values: Row, problems: list[NotConvergedError]) -> SolvedRow:
+        """A row of the file, of what a solver that is done returns."""
+        own = {name: values[name] for name in values_of(self.contents)}
+        return SolvedRow(place_of(step, *self.points) | own, problems)
+
+    def solved(self, steps: Iterable[int], to_stop: Callable[[], bool] = lambda: False) -> Iterator[SolvedRow]:
+        """Rows in the order of their numbers; KeyboardInterrupt with the next product after ``to_stop`` says so."""
+        ended = threading.Event()
+
+        def on_product() -> None:
+            if ended.is_set() or to_stop():
+                raise KeyboardInterrupt
+
+        if self._at_once == 1:
+            for step in steps:
+                yield self.row(step, *_solved(self.solver(step, on_product)))
+            return
+        workers, free, to_come = self._workers(on_product), SimpleQueue[_Worker](), iter(steps)
+        for worker in workers:
+            free.put(worker)
+
+        def solve(step: int) -> SolvedRow:
+            worker = free.get()
+            try:
+                task = worker.model, worker.on_product, *self._task(step)
+                return self.row(step, *worker.place.request(_solve, *task)())
+            finally:
+                free.put(worker)
+
+        pool = ThreadPoolExecutor(len(workers))
+        try:
+            waiting = [pool.submit(solve, step) for step in islice(to_come, max(_WAITING, 2 * len(workers)))]
+            while waiting:
+                yield waiting.pop(0).result()
+                waiting += [pool.submit(solve, step) for step in islice(to_come, 1)]
+        finally:
+            ended.set()
+            pool.shutdown(cancel_futures=True)
+
+    def _workers(self, on_product: OnProduct) -> list[_Worker]:
+        """A thread for each processor of all ranks, or one for each task, of all ranks in turn."""
+        own = Kept(self.model)
+        numbered = [(k, _Worker(InThread(), own, on_product)) for k in range(self._threads.count)]
+        threads = answers([place.request(_threads_of, self._threads_given) for place in others()])
+        for place, there in zip(others(), threads, strict=True):
+            model = place.request(Kept, self.model)()
+            numbered += [(k, _Worker(place.thread(1 + k), model, None)) for k in range(there)]
+        return [worker for _, worker in sorted(numbered, key=itemgetter(0))][: self._at_once]
+
+    def like_saved(self) -> Saved | None:
+        """Arrays like those of a checkpoint within a task, None where there will be none."""
+        dimension = 1 << (self.model.sites - (self.sectors != ("all",)))
+        needed = (self.room.basis + self.settings.eigenvalues) * dimension * 8 * 2
+        if self.model.sites <= SMALL_BITS or not self.room.basis or needed > SAVED_BYTES:
+            return None
+        return saved_state(0, self.solver(0))
+
+
+class _Worker(NamedTuple):
+    """A thread that solves tasks with the layers that are there; ``on_product`` is None at other ranks."""
+
+    place: Place
+    model: Any
+    on_product: OnProduct | None
+
+
+def _threads_of(given: int | None) -> int:
+    return given or available_threads()
+
+
+def _solve(model: Ising, on_product: OnProduct | None, *task: Any) -> tuple[Row, list[NotConvergedError]]:
+    return _solved(_SOLVER(model, *task, Threads(1), on_product or (lambda: None)))
+
+
+def _solved(solver: AnySolver) -> tuple[Row, list[NotConvergedError]]:
+    """Values of a row and the levels that did not converge; the solver's vectors go with it."""
+    while not solver.done:
+        solver.advance()
+    return solver.row(), solver.problems
+
+
+def saved_state(step: int, solver: AnySolver) -> Saved:
+    """A checkpoint within a task."""
+    return solver.snapshot() | {"row": np.array(step)}
 
 
 class TransferPlan(Plan[Transfer]):
     """A transfer-matrix run that is ready to begin."""
 
+    @classmethod
+    def of(cls, config: Transfer) -> TransferPlan:
+        plan = super().of(config)
+        plan.work()
+        return plan
+
+    @classmethod
+    def model_of(cls, config: Transfer, device: str) -> Ising:
+        if config.model.instance is None:
+            sectors = ("all",) if config.model.field else ("even", "odd")
+            choose(prod(config.model.shape), sectors, config.transfer.settings(config.run.seed, device), device)
+        return build_model(config.model, 1)
+
     @property
     def rows(self) -> int:
-        """One for each sample and point."""
         return self.work().rows
 
     @property
@@ -107,18 +306,6 @@ class TransferPlan(Plan[Transfer]):
             lambda name: np.stack([row[name] for row in rows]),
             attributes,
         )
-
-
-def plan_transfer(config: Transfer) -> TransferPlan:
-    """Build the layer and name the file."""
-    device = resolve_device(config.run.device, config.run.gpus)
-    if config.model.instance is None:
-        sectors = ("all",) if config.model.field else ("even", "odd")
-        choose(prod(config.model.shape), sectors, config.transfer.settings(config.run.seed, device), device)
-    model = build_model(config.model, 1)
-    plan = TransferPlan(config, model, device, *identify(config, model))
-    plan.work()
-    return plan
 
 
 def _check_points(plan: TransferPlan, points: Points, stored: h5py.Group, rows: int) -> None:

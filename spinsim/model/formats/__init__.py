@@ -15,21 +15,13 @@ from spinsim.model.problems.quadratic import Quadratic
 
 
 class Format(NamedTuple):
-    """A format of instance files.
+    """A format of instance files."""
 
-    Attributes:
-        name: In words.
-        suffixes: Suffixes of files that are written in it.
-        recognises: Returns True if a file is of it; None where the suffix says so.
-        read: The problem of such a file.
-        write: The content of such a file.
-    """
-
-    name: str
-    suffixes: tuple[str, ...]
-    recognises: Callable[[Source], bool] | None
-    read: Callable[[Source], Quadratic]
-    write: Callable[[Quadratic], bytes]
+    name: str  # in words
+    suffixes: tuple[str, ...]  # suffixes of files that are written in it
+    recognises: Callable[[Source], bool] | None  # returns True if a file is of it; None where the suffix says so
+    read: Callable[[Source], Quadratic]  # the problem of such a file
+    write: Callable[[Quadratic], bytes]  # the content of such a file
 
     def fits(self, source: Source) -> bool:
         return self.recognises(source) if self.recognises else source.suffix in self.suffixes

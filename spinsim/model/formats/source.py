@@ -123,19 +123,12 @@ class Source:
 
 @dataclass(frozen=True)
 class Note:
-    """Facts without another place, which formats with comments hold in one of them.
+    """Facts without another place, which formats with comments hold in one of them."""
 
-    Attributes:
-        labels: Labels of the variables.
-        offset: The constant.
-        vartype: Type of the variables.
-        is_maxcut: True if the values are weights of a MaxCut instance.
-    """
-
-    labels: list[Any] | range | None = None
-    offset: float | None = None
-    vartype: str | None = None
-    is_maxcut: bool = False
+    labels: list[Any] | range | None = None  # labels of the variables
+    offset: float | None = None  # the constant
+    vartype: str | None = None  # type of the variables
+    is_maxcut: bool = False  # True if the values are weights of a MaxCut instance
 
 
 def _note_of(said: Any) -> Note:
@@ -215,7 +208,6 @@ class Terms:
     """The lines below a header.
 
     Args:
-        source: The file.
         header: Number of its line.
         low: Least number of a site.
         high: Largest.

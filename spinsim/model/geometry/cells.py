@@ -19,54 +19,35 @@ SUFFIX: Final = "-in-time"
 
 
 class Bond(NamedTuple):
-    """One bond of a cell.
+    """One bond of a cell."""
 
-    Attributes:
-        source: Number of the site within its cell from which the bond goes.
-        target: Number of the site within its cell to which it goes.
-        step: How many cells further along each axis the target's cell lies.
-    """
-
-    source: int
-    target: int
-    step: tuple[int, ...]
+    source: int  # number of the site within its cell from which the bond goes
+    target: int  # number of the site within its cell to which it goes
+    step: tuple[int, ...]  # how many cells further along each axis the target's cell lies
 
 
 class Colours(NamedTuple):
-    """A rule that colours a lattice: (sum of ``weight`` times coordinate of the cell, plus ``first``) % ``number``.
+    """A rule that colours a lattice: (sum of ``weight`` times coordinate of the cell, plus ``first``) % ``number``."""
 
-    Attributes:
-        number: How many colours there are.
-        weight: By how much a step along each axis raises the colour.
-        first: The colour of each site of the first cell.
-        alternating: An axis whose coordinate counts modulo 2, so that any even side of it can be periodic, if any.
-    """
-
-    number: int
-    weight: tuple[int, ...]
-    first: tuple[int, ...] = (0,)
+    number: int  # how many colours there are
+    weight: tuple[int, ...]  # by how much a step along each axis raises the colour
+    first: tuple[int, ...] = (0,)  # the colour of each site of the first cell
     alternating: int | None = None
+    """An axis whose coordinate counts modulo 2, so that any even side of it can be periodic, if any."""
 
 
 @dataclass(frozen=True)
 class UnitCell:
-    """The cell of a lattice; lengths are in distances of nearest neighbours.
+    """The cell of a lattice; lengths are in distances of nearest neighbours."""
 
-    Attributes:
-        name: Name of the lattice, as users give it.
-        vectors: Steps from a cell to the next one along each axis, in Cartesian coordinates.
-        bonds: The bonds that belong to a cell, in the order in which they are numbered.
-        colours: A colouring of the infinite lattice in which no bond joins equal colours.
-        positions: Where each site of the cell lies along each axis, in units of 1 / ``parts`` of a step.
-        parts: Into how many parts ``positions`` divide a step.
-    """
-
-    name: str
+    name: str  # name of the lattice, as users give it
     vectors: tuple[tuple[float, ...], ...]
-    bonds: tuple[Bond, ...]
-    colours: Colours
+    """Steps from a cell to the next one along each axis, in Cartesian coordinates."""
+    bonds: tuple[Bond, ...]  # the bonds that belong to a cell, in the order in which they are numbered
+    colours: Colours  # a colouring of the infinite lattice in which no bond joins equal colours
     positions: tuple[tuple[int, ...], ...]
-    parts: int = 1
+    """Where each site of the cell lies along each axis, in units of 1 / ``parts`` of a step."""
+    parts: int = 1  # into how many parts ``positions`` divide a step
 
     @property
     def dimension(self) -> int:

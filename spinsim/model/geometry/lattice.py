@@ -244,24 +244,80 @@ def _without_gaps(colour: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
 
 
 def chain(length: int, periodic: bool = True) -> Lattice:
-    """A chain of ``length`` sites."""
+    """A chain.
+
+    Args:
+        length: Number of sites, 2 or more.
+        periodic: False for open boundaries.
+
+    Returns:
+        The lattice, for ``Ising`` or ``EdwardsAnderson``.
+
+    Examples:
+        >>> ss.chain(8).bonds
+        8
+        >>> ss.chain(8, periodic=False).bonds
+        7
+    """
     return Lattice((length,), periodic)
 
 
 def square(width: int, height: int | None = None, periodic: bool = True) -> Lattice:
-    """A square lattice of ``width`` x ``height`` sites (``height`` defaults to ``width``)."""
+    """A square lattice.
+
+    Args:
+        width: Sites along x, 2 or more.
+        height: Sites along y, ``width`` by default.
+        periodic: False for open boundaries.
+
+    Returns:
+        The lattice, for ``Ising`` or ``EdwardsAnderson``.
+
+    Examples:
+        >>> ss.square(4, 6).sites
+        24
+    """
     return Lattice(_sides(width, height), periodic)
 
 
 def cubic(width: int, height: int | None = None, depth: int | None = None, periodic: bool = True) -> Lattice:
-    """A cubic lattice of ``width`` x ``height`` x ``depth`` sites (both default to ``width``)."""
+    """A cubic lattice.
+
+    Args:
+        width: Sites along x, 2 or more.
+        height: Sites along y, ``width`` by default.
+        depth: Sites along z, ``width`` by default.
+        periodic: False for open boundaries.
+
+    Returns:
+        The lattice, for ``Ising`` or ``EdwardsAnderson``.
+
+    Examples:
+        >>> ss.cubic(4).shape
+        (4, 4, 4)
+    """
     return Lattice(_sides(width, height, depth), periodic)
 
 
 def hypercubic(
     width: int, height: int | None = None, depth: int | None = None, length: int | None = None, periodic: bool = True
 ) -> Lattice:
-    """A hypercubic lattice of ``width`` x ``height`` x ``depth`` x ``length`` sites (all default to ``width``)."""
+    """A hypercubic lattice in four dimensions.
+
+    Args:
+        width: Sites along x, 2 or more.
+        height: Sites along y, ``width`` by default.
+        depth: Sites along z, ``width`` by default.
+        length: Sites along the fourth axis, ``width`` by default.
+        periodic: False for open boundaries.
+
+    Returns:
+        The lattice, for ``Ising`` or ``EdwardsAnderson``.
+
+    Examples:
+        >>> ss.hypercubic(4).sites
+        256
+    """
     return Lattice(_sides(width, height, depth, length), periodic)
 
 
@@ -270,12 +326,38 @@ def _sides(width: int, *others: int | None) -> tuple[int, ...]:
 
 
 def triangular(width: int, height: int | None = None, periodic: bool = True) -> Lattice:
-    """A triangular lattice of ``width`` x ``height`` sites, a rhombus (``height`` defaults to ``width``)."""
+    """A triangular lattice, in the form of a rhombus.
+
+    Args:
+        width: Sites along x, 2 or more.
+        height: Sites along the axis at 60 degrees to x, ``width`` by default.
+        periodic: False for open boundaries.
+
+    Returns:
+        The lattice, for ``Ising`` or ``EdwardsAnderson``.
+
+    Examples:
+        >>> ss.triangular(6).bonds
+        108
+    """
     return Lattice(_sides(width, height), periodic, CELLS["triangular"])
 
 
 def honeycomb(width: int, height: int | None = None, periodic: bool = True) -> Lattice:
-    """A honeycomb lattice of ``width`` x ``height`` cells of two sites (``height`` defaults to ``width``)."""
+    """A honeycomb lattice, in the form of a rhombus of cells that have two sites each.
+
+    Args:
+        width: Cells along x, 2 or more.
+        height: Cells along the axis at 60 degrees to x, ``width`` by default.
+        periodic: False for open boundaries.
+
+    Returns:
+        The lattice, for ``Ising`` or ``EdwardsAnderson``.
+
+    Examples:
+        >>> ss.honeycomb(6).sites
+        72
+    """
     return Lattice(_sides(width, height), periodic, CELLS["honeycomb"])
 
 

@@ -114,7 +114,7 @@ class Exchanged(Described):
                 with ``BINARY`` weights and fields are values of a QUBO.
             weight: Attribute of edges with the coupling J, 1 where there is none; positive is ferromagnetic.
             field: Attribute of nodes with the field h, 0 where there is none.
-            maxcut: Whether weights are those of a MaxCut instance, J = -w, which is reported with its cut.
+            maxcut: True if weights are those of a MaxCut instance, J = -w, which is reported with its cut.
             name: Short name for files and figures.
 
         Raises:
@@ -175,7 +175,7 @@ class Exchanged(Described):
                 .coo, .qubo (qbsolv) or .bqm (dimod). Labels, the constant and the kind of variables are kept, in
                 comments where a format has no place for them; rudy files count sites from 1, and .sparse and .qubo
                 hold the problem in binary variables.
-            overwrite: Whether an instance file that is there may be replaced.
+            overwrite: True if an instance file that is there may be replaced.
 
         Raises:
             InputError: for other suffixes, and for a problem that the format cannot hold.

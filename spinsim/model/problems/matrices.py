@@ -21,17 +21,12 @@ KINDS = ("ising", "qubo")
 
 
 class Matrices(NamedTuple):
-    """A problem as ``from_matrix`` takes it.
-
-    Attributes:
-        matrix: J, symmetric, or Q, upper triangular with linear terms on its diagonal: a sparse array of SciPy.
-        field: h of each site; None of a QUBO.
-        offset: The constant.
-    """
+    """A problem as ``from_matrix`` takes it."""
 
     matrix: sparse.csr_array
-    field: Values | None
-    offset: float
+    """J, symmetric, or Q, upper triangular with linear terms on its diagonal: a sparse array of SciPy."""
+    field: Values | None  # h of each site; None of a QUBO
+    offset: float  # the constant
 
 
 def from_matrix(matrix: Any, field: Any, offset: Any, kind: str, labels: Labels | None, name: str) -> Quadratic:

@@ -32,27 +32,17 @@ _PRODUCTS_AT_ONCE: Final = 2**21
 
 @dataclass(frozen=True, eq=False)
 class Quadratic:
-    """sum of a z_i + sum of b z_i z_j + offset, to be minimised, with z = +1, -1 or z = 0, 1.
+    """sum of a z_i + sum of b z_i z_j + offset, to be minimised, with z = +1, -1 or z = 0, 1."""
 
-    Attributes:
-        sites: Number of variables.
-        ends: Variables of each term, ``int64`` (terms, 2); i, i is a linear term. Terms of equal variables add.
-        values: Value of each term, (terms,).
-        vartype: ``SPIN``, z = s, or ``BINARY``, z = x = (1 + s) / 2.
-        offset: The constant.
-        labels: Labels of the variables, in their order; None for 0, 1, 2, ...
-        is_maxcut: True if values are the weights of a graph whose largest cut is wanted.
-        name: Name of the model that is made of it.
-    """
-
-    sites: int
+    sites: int  # number of variables
     ends: Ends = field(default_factory=lambda: np.empty((0, 2), np.int64))
-    values: Values = field(default_factory=lambda: np.empty(0))
-    vartype: str = SPIN
-    offset: float = 0.0
-    labels: Labels | None = None
-    is_maxcut: bool = False
-    name: str = ""
+    """Variables of each term, ``int64`` (terms, 2); i, i is a linear term. Terms of equal variables add."""
+    values: Values = field(default_factory=lambda: np.empty(0))  # value of each term, (terms,)
+    vartype: str = SPIN  # ``SPIN``, z = s, or ``BINARY``, z = x = (1 + s) / 2
+    offset: float = 0.0  # the constant
+    labels: Labels | None = None  # labels of the variables, in their order; None for 0, 1, 2, ...
+    is_maxcut: bool = False  # True if values are the weights of a graph whose largest cut is wanted
+    name: str = ""  # name of the model that is made of it
 
     @property
     def names(self) -> Labels:

@@ -225,9 +225,16 @@ template <typename T> static T __ldcg(const T* p) { return *p; }
 template <typename T> static T atomicAdd(T* p, T value) { const T old = *p; *p += value; return old; }
 template <typename T> static T atomicAnd(T* p, T value) { const T old = *p; *p &= value; return old; }
 template <typename T> static T atomicXor(T* p, T value) { const T old = *p; *p ^= value; return old; }
+template <typename T> static T atomicOr(T* p, T value) { const T old = *p; *p |= value; return old; }
+template <typename T> static T atomicCAS(T* p, T expected, T value) { const T old = *p; if (old == expected) *p = value; return old; }
 static inline int __popc(unsigned x) { return __builtin_popcount(x); }
 static inline int __ffs(unsigned x) { return __builtin_ffs((int)x); }
 static inline int __clz(unsigned x) { return x ? __builtin_clz(x) : 32; }
+static inline unsigned __brev(unsigned x) {
+    unsigned reversed = 0;
+    for (int i = 0; i < 32; ++i) reversed |= (x >> i & 1) << (31 - i);
+    return reversed;
+}
 static inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((uint64_t)a * b >> 32); }
 static inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by) {
     return (unsigned)((((uint64_t)high << 32) | low) >> (by & 31));

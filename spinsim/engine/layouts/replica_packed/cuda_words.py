@@ -134,7 +134,7 @@ class CountedPlan(OrderedPlan, Protocol):
 
     @property
     def observables(self) -> Observables:
-        """What follows from the counts."""
+        """Quantities that follow from the counts."""
 
     @property
     def counted(self) -> CountedBonds:

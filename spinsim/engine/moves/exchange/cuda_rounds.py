@@ -1,4 +1,4 @@
-"""What launches of many rounds have in common, wherever the lattices lie."""
+"""Common parts of launches of many rounds, wherever the lattices lie."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ NO_NOTES: Final = 0, 0, 0
 
 
 class Tables(Protocol):
-    """What sweeps read of temperatures.
+    """Temperatures as sweeps read them.
 
     Attributes:
-        are_laid: Whether they are those of the present places.
+        are_laid: True if they are those of the present places.
     """
 
     are_laid: bool

@@ -34,7 +34,7 @@ NOWHERE, FROM_HOT, FROM_COLD = range(3)
 MOST_TEMPERATURES: Final = 2**15
 
 ONE_TERM: Final = "give one for each temperature, as two take a model that states the term of each bond"
-"""What to do where an update has no inverse temperatures of two terms."""
+"""Advice where an update has no inverse temperatures of two terms."""
 
 NO_LADDER: Final = "no ladder of temperatures is set: call set_ladder first, and again after set_beta"
 
@@ -170,7 +170,7 @@ def check_ladder(beta: npt.ArrayLike, copies: int, replicas: int, temperatures: 
 def snapshot_of(
     spins: npt.NDArray[np.uint64], half_sweep: int, round_: int, exchange: Exchange | None
 ) -> dict[str, npt.NDArray[np.generic]]:
-    """What an engine saves: packed spins, counters and, with a ladder, the state of the exchange."""
+    """State that an engine saves: packed spins, counters and, with a ladder, the state of the exchange."""
     saved: dict[str, npt.NDArray[np.generic]] = {"spins": spins, "half_sweep": np.array(half_sweep, np.int64)}
     if exchange is None:
         return saved

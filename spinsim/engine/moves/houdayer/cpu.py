@@ -1,4 +1,4 @@
-"""Houdayer moves of replica-packed words on the CPU: words of replicas become words of pairs and back.
+"""Houdayer moves on the CPU: words of replicas become words of pairs and back; unpacked spins are packed before.
 
 A square of 64 sites and 64 replicas is transposed, so that a word holds 64 sites of one replica; two of them give the
 overlap of a pair, and the squares of pairs are transposed back. What clusters flip goes the same way.
@@ -12,12 +12,14 @@ import numpy.typing as npt
 from spinsim import rng
 from spinsim.engine.cpu import CpuParts
 from spinsim.engine.layouts.replica_packed.cpu_blocks import Blocks
+from spinsim.engine.layouts.unpacked import Chunks
 from spinsim.engine.measuring.cpu_comparison import transpose
 from spinsim.engine.moves.houdayer.move import HALF, bonds_of, grow, most_halvings, pair_up, sow
 from spinsim.engine.moves.move import FastPath, Moment
 from spinsim.machine.compiled import kernel, part
 from spinsim.model.ising import Ising
 from spinsim.model.quanta import distinct
+from spinsim.packing import block_count
 
 PASSES = 16  # of all words, in the time of which a move takes place, about
 
@@ -83,10 +85,11 @@ def move_packed(state, holder, start, neighbour, in_field, first_sample, time, k
         flip_both(state[k], first, second, work)
 
 
-def fast_path(model: Ising, replicas: int, first_sample: int, parts: CpuParts) -> FastPath:
-    """The move of an engine's words where they lie, samples side by side."""
-    blocks, (start, neighbour) = parts.state, bonds_of(model)
-    assert isinstance(blocks, Blocks)  # noqa: S101  (engines of replica-packed words have them)
+def fast_path(model: Ising, replicas: int, first_sample: int, parts: CpuParts) -> FastPath | None:
+    """The move of an engine's spins where they lie, samples side by side; None where they are dense ones."""
+    spins, (start, neighbour) = parts.state, bonds_of(model)
+    if not isinstance(spins, Blocks | Chunks):
+        return None
     in_field, most = bool(np.any(distinct(model.fields))), most_halvings(model.sites)
 
     def move(moment: Moment, holder: npt.NDArray[np.int64]) -> None:
@@ -94,10 +97,17 @@ def fast_path(model: Ising, replicas: int, first_sample: int, parts: CpuParts) -
 
         def task(begin: int, stop: int) -> None:
             rows = start if len(start) == 1 else start[begin:stop]
-            some = blocks.state[begin:stop], holder[begin:stop], rows, neighbour
-            move_packed(*some, in_field, first_sample + begin, time, key, most)
+            these = slice(begin, stop)
+            what = holder[these], rows, neighbour, in_field, first_sample + begin, time, key, most
+            if isinstance(spins, Blocks):
+                move_packed(spins.state[these], *what)
+            else:
+                words = spins.words_of(these)
+                before = words.copy()
+                move_packed(words, *what)
+                spins.flip(words ^ before, these)
 
         if holder.shape[1] > 1:
-            parts.threads.share_out(task, model.samples, PASSES * blocks.total)
+            parts.threads.share_out(task, model.samples, PASSES * model.samples * model.sites * block_count(replicas))
 
     return move

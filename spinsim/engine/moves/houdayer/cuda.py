@@ -1,11 +1,11 @@
-"""Houdayer moves of replica-packed words on a GPU: a thread block for 32 pairs of a sample.
+"""Houdayer moves of replica-packed words on a GPU: squares of 32 sites x 32 replicas are turned, moved, turned back.
 
 Unpacked models have such words on a GPU too. The kernels are in kernels/clusters/houdayer.cu.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -15,23 +15,36 @@ from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, round_keys, struc
 from spinsim.engine.cuda import CudaParts
 from spinsim.engine.layouts.replica_packed.cuda_words import OrderedWords, place_of
 from spinsim.engine.moves.houdayer.move import Bonds, bonds_of, most_halvings
+from spinsim.engine.moves.houdayer.rows import NOBODY, WIDTH, Rows, rows_of
 from spinsim.engine.moves.move import FastPath, Moment
 from spinsim.model.graph import colouring
 from spinsim.model.ising import Ising
 from spinsim.model.quanta import distinct
+from spinsim.packing import LANES
 
 FILE: Final = "clusters/houdayer.cu"
 THREADS: Final = 512  # of a block, at most
-LANES: Final = 32  # pairs of a block
+COLUMNS: Final = 8  # of a block that turns squares, a sector of memory for each row
+MOST_PAIRS: Final = 8  # of a block whose warps have one each
+KEPT: Final = (1, 2, 4)  # words of a pair that a lane keeps in registers
+STATIC: Final = 1024  # bytes of shared memory that kernels take besides, at most
 PAIRS: Final = struct_type(
     one=ADDRESS, other=ADDRESS, halvings=ADDRESS, of_replica=ADDRESS, keys=ADDRESS, count=np.uint32, replicas=np.uint32
 )
+SQUARES: Final = struct_type(
+    state=ADDRESS, turned=ADDRESS, place_of=ADDRESS, site_at=ADDRESS, sites=np.uint32, columns=np.uint32,
+    stride=np.uint32, blocks=np.uint32, in_field=np.uint32,
+)  # fmt: skip
 GROWTH: Final = struct_type(
-    order=ADDRESS, near=ADDRESS, degree=ADDRESS, colour_start=ADDRESS, near_stride=SIZE, degree_stride=SIZE,
-    sites=np.uint32, colours=np.uint32, in_field=np.uint32,
+    near=ADDRESS, degree=ADDRESS, colour_start=ADDRESS, near_stride=SIZE, degree_stride=SIZE, colours=np.uint32
+)
+ROWS: Final = struct_type(
+    near=ADDRESS, beside=ADDRESS, allowed=ADDRESS, along=ADDRESS, allowed_stride=SIZE, along_stride=SIZE,
+    slots=np.uint32, words_a_row=np.uint32, last=np.uint32, low=np.uint32, masked=np.uint32,
 )  # fmt: skip
 INSTANCES: Final[Instances] = (
-    (FILE, "pair_copies"),
+    *((FILE, name) for name in ("pair_copies", "turn_replicas", "sow", "flip_replicas")),
+    *((FILE, instance("move_in_rows", words)) for words in (*KEPT, 0)),
     *((FILE, instance("move_clusters", in_shared)) for in_shared in FLAGS),
 )
 
@@ -41,6 +54,15 @@ def fast_path(model: Ising, replicas: int, first_sample: int, parts: CudaParts) 
     if not isinstance(parts.state, OrderedWords):
         return None
     return ClustersOnGpu(model, replicas, first_sample, parts, parts.state)
+
+
+class Step(NamedTuple):
+    """A kernel with its grid and threads, and if it takes the time and the key of a moment."""
+
+    launch: Launch
+    grid: tuple[int, int, int]
+    threads: int
+    draws: bool
 
 
 class ClustersOnGpu:
@@ -57,71 +79,132 @@ class ClustersOnGpu:
     def __init__(self, model: Ising, replicas: int, first_sample: int, parts: CudaParts, words: OrderedWords) -> None:
         self._model, self._replicas, self._queue, self._words = model, replicas, parts.queue, words
         self._first_sample = np.uint32(first_sample)
-        self._threads = min(THREADS, -(-model.sites // LANES) * LANES)
-        self._growth = self._laid_out(bonds_of(model))
-        self._launches: tuple[tuple[int, ...], Launch, Launch] | None = None
+        self._made_for: tuple[int, ...] = ()
+        self._steps: list[Step] = []
+        self._arrays: list[Any] = []  # records hold addresses alone
 
-    def _laid_out(self, bonds: Bonds) -> Any:
-        """The graph in the order of the words, as kernels take it."""
+    def __call__(self, moment: Moment, holder: Any) -> None:
+        """Queue a move; ``holder`` is int32 on the device."""
+        if holder.shape[1] < 2:
+            return
+        if self._made_for != holder.shape:
+            self._arrays, self._made_for = [], holder.shape
+            self._steps = self._made(*holder.shape[1:])
+        now: dict[str, Any] = {"time": moment.time, "key": round_keys(moment.seed)}
+        for number, (launch, grid, threads, draws) in enumerate(self._steps):
+            copies = {} if number else {"holder": holder.data.ptr}
+            launch(self._queue.stream, grid, threads, **copies, **(now if draws else {}))
+
+    def _on_device(self, **arrays: Any) -> dict[str, Any]:
         import cupy
 
-        order, sites, device = self._words.site_at, self._model.sites, self._queue.device
+        there = {name: cupy.asarray(array) for name, array in arrays.items()}
+        self._arrays += there.values()
+        return there
+
+    def _made(self, copies: int, temperatures: int) -> list[Step]:
+        """The kernels in their order with all arguments but those of a moment."""
+        queue, model, count = self._queue, self._model, copies // 2 * temperatures
+        bonds = bonds_of(model)
+        rows = rows_of(model, bonds)
+        if rows and 8 * len(rows.site_at) > shared_memory(queue.device):
+            rows = None
+        squares, columns = self._squares(rows)
+        sizes = {"one": count, "other": count, "halvings": count, "of_replica": self._replicas}
+        arrays = {name: np.zeros((model.samples, size), np.uint32) for name, size in sizes.items()}
+        arrays["keys"] = np.zeros((model.samples, self._replicas), np.uint64)
+        pairs = record(PAIRS, **self._on_device(**arrays), count=count, replicas=self._replicas)
+        drawing = {"pairs": pairs, "first_sample": self._first_sample, "time": np.uint64(0)}
+        pairing = Launch(queue.device, FILE, "pair_copies", {
+            "holder": np.uint64(0), "copies": np.uint32(copies), "temperatures": np.uint32(temperatures),
+            "most": np.uint32(most_halvings(model.sites)), "key": queue.keys.copy(), **drawing,
+        })  # fmt: skip
+        drawing |= {"squares": squares, "key": queue.keys.copy()}
+        over = -(-columns // COLUMNS)
+        turning = (over, self._words.present.shape[1], model.samples), COLUMNS * WIDTH, False
+        return [
+            Step(pairing, (model.samples, 1, 1), THREADS, True),
+            Step(Launch(queue.device, FILE, "turn_replicas", {"squares": squares}), *turning),
+            *(self._in_rows(rows, over, drawing) if rows else self._by_site(bonds, drawing)),
+            Step(Launch(queue.device, FILE, "flip_replicas", {"squares": squares, "pairs": pairs}), *turning),
+        ]
+
+    def _squares(self, rows: Rows | None) -> tuple[Any, int]:
+        """The spins both ways and the number of columns; sites stand in rows or in the order of the words."""
+        import cupy
+
+        order, (samples, blocks, sites, _) = self._words.site_at, self._words.present.shape
+        columns = len(rows.site_at) if rows else -(-sites // WIDTH)
+        at = np.full(columns * WIDTH, NOBODY, np.uint32)
+        at[: at.size if rows else sites] = rows.site_at.ravel() if rows else order
+        place = np.full(at.size, NOBODY, np.uint32)
+        place[at != NOBODY] = place_of(order)[at[at != NOBODY]]
+        stride = -(-columns // COLUMNS) * COLUMNS
+        lie = samples * blocks * LANES * stride
+        require_memory(self._queue.device, 4 * lie, f"the turned replicas of {self._model.name}")
+        self._arrays.append(turned := cupy.empty(lie, cupy.uint32))
+        return record(
+            SQUARES, state=self._words.present, turned=turned, **self._on_device(place_of=place, site_at=at),
+            sites=sites, columns=columns, stride=stride, blocks=blocks,
+            in_field=bool(np.any(distinct(self._model.fields))),
+        ), columns  # fmt: skip
+
+    def _in_rows(self, rows: Rows, over: int, drawing: dict[str, Any]) -> list[Step]:
+        """The kernels for lattices in rows: seeds, and clusters."""
+        import cupy
+
+        model, device, columns = self._model, self._queue.device, len(rows.site_at)
+        samples, each, count = model.samples, len(rows.along) > 1, int(drawing["pairs"]["count"])
+        words = -(-count // WIDTH)
+        lie = samples * words * WIDTH * over * COLUMNS
+        require_memory(device, 4 * lie, f"the seeds of clusters of {model.name}")
+        self._arrays.append(sown := cupy.empty(lie, cupy.uint32))
+        lists = self._on_device(near=rows.near, beside=rows.beside, allowed=rows.allowed, along=rows.along)
+        of_rows = record(
+            ROWS, **lists, allowed_stride=rows.allowed[0].size if each else 0,
+            along_stride=rows.along[0].size if each else 0, slots=rows.slots, words_a_row=rows.words_a_row,
+            last=rows.last, low=rows.low, masked=rows.is_masked,
+        )  # fmt: skip
+        sowing = Launch(device, FILE, "sow", {"sown": sown, **drawing})
+        warps = min(MOST_PAIRS, shared_memory(device) // (8 * columns))
+        kept = next((number for number in KEPT if columns <= number * WIDTH), 0)
+        moving = Launch(
+            device, FILE, instance("move_in_rows", kept),
+            {"rows": of_rows, "sown": sown, **{name: drawing[name] for name in ("squares", "pairs")}},
+            8 * columns * warps,
+        )  # fmt: skip
+        return [
+            Step(sowing, (over, words, samples), COLUMNS * WIDTH, True),
+            Step(moving, (-(-count // warps), samples, 1), warps * WIDTH, False),
+        ]
+
+    def _by_site(self, bonds: Bonds, drawing: dict[str, Any]) -> list[Step]:
+        """The kernel for all other graphs, whose sites stand in the order of the words."""
+        import cupy
+
+        model, device, order = self._model, self._queue.device, self._words.site_at
+        words = -(-int(drawing["pairs"]["count"]) // WIDTH)
         place, degree = place_of(order), np.diff(bonds.start)[:, order]
         slots, rows = int(degree.max(initial=1)), len(degree)
-        require_memory(device, rows * sites * (4 * slots + 2), f"the bonds of clusters of {self._model.name}")
-        near = np.zeros((rows, slots, sites), np.uint32)
+        require_memory(device, rows * model.sites * (4 * slots + 2), f"the bonds of clusters of {model.name}")
+        near = np.zeros((rows, slots, model.sites), np.uint32)
         first = bonds.start[:, :-1][:, order]
         for slot in range(slots):
             there = slot < degree
             near[:, slot][there] = place[bonds.neighbour[first[there] + slot]]
-        colour = colouring(self._model.graph)[order]
+        colour = colouring(model.graph)[order]
         starts = np.searchsorted(colour, np.arange(colour[-1] + 2)).astype(np.uint32)
-        arrays = order, near, np.ascontiguousarray(degree, np.uint16), starts
-        self._arrays = [cupy.asarray(array) for array in arrays]  # the record holds addresses alone
-        strides = (near[0].size, sites) if rows > 1 else (0, 0)
-        in_field = bool(np.any(distinct(self._model.fields)))
-        return record(
-            GROWTH, **dict(zip(("order", "near", "degree", "colour_start"), self._arrays, strict=True)),
-            near_stride=strides[0], degree_stride=strides[1], sites=sites, colours=len(starts) - 1, in_field=in_field,
-        )  # fmt: skip
-
-    def __call__(self, moment: Moment, holder: Any) -> None:
-        """Queue a move; ``holder`` is int32 on the device."""
-        samples, copies, temperatures = holder.shape
-        if copies < 2:
-            return
-        if self._launches is None or self._launches[0] != holder.shape:
-            self._launches = holder.shape, *self._made(copies, temperatures)
-        _, pairing, moving = self._launches
-        stream = self._queue.stream
-        now: dict[str, Any] = {"time": moment.time, "key": round_keys(moment.seed)}
-        pairing(stream, (samples, 1, 1), THREADS, holder=holder.data.ptr, **now)
-        words = -(-(copies // 2 * temperatures) // LANES)
-        moving(stream, (words, samples, 1), self._threads, **now)
-
-    def _made(self, copies: int, temperatures: int) -> tuple[Launch, Launch]:
-        """Both kernels with all arguments but those of a moment."""
-        import cupy
-
-        queue, model, count = self._queue, self._model, copies // 2 * temperatures
-        sizes = {"one": count, "other": count, "halvings": count, "of_replica": self._replicas}
-        arrays = {name: cupy.zeros((model.samples, size), cupy.uint32) for name, size in sizes.items()}
-        arrays["keys"] = cupy.zeros((model.samples, self._replicas), cupy.uint64)
-        pairs = record(PAIRS, **arrays, count=count, replicas=self._replicas)
+        lists = self._on_device(near=near, degree=np.ascontiguousarray(degree, np.uint16), colour_start=starts)
+        strides = (near[0].size, model.sites) if rows > 1 else (0, 0)
+        growth = record(GROWTH, **lists, near_stride=strides[0], degree_stride=strides[1], colours=len(starts) - 1)
         bytes_a_block = 2 * 4 * model.sites
-        in_shared = bytes_a_block + 1024 <= shared_memory(queue.device)
-        lie = model.samples * -(-count // LANES) * bytes_a_block
+        in_shared = bytes_a_block <= shared_memory(device) - STATIC
+        lie = model.samples * words * bytes_a_block
         if not in_shared:
-            require_memory(queue.device, lie, f"the clusters of {model.name}")
-        scratch = cupy.empty(0 if in_shared else lie // 4, cupy.uint32)
-        self._arrays[4:] = [*arrays.values(), scratch]
-        common = {"pairs": pairs, "first_sample": self._first_sample, "time": np.uint64(0), "key": queue.keys.copy()}
-        pairing = Launch(queue.device, FILE, "pair_copies", {
-            "holder": np.uint64(0), "copies": np.uint32(copies), "temperatures": np.uint32(temperatures),
-            "most": np.uint32(most_halvings(model.sites)), **common,
-        })  # fmt: skip
-        moving = Launch(queue.device, FILE, instance("move_clusters", in_shared), {
-            "state": self._words.present, "blocks": np.uint32(self._words.present.shape[1]), "growth": self._growth,
-            "scratch": scratch, **common | {"key": queue.keys.copy()},
-        }, bytes_a_block if in_shared else 0)  # fmt: skip
-        return pairing, moving
+            require_memory(device, lie, f"the clusters of {model.name}")
+        self._arrays.append(scratch := cupy.empty(0 if in_shared else lie // 4, cupy.uint32))
+        launch = Launch(
+            device, FILE, instance("move_clusters", in_shared), {"growth": growth, "scratch": scratch, **drawing},
+            bytes_a_block if in_shared else 0,
+        )  # fmt: skip
+        return [Step(launch, (words, model.samples, 1), min(THREADS, -(-model.sites // WIDTH) * WIDTH), True)]

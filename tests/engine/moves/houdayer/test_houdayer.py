@@ -29,11 +29,19 @@ def random_graph(values: list[float], field: float = 0.0) -> ss.Ising:
     return ss.Ising(ss.Graph(30, np.array(RING)), couplings, field)
 
 
+def diluted(lattice: ss.Lattice) -> ss.Ising:
+    couplings = np.random.default_rng(1).choice([-1.0, 0.0, 1.0, 1.0], (2, lattice.bonds))
+    return ss.Ising(ss.Graph.of_lattice(lattice), couplings)
+
+
 MODELS = {
     "replica-packed": lambda: ss.EdwardsAnderson(ss.square(9), samples=2, seed=3),
     "cubic in a field": lambda: ss.EdwardsAnderson(ss.cubic(4), samples=2, seed=3, field=1.0),
     "graph": lambda: random_graph([-1.0, 1.0]),
     "diluted graph": lambda: random_graph([-1.0, 0.0, 1.0], 0.25),
+    "open": lambda: ss.EdwardsAnderson(ss.cubic(5, 3, 8, periodic=False), samples=2, seed=3),
+    "rows": lambda: diluted(ss.cubic(3, 5, 13)),
+    "long rows": lambda: diluted(ss.square(36, 17)),
     "unpacked": lambda: ss.EdwardsAnderson(ss.square(4), samples=2, couplings="gaussian", seed=3),
     "site-packed": lambda: ss.Ising(ss.square(256, 2)),
     "dense": lambda: ss.Ising(ss.Graph(70, np.array(np.triu_indices(70, 1)).T), np.tile([1.0, -1.0, 1.0], 805)),
@@ -67,6 +75,11 @@ def test_same_as_oracle(name: str, device: str) -> None:
         of_sample = np.arange(model.samples)[:, None, None]
         assert not changed[of_sample, holder].sum(axis=1).any()
         np.testing.assert_array_equal(engine.begin_exchange()().place, place)
+
+
+def test_without_registers(emulated: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda, "KEPT", ())
+    test_same_as_oracle("open", "cuda")
 
 
 @pytest.mark.parametrize("name", ["replica-packed", "cubic in a field"])
@@ -152,12 +165,74 @@ def test_split(monkeypatch: pytest.MonkeyPatch, name: str, samples: int, replica
     check_same(whole, run(model, replicas=replicas))
 
 
+def sparse_and_dense() -> list[ss.Ising]:
+    """Graphs of 12 sites with four and with nine bonds each."""
+    ring = [[(i, (i + step) % 12) for step in range(1, most) for i in range(12)] for most in (3, 5)]
+    ring[1] += [(i, i + 6) for i in range(6)]
+    return [ss.Ising(ss.Graph(12, np.array(bonds)), np.resize([1.0, -1.0, 1.0], len(bonds))) for bonds in ring]
+
+
+def test_auto_is_for_sparse_graphs_and_two_copies() -> None:
+    short = {"sweeps": 10, "thermalize": 0, "device": "cpu", "houdayer": "auto", "swap_every": 2}
+    sparse, dense = sparse_and_dense()
+    for model, replicas, moves in ((sparse, 2, "houdayer:10"), (sparse, 1, None), (dense, 2, None)):
+        found = ss.temper(model, TEMPERATURES, replicas=replicas, **short).config["temper"]
+        assert (found["moves"], found["houdayer"]) == (moves, "auto")
+    in_time = ss.quantum(sparse, slices=4, **short).config["quantum"]
+    assert (in_time["moves"], in_time["houdayer"]) == ("houdayer:10", "auto")
+
+
+def test_searches_of_sparse_graphs_have_moves(tmp_path: Path) -> None:
+    sparse, dense = sparse_and_dense()
+    short = {"time_limit": 0.001, "device": "cpu", "threads": 1}
+    lattice = ss.Ising(ss.square(4))
+    for model, given, moves in (
+        (sparse, {}, "houdayer:5"), (sparse, {"houdayer": 0}, None), (dense, {}, None), (lattice, {}, None),
+        (dense, {"houdayer": 3}, "houdayer:3"), (lattice, {"houdayer": "auto"}, "houdayer:5"),
+    ):  # fmt: skip
+        assert ss.temper(model, **short, **given).config["temper"]["moves"] == moves
+    path = tmp_path / "begun.h5"
+    ss.temper(sparse, **short, houdayer=0, out=path)
+    assert ss.temper(sparse, **short, out=path).config["temper"]["moves"] is None  # as its file has it
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"houdayer": "often"}, "houdayer 'often' is no number of sweeps"),
+        ({"houdayer": 2.5}, "houdayer 2.5 is no number of sweeps"),
+        ({"houdayer": 4, "moves": "houdayer:8"}, "houdayer 4 does not go with moves houdayer:8"),
+        ({"houdayer": 3, "swap_every": 2}, "no multiple of swap_every 2"),
+    ],
+)
+def test_refused(given: dict, sentence: str) -> None:
+    with pytest.raises(ss.InputError, match=sentence):
+        run_with(**given)
+
+
+def run_with(**given) -> ss.TemperResult:
+    return ss.temper(SMALL["square"](), TEMPERATURES, **HOW | given)
+
+
+def test_beside_moves_of_a_user() -> None:
+    class Stays:
+        name = "stays"
+
+        def apply(self, batch: ss.Batch) -> None:
+            """Leave all as it is."""
+
+    found = run_with(moves=[(Stays(), 4)], houdayer=2)
+    assert found.config["temper"]["moves"] == "stays:4,houdayer:2"
+    check_same(found, run_with(houdayer=2))
+
+
 def test_resumed(tmp_path: Path) -> None:
     model = MODELS["replica-packed"]()
     run(model, every=3, sweeps=10, out=tmp_path / "short.h5")
     whole = run(model, every=3)
     check_same(ss.resume(tmp_path / "short.h5", sweeps=20), whole)
-    check_same(ss.temper(model, TEMPERATURES, moves="houdayer:3", **HOW), whole)
+    for same in ({"moves": "houdayer:3"}, {"houdayer": 3}):
+        check_same(ss.temper(model, TEMPERATURES, **same, **HOW), whole)
     for text in ("houdayer", "houdayer:0", "houdayer:3,houdayer:3", "houdayer:3,mine:2"):
         with pytest.raises(ss.InputError, match=r"houdayer"):
             ss.temper(model, TEMPERATURES, moves=text, **HOW)

@@ -61,7 +61,7 @@ class ReplicaByReplica:
         unit: In quanta, the largest of which all couplings and fields are multiples.
         fields: h in units, (sites,), in the order of visits.
         bonds: The couplings.
-        is_packed: Whether it moves as the replica-packed update does, else as the unpacked one.
+        is_packed: True if it moves as the replica-packed update does, else as the unpacked one.
     """
 
     def __init__(self, model: Ising) -> None:
@@ -103,7 +103,7 @@ class ReplicaByReplica:
 def suits(model: Ising, replicas: int, sweeps: float) -> bool:
     """Return whether this takes less time than an engine that does so many sweeps at each temperature.
 
-    The times are rough, from an EPYC with AVX-512 (docs/performance.md); no bit depends on them.
+    The times are rough, from an EPYC with AVX-512 (docs/benchmarks/performance.md); no bit depends on them.
     """
     kind = choose_packing(model)
     if model.samples > 1 or kind not in (Packing.REPLICA, Packing.UNPACKED) or model.terms is not None:

@@ -126,7 +126,7 @@ def anneal_unpacked(  # type: ignore[no-untyped-def]
         unit: In quanta.
         double_beta: Twice the inverse temperatures times the quantum, (steps,).
         sweeps: Sweeps at each.
-        looks: Whether energies are looked at after each.
+        looks: True if energies are looked at after each.
         zero_acceptance: Probability of a flip that costs nothing.
         counter: Counter word 1, and the first replica within its block of 128, a multiple of ``WORDS``.
         key: The two key words and the Philox rounds, 7 or 10.

@@ -36,7 +36,7 @@ class Matrix(NamedTuple):
         stages: As the kernel streams them, uint8 (1 or samples, bytes).
         own: Those within each block of the sweep to later sites, 0 to others, (1 or samples, blocks, 64, 64).
         bytes: Of a coupling, one of ``BYTES``.
-        wide: Whether local fields have 64 bits.
+        wide: True if local fields have 64 bits.
         depth: Columns, with those added that are 0.
     """
 

@@ -38,7 +38,7 @@ class Signs(NamedTuple):
         rows: What lanes read of their two sites, uint32 (1 or samples, blocks, 3 or 5, 32 lanes, 4): bits of positive
             couplings to the block before and to earlier sites of their own, local fields where no spin is counted, and
             such bits of all couplings that are not 0.
-        complete: Whether no coupling is 0.
+        complete: True if no coupling is 0.
         unit: In quanta.
         depth: Columns, with those added that are 0.
     """

@@ -28,7 +28,7 @@ class Costs(NamedTuple):
         batch: Of every batch.
         site: Of so many sites, without their bonds.
         bond: Of a bond of each of them.
-        doubling: Whether n is rounded up to a power of two, as where the threads of a warp share out few sites' bonds.
+        doubling: True if n is rounded up to a power of two, as where the threads of a warp share out few sites' bonds.
     """
 
     width: int
@@ -166,7 +166,7 @@ def build_batches(
         negative: Which couplings are below 0, (samples, bonds).
         largest: Sites of a batch, at most.
         costs: What batches cost, where sites of like degree are to stand together.
-        mixed: Whether sites of even and of odd degree stand together, with parity 0, as their kernel knows better.
+        mixed: True if sites of even and of odd degree stand together, with parity 0, as their kernel knows better.
         units: Bonds of each site and units of its field, (sites,), where fields count as bonds: phantom bonds are
             satisfied then, and ``base`` means nothing.
     """

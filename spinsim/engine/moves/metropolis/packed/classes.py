@@ -173,7 +173,7 @@ class Limits(NamedTuple):
     """Limits that decide flips at some temperatures, (parity of the degree, class, temperature).
 
     Attributes:
-        certain: Whether a flip needs no random number.
+        certain: True if a flip needs no random number.
         thresholds: Else its threshold.
     """
 

@@ -74,7 +74,7 @@ class ReplicaLattices(CountedWords):
 
     Attributes:
         shared_threads: Threads of a lattice in shared memory; 0 where lattices do not fit.
-        fixed: Whether kernels know how many bonds a site has.
+        fixed: True if kernels know how many bonds a site has.
         slots: Numbers of bonds that have a kernel each; 0: any number.
         in_shared: True if lattices are swept in shared memory: they fit, and that is faster.
     """

@@ -45,7 +45,7 @@ class DeviceTables:
 
     Attributes:
         arrays: As given.
-        are_shared: Whether they are those of one block, for all blocks of all samples.
+        are_shared: True if they are those of one block, for all blocks of all samples.
     """
 
     def __init__(self, lattices: WithTables, arrays: list[Any]) -> None:
@@ -84,7 +84,7 @@ class LadderTables(DeviceTables):
 
     Attributes:
         ladder: Limits of each temperature, as kernels take them.
-        are_laid: Whether they are those of the present places.
+        are_laid: True if they are those of the present places.
     """
 
     def __init__(self, queue: Queue, lattices: WithTables, placed: Placed) -> None:
@@ -121,7 +121,7 @@ class TableSweeper(ABC):
 
     Attributes:
         measured_rounds: Many rounds in one launch on the present ladder, if the device can.
-        shares_tables: Whether kernels can read one block's tables for all.
+        shares_tables: True if kernels can read one block's tables for all.
         updates_a_launch: So that a launch stays well below a second.
     """
 

@@ -92,7 +92,7 @@ def is_field_in_class(model: Ising, always: bool) -> bool:
 
     Args:
         model: With couplings of one magnitude and a uniform field.
-        always: Whether it is wherever it can be; else where this makes for fewer classes.
+        always: True if it is wherever it can be; else where this makes for fewer classes.
     """
     degree, units = model.graph.largest_degree, model.once(most_units)
     if always or units is None:
@@ -107,8 +107,8 @@ class ModelPlan:
         model: Couplings of one magnitude and a uniform field, or couplings and fields that are few units.
         largest_batch: Sites that the engine's kernel takes at once.
         costs: What batches of sites of any degrees cost there, where sites of like degree are to stand together.
-        mixed: Whether sites of even and of odd degree may stand together.
-        in_class: Whether a uniform field is part of the class wherever it can be.
+        mixed: True if sites of even and of odd degree may stand together.
+        in_class: True if a uniform field is part of the class wherever it can be.
 
     Attributes:
         batches: The order of the sites.
@@ -121,8 +121,8 @@ class ModelPlan:
         used_tables: The first of the tables that sites look at, one for each parity of the degree, and the last plus
             one.
         classes: Flip classes.
-        has_field: Whether the spin is part of the class.
-        by_degree: Whether the class has no field and counts have more than three bits: sites of like degree stand
+        has_field: True if the spin is part of the class.
+        by_degree: True if the class has no field and counts have more than three bits: sites of like degree stand
             together.
         colours: Half-sweeps in a sweep.
         first: Sites of the first sublattice, which come first in the order; 0 where the model is not bipartite.
@@ -175,7 +175,7 @@ class PackedRun(Protocol):
         colours: Half-sweeps in a sweep.
         first: Sites of the first sublattice, which come first in the order; 0 where the model is not bipartite.
         used_tables: The first of the tables that sites look at, and the last plus one.
-        by_degree: Whether sites of like degree stand together.
+        by_degree: True if sites of like degree stand together.
         starts: Where sites begin to count, if fields count as bonds.
         observables: From the spins +1, those of the first sublattice and the unsatisfied bonds of each term.
     """

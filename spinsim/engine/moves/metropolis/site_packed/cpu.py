@@ -111,7 +111,7 @@ class SiteSweeper:
 
     def __init__(self, plan: SitePlan, blocks: Blocks, lattices: SiteLattices) -> None:
         self.colours, self.tasks = plan.colours, blocks.count * blocks.parts
-        self._plan, self._blocks, self._lattices = plan, blocks, lattices
+        self._plan, self._blocks, self.lattices = plan, blocks, lattices
         self._source = rng.split_seed(plan.dynamics.seed), plan.dynamics.rng_rounds
         self._tables: SiteTables | None = None
 
@@ -127,7 +127,7 @@ class SiteSweeper:
     def sweep(self, count: int, half_sweep: int) -> None:
         if self._tables is None:
             raise InputError(NO_TEMPERATURE)
-        halo = self._lattices.halo
+        halo = self.lattices.halo
         prepare = None if halo.group is None else lambda colour: halo.fetch(1 - colour)
         self._blocks.sweep(partial(self._sweep_part, self._tables), count, half_sweep, self.colours, prepare)
 
@@ -142,10 +142,10 @@ class SiteSweeper:
         replica: int,
     ) -> None:
         sweep_site(
-            self._lattices.words[sample, replica],
-            self._lattices.halo.of(sample, replica),
-            self._lattices.sides,
-            self._lattices.signs_of(sample),
+            self.lattices.words[sample, replica],
+            self.lattices.halo.of(sample, replica),
+            self.lattices.sides,
+            self.lattices.signs_of(sample),
             tuple(array[sample % len(array), replica] for array in tables),
             self._plan.first_group,
             (self._plan.dynamics.counter_block(sample, replica), *self._source),

@@ -74,7 +74,7 @@ def sweep_site(  # type: ignore[no-untyped-def]
         sweeps: Sweeps to do.
         share: What to do of a sweep: the colours ``share[0]`` to ``share[1] - 1``, and of their groups part
             ``share[2]`` of ``share[3]``. Parts of one colour may run side by side.
-        has_field: Whether the spin is the class's top bit.
+        has_field: True if the spin is the class's top bit.
     """
     w, tail, site, lane = scratch_of(WIDE_WORDS)
     (always, planes, thresholds), (block, (k0, k1), rounds) = tables, source

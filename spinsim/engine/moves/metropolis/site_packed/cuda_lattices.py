@@ -169,7 +169,7 @@ class SiteLattices:
         height: Rows in a plane.
         depth: Planes.
         count: Replicas over all samples.
-        is_signed: Whether some couplings are negative.
+        is_signed: True if some couplings are negative.
     """
 
     replica_axis = 1

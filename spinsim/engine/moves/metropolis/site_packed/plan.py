@@ -60,9 +60,9 @@ class SitePlan:
         first_group: Number of the slab's first group among those of one colour of the lattice.
         all_groups: Groups of one colour of the lattice.
         rows: Of the slab, among those of all planes of the lattice.
-        is_signed: Whether some couplings are below 0.
+        is_signed: True if some couplings are below 0.
         classes: Flip classes.
-        has_field: Whether the spin is part of the class.
+        has_field: True if the spin is part of the class.
         observables: From the spins +1, those of the first sublattice, which is colour 0, and the unsatisfied bonds; a
             bond belongs to the slab that has its site of colour 0.
     """

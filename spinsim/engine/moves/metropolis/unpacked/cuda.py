@@ -60,7 +60,7 @@ class SpinSweeper(ABC):
     """Temperatures of a ``CudaSweeper`` of single replicas; its launch is made anew when they change.
 
     Attributes:
-        are_laid: Whether replicas have the temperatures of their present places.
+        are_laid: True if replicas have the temperatures of their present places.
     """
 
     rounds: MeasuredRounds | None = None  # there may be no kernel of many rounds

@@ -42,7 +42,7 @@ class Grouping(NamedTuple):
     Attributes:
         words: Of a thread block.
         threads: Of a thread block.
-        in_shared: Whether it holds its lattices in shared memory.
+        in_shared: True if it holds its lattices in shared memory.
         blocks: Thread blocks that share the sites of a colour.
     """
 

@@ -68,7 +68,7 @@ class DegreeLattices(CountedWords):
 
     Attributes:
         threads: Of a thread block.
-        in_shared: Whether a thread block holds a lattice in shared memory.
+        in_shared: True if a thread block holds a lattice in shared memory.
         most_tiles: Of a colour, at most.
     """
 

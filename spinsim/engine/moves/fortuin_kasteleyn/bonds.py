@@ -1,0 +1,211 @@
+"""Bonds that can be open in Fortuin-Kasteleyn clusters, and the words that say which are, 128 replicas at a time.
+
+A bond of coupling J is open with probability 1 - exp(-2 beta |J|) where it is satisfied, J s s' > 0, and never else.
+A field h is a bond of coupling h to one more site, the ghost, whose spin is always +1. Bonds of the second of two terms
+take the inverse temperature of that term. A bond stays closed where a uniform 64-bit number is below the threshold of
+a Metropolis flip that costs 2 |J| (acceptance.py).
+
+The uniforms of 32 replicas are compared a bit plane at a time: their 8 most significant bits are the words of two
+calls of Philox, plane ``p`` word p % 4 of call p // 4, bit b being replica 32 w + b of the block of 128. Call c of word
+w has plane 4 c + w in the counter. Where these 8 bits equal those of the threshold a replica takes 64 further bits
+from a call of its own, plane ``TAIL`` and its number in the block. The group of all of them is the number of the bond,
+that of a field the number of bonds plus that of the site.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import rng
+from spinsim.acceptance import LARGEST_EXPONENT, exp_reduced
+from spinsim.machine.compiled import kernel, part
+from spinsim.machine.intrinsics import trailing_zeros
+from spinsim.model.ising import Ising
+from spinsim.model.terms import MOST_TERMS
+from spinsim.packing import LANES
+
+CLUSTERS: Final = np.uint64(rng.Stream.FORTUIN_KASTELEYN)
+SWENDSEN_WANG: Final = 0
+WOLFF: Final = 1
+SEEDED: Final = 2
+KINDS: Final = 4  # times the number of applications, so that kinds share no random number
+PLANES: Final = 8
+CALLS: Final = 2  # of 4 planes of 32 replicas
+TAIL: Final = 128
+BATCH: Final = 64  # bonds whose random numbers are drawn together
+ZERO: Final = np.uint64(0)
+ONE: Final = np.uint64(1)
+ALL: Final = np.uint64(2**64 - 1)
+SHIFT: Final = np.uint64(32)
+AFTER: Final = np.uint64(PLANES)
+MOST_LEVELS: Final = 64
+"""Sizes of bonds up to which the thresholds of all are made ahead; of more each bond makes its own."""
+
+
+class Bonds(NamedTuple):
+    """Bonds of a model, those to the ghost last; of a periodic lattice with right angles axis by axis before them.
+
+    Attributes:
+        ends: Sites that each bond joins, int32 (bonds, 2); the ghost has the number of sites.
+        number: In the random counter, uint32 (bonds,).
+        negative: 1 where the coupling is below 0, uint8 (1 or samples, bonds).
+        level: Place of each bond's size in ``costs``, int32 (1 or samples, bonds); -1 where the coupling is 0.
+        costs: 2 |J| in quanta, float64 (levels,).
+        terms: Term of each of them, uint8 (levels,).
+    """
+
+    ends: npt.NDArray[np.int32]
+    number: npt.NDArray[np.uint32]
+    negative: npt.NDArray[np.uint8]
+    level: npt.NDArray[np.int32]
+    costs: npt.NDArray[np.float64]
+    terms: npt.NDArray[np.uint8]
+
+
+def axes_of(model: Ising) -> int:
+    """Axes of a model on a periodic lattice with right angles, whose site i has bonds i axes + a along them; else 0."""
+    lattice = model.graph.regular_lattice
+    return lattice.dimension if lattice and lattice.joins_layers else 0
+
+
+def bonds_of(model: Ising) -> Bonds:
+    """Return the bonds of a model and, where there are fields, of all sites to the ghost."""
+    rows = max(len(model.couplings), len(model.fields))
+    values = np.stack([model.integer_couplings(k) for k in range(len(model.couplings))])
+    fields = np.stack([model.integer_fields(k) for k in range(len(model.fields))])
+    term = np.zeros(model.bonds, np.uint8) if model.terms is None else model.terms
+    ends, number = model.graph.edges, np.arange(model.bonds, dtype=np.uint32)
+    axes = axes_of(model)
+    if axes:
+        number = np.ascontiguousarray(number.reshape(-1, axes).T).reshape(-1)
+        ends, term, values = ends[number], term[number], values[:, number]
+    if fields.any():
+        sites = np.arange(model.sites, dtype=np.int32)
+        ends = np.concatenate([ends, np.stack([sites, np.full_like(sites, model.sites)], axis=-1)])
+        number = np.append(number, (model.bonds + sites).astype(np.uint32))
+        term = np.append(term, np.zeros(model.sites, np.uint8))
+        pair = (np.broadcast_to(each, (rows, each.shape[1])) for each in (values, fields))
+        values = np.concatenate(list(pair), axis=1)
+    sizes = np.abs(values)
+    if (sizes == sizes[0]).all():
+        sizes = sizes[:1]
+    of_level, level = np.unique(2 * sizes + term, return_inverse=True)  # couplings are below 2^53 quanta
+    level = level.reshape(sizes.shape).astype(np.int32)
+    none = int(np.count_nonzero(of_level < MOST_TERMS))
+    return Bonds(
+        np.ascontiguousarray(ends), number, np.ascontiguousarray(values < 0, np.uint8), np.maximum(level - none, -1),
+        (of_level[none:] // 2 * 2).astype(np.float64), (of_level[none:] % 2).astype(np.uint8),
+    )  # fmt: skip
+
+
+@part
+def lay_level(cost, beta, planes, thresholds, always):  # type: ignore[no-untyped-def]
+    """Set the thresholds (128,) of bonds of a cost, their first bits as ``planes`` (8, 2), and who never opens them.
+
+    ``beta`` (128,) are inverse temperatures times the quantum; ``always`` is (2,).
+    """
+    planes[:] = ZERO
+    always[:] = ZERO
+    threshold, closed, before = ZERO, False, -1.0
+    for lane in range(LANES):
+        if beta[lane] != before:
+            before = beta[lane]
+            mantissa, power = exp_reduced(-min(before * cost, LARGEST_EXPONENT))
+            probability = math.ldexp(mantissa, int(power))
+            closed = probability >= 1.0
+            threshold = ZERO if closed else np.uint64(math.ldexp(probability, 64))
+        bit, half = np.uint64(lane % 64), lane // 64
+        thresholds[lane] = threshold
+        always[half] |= np.uint64(closed) << bit
+        for plane in range(PLANES):
+            planes[plane, half] |= (threshold >> np.uint64(63 - plane) & ONE) << bit
+
+
+@part
+def draw_planes(number, word1, when, key, random):  # type: ignore[no-untyped-def]
+    """Set ``random`` (8 planes, 2, bonds) of bonds of these numbers."""
+    k0, k1 = key
+    word2 = rng.low32(when)
+    for call in range(CALLS):
+        for half in range(2):
+            low = rng.counter_plane(when, CLUSTERS, np.uint64(4 * call + 2 * half))
+            high = low + ONE
+            r0, r1 = random[4 * call, half], random[4 * call + 1, half]
+            r2, r3 = random[4 * call + 2, half], random[4 * call + 3, half]
+            for q in range(number.size):
+                p0, p1, p2, p3, p4 = rng.philox_prefix(np.uint64(number[q]), word1, word2, k0, k1)
+                x0, x1, x2, x3 = rng.philox_finish(p0, p1, p2, p3, p4, low, k0, k1, rng.ROUNDS)
+                y0, y1, y2, y3 = rng.philox_finish(p0, p1, p2, p3, p4, high, k0, k1, rng.ROUNDS)
+                r0[q] = rng.low32(x0) | (y0 << SHIFT)
+                r1[q] = rng.low32(x1) | (y1 << SHIFT)
+                r2[q] = rng.low32(x2) | (y2 << SHIFT)
+                r3[q] = rng.low32(x3) | (y3 << SHIFT)
+
+
+@part
+def finish_bond(opened, undecided, half, thresholds, number, word1, when, key):  # type: ignore[no-untyped-def]
+    """Return ``opened`` without undecided replicas whose further 64 bits are below what is left of the threshold."""
+    k0, k1 = key
+    while undecided:
+        bit = trailing_zeros(undecided)
+        undecided &= undecided - ONE
+        lane = np.uint64(64 * half) + bit
+        word3 = rng.counter_plane(when, CLUSTERS, np.uint64(TAIL) + lane)
+        x0, x1, _, _ = rng.philox(np.uint64(number), word1, rng.low32(when), word3, k0, k1, rng.ROUNDS)
+        uniform = (rng.low32(x0) << SHIFT) | rng.low32(x1)
+        opened &= ~(np.uint64(uniform < thresholds[np.int64(lane)] << AFTER) << bit)
+    return opened
+
+
+@kernel
+def open_bonds(up, bonds, sample, beta, word1, when, key, opened):  # type: ignore[no-untyped-def]
+    """Set ``opened`` (bonds, 2), the replicas for which each bond of a sample is open.
+
+    Args:
+        up: Words of spins, uint64 (sites + 1, 2), the ghost last.
+        bonds: As ``Bonds`` has them.
+        sample: The row of it.
+        beta: Inverse temperatures times the quantum, (terms, 128); 0 of lanes not in use, which have no open bonds.
+        word1: Counter word 1.
+        when: Of the application, in the field of half-sweeps.
+        key: Of the seed.
+    """
+    ends, numbers, negative, level, costs, terms = bonds
+    minus, sizes = negative[sample % negative.shape[0]], level[sample % level.shape[0]]
+    ahead = costs.size <= MOST_LEVELS
+    rows = costs.size if ahead else 1
+    planes, thresholds = np.empty((rows, PLANES, 2), np.uint64), np.empty((rows, LANES), np.uint64)
+    always = np.empty((rows, 2), np.uint64)
+    if ahead:
+        for k in range(rows):
+            lay_level(costs[k], beta[terms[k] % beta.shape[0]], planes[k], thresholds[k], always[k])
+    random = np.empty((PLANES, 2, BATCH), np.uint64)
+    for base in range(0, numbers.size, BATCH):
+        some = numbers[base : base + BATCH]
+        draw_planes(some, word1, when, key, random)
+        for q in range(some.size):
+            e = base + q
+            k = sizes[e]
+            if k < 0:
+                opened[e, 0] = opened[e, 1] = ZERO
+                continue
+            if not ahead:
+                lay_level(costs[k], beta[terms[k] % beta.shape[0]], planes[0], thresholds[0], always[0])
+                k = 0
+            i, j, sign = np.uint32(ends[e, 0]), np.uint32(ends[e, 1]), ZERO - np.uint64(minus[e])
+            for half in range(2):
+                there = ~(up[i, half] ^ up[j, half] ^ sign) & ~always[k, half]
+                closed, undecided = ZERO, there
+                for back in range(PLANES):
+                    threshold, drawn = planes[k, PLANES - 1 - back, half], random[PLANES - 1 - back, half, q]
+                    differ = threshold ^ drawn
+                    closed = (threshold & ~drawn) | (~differ & closed)
+                    undecided &= ~differ
+                found = there & ~closed
+                if undecided:
+                    found = finish_bond(found, undecided, half, thresholds[k], some[q], word1, when, key)
+                opened[e, half] = found

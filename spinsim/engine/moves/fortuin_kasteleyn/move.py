@@ -1,0 +1,277 @@
+"""Swendsen-Wang, Wolff and seeded cluster moves of any model, as definition and plain path.
+
+Sites that open bonds join (bonds.py) form clusters. A cluster with the ghost, which stands for fields, never flips. Of
+the others flip
+
+    Swendsen-Wang   each with probability 1/2, by the coin of its leader
+    Wolff           the one with a random site
+    seeded          all that hold one of the sites drawn with probability 2^-k, k a random number of the replica from 1
+                    to the bits of a site's number
+
+Each keeps Boltzmann's law: open bonds depend on the spins as Edwards and Sokal say, and what flips depends on open
+bonds and on numbers that are drawn apart from spins. The leader of a cluster is its site that comes first in an order
+in which neighbours are far from each other (``order_of``): parts of clusters find it in few steps.
+
+Random numbers are of the stream ``FORTUIN_KASTELEYN``; the half-sweep field is 4 times the applications before plus the
+number of the kind. The coin of a site is plane ``COIN``, group = site, bit b of word w for replica 32 w + b of the
+block of 128. A replica draws its site and k from plane ``OWN``, group = replica. Seeds are the bits that planes
+``SEEDS`` to ``SEEDS`` + k - 1 have set, group = site, bits as those of coins.
+
+Source: C. M. Fortuin, P. W. Kasteleyn, Physica 57, 536 (1972); R. H. Swendsen, J.-S. Wang, Phys. Rev. Lett. 58, 86
+(1987); U. Wolff, Phys. Rev. Lett. 62, 361 (1989); R. G. Edwards, A. D. Sokal, Phys. Rev. D 38, 2009 (1988).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import rng
+from spinsim.engine.moves.fortuin_kasteleyn.bonds import (
+    ALL,
+    CLUSTERS,
+    KINDS,
+    ONE,
+    SEEDED,
+    SHIFT,
+    SWENDSEN_WANG,
+    WOLFF,
+    ZERO,
+    Bonds,
+    axes_of,
+    bonds_of,
+    open_bonds,
+)
+from spinsim.engine.moves.fortuin_kasteleyn.flood import WIDE, Rows, flip_flooded
+from spinsim.engine.moves.fortuin_kasteleyn.labels import flip_labelled
+from spinsim.engine.moves.fortuin_kasteleyn.lattice.words import flip_batch, is_site_packed
+from spinsim.engine.moves.move import Batch, Moment
+from spinsim.machine.compiled import kernel, part
+from spinsim.machine.memory import require
+from spinsim.model.ising import Ising
+from spinsim.packing import LANES, Packing, block_count, lane_masks, pack, unpack
+
+COIN: Final = 8
+OWN: Final = 9
+SEEDS: Final = 16
+TOGETHER: Final = WIDE // 2  # blocks of 128 replicas whose clusters are found together
+LEAST_LANES: Final = (
+    2,
+    2,
+    20,
+)  # replicas for each site of the longest side that are worth a flood in 1, 2, 3 dimensions
+BOND_BYTES: Final = 200  # of lists, and of words of open bonds
+SCATTER: Final = 2654435769  # 2^32 over the golden ratio, odd
+
+Words = npt.NDArray[np.uint64]
+
+
+class Clusters(NamedTuple):
+    """What clusters of a model are found from.
+
+    Attributes:
+        bonds: Its bonds.
+        order: Site of each rank, uint32 (sites,).
+        rows: Rows of its lattice, where clusters can be flooded; None of others.
+        labels: Labels that each bond joins, int32 (bonds, 2): 0 is the ghost, 1 + r the site of rank r.
+    """
+
+    bonds: Bonds
+    order: npt.NDArray[np.uint32]
+    rows: Rows | None
+    labels: npt.NDArray[np.int32]
+
+
+def order_of(sites: int) -> npt.NDArray[np.uint32]:
+    """Return the sites in the order in which they lead: by their number times an odd one, modulo 2^32."""
+    return np.argsort(np.arange(sites, dtype=np.uint32) * np.uint32(SCATTER), kind="stable").astype(np.uint32)
+
+
+def clusters_of(model: Ising) -> Clusters:
+    """Return what clusters of a model are found from."""
+    require(BOND_BYTES * (model.bonds + model.sites), f"the clusters of {model.name}")
+    bonds, order, lattice = bonds_of(model), order_of(model.sites), model.lattice
+    rows = Rows.of(lattice, order) if lattice and axes_of(model) else None
+    label = np.zeros(model.sites + 1, np.int32)
+    label[order] = np.arange(1, model.sites + 1)
+    return Clusters(bonds, order, rows, label[bonds.ends])
+
+
+def is_flood_faster(rows: Rows, side: int, lanes: int, by_leader: bool) -> bool:
+    """True where flooding so many replicas takes less time than labelling them one by one, as measured on a CPU.
+
+    A flood takes as long for one replica as for 512, and the longer the larger the lattice is; finding leaders takes
+    one for each bit of a site's number.
+    """
+    return side * LEAST_LANES[min(rows.near.shape[1], 2)] <= lanes * (1 if by_leader else 8)
+
+
+def most_halvings(sites: int) -> int:
+    """The largest k of seeds: so many sites have one of them on average."""
+    return max(1, (sites - 1).bit_length())
+
+
+@part
+def draw_bits(site, plane, word1, when, key):  # type: ignore[no-untyped-def]
+    """Return a bit of each of 128 replicas for a site, in two words."""
+    word3 = rng.counter_plane(when, CLUSTERS, np.uint64(plane))
+    x0, x1, x2, x3 = rng.philox(np.uint64(site), word1, rng.low32(when), word3, key[0], key[1], rng.ROUNDS)
+    return rng.low32(x0) | (x1 << SHIFT), rng.low32(x2) | (x3 << SHIFT)
+
+
+@kernel
+def choose_sites(kind, first, used, most, sample, when, key, chosen):  # type: ignore[no-untyped-def]
+    """Set ``chosen`` (sites, 2): sites whose clusters flip, of Swendsen-Wang moves where they lead.
+
+    Args:
+        kind: Of the move.
+        first: Number of the first of the 128 replicas.
+        used: Which of them are there, (2,).
+        most: The largest k of seeds.
+        sample: Number of the sample in the whole run.
+        when: Of the application, in the field of half-sweeps.
+        key: Of the seed.
+    """
+    sites = np.uint64(chosen.shape[0])
+    word1 = rng.counter_block(np.uint64(sample), np.uint64(first // LANES))
+    if kind == SWENDSEN_WANG:
+        for i in range(chosen.shape[0]):
+            chosen[i, 0], chosen[i, 1] = draw_bits(i, COIN, word1, when, key)
+        return
+    chosen[:] = ZERO
+    wants = np.zeros((most + 1, 2), np.uint64)  # replicas that want a plane of seeds
+    own = rng.counter_plane(when, CLUSTERS, np.uint64(OWN))
+    of_sample = rng.counter_block(np.uint64(sample), ZERO)
+    for lane in range(LANES):
+        half, bit = lane // 64, ONE << np.uint64(lane % 64)
+        x0, x1, _, _ = rng.philox(np.uint64(first + lane), of_sample, rng.low32(when), own, key[0], key[1], rng.ROUNDS)
+        if kind == WOLFF:
+            chosen[np.int64((rng.low32(x0) * sites) >> SHIFT), half] |= bit & used[half]
+        for plane in range(1 + np.int64((rng.low32(x1) * np.uint64(most)) >> SHIFT)):
+            wants[plane, half] |= bit
+    if kind == WOLFF:
+        return
+    for i in range(chosen.shape[0]):
+        low, high, plane = used[0], used[1], 0
+        while (low & wants[plane, 0]) | (high & wants[plane, 1]):
+            drawn = draw_bits(i, SEEDS + plane, word1, when, key)
+            low &= drawn[0] | ~wants[plane, 0]
+            high &= drawn[1] | ~wants[plane, 1]
+            plane += 1
+        chosen[i, 0], chosen[i, 1] = low, high
+
+
+class Flips:
+    """Flips clusters of replica-packed words at a moment.
+
+    Args:
+        kind: Of the move.
+        model: What is simulated.
+        replicas: Of each sample.
+        first_sample: Number of the first one in the whole run.
+    """
+
+    def __init__(self, kind: int, model: Ising, replicas: int, first_sample: int) -> None:
+        self._kind, self._clusters, self._quantum = kind, model.once(clusters_of), model.quantum
+        self._used, self._first_sample, self._lattice = lane_masks(replicas), first_sample, model.lattice
+
+    def at(
+        self, moment: Moment, words: Words, beta: npt.NDArray[np.float64], first: int = 0
+    ) -> Callable[[int, int], None]:
+        """Return what flips clusters of the blocks from one to before another, counted through all samples.
+
+        Args:
+            moment: When.
+            words: Of samples, uint64 (samples, blocks, sites, 2), changed in place.
+            beta: Inverse temperatures, (samples, blocks, 128, 1 or 2 terms).
+            first: The first of the samples.
+        """
+        blocks, sites = words.shape[1:3]
+        (bonds, order, rows, labels), kind = self._clusters, self._kind
+        when, key = np.uint64(KINDS * moment.time + kind), rng.split_seed(moment.seed)
+        side = max(self._lattice.shape) if self._lattice else 0
+        by_leader, most, scaled = kind == SWENDSEN_WANG, most_halvings(sites), beta * self._quantum
+
+        def flip_together(begin: int, stop: int) -> None:
+            up, chosen = np.zeros((sites + 1, WIDE), np.uint64), np.zeros((sites, WIDE), np.uint64)
+            opened, used = np.zeros((len(bonds.number), WIDE), np.uint64), np.zeros(WIDE, np.uint64)
+            up[sites] = ALL
+            members = [divmod(k, blocks) for k in range(begin, stop)]
+            for j, (k, block) in enumerate(members):
+                mine, sample = slice(2 * j, 2 * j + 2), self._first_sample + first + k
+                up[:sites, mine], used[mine] = words[k, block], self._used[block]
+                word1 = rng.counter_block(np.uint64(sample), np.uint64(block))
+                of_lanes = np.ascontiguousarray(scaled[k, block].T)
+                open_bonds(up[:, mine], bonds, first + k, of_lanes, word1, when, key, opened[:, mine])
+                choose_sites(kind, LANES * block, self._used[block], most, sample, when, key, chosen[:, mine])
+            lanes = sum(int(word).bit_count() for word in used)
+            if rows is not None and is_flood_faster(rows, side, lanes, by_leader):
+                flip_flooded(up, opened, chosen, rows, by_leader)
+            else:
+                flip_labelled(up, used, opened, chosen, labels, order, by_leader)
+            for j, (k, block) in enumerate(members):
+                words[k, block] = up[:sites, 2 * j : 2 * j + 2] & self._used[block]
+
+        def flip(begin: int, stop: int) -> None:
+            for k in range(begin, stop, TOGETHER):
+                flip_together(k, min(k + TOGETHER, stop))
+
+        return flip
+
+
+class FortuinKasteleyn:
+    """Base of the moves that flip Fortuin-Kasteleyn clusters; ``kind`` says which clusters."""
+
+    name = ""
+    kind = SWENDSEN_WANG
+    fast_paths: ClassVar[Mapping[tuple[Packing, str], str]] = {}
+
+    def __init_subclass__(cls) -> None:
+        function = ("swendsen_wang", "wolff", "seeded")[cls.kind]
+        cls.fast_paths = {
+            (layout, device): f"{__package__}.{device}:{function}"
+            for layout in (Packing.REPLICA, Packing.ANISOTROPIC, Packing.UNPACKED)
+            for device in ("cpu", "cuda")
+        } | {(Packing.SITE, device): f"{__package__}.lattice.{device}:{function}" for device in ("cpu", "cuda")}
+
+    def apply(self, batch: Batch) -> None:
+        """Flip clusters of all replicas."""
+        if is_site_packed(batch.model):
+            flip_batch(batch, self.kind)
+            return
+        samples, replicas, _ = batch.spins.shape
+        words = pack(batch.spins.transpose(0, 2, 1))
+        beta = np.zeros((samples, block_count(replicas) * LANES, *(batch.beta.shape[2:] or (1,))))
+        beta[:, :replicas] = batch.beta.reshape(samples, replicas, -1)
+        flips = Flips(self.kind, batch.model, replicas, batch.first_sample)
+        moment = Moment(0.0, batch.time, batch.seed)
+        flip = flips.at(moment, words, beta.reshape(samples, -1, LANES, beta.shape[-1]))
+        flip(0, samples * words.shape[1])
+        batch.spins[:] = unpack(words, replicas).transpose(0, 2, 1)
+
+
+class SwendsenWang(FortuinKasteleyn):
+    """Swendsen-Wang moves: every Fortuin-Kasteleyn cluster flips with probability 1/2."""
+
+    name = "swendsen-wang"
+
+
+class Wolff(FortuinKasteleyn):
+    """Wolff moves: of each replica the Fortuin-Kasteleyn cluster of a random site flips."""
+
+    name = "wolff"
+    kind = WOLFF
+
+
+class SeededClusters(FortuinKasteleyn):
+    """Moves that flip all Fortuin-Kasteleyn clusters that a random set of sites hits.
+
+    The sites of a replica are drawn with probability 2^-k, with one random k of the replica from 1 to the bits of a
+    site's number, so that few large clusters flip or many small ones.
+    """
+
+    name = "seeded-clusters"
+    kind = SEEDED

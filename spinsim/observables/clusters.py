@@ -1,0 +1,235 @@
+"""Clusters of configurations, as functions that ``measure`` takes: improved estimators, percolation, sizes.
+
+``--measure spinsim.observables.clusters:wrapping`` has a run measure the last of these of Fortuin-Kasteleyn clusters:
+
+    improved_magnetization_squared    largest_cluster    cluster_sizes    wrapping
+
+Open bonds are drawn anew for each measurement, from the same stream as those of moves but with numbers of their own
+(engine/moves/fortuin_kasteleyn/bonds.py), so that measuring changes no trajectory. ``overlap_largest_cluster``,
+``overlap_cluster_sizes`` and ``overlap_wrapping`` are the same of the clusters that Houdayer moves exchange: neighbours
+at which the overlap of two copies is equal. Each copy (or replica, axis 1) is paired with the next one and the last
+with the first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import rng
+from spinsim.engine.moves.fortuin_kasteleyn.bonds import bonds_of, open_bonds
+from spinsim.engine.moves.fortuin_kasteleyn.flood import WIDE
+from spinsim.errors import InputError
+from spinsim.machine.compiled import kernel, part
+from spinsim.packing import LANES, pack
+
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Protocol
+
+    from spinsim.model.ising import Ising
+
+    class Batch(Protocol):
+        """The batch of configurations that a user's observable is given."""
+
+        @property
+        def spins(self) -> Any: ...
+        @property
+        def axes(self) -> tuple[str, ...]: ...
+        @property
+        def model(self) -> Ising: ...
+        @property
+        def xp(self) -> ModuleType: ...
+        @property
+        def beta(self) -> Any: ...  # inverse temperatures of the last axis of state
+        @property
+        def seed(self) -> int: ...
+        @property
+        def number(self) -> int: ...  # of the measurement
+
+
+Array = npt.NDArray[Any]
+MEASURED: Final = 3  # kind of open bonds that no move uses, beside those of the moves
+KINDS: Final = 4
+
+
+def improved_magnetization_squared(batch: Batch) -> Array:
+    """Mean of m^2 over all flips of the Fortuin-Kasteleyn clusters: (M_0^2 + sum over clusters of M_c^2) / N^2.
+
+    M_c is the sum of the spins of a cluster, M_0 that of the cluster with the ghost of fields. Its average is that of
+    m^2, with smaller errors at high temperatures; of a ferromagnet in zero field N times it is the susceptibility
+    times the temperature (U. Wolff, Nucl. Phys. B 334, 581 (1990)).
+    """
+    return _of_fortuin_kasteleyn(batch)[0] / batch.model.sites**2
+
+
+def largest_cluster(batch: Batch) -> Array:
+    """Share of the sites in the largest Fortuin-Kasteleyn cluster."""
+    return _of_fortuin_kasteleyn(batch)[1] / batch.model.sites
+
+
+def cluster_sizes(batch: Batch) -> Array:
+    """Numbers of Fortuin-Kasteleyn clusters of sizes 1, 2 to 3, 4 to 7, ..., int64 (..., bits of a site's number)."""
+    return _of_fortuin_kasteleyn(batch)[2]
+
+
+def wrapping(batch: Batch) -> Array:
+    """1 where a Fortuin-Kasteleyn cluster wraps around the lattice along an axis, else 0, int64 (..., axes)."""
+    return _of_fortuin_kasteleyn(batch, wraps=True)[3]
+
+
+def overlap_largest_cluster(batch: Batch) -> Array:
+    """Share of the sites in the largest cluster of equal overlap."""
+    return _of_overlaps(batch)[1] / batch.model.sites
+
+
+def overlap_cluster_sizes(batch: Batch) -> Array:
+    """Numbers of clusters of equal overlap of sizes 1, 2 to 3, 4 to 7, ..., int64 (..., bits of a site's number)."""
+    return _of_overlaps(batch)[2]
+
+
+def overlap_wrapping(batch: Batch) -> Array:
+    """1 where a cluster of equal overlap wraps around the lattice along an axis, else 0, int64 (..., axes)."""
+    return _of_overlaps(batch, wraps=True)[3]
+
+
+def _on_host(batch: Batch) -> npt.NDArray[np.int8]:
+    spins = batch.spins
+    return np.asarray(spins.get() if hasattr(spins, "get") else spins)
+
+
+def _of_fortuin_kasteleyn(batch: Batch, wraps: bool = False) -> tuple[Array, ...]:
+    """What ``describe`` finds of each configuration, with the axes of the batch but that of sites."""
+    spins, model = _on_host(batch), batch.model
+    state = spins.shape[:-1]
+    bonds, steps = model.once(bonds_of), _steps(model, wraps)
+    counted = model.bonds if wraps else len(bonds.number)  # the ghost is nowhere
+    steps, ends = steps[bonds.number[: len(steps)]], bonds.ends[:counted]
+    flat = spins.reshape(state[0], -1, model.sites)
+    beta = np.asarray(batch.beta, np.float64)
+    by_term = beta[..., None] if beta.ndim < 2 else beta
+    of_one = np.broadcast_to(by_term * model.quantum, (*state[1:], by_term.shape[-1])).reshape(flat.shape[1], -1)
+    words = pack(flat.transpose(0, 2, 1))
+    words_of = (np.empty((rows, WIDE), np.uint64)[:, :2] for rows in (model.sites + 1, len(bonds.number)))
+    up, opened = words_of  # of the type that moves have, for which there is machine code
+    found = _room(flat.shape[:2], model.sites, steps.shape[1])
+    when, key = np.uint64(KINDS * batch.number + MEASURED), rng.split_seed(batch.seed)
+    up[model.sites] = ~np.uint64(0)
+    for k, block in np.ndindex(words.shape[:2]):
+        mine = slice(LANES * block, min(LANES * (block + 1), flat.shape[1]))
+        scaled = np.zeros((of_one.shape[1], LANES))
+        scaled[:, : mine.stop - mine.start] = of_one[mine].T
+        up[:-1] = words[k, block]
+        open_bonds(up, bonds, k, scaled, rng.counter_block(np.uint64(k), np.uint64(block)), when, key, opened)
+        describe(opened[:counted], ends, steps, flat[k, mine], *(each[k, mine] for each in found))
+    return tuple(each.reshape(*state, *each.shape[2:]) for each in found)
+
+
+def _of_overlaps(batch: Batch, wraps: bool = False) -> tuple[Array, ...]:
+    """The same of clusters of equal overlap, over bonds whose coupling is not 0."""
+    spins, model = _on_host(batch), batch.model
+    if spins.shape[1] < 2:
+        raise InputError("overlap clusters need two copies of each configuration: give replicas 2 or more")
+    overlaps = (spins * np.roll(spins, -1, axis=1)).reshape(len(spins), -1, model.sites)
+    ends, steps = model.graph.edges, _steps(model, wraps)
+    found = _room(overlaps.shape[:2], model.sites, steps.shape[1])
+    for k, each in enumerate(overlaps):
+        there = model.integer_couplings(k) != 0
+        for first in range(0, len(each), LANES):
+            some = each[first : first + LANES]
+            opened = pack((2 * ((some[:, ends[:, 0]] == some[:, ends[:, 1]]) & there) - 1).astype(np.int8).T[None])[
+                0, 0
+            ]
+            describe(opened, ends, steps, some, *(one[k, first : first + LANES] for one in found))
+    return tuple(each.reshape(*spins.shape[:-1], *each.shape[2:]) for each in found)
+
+
+def _room(shape: tuple[int, ...], sites: int, axes: int) -> tuple[Array, ...]:
+    sizes = np.zeros((*shape, sites.bit_length()), np.int64)
+    return np.zeros(shape), np.zeros(shape, np.int64), sizes, np.zeros((*shape, axes), np.int64)
+
+
+def _steps(model: Ising, wraps: bool) -> npt.NDArray[np.int8]:
+    """Cells from one end of each bond to the other along each axis, (bonds, axes); without axes where nobody asks.
+
+    Raises:
+        InputError: for wrapping without a periodic lattice.
+    """
+    lattice = model.lattice
+    if not wraps:
+        return np.zeros((model.bonds, 0), np.int8)
+    if lattice is None or not lattice.periodic:
+        raise InputError(f"clusters of {model.name} wrap around nothing: measure them on a periodic lattice")
+    of_cell = np.array([bond.step for bond in lattice.cell.bonds], np.int8)
+    return np.ascontiguousarray(of_cell[lattice.bond_numbers()])
+
+
+@part
+def settle(label, parent, moved, path):  # type: ignore[no-untyped-def]
+    """The root of a label, on which all labels on the way hang then; ``path`` is room."""
+    count = 0
+    while parent[label] != label:
+        path[count] = label
+        label = parent[label]
+        count += 1
+    for back in range(count - 1):  # the last one hangs on the root already
+        below, above = path[count - 2 - back], path[count - 1 - back]
+        for a in range(moved.shape[1]):
+            moved[below, a] += moved[above, a]
+        parent[below] = label
+    return label
+
+
+@kernel
+def describe(opened, ends, steps, spins, squares, largest, sizes, wrapped):  # type: ignore[no-untyped-def]
+    """Add up what is known of the clusters of each configuration.
+
+    Labels form trees; each label knows its displacement from its parent, so that a bond within a tree whose ends are
+    not where the bond says closes a loop around the lattice (J. Machta et al., Phys. Rev. E 54, 1332 (1996)).
+
+    Args:
+        opened: Open bonds, a bit for each configuration, uint64 (bonds, 2).
+        ends: Sites that each joins, (bonds, 2); the ghost has the number of sites.
+        steps: Displacement along each, (bonds, axes), where there is no ghost; else without axes.
+        spins: Of the configurations, int8 (configurations, sites).
+        squares: Sums of squares of the sums of spins, (configurations,).
+        largest: Sites of the largest cluster, likewise.
+        sizes: Clusters by the bits of their size, (configurations, bits).
+        wrapped: Axes along which one wraps, (configurations, axes).
+    """
+    sites, axes = spins.shape[1], steps.shape[1]
+    parent, moved = np.empty(sites + 1, np.int64), np.empty((sites + 1, axes), np.int64)
+    members, total = np.empty(sites + 1, np.int64), np.empty(sites + 1, np.int64)
+    path = np.empty(sites + 1, np.int64)
+    for c in range(spins.shape[0]):
+        half, bit = c // 64, np.uint64(c % 64)
+        for i in range(sites + 1):
+            parent[i], members[i], total[i] = i, 0, 0
+            for a in range(axes):
+                moved[i, a] = 0
+        for e in range(opened.shape[0]):
+            if (opened[e, half] >> bit) & np.uint64(1):
+                one, other = np.int64(ends[e, 0]), np.int64(ends[e, 1])
+                root, further = settle(one, parent, moved, path), settle(other, parent, moved, path)
+                for a in range(axes):
+                    apart = moved[one, a] + np.int64(steps[e, a]) - moved[other, a]
+                    if root != further:
+                        moved[further, a] = apart
+                    elif apart != 0:
+                        wrapped[c, a] = 1
+                parent[further] = root
+        for i in range(sites + 1):
+            settle(i, parent, moved, path)
+        for i in range(sites):
+            members[parent[i]] += 1
+            total[parent[i]] += spins[c, i]
+        for i in range(sites + 1):
+            if members[i] > 0:
+                squares[c] += np.float64(total[i]) ** 2
+                largest[c] = max(largest[c], members[i])
+                bits = 0
+                while members[i] >> (bits + 1):
+                    bits += 1
+                sizes[c, bits] += 1

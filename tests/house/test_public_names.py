@@ -1,0 +1,60 @@
+"""Public docstrings describe each parameter and what is returned, and their examples run."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from places import ROOT
+
+import spinsim as ss
+
+NAMES = [name for name in ss.__all__ if callable(getattr(ss, name))]
+MADE = ["Batch", "Configurations", "Houdayer", "InputError", "Move", "QuantumResult", "TemperResult"]
+"""Classes that the program makes, or that take nothing: their attributes are described."""
+VAGUE = {"What", "Whether", "Those", "That", "Its", "Of"}
+
+
+def first_words(kind: type, described: set[str]) -> dict[str, str]:
+    """First words on the public methods and properties that a class itself has, by itself or by its bases."""
+    found = {name: value for name, value in vars(kind).items() if hasattr(value, "__get__") and name not in described}
+    own = {name: getattr(kind, name) for name in found if not name.startswith("_")}
+    return {name: (inspect.getdoc(thing) or "What").split()[0] for name, thing in own.items()}
+
+
+def documented(thing: Any) -> str:
+    """The docstring of a function; of a class those of its bases too."""
+    kinds = thing.__mro__ if inspect.isclass(thing) else [thing]
+    return "\n".join(inspect.cleandoc(kind.__doc__) for kind in kinds if kind.__doc__ and kind is not object)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_docstrings_describe_parameters_and_what_is_returned(name: str) -> None:
+    thing, text = getattr(ss, name), documented(getattr(ss, name))
+    assert text.split()[0] not in VAGUE
+    described = set(re.findall(r"^    (\w+): ", text, re.MULTILINE))
+    if inspect.isclass(thing):
+        assert not {name for name, word in first_words(thing, described).items() if word in VAGUE}
+    else:
+        assert "\nReturns:" in text
+    if name not in MADE:
+        assert set(inspect.signature(thing).parameters) <= described
+
+
+def test_the_reference_has_every_public_name() -> None:
+    listed = re.findall(
+        r"^\.\. auto(?:class|function):: (\w+)$", (ROOT / "docs/reference/api.md").read_text(), re.MULTILINE
+    )
+    assert sorted(listed) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_examples_run(name: str) -> None:
+    thing, runner = getattr(ss, name), doctest.DocTestRunner(verbose=False)
+    for example in doctest.DocTestFinder(recurse=True).find(thing, name, module=False, globs={"ss": ss, "np": np}):
+        runner.run(example)
+    assert not runner.failures
