@@ -151,6 +151,7 @@ STOPPED = [
     ],
 )
 def test_ctrl_c_loses_nothing(tmp_path: Path, monkeypatch, capsys, call, name: str, how: str) -> None:
+    monkeypatch.setattr("spinsim.engine.cpu.AT_ONCE", 2)  # so that a short run tells of its updates often enough
     model, path, handler = MODELS[name](), tmp_path / "run.h5", signal.getsignal(signal.SIGINT)
     options = {"start": spins_of(model, 1)[:, 0]} | ({"field": LOOP} if call is anneal else {})
     whole = call(model, **options)
