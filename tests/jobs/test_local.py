@@ -81,8 +81,10 @@ def interrupted(space: ss.Ising, path, **settings) -> ss.QuantumResult:
         if next(calls) == 3:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        ss.quantum(space, **settings, out=path, checkpoint_every=0.0, on_updates=stop)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("spinsim.engine.cpu.AT_ONCE", 2)  # so that a short run tells of its updates often enough
+        with pytest.raises(KeyboardInterrupt):
+            ss.quantum(space, **settings, out=path, checkpoint_every=0.0, on_updates=stop)
     part = ss.load(path)
     assert not part.finished
     count = int(part.local_measurements[0])

@@ -172,8 +172,10 @@ def _interrupted(model: ss.Ising, out, **settings) -> ss.QuantumResult:
         if next(calls) == 3:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        ss.quantum(model, **settings, out=out, checkpoint_every=0.0, on_updates=stop)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("spinsim.engine.cpu.AT_ONCE", 2)  # so that a short run tells of its updates often enough
+        with pytest.raises(KeyboardInterrupt):
+            ss.quantum(model, **settings, out=out, checkpoint_every=0.0, on_updates=stop)
     return ss.resume(out)
 
 

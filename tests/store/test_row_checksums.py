@@ -54,6 +54,7 @@ def cut_short(path: Path, line: str, stop: int = STOP, saved: int = SAVED) -> by
             save(self, arrays, wait)
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("spinsim.engine.cpu.AT_ONCE", 1)  # so that there is a checkpoint between any two rows
         patch.setattr(store.RunFile, "write", write_until)
         patch.setattr(store.RunFile, "save", save_until)
         patch.setattr("sys.argv", ["spinsim", *line.split(), "--quiet"])
