@@ -37,6 +37,7 @@ SHORTER = {
         "--size 16 --moves": "--size 6 --moves",
     },
     "docs/theory/quantum.md": {
+        "--samples 8 --k 0.25:0.31:8": "--samples 4 --k 0.25:0.31:4",
         "10 --k 0.25:0.29:3 --slices 64 --replicas 21": "2 --k 0.25:0.29:3 --slices 64 --replicas 6",
         "--beta 4 --slices": "--beta 4 --sweeps 2000 --slices",
     },

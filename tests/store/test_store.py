@@ -258,9 +258,9 @@ def write_log(monkeypatch: pytest.MonkeyPatch, path: Path) -> list[tuple[int, by
 
 
 @pytest.mark.system
-@pytest.mark.parametrize(("model", "flush"), [("samples", 0.0), ("lattice", 0.0), ("fields", 1e9)])
-def test_a_kill_after_any_write_leaves_a_sound_file(tmp_path, monkeypatch, model, flush) -> None:
-    """Every state that a killed process can leave, one for each write: all of them open and hold true rows."""
+@pytest.mark.parametrize(("model", "flush", "every"), [("samples", 0.0, 3), ("lattice", 0.0, 3), ("fields", 1e9, 1)])
+def test_a_kill_after_any_write_leaves_a_sound_file(tmp_path, monkeypatch, model, flush, every) -> None:
+    """States that a killed process can leave, one for each write or every third: all open and hold true rows."""
     monkeypatch.setattr("spinsim.store.appending._FLUSH_SECONDS", flush)
     result = ss.anneal(MODELS[model](), np.linspace(3, 1, 16), sweeps=1, replicas=150)
     path = tmp_path / "a.h5"
@@ -274,8 +274,10 @@ def test_a_kill_after_any_write_leaves_a_sound_file(tmp_path, monkeypatch, model
         log = write_log(patch, path)
         result._write(path)  # which ``save`` calls where nothing is there
     seen = []
-    for at, piece in log:
+    for number, (at, piece) in enumerate(log):
         new[at : at + len(piece)] = piece
+        if number % every and number + 1 < len(log):
+            continue
         (tmp_path / "killed.h5").write_bytes(new)
         killed = ss.load(tmp_path / "killed.h5")
         rows = len(killed.energy)
@@ -286,6 +288,12 @@ def test_a_kill_after_any_write_leaves_a_sound_file(tmp_path, monkeypatch, model
         seen.append(rows)
     assert ss.load(path).finished  # as a packed file, which took the place of this one at one stroke
     assert set(seen) == (set(range(17)) if flush == 0 else {0, 16})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["samples", "lattice"])
+def test_a_kill_after_each_write_leaves_a_sound_file(tmp_path, monkeypatch, model) -> None:
+    test_a_kill_after_any_write_leaves_a_sound_file(tmp_path, monkeypatch, model, 0.0, 1)
 
 
 def row(step: int) -> dict[str, Any]:
