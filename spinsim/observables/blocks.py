@@ -13,7 +13,7 @@ from __future__ import annotations
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
-from spinsim.errors import InputError
+from spinsim.observables.distances import overlaps_of_copies
 
 if TYPE_CHECKING:
     from spinsim.observables.distances import Batch
@@ -37,10 +37,7 @@ def block_overlap(batch: Batch) -> Any:
     Raises:
         InputError: for one copy alone.
     """
-    spins = batch.grid
-    if spins.shape[1] < 2:
-        raise InputError("block_overlap needs two copies of each configuration: give replicas 2 or more")
-    return _by_scale(batch, spins * batch.xp.roll(spins, -1, axis=1))
+    return _by_scale(batch, overlaps_of_copies(batch.grid, batch.xp, "block_overlap needs"))
 
 
 def _by_scale(batch: Batch, values: Any) -> Any:

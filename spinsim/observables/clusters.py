@@ -23,6 +23,7 @@ from spinsim.engine.moves.fortuin_kasteleyn.bonds import bonds_of, open_bonds
 from spinsim.engine.moves.fortuin_kasteleyn.flood import WIDE
 from spinsim.errors import InputError
 from spinsim.machine.compiled import kernel, part
+from spinsim.observables.distances import overlaps_of_copies
 from spinsim.packing import LANES, pack
 
 if TYPE_CHECKING:
@@ -130,9 +131,7 @@ def _of_fortuin_kasteleyn(batch: Batch, wraps: bool = False) -> tuple[Array, ...
 def _of_overlaps(batch: Batch, wraps: bool = False) -> tuple[Array, ...]:
     """The same of clusters of equal overlap, over bonds whose coupling is not 0."""
     spins, model = _on_host(batch), batch.model
-    if spins.shape[1] < 2:
-        raise InputError("overlap clusters need two copies of each configuration: give replicas 2 or more")
-    overlaps = (spins * np.roll(spins, -1, axis=1)).reshape(len(spins), -1, model.sites)
+    overlaps = overlaps_of_copies(spins, np, "overlap clusters need").reshape(len(spins), -1, model.sites)
     ends, steps = model.graph.edges, _steps(model, wraps)
     found = _room(overlaps.shape[:2], model.sites, steps.shape[1])
     for k, each in enumerate(overlaps):

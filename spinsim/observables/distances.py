@@ -47,10 +47,18 @@ def overlap_correlation(batch: Batch) -> Any:
 
     Source: F. Belletti et al. (Janus), J. Stat. Phys. 135, 1121 (2009), arXiv:0811.2864.
     """
-    spins = batch.grid
+    return _by_distance(batch, overlaps_of_copies(batch.grid, batch.xp, "overlap_correlation needs"))
+
+
+def overlaps_of_copies(spins: Any, xp: ModuleType, needing: str) -> Any:
+    """Return q = s s' of each copy (axis 1) and the next one, of the last and the first; of the shape of ``spins``.
+
+    Raises:
+        InputError: for one copy alone; the sentence begins with ``needing``.
+    """
     if spins.shape[1] < 2:
-        raise InputError("overlap_correlation needs two copies of each configuration: give replicas 2 or more")
-    return _by_distance(batch, spins * batch.xp.roll(spins, -1, axis=1))
+        raise InputError(f"{needing} two copies of each configuration: give replicas 2 or more")
+    return spins * xp.roll(spins, -1, axis=1)
 
 
 def _by_distance(batch: Batch, values: Any) -> Any:

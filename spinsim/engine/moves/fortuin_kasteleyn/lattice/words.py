@@ -18,6 +18,7 @@ from spinsim.engine.layouts.replica_packed.adders import BATCH, ONE, ROW, ZERO
 from spinsim.engine.layouts.site_packed.cpu_words import load, unlike
 from spinsim.engine.layouts.site_packed.signs import build_signs, suits
 from spinsim.engine.moves.fortuin_kasteleyn.bonds import ALL, CLUSTERS, KINDS, SEEDED, SHIFT, SWENDSEN_WANG
+from spinsim.engine.moves.fortuin_kasteleyn.labels import find
 from spinsim.engine.moves.metropolis.packed.steps import FLIP, UNDECIDED, prefixes, random_words
 from spinsim.engine.moves.metropolis.packed.wide_steps import WIDE_WORDS
 from spinsim.engine.moves.move import Batch
@@ -214,18 +215,9 @@ def first_meetings(bonds, both):  # type: ignore[no-untyped-def]
 
 
 @part
-def root_of(parent, site):  # type: ignore[no-untyped-def]
-    """The root of a run's first site; sites on the way come nearer to it."""
-    while parent[site] != site:
-        parent[site] = parent[parent[site]]
-        site = parent[site]
-    return site
-
-
-@part
 def unite(parent, one, other):  # type: ignore[no-untyped-def]
     """Let the larger root of two sites follow the smaller one."""
-    one, other = root_of(parent, np.uint32(one)), root_of(parent, np.uint32(other))
+    one, other = find(parent, np.uint32(one)), find(parent, np.uint32(other))
     if one < other:
         parent[other] = one
     else:
