@@ -88,9 +88,7 @@ class Launch:
     """One kernel instance on one device and its arguments.
 
     Args:
-        expression: Template instance.
         arguments: NumPy scalars, structs and arrays on the device, by the names of the kernel's parameters.
-        shared: Dynamic shared memory in bytes.
     """
 
     def __init__(

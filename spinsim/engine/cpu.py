@@ -70,11 +70,7 @@ class CpuState(Protocol):
 
 
 class CpuSweeper(Protocol):
-    """Attempts flips at the temperatures that it was given.
-
-    Attributes:
-        colours: Half-sweeps in a sweep.
-    """
+    """Attempts flips at the temperatures that it was given."""
 
     colours: int
 
@@ -108,43 +104,24 @@ class CpuSweeper(Protocol):
 
 
 class CpuParts(NamedTuple):
-    """Functions and arrays that an update gives to an engine of the CPU.
+    """Functions and arrays that an update gives to an engine of the CPU."""
 
-    Attributes:
-        packing: Name of the update.
-        state: The spins.
-        sweeper: Moves them.
-        counts: Energies and magnetisations of all replicas of some samples, all where they are None.
-        comparison: Compares two replicas.
-        threads: The threads that all of them work with.
-        temperatures: How many inverse temperatures of a replica its update takes: one, one for each of two terms, or
-            both; where it takes two alone, one is that of both terms.
-        bits: Finds the configuration of a sample and replica as ``spinsim.bits`` says, where no spin need be unpacked.
-    """
-
-    packing: Packing
+    packing: Packing  # name of the update
     state: CpuState
-    sweeper: CpuSweeper
+    sweeper: CpuSweeper  # moves them
+    # energies and magnetisations of all replicas of some samples, all where they are None
     counts: Callable[[slice | None], Counts]
-    comparison: CpuComparison
-    threads: Threads
+    comparison: CpuComparison  # compares two replicas
+    threads: Threads  # the threads that all of them work with
+    # how many inverse temperatures of a replica its update takes: one, one for each of two terms, or both; where it
+    # takes two alone, one is that of both terms
     temperatures: tuple[int, ...] = (1,)
+    # finds the configuration of a sample and replica as ``spinsim.bits`` says, where no spin need be unpacked
     bits: Callable[[int, int], Bits] | None = None
 
 
 class CpuEngine:
-    """An ``Engine`` on the CPU.
-
-    Args:
-        model: What is simulated.
-        replicas: Configurations of each sample.
-        dynamics: How they move.
-        parts: What its update gives.
-
-    Attributes:
-        half_sweep: Half-sweeps done.
-        temperatures: As its update gives it.
-    """
+    """An ``Engine`` on the CPU."""
 
     device_name = "cpu"
     devices = 1

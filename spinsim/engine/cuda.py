@@ -31,15 +31,10 @@ from spinsim.packing import Packing
 
 
 class CudaState(Protocol):
-    """The spins of all replicas of all samples on a device.
+    """The spins of all replicas of all samples on a device."""
 
-    Attributes:
-        present: The array that sweeps change.
-        replica_axis: Its axis along which replicas follow each other, or blocks of them.
-    """
-
-    present: Any
-    replica_axis: int
+    present: Any  # the array that sweeps change
+    replica_axis: int  # its axis along which replicas follow each other, or blocks of them
 
     def words(self) -> npt.NDArray[np.uint64]:
         """The words of a snapshot, as the CPU has them."""
@@ -72,12 +67,7 @@ class MeasuredRounds(ManyRounds, Protocol):
 
 
 class CudaSweeper(Protocol):
-    """Attempts flips at the temperatures that it was given.
-
-    Attributes:
-        colours: Half-sweeps in a sweep.
-        tasks: Parts that run side by side.
-    """
+    """Attempts flips at the temperatures that it was given."""
 
     colours: int
     tasks: int
@@ -104,56 +94,30 @@ class CudaSweeper(Protocol):
 
 
 class CudaParts(NamedTuple):
-    """Functions and arrays that an update gives to an engine of a GPU.
+    """Functions and arrays that an update gives to an engine of a GPU."""
 
-    Attributes:
-        packing: Name of the update.
-        queue: Where all parts queue their work.
-        state: The spins.
-        sweeper: Moves them.
-        counting: Sums of the present state.
-        compare: Makes what compares copies of a ladder, as fully as is wanted.
-        temperatures: As those of ``CpuParts``.
-        squares: Makes what adds up squares along world lines on the device; None where no model has any.
-        bits: As those of ``CpuParts``.
-    """
-
-    packing: Packing
-    queue: Queue
+    packing: Packing  # name of the update
+    queue: Queue  # where all parts queue their work
     state: CudaState
-    sweeper: CudaSweeper
+    sweeper: CudaSweeper  # moves them
     counting: CudaCounting
+    # makes what compares copies of a ladder, as fully as is wanted
     compare: Callable[[CudaTempering, Wanted], Comparison]
-    temperatures: tuple[int, ...] = (1,)
+    temperatures: tuple[int, ...] = (1,)  # as those of ``CpuParts``
+    # makes what adds up squares along world lines on the device; None where no model has any
     squares: Callable[[Ladder], LocalSquares] | None = None
-    bits: Callable[[int, int], Bits] | None = None
+    bits: Callable[[int, int], Bits] | None = None  # as those of ``CpuParts``
 
 
 class OnLadder(NamedTuple):
-    """State of an engine while it is on a ladder.
+    """State of an engine while it is on a ladder."""
 
-    Attributes:
-        tempering: The exchanges.
-        measuring: The measurements.
-    """
-
-    tempering: CudaTempering
-    measuring: LadderMeasuring
+    tempering: CudaTempering  # the exchanges
+    measuring: LadderMeasuring  # the measurements
 
 
 class CudaEngine:
-    """An ``Engine`` on one GPU.
-
-    Args:
-        model: What is simulated.
-        replicas: Configurations of each sample.
-        parts: What its update gives.
-
-    Attributes:
-        half_sweep: Half-sweeps queued.
-        parts: As given.
-        temperatures: As its update gives it.
-    """
+    """An ``Engine`` on one GPU."""
 
     devices = 1
 

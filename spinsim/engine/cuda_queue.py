@@ -19,14 +19,7 @@ START_THREADS: Final = 128
 class Queue:
     """One device and a stream of its own there.
 
-    Args:
-        device: Number of the device.
-        dynamics: How replicas move.
-
     Attributes:
-        device: As given.
-        stream: Where all work is queued.
-        rng_rounds: Philox rounds.
         first_sample: Number of the model's first sample in the whole run, as kernels take it.
         first_block: Number of the first block of replicas, likewise.
         keys: Round keys, as kernels take them.

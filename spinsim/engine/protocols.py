@@ -20,19 +20,13 @@ if TYPE_CHECKING:
 
 
 class Counts(NamedTuple):
-    """Exact integers read off packed spins, each of shape (samples, replicas).
+    """Exact integers read off packed spins, each of shape (samples, replicas)."""
 
-    Attributes:
-        energy: Total energy in quanta, ``int64``.
-        magnetization: Sum of spins, ``int64``.
-        staggered_magnetization: Sum over the first sublattice less that over the second, ``int64``; 0 where the model
-            is not bipartite.
-        terms: Energy of each term of the model, (samples, replicas, terms); None where the update knows of one alone.
-    """
-
-    energy: npt.NDArray[np.int64]
-    magnetization: npt.NDArray[np.int64]
+    energy: npt.NDArray[np.int64]  # total energy in quanta, ``int64``
+    magnetization: npt.NDArray[np.int64]  # sum of spins, ``int64``
+    # sum over the first sublattice less that over the second, ``int64``; 0 where the model is not bipartite
     staggered_magnetization: npt.NDArray[np.int64]
+    # energy of each term of the model, (samples, replicas, terms); None where the update knows of one alone
     terms: npt.NDArray[np.int64] | None = None
 
     def of(self, samples: slice) -> Counts:
@@ -53,28 +47,19 @@ Configurations = npt.NDArray[np.int8] | States
 
 
 class LadderMeasurement(NamedTuple):
-    """Measurements of every copy at every temperature of a ladder.
+    """Measurements of every copy at every temperature of a ladder."""
 
-    Attributes:
-        energy: Totals in the unit of the couplings, ``float64`` (samples, copies, temperatures).
-        magnetization: Sums of spins, ``int64``, likewise.
-        staggered_magnetization: Those over the first sublattice less those over the second, likewise; 0 where the model
-            is not bipartite.
-        holder: Replica at each temperature, ``int32``, likewise.
-        exchange: State of the exchange.
-        correlations: Of copies at equal temperatures; where overlaps alone were asked for, link overlaps have no pairs
-            and modes no axes.
-        spins: Configurations at this moment, whatever comes later.
-        energy_by_term: Energies of each term, in the unit of the couplings, (samples, copies, temperatures, 1 or 2).
-    """
-
-    energy: npt.NDArray[np.float64]
-    magnetization: npt.NDArray[np.int64]
+    energy: npt.NDArray[np.float64]  # totals in the unit of the couplings, ``float64`` (samples, copies, temperatures)
+    magnetization: npt.NDArray[np.int64]  # sums of spins, ``int64``, likewise
+    # those over the first sublattice less those over the second, likewise; 0 where the model is not bipartite
     staggered_magnetization: npt.NDArray[np.int64]
-    holder: npt.NDArray[np.int32]
-    exchange: Exchange
+    holder: npt.NDArray[np.int32]  # replica at each temperature, ``int32``, likewise
+    exchange: Exchange  # state of the exchange
+    # of copies at equal temperatures; where overlaps alone were asked for, link overlaps have no pairs and modes no
+    # axes
     correlations: Correlations
-    spins: Spins
+    spins: Spins  # configurations at this moment, whatever comes later
+    # energies of each term, in the unit of the couplings, (samples, copies, temperatures, 1 or 2)
     energy_by_term: npt.NDArray[np.float64]
 
     @property
@@ -92,18 +77,15 @@ def by_replica(values: npt.NDArray[Any], holder: npt.NDArray[np.int32]) -> npt.N
 
 
 class LowestStates(NamedTuple):
-    """The lowest states that measurements have met.
+    """The lowest states that measurements have met."""
 
-    Attributes:
-        energy: Lowest energy of each replica in the unit of the couplings, (samples, replicas); infinite before the
-            first measurement.
-        spins: Finds the configuration of lowest energy of a sample, int8 (sites,), the first met among equals. It is
-            called before the next measurement.
-        changed: Numbers of the samples that have found a lower one since lowest states were last asked for.
-    """
-
+    # lowest energy of each replica in the unit of the couplings, (samples, replicas); infinite before the first
+    # measurement
     energy: npt.NDArray[np.float64]
+    # finds the configuration of lowest energy of a sample, int8 (sites,), the first met among equals. It is called
+    # before the next measurement.
     spins: Callable[[int], npt.NDArray[np.int8]]
+    # numbers of the samples that have found a lower one since lowest states were last asked for
     changed: npt.NDArray[np.int64]
 
 
@@ -111,14 +93,10 @@ class Reduction(Protocol):
     """Adds measurements of a ladder up where they are made, to the arrays of ``Reduced.arrays``.
 
     The engine that has made it adds measurements to it; those that are not ``fetched`` are seen nowhere else.
-
-    Attributes:
-        reduced: What is added up.
-        measurements: How many have been added, or asked to be.
     """
 
     reduced: Reduced
-    measurements: int
+    measurements: int  # how many have been added, or asked to be
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return copies of all arrays by name; the same arrays on every device."""
@@ -150,21 +128,12 @@ class LocalSquares(Protocol):
 
 
 class Sweeps(Protocol):
-    """Moves the replicas of every sample of one model.
-
-    Attributes:
-        model: What is simulated.
-        replicas: Configurations of each sample.
-        device_name: Where it runs.
-        devices: How many of these there are.
-        colours: Half-sweeps in a sweep.
-        half_sweep: Half-sweeps done.
-    """
+    """Moves the replicas of every sample of one model."""
 
     model: Ising
     replicas: int
-    device_name: str
-    devices: int
+    device_name: str  # where it runs
+    devices: int  # how many of these there are
     colours: int
     half_sweep: int
 
@@ -188,12 +157,7 @@ class Sweeps(Protocol):
 
 
 class Counting(Protocol):
-    """Reads energies, magnetisations and configurations of the present state.
-
-    Attributes:
-        model: What is simulated.
-        replicas: Configurations of each sample.
-    """
+    """Reads energies, magnetisations and configurations of the present state."""
 
     model: Ising
     replicas: int
@@ -246,13 +210,10 @@ class AppliesMoves(Protocol):
 
 
 class KeepsPlaces(Protocol):
-    """Keeps replicas at places of a ladder whose exchanges are made elsewhere, as where others have replicas of it too.
+    """Keeps replicas at places of a ladder whose exchanges are made elsewhere, where others have replicas of it too."""
 
-    Attributes:
-        temperatures: How many inverse temperatures of a replica the update takes: one, one for each of two terms, or
-            both; where it takes two alone, one is that of both terms.
-    """
-
+    # how many inverse temperatures of a replica the update takes: one, one for each of two terms, or both; where it
+    # takes two alone, one is that of both terms
     temperatures: tuple[int, ...]
 
     def take_ladder(self, ladder: Ladder) -> None:
@@ -318,13 +279,9 @@ class Saves(Protocol):
 
 
 class Engine(Sweeps, Counting, Resamples, AppliesMoves, Tempers, MeasuresLadder, Saves, Protocol):
-    """Replicas of every sample of one model, in packed form on devices of one kind: all of the above.
+    """Replicas of every sample of one model, in packed form on devices of one kind: all of the above."""
 
-    Attributes:
-        packing: How spins are held: the name of the update.
-    """
-
-    packing: Packing
+    packing: Packing  # how spins are held: the name of the update
 
     @property
     def tasks(self) -> int:

@@ -24,9 +24,6 @@ class Outline(Protocol):
     """Sizes of a model, or of one that is yet to be built, from which its update and its need of memory follow.
 
     Attributes:
-        sites: Sites of a configuration.
-        bonds: Bonds of a configuration.
-        samples: Disorder realisations.
         lattice: The lattice with all of its bonds that the model lives on, if any.
         slices: Slices in time, 1 where there is no time.
         largest_degree: Bonds of the site that has most of them.
@@ -144,70 +141,44 @@ class Planned:
 
 
 class Counters(NamedTuple):
-    """Sizes of a run's fields of the random counter.
+    """Sizes of a run's fields of the random counter."""
 
-    Attributes:
-        groups: Groups of spins that one call serves.
-        blocks: Blocks of replicas.
-        block_name: What a block is, in words.
-    """
-
-    groups: int
-    blocks: int
-    block_name: str = f"blocks of {LANES} replicas"
+    groups: int  # groups of spins that one call serves
+    blocks: int  # blocks of replicas
+    block_name: str = f"blocks of {LANES} replicas"  # what a block is, in words
 
 
 class Slab(NamedTuple):
-    """Part of a lattice that is cut along its last axis.
+    """Part of a lattice that is cut along its last axis."""
 
-    Attributes:
-        layers: Rows or, in three dimensions, planes, an even number from an even one on.
-        group: Who has the slabs, in their order; the last one is before the first.
-    """
-
-    layers: range
-    group: Group
+    layers: range  # rows or, in three dimensions, planes, an even number from an even one on
+    group: Group  # who has the slabs, in their order; the last one is before the first
 
 
 class InSlabs(NamedTuple):
-    """Engines of a slab of a lattice, which know nothing that depends on all slabs, such as ladders.
+    """Engines of a slab of a lattice, which know nothing that depends on all slabs, such as ladders."""
 
-    Attributes:
-        on_cpu: Makes the engine of a slab of a model, from replicas, dynamics and threads.
-        on_cuda: Makes it on the GPU of a number.
-    """
-
+    # makes the engine of a slab of a model, from replicas, dynamics and threads
     on_cpu: Callable[[Ising, int, Dynamics, int | None, Slab], Engine]
-    on_cuda: Callable[[Ising, int, Dynamics, int, Slab], Engine]
+    on_cuda: Callable[[Ising, int, Dynamics, int, Slab], Engine]  # makes it on the GPU of a number
 
 
 class Busy(NamedTuple):
-    """Replicas that keep a multiprocessor of a GPU busy.
+    """Replicas that keep a multiprocessor of a GPU busy."""
 
-    Attributes:
-        group: Replicas that a thread block updates together.
-        most: Groups of these that it is given of a lattice that it has for itself.
-        spins: From which on its rate hardly rises; lattices of which a group has more are shared by several.
-    """
-
-    group: int = LANES
-    most: int = 4
-    spins: int = 2**20
+    group: int = LANES  # replicas that a thread block updates together
+    most: int = 4  # groups of these that it is given of a lattice that it has for itself
+    spins: int = 2**20  # from which on its rate hardly rises; lattices of which a group has more are shared by several
 
 
 BUSY: Final = Busy()
 
 
 class Pace(NamedTuple):
-    """Time that a GPU does without the host.
+    """Time that a GPU does without the host."""
 
-    Attributes:
-        rate: Updates a nanosecond of an H200 that has enough to do, about.
-        in_one_call: True if many sweeps are asked for at once; else each is a call of its own, or several.
-    """
-
-    rate: float = 3000.0
-    in_one_call: bool = True
+    rate: float = 3000.0  # updates a nanosecond of an H200 that has enough to do, about
+    in_one_call: bool = True  # True if many sweeps are asked for at once; else each is a call of its own, or several
 
 
 PACE: Final = Pace()
@@ -215,37 +186,28 @@ PACE: Final = Pace()
 
 @dataclass(frozen=True)
 class Update:
-    """One way to hold spins and to attempt their flips, on every device.
+    """One way to hold spins and to attempt their flips, on every device."""
 
-    Attributes:
-        packing: Its name.
-        suits: True if it can update a model, and should where updates further down the list can too.
-        needed_bytes: Memory of the host that a run of so many replicas takes at most: edges, couplings, adjacency,
-            spins and what is measured.
-        counters: Fields of the random counter of a run of so many replicas.
-        pack: The words of a snapshot from configurations (replicas, sites) of one sample.
-        on_cpu: Makes the engine of a model, replicas, dynamics and threads.
-        on_cuda: Makes the engine of a model, replicas and dynamics on the GPU of a number.
-        together: Consecutive replicas of a sample that one device must have: those of a block of the random counter,
-            which are blocks of the second axis of a snapshot's spins.
-        in_slabs: How it moves slabs of lattices; None where it does not.
-        busy: How many replicas a GPU should have.
-        pace: How long a GPU does without the host.
-        one_by_one: True if a CPU visits one replica after the other, so that few take less time than many.
-    """
-
-    packing: Packing
+    packing: Packing  # its name
+    # True if it can update a model, and should where updates further down the list can too
     suits: Callable[[Outline], bool]
+    # memory of the host that a run of so many replicas takes at most: edges, couplings, adjacency, spins and what is
+    # measured
     needed_bytes: Callable[[Outline, int], int]
-    counters: Callable[[Outline, int], Counters]
+    counters: Callable[[Outline, int], Counters]  # fields of the random counter of a run of so many replicas
+    # the words of a snapshot from configurations (replicas, sites) of one sample
     pack: Callable[[Ising, npt.NDArray[np.int8]], npt.NDArray[np.uint64]]
+    # makes the engine of a model, replicas, dynamics and threads
     on_cpu: Callable[[Ising, int, Dynamics, int | None], Engine]
+    # makes the engine of a model, replicas and dynamics on the GPU of a number
     on_cuda: Callable[[Ising, int, Dynamics, int], Engine]
+    # consecutive replicas of a sample that one device must have: those of a block of the random counter, which are
+    # blocks of the second axis of a snapshot's spins
     together: int = LANES
-    in_slabs: InSlabs | None = None
-    busy: Busy = BUSY
-    pace: Pace = PACE
-    one_by_one: bool = False
+    in_slabs: InSlabs | None = None  # how it moves slabs of lattices; None where it does not
+    busy: Busy = BUSY  # how many replicas a GPU should have
+    pace: Pace = PACE  # how long a GPU does without the host
+    one_by_one: bool = False  # True if a CPU visits one replica after the other, so that few take less time than many
 
 
 def engine_of(module: str, function: str = "engine") -> Callable[..., Engine]:

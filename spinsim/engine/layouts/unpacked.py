@@ -44,8 +44,6 @@ def total_energies(spins, edges, of_first, couplings, fields, energy, magnetizat
     Args:
         edges: End sites of the bonds, (bonds, 2).
         of_first: How many of them, the first ones, belong to term 0, as all fields do.
-        couplings: J of each bond in quanta.
-        fields: h of each site in quanta.
         energy: (1 or 2 terms, replicas), added to.
         magnetization: (replicas,), added to.
     """

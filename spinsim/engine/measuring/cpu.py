@@ -38,16 +38,11 @@ FULLY: Final = 4
 
 
 class Compared(NamedTuple):
-    """Numbers that a ``CpuComparison`` finds; those that are not wanted have no pairs or no axes.
+    """Numbers that a ``CpuComparison`` finds; those that are not wanted have no pairs or no axes."""
 
-    Attributes:
-        overlap, link_overlap: As ``Correlations`` has them, int64 (samples, pairs, temperatures).
-        modes: Squared modes along each axis, float64 (axes, samples, pairs, then copies if wanted, temperatures).
-    """
-
-    overlap: Integers
+    overlap: Integers  # as ``Correlations`` has them, int64 (samples, pairs, temperatures)
     link_overlap: Integers
-    modes: Floats
+    modes: Floats  # squared modes along each axis, float64 (axes, samples, pairs, then copies if wanted, temperatures)
 
 
 class CpuComparison(Protocol):
@@ -62,11 +57,7 @@ class CpuComparison(Protocol):
 
 
 class CpuReplicaComparison:
-    """A ``CpuComparison`` by replica-packed words, (blocks, sites, 2) of each sample.
-
-    Args:
-        model: What is simulated.
-    """
+    """A ``CpuComparison`` by replica-packed words, (blocks, sites, 2) of each sample."""
 
     def __init__(self, model: Ising) -> None:
         self._model = model
@@ -98,16 +89,12 @@ class Measurement:
     """Room for a measurement of a ladder, which is filled sample by sample.
 
     Args:
-        model: What is simulated.
-        tempering: Exchanges of its replicas.
-        wanted: What is asked for beside overlaps.
         in_time: Lists of what models of space and time have.
         spins: Finds the configurations of this moment.
         terms: Terms of the energy that counts tell apart.
         keep: Keeps those of some samples; None for a measurement that nobody reads, in which exchanges go on.
 
     Attributes:
-        wanted: As given.
         found: All numbers, of the samples that have been measured.
         compared: What is found of copies, as comparisons write it.
         holder: Replica at each temperature, (samples, copies, temperatures).
@@ -198,8 +185,6 @@ class CpuMeasuring:
     """Measures every copy at every temperature of a ladder.
 
     Args:
-        model: What is simulated.
-        comparison: How two replicas are compared.
         words_of: Gives the words of some samples that are compared.
         terms: Of the energy, as ``Measurement`` takes it.
     """

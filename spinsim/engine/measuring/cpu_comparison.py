@@ -32,42 +32,25 @@ class WordList(NamedTuple):
     """Sites or bonds in words of up to 64, TOGETHER of which make a group, and layers of sites along some axes.
 
     A *part* is what a layer has in a word. Parts come group by group, and in each layer by layer.
-
-    Attributes:
-        ends: Sites (items, 1), or both ends of bonds (items, 2), int32.
-        start: Word w has the items from ``start[w]`` to before ``start[w + 1]``.
-        first_part: Group g has the parts from ``first_part[g]`` to before ``first_part[g + 1]``.
-        word: Of each part, counted in its group.
-        mask: Its bits.
-        is_last: True if it is the last part of its layer.
-        wave: Cosine and sine at each layer, (layers, 2).
-        size: Sites of each layer, (layers,).
-        axis: Axis that ends with each layer, -1 where none does, (layers,).
     """
 
-    ends: npt.NDArray[np.int32]
-    start: Integers
-    first_part: Integers
-    word: Integers
-    mask: Words
-    is_last: npt.NDArray[np.bool_]
-    wave: npt.NDArray[np.float64]
-    size: Integers
-    axis: Integers
+    ends: npt.NDArray[np.int32]  # sites (items, 1), or both ends of bonds (items, 2), int32
+    start: Integers  # word w has the items from ``start[w]`` to before ``start[w + 1]``
+    first_part: Integers  # group g has the parts from ``first_part[g]`` to before ``first_part[g + 1]``
+    word: Integers  # of each part, counted in its group
+    mask: Words  # its bits
+    is_last: npt.NDArray[np.bool_]  # True if it is the last part of its layer
+    wave: npt.NDArray[np.float64]  # cosine and sine at each layer, (layers, 2)
+    size: Integers  # sites of each layer, (layers,)
+    axis: Integers  # axis that ends with each layer, -1 where none does, (layers,)
 
 
 class Along(NamedTuple):
-    """Layers along an axis.
-
-    Attributes:
-        axis: Its number.
-        layers: Sites layer by layer.
-        wave: Cosine and sine at each of them, (2, layers).
-    """
+    """Layers along an axis."""
 
     axis: int
-    layers: Items
-    wave: npt.NDArray[np.float64]
+    layers: Items  # sites layer by layer
+    wave: npt.NDArray[np.float64]  # cosine and sine at each of them, (2, layers)
 
 
 def word_list(items: Items, along: Sequence[Along] = ()) -> WordList:
@@ -259,7 +242,6 @@ def compare_words(items, state, holder, overlap, is_wanted, modes):  # type: ign
     """Compare copies of some samples at equal temperatures.
 
     Args:
-        items: ``WordList``.
         state: uint64 (samples, blocks, sites, 2).
         holder: Replica at each temperature, (samples, copies, temperatures).
         overlap: Set to the sum over items of the product of both copies, (samples, pairs, temperatures), if it

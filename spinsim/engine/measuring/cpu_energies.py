@@ -23,27 +23,17 @@ _COUNTED: Final = 2  # columns before those of terms, of pairs
 
 
 class EnergyBins(NamedTuple):
-    """Sums over energy as kernels take them; without bins where there are none.
+    """Sums over energy as kernels take them; without bins where there are none."""
 
-    Attributes:
-        column: Place of each term among those of copies that are added up, -1 where it is none, (terms,).
-        pair_column: Column of each term of pairs, likewise.
-        rows: First column of each of these terms of copies, and how far that of the next copy is, (of copies, 2).
-        places: Of one sample.
-        inverse: 1 / unit of levels.
-        ranges: Lowest and highest level, (samples, 2).
-        of_copies: (blocks, samples, bins, columns).
-        of_pairs: (blocks, samples, bins, columns); no columns without pairs.
-    """
-
-    column: Integers
-    pair_column: Integers
+    column: Integers  # place of each term among those of copies that are added up, -1 where it is none, (terms,)
+    pair_column: Integers  # column of each term of pairs, likewise
+    # first column of each of these terms of copies, and how far that of the next copy is, (of copies, 2)
     rows: Integers
-    places: int
-    inverse: float
-    ranges: Integers
-    of_copies: Integers
-    of_pairs: Integers
+    places: int  # of one sample
+    inverse: float  # 1 / unit of levels
+    ranges: Integers  # lowest and highest level, (samples, 2)
+    of_copies: Integers  # (blocks, samples, bins, columns)
+    of_pairs: Integers  # (blocks, samples, bins, columns); no columns without pairs
 
     def arrays(self, copies: int, pair_rows: int) -> dict[str, Integers]:
         """Views of all arrays by name, as ``Energies.arrays`` has them."""
@@ -120,10 +110,8 @@ def find_levels(energy, bins, number, first, samples, levels):  # type: ignore[n
 
     Args:
         energy: (copies, places of all samples).
-        bins: ``EnergyBins``.
         number: Of the measurement.
         first: Sample that comes first.
-        samples: How many.
         levels: (copies, places of these samples), written.
     """
     copies, places, number_of_bins = energy.shape[0], bins.places, bins.of_copies.shape[2]

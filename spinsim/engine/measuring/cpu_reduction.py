@@ -49,24 +49,15 @@ Integers = npt.NDArray[np.int64]
 
 
 class Sums(NamedTuple):
-    """Sums as kernels take them: ``n`` are the places of all samples, one sample after the other.
+    """Sums as kernels take them: ``n`` are the places of all samples, one sample after the other."""
 
-    Attributes:
-        block_sums: (terms, blocks, n).
-        copy_sums: (terms with ``by_copy``, copies, n).
-        coldest_sums: (judged terms, coldest blocks, samples, copies or pairs).
-        level_sums, level_squares: (followed terms, level blocks, levels, n).
-        level_open: (followed, levels, chains, n).
-        first_value: (followed, n).
-    """
-
-    block_sums: Floats
-    copy_sums: Floats
-    coldest_sums: Floats
-    level_sums: Floats
+    block_sums: Floats  # (terms, blocks, n)
+    copy_sums: Floats  # (terms with ``by_copy``, copies, n)
+    coldest_sums: Floats  # (judged terms, coldest blocks, samples, copies or pairs)
+    level_sums: Floats  # (followed terms, level blocks, levels, n)
     level_squares: Floats
-    level_open: Floats
-    first_value: Floats
+    level_open: Floats  # (followed, levels, chains, n)
+    first_value: Floats  # (followed, n)
 
 
 @step
@@ -175,7 +166,6 @@ def add_term(  # type: ignore[no-untyped-def]
         rooms: Room for values, of each of these places: (6, n).
         work: Room for ``connected_squares``.
         here: These places among those of all samples.
-        first: Number of the first sample.
         column, pair_column: Where sums over energy take values of the term, -1 where they do not.
         values, pair_values: Room for these, as ``room_over_energy`` makes it.
     """
@@ -256,14 +246,10 @@ def add_measurement(  # type: ignore[no-untyped-def]
         of_copies, of_pairs: Values of all sources, where they are of the one or the other kind, (sources, copies, n)
             and (sources, pairs, n), n being the places of all samples.
         energy: Of copies, (copies, n).
-        tables: ``Tables``.
         pairs: Pairs of copies, (pairs, 2).
-        sums: ``Sums``.
-        over_energy: ``EnergyBins``.
         walks: Sums and squares of ``add_walks``, the sums of all blocks.
         overlaps, links: Source, cells and histogram of ``add_overlaps``.
         scale: 1 / unit of sums over energy.
-        blocks: ``Blocks`` of this measurement.
         place: Of each replica, (samples, replicas).
     """
     copies, places, has_energies = of_copies.shape[1], tables.constant.shape[1], over_energy.of_copies.size > 0
@@ -388,12 +374,7 @@ class HostReduction:
     """Adds measurements up in the memory of the host, and keeps the lowest states that they met.
 
     Args:
-        reduced: What is added up.
         threads: Samples are added up side by side; by default one after the other.
-
-    Attributes:
-        reduced: As given.
-        measurements: How many have been added.
     """
 
     def __init__(self, reduced: Reduced, threads: Threads | None = None) -> None:

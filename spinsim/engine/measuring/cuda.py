@@ -43,7 +43,6 @@ class HeldSpins(KeptSpins):
 
     Args:
         read: As ``KeptSpins`` takes it.
-        bits: Likewise.
         read_beside: Given a stream and a function of it and the copy's address, which queues kernels there that read
             the copy: the copy lasts until they have.
     """
@@ -62,7 +61,6 @@ class Held:
     """Room for copies of a state on the device, made behind the sweeps that are queued and read beside later ones.
 
     Args:
-        device: Number of the device.
         copies: The room, (copies, ...).
         reads: Stream of those who read.
 
@@ -108,7 +106,6 @@ class HeldStates:
     """Rooms for copies, used again when nothing reads them any more.
 
     Args:
-        device: Number of the device.
         sweeps: The stream of the kernels.
     """
 
@@ -155,7 +152,6 @@ class Measurements:
     """Room for a few measurements in succession: their numbers and copies of the states they were made of.
 
     Attributes:
-        count: How many there are.
         held: The copies.
         totals: The numbers, a row each.
     """
@@ -175,8 +171,6 @@ class Measuring:
 
     Args:
         sweeps: The stream of the kernels; the present one of CuPy.
-        tempering: The ladder.
-        comparison: What compares copies.
         observables: From the three sums that counting kernels make.
         stride: Of these sums, from sample to sample.
         held: Copies of the state.
@@ -332,16 +326,8 @@ class LadderMeasuring:
     """Measurements of one engine's present ladder, as full as they are wanted.
 
     Args:
-        model: What is simulated.
-        device: Number of the device.
         stream: Of the kernels; the present one of CuPy.
-        tempering: The ladder.
-        counting: Sums of the present state.
         compare: Makes what compares copies of the ladder, as fully as is wanted.
-        state: The spins on the device.
-
-    Attributes:
-        at_once: Measurements that are best made in succession.
     """
 
     def __init__(

@@ -40,11 +40,9 @@ class InTime:
     """Counts pairs in time whose spins, or products of neighbours' spins, differ.
 
     Args:
-        device: Number of the device.
         places: Where each of them stands, (lines, slices).
         times: Slices from one of a pair to the other.
         shape: Of the state, (samples, blocks).
-        replicas: Of each sample.
         pairs: As kernels take them.
     """
 
@@ -98,25 +96,18 @@ class Part(NamedTuple):
     """Segments that are counted together; where they mean nothing, their total alone is wanted.
 
     Attributes:
-        segments: How many.
-        size: Items of a segment.
-        compared: Pairs of replicas, those of copies first.
-        axis: The axis whose layers they are, or none.
-        is_bonds: True if items are bonds, else sites.
-        is_linked: True if bonds from each layer to the next are counted too.
-        are_slices: True if segments are slices, of whose sums powers are added up; they may be layers in time.
-        are_times: True if segments are pairs in time, whose sums are wanted one by one.
         is_total: True if the total alone is wanted.
     """
 
     segments: int
-    size: int
-    compared: int
-    axis: int | None = None
-    is_bonds: bool = False
-    is_linked: bool = False
+    size: int  # items of a segment
+    compared: int  # pairs of replicas, those of copies first
+    axis: int | None = None  # the axis whose layers they are, or none
+    is_bonds: bool = False  # True if items are bonds, else sites
+    is_linked: bool = False  # True if bonds from each layer to the next are counted too
+    # True if segments are slices, of whose sums powers are added up; they may be layers in time
     are_slices: bool = False
-    are_times: bool = False
+    are_times: bool = False  # True if segments are pairs in time, whose sums are wanted one by one
 
     @property
     def is_total(self) -> bool:
@@ -156,17 +147,7 @@ OUTCOMES: Final = struct_type(part=(OUTCOME, PARTS))
 class Compared:
     """Which copies of a ladder are compared, and how fully.
 
-    Args:
-        device: Number of the device.
-        model: What is simulated.
-        tempering: The ladder.
-        wanted: What is asked for beside overlaps.
-
     Attributes:
-        device: As given.
-        model: As given.
-        tempering: As given.
-        wanted: As given.
         full: True if more than overlaps is asked for.
         times: Times of correlations in time.
         shape: (samples, pairs of copies, temperatures).
@@ -196,12 +177,7 @@ class Compared:
 class PartSums:
     """The sums of parts on the device, of as many samples as are compared in one launch.
 
-    Args:
-        what: What is compared.
-        parts: What is counted.
-
     Attributes:
-        parts: As given.
         together: Samples.
         sums: Of each part, uint32 (samples, segments, compared); None where its total alone is wanted.
     """
@@ -244,14 +220,10 @@ class Comparison:
     """Comparison of copies at equal temperatures of one ladder.
 
     Args:
-        what: What is compared.
-        held: The sums of its parts.
-        counting: What counts them.
         in_time: What counts pairs in time, where they are no part.
         products: What counts products of neighbours in space, if they are wanted.
 
     Attributes:
-        what: As given.
         axes: Of modes.
     """
 
@@ -277,7 +249,6 @@ class Comparison:
         """Queue the comparison of a state on the device.
 
         Args:
-            stream: Where.
             state: Spins as the engine holds them.
             to: Addresses of ``holder``, which is read, of ``overlap`` and ``link_overlap``, which hold what they are
                 where no site or bond differs, of ``modes``, (samples, compared, axes), of ``powers``, (samples,
@@ -342,8 +313,6 @@ def compare_replicas(
     """Returns the comparison of replica-packed and unpacked spins.
 
     Args:
-        what: What is compared.
-        kernel: Name of the counting kernel.
         width: Its arguments that say how wide a state is.
         columns: Of 32 replicas.
         place: Where each site stands; None: at its number.
@@ -396,13 +365,9 @@ class ListCounting:
     """``CopyCounting`` by lists of sites and bonds, of which 32 at a time become a word for each replica.
 
     Args:
-        what: What is compared.
-        held: The sums of its parts.
-        items: The lists, one for each part.
         kernel: As for ``compare_replicas``, and so on.
         width: Arguments of the kernel.
         columns: Of 32 replicas.
-        place: Where each site stands.
 
     Raises:
         InputError: for more replicas than a thread block can compare.

@@ -22,13 +22,7 @@ class CudaCounting:
         stream: Of the kernels; the present one of CuPy.
         observables: What follows from the sums.
         shape: Of the sums, (sums, samples, ...), the replicas in order.
-        replicas: Of each sample.
         add: Queues adding the present sums to those at addresses, in the order of ``observables.sums``.
-
-    Attributes:
-        observables: As given.
-        shape: As given.
-        add: As given.
     """
 
     def __init__(

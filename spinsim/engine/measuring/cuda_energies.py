@@ -31,7 +31,6 @@ class CudaEnergies:
     """The sums over energy of a reduction, in its arrays.
 
     Args:
-        device: Number of the device.
         reduced: What is added up, with sums over energy.
         arrays: Of the reduction, by name.
         size: Words of a measurement.

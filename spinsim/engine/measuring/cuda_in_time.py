@@ -43,12 +43,9 @@ class CudaSquares:
     """``LocalSquares`` on the device that holds the spins.
 
     Args:
-        device: Number of the device.
         model: Of space and time.
-        ladder: Where its replicas stand.
         place: Where each site stands on the device; None: at its number.
         kernel: Name of the kernel that reads them.
-        blocks: Of 128 replicas.
         width: Arguments of the kernel that say how wide a state is.
 
     Raises:
@@ -116,25 +113,15 @@ PRODUCTS_THREADS: Final = 256
 
 @dataclass(frozen=True)
 class Layout:
-    """How spins lie on a device, so that products can lie likewise.
+    """How spins lie on a device, so that products can lie likewise."""
 
-    Attributes:
-        kernel: Name of the kernel that makes products.
-        compares: Name of the kernel that compares lists of them.
-        shape: (samples, blocks).
-        words: Words of 32 bits of a site in a block.
-        width: Arguments of kernels that say how wide a state is.
-        columns: Of 32 replicas.
-        place: Where each site stands; None: at its number.
-    """
-
-    kernel: str
-    compares: str
-    shape: tuple[int, int]
-    words: int
-    width: dict[str, np.uint32]
-    columns: int
-    place: npt.NDArray[np.uint32] | None
+    kernel: str  # name of the kernel that makes products
+    compares: str  # name of the kernel that compares lists of them
+    shape: tuple[int, int]  # (samples, blocks)
+    words: int  # words of 32 bits of a site in a block
+    width: dict[str, np.uint32]  # arguments of kernels that say how wide a state is
+    columns: int  # of 32 replicas
+    place: npt.NDArray[np.uint32] | None  # where each site stands; None: at its number
 
 
 class Products:
@@ -142,7 +129,6 @@ class Products:
 
     Args:
         what: What is compared of the spins.
-        layout: How they lie.
     """
 
     def __init__(self, what: Compared, layout: Layout) -> None:

@@ -44,10 +44,7 @@ class CudaLowest:
 
     Args:
         device: Number of the device; the present one of CuPy.
-        model: What is simulated.
-        replicas: Of each sample.
         state: The spins on the device, samples along the first axis.
-        read: Finds a configuration in such an array.
         reads: The stream by which the host reads.
 
     Raises:
@@ -96,10 +93,8 @@ class CudaLowest:
         """Queue measurements in succession.
 
         Args:
-            stream: Where.
             numbers: Address of the first one's numbers.
             size: Words from those of a measurement to the next one's.
-            count: How many there are.
             energy: Word at which the energies of a measurement begin, by copy and place.
             holder: Word at which their replicas begin.
             state: Address of the first one's spins, behind which those of the next ones follow.

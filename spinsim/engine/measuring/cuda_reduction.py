@@ -51,19 +51,12 @@ MERGED: Final = {np.dtype(np.float64): "double", np.dtype(np.int64): "long long"
 
 
 class Buffer(NamedTuple):
-    """The layout of the buffer that a measurement is written to.
+    """The layout of the buffer that a measurement is written to."""
 
-    Attributes:
-        words: First word of each field, by name.
-        size: Words of a measurement.
-        what: The copies that are compared, and how fully.
-        axes: Axes of modes.
-    """
-
-    words: Mapping[str, int]
-    size: int
-    what: Compared
-    axes: int
+    words: Mapping[str, int]  # first word of each field, by name
+    size: int  # words of a measurement
+    what: Compared  # the copies that are compared, and how fully
+    axes: int  # axes of modes
 
     @property
     def wanted(self) -> Wanted:
@@ -96,13 +89,9 @@ class CudaReduction:
     """``HostReduction`` on the device, bit for bit, with the lowest states that measurements met.
 
     Args:
-        device: Number of the device.
-        reduced: What is added up.
         state: The spins on the device, as those of measurements are.
-        read: Finds a configuration in such an array.
 
     Attributes:
-        reduced: As given.
         measurements: How many have been queued to be added.
 
     Raises:
@@ -181,11 +170,8 @@ class CudaReduction:
         """Queue adding the next measurements.
 
         Args:
-            stream: Where.
-            buffer: The layout of the numbers.
             numbers: Address of the first measurement's; those of the next ones follow.
             state: Address of the first measurement's spins; those of the next ones follow.
-            count: How many there are.
         """
         stream.wait_event(self._added)  # measurements of other kinds come by other streams
         done = 0

@@ -49,25 +49,15 @@ SUMS: Final = ("energy_sums", "energy_pair_sums")
 
 
 class Energies(NamedTuple):
-    """Sums over energy that a run keeps.
+    """Sums over energy that a run keeps."""
 
-    Attributes:
-        unit: Of levels, a power of two.
-        bins: Of copies, a power of two.
-        blocks: Stretches of time that have bins of their own.
-        row: First row of each term among the sums of copies, -1 where it has none, (terms,).
-        pair_row: Likewise among those of pairs.
-        terms: Number of the term of each row of the sums of copies, and of those of pairs.
-        values: Numbers that one measurement adds to the bins of a sample, at most.
-    """
-
-    unit: float
-    bins: int
-    blocks: int
-    row: npt.NDArray[np.int64]
-    pair_row: npt.NDArray[np.int64]
-    terms: tuple[list[int], list[int]]
-    values: int
+    unit: float  # of levels, a power of two
+    bins: int  # of copies, a power of two
+    blocks: int  # stretches of time that have bins of their own
+    row: npt.NDArray[np.int64]  # first row of each term among the sums of copies, -1 where it has none, (terms,)
+    pair_row: npt.NDArray[np.int64]  # likewise among those of pairs
+    terms: tuple[list[int], list[int]]  # number of the term of each row of the sums of copies, and of those of pairs
+    values: int  # numbers that one measurement adds to the bins of a sample, at most
 
     @property
     def rows(self) -> int:
@@ -104,8 +94,6 @@ class Energies(NamedTuple):
 
         Args:
             arrays: As ``arrays`` has them.
-            measurements: How many have been added.
-            sample: Its number.
             name: ``energy`` or ``energy_pair``.
         """
         low, high = (int(level) for level in arrays[RANGE][sample])
@@ -119,19 +107,12 @@ class Energies(NamedTuple):
 
 
 class Binned(NamedTuple):
-    """Bins of one sample.
+    """Bins of one sample."""
 
-    Attributes:
-        counts: Of each copy, or of all pairs together, (copies or 1, blocks, bins).
-        energy: Sums of energies, (blocks, bins).
-        sums: Of moments, (rows, blocks, bins).
-        width: In energy.
-    """
-
-    counts: npt.NDArray[np.float64]
-    energy: npt.NDArray[np.float64]
-    sums: npt.NDArray[np.float64]
-    width: float
+    counts: npt.NDArray[np.float64]  # of each copy, or of all pairs together, (copies or 1, blocks, bins)
+    energy: npt.NDArray[np.float64]  # sums of energies, (blocks, bins)
+    sums: npt.NDArray[np.float64]  # of moments, (rows, blocks, bins)
+    width: float  # in energy
 
 
 def energies_of(reduced: Reduced) -> Energies | None:

@@ -56,16 +56,10 @@ Integers = npt.NDArray[np.int64]
 
 
 class EvenCounts(NamedTuple):
-    """Numbers of bonds in space at all slices.
+    """Numbers of bonds in space at all slices."""
 
-    Attributes:
-        differing: At which the products of two copies differ, (pairs,).
-        turned: Of each time at which the product is another one that much later, (times, replicas).
-        bonds: How many there are.
-    """
-
-    differing: Integers
-    turned: Integers
+    differing: Integers  # at which the products of two copies differ, (pairs,)
+    turned: Integers  # of each time at which the product is another one that much later, (times, replicas)
     bonds: int
 
 
@@ -73,7 +67,6 @@ class CpuEven:
     """Counts products of neighbours in space, from replica-packed words.
 
     Args:
-        graph: Space and time.
         times: Slices from one product to the other.
     """
 
@@ -93,7 +86,6 @@ class CpuInTime:
     """Counts what models of space and time have more than others, from replica-packed words; of others nothing.
 
     Args:
-        graph: Space and time.
         wanted: Times, and whether products of neighbours are correlated.
     """
 
@@ -109,13 +101,7 @@ class CpuInTime:
 
 
 class InTimeCounts:
-    """Counts of all samples.
-
-    Args:
-        lists: What is counted.
-        samples: How many there are.
-        ladder: Where their replicas stand.
-    """
+    """Counts of all samples."""
 
     def __init__(self, lists: CpuInTime, samples: int, ladder: Ladder) -> None:
         self._lists, self._copies = lists, ladder.copies
@@ -174,7 +160,6 @@ class HostSquares:
 
     Args:
         model: Of space and time.
-        ladder: Where its replicas stand.
     """
 
     def __init__(self, model: Ising, ladder: Ladder) -> None:

@@ -14,16 +14,14 @@ class Best:
     """Keeps the lowest energy of every replica and the configuration of the lowest of every sample.
 
     Args:
-        model: Model that is simulated.
-        replicas: Replicas of each sample.
         samples: How many there are, if not those of the model.
 
     Attributes:
         energy: Lowest energy, shape (samples, replicas).
-        spins: Configuration of lowest energy, ``int8`` (samples, sites); the first met among equals. ``States`` of
-            a lattice whose bonds are not listed, as in the files of its runs.
     """
 
+    # configuration of lowest energy, ``int8`` (samples, sites); the first met among equals. ``States`` of a lattice
+    # whose bonds are not listed, as in the files of its runs.
     spins: npt.NDArray[np.int8] | States
 
     def __init__(self, model: Ising, replicas: int, samples: int | None = None) -> None:

@@ -55,79 +55,48 @@ CONNECTED: Final = -1
 
 
 class Source(NamedTuple):
-    """A measured number of every copy, or of every pair of copies, at each place.
+    """A measured number of every copy, or of every pair of copies, at each place."""
 
-    Attributes:
-        name: Field of ``LadderMeasurement`` or of its ``correlations``.
-        elements: Positions along its last axis of the numbers that are added up, in turn; none where it has no such
-            axis.
-    """
-
-    name: str
+    name: str  # field of ``LadderMeasurement`` or of its ``correlations``
+    # positions along its last axis of the numbers that are added up, in turn; none where it has no such axis
     elements: tuple[int, ...] = ()
 
 
 class Term(NamedTuple):
-    """A number that is added up: a power of scale_0 x_0 + scale_1 x_1 + constant.
+    """A number that is added up: a power of scale_0 x_0 + scale_1 x_1 + constant."""
 
-    Attributes:
-        name: Of what it averages to, as ``observables.moments`` has it.
-        sources: One or two.
-        scales: Of each source, (sources, places).
-        constant: (places,).
-        power: 1, 2 or 4, ``ABSOLUTE`` or ``CONNECTED``.
-        of_pairs: True if it is a number of pairs of copies.
-        followed: True if its autocorrelation is followed.
-        by_copy: True if there are sums of each copy.
-        is_judged: True if copies are followed over many blocks at the coldest place.
-        over_energy: True if there are sums of it over energy; its size is 1 at most then.
-    """
-
-    name: str
-    sources: tuple[Source, ...]
-    scales: npt.NDArray[np.float64]
-    constant: npt.NDArray[np.float64]
-    power: int
-    of_pairs: bool = False
-    followed: bool = False
-    by_copy: bool = False
-    is_judged: bool = False
-    over_energy: bool = False
+    name: str  # of what it averages to, as ``observables.moments`` has it
+    sources: tuple[Source, ...]  # one or two
+    scales: npt.NDArray[np.float64]  # of each source, (sources, places)
+    constant: npt.NDArray[np.float64]  # (places,)
+    power: int  # 1, 2 or 4, ``ABSOLUTE`` or ``CONNECTED``
+    of_pairs: bool = False  # True if it is a number of pairs of copies
+    followed: bool = False  # True if its autocorrelation is followed
+    by_copy: bool = False  # True if there are sums of each copy
+    is_judged: bool = False  # True if copies are followed over many blocks at the coldest place
+    over_energy: bool = False  # True if there are sums of it over energy; its size is 1 at most then
 
 
 class Histogram(NamedTuple):
-    """Cells of the values -n, -n + 2, ..., n of an overlap.
+    """Cells of the values -n, -n + 2, ..., n of an overlap."""
 
-    Attributes:
-        source: ``overlap`` or ``link_overlap``.
-        values: n + 1.
-        cells: How many; value number v is in cell v cells // values.
-    """
-
-    source: str
-    values: int
-    cells: int
+    source: str  # ``overlap`` or ``link_overlap``
+    values: int  # n + 1
+    cells: int  # how many; value number v is in cell v cells // values
 
 
 @dataclass(frozen=True)
 class Reduced:
-    """Terms and histograms that a run on a ladder adds up.
-
-    Attributes:
-        model: What is simulated.
-        copies: At each place of the ladder.
-        places: Of the ladder.
-        terms: In the order of the arrays.
-        all_samples: Samples of the whole run, by which sizes are chosen, where the model has a part of them; else 0.
-        by_energy: True if there are sums over energy, where terms ask for them and there is room, as runs of earlier
-            versions have none; of a part those of the whole run.
-    """
+    """Terms and histograms that a run on a ladder adds up."""
 
     model: Ising
-    copies: int
-    places: int
-    terms: tuple[Term, ...]
+    copies: int  # at each place of the ladder
+    places: int  # of the ladder
+    terms: tuple[Term, ...]  # in the order of the arrays
+    # samples of the whole run, by which sizes are chosen, where the model has a part of them; else 0
     all_samples: int = 0
+    # True if there are sums over energy, where terms ask for them and there is room, as runs of earlier versions have
+    # none; of a part those of the whole run
     by_energy: bool | Energies = True
 
     @property
@@ -259,29 +228,17 @@ def _many_blocks(numbers: int) -> int:
 
 
 class Tables(NamedTuple):
-    """Terms as kernels take them.
+    """Terms as kernels take them."""
 
-    Attributes:
-        first: Number of each term's first source among ``Reduced.sources``, int64 (terms,).
-        second: Of its second source, -1 where it has none, likewise.
-        scales: (terms, 2, places).
-        constant: (terms, places).
-        power: (terms,).
-        of_pairs: (terms,).
-        followed: Place of a term among those that are followed, -1 where it is none, (terms,).
-        by_copy: Likewise of those with sums of each copy.
-        judged: Likewise of those that are judged.
-    """
-
-    first: npt.NDArray[np.int64]
-    second: npt.NDArray[np.int64]
-    scales: npt.NDArray[np.float64]
-    constant: npt.NDArray[np.float64]
-    power: npt.NDArray[np.int64]
-    of_pairs: npt.NDArray[np.bool_]
-    followed: npt.NDArray[np.int64]
-    by_copy: npt.NDArray[np.int64]
-    judged: npt.NDArray[np.int64]
+    first: npt.NDArray[np.int64]  # number of each term's first source among ``Reduced.sources``, int64 (terms,)
+    second: npt.NDArray[np.int64]  # of its second source, -1 where it has none, likewise
+    scales: npt.NDArray[np.float64]  # (terms, 2, places)
+    constant: npt.NDArray[np.float64]  # (terms, places)
+    power: npt.NDArray[np.int64]  # (terms,)
+    of_pairs: npt.NDArray[np.bool_]  # (terms,)
+    followed: npt.NDArray[np.int64]  # place of a term among those that are followed, -1 where it is none, (terms,)
+    by_copy: npt.NDArray[np.int64]  # likewise of those with sums of each copy
+    judged: npt.NDArray[np.int64]  # likewise of those that are judged
 
 
 def tables_of(reduced: Reduced) -> Tables:
@@ -349,21 +306,13 @@ def block_of(blocks: int, number: int) -> tuple[int, bool]:
 
 
 class Blocks(NamedTuple):
-    """Blocks that a measurement belongs to.
+    """Blocks that a measurement belongs to."""
 
-    Attributes:
-        block: In ``block_sums``.
-        level_block: In ``level_sums`` and ``level_squares``.
-        coldest_block: In ``coldest_sums``.
-        walk_block: In ``walk_sums``.
-        energy_block: In sums over energy.
-    """
-
-    block: int
-    level_block: int
-    coldest_block: int
-    walk_block: int
-    energy_block: int
+    block: int  # in ``block_sums``
+    level_block: int  # in ``level_sums`` and ``level_squares``
+    coldest_block: int  # in ``coldest_sums``
+    walk_block: int  # in ``walk_sums``
+    energy_block: int  # in sums over energy
 
 
 def blocks_of(reduced: Reduced, number: int) -> tuple[Blocks, list[str]]:

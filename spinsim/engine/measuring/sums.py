@@ -20,15 +20,10 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Linear:
-    """An integer that is a weighted sum of counted sums, and a constant.
+    """An integer that is a weighted sum of counted sums, and a constant."""
 
-    Attributes:
-        weights: Of each sum, by its name, in the order in which kernels take the sums.
-        constant: What is added.
-    """
-
-    weights: Mapping[str, int]
-    constant: int
+    weights: Mapping[str, int]  # of each sum, by its name, in the order in which kernels take the sums
+    constant: int  # what is added
 
     def of(self, sums: Mapping[str, Integers]) -> Integers:
         weighted = [weight * sums[name] for name, weight in self.weights.items() if weight]
@@ -48,19 +43,13 @@ class Linear:
 
 @dataclass(frozen=True)
 class Observables:
-    """Numbers that follow from the sums of every replica.
+    """Numbers that follow from the sums of every replica."""
 
-    Attributes:
-        energy: Total energy in quanta.
-        magnetization: Sum of spins.
-        staggered_magnetization: Sum over the first sublattice less that over the second; 0 where there are none.
-        terms: Energies of the terms of a model, in quanta, where its update knows of two. There are four sums then: one
-            of spins, one of each term, and one of spins of the first sublattice.
-    """
-
-    energy: Linear
-    magnetization: Linear
-    staggered_magnetization: Linear
+    energy: Linear  # total energy in quanta
+    magnetization: Linear  # sum of spins
+    staggered_magnetization: Linear  # sum over the first sublattice less that over the second; 0 where there are none
+    # energies of the terms of a model, in quanta, where its update knows of two. There are four sums then: one of
+    # spins, one of each term, and one of spins of the first sublattice.
     terms: tuple[Linear, ...] = ()
 
     @property

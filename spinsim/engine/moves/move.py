@@ -38,20 +38,14 @@ OWN_MOVES: Final = {
 
 
 class Moment(NamedTuple):
-    """One application of a move.
+    """One application of a move."""
 
-    Attributes:
-        beta: Inverse temperatures of the engine's ladder, (temperatures,) or of two terms (temperatures, 2); a number
-            where all replicas have it, which are copies of each other then.
-        time: How many times the move was applied before.
-        seed: Of the run.
-        number: Of the move among those of the run.
-    """
-
+    # inverse temperatures of the engine's ladder, (temperatures,) or of two terms (temperatures, 2); a number where all
+    # replicas have it, which are copies of each other then
     beta: npt.NDArray[np.float64] | float
-    time: int
+    time: int  # how many times the move was applied before
     seed: int
-    number: int = 0
+    number: int = 0  # of the move among those of the run
 
 
 class Batch:
@@ -138,7 +132,6 @@ class FastPaths:
 
     Args:
         device: ``cpu`` or ``cuda``.
-        packing: Layout of the spins.
         given: What fast paths are made from.
     """
 
@@ -174,8 +167,6 @@ def apply_in_host_memory(engine: Movable, move: Move, moment: Moment, first_samp
 
     Args:
         engine: Any; spins of a GPU, of other processes and of slabs go through the memory of this one.
-        move: What to apply.
-        moment: When.
         first_sample: Number of the engine's first sample in the whole run.
 
     Raises:
@@ -212,7 +203,6 @@ class Moves:
 
     Args:
         moves: Each with its number of sweeps.
-        seed: Of the run.
         unit: Sweeps between which nothing else can happen, such as those of a round of exchanges.
 
     Raises:

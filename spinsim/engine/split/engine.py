@@ -46,21 +46,13 @@ Tuple = TypeVar("Tuple", bound=NamedTuple)
 
 
 class Part(NamedTuple):
-    """A part of a run, and where it is.
+    """A part of a run, and where it is."""
 
-    Attributes:
-        place: Where it is.
-        engine: Its engine, which stays there.
-        share: Numbers of its samples, or of its replicas.
-        axis: Axis of arrays (samples, replicas, ...) that is shared out.
-        blocks: The same as blocks of replicas that stay together, where parts are replicas.
-    """
-
-    place: Place
-    engine: Any
-    share: range
-    axis: int = 0
-    blocks: range = range(0)
+    place: Place  # where it is
+    engine: Any  # its engine, which stays there
+    share: range  # numbers of its samples, or of its replicas
+    axis: int = 0  # axis of arrays (samples, replicas, ...) that is shared out
+    blocks: range = range(0)  # the same as blocks of replicas that stay together, where parts are replicas
 
     def own(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Entries of its samples or replicas in an array of all."""
@@ -124,16 +116,7 @@ def all_saved(engine: EngineOfParts, results: list[dict[str, Any]]) -> dict[str,
 class EngineOfParts:
     """Common base of engines of parts, whatever is shared out.
 
-    Args:
-        model: What is simulated, all samples.
-        replicas: Configurations of each sample.
-        parts: All of them, in order.
-
     Attributes:
-        half_sweep: Half-sweeps asked for.
-        devices: How many devices there are.
-        tasks: Parts that run side by side.
-        parts: As given.
         axis: Along which arrays of parts follow each other.
         at_once: Measurements that are best made in succession, of the present ladder.
     """
@@ -296,11 +279,6 @@ class SplitSpins(KeptSpins):
 
     Args:
         parts: All of them, of samples.
-        kept: The configurations of each.
-        replicas: Of each sample.
-
-    Attributes:
-        kept: As given.
     """
 
     def __init__(self, parts: Sequence[Part], kept: Sequence[Any], replicas: int) -> None:
@@ -316,7 +294,6 @@ class SplitSquares:
     """``LocalSquares`` of an engine of parts, which add up where their configurations are.
 
     Args:
-        parts: All of them.
         squares: ``LocalSquares`` of each.
     """
 

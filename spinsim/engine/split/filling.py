@@ -36,8 +36,6 @@ def replicas_that_fill(outline: Outline, device: str, bytes_a_replica: int, sear
     Samples share the groups.
 
     Args:
-        outline: Of the model.
-        device: As ``resolve_device`` returns it.
         bytes_a_replica: That a run writes of each replica of a sample.
         searches: True if it anneals again and again until a target is met or its time is up.
     """
@@ -66,8 +64,6 @@ def groups_of_search(outline: Outline, device: str, replicas: int, threads: int)
     multiprocessors, and many groups would each make few sweeps.
 
     Args:
-        outline: Of the model.
-        device: As ``resolve_device`` returns it.
         replicas: Of each sample in a group.
         threads: CPU threads, of all ranks together.
     """

@@ -21,7 +21,6 @@ class GpuLadder:
 
     Args:
         model: What is simulated, one sample.
-        ladder: The temperatures.
         engines: Of consecutive replicas.
     """
 

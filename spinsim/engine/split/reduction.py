@@ -23,11 +23,9 @@ class SplitReduction:
     Every number belongs to one sample, so that the sums of all parts, one after the other, are those of one device.
 
     Args:
-        parts: All of them, in order.
         reduced: What is added up of all samples.
 
     Attributes:
-        reduced: As given.
         each: The reduction of each part, which stays there.
         measurements: How many have been asked to be added.
 

@@ -67,13 +67,7 @@ class Exchanges(Protocol):
 
 
 class HostLadder:
-    """``Exchanges`` that are made here, from the energies of all parts.
-
-    Args:
-        split: The engine of all parts.
-        ladder: The temperatures.
-        dynamics: How replicas move.
-    """
+    """``Exchanges`` that are made here, from the energies of all parts."""
 
     def __init__(self, split: ReplicaSplit, ladder: Ladder, dynamics: Dynamics) -> None:
         self._split, self._tempering = split, CpuTempering(ladder, split.model, dynamics)
@@ -100,24 +94,16 @@ class HostLadder:
 
 
 class OnLadder(NamedTuple):
-    """Parts of an engine that is on a ladder.
+    """Parts of an engine that is on a ladder."""
 
-    Attributes:
-        exchanges: Of all replicas.
-        whole: An engine of all replicas, which measures.
-    """
-
-    exchanges: Exchanges
-    whole: SplitEngine
+    exchanges: Exchanges  # of all replicas
+    whole: SplitEngine  # an engine of all replicas, which measures
 
 
 class ReplicaSplit(EngineOfParts):
     """An ``Engine`` put together from engines of parts of its replicas.
 
     Args:
-        model: What is simulated.
-        replicas: Configurations of each sample.
-        dynamics: How they move.
         parts: All of them, in the order of their replicas.
         make_whole: Makes an engine of all replicas at a place.
         on_gpus: True if all parts are on GPUs of this process.

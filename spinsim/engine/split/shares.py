@@ -33,33 +33,21 @@ class Share(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Work that is to be shared out.
-
-    Attributes:
-        samples: Disorder realisations.
-        replicas: Of each; None where that is not known yet.
-        together: Consecutive ones that one device must have.
-        call_time: Nanoseconds that one GPU has for a sample, as ``call_time_of`` says; None where nobody knows.
-    """
+    """Work that is to be shared out."""
 
     samples: int
-    replicas: int | None
-    together: int
+    replicas: int | None  # of each; None where that is not known yet
+    together: int  # consecutive ones that one device must have
+    # nanoseconds that one GPU has for a sample, as ``call_time_of`` says; None where nobody knows
     call_time: float | None = None
 
 
 class Asked(NamedTuple):
-    """Request for engines.
-
-    Attributes:
-        dynamics: How replicas move.
-        threads: CPU threads, None for all.
-        round_sweeps: Sweeps from one exchange or measurement to the next, None where this is not known.
-    """
+    """Request for engines."""
 
     dynamics: Dynamics
     threads: int | None
-    round_sweeps: int | None
+    round_sweeps: int | None  # sweeps from one exchange or measurement to the next, None where this is not known
 
 
 def in_words(work: Work, device: str) -> str:
@@ -91,9 +79,7 @@ def call_time_of(update: Update, sites: int, replicas: int | None, round_sweeps:
     """Nanoseconds that one GPU has for a sample from one call of the host to the next; None where nobody knows.
 
     Args:
-        update: Which moves it.
         sites: Of a configuration.
-        replicas: Of the sample.
         round_sweeps: Sweeps from one exchange or measurement to the next.
     """
     sweeps = round_sweeps if update.pace.in_one_call else 1

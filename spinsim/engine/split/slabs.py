@@ -39,7 +39,6 @@ def cuts(layers: int, slabs: int) -> list[range]:
 
     Args:
         layers: Of the lattice, an even number.
-        slabs: How many there are.
     """
     ends = [2 * (layers // 2 * k // slabs) for k in range(slabs + 1)]
     return [range(first, stop) for first, stop in pairwise(ends)]
@@ -52,8 +51,6 @@ class SlabEngine(SplitEngine):
     all else is asked for when they are done, as what the host has to wait for could keep one of them from beginning.
 
     Args:
-        model: What is simulated.
-        replicas: Configurations of each sample.
         members: Who have the slabs, in their order.
         engines: Of the slabs, which stay there.
     """
@@ -123,13 +120,7 @@ class SlabEngine(SplitEngine):
 
 
 def seats_of_slabs(model: Ising, replicas: int, device: str) -> list[Seat]:
-    """The devices that get slabs of a model's lattices; none where they have whole lattices, or not all have any.
-
-    Args:
-        model: What is simulated.
-        replicas: Configurations of each sample.
-        device: As ``resolve_device`` returns it.
-    """
+    """The devices that get slabs of a model's lattices; none where they have whole lattices, or not all have any."""
     there, lattices = seats(device), model.samples * replicas
     if not _can_be_cut(model, lattices, len(there)):
         return []
@@ -171,9 +162,6 @@ def in_slabs(given: Sequence[Seat], model: Ising, replicas: int, dynamics: Dynam
 
     Args:
         given: The seats, as ``seats_of_slabs`` gives them.
-        model: What is simulated.
-        replicas: Configurations of each sample.
-        dynamics: How they move.
         threads: CPU threads of each process, None for all.
     """
     if given[0].gpu is None:

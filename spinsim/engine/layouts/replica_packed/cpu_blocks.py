@@ -27,15 +27,12 @@ class Blocks:
     Args:
         shape: Of the state, uint64 (samples, blocks, ..., 2).
         lanes: Lanes in use, uint64 (blocks, 2).
-        dynamics: How replicas start.
-        threads: Which work on it.
         large: True if a half-sweep of one block is worth starting threads for.
         read: Finds the configuration of a replica in the words of a sample.
         read_all: Finds those of all replicas there as bits, if that is faster than one by one.
         numbers: In which a block's words are cut into equal parts, each of which begins with the group of a number.
 
     Attributes:
-        state: The words.
         parts: How many threads share a block in each half-sweep.
     """
 

@@ -27,25 +27,15 @@ WORDS: Final = CARRY + ROW
 
 
 class CountedBonds(NamedTuple):
-    """Bonds of a model, of which energies follow.
+    """Bonds of a model, of which energies follow."""
 
-    Attributes:
-        edges: End sites of those of term 0, (bonds, 2).
-        negative: Which of their couplings are below 0, (1 or samples, bonds).
-        further_edges: End sites of those of term 1; empty where there is one term.
-        further_negative: Likewise.
-        lone: Sites of bonds to the spin that is always +1, (bonds,).
-        positive: Which of these have a coupling above 0, (1 or samples, bonds).
-        phantoms: Unsatisfied phantom bonds that are counted with the bonds of the last colour.
-    """
-
-    edges: npt.NDArray[np.int32]
-    negative: npt.NDArray[np.bool_]
-    further_edges: npt.NDArray[np.int32]
+    edges: npt.NDArray[np.int32]  # end sites of those of term 0, (bonds, 2)
+    negative: npt.NDArray[np.bool_]  # which of their couplings are below 0, (1 or samples, bonds)
+    further_edges: npt.NDArray[np.int32]  # end sites of those of term 1; empty where there is one term
     further_negative: npt.NDArray[np.bool_]
-    lone: npt.NDArray[np.uint32]
-    positive: npt.NDArray[np.uint8]
-    phantoms: int
+    lone: npt.NDArray[np.uint32]  # sites of bonds to the spin that is always +1, (bonds,)
+    positive: npt.NDArray[np.uint8]  # which of these have a coupling above 0, (1 or samples, bonds)
+    phantoms: int  # unsatisfied phantom bonds that are counted with the bonds of the last colour
 
 
 @step
@@ -186,12 +176,10 @@ def count_lattices(order, first, bonds, weights, constants, state, begin, blocks
 
     Args:
         order: Sites, the first ``first`` of which are the first sublattice.
-        bonds: ``CountedBonds``.
         weights: Of the counted sums in each number that is found, (numbers, sums): spins +1, unsatisfied bonds of each
             term and spins +1 of the first sublattice.
         constants: Added to each number, (numbers,).
         state: uint64 (these blocks, sites, 2).
-        blocks: Of a sample.
         found: Written, int64 (numbers, samples, replicas), of samples from ``sample`` on.
     """
     edges, negative, further_edges, further_negative, lone, positive, _ = bonds

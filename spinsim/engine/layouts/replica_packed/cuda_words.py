@@ -46,18 +46,11 @@ def places(batches: Ordered) -> npt.NDArray[np.uint32]:
 
 
 class OrderedPlan(Protocol):
-    """A run whose words a GPU holds in an order of its own.
-
-    Attributes:
-        model: What is simulated.
-        replicas: Of each sample.
-        shape: Of the state, (samples, blocks, sites, 2).
-        dynamics: How replicas start.
-    """
+    """A run whose words a GPU holds in an order of its own."""
 
     model: Ising
     replicas: int
-    shape: tuple[int, int, int, int]
+    shape: tuple[int, int, int, int]  # of the state, (samples, blocks, sites, 2)
     dynamics: Dynamics
 
     @property
@@ -68,13 +61,7 @@ class OrderedPlan(Protocol):
 class OrderedWords:
     """A ``CudaState``.
 
-    Args:
-        plan: What devices share.
-        queue: Where its work is queued; the present device and stream of CuPy.
-        lanes: Lanes in use, on the device.
-
     Attributes:
-        present: The spins.
         site_at: The site at each place, colour by colour.
         copy: Queues copies of configurations.
     """
@@ -124,13 +111,11 @@ class CountedPlan(OrderedPlan, Protocol):
     """A run whose bonds of a term all have one magnitude.
 
     Attributes:
-        lanes: Lanes in use, (blocks, 2).
-        first: Sites of the first sublattice.
         observables: What follows from the counts, energies of two terms among it where there are two.
     """
 
-    lanes: npt.NDArray[np.uint64]
-    first: int
+    lanes: npt.NDArray[np.uint64]  # lanes in use, (blocks, 2)
+    first: int  # sites of the first sublattice
 
     @property
     def observables(self) -> Observables:
@@ -144,16 +129,8 @@ class CountedPlan(OrderedPlan, Protocol):
 class CountedWords(OrderedWords):
     """Words whose spins +1 and unsatisfied bonds can be counted.
 
-    Args:
-        plan: The run on every device.
-        queue: Where its work is queued; the present device and stream of CuPy.
-        lists: Further arrays that kernels read.
-
     Attributes:
-        plan: As given.
-        lists: These on the device.
         edges: Places of each bond's ends, of term 0.
-        lanes: Lanes in use.
 
     Raises:
         InputError: where all of it has no room.

@@ -218,7 +218,6 @@ class Halo:
 
     Args:
         words: The state as (samples, replicas, colours, groups, 2).
-        edge: Groups of a layer.
         group: Who has the slabs, in their order; None where the lattice is whole.
     """
 

@@ -90,16 +90,9 @@ def exchange(energy, steps, copies, round_, sample, key, rounds, place, attempts
 class CpuTempering:
     """Exchanges of one engine's replicas, whatever its update.
 
-    Args:
-        ladder: Temperatures of each copy.
-        model: What is simulated.
-        dynamics: How replicas move.
-
     Attributes:
-        ladder: As given.
         steps: ``Ladder.steps`` of the model, (temperatures - 1, terms).
         exchange: Where every replica is, and what has been tried.
-        round: Rounds of exchanges done.
     """
 
     def __init__(self, ladder: Ladder, model: Ising, dynamics: Dynamics) -> None:

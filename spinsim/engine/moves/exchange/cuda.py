@@ -36,10 +36,6 @@ class GivenPlaces:
     Args:
         ladder: The temperatures, however many replicas it has.
         place: Which temperature each replica has, int32 (samples, replicas), on the device.
-
-    Attributes:
-        ladder: As given.
-        place: As given.
     """
 
     def __init__(self, ladder: Ladder, place: Any) -> None:
@@ -53,8 +49,6 @@ class DeviceExchange:
     """The state of ``Exchange`` on a device, in one buffer, so that one copy fetches all of it.
 
     Args:
-        ladder: Temperatures of each copy.
-        samples: Samples of the model.
         stream: Of the kernels; the present one of CuPy.
 
     Attributes:
@@ -103,15 +97,12 @@ class CudaTempering:
 
     Args:
         queue: Where kernels are queued; the present device and stream of CuPy.
-        ladder: Temperatures of each copy.
         steps: ``Ladder.steps``.
         shape: Of the sums that are counted, (sums, samples, ...); energies follow from the first two, or, where there
             are two terms, from the first three: a sum of spins, and one of each term.
         observables: How they follow.
 
     Attributes:
-        ladder: As given.
-        round: Exchanges tried.
         state: How far they have come.
         sums: Addresses of both sums; 0 when a kernel begins to add to them.
         place: Temperature of each replica, on the device.
@@ -207,7 +198,6 @@ class TemperingAcross(CudaTempering):
 
     Args:
         queue: Where kernels are queued; the present device and stream of CuPy.
-        ladder: Temperatures of each copy.
         model: What is simulated, one sample.
         counting: Of the replicas that are here.
         first: Number of the first of them.

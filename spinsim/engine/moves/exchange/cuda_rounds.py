@@ -14,25 +14,17 @@ NO_NOTES: Final = 0, 0, 0
 
 
 class Tables(Protocol):
-    """Temperatures as sweeps read them.
+    """Temperatures as sweeps read them."""
 
-    Attributes:
-        are_laid: True if they are those of the present places.
-    """
-
-    are_laid: bool
+    are_laid: bool  # True if they are those of the present places
 
 
 class LaunchedRounds(ABC):
     """``MeasuredRounds`` of samples whose lattices stay where they are for a launch.
 
     Args:
-        queue: Where launches are queued.
-        colours: Half-sweeps in a sweep.
-        tempering: The ladder.
         tables: Of its places; rounds leave them as they were.
         counting: Takes the sums of the state in which a launch ends.
-        most_sweeps: Sweeps of one launch.
     """
 
     def __init__(

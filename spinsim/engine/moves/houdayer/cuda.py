@@ -69,11 +69,8 @@ class ClustersOnGpu:
     """A ``FastPath``.
 
     Args:
-        model: What is simulated.
-        replicas: Of each sample.
         first_sample: Number of the first one in the whole run.
         parts: Of the engine; the present device and stream of CuPy are its own.
-        words: The spins.
     """
 
     def __init__(self, model: Ising, replicas: int, first_sample: int, parts: CudaParts, words: OrderedWords) -> None:

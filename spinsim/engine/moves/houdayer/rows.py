@@ -29,30 +29,20 @@ Words = npt.NDArray[np.uint32]
 
 
 class Rows(NamedTuple):
-    """Words of rows.
+    """Words of rows."""
 
-    Attributes:
-        site_at: Site at each position, (words, 32), or ``NOBODY``.
-        near: Words to which bonds lead, (words, 4), each as 128 times its number, and how many bits further.
-        beside: Words before and behind in the row, (words, 2), likewise, with the last bit of the former and its own.
-        slots: How many of the four are used.
-        allowed: Positions that have the bond of a slot, (1 or samples, slots, words).
-        along: Positions that have a bond with the one before in their row, (1 or samples, words); before the first
-            position comes the last one.
-        words_a_row: Words of a row.
-        last: Bit of the last position of a row, counted from its first in its last word.
-        low: First positions of rows, or of words of longer rows, as bits of a word.
-    """
-
-    site_at: Words
-    near: Words
+    site_at: Words  # site at each position, (words, 32), or ``NOBODY``
+    near: Words  # words to which bonds lead, (words, 4), each as 128 times its number, and how many bits further
+    # words before and behind in the row, (words, 2), likewise, with the last bit of the former and its own
     beside: Words
-    slots: int
-    allowed: Words
+    slots: int  # how many of the four are used
+    allowed: Words  # positions that have the bond of a slot, (1 or samples, slots, words)
+    # positions that have a bond with the one before in their row, (1 or samples, words); before the first position
+    # comes the last one
     along: Words
-    words_a_row: int
-    last: int
-    low: int
+    words_a_row: int  # words of a row
+    last: int  # bit of the last position of a row, counted from its first in its last word
+    low: int  # first positions of rows, or of words of longer rows, as bits of a word
 
     @property
     def is_masked(self) -> bool:

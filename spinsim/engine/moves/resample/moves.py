@@ -18,16 +18,11 @@ class Moves(NamedTuple):
     """Copies of configurations, in the order of samples and, within each, of targets.
 
     No source is a target, so that copies can be made in any order and in place.
-
-    Attributes:
-        sample: Of each, int64.
-        source: Replica whose configuration is copied.
-        target: Replica that it becomes.
     """
 
-    sample: npt.NDArray[np.int64]
-    source: npt.NDArray[np.int64]
-    target: npt.NDArray[np.int64]
+    sample: npt.NDArray[np.int64]  # of each, int64
+    source: npt.NDArray[np.int64]  # replica whose configuration is copied
+    target: npt.NDArray[np.int64]  # replica that it becomes
 
 
 def moves_of(parent: npt.NDArray[np.integer]) -> Moves:
@@ -63,7 +58,6 @@ def choose_parents(exponent, family, uniform, populations, parent, total, copied
         exponent: Of the weights, at most 0, (all populations, size).
         family: Of each replica, a replica of its population by its number in the sample, likewise.
         uniform: Between 0 and 1, (all populations,).
-        populations: Of a sample.
         parent: Takes the parent of each replica by its number in the sample, (all populations, size).
         total: Takes sums of weights, (all populations,).
         copied: Takes how many are copied, likewise.

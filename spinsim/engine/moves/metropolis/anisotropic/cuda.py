@@ -63,12 +63,7 @@ class TermLattices(CountedWords):
 
 
 class TermSweeper(TableSweeper):
-    """A ``CudaSweeper`` of an energy of two terms; there is no kernel of many rounds.
-
-    Args:
-        queue: Where sweeps are queued.
-        lattices: The spins.
-    """
+    """A ``CudaSweeper`` of an energy of two terms; there is no kernel of many rounds."""
 
     def __init__(self, queue: Queue, lattices: TermLattices) -> None:
         plan, batches = lattices.plan, lattices.plan.batches

@@ -31,17 +31,11 @@ def bits_of_counts(degrees: tuple[int, ...], in_field: bool) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class TermClasses:
-    """Flip classes of a model of two terms.
+    """Flip classes of a model of two terms."""
 
-    Attributes:
-        kinds: Bonds of each term, phantom ones included, of every kind of site, (kinds, 2).
-        magnitudes: |J| of each term in quanta.
-        field: h in quanta.
-    """
-
-    kinds: npt.NDArray[np.int64]
-    magnitudes: tuple[int, ...]
-    field: int
+    kinds: npt.NDArray[np.int64]  # bonds of each term, phantom ones included, of every kind of site, (kinds, 2)
+    magnitudes: tuple[int, ...]  # |J| of each term in quanta
+    field: int  # h in quanta
 
     @property
     def count_bits(self) -> tuple[int, int]:
@@ -73,14 +67,11 @@ class TermPlan:
 
     Args:
         model: Couplings of one magnitude in each term, and a uniform field.
-        replicas: Replicas of each sample.
-        dynamics: How they move.
         largest_batch: Sites that the engine's kernel takes at once.
 
     Attributes:
         edges: Bonds of each term, (bonds of it, 2).
         negative: Of each term which couplings are below 0, (1 or samples, bonds of it).
-        classes: Flip classes.
 
     Raises:
         InputError: for a model without two such terms.

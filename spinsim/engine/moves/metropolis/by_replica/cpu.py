@@ -36,19 +36,13 @@ _ALL_LANES: Final = packing.lane_masks(LANES)[0]
 
 
 class Bonds(NamedTuple):
-    """Twice the couplings of a model in units, sites in the order of their visits.
+    """Twice the couplings of a model in units, sites in the order of their visits."""
 
-    Attributes:
-        matrix: Of all pairs, (sites, sites); empty where most would be 0.
-        start: Where the neighbours of each site begin, (sites + 1,); one number where there is a matrix.
-        near: The neighbours.
-        doubled: 2 J of each.
-    """
-
-    matrix: npt.NDArray[np.signedinteger]
+    matrix: npt.NDArray[np.signedinteger]  # of all pairs, (sites, sites); empty where most would be 0
+    # where the neighbours of each site begin, (sites + 1,); one number where there is a matrix
     start: npt.NDArray[np.int64]
-    near: npt.NDArray[np.uint32]
-    doubled: npt.NDArray[np.signedinteger]
+    near: npt.NDArray[np.uint32]  # the neighbours
+    doubled: npt.NDArray[np.signedinteger]  # 2 J of each
 
 
 class ReplicaByReplica:
@@ -56,11 +50,8 @@ class ReplicaByReplica:
 
     Attributes:
         order: Sites as they are visited, colour by colour.
-        colour: The colour of each.
-        colours: Half-sweeps in a sweep.
         unit: In quanta, the largest of which all couplings and fields are multiples.
         fields: h in units, (sites,), in the order of visits.
-        bonds: The couplings.
         is_packed: True if it moves as the replica-packed update does, else as the unpacked one.
     """
 
@@ -126,16 +117,7 @@ class Annealer:
 
     Args:
         model: The problem, which ``suits``.
-        replicas: How many configurations.
-        dynamics: How they move.
-        threads: CPU threads, None for all.
         start: Initial configurations as ``create_engine`` takes them; None for those of the dynamics.
-
-    Attributes:
-        model: As given.
-        replicas: As given.
-        colours: Half-sweeps in a sweep.
-        half_sweep: Half-sweeps done.
 
     Raises:
         InputError: for a run that does not fit its memory or random counters, and a start that does not fit the model.

@@ -123,14 +123,11 @@ def anneal_unpacked(  # type: ignore[no-untyped-def]
         bonds: 2 J of all pairs in units, (sites, sites), or an empty matrix; then rows of neighbours: where each
             begins, the neighbours, and 2 J of each in units.
         visits: Sites in order, the colour of each, and how many colours.
-        unit: In quanta.
         double_beta: Twice the inverse temperatures times the quantum, (steps,).
-        sweeps: Sweeps at each.
         looks: True if energies are looked at after each.
         zero_acceptance: Probability of a flip that costs nothing.
         counter: Counter word 1, and the first replica within its block of 128, a multiple of ``WORDS``.
         key: The two key words and the Philox rounds, 7 or 10.
-        half_sweep: Half-sweeps done so far.
     """
     (spins, local, energy), (best_energy, best_spins), (block, first), (k0, k1, rounds) = state, best, counter, key
     matrix, start, near, doubled = borrowed(bonds[0]), borrowed(bonds[1]), borrowed(bonds[2]), borrowed(bonds[3])

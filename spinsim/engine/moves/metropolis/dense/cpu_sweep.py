@@ -299,7 +299,6 @@ def flips_of_block(  # type: ignore[no-untyped-def]
     Args:
         spins: Which of them are up, a word.
         there: Which of the 64 there are, likewise.
-        costs: Scratch, (64,) of the type of the fields.
         bounds: Of the exponents of their flips, (64,).
         local_fields: Of the replica, (columns,), which are left as they are.
         rows: Twice the couplings, (sites, columns).
@@ -340,15 +339,12 @@ def sweep_dense(  # type: ignore[no-untyped-def]
         up: Spins, a bit for each site in order, set where it is +1: uint64 (replicas, blocks of 64), changed in place.
         local_fields: Sums of J s over the neighbours plus h in quanta, (replicas, columns), changed in place. There are
             as many columns as sites, and others of zeros up to whole tiles.
-        costs: Scratch, (64,) of the type of the fields.
         visits: Sites in order and the colour of each, both with zeros up to whole blocks, and how many colours.
         rows: 2 J in quanta, (sites in order, columns), of the type of the fields.
         double_beta: Twice the inverse temperature times the quantum, of every replica.
         zero_acceptance: Probability of a flip that costs nothing.
         counter: Counter word 1, and the Philox call of the chunk's first replica within its block of 128.
         key: The two key words and the Philox rounds, 7 or 10.
-        half_sweep: Half-sweeps done so far.
-        sweeps: Sweeps to do.
     """
     (order, colour, colours), (block, first_call), (k0, k1, rounds) = visits, counter, key
     replicas, sites, tile = up.shape[0], rows.shape[0], TILE // rows.itemsize

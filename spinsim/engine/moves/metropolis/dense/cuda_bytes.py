@@ -30,21 +30,13 @@ Integers = npt.NDArray[np.signedinteger]
 
 
 class Matrix(NamedTuple):
-    """Couplings of all samples.
+    """Couplings of all samples."""
 
-    Attributes:
-        stages: As the kernel streams them, uint8 (1 or samples, bytes).
-        own: Those within each block of the sweep to later sites, 0 to others, (1 or samples, blocks, 64, 64).
-        bytes: Of a coupling, one of ``BYTES``.
-        wide: True if local fields have 64 bits.
-        depth: Columns, with those added that are 0.
-    """
-
-    stages: npt.NDArray[np.uint8]
-    own: Integers
-    bytes: int
-    wide: bool
-    depth: int
+    stages: npt.NDArray[np.uint8]  # as the kernel streams them, uint8 (1 or samples, bytes)
+    own: Integers  # those within each block of the sweep to later sites, 0 to others, (1 or samples, blocks, 64, 64)
+    bytes: int  # of a coupling, one of ``BYTES``
+    wide: bool  # True if local fields have 64 bits
+    depth: int  # columns, with those added that are 0
 
     @property
     def nbytes(self) -> int:

@@ -29,25 +29,18 @@ Words = npt.NDArray[np.uint32]
 
 
 class Signs(NamedTuple):
-    """Couplings of all samples.
+    """Couplings of all samples."""
 
-    Attributes:
-        planes: Bits of positive couplings and, unless the graph is complete, of negative ones, without those to the
-            block of sites before, as they are streamed, uint32 (1 or samples, blocks, steps / 4, 2 tiles, planes, 256
-            lanes, 4).
-        rows: What lanes read of their two sites, uint32 (1 or samples, blocks, 3 or 5, 32 lanes, 4): bits of positive
-            couplings to the block before and to earlier sites of their own, local fields where no spin is counted, and
-            such bits of all couplings that are not 0.
-        complete: True if no coupling is 0.
-        unit: In quanta.
-        depth: Columns, with those added that are 0.
-    """
-
+    # bits of positive couplings and, unless the graph is complete, of negative ones, without those to the block of
+    # sites before, as they are streamed, uint32 (1 or samples, blocks, steps / 4, 2 tiles, planes, 256 lanes, 4)
     planes: Words
+    # what lanes read of their two sites, uint32 (1 or samples, blocks, 3 or 5, 32 lanes, 4): bits of positive couplings
+    # to the block before and to earlier sites of their own, local fields where no spin is counted, and such bits of all
+    # couplings that are not 0
     rows: Words
-    complete: bool
+    complete: bool  # True if no coupling is 0
     unit: int
-    depth: int
+    depth: int  # columns, with those added that are 0
 
     @property
     def nbytes(self) -> int:

@@ -16,29 +16,17 @@ DRAWS: Final = 80
 
 @dataclass(frozen=True)
 class Program:
-    """Kernels that sweep and add energies, and the couplings that they read.
+    """Kernels that sweep and add energies, and the couplings that they read."""
 
-    Attributes:
-        name: Of the file in kernels/metropolis/, and of its kernels behind ``sweep_`` and ``energies_``.
-        kind: Template parameters of both.
-        group: Replicas of a thread block.
-        cluster: Thread blocks that are launched together.
-        threads: Of a thread block.
-        shared: Bytes of its shared memory.
-        arguments: Those of both that describe the model.
-        sweeping: Those of the first alone.
-        adding: Those of the second alone.
-    """
-
-    name: str
-    kind: tuple[object, ...]
-    group: int
-    cluster: int
-    threads: int
-    shared: int
-    arguments: dict[str, Any]
-    sweeping: dict[str, Any]
-    adding: dict[str, Any]
+    name: str  # of the file in kernels/metropolis/, and of its kernels behind ``sweep_`` and ``energies_``
+    kind: tuple[object, ...]  # template parameters of both
+    group: int  # replicas of a thread block
+    cluster: int  # thread blocks that are launched together
+    threads: int  # of a thread block
+    shared: int  # bytes of its shared memory
+    arguments: dict[str, Any]  # those of both that describe the model
+    sweeping: dict[str, Any]  # those of the first alone
+    adding: dict[str, Any]  # those of the second alone
 
     def sweeps(self, device: int, rounds: int, arguments: dict[str, Any]) -> Launch:
         """The kernel of so many Philox rounds that sweeps."""

@@ -21,20 +21,13 @@ from spinsim.model.terms import MOST_TERMS, adjacency_by_term
 
 
 class Costs(NamedTuple):
-    """Cost of a batch of n sites of up to z bonds, in any unit: ``batch`` + ceil(n / width) (``site`` + ``bond`` z).
+    """Cost of a batch of n sites of up to z bonds, in any unit: ``batch`` + ceil(n / width) (``site`` + ``bond`` z)."""
 
-    Attributes:
-        width: Sites that are updated in the time of one.
-        batch: Of every batch.
-        site: Of so many sites, without their bonds.
-        bond: Of a bond of each of them.
-        doubling: True if n is rounded up to a power of two, as where the threads of a warp share out few sites' bonds.
-    """
-
-    width: int
-    batch: int
-    site: int
-    bond: int
+    width: int  # sites that are updated in the time of one
+    batch: int  # of every batch
+    site: int  # of so many sites, without their bonds
+    bond: int  # of a bond of each of them
+    # True if n is rounded up to a power of two, as where the threads of a warp share out few sites' bonds
     doubling: bool = False
 
 
@@ -160,9 +153,6 @@ def build_batches(
     """Batches of every colour, of ``largest`` sites at most.
 
     Args:
-        graph: Sites and bonds.
-        colour: Of each site.
-        classes: Flip classes.
         negative: Which couplings are below 0, (samples, bonds).
         largest: Sites of a batch, at most.
         costs: What batches cost, where sites of like degree are to stand together.
@@ -242,9 +232,6 @@ def build_batches_of_terms(
     """Batches of every colour, of ``largest`` sites at most, and the kinds of sites, (kinds, 2).
 
     Args:
-        graph: The bonds.
-        terms: The term of each bond.
-        colour: The colour of each site.
         negative: Which couplings are below 0, (1 or samples, bonds).
         largest: Sites of a batch.
     """

@@ -43,17 +43,11 @@ MAX_COUNT_BITS: Final = MAX_DEGREE.bit_length()
 
 @dataclass(frozen=True)
 class Classes:
-    """Flip classes of a model with couplings of one magnitude.
+    """Flip classes of a model with couplings of one magnitude."""
 
-    Attributes:
-        count_bits: K, bits of the count of unsatisfied bonds.
-        magnitude: |J| in quanta.
-        field: h in quanta.
-    """
-
-    count_bits: int
-    magnitude: int
-    field: int
+    count_bits: int  # K, bits of the count of unsatisfied bonds
+    magnitude: int  # |J| in quanta
+    field: int  # h in quanta
     tables: ClassVar[int] = 2  # of even and of odd degrees
 
     @classmethod
@@ -82,16 +76,13 @@ class Classes:
 
 @dataclass(frozen=True)
 class Tables:
-    """Thresholds of every lane, of each sample and block or, of length 1, of all.
+    """Thresholds of every lane, of each sample and block or, of length 1, of all."""
 
-    Attributes:
-        always: ``always[sample, block, parity, class, half]``: a set bit is a lane whose flip needs no random number.
-        planes: ``planes[sample, block, parity, plane, class, half]``: bit ``63 - plane`` of each lane's threshold.
-        thresholds: ``thresholds[sample, block, parity, class, lane]``: the thresholds of acceptance.py.
-    """
-
+    # ``always[sample, block, parity, class, half]``: a set bit is a lane whose flip needs no random number
     always: npt.NDArray[np.uint64]
+    # ``planes[sample, block, parity, plane, class, half]``: bit ``63 - plane`` of each lane's threshold
     planes: npt.NDArray[np.uint64]
+    # ``thresholds[sample, block, parity, class, lane]``: the thresholds of acceptance.py
     thresholds: npt.NDArray[np.uint64]
 
 
@@ -170,15 +161,10 @@ LEAST_BITS: Final = 2  # of cheap classes
 
 
 class Limits(NamedTuple):
-    """Limits that decide flips at some temperatures, (parity of the degree, class, temperature).
+    """Limits that decide flips at some temperatures, (parity of the degree, class, temperature)."""
 
-    Attributes:
-        certain: True if a flip needs no random number.
-        thresholds: Else its threshold.
-    """
-
-    certain: npt.NDArray[np.bool_]
-    thresholds: npt.NDArray[np.uint64]
+    certain: npt.NDArray[np.bool_]  # True if a flip needs no random number
+    thresholds: npt.NDArray[np.uint64]  # else its threshold
 
 
 class Kind(IntEnum):
@@ -195,17 +181,11 @@ class Kind(IntEnum):
 
 
 class Clear(NamedTuple):
-    """Number of the first planes that hold no threshold bits of a class that costs energy.
+    """Number of the first planes that hold no threshold bits of a class that costs energy."""
 
-    Attributes:
-        largest: Of class 0, the largest cost, which sites of four bonds do not have.
-        middle: Of class 1.
-        smallest: Of class 2.
-    """
-
-    largest: int
-    middle: int
-    smallest: int
+    largest: int  # of class 0, the largest cost, which sites of four bonds do not have
+    middle: int  # of class 1
+    smallest: int  # of class 2
 
 
 WARM_CLEAR: Final = Clear(4, 2, 1)

@@ -256,12 +256,10 @@ def find_flips(  # type: ignore[no-untyped-def]
     Arguments are passed one by one: a tuple of arrays would cost counts of references in every batch.
 
     Args:
-        n: Sites of the batch.
         always: ``always``, ``planes`` and ``thresholds`` of these sites, as ``Tables`` has them.
         lanes: Lanes in use, (2,).
         sites: Numbers of the sites in the random counter.
         block: Counter word 1.
-        half_sweep: Half-sweeps done so far.
         w: ``scratch_of``, and so are the three that follow.
     """
     decide(n, always, lanes, w)

@@ -97,12 +97,7 @@ def counts(
 
 
 class ReplicaSweeper:
-    """A ``CpuSweeper`` of replica-packed words.
-
-    Args:
-        plan: The run.
-        blocks: Its words.
-    """
+    """A ``CpuSweeper`` of replica-packed words."""
 
     def __init__(self, plan: PackedRun, blocks: Blocks) -> None:
         self.colours, self.tasks = plan.colours, blocks.count

@@ -155,13 +155,10 @@ def sweep_and_tally(  # type: ignore[no-untyped-def]
         counted: Totals (128,), to which the unsatisfied bonds of the last colour, phantoms too, are added after its
             last update, and counters, which are 0 and stay so; both empty where nothing is counted.
         state: uint64 (sites, 2), changed in place.
-        batches: ``Batches``.
         signs: uint8, a row of ``Batches.signs``.
         tables: ``always``, ``planes`` and ``thresholds`` of this block, as ``Tables`` has them.
         lanes: uint64 (2,), lanes in use.
         source: Counter word 1, the two key words, and the Philox rounds, 7 or 10.
-        half_sweep: Half-sweeps done so far.
-        sweeps: Sweeps to do.
         share: What to do of a sweep: the colours ``share[0]`` to ``share[1] - 1``, and of their batches part
             ``share[2]`` of ``share[3]``. Parts of one colour may run side by side.
     """

@@ -62,7 +62,6 @@ def temper_samples(  # type: ignore[no-untyped-def]
     The sweep of an argument that is None, ``wide`` or ``cheap``, is no part of the machine code.
 
     Args:
-        bonds: ``CountedBonds``.
         weights: |J| of each of two terms and h, in quanta.
         batches: ``Batches``, of the model.
         lanes: uint64 (blocks, 2), lanes in use.
@@ -74,7 +73,6 @@ def temper_samples(  # type: ignore[no-untyped-def]
         always, planes, thresholds: ``Tables`` of the samples, changed in place.
         place, attempts, accepts, trips, last_end: ``Exchange`` of the samples, changed in place.
         first, first_in_run: Number of the first of the samples in the model, and of the model's first in the run.
-        half_sweep: Half-sweeps done so far.
         before, rounds, sweeps: Rounds done so far, rounds to do, sweeps of each.
     """
     (colours, steps, copies, used, certain, limits), (key, rng_rounds) = ladder, source

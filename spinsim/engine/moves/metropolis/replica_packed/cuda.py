@@ -66,13 +66,9 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Cuda
 
 
 class CountedRun(OrderedPlan, Protocol):
-    """A run whose energies follow from counted sums.
+    """A run whose energies follow from counted sums."""
 
-    Attributes:
-        observables: Energies and magnetisations, as they follow.
-    """
-
-    observables: Observables
+    observables: Observables  # energies and magnetisations, as they follow
 
 
 class CountedState(CudaState, Protocol):
@@ -217,8 +213,6 @@ class ReplicaSweeper(TableSweeper):
     """A ``CudaSweeper`` of replica-packed words.
 
     Args:
-        queue: Where sweeps are queued.
-        lattices: The spins.
         counting: Takes the sums of the state in which many rounds end.
     """
 

@@ -68,10 +68,6 @@ def is_shared_faster(plan: ReplicaPlan, processors: int, threads: int = MOST_SHA
 class ReplicaLattices(CountedWords):
     """The state of a replica-packed run, and its model as kernels read it.
 
-    Args:
-        plan: What devices share.
-        queue: Where its work is queued; the present device and stream of CuPy.
-
     Attributes:
         shared_threads: Threads of a lattice in shared memory; 0 where lattices do not fit.
         fixed: True if kernels know how many bonds a site has.

@@ -23,11 +23,7 @@ SWEEPS_A_LAUNCH: Final = 1000
 
 
 class WithTables(Protocol):
-    """Lattices whose sweeps read tables.
-
-    Attributes:
-        lanes: Lanes in use, on the device.
-    """
+    """Lattices whose sweeps read tables."""
 
     lanes: Any
 
@@ -40,11 +36,9 @@ class DeviceTables:
     """Tables on the device; those of a ladder are laid again when exchanges have changed places.
 
     Args:
-        lattices: Whose sweeps read them.
         arrays: always, planes, thresholds, as ``Tables`` has them.
 
     Attributes:
-        arrays: As given.
         are_shared: True if they are those of one block, for all blocks of all samples.
     """
 
@@ -77,11 +71,6 @@ class DeviceTables:
 class LadderTables(DeviceTables):
     """Tables of a ladder's places.
 
-    Args:
-        queue: Where they are laid.
-        lattices: Whose sweeps read them.
-        placed: Where replicas are on the ladder.
-
     Attributes:
         ladder: Limits of each temperature, as kernels take them.
         are_laid: True if they are those of the present places.
@@ -113,11 +102,6 @@ class LadderTables(DeviceTables):
 
 class TableSweeper(ABC):
     """Temperatures of a ``CudaSweeper`` whose sweeps read tables.
-
-    Args:
-        queue: Where sweeps are queued.
-        lattices: The spins.
-        plan: The run on every device.
 
     Attributes:
         measured_rounds: Many rounds in one launch on the present ladder, if the device can.

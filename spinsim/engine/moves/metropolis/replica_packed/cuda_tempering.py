@@ -40,7 +40,6 @@ class ReplicaRounds(LaunchedRounds):
 
     Args:
         kinds: The special case of each number of slots; there is one.
-        lattices: The spins.
         tables: As for ``LaunchedRounds``.
         given: Further arguments of ``LaunchedRounds``.
     """
@@ -153,9 +152,7 @@ def launched_rounds(
 
     Args:
         kinds: The special case of each number of slots.
-        lattices: The spins.
         tables: As for ``LaunchedRounds``.
-        device: Number of the device.
         given: Further arguments of ``LaunchedRounds``.
     """
     fits = fits_with_ladder(lattices, device)

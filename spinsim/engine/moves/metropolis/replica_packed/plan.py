@@ -45,7 +45,6 @@ def starts(
     whether it is above 0.
 
     Args:
-        batches: The order of the sites.
         units: Bonds of each site, those to the spin that is always +1 among them, (sites,).
         fields: These alone, below 0 where the field is, (1 or samples, sites).
     """
@@ -63,15 +62,10 @@ def starts(
 
 
 class LoneBonds(NamedTuple):
-    """Bonds to the spin that is always +1.
+    """Bonds to the spin that is always +1."""
 
-    Attributes:
-        sites: Of them, (bonds,).
-        positive: Which have a coupling above 0, (1 or samples, bonds).
-    """
-
-    sites: npt.NDArray[np.uint32]
-    positive: npt.NDArray[np.uint8]
+    sites: npt.NDArray[np.uint32]  # of them, (bonds,)
+    positive: npt.NDArray[np.uint8]  # which have a coupling above 0, (1 or samples, bonds)
 
     @classmethod
     def of(cls, fields: npt.NDArray[np.int64] | None) -> LoneBonds:
@@ -111,7 +105,6 @@ class ModelPlan:
         in_class: True if a uniform field is part of the class wherever it can be.
 
     Attributes:
-        batches: The order of the sites.
         graph: The bonds that are counted: of a coupling of several units as many side by side.
         negative: Which couplings of these are below 0, (1 or samples, bonds).
         units: How many bonds each site counts, those to a spin that is always +1 among them, (sites,).
@@ -120,11 +113,9 @@ class ModelPlan:
         lone: Those bonds.
         used_tables: The first of the tables that sites look at, one for each parity of the degree, and the last plus
             one.
-        classes: Flip classes.
         has_field: True if the spin is part of the class.
         by_degree: True if the class has no field and counts have more than three bits: sites of like degree stand
             together.
-        colours: Half-sweeps in a sweep.
         first: Sites of the first sublattice, which come first in the order; 0 where the model is not bipartite.
         observables: From the spins +1, those of the first sublattice and the unsatisfied bonds.
 
@@ -163,35 +154,20 @@ class ModelPlan:
 
 
 class PackedRun(Protocol):
-    """A run whose state is replica-packed, whatever its energy is.
+    """A run whose state is replica-packed, whatever its energy is."""
 
-    Attributes:
-        model: Model of the run.
-        replicas: Replicas of each sample.
-        dynamics: How they move.
-        shape: Of the packed state, (samples, blocks, sites, 2).
-        lanes: Lanes in use, uint64 (blocks, 2).
-        batches: The order of the sites.
-        colours: Half-sweeps in a sweep.
-        first: Sites of the first sublattice, which come first in the order; 0 where the model is not bipartite.
-        used_tables: The first of the tables that sites look at, and the last plus one.
-        by_degree: True if sites of like degree stand together.
-        starts: Where sites begin to count, if fields count as bonds.
-        observables: From the spins +1, those of the first sublattice and the unsatisfied bonds of each term.
-    """
-
-    model: Ising
+    model: Ising  # model of the run
     replicas: int
     dynamics: Dynamics
-    shape: tuple[int, int, int, int]
-    lanes: npt.NDArray[np.uint64]
+    shape: tuple[int, int, int, int]  # of the packed state, (samples, blocks, sites, 2)
+    lanes: npt.NDArray[np.uint64]  # lanes in use, uint64 (blocks, 2)
     batches: Batches
     colours: int
-    first: int
-    used_tables: tuple[int, int]
-    by_degree: bool
-    starts: npt.NDArray[np.uint64]
-    observables: Observables
+    first: int  # sites of the first sublattice, which come first in the order; 0 where the model is not bipartite
+    used_tables: tuple[int, int]  # the first of the tables that sites look at, and the last plus one
+    by_degree: bool  # True if sites of like degree stand together
+    starts: npt.NDArray[np.uint64]  # where sites begin to count, if fields count as bonds
+    observables: Observables  # from the spins +1, those of the first sublattice and the unsatisfied bonds of each term
 
     @property
     def classes(self) -> SomeClasses:
@@ -221,8 +197,6 @@ class ReplicaPlan(ModelPlan):
 
     Args:
         model: As ``ModelPlan`` takes it.
-        replicas: Replicas of each sample.
-        dynamics: How they move.
         largest_batch: Like all that follow as ``ModelPlan`` takes it.
     """
 

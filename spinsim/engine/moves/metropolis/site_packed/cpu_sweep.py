@@ -70,8 +70,6 @@ def sweep_site(  # type: ignore[no-untyped-def]
         tables: ``always``, ``planes`` and ``thresholds`` of this replica, as ``SiteTables`` has them.
         number: Counter word 0 of the first group.
         source: Counter word 1, the two key words, and the Philox rounds, 7 or 10.
-        half_sweep: Half-sweeps done so far.
-        sweeps: Sweeps to do.
         share: What to do of a sweep: the colours ``share[0]`` to ``share[1] - 1``, and of their groups part
             ``share[2]`` of ``share[3]``. Parts of one colour may run side by side.
         has_field: True if the spin is the class's top bit.

@@ -104,23 +104,14 @@ def compare(
 
 
 class Share(NamedTuple):
-    """Tiles of a lattice and the warps that share them.
+    """Tiles of a lattice and the warps that share them."""
 
-    Attributes:
-        record: Tiles, as the kernel reads them.
-        tiles: Tiles that are taken by ticket, which are all but the edges.
-        edges: Tiles that touch other slabs, which are taken first.
-        layers: Layers of a tile that a thread takes: 1 where each warp has one tile, else 2.
-        blocks: Thread blocks that take them.
-        reach: How far before and behind a block those are whose tiles touch its own, where each warp has one tile.
-    """
-
-    record: npt.NDArray[np.void]
-    tiles: int
-    edges: int
-    layers: int
-    blocks: int
-    reach: int
+    record: npt.NDArray[np.void]  # tiles, as the kernel reads them
+    tiles: int  # tiles that are taken by ticket, which are all but the edges
+    edges: int  # tiles that touch other slabs, which are taken first
+    layers: int  # layers of a tile that a thread takes: 1 where each warp has one tile, else 2
+    blocks: int  # thread blocks that take them
+    reach: int  # how far before and behind a block those are whose tiles touch its own, where each warp has one tile
 
 
 def share_out(lattices: SiteLattices, blocks: int, processors: int) -> Share:

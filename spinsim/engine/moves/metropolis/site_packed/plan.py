@@ -22,16 +22,13 @@ from spinsim.model.ising import Ising
 
 
 class SiteTables(NamedTuple):
-    """Thresholds of every replica, the same in all lanes, of each sample or, of length 1, of all; sites of even degree.
+    """Thresholds of every replica, the same in all lanes, of each sample or, of length 1, of all: of even degrees."""
 
-    Attributes:
-        always: ``always[sample, replica, class]``, uint32: all bits set where a flip needs no random number, else none.
-        planes: ``planes[sample, replica, plane, class]``, uint32: bit ``63 - plane`` of the threshold in every bit.
-        thresholds: ``thresholds[sample, replica, class]``, uint64: the thresholds of acceptance.py.
-    """
-
+    # ``always[sample, replica, class]``, uint32: all bits set where a flip needs no random number, else none
     always: npt.NDArray[np.uint32]
+    # ``planes[sample, replica, plane, class]``, uint32: bit ``63 - plane`` of the threshold in every bit
     planes: npt.NDArray[np.uint32]
+    # ``thresholds[sample, replica, class]``, uint64: the thresholds of acceptance.py
     thresholds: npt.NDArray[np.uint64]
 
 
@@ -61,7 +58,6 @@ class SitePlan:
         all_groups: Groups of one colour of the lattice.
         rows: Of the slab, among those of all planes of the lattice.
         is_signed: True if some couplings are below 0.
-        classes: Flip classes.
         has_field: True if the spin is part of the class.
         observables: From the spins +1, those of the first sublattice, which is colour 0, and the unsatisfied bonds; a
             bond belongs to the slab that has its site of colour 0.

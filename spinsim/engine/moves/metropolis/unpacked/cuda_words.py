@@ -37,19 +37,12 @@ EXACT_TYPE: Final = struct_type(
 
 
 class Grouping(NamedTuple):
-    """Words of 32 replicas and the thread blocks that they are shared out to.
+    """Words of 32 replicas and the thread blocks that they are shared out to."""
 
-    Attributes:
-        words: Of a thread block.
-        threads: Of a thread block.
-        in_shared: True if it holds its lattices in shared memory.
-        blocks: Thread blocks that share the sites of a colour.
-    """
-
-    words: int
-    threads: int
-    in_shared: bool
-    blocks: int
+    words: int  # of a thread block
+    threads: int  # of a thread block
+    in_shared: bool  # True if it holds its lattices in shared memory
+    blocks: int  # thread blocks that share the sites of a colour
 
     def shared_bytes(self, sites: int, terms: int) -> int:
         """Shared memory of a block: temperatures, lattices, sums, which begin at a multiple of a row's bytes."""

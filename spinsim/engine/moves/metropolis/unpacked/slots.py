@@ -31,22 +31,14 @@ LEVEL: Final = struct_type(offset=np.uint32, count=np.uint32)
 
 @dataclass(frozen=True)
 class SlotRows:
-    """Rows of slots of all sites, and the order of the sites.
+    """Rows of slots of all sites, and the order of the sites."""
 
-    Attributes:
-        order: Sites, colour by colour.
-        near: Places of neighbours, uint32 (rows, ``ROW``): that behind the last for a field, the site's own in slots of
-            no bond.
-        couplings: J or h in quanta, float32 (1 or samples, rows, ``ROW``), 0 in slots of no bond.
-        levels: ``LEVEL`` of each level, those of a colour and term side by side, colour by colour.
-        level_start: Where those of each colour and term begin, and how many there are.
-    """
-
-    order: npt.NDArray[np.uint32]
+    order: npt.NDArray[np.uint32]  # sites, colour by colour
+    # places of neighbours, uint32 (rows, ``ROW``): that behind the last for a field, the site's own in slots of no bond
     near: npt.NDArray[np.uint32]
-    couplings: npt.NDArray[np.float32]
-    levels: npt.NDArray[np.void]
-    level_start: npt.NDArray[np.uint32]
+    couplings: npt.NDArray[np.float32]  # J or h in quanta, float32 (1 or samples, rows, ``ROW``), 0 in slots of no bond
+    levels: npt.NDArray[np.void]  # ``LEVEL`` of each level, those of a colour and term side by side, colour by colour
+    level_start: npt.NDArray[np.uint32]  # where those of each colour and term begin, and how many there are
 
 
 class Placing:
@@ -139,15 +131,12 @@ COUNTED_BONDS: Final = struct_type(near=ADDRESS, couplings=ADDRESS, digits=SIZE,
 
 
 class CountedRows(NamedTuple):
-    """Each bond once, at its end of the higher place, and fields, which are bonds to a neighbour that is always +1.
+    """Each bond once, at its end of the higher place, and fields, which are bonds to a neighbour that is always +1."""
 
-    Attributes:
-        near: Places of neighbours, uint32 (rows, ``ROW``): that behind the last for a field; behind them, and in slots
-            of no bond, the row's own place.
-        couplings: J or h in quanta in digits, int32 (digits, 1 or samples, rows, ``ROW``), 0 in slots of no bond.
-    """
-
+    # places of neighbours, uint32 (rows, ``ROW``): that behind the last for a field; behind them, and in slots of no
+    # bond, the row's own place
     near: npt.NDArray[np.uint32]
+    # J or h in quanta in digits, int32 (digits, 1 or samples, rows, ``ROW``), 0 in slots of no bond
     couplings: npt.NDArray[np.int32]
 
 

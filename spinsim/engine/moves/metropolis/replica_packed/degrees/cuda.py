@@ -64,7 +64,6 @@ class DegreeLattices(CountedWords):
 
     Args:
         plan: With tiles of sites of like degree.
-        queue: Where its work is queued; the present device and stream of CuPy.
 
     Attributes:
         threads: Of a thread block.
@@ -98,7 +97,6 @@ class DegreeLattices(CountedWords):
         """The kernel with all arguments but those of a launch.
 
         Args:
-            tables: Acceptance tables.
             bits: That the temperatures have 2^bits cheap classes.
         """
         queue, plan = self._queue, self.plan
@@ -118,12 +116,7 @@ class DegreeLattices(CountedWords):
 
 
 class DegreeSweeper(TableSweeper):
-    """A ``CudaSweeper`` of graphs of any degrees.
-
-    Args:
-        queue: Where sweeps are queued.
-        lattices: The spins.
-    """
+    """A ``CudaSweeper`` of graphs of any degrees."""
 
     shares_tables = True
     updates_a_launch = 2**35  # so that a launch stays well below a second
