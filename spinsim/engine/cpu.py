@@ -27,7 +27,7 @@ from spinsim.engine.moves.exchange.ladder import (
     snapshot_of,
 )
 from spinsim.engine.moves.move import FastPaths, Moment, Move, apply_in_host_memory
-from spinsim.engine.moves.resample.moves import Moves, moves_of
+from spinsim.engine.moves.resample import Moves, moves_of
 from spinsim.engine.protocols import Counts, LadderMeasurement, Reduction, Spins, one_by_one
 from spinsim.errors import InputError
 from spinsim.machine.memory import require

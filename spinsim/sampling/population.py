@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.acceptance import natural_log
-from spinsim.engine.moves.resample.moves import choose_parents
+from spinsim.engine.moves.resample import choose_parents
 from spinsim.engine.protocols import Counting, Resamples
 from spinsim.errors import InputError
 from spinsim.inputs.grids import geometric

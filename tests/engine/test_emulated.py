@@ -62,9 +62,9 @@ def test_global_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_degrees(name: str, beta: float, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.moves.metropolis.replica_packed.degrees import cuda
+    from spinsim.engine.moves.metropolis.replica_packed import cuda_degrees
 
-    monkeypatch.setattr(cuda, "shared_memory", lambda device: room)
+    monkeypatch.setattr(cuda_degrees, "shared_memory", lambda device: room)
     run_both("cuda", PACKED[name](), 130, beta, (1, 2))
 
 

@@ -11,9 +11,15 @@ from engines import GENERAL, PACKED, SITE, check_counts, random_graph, random_si
 from spinsim.engine import Dynamics, check_run, choose_packing, create_engine
 from spinsim.engine.layouts.replica_packed.cuda_words import places
 from spinsim.engine.moves.metropolis.replica_packed import cpu as packed_engine
-from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import is_shared_faster, shared_threads
-from spinsim.engine.moves.metropolis.replica_packed.cuda_records import PLACE, PLACE_BITS, bond_groups, site_records
-from spinsim.engine.moves.metropolis.replica_packed.plan import ReplicaPlan
+from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import (
+    PLACE,
+    PLACE_BITS,
+    bond_groups,
+    is_shared_faster,
+    shared_threads,
+    site_records,
+)
+from spinsim.engine.moves.metropolis.replica_packed.update import ReplicaPlan
 from spinsim.engine.moves.metropolis.site_packed import cpu as site_engine
 from spinsim.engine.protocols import Counts
 from spinsim.errors import InputError

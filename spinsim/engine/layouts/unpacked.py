@@ -16,10 +16,9 @@ import numpy.typing as npt
 from spinsim import packing
 from spinsim.cuda.device import require_memory
 from spinsim.engine.cuda_queue import Queue
-from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.moves.resample.moves import Moves
+from spinsim.engine.dynamics import Dynamics, fill_start
+from spinsim.engine.moves.resample import Moves
 from spinsim.engine.protocols import Spins, copy_samples
-from spinsim.engine.start import fill_start
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising

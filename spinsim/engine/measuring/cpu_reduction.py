@@ -11,15 +11,15 @@ import numpy.typing as npt
 
 from spinsim.bits import States, packed_spins
 from spinsim.engine.measuring.cpu import Compared
-from spinsim.engine.measuring.cpu_energies import (
+from spinsim.engine.measuring.energies import (
+    SUMS,
     add_over_energy,
     empty_bins,
     find_levels,
     in_units,
+    is_halved,
     room_over_energy,
 )
-from spinsim.engine.measuring.energies import SUMS, is_halved
-from spinsim.engine.measuring.lowest import Best
 from spinsim.engine.measuring.reduction import (
     ABSOLUTE,
     CONNECTED,
@@ -32,9 +32,10 @@ from spinsim.engine.measuring.reduction import (
     tables_of,
 )
 from spinsim.engine.moves.exchange.ladder import copy_pairs
-from spinsim.engine.protocols import Configurations, LadderMeasurement, LowestStates, Spins
+from spinsim.engine.protocols import Configurations, LadderMeasurement, LowestStates, Spins, bits_of_one
 from spinsim.machine.compiled import kernel, step
 from spinsim.machine.threads import Threads
+from spinsim.model.ising import Ising
 
 VALUES_A_WORD: Final = 40
 """Values that are added up in the time in which a kernel updates a word."""
@@ -516,3 +517,41 @@ def _by_sample(name: str, array: Floats, samples: int, places: int) -> Floats:
 def _of_samples(name: str, array: npt.NDArray[Any], samples: slice) -> npt.NDArray[Any]:
     """View some samples of an array of ``Reduced``."""
     return array[(slice(None),) * SAMPLE_AXIS.get(name, 0) + (samples,)]
+
+
+class Best:
+    """Keeps the lowest energy of every replica and the configuration of the lowest of every sample.
+
+    Args:
+        samples: How many there are, if not those of the model.
+
+    Attributes:
+        energy: Lowest energy, shape (samples, replicas).
+    """
+
+    # configuration of lowest energy, ``int8`` (samples, sites); the first met among equals. ``States`` of a lattice
+    # whose bonds are not listed, as in the files of its runs.
+    spins: npt.NDArray[np.int8] | States
+
+    def __init__(self, model: Ising, replicas: int, samples: int | None = None) -> None:
+        rows = samples or model.samples
+        self.energy = np.full((rows, replicas), np.inf)
+        if model.graph.is_listed:
+            self.spins = np.zeros((rows, model.sites), np.int8)
+        else:
+            self.spins = States(np.zeros((rows, -(-model.sites // 8)), np.uint8), model.sites)
+
+    def update(self, energy: npt.NDArray[np.float64], spins: Spins) -> npt.NDArray[np.int64]:
+        """Take in energies (samples, replicas) and their configurations; return the samples with lower ones."""
+        better = np.flatnonzero(energy.min(axis=1) < self.energy.min(axis=1))
+        np.minimum(self.energy, energy, out=self.energy)
+        for sample in better.tolist():
+            self.take(sample, int(energy[sample].argmin()), spins)
+        return better
+
+    def take(self, sample: int, replica: int, spins: Spins) -> None:
+        """Take the configuration of a replica as the one of lowest energy of its sample."""
+        if isinstance(self.spins, States):
+            self.spins.bits[sample] = bits_of_one(spins, sample, replica)
+        else:
+            self.spins[sample] = spins(sample, replica)

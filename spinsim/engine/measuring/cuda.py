@@ -16,9 +16,8 @@ from spinsim.cuda.launch import SIZE, Fields, Launch, record, struct_type
 from spinsim.cuda.totals import Fetched, Totals, TotalsInTurn
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Comparison
-from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.measuring.cuda_reduction import Buffer, CudaReduction
-from spinsim.engine.measuring.sums import Linear, Observables
+from spinsim.engine.measuring.sums import CudaCounting, Linear, Observables
 from spinsim.engine.moves.exchange.cuda import CudaTempering
 from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.engine.protocols import KeptSpins, LadderMeasurement, Spins

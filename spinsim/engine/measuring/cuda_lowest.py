@@ -1,4 +1,4 @@
-"""Lowest states that measurements meet, kept on the GPU that makes them as ``lowest.py`` does on a host."""
+"""Lowest states that measurements meet, kept on the GPU that makes them as ``Best`` does on a host."""
 
 from __future__ import annotations
 

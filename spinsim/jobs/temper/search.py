@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine import Engine
-from spinsim.engine.measuring.lowest import Best
+from spinsim.engine.measuring.cpu_reduction import Best
 from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.engine.protocols import Spins
 from spinsim.jobs.ladder.rows import row_of

@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.bits import Bits
-from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.moves.resample.moves import Moves, copy_replicas
+from spinsim.engine.dynamics import Dynamics, fill_start
+from spinsim.engine.moves.resample import Moves, copy_replicas
 from spinsim.engine.protocols import KeptSpins, Spins, copy_samples
-from spinsim.engine.start import fill_start
 from spinsim.machine.threads import Threads
 
 Words = npt.NDArray[np.uint64]

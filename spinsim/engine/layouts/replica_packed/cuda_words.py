@@ -17,7 +17,7 @@ from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.replica_packed.cpu_counting import CountedBonds
 from spinsim.engine.measuring.sums import Observables
-from spinsim.engine.moves.resample.moves import Moves, first_moves
+from spinsim.engine.moves.resample import Moves, first_moves
 from spinsim.model.ising import Ising
 
 COUNT_THREADS: Final = 256  # of a block that counts

@@ -12,8 +12,7 @@ from spinsim.cuda.compile import instance
 from spinsim.cuda.launch import ADDRESS, SIZE, Fields, Launch, record, struct_type
 from spinsim.cuda.totals import TotalsInTurn
 from spinsim.engine.cuda_queue import Queue
-from spinsim.engine.measuring.cuda_counting import CudaCounting
-from spinsim.engine.measuring.sums import Observables
+from spinsim.engine.measuring.sums import CudaCounting, Observables
 from spinsim.engine.moves.exchange.ladder import Exchange, Ladder, copy_pairs, holders
 from spinsim.model.ising import Ising
 

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from spinsim.cuda.compile import FLAGS, Instances, instance
+from spinsim.cuda.compile import instance
 from spinsim.cuda.device import require_memory, shared_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, round_keys, struct_type
 from spinsim.engine.cuda import CudaParts
@@ -42,11 +42,6 @@ ROWS: Final = struct_type(
     near=ADDRESS, beside=ADDRESS, allowed=ADDRESS, along=ADDRESS, allowed_stride=SIZE, along_stride=SIZE,
     slots=np.uint32, words_a_row=np.uint32, last=np.uint32, low=np.uint32, masked=np.uint32,
 )  # fmt: skip
-INSTANCES: Final[Instances] = (
-    *((FILE, name) for name in ("pair_copies", "turn_replicas", "sow", "flip_replicas")),
-    *((FILE, instance("move_in_rows", words)) for words in (*KEPT, 0)),
-    *((FILE, instance("move_clusters", in_shared)) for in_shared in FLAGS),
-)
 
 
 def fast_path(model: Ising, replicas: int, first_sample: int, parts: CudaParts) -> FastPath | None:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Final
 
 import numpy as np
 
 from spinsim import packing
-from spinsim.cuda.compile import PHILOX_ROUNDS, Instances, instance
+from spinsim.cuda.compile import instance
 from spinsim.cuda.device import multiprocessors
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.cuda import CudaEngine
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords, places
-from spinsim.engine.moves.metropolis.anisotropic.plan import LEAST_CLASS_BITS, MOST_CLASS_BITS, TermPlan
+from spinsim.engine.moves.metropolis.anisotropic.update import TermPlan
 from spinsim.engine.moves.metropolis.packed.classes import Limits
 from spinsim.engine.moves.metropolis.replica_packed.cuda import UNBOUNDED, engine_of
 from spinsim.engine.moves.metropolis.replica_packed.cuda_tables import DeviceTables, TableSweeper
@@ -94,14 +93,3 @@ class TermSweeper(TableSweeper):
             colour = (half_sweep + done) % self.colours
             for grid, batch in self._batches[starts[colour] : starts[colour + 1]]:
                 launch(stream, grid, THREADS, batch=batch, half_sweep=half_sweep + done)
-
-
-INSTANCES: Final[Instances] = (
-    *(
-        ("metropolis/anisotropic.cu", instance("sweep_terms", bits, r))
-        for bits, r in product(range(LEAST_CLASS_BITS, MOST_CLASS_BITS + 1), PHILOX_ROUNDS)
-    ),
-    ("measuring/count_replica_packed.cu", "count_more_bonds"),
-    ("measuring/by_temperature_terms.cu", "sort_terms"),
-    *(("tempering/exchange_terms.cu", instance("exchange_terms", rounds)) for rounds in PHILOX_ROUNDS),
-)

@@ -12,11 +12,10 @@ import numpy.typing as npt
 
 from spinsim import packing, rng
 from spinsim.engine.choosing import check_run, choose_packing, update_of
-from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.dynamics import Dynamics, fill_start
 from spinsim.engine.given import as_spins
 from spinsim.engine.layouts.unpacked import WORDS
 from spinsim.engine.moves.metropolis.by_replica.cpu_sweep import anneal_packed, anneal_unpacked, begin
-from spinsim.engine.start import fill_start
 from spinsim.machine.memory import require
 from spinsim.machine.threads import Threads
 from spinsim.model.graph import adjacency, colouring

@@ -2,25 +2,168 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
 from spinsim.engine.cpu import CpuEngine, CpuParts
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.layouts.dense_bits import DenseState, Rows, in_lines
-from spinsim.engine.layouts.unpacked import WORDS
+from spinsim.engine.layouts.unpacked import WORDS, InChunks
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.moves.exchange.cpu import CpuTempering, Times
 from spinsim.engine.moves.metropolis.dense.cpu_sweep import (
     SITES,
+    TILE,
+    begin_fields,
+    energies_from_fields,
     sweep_dense,
     temper_dense,
 )
+from spinsim.engine.moves.metropolis.dense.update import DensePlan
 from spinsim.engine.moves.metropolis.unpacked.cpu import ChunkSweeper
-from spinsim.engine.moves.metropolis.unpacked.plan import UnpackedPlan
+from spinsim.engine.moves.metropolis.unpacked.update import UnpackedPlan
+from spinsim.engine.moves.resample import Moves
+from spinsim.engine.protocols import Counts, Spins, copy_samples
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
+
+LINE = 64  # bytes of a cache line, and of the widest vectors
+NANOSECONDS = 6  # of two attempts: what 128 spins of other updates take, in whose words the worth of a thread is told
+
+
+def in_lines(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Zeros that begin with a cache line."""
+    kind = np.dtype(dtype)
+    size = int(np.prod(shape)) * kind.itemsize
+    memory = np.zeros(size + LINE, np.uint8)
+    first = -memory.ctypes.data % LINE
+    return memory[first : first + size].view(kind).reshape(shape)
+
+
+class Rows:
+    """A model as the CPU reads it: rows of whole tiles, and orders of whole blocks.
+
+    Attributes:
+        order: Sites as they are visited, uint32, with zeros up to whole blocks.
+        double_couplings: 2 J in quanta, (1 or samples, sites, columns).
+        fields: h in quanta, int64 (1 or samples, sites).
+        all_down: Local fields where all spins are -1, (1 or samples, columns).
+    """
+
+    def __init__(self, model: Ising) -> None:
+        plan, sites = DensePlan(model), model.sites
+        couplings = plan.double_couplings
+        tile, self.sites, self.blocks = TILE // couplings.itemsize, sites, -(-sites // SITES)
+        columns = -(-sites // tile) * tile
+        self.order, self.colour = np.zeros((2, SITES * self.blocks), np.uint32)
+        self.order[:sites], self.colour[:sites], self.colours = plan.order, plan.colour, plan.colours
+        self.double_couplings = in_lines((len(couplings), sites, columns), couplings.dtype)
+        self.double_couplings[..., :sites] = couplings
+        self.fields = plan.fields
+        self.all_down = np.zeros((len(plan.all_down), columns), couplings.dtype)
+        self.all_down[:, :sites] = plan.all_down
+
+    def of(self, sample: int) -> npt.NDArray[np.signedinteger]:
+        return np.asarray(self.double_couplings[sample % len(self.double_couplings)])
+
+
+class DenseState(InChunks):
+    """Bits of spins, and their local fields.
+
+    Attributes:
+        up: Spins in the order of visits, a bit each, uint64 (samples, replicas, blocks of 64 sites).
+    """
+
+    def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, threads: Threads, rows: Rows) -> None:
+        super().__init__(model, replicas, threads, WORDS)
+        self._rows = rows
+        self.up = np.zeros((model.samples, replicas, rows.blocks), np.uint64)
+        shape = model.samples, replicas, rows.all_down.shape[1]
+        self._fields = in_lines(shape, rows.all_down.dtype)
+        self._begun: set[tuple[int, int]] = set()  # chunks that have their fields
+        self._start(dynamics)
+
+    def _set(self, sample: int, first: int, spins: npt.NDArray[np.int8]) -> None:
+        spins = spins[:, : self.replicas - first]
+        bits = np.zeros((spins.shape[1], SITES * self._rows.blocks), np.bool_)
+        bits[:, : self.model.sites] = spins[self._rows.order[: self.model.sites]].T > 0
+        words = np.packbits(bits, axis=1, bitorder="little").view("<u8")
+        self.up[sample, first : first + spins.shape[1]] = words
+        self._begun.clear()
+
+    @property
+    def nbytes(self) -> int:
+        return self.up.nbytes
+
+    def worth(self, sweeps: int) -> int:
+        return self.model.samples * self.replicas * self.model.sites * sweeps // NANOSECONDS
+
+    def of(self, sample: int, first: int) -> npt.NDArray[np.uint64]:
+        """Spins of the chunk from replica ``first`` on, (width, blocks), which may be changed."""
+        return self.up[sample, first : first + self.size]
+
+    def fields_of(self, sample: int, first: int) -> npt.NDArray[np.signedinteger]:
+        """Local fields of the same, (width, columns) in the order of visits."""
+        fields: npt.NDArray[np.signedinteger] = self._fields[sample, first : first + self.size]
+        if (sample, first) not in self._begun:
+            fields[:] = self._rows.all_down[sample % len(self._rows.all_down)]
+            begin_fields(self.of(sample, first), fields, self._rows.of(sample))
+            self._begun.add((sample, first))
+        return fields
+
+    def all_fields_of(self, sample: int) -> npt.NDArray[np.signedinteger]:
+        """Local fields of all replicas of a sample."""
+        for first in self.firsts:
+            self.fields_of(sample, first)
+        return np.asarray(self._fields[sample])
+
+    def words_of(self, samples: slice) -> npt.NDArray[np.uint64]:
+        spins = _in_order(self.up[samples], self._rows).swapaxes(1, 2)
+        return packing.pack(spins)
+
+    def copy(self, moves: Moves) -> None:
+        """Copy configurations and their local fields, of chunks that have them."""
+        for sample, source, target in zip(*(array.tolist() for array in moves), strict=True):
+            self.up[sample, target] = self.up[sample, source]
+            if (sample, target - target % self.size) in self._begun:
+                self._fields[sample, target] = self.all_fields_of(sample)[source]
+
+    def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
+        return self._read(self.up, sample, replica)
+
+    def keep(self) -> tuple[Callable[[slice], None], Spins]:
+        copy = np.empty_like(self.up)
+        return partial(copy_samples, self.up, copy), partial(self._read, copy)
+
+    def _read(self, up: npt.NDArray[np.uint64], sample: int, replica: int) -> npt.NDArray[np.int8]:
+        return _in_order(up[sample, replica], self._rows)
+
+    def counts(self, samples: slice | None = None) -> Counts:
+        """Energies and magnetisations of every replica, of all or some samples."""
+        mine = range(self.model.samples)[samples or slice(None)]
+        energy = np.zeros((len(mine), self.replicas), np.int64)
+        magnetization, rows = np.zeros_like(energy), self._rows
+
+        def count(sample: int, first: int) -> None:
+            chunk, fields = slice(first, first + self.size), rows.fields[sample % len(rows.fields)]
+            of_chunk = energy[sample - mine.start, chunk], magnetization[sample - mine.start, chunk]
+            energies_from_fields(self.of(sample, first), self.fields_of(sample, first), fields, *of_chunk)
+
+        self.each(count, 1, samples)
+        return Counts(energy, magnetization, np.zeros_like(energy))
+
+
+def _in_order(up: npt.NDArray[np.uint64], rows: Rows) -> npt.NDArray[np.int8]:
+    """Spins (..., sites) of words (..., blocks)."""
+    bits = np.unpackbits(up.astype("<u8", copy=False).view(np.uint8), axis=-1, count=rows.sites, bitorder="little")
+    spins = np.empty(bits.shape, np.int8)
+    spins[..., rows.order[: rows.sites]] = 2 * bits.view(np.int8) - 1
+    return spins
+
 
 LONG_ROUND = 2**16  # attempts of a sample from which on its chunks are worth a thread each in every round
 

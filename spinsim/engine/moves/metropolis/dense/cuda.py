@@ -8,7 +8,6 @@ from typing import Any, Final
 import numpy as np
 
 from spinsim import packing
-from spinsim.cuda.compile import FLAGS, PHILOX_ROUNDS, Instances, instance
 from spinsim.cuda.device import has_clusters, shared_memory
 from spinsim.cuda.launch import Launch
 from spinsim.engine.cuda import CudaEngine, CudaParts
@@ -17,13 +16,12 @@ from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.layouts.unpacked import CALLS_A_BLOCK, SpinBytes
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Compared, Comparison, compare_replicas
-from spinsim.engine.measuring.cuda_counting import CudaCounting
-from spinsim.engine.measuring.sums import of_energy_and_down
+from spinsim.engine.measuring.sums import CudaCounting, of_energy_and_down
 from spinsim.engine.moves.exchange.cuda import CudaTempering
 from spinsim.engine.moves.metropolis.dense import cuda_bytes, cuda_signs
-from spinsim.engine.moves.metropolis.dense.cuda_bytes import CLUSTER, Matrix, matrix, serves
+from spinsim.engine.moves.metropolis.dense.cuda_bytes import Matrix, matrix
 from spinsim.engine.moves.metropolis.dense.cuda_signs import Signs, signs
-from spinsim.engine.moves.metropolis.dense.plan import SITES, DensePlan
+from spinsim.engine.moves.metropolis.dense.update import SITES, DensePlan
 from spinsim.engine.moves.metropolis.unpacked.cuda import SpinSweeper
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
@@ -31,31 +29,6 @@ from spinsim.model.ising import Ising
 WORD_REPLICAS: Final = 32  # of a column in shared memory, where copies are compared
 MOST_SITES: Final = 2**15 - 1  # counts of neighbours have 16 bits
 UPDATES_A_LAUNCH: Final = 2**31  # so that a launch stays well below a second, but for few replicas
-KINDS: Final = ((1, "int"), (3, "int"), (3, "long long"), (4, "long long"), (8, "long long"))
-"""Bytes of a coupling and the type of fields."""
-
-OF_BYTES: Final = tuple(
-    (*kind, group, cluster)
-    for kind in KINDS
-    for group, cluster in ((16, 1), (32, 1), (16, CLUSTER))
-    if serves(kind[0], group, cluster)
-)
-"""These, the replicas of a thread block and the thread blocks of a cluster."""
-
-INSTANCES: Final[Instances] = (
-    *(
-        ("metropolis/dense_signs.cu", instance("sweep_signs", complete, rounds))
-        for complete in FLAGS
-        for rounds in PHILOX_ROUNDS
-    ),
-    *(("metropolis/dense_signs.cu", instance("energies_signs", complete)) for complete in FLAGS),
-    *(
-        ("metropolis/dense_bytes.cu", instance("sweep_bytes", *kind, rounds))
-        for kind in OF_BYTES
-        for rounds in PHILOX_ROUNDS
-    ),
-    *(("metropolis/dense_bytes.cu", instance("energies_bytes", *kind)) for kind in OF_BYTES),
-)
 
 
 def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> CudaEngine | None:

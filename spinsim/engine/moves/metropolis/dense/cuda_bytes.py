@@ -15,8 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.moves.metropolis.dense.plan import SITES, DensePlan
-from spinsim.engine.moves.metropolis.dense.program import Program, stride
+from spinsim.engine.moves.metropolis.dense.update import SITES, DensePlan, Program, stride
 
 WHOLE: Final = 4 * SITES
 """Columns are a multiple of it, so that up to four thread blocks have whole blocks of sites each."""

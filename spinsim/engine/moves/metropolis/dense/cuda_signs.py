@@ -14,8 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.moves.metropolis.dense.plan import SITES, DensePlan
-from spinsim.engine.moves.metropolis.dense.program import DRAWS, Program, stride
+from spinsim.engine.moves.metropolis.dense.update import DRAWS, SITES, DensePlan, Program, stride
 
 WARPS: Final = 8
 PARTS: Final = 2

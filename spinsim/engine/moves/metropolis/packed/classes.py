@@ -8,6 +8,7 @@ K - 1 bits of n are the *class* that picks a threshold. With a field the class i
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
@@ -17,9 +18,11 @@ from typing import ClassVar, Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.acceptance import ZERO_ACCEPTANCE
+from spinsim.acceptance import LARGEST_EXPONENT, ZERO_ACCEPTANCE, exp_reduced
 from spinsim.cuda.launch import ADDRESS, struct_type
 from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.layouts.replica_packed.cpu_counting import ONE, ZERO
+from spinsim.machine.compiled import kernel
 from spinsim.packing import LANES, block_count, pack_lanes
 
 OWN_PLANES: Final = 5
@@ -214,7 +217,7 @@ def kind_of(plan: PackedPlan, limits: Limits) -> Kind:
 
 
 def cheap_bits(limits: Limits) -> int:
-    """B of cheap_steps.py: of the classes, without a field, all but the last 2^B have no bits in the planes."""
+    """B of cpu_degrees.py: of the classes, without a field, all but the last 2^B have no bits in the planes."""
     in_planes = limits.certain | (limits.thresholds >> np.uint64(64 - PLANES) != 0)
     of_class: npt.NDArray[np.bool_] = in_planes.any(axis=(0, 2))[::-1]  # the cheapest first
     return bits_up_to(int(of_class.nonzero()[0].max(initial=0)))
@@ -229,3 +232,69 @@ APART: Final = 8  # words from one block's count to the next, so that polls spre
 TICKETS: Final = struct_type(next=ADDRESS, before=np.uint32)
 LATTICE_BARRIER: Final = struct_type(arrived=ADDRESS, before=np.uint32)
 NEIGHBOUR_BARRIER: Final = struct_type(arrived=ADDRESS, before=np.uint32, reach=np.uint32)
+
+
+@kernel
+def lay_one_temperature(costs, beta, zero_acceptance, always, planes, thresholds):  # type: ignore[no-untyped-def]
+    """``Tables`` (blocks, ...) for one temperature; returns the last class, of the cheapest first, with bits in planes.
+
+    ``costs`` (table, class) are flip costs in quanta, ``beta`` is the inverse temperature times the quantum. The
+    numbers are those of ``acceptance``; annealing asks for them so often that small models would wait for NumPy.
+    """
+    classes, last = costs.shape[1], 0
+    for table in range(costs.shape[0]):
+        for c in range(classes):
+            cost, probability = costs[table, c], 1.0
+            if cost == 0:
+                probability = zero_acceptance
+            elif cost > 0:
+                mantissa, power = exp_reduced(-min(beta * np.float64(cost), LARGEST_EXPONENT))
+                probability = math.ldexp(mantissa, int(power))
+            sure, threshold = ZERO, ZERO
+            if probability >= 1.0:
+                sure = ~ZERO
+            else:
+                threshold = np.uint64(math.ldexp(probability, 64))
+            always[:, table, c] = sure
+            thresholds[:, table, c] = threshold
+            in_planes = sure
+            for plane in range(planes.shape[2]):
+                word = ZERO - (threshold >> np.uint64(63 - plane) & ONE)
+                planes[:, table, plane, c] = word
+                in_planes |= word
+            if in_planes != ZERO:
+                last = max(last, classes - 1 - c)
+    return last
+
+
+@kernel
+def lay_tables(place, used, certain, limits, always, planes, thresholds):  # type: ignore[no-untyped-def]
+    """One sample's ``Tables`` for replicas at temperatures ``place`` (replicas,).
+
+    ``certain`` and ``limits`` hold, for each table, class and temperature, whether a flip needs no random number and
+    else its threshold. Sites look at the tables from ``used[0]`` to below ``used[1]``; others, and lanes past the last
+    replica, are left as they are.
+    """
+    temperatures = limits.shape[2]
+    for block in range(always.shape[0]):
+        places = place[block * LANES : (block + 1) * LANES]
+        lanes = np.zeros((2, temperatures), np.uint64)  # those at each temperature
+        for lane in range(places.size):
+            lanes[lane // 64, places[lane]] |= ONE << np.uint64(lane % 64)
+        for table in range(used[0], used[1]):
+            for c in range(limits.shape[1]):
+                of_class, sure = limits[table, c], certain[table, c]
+                of_lanes = thresholds[block, table, c]
+                for lane in range(places.size):
+                    of_lanes[lane] = of_class[np.uint32(places[lane])]  # an index without sign needs no check
+                for half in range(2):
+                    here = lanes[half]
+                    word = ZERO
+                    for t in range(temperatures):
+                        word |= (ZERO - np.uint64(sure[t])) & here[t]
+                    always[block, table, c, half] = word
+                    for plane in range(planes.shape[2]):
+                        word, shift = ZERO, np.uint64(63 - plane)
+                        for t in range(temperatures):
+                            word |= (ZERO - (of_class[t] >> shift & ONE)) & here[t]
+                        planes[block, table, plane, c, half] = word

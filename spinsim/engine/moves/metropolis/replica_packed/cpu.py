@@ -14,9 +14,8 @@ from spinsim.acceptance import check_one_beta
 from spinsim.bits import of_replica_packed
 from spinsim.engine.cpu import CpuEngine, CpuParts
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
-from spinsim.engine.layouts.replica_packed.adders import BATCH
 from spinsim.engine.layouts.replica_packed.cpu_blocks import Blocks
-from spinsim.engine.layouts.replica_packed.cpu_counting import count_lattices
+from spinsim.engine.layouts.replica_packed.cpu_counting import BATCH, count_lattices
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.moves.exchange.cpu import CpuTempering, Times
 from spinsim.engine.moves.exchange.ladder import Ladder
@@ -28,13 +27,13 @@ from spinsim.engine.moves.metropolis.packed.classes import (
     bits_up_to,
     cheap_bits,
     empty_tables,
+    lay_one_temperature,
+    lay_tables,
 )
-from spinsim.engine.moves.metropolis.packed.cpu_tables import lay_one_temperature, lay_tables
-from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep import sweep_packed
-from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep_wide import sweep_wide
+from spinsim.engine.moves.metropolis.replica_packed.cpu_degrees import sweep_by_degree
+from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep import sweep_packed, sweep_wide
 from spinsim.engine.moves.metropolis.replica_packed.cpu_tempering import temper_samples
-from spinsim.engine.moves.metropolis.replica_packed.degrees.cpu_sweep import sweep_by_degree
-from spinsim.engine.moves.metropolis.replica_packed.plan import PackedRun, ReplicaPlan
+from spinsim.engine.moves.metropolis.replica_packed.update import PackedRun, ReplicaPlan
 from spinsim.engine.protocols import Counts
 from spinsim.errors import InputError
 from spinsim.machine.threads import Threads

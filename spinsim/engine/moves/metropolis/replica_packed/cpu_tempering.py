@@ -7,11 +7,10 @@ import numpy as np
 from spinsim import rng
 from spinsim.engine.layouts.replica_packed.cpu_counting import WORDS, count_sites, count_unsatisfied
 from spinsim.engine.moves.exchange.cpu import exchange
-from spinsim.engine.moves.metropolis.packed.cpu_tables import lay_tables
+from spinsim.engine.moves.metropolis.packed.classes import lay_tables
 from spinsim.engine.moves.metropolis.packed.steps import SCRATCH_WORDS, scratch_of
-from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep import sweep_and_tally
-from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep_wide import sweep_wide
-from spinsim.engine.moves.metropolis.replica_packed.degrees.cpu_sweep import sweep_by_degree
+from spinsim.engine.moves.metropolis.replica_packed.cpu_degrees import sweep_by_degree
+from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep import sweep_and_tally, sweep_wide
 from spinsim.machine.compiled import kernel, step
 from spinsim.packing import LANES
 

@@ -20,18 +20,21 @@ from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.replica_packed.cuda_words import OrderedPlan, places
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Compared, Comparison, InTime, compare_replicas, fits_in_time
-from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.measuring.cuda_in_time import CudaSquares, Layout, Products
-from spinsim.engine.measuring.sums import Observables
+from spinsim.engine.measuring.sums import CudaCounting, Observables
 from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, Placed
 from spinsim.engine.moves.exchange.ladder import Ladder
 from spinsim.engine.moves.metropolis.packed.classes import LATTICE_BARRIER, TICKETS, Kind, Limits, kind_of
-from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import WARP, ReplicaLattices, shared_bytes
-from spinsim.engine.moves.metropolis.replica_packed.cuda_records import GLOBAL_THREADS
+from spinsim.engine.moves.metropolis.replica_packed.cuda_degrees import COSTS, TILE_SITES, DegreeLattices, DegreeSweeper
+from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import (
+    GLOBAL_THREADS,
+    WARP,
+    ReplicaLattices,
+    shared_bytes,
+)
 from spinsim.engine.moves.metropolis.replica_packed.cuda_tables import DeviceTables, TableSweeper
 from spinsim.engine.moves.metropolis.replica_packed.cuda_tempering import launched_rounds
-from spinsim.engine.moves.metropolis.replica_packed.degrees.cuda import COSTS, TILE_SITES, DegreeLattices, DegreeSweeper
-from spinsim.engine.moves.metropolis.replica_packed.plan import FEW_BONDS, ReplicaPlan, is_field_in_class
+from spinsim.engine.moves.metropolis.replica_packed.update import FEW_BONDS, ReplicaPlan, is_field_in_class
 from spinsim.model.ising import Ising
 
 WORDS: Final = packing.LANES // 32  # of a site in a block

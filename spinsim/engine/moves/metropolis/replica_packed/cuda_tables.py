@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.cuda.launch import Launch, record
+from spinsim.engine.cuda import LaunchedRounds
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.dynamics import NO_TEMPERATURE
 from spinsim.engine.moves.exchange.cuda import LADDER, Placed
-from spinsim.engine.moves.exchange.cuda_rounds import LaunchedRounds
 from spinsim.engine.moves.metropolis.packed.classes import Limits, Tables, empty_tables
-from spinsim.engine.moves.metropolis.replica_packed.cuda_records import TABLES
-from spinsim.engine.moves.metropolis.replica_packed.plan import PackedRun
+from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import TABLES
+from spinsim.engine.moves.metropolis.replica_packed.update import PackedRun
 from spinsim.errors import InputError
 from spinsim.packing import LANES
 

@@ -9,11 +9,10 @@ import numpy as np
 
 from spinsim.cuda.device import shared_memory
 from spinsim.cuda.launch import Launch, record
+from spinsim.engine.cuda import LaunchedRounds
 from spinsim.engine.measuring.cuda import NOTHING
-from spinsim.engine.moves.exchange.cuda_rounds import LaunchedRounds
 from spinsim.engine.moves.metropolis.packed.classes import LATTICE_BARRIER, TICKETS, Kind
-from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import ReplicaLattices, shared_bytes
-from spinsim.engine.moves.metropolis.replica_packed.cuda_records import (
+from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import (
     BONDS,
     GLOBAL_THREADS,
     HELD_BYTES,
@@ -22,7 +21,9 @@ from spinsim.engine.moves.metropolis.replica_packed.cuda_records import (
     ROUND_TOTALS,
     TALLIED_GROUPS,
     TALLY_BYTES,
+    ReplicaLattices,
     bond_groups,
+    shared_bytes,
 )
 from spinsim.engine.moves.metropolis.replica_packed.cuda_tables import LadderTables
 

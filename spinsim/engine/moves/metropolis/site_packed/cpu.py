@@ -27,7 +27,7 @@ from spinsim.engine.measuring.cpu_comparison import squared_modes
 from spinsim.engine.moves.exchange.cpu import CpuTempering, Times
 from spinsim.engine.moves.exchange.ladder import Ladder
 from spinsim.engine.moves.metropolis.site_packed.cpu_sweep import sweep_site
-from spinsim.engine.moves.metropolis.site_packed.plan import SitePlan, SiteTables
+from spinsim.engine.moves.metropolis.site_packed.update import SitePlan, SiteTables
 from spinsim.engine.protocols import Counts
 from spinsim.engine.update import Slab
 from spinsim.errors import InputError

@@ -11,10 +11,17 @@ from typing import Final
 
 import numpy as np
 
-from spinsim.engine.layouts.replica_packed.adders import BATCH, ONE, ROW, ZERO, add_four, add_six
+from spinsim.engine.layouts.replica_packed.cpu_counting import BATCH, ONE, ROW, ZERO, add_four, add_six
 from spinsim.engine.layouts.site_packed.cpu_words import load, unlike
-from spinsim.engine.moves.metropolis.packed.steps import CLASS, FLIP, SPIN, find_flips, scratch_of
-from spinsim.engine.moves.metropolis.packed.wide_steps import WIDE_WORDS, find_flips_wide
+from spinsim.engine.moves.metropolis.packed.steps import (
+    CLASS,
+    FLIP,
+    SPIN,
+    WIDE_WORDS,
+    find_flips,
+    find_flips_wide,
+    scratch_of,
+)
 from spinsim.machine.compiled import kernel, part
 
 ALL: Final = ~ZERO

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from itertools import product
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy.typing as npt
 
 from spinsim import packing
 from spinsim.acceptance import check_beta
-from spinsim.cuda.compile import FLAGS, PHILOX_ROUNDS, Instances, instance
+from spinsim.cuda.compile import instance
 from spinsim.cuda.device import multiprocessors
 from spinsim.cuda.launch import Launch, record
 from spinsim.engine.cuda import CudaEngine, CudaParts
@@ -20,7 +19,7 @@ from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Compared, Comparison
-from spinsim.engine.measuring.cuda_counting import CudaCounting
+from spinsim.engine.measuring.sums import CudaCounting
 from spinsim.engine.moves.exchange.cuda import LADDER, CudaTempering, Placed
 from spinsim.engine.moves.metropolis.packed.classes import (
     APART,
@@ -39,31 +38,10 @@ from spinsim.engine.moves.metropolis.site_packed.cuda_lattices import (
     compare_lattices,
     divisor,
 )
-from spinsim.engine.moves.metropolis.site_packed.plan import SitePlan
+from spinsim.engine.moves.metropolis.site_packed.update import SitePlan
 from spinsim.engine.update import Slab
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
-
-RULES: Final = (("false", int(Kind.ANY)), ("true", int(Kind.ANY)), ("false", int(Kind.PLAIN)))  # (field, kind)
-DIMENSIONS: Final = (2, 3)
-INSTANCES: Final[Instances] = (
-    *(("metropolis/site_packed_signs.cu", instance("draw_signs", dimension)) for dimension in DIMENSIONS),
-    *(
-        ("metropolis/site_packed.cu", instance("sweep_site", dimension, signed, *rule, layers, r, slabs))
-        for dimension, signed, rule, (layers, slabs), r in product(
-            DIMENSIONS, FLAGS, RULES, ((1, False), (2, False), (2, True)), PHILOX_ROUNDS
-        )
-    ),
-    *(
-        ("measuring/count_site_packed.cu", instance("count_site", d, signed))
-        for d, signed in product(DIMENSIONS, FLAGS)
-    ),
-    ("tempering/lay_tables.cu", "lay_uniform_tables"),
-    ("measuring/overlaps_site_packed.cu", "differing_lattices"),
-    *(("measuring/overlaps_site_packed.cu", instance("differing_bonds", dimension)) for dimension in DIMENSIONS),
-    *(("measuring/overlaps_site_packed.cu", f"layers_of_{lines}") for lines in ("rows", "columns")),
-)
-
 
 THREADS: Final = 128
 BLOCKS: Final = 4  # on one multiprocessor, where its shared memory allows it

@@ -22,8 +22,8 @@ from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.layouts.site_packed.signs import signs_shape
 from spinsim.engine.measuring.cuda_comparison import THREADS, TILE, Compared, Comparison, Part, PartSums, Struct
 from spinsim.engine.moves.metropolis.packed.classes import LATTICE_BARRIER
-from spinsim.engine.moves.metropolis.site_packed.plan import SitePlan
-from spinsim.engine.moves.resample.moves import Moves
+from spinsim.engine.moves.metropolis.site_packed.update import SitePlan
+from spinsim.engine.moves.resample import Moves
 from spinsim.errors import InputError
 from spinsim.packing import LANES
 from spinsim.parallel.group import Group

@@ -18,7 +18,7 @@ from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.moves.exchange.cpu import CpuTempering, Times
 from spinsim.engine.moves.exchange.ladder import Ladder
 from spinsim.engine.moves.metropolis.unpacked.cpu_sweep import sweep_general, temper_chunks
-from spinsim.engine.moves.metropolis.unpacked.plan import UnpackedPlan
+from spinsim.engine.moves.metropolis.unpacked.update import UnpackedPlan
 from spinsim.engine.protocols import Counts
 from spinsim.errors import InputError
 from spinsim.machine.threads import Threads

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property, partial
-from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -15,43 +14,31 @@ import numpy.typing as npt
 
 from spinsim import packing
 from spinsim.acceptance import check_beta, check_betas
-from spinsim.cuda.compile import FLAGS, PHILOX_ROUNDS, Instances, instance
+from spinsim.cuda.compile import instance
 from spinsim.cuda.device import multiprocessors, shared_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
-from spinsim.engine.cuda import CudaEngine, MeasuredRounds
+from spinsim.engine.cuda import CudaEngine, LaunchedRounds, MeasuredRounds
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.layouts.unpacked import SpinBytes
 from spinsim.engine.measuring.cuda import NOTHING
-from spinsim.engine.measuring.cuda_counting import CudaCounting
+from spinsim.engine.measuring.sums import CudaCounting
 from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, Placed
-from spinsim.engine.moves.exchange.cuda_rounds import LaunchedRounds
 from spinsim.engine.moves.exchange.ladder import Ladder
 from spinsim.engine.moves.metropolis.packed.classes import LATTICE_BARRIER
 from spinsim.engine.moves.metropolis.replica_packed.cuda import engine_of
-from spinsim.engine.moves.metropolis.replica_packed.cuda_records import NOTES
-from spinsim.engine.moves.metropolis.unpacked.cuda_words import WORD, WORDS, UnpackedSpins
-from spinsim.engine.moves.metropolis.unpacked.plan import UnpackedPlan
-from spinsim.engine.moves.metropolis.unpacked.slots import COUNTED_BONDS, SlotPlan, counted_rows
+from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import NOTES
+from spinsim.engine.moves.metropolis.unpacked.cuda_words import (
+    COUNTED_BONDS,
+    WORD,
+    WORDS,
+    SlotPlan,
+    UnpackedSpins,
+    counted_rows,
+)
+from spinsim.engine.moves.metropolis.unpacked.update import UnpackedPlan
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
-from spinsim.model.terms import MOST_TERMS
-
-INTEGERS: Final = ("int", "long long")  # of couplings and fields
-INSTANCES: Final[Instances] = (
-    *(
-        ("metropolis/unpacked.cu", instance("sweep_unpacked", integer, terms, in_shared, r))
-        for integer, terms, in_shared, r in product(INTEGERS, (1, MOST_TERMS), FLAGS, PHILOX_ROUNDS)
-    ),
-    *(
-        ("tempering/temper_unpacked.cu", instance("temper_unpacked", integer, r))
-        for integer, r in product(INTEGERS, PHILOX_ROUNDS)
-    ),
-    *(("measuring/count_unpacked.cu", instance("total_energy", integer)) for integer in INTEGERS),
-    ("tempering/lay_tables.cu", "lay_betas"),
-    ("measuring/overlaps.cu", "differing_spins"),
-)
-
 
 LAY_THREADS: Final = 256
 

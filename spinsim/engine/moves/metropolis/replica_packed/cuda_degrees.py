@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.cuda.compile import FLAGS, PHILOX_ROUNDS, Instances, instance
+from spinsim.cuda.compile import instance
 from spinsim.cuda.device import multiprocessors, shared_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.cuda_queue import Queue
@@ -16,7 +15,7 @@ from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords, place
 from spinsim.engine.moves.metropolis.packed.batches import Batches, Costs
 from spinsim.engine.moves.metropolis.packed.classes import PLANES, Limits, cheap_bits
 from spinsim.engine.moves.metropolis.replica_packed.cuda_tables import DeviceTables, TableSweeper
-from spinsim.engine.moves.metropolis.replica_packed.plan import ReplicaPlan
+from spinsim.engine.moves.metropolis.replica_packed.update import ReplicaPlan
 
 TILE_SITES: Final = 32  # of a warp
 COSTS: Final = Costs(width=1, batch=32 * 1000, site=0, bond=40, doubling=True)  # instructions of a thread, 32 for each
@@ -137,9 +136,3 @@ class DegreeSweeper(TableSweeper):
         for done in range(0, half_sweeps, most):
             grid, now = (share, blocks, samples), min(most, half_sweeps - done)
             self._launch(self._queue.stream, grid, lattices.threads, half_sweep=half_sweep + done, half_sweeps=now)
-
-
-INSTANCES: Final[Instances] = tuple(
-    ("metropolis/replica_packed_degrees.cu", instance("sweep_degrees", bits, in_shared, in_fields, r))
-    for bits, in_shared, in_fields, r in product(TREE_BITS, FLAGS, FLAGS, PHILOX_ROUNDS)
-)
