@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
@@ -28,7 +29,7 @@ from spinsim.engine.moves.exchange.ladder import (
 )
 from spinsim.engine.moves.move import FastPaths, Moment, Move, apply_in_host_memory
 from spinsim.engine.moves.resample import Moves, moves_of
-from spinsim.engine.protocols import Counts, LadderMeasurement, Reduction, Spins, one_by_one
+from spinsim.engine.protocols import Begun, Counts, Reduction, Spins, one_by_one
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
 from spinsim.machine.threads import Threads
@@ -69,24 +70,24 @@ class CpuState(Protocol):
         """Make room for configurations: what copies the present ones of some samples there, and what finds them."""
 
 
-class CpuSweeper(Protocol):
+class CpuSweeper(ABC):
     """Attempts flips at the temperatures that it was given."""
 
     colours: int
+    tasks: int  # parts that run side by side
 
-    @property
-    def tasks(self) -> int:
-        """Parts that run side by side."""
-
+    @abstractmethod
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Take an inverse temperature or one for each replica (replicas,), and of two terms (replicas, 2)."""
 
-    def set_ladder(self, ladder: Ladder) -> None:
+    def set_ladder(self, ladder: Ladder) -> None:  # noqa: B027  (not all have something to prepare)
         """Make room for temperatures of each sample's replicas."""
 
+    @abstractmethod
     def set_places(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> None:
         """Give replicas the temperatures ``place`` (samples, replicas) of a ladder."""
 
+    @abstractmethod
     def sweep(self, count: int, half_sweep: int) -> None:
         """Attempt every spin ``count`` times, after so many half-sweeps."""
 
@@ -95,12 +96,15 @@ class CpuSweeper(Protocol):
 
         None where samples are not tempered each by itself, as threads meet in each round.
         """
+        return None
 
     def temper(self, tempering: CpuTempering, times: Times, half_sweep: int, samples: slice) -> None:
         """Do rounds of some samples after so many half-sweeps; ``tempering.round`` is left."""
+        raise NotImplementedError
 
     def end_rounds(self, tempering: CpuTempering) -> None:
         """Make ready for sweeps at the places where rounds of all samples have left their replicas."""
+        self.set_places(tempering.ladder, tempering.exchange.place)
 
 
 class CpuParts(NamedTuple):
@@ -253,7 +257,7 @@ class CpuEngine:
 
     def begin_measurement(
         self, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None, fetched: bool = True
-    ) -> Callable[[], LadderMeasurement] | None:
+    ) -> Begun:
         room = self._room(wanted, reduction, fetched)
         counts, number = self._counts(None), 0 if reduction is None else reduction.measurements
 
@@ -265,17 +269,12 @@ class CpuEngine:
         return self._measured([room], reduction)[0]
 
     def temper_measured(
-        self,
-        count: int,
-        rounds: int,
-        sweeps: int,
-        wanted: Wanted = WITHOUT_TIMES,
-        reduction: Reduction | None = None,
+        self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None,
         fetched: Sequence[bool] | None = None,
-    ) -> list[Callable[[], LadderMeasurement] | None]:
+    ) -> list[Begun]:  # fmt: skip
         tempering, words = self._on_ladder(), self._sweeper.words_of_round(sweeps)
         if words is None:
-            return one_by_one(self, count, rounds, sweeps, wanted, reduction, fetched)
+            return one_by_one(self, fetched or [True] * count, rounds, sweeps, wanted, reduction)
         rooms = [self._room(wanted, reduction, fetched is None or fetched[k]) for k in range(count)]
         number = 0 if reduction is None else reduction.measurements
         before, half_sweep = tempering.round, self.half_sweep
@@ -299,13 +298,10 @@ class CpuEngine:
         if is_fetched or reduction is None:
             keep, spins = self._state.keep()
             return self._measuring.begin(tempering, wanted, spins, keep)
-        if (
-            self._unread is None
-            or self._unread.wanted != wanted
-            or self._unread.found.exchange is not tempering.exchange
-        ):
-            self._unread = self._measuring.begin(tempering, wanted, self.spins)
-        return self._unread
+        unread = self._unread
+        if unread is None or unread.wanted != wanted or unread.found.exchange is not tempering.exchange:
+            self._unread = unread = self._measuring.begin(tempering, wanted, self.spins)
+        return unread
 
     def _measure(
         self, room: Measurement, counts: Counts, reduction: Reduction | None, number: int, samples: slice
@@ -317,9 +313,7 @@ class CpuEngine:
             reduction.keep_lowest(counts.energy, self.spins, samples)
 
     @staticmethod
-    def _measured(
-        rooms: list[Measurement], reduction: Reduction | None
-    ) -> list[Callable[[], LadderMeasurement] | None]:
+    def _measured(rooms: list[Measurement], reduction: Reduction | None) -> list[Begun]:
         if isinstance(reduction, HostReduction):
             reduction.end(len(rooms))
         return [room.later if room.is_fetched else None for room in rooms]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -68,6 +69,10 @@ class LadderMeasurement(NamedTuple):
         return by_replica(self.energy, self.holder)
 
 
+Begun = Callable[[], LadderMeasurement] | None
+"""Waits for a measurement; None for one that is added up and read nowhere."""
+
+
 def by_replica(values: npt.NDArray[Any], holder: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
     """Return values (samples, copies, temperatures) in the order of replicas, (samples, replicas)."""
     samples = len(values)
@@ -127,15 +132,20 @@ class LocalSquares(Protocol):
         """Go back to such sums."""
 
 
-class Sweeps(Protocol):
-    """Moves the replicas of every sample of one model."""
+class Engine(Protocol):
+    """Replicas of every sample of one model, in packed form on devices of one kind."""
 
     model: Ising
-    replicas: int
+    replicas: int  # configurations of each sample
+    packing: Packing  # how spins lie in memory: the name of the update
     device_name: str  # where it runs
     devices: int  # how many of these there are
-    colours: int
-    half_sweep: int
+    colours: int  # half-sweeps in a sweep
+    half_sweep: int  # half-sweeps done
+
+    @property
+    def tasks(self) -> int:
+        """Parts that run side by side."""
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Set the inverse temperature: a number or one for each replica (replicas,).
@@ -155,13 +165,6 @@ class Sweeps(Protocol):
     def part_rates(self) -> list[float]:
         """Updates/ns of each part while it worked, where several share out the replicas; else nothing."""
 
-
-class Counting(Protocol):
-    """Reads energies, magnetisations and configurations of the present state."""
-
-    model: Ising
-    replicas: int
-
     def begin_counts(self) -> Callable[[], Counts]:
         """Ask for the present energies and magnetisations; the function returned waits for them.
 
@@ -177,54 +180,24 @@ class Counting(Protocol):
     def bits(self, sample: int, replica: int) -> Bits:
         """One configuration as ``spinsim.bits`` says, shape (bytes,)."""
 
+    def take_from(self, parent: npt.NDArray[np.integer]) -> None:
+        """Give each replica the configuration of its parent, (samples, replicas), who must keep its own."""
 
-class Tempers(Protocol):
-    """Exchanges the temperatures of replicas on a ladder, which ``set_beta`` takes away again."""
+    def apply(self, move: Move, moment: Moment) -> None:
+        """Apply a move to all replicas, whose ladder and random numbers go on as they were (``moves/move.py``).
+
+        Raises:
+            InputError: where the move has no room, and for one that leaves anything but +1 and -1.
+        """
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
-        """Give each copy of each sample a ladder of inverse temperatures, as engine/moves/exchange/ladder.py says."""
+        """Give each copy of each sample a ladder of inverse temperatures, which ``set_beta`` takes away again."""
 
     def temper(self, rounds: int, sweeps: int) -> None:
         """``rounds`` times: sweep ``sweeps`` times, then try to exchange neighbouring temperatures."""
 
     def begin_exchange(self) -> Callable[[], Exchange]:
         """Ask for the present state of the exchange; the function returned waits for it."""
-
-
-class Resamples(Protocol):
-    """Lets configurations take the place of others in their sample."""
-
-    def take_from(self, parent: npt.NDArray[np.integer]) -> None:
-        """Give each replica the configuration of its parent, (samples, replicas), who must keep its own."""
-
-
-class AppliesMoves(Protocol):
-    """Applies moves between sweeps, as engine/moves/move.py says."""
-
-    def apply(self, move: Move, moment: Moment) -> None:
-        """Apply a move to all replicas, whose ladder and random numbers go on as they were.
-
-        Raises:
-            InputError: where the move has no room, and for one that leaves anything but +1 and -1.
-        """
-
-
-class KeepsPlaces(Protocol):
-    """Keeps replicas at places of a ladder whose exchanges are made elsewhere, where others have replicas of it too."""
-
-    # how many inverse temperatures of a replica the update takes: one, one for each of two terms, or both; where it
-    # takes two alone, one is that of both terms
-    temperatures: tuple[int, ...]
-
-    def take_ladder(self, ladder: Ladder) -> None:
-        """Make ready for places on a ladder, however many replicas it has."""
-
-    def begin_sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Callable[[], Counts]:
-        """Sweep ``count`` times at places (samples, replicas) of the ladder that was taken, and ask what is counted."""
-
-
-class MeasuresLadder(Protocol):
-    """Measures every copy at every temperature of a ladder."""
 
     @property
     def at_once(self) -> int:
@@ -235,7 +208,7 @@ class MeasuresLadder(Protocol):
 
     def begin_measurement(
         self, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None, fetched: bool = True
-    ) -> Callable[[], LadderMeasurement] | None:
+    ) -> Begun:
         """Ask for what is measured of every copy at every temperature; the function returned waits for it.
 
         Sweeps asked for meanwhile neither disturb it nor wait for it. A reduction of this engine adds it up, and None
@@ -243,14 +216,9 @@ class MeasuresLadder(Protocol):
         """
 
     def temper_measured(
-        self,
-        count: int,
-        rounds: int,
-        sweeps: int,
-        wanted: Wanted = WITHOUT_TIMES,
-        reduction: Reduction | None = None,
+        self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None,
         fetched: Sequence[bool] | None = None,
-    ) -> list[Callable[[], LadderMeasurement] | None]:
+    ) -> list[Begun]:  # fmt: skip
         """``count`` times: ``temper``, then ``begin_measurement``, each with its own of ``fetched``."""
 
     def reduction(self, reduced: Reduced) -> Reduction:
@@ -267,10 +235,6 @@ class MeasuresLadder(Protocol):
             InputError: where there is no room for the sums.
         """
 
-
-class Saves(Protocol):
-    """Gives its state away and takes it back."""
-
     def snapshot(self) -> dict[str, npt.NDArray[np.generic]]:
         """All that a later ``restore`` needs, of fixed shapes; the same arrays on every device."""
 
@@ -278,65 +242,58 @@ class Saves(Protocol):
         """Go back to a ``snapshot`` of an engine made in the same way; with its ladder, where one had been set."""
 
 
-class Engine(Sweeps, Counting, Resamples, AppliesMoves, Tempers, MeasuresLadder, Saves, Protocol):
-    """Replicas of every sample of one model, in packed form on devices of one kind: all of the above."""
+class KeepsPlaces(Protocol):
+    """Keeps replicas at places of a ladder whose exchanges are made elsewhere, where others have replicas of it too."""
 
-    packing: Packing  # how spins are held: the name of the update
+    # how many inverse temperatures of a replica the update takes: one, one for each of two terms, or both; where it
+    # takes two alone, one is that of both terms
+    temperatures: tuple[int, ...]
 
-    @property
-    def tasks(self) -> int:
-        """Parts that run side by side."""
+    def take_ladder(self, ladder: Ladder) -> None:
+        """Make ready for places on a ladder, however many replicas it has."""
+
+    def begin_sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Callable[[], Counts]:
+        """Sweep ``count`` times at places (samples, replicas) of the ladder that was taken, and ask what is counted."""
 
 
+@dataclass(eq=False)
 class KeptSpins:
-    """The configurations of one moment, whatever comes later.
+    """Configurations of one moment, whatever comes later, or of the present, with ways to read them as bits."""
 
-    Args:
-        read: Finds the one of a sample and replica.
-        bits: Finds those of all replicas of a sample as ``spinsim.bits`` says; None where one by one is as fast.
-    """
-
-    def __init__(self, read: Spins, bits: Callable[[int], Bits] | None) -> None:
-        self._read, self.bits = read, bits
+    read: Spins
+    bits: Callable[[int], Bits] | None = None  # finds those of all replicas of a sample; None: one by one is as fast
+    one: Callable[[int, int], Bits] | None = None  # finds the one of a sample and replica; None: from its spins
 
     def __call__(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """Returns one configuration, (sites,), +1 or -1."""
-        return self._read(sample, replica)
+        """Return one configuration, (sites,), +1 or -1."""
+        return self.read(sample, replica)
 
 
-def copy_samples(present: npt.NDArray[Any], kept: npt.NDArray[Any], samples: slice) -> None:
-    """Copy some samples of a state."""
-    kept[samples] = present[samples]
+def room_like(present: npt.NDArray[Any]) -> tuple[Callable[[slice], None], npt.NDArray[Any]]:
+    """Return a function that copies some samples of a state, and the array that it copies them to."""
+    kept = np.empty_like(present)
 
+    def copy(samples: slice) -> None:
+        kept[samples] = present[samples]
 
-class PresentSpins:
-    """The present configurations of an engine."""
-
-    def __init__(self, engine: Counting) -> None:
-        self._engine = engine
-
-    def __call__(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """Returns one configuration, (sites,), +1 or -1."""
-        return self._engine.spins(sample, replica)
-
-    def one(self, sample: int, replica: int) -> Bits:
-        """Returns one configuration as bits, (bytes,)."""
-        return self._engine.bits(sample, replica)
+    return copy, kept
 
 
 def bits_of_one(spins: Spins, sample: int, replica: int) -> Bits:
-    """Returns one configuration as bits, (bytes,)."""
-    return spins.one(sample, replica) if isinstance(spins, PresentSpins) else packed_spins(spins(sample, replica))
+    """Return one configuration as bits, (bytes,)."""
+    if isinstance(spins, KeptSpins) and spins.one is not None:
+        return spins.one(sample, replica)
+    return packed_spins(spins(sample, replica))
 
 
 def bits_of(spins: Spins, sample: int, replicas: int) -> Bits:
-    """Returns the configurations of all replicas of a sample as bits, (replicas, bytes)."""
+    """Return the configurations of all replicas of a sample as bits, (replicas, bytes)."""
     if isinstance(spins, KeptSpins) and spins.bits is not None:
         return spins.bits(sample)
     return np.stack([bits_of_one(spins, sample, r) for r in range(replicas)])
 
 
-def present_measurement(engine: MeasuresLadder, wanted: Wanted = WITHOUT_TIMES) -> LadderMeasurement:
+def present_measurement(engine: Engine, wanted: Wanted = WITHOUT_TIMES) -> LadderMeasurement:
     """Return what is measured of the present state."""
     begun = engine.begin_measurement(wanted)
     assert begun is not None  # noqa: S101  (nothing else adds it up)
@@ -344,17 +301,11 @@ def present_measurement(engine: MeasuresLadder, wanted: Wanted = WITHOUT_TIMES) 
 
 
 def one_by_one(
-    engine: Engine,
-    count: int,
-    rounds: int,
-    sweeps: int,
-    wanted: Wanted,
-    reduction: Reduction | None,
-    fetched: Sequence[bool] | None,
-) -> list[Callable[[], LadderMeasurement] | None]:
+    engine: Engine, fetched: Sequence[bool], rounds: int, sweeps: int, wanted: Wanted, reduction: Reduction | None
+) -> list[Begun]:
     """``Engine.temper_measured`` where nothing is gained by several measurements at a time."""
-    begun: list[Callable[[], LadderMeasurement] | None] = []
-    for k in range(count):
+    begun = []
+    for is_fetched in fetched:
         engine.temper(rounds, sweeps)
-        begun.append(engine.begin_measurement(wanted, reduction, fetched is None or fetched[k]))
+        begun.append(engine.begin_measurement(wanted, reduction, is_fetched))
     return begun

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,65 +20,8 @@ from spinsim.packing import LANES, Packing, block_count
 from spinsim.parallel.group import Group
 
 
-class Outline(Protocol):
-    """Sizes of a model, or of one that is yet to be built, from which its update and its need of memory follow.
-
-    Attributes:
-        lattice: The lattice with all of its bonds that the model lives on, if any.
-        slices: Slices in time, 1 where there is no time.
-        largest_degree: Bonds of the site that has most of them.
-        one_magnitude: True if all couplings are +J or -J.
-        most_units: Sum of |J| of a site's bonds and of its |h|, at most, in units (``Ising.units``); None without them.
-        one_coupling: True if all couplings are equal.
-        one_field: True if all sites are in the same field.
-        in_field: True if there is a field.
-        in_terms: True if bonds belong to two terms.
-        degrees_of_terms: Bonds of each of two terms at the site that has most of them, if a term's couplings are +J or
-            -J.
-    """
-
-    @property
-    def sites(self) -> int: ...
-
-    @property
-    def bonds(self) -> int: ...
-
-    @property
-    def samples(self) -> int: ...
-
-    @property
-    def lattice(self) -> Lattice | None: ...
-
-    @property
-    def slices(self) -> int: ...
-
-    @property
-    def largest_degree(self) -> int: ...
-
-    @property
-    def one_magnitude(self) -> bool: ...
-
-    @property
-    def most_units(self) -> int | None: ...
-
-    @property
-    def one_coupling(self) -> bool: ...
-
-    @property
-    def one_field(self) -> bool: ...
-
-    @property
-    def in_field(self) -> bool: ...
-
-    @property
-    def in_terms(self) -> bool: ...
-
-    @property
-    def degrees_of_terms(self) -> tuple[int, int] | None: ...
-
-
 class OfModel:
-    """The ``Outline`` of a model; nothing is computed before it is asked for."""
+    """Sizes of a model, from which its update and its need of memory follow; computed when they are asked for."""
 
     def __init__(self, model: Ising) -> None:
         self._model = model
@@ -113,18 +56,21 @@ class OfModel:
 
 @dataclass(frozen=True)
 class Planned:
-    """The ``Outline`` of a model on a lattice that is yet to be built."""
+    """The same sizes of a model on a lattice that is yet to be built."""
 
-    lattice: Lattice
+    lattice: Lattice  # with all of its bonds; of a model, if there is one
     samples: int
-    one_magnitude: bool
-    one_coupling: bool
-    one_field: bool = True
-    slices: int = 1
+    one_magnitude: bool  # True if all couplings are +J or -J
+    one_coupling: bool  # True if all couplings are equal
+    one_field: bool = True  # True if all sites are in the same field
+    slices: int = 1  # in time, 1 where there is no time
     in_field: bool = False
-    in_terms: bool = False
+    in_terms: bool = False  # True if bonds belong to two terms
+    # bonds of each of two terms at the site that has most of them, if a term's couplings are +J or -J
     degrees_of_terms: tuple[int, int] | None = None
-    most_units = None  # a lattice's couplings of several sizes are updated one replica at a time
+    # sum of |J| of a site's bonds and of its |h|, at most, in units (``Ising.units``); None without them, as for a
+    # lattice's couplings of several sizes, which are updated one replica at a time
+    most_units = None
 
     @property
     def sites(self) -> int:
@@ -138,6 +84,9 @@ class Planned:
     @property
     def largest_degree(self) -> int:
         return self.lattice.cell.coordination
+
+
+Outline = OfModel | Planned
 
 
 class Counters(NamedTuple):

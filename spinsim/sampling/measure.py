@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.bits import Bits, of_replica_packed, unpacked_spins
-from spinsim.engine.protocols import Counting, Engine, PresentSpins, Spins, bits_of
+from spinsim.engine.protocols import Engine, KeptSpins, Spins, bits_of
 from spinsim.machine.memory import require
 from spinsim.packing import Packing
 from spinsim.sampling.in_field import BestSlices, InField
@@ -30,7 +30,7 @@ class Measurement(NamedTuple):
     staggered_magnetization: npt.NDArray[np.int64]
 
 
-def measure(engine: Counting) -> Measurement:
+def measure(engine: Engine | InField | BestSlices) -> Measurement:
     """Energies and magnetisations of the engine's present state."""
     counts = engine.counts()
     energy = counts.energy * np.float64(engine.model.quantum)
@@ -46,7 +46,7 @@ class BestOfEach:
             equals.
     """
 
-    def __init__(self, engine: Counting) -> None:
+    def __init__(self, engine: Engine | InField | BestSlices) -> None:
         samples, sites = engine.model.samples, engine.model.sites
         self._sites = sites
         require(3.0 * samples * engine.replicas * -(-sites // 8), "the lowest state of every replica")
@@ -70,10 +70,10 @@ class BestOfEach:
 
 def present_spins(engine: Engine | InField | BestSlices) -> Spins:
     """Returns what finds the present configurations of an engine, of large lattices without a byte a site."""
-    return PresentSpins(cast("Counting", engine))  # the others do what one does
+    return KeptSpins(engine.spins, one=engine.bits)
 
 
-def present_configurations(engine: Engine) -> Callable[[int], npt.NDArray[np.int8]]:
+def present_configurations(engine: Engine | InField | BestSlices) -> Callable[[int], npt.NDArray[np.int8]]:
     """Returns what finds the present configurations of all replicas of a sample, +1 and -1, (replicas, sites)."""
     if engine.device_name == "cpu" and engine.packing is not Packing.SITE:  # bits would be one detour more
         return lambda sample: np.stack([engine.spins(sample, r) for r in range(engine.replicas)])

@@ -18,7 +18,7 @@ from spinsim.cuda.device import require_memory
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.dynamics import Dynamics, fill_start
 from spinsim.engine.moves.resample import Moves
-from spinsim.engine.protocols import Spins, copy_samples
+from spinsim.engine.protocols import Spins, room_like
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
@@ -277,8 +277,8 @@ class Chunks(InChunks):
         return self._read(self.memory, sample, replica)
 
     def keep(self) -> tuple[Callable[[slice], None], Spins]:
-        copy = np.empty_like(self.memory)
-        return partial(copy_samples, self.memory, copy), partial(self._read, copy)
+        keep, copy = room_like(self.memory)
+        return keep, partial(self._read, copy)
 
     def _read(self, memory: npt.NDArray[np.int8], sample: int, replica: int) -> npt.NDArray[np.int8]:
         spins = self._view(memory, sample, replica - replica % self.size)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.engine.moves.exchange.ladder import holders
-from spinsim.engine.protocols import Counting, Saves
+from spinsim.engine.protocols import Engine
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
@@ -156,13 +156,7 @@ def modules_of(move: Move) -> Mapping[tuple[Packing, str], str]:
     return modules
 
 
-class Movable(Counting, Saves, Protocol):
-    """Engine to which a move can be applied."""
-
-    packing: Packing
-
-
-def apply_in_host_memory(engine: Movable, move: Move, moment: Moment, first_sample: int = 0) -> None:
+def apply_in_host_memory(engine: Engine, move: Move, moment: Moment, first_sample: int = 0) -> None:
     """Apply a move to all replicas of an engine, whose ladder and random numbers go on as they were.
 
     Args:
@@ -184,14 +178,14 @@ def apply_in_host_memory(engine: Movable, move: Move, moment: Moment, first_samp
     engine.restore({**saved, "spins": _packed(engine, spins)})
 
 
-def _unpacked(engine: Movable, words: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
+def _unpacked(engine: Engine, words: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
     if engine.packing is Packing.SITE:
         assert engine.model.lattice is not None  # noqa: S101  (no other model is held so)
         return unpack_sites(words, engine.model.lattice.shape)
     return np.ascontiguousarray(unpack(words, engine.replicas).transpose(0, 2, 1))
 
 
-def _packed(engine: Movable, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.uint64]:
+def _packed(engine: Engine, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.uint64]:
     if engine.packing is Packing.SITE:
         assert engine.model.lattice is not None  # noqa: S101  (no other model is held so)
         return pack_sites(spins, engine.model.lattice.shape)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, wraps
+from operator import attrgetter
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.reduction import SAMPLE_AXIS, Reduced
 from spinsim.engine.moves.move import OWN_MOVES, Moment, Move, apply_in_host_memory
 from spinsim.engine.protocols import (
+    Begun,
     Configurations,
     Counts,
     Engine,
@@ -138,7 +140,7 @@ class EngineOfParts:
     def __init__(self, model: Ising, replicas: int, parts: Sequence[Part]) -> None:
         self.model, self.replicas, self.half_sweep, self.at_once = model, replicas, 0, 1
         self.parts, self._busy, self._swept = parts, np.zeros(len(parts)), 0
-        facts = self._all(facts_of)
+        facts = self._all(attrgetter("packing", "colours", "device_name", "devices", "tasks"))
         self.packing, self.colours, self.device_name = facts[0][:3]
         devices, tasks = zip(*(each[3:] for each in facts), strict=True)
         self.devices, self.tasks = sum(devices), sum(tasks)
@@ -207,24 +209,17 @@ class SplitEngine(EngineOfParts):
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
         self._do(Engine.set_ladder, beta, copies)
-        self.at_once = min(self._all(_at_once))
+        self.at_once = min(self._all(attrgetter("at_once")))
 
     def begin_measurement(
         self, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None, fetched: bool = True
-    ) -> Callable[[], LadderMeasurement] | None:
-        own, is_fetched = self._reductions(reduction, 1), reduction is None or fetched
-        later = self._of_each(_measurement_begun, own, wanted, is_fetched)
-        return partial(self._joined_later, measured, later) if is_fetched else None
+    ) -> Begun:
+        return self.temper_measured(1, 0, 0, wanted, reduction, [fetched])[0]
 
     def temper_measured(
-        self,
-        count: int,
-        rounds: int,
-        sweeps: int,
-        wanted: Wanted = WITHOUT_TIMES,
-        reduction: Reduction | None = None,
+        self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None,
         fetched: Sequence[bool] | None = None,
-    ) -> list[Callable[[], LadderMeasurement] | None]:
+    ) -> list[Begun]:  # fmt: skip
         all_fetched = [True] * count if reduction is None or fetched is None else list(fetched)
         own = self._reductions(reduction, count)
         begun = self._of_each(_several_begun, own, count, rounds, sweeps, wanted, all_fetched)
@@ -276,15 +271,11 @@ def where(parts: Sequence[Part], number: int) -> tuple[int, int]:
 
 
 class SplitSpins(KeptSpins):
-    """Configurations of one moment, which stay where they are.
-
-    Args:
-        parts: All of them, of samples.
-    """
+    """Configurations of one moment, ``kept`` by each of the parts, where they stay."""
 
     def __init__(self, parts: Sequence[Part], kept: Sequence[Any], replicas: int) -> None:
         self._parts, self.kept = parts, kept
-        super().__init__(partial(self._there, _configuration), lambda sample: self._there(bits_of, sample, replicas))
+        super().__init__(partial(self._there, called), lambda sample: self._there(bits_of, sample, replicas))
 
     def _there(self, function: Callable[..., Any], sample: int, argument: int) -> Any:
         k, own = where(self._parts, sample)
@@ -305,12 +296,7 @@ class SplitSquares:
         """Add the configurations of a measurement of the same engine."""
         assert isinstance(spins, SplitSpins)  # noqa: S101  (its measurements have such)
         each = zip(self._each, spins.kept, strict=True)
-        answers(
-            [
-                part.place.request(done, squares, LocalSquares.add, kept, part.own(holder))
-                for (part, squares), kept in each
-            ]
-        )
+        answers([part.place.request(done, own, LocalSquares.add, kept, part.own(holder)) for (part, own), kept in each])
 
     def sums(self) -> npt.NDArray[np.int64]:
         return np.concatenate(answers([part.place.request(done, own, LocalSquares.sums) for part, own in self._each]))
@@ -338,10 +324,6 @@ def timed(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
     return results, time.perf_counter() - compiling_seconds() - began
 
 
-def facts_of(engine: Engine) -> tuple[Any, ...]:
-    return engine.packing, engine.colours, engine.device_name, engine.devices, engine.tasks
-
-
 def done(thing: Any, method: Method, *arguments: Any) -> Any:
     """The result of a method, of the object's own type."""
     return getattr(thing, method.__name__)(*arguments)
@@ -361,16 +343,8 @@ def finished(later: Callable[[], Any]) -> Any:
     return results
 
 
-def _at_once(engine: Engine) -> int:
-    return engine.at_once
-
-
 def _done_with(engine: Engine, own: Any, method: Method) -> Any:
     return done(engine, method, own)
-
-
-def _measurement_begun(engine: Engine, reduction: Reduction | None, wanted: Wanted, fetched: bool) -> Kept:
-    return Kept(engine.begin_measurement(wanted, reduction, fetched))
 
 
 def _several_begun(
@@ -385,8 +359,8 @@ def _several_begun(
     return [Kept(later) for later in engine.temper_measured(count, rounds, sweeps, wanted, reduction, fetched)]
 
 
-def _configuration(spins: Spins, sample: int, replica: int) -> npt.NDArray[np.int8]:
-    return spins(sample, replica)
+def called(function: Callable[..., Any], *arguments: Any) -> Any:
+    return function(*arguments)
 
 
 class SplitReduction:
@@ -411,18 +385,20 @@ class SplitReduction:
         self.each: list[Any] = answers([part.place.request(_reduction, part.engine, *given) for part in parts])
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Return copies of all arrays by name."""
-        states = self._all(_state)
+        states = self._all(Reduction.state)
         return {name: np.concatenate([one[name] for one in states], SAMPLE_AXIS.get(name, 0)) for name in states[0]}
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go back to arrays that ``state`` returned, of any engine."""
-        self._own(_restore, lambda share: {name: _cut(array, share, name) for name, array in arrays.items()})
+        def own(share: slice) -> dict[str, npt.NDArray[Any]]:
+            return {name: array[(*[slice(None)] * SAMPLE_AXIS.get(name, 0), share)] for name, array in arrays.items()}
+
+        self._all(Reduction.restore, lambda share: (own(share),))
         self.measurements = int(arrays["measurements"][0])
 
     def lowest(self) -> LowestStates:
         """Return the lowest states that measurements have met; those that are new come with it."""
-        found: list[tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], Bits, Any]] = self._all(_lowest)
+        each = zip(self._parts, self.each, strict=True)
+        found = answers([part.place.request(_lowest, own) for part, own in each])
         fresh: dict[int, Bits] = {}
         for part, (_, changed, rows, _) in zip(self._parts, found, strict=True):
             fresh.update(zip((part.share.start + changed).tolist(), rows, strict=True))
@@ -430,45 +406,25 @@ class SplitReduction:
         def spins(sample: int) -> npt.NDArray[np.int8]:
             if sample in fresh:
                 return unpacked_spins(fresh[sample], self.reduced.model.sites)
-            k = next(k for k, part in enumerate(self._parts) if sample in part.share)
-            part, others = self._parts[k], found[k][3]
-            state: npt.NDArray[np.int8] = part.place.request(_spins, others, sample - part.share.start)()
+            k, own = where(self._parts, sample)
+            state: npt.NDArray[np.int8] = self._parts[k].place.request(called, found[k][3], own)()
             return state
 
         return LowestStates(np.concatenate([one[0] for one in found]), spins, np.array([*fresh], np.int64))
 
     def restore_lowest(self, energy: npt.NDArray[np.float64], spins: Configurations) -> None:
-        """Go back to lowest energies (samples, replicas) and the configuration of each sample."""
-        self._own(_restore_lowest, lambda share: (energy[share], spins[share]))
+        self._all(Reduction.restore_lowest, lambda share: (energy[share], spins[share]))
 
-    def _all(self, function: Callable[..., Any]) -> list[Any]:
-        return answers([part.place.request(function, own) for part, own in self._with_own()])
-
-    def _own(self, function: Callable[..., Any], of: Callable[[slice], Any]) -> None:
-        """Have a function carried out with what each part's samples have."""
-        replies: list[Reply] = []
-        for part, own in self._with_own():
-            replies.append(part.place.request(function, own, of(slice(part.share.start, part.share.stop))))
-        answers(replies)
-
-    def _with_own(self) -> Sequence[tuple[Part, Any]]:
-        return list(zip(self._parts, self.each, strict=True))
-
-
-def _cut(array: npt.NDArray[Any], share: slice, name: str) -> npt.NDArray[Any]:
-    return array[(*[slice(None)] * SAMPLE_AXIS.get(name, 0), share)]
+    def _all(self, method: Method, of: Callable[[slice], tuple[Any, ...]] = lambda _: ()) -> list[Any]:
+        """Results of a method of each part's reduction, whose arguments are those ``of`` its samples."""
+        each = zip(self._parts, self.each, strict=True)
+        shares = [slice(part.share.start, part.share.stop) for part in self._parts]
+        replies = [p.place.request(done, own, method, *of(s)) for (p, own), s in zip(each, shares, strict=True)]
+        return answers(replies)
 
 
 def _reduction(engine: Engine, copies: int, places: int, terms: Any, samples: int, energies: Any) -> Kept:
     return Kept(engine.reduction(Reduced(engine.model, copies, places, terms, samples, energies)))
-
-
-def _state(reduction: Reduction) -> dict[str, npt.NDArray[Any]]:
-    return reduction.state()
-
-
-def _restore(reduction: Reduction, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    reduction.restore(arrays)
 
 
 def _lowest(reduction: Reduction) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], Bits, Kept]:
@@ -476,11 +432,3 @@ def _lowest(reduction: Reduction) -> tuple[npt.NDArray[np.float64], npt.NDArray[
     energy, spins, changed = reduction.lowest()
     rows = [packed_spins(spins(sample)) for sample in changed.tolist()]
     return energy, changed, np.array(rows, np.uint8), Kept(spins)
-
-
-def _spins(spins: Callable[[int], npt.NDArray[np.int8]], sample: int) -> npt.NDArray[np.int8]:
-    return spins(sample)
-
-
-def _restore_lowest(reduction: Reduction, state: tuple[npt.NDArray[np.float64], Configurations]) -> None:
-    reduction.restore_lowest(*state)

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +33,7 @@ from spinsim.engine.moves.exchange.ladder import (
 )
 from spinsim.engine.moves.move import Moment, Move, apply_in_host_memory
 from spinsim.engine.moves.resample import copy_replicas, moves_of
-from spinsim.engine.protocols import Counts, Engine, KeepsPlaces, LadderMeasurement, Reduction, one_by_one
+from spinsim.engine.protocols import Begun, Counts, Engine, KeepsPlaces, Reduction, one_by_one
 from spinsim.engine.split.engine import (
     EngineOfParts,
     Part,
@@ -54,29 +55,8 @@ if TYPE_CHECKING:
 REPLICAS: Final = 1  # axis of what each replica has
 
 
-class Exchanges(Protocol):
-    """Exchanges of all replicas, wherever they are made."""
-
-    @property
-    def round(self) -> int:
-        """Exchanges tried."""
-
-    def sweep(self, count: int) -> object:
-        """Sweep at the present temperatures."""
-
-    def temper(self, rounds: int, sweeps: int) -> None: ...
-
-    def begin_exchange(self) -> Callable[[], Exchange]: ...
-
-    def restore(self, exchange: Exchange, rounds: int) -> None:
-        """Go on from a state after so many rounds."""
-
-    def show(self, whole: SplitEngine) -> None:
-        """Bring an engine of all replicas to the present state."""
-
-
 class HostLadder:
-    """``Exchanges`` that are made here, from the energies of all parts."""
+    """Exchanges of all replicas that are made here, from the energies of all parts."""
 
     def __init__(self, split: ReplicaSplit, ladder: Ladder, dynamics: Dynamics) -> None:
         self._split, self._tempering = split, CpuTempering(ladder, split.model, dynamics)
@@ -105,7 +85,7 @@ class HostLadder:
 class OnLadder(NamedTuple):
     """Parts of an engine that is on a ladder."""
 
-    exchanges: Exchanges  # of all replicas
+    exchanges: HostLadder | GpuLadder  # of all replicas
     whole: SplitEngine  # an engine of all replicas, which measures
 
 
@@ -134,7 +114,7 @@ class ReplicaSplit(EngineOfParts):
     ) -> None:
         super().__init__(model, replicas, parts)
         self._dynamics, self._make_whole, self._on_gpus = dynamics, make_whole, on_gpus
-        self.temperatures: tuple[int, ...] = parts[0].place.request(_temperatures, parts[0].engine)()
+        self.temperatures: tuple[int, ...] = parts[0].place.request(attrgetter("temperatures"), parts[0].engine)()
         self._ladder: OnLadder | None = None
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
@@ -193,10 +173,9 @@ class ReplicaSplit(EngineOfParts):
         else:
             whole = self._ladder.whole
         whole.set_ladder(beta, copies)
-        exchanges: Exchanges
+        exchanges: HostLadder | GpuLadder
         if self._on_gpus:
-            engines: list[CudaEngine] = [part.engine.value for part in self.parts]
-            exchanges = GpuLadder(self.model, ladder, engines)
+            exchanges = GpuLadder(self.model, ladder, [part.engine.value for part in self.parts])
         else:
             exchanges = HostLadder(self, ladder, self._dynamics)
         self._ladder = OnLadder(exchanges, whole)
@@ -218,21 +197,16 @@ class ReplicaSplit(EngineOfParts):
 
     def begin_measurement(
         self, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None, fetched: bool = True
-    ) -> Callable[[], LadderMeasurement] | None:
+    ) -> Begun:
         exchanges, whole = self._on_ladder()
         exchanges.show(whole)
         return whole.begin_measurement(wanted, reduction, fetched)
 
     def temper_measured(
-        self,
-        count: int,
-        rounds: int,
-        sweeps: int,
-        wanted: Wanted = WITHOUT_TIMES,
-        reduction: Reduction | None = None,
+        self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None,
         fetched: Sequence[bool] | None = None,
-    ) -> list[Callable[[], LadderMeasurement] | None]:
-        return one_by_one(self, count, rounds, sweeps, wanted, reduction, fetched)
+    ) -> list[Begun]:  # fmt: skip
+        return one_by_one(self, fetched or [True] * count, rounds, sweeps, wanted, reduction)
 
     def reduction(self, reduced: Reduced) -> SplitReduction:
         return self._on_ladder().whole.reduction(reduced)
@@ -253,10 +227,6 @@ class ReplicaSplit(EngineOfParts):
         self._do_own(Engine.restore, [snapshot_of(own, self.half_sweep, 0, None) for own in words])
         if self._ladder is not None:
             self._ladder.exchanges.restore(exchange_of(saved), int(saved["round"]))
-
-
-def _temperatures(engine: KeepsPlaces) -> tuple[int, ...]:
-    return engine.temperatures
 
 
 def _swept_at(engine: KeepsPlaces, place: npt.NDArray[np.int32], count: int) -> Counts:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from spinsim.bits import Bits
 from spinsim.engine.dynamics import Dynamics, fill_start
 from spinsim.engine.moves.resample import Moves, copy_replicas
-from spinsim.engine.protocols import KeptSpins, Spins, copy_samples
+from spinsim.engine.protocols import KeptSpins, Spins, room_like
 from spinsim.machine.threads import Threads
 
 Words = npt.NDArray[np.uint64]
@@ -118,7 +118,6 @@ class Blocks:
         return self._read(self.state[sample], replica)
 
     def keep(self) -> tuple[Callable[[slice], None], Spins]:
-        copy, read_all = np.empty_like(self.state), self._read_all
+        (keep, copy), read_all = room_like(self.state), self._read_all
         bits = None if read_all is None else lambda sample: read_all(copy[sample])
-        spins = KeptSpins(lambda sample, replica: self._read(copy[sample], replica), bits)
-        return partial(copy_samples, self.state, copy), spins
+        return keep, KeptSpins(lambda sample, replica: self._read(copy[sample], replica), bits)

@@ -27,7 +27,7 @@ from spinsim.engine.moves.metropolis.dense.update import DensePlan
 from spinsim.engine.moves.metropolis.unpacked.cpu import ChunkSweeper
 from spinsim.engine.moves.metropolis.unpacked.update import UnpackedPlan
 from spinsim.engine.moves.resample import Moves
-from spinsim.engine.protocols import Counts, Spins, copy_samples
+from spinsim.engine.protocols import Counts, Spins, room_like
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 
@@ -136,8 +136,8 @@ class DenseState(InChunks):
         return self._read(self.up, sample, replica)
 
     def keep(self) -> tuple[Callable[[slice], None], Spins]:
-        copy = np.empty_like(self.up)
-        return partial(copy_samples, self.up, copy), partial(self._read, copy)
+        keep, copy = room_like(self.up)
+        return keep, partial(self._read, copy)
 
     def _read(self, up: npt.NDArray[np.uint64], sample: int, replica: int) -> npt.NDArray[np.int8]:
         return _in_order(up[sample, replica], self._rows)
@@ -165,9 +165,6 @@ def _in_order(up: npt.NDArray[np.uint64], rows: Rows) -> npt.NDArray[np.int8]:
     return spins
 
 
-LONG_ROUND = 2**16  # attempts of a sample from which on its chunks are worth a thread each in every round
-
-
 def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None) -> CpuEngine:
     rows, pool = model.once(Rows), Threads(threads)
     state = DenseState(model, replicas, dynamics, pool, rows)
@@ -185,14 +182,12 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None 
 class DenseSweeper(ChunkSweeper):
     """A ``CpuSweeper`` of dense models."""
 
+    long_round = 2**16
+
     def __init__(self, model: Ising, rows: Rows, dynamics: Dynamics, state: DenseState) -> None:
         super().__init__(model, rows.colours, 1, dynamics, state)
         self._rows, self._state = rows, state
         self._keys = (*self._key, dynamics.rng_rounds)
-
-    @property
-    def _long_round(self) -> int:
-        return LONG_ROUND
 
     def _sweep_chunk(
         self, double_beta: npt.NDArray[np.float64], count: int, half_sweep: int, sample: int, first: int

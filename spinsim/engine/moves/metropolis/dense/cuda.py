@@ -22,7 +22,7 @@ from spinsim.engine.moves.metropolis.dense import cuda_bytes, cuda_signs
 from spinsim.engine.moves.metropolis.dense.cuda_bytes import Matrix, matrix
 from spinsim.engine.moves.metropolis.dense.cuda_signs import Signs, signs
 from spinsim.engine.moves.metropolis.dense.update import SITES, DensePlan
-from spinsim.engine.moves.metropolis.unpacked.cuda import SpinSweeper
+from spinsim.engine.moves.metropolis.unpacked import cuda as unpacked
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
@@ -31,19 +31,18 @@ MOST_SITES: Final = 2**15 - 1  # counts of neighbours have 16 bits
 UPDATES_A_LAUNCH: Final = 2**31  # so that a launch stays well below a second, but for few replicas
 
 
-def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> CudaEngine | None:
-    """The engine of dense models, None where not even a small group of replicas fits a multiprocessor."""
+def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> CudaEngine:
+    """The engine of dense models; an unpacked one where not even a small group of replicas fits a multiprocessor."""
     if model.sites > MOST_SITES:
-        return None
+        return unpacked.engine(model, replicas, dynamics, device)
     plan = model.once(DensePlan)
     couplings = signs(plan) or matrix(plan)
-    room = shared_memory(device)
     if isinstance(couplings, Signs):
-        fits = cuda_signs.group_bytes(model.sites) <= room
+        needed = cuda_signs.group_bytes(model.sites)
     else:
-        fits = cuda_bytes.group_bytes(model.sites, couplings.bytes, couplings.wide, 16) <= room
-    if not fits:
-        return None
+        needed = cuda_bytes.group_bytes(model.sites, couplings.bytes, couplings.wide, 16)
+    if needed > shared_memory(device):
+        return unpacked.engine(model, replicas, dynamics, device)
     queue = Queue(device, dynamics)
     check_grid(model.samples, 1)
     with queue.here():
@@ -112,7 +111,7 @@ class DenseSpins(SpinBytes):
         self._count(self._queue.stream, self.grid, self.program.threads, energies=to[0], down=to[1])
 
 
-class DenseSweeper(SpinSweeper):
+class DenseSweeper(unpacked.SpinSweeper):
     """A ``CudaSweeper`` of dense models."""
 
     def __init__(self, queue: Queue, spins: DenseSpins, zero_acceptance: float) -> None:

@@ -9,11 +9,9 @@ import numpy as np
 
 from spinsim.cuda.compile import instance
 from spinsim.cuda.launch import Launch
-from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.moves.metropolis.replica_packed.update import pack
 from spinsim.engine.moves.metropolis.unpacked.update import UPDATE as UNPACKED
 from spinsim.engine.moves.metropolis.unpacked.update import needed_bytes as unpacked_bytes
-from spinsim.engine.protocols import Engine
 from spinsim.engine.update import Busy, Outline, Pace, Update, by_sites, engine_of
 from spinsim.model.graph import colouring
 from spinsim.model.ising import Ising
@@ -129,17 +127,11 @@ def _of_fields(outline: Outline, replicas: int, most: int) -> int:
     return most * outline.samples * outline.sites * LANES * block_count(replicas)
 
 
-def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Engine:
-    from spinsim.engine.moves.metropolis.dense.cuda import engine
-    from spinsim.engine.moves.metropolis.unpacked.cuda import engine as unpacked_engine
-
-    return engine(model, replicas, dynamics, device) or unpacked_engine(model, replicas, dynamics, device)
-
-
 on_cpu = engine_of(f"{__package__}.cpu")
+on_cuda = engine_of(f"{__package__}.cuda")
 
 UPDATE: Final = Update(
-    *(Packing.UNPACKED, suits, needed_bytes, by_sites, pack, on_cpu, _on_cuda),
+    *(Packing.UNPACKED, suits, needed_bytes, by_sites, pack, on_cpu, on_cuda),
     busy=Busy(group=16, most=1),
     pace=Pace(30),
     one_by_one=True,

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from spinsim import packing, rng
 from spinsim.acceptance import check_one_beta
 from spinsim.bits import of_replica_packed
-from spinsim.engine.cpu import CpuEngine, CpuParts
+from spinsim.engine.cpu import CpuEngine, CpuParts, CpuSweeper
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.layouts.replica_packed.cpu_blocks import Blocks
 from spinsim.engine.layouts.replica_packed.cpu_counting import BATCH, count_lattices
@@ -95,7 +95,7 @@ def counts(
     return Counts(energy, magnetization, staggered, np.stack(terms, axis=-1) if terms else None)
 
 
-class ReplicaSweeper:
+class ReplicaSweeper(CpuSweeper):
     """A ``CpuSweeper`` of replica-packed words."""
 
     def __init__(self, plan: PackedRun, blocks: Blocks) -> None:
@@ -108,7 +108,6 @@ class ReplicaSweeper:
         self._cheap_bits = 0
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Take an inverse temperature, one for each replica (replicas,), or of each of two terms (replicas, 2)."""
         plan, classes = self._plan, self._plan.classes
         self._limits = None
         if np.ndim(beta) > 0 or not isinstance(classes, Classes):
@@ -131,13 +130,11 @@ class ReplicaSweeper:
             self._cheap_bits = cheap_bits(limits)
 
     def set_ladder(self, ladder: Ladder) -> None:
-        """Make room for tables of each sample."""
         self._limits, self._rounds = self._plan.limits(ladder.beta), None
         self._tables = empty_tables(self._plan.classes, self._plan.model.samples, self._plan.replicas)
         self._find_cheap(self._limits)
 
     def set_places(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> None:
-        """Give replicas the temperatures ``place`` (samples, replicas) of a ladder."""
         assert self._limits is not None  # noqa: S101  (there is a ladder)
         for k, row in enumerate(place):
             lay_tables(row, self._plan.used_tables, *self._limits, *self._tables_of(k))
@@ -150,7 +147,6 @@ class ReplicaSweeper:
         return tables.always[k], tables.planes[k], tables.thresholds[k]
 
     def sweep(self, count: int, half_sweep: int) -> None:
-        """Attempt every spin ``count`` times, after so many half-sweeps."""
         if self._tables is None:
             raise InputError(NO_TEMPERATURE)
         self._blocks.sweep(self._sweep_part, count, half_sweep, self.colours)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from spinsim import packing, rng
 from spinsim.bits import of_site_packed, unpacked_spins
-from spinsim.engine.cpu import CpuEngine, CpuParts
+from spinsim.engine.cpu import CpuEngine, CpuParts, CpuSweeper
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.layouts.replica_packed.cpu_blocks import Blocks
 from spinsim.engine.layouts.site_packed.cpu_words import (
@@ -24,7 +24,6 @@ from spinsim.engine.layouts.site_packed.cpu_words import (
 from spinsim.engine.measuring.correlations import compared, waves
 from spinsim.engine.measuring.cpu import Compared, Integers, Words
 from spinsim.engine.measuring.cpu_comparison import squared_modes
-from spinsim.engine.moves.exchange.cpu import CpuTempering, Times
 from spinsim.engine.moves.exchange.ladder import Ladder
 from spinsim.engine.moves.metropolis.site_packed.cpu_sweep import sweep_site
 from spinsim.engine.moves.metropolis.site_packed.update import SitePlan, SiteTables
@@ -106,8 +105,8 @@ def counts(plan: SitePlan, blocks: Blocks, lattices: SiteLattices, samples: slic
     return plan.observables.counts(dict(zip(names, totals.sum(axis=1), strict=True)))
 
 
-class SiteSweeper:
-    """A ``CpuSweeper`` of site-packed words."""
+class SiteSweeper(CpuSweeper):
+    """A ``CpuSweeper`` of site-packed words: a round of a lattice of this size is long, and tables are made anew."""
 
     def __init__(self, plan: SitePlan, blocks: Blocks, lattices: SiteLattices) -> None:
         self.colours, self.tasks = plan.colours, blocks.count * blocks.parts
@@ -117,9 +116,6 @@ class SiteSweeper:
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         self._tables = self._plan.tables(beta)
-
-    def set_ladder(self, ladder: Ladder) -> None:
-        """Nothing to prepare: tables are made anew after each round, which is long."""
 
     def set_places(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> None:
         self._tables = self._plan.tables_at(ladder, place)
@@ -154,15 +150,6 @@ class SiteSweeper:
             (*colours, part, self._blocks.parts),
             self._plan.has_field,
         )
-
-    def words_of_round(self, sweeps: int) -> None:
-        """None: a round of a lattice of this size is long."""
-
-    def temper(self, tempering: CpuTempering, times: Times, half_sweep: int, samples: slice) -> None:
-        raise NotImplementedError
-
-    def end_rounds(self, tempering: CpuTempering) -> None:
-        raise NotImplementedError
 
 
 class CpuSiteComparison:
