@@ -6,7 +6,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from spinsim.bits import Bits, packed_spins
 from spinsim.cuda.device import names
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
-from spinsim.engine.measuring.cuda import LadderMeasuring, Measurements, Measuring
+from spinsim.engine.measuring.cuda import CudaState, LadderMeasuring, Measurements, Measuring
 from spinsim.engine.measuring.cuda_comparison import Comparison
 from spinsim.engine.measuring.cuda_reduction import CudaReduction
 from spinsim.engine.measuring.in_time import HostSquares
@@ -24,8 +24,8 @@ from spinsim.engine.measuring.sums import CudaCounting
 from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, Placed, each_a_copy
 from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, check_ladder, exchange_of, snapshot_of
 from spinsim.engine.moves.move import FastPaths, Moment, Move, apply_in_host_memory
-from spinsim.engine.moves.resample import Moves, moves_of
-from spinsim.engine.protocols import Counts, LadderMeasurement, LocalSquares, Reduction
+from spinsim.engine.moves.resample import moves_of
+from spinsim.engine.protocols import Begun, Counts, LocalSquares, Reduction
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
@@ -33,17 +33,12 @@ from spinsim.packing import Packing
 NO_NOTES: Final = 0, 0, 0
 
 
-class Tables(Protocol):
-    """Temperatures as sweeps read them."""
-
-    are_laid: bool  # True if they are those of the present places
-
-
 class LaunchedRounds(ABC):
-    """``MeasuredRounds`` of samples whose lattices stay where they are for a launch.
+    """Rounds of sweeps and exchanges in one launch, with measurements between them, of lattices that stay meanwhile.
 
     Args:
-        tables: Of its places; rounds leave them as they were.
+        tables: Temperatures of the ladder's places as sweeps read them, which rounds leave as they were: ``are_laid``
+            tells if they are those of the present places.
         counting: Takes the sums of the state in which a launch ends.
     """
 
@@ -52,7 +47,7 @@ class LaunchedRounds(ABC):
         queue: Queue,
         colours: int,
         tempering: CudaTempering,
-        tables: Tables,
+        tables: Any,
         counting: CudaCounting,
         most_sweeps: int,
     ) -> None:
@@ -61,14 +56,16 @@ class LaunchedRounds(ABC):
         self._most_sweeps = most_sweeps
 
     def most(self, sweeps: int) -> int:
+        """How many rounds of so many sweeps one launch takes; 0 where they must go one by one."""
         return self._most_sweeps // max(1, sweeps)
 
     def temper(self, rounds: int, sweeps: int, half_sweep: int) -> None:
         self._queue_rounds(rounds, sweeps, half_sweep, notes=NO_NOTES)
 
     def measured(self, rounds: int, sweeps: int, half_sweep: int, measuring: Measuring, into: Measurements) -> None:
+        """Queue a launch of ``rounds`` rounds before each of the measurements."""
         notes = into.address(0), into.held.address(0), rounds
-        self._queue_rounds(into.count * rounds, sweeps, half_sweep, notes=notes, measured=measuring.record)
+        self._queue_rounds(into.several * rounds, sweeps, half_sweep, notes=notes, measured=measuring.record)
 
     def _queue_rounds(self, rounds: int, sweeps: int, half_sweep: int, **notes: Any) -> None:
         """Queue many rounds in one launch; ``notes`` are those of measurements."""
@@ -86,65 +83,26 @@ class LaunchedRounds(ABC):
         """Launch ``count`` rounds of so many half-sweeps in all, with arguments that all kernels of rounds take."""
 
 
-class CudaState(Protocol):
-    """The spins of all replicas of all samples on a device."""
-
-    present: Any  # the array that sweeps change
-    replica_axis: int  # its axis along which replicas follow each other, or blocks of them
-
-    def words(self) -> npt.NDArray[np.uint64]:
-        """The words of a snapshot, as the CPU has them."""
-
-    def set_words(self, words: npt.NDArray[np.uint64]) -> None:
-        """Go back to the words of a snapshot."""
-
-    def copy(self, moves: Moves) -> None:
-        """Queue copies of configurations."""
-
-    def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """One configuration of ``present`` or of a copy of it, fetched by the present stream."""
-
-
-class ManyRounds(Protocol):
-    """Rounds of sweeps and exchanges in one launch."""
-
-    def most(self, sweeps: int) -> int:
-        """How many rounds of so many sweeps one launch takes; 0 where they must go one by one."""
-
-    def temper(self, rounds: int, sweeps: int, half_sweep: int) -> None:
-        """Queue a launch, after so many half-sweeps."""
-
-
-class MeasuredRounds(ManyRounds, Protocol):
-    """Rounds of sweeps and exchanges in one launch, with measurements between them."""
-
-    def measured(self, rounds: int, sweeps: int, half_sweep: int, measuring: Measuring, into: Measurements) -> None:
-        """Queue a launch of ``rounds`` rounds before each of the measurements."""
-
-
-class CudaSweeper(Protocol):
+class CudaSweeper(ABC):
     """Attempts flips at the temperatures that it was given."""
 
     colours: int
     tasks: int
+    rounds: LaunchedRounds | None = None  # many rounds in one launch on the present ladder, if the device can
 
-    @property
-    def rounds(self) -> ManyRounds | None:
-        """Many rounds in one launch on the present ladder, if the device can."""
-
-    @property
-    def measured_rounds(self) -> MeasuredRounds | None:
-        """Many rounds with measurements between them in one launch on the present ladder, if the device can."""
-
+    @abstractmethod
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Take an inverse temperature or one for each replica (replicas,), and of two terms (replicas, 2)."""
 
+    @abstractmethod
     def set_ladder(self, placed: Placed) -> None:
         """Make room for temperatures of each sample's replicas, and what launches need."""
 
+    @abstractmethod
     def lay_tables(self) -> None:
         """Queue what gives replicas the temperatures of their places."""
 
+    @abstractmethod
     def sweep(self, count: int, half_sweep: int) -> None:
         """Queue ``count`` attempts of every spin, after so many half-sweeps."""
 
@@ -329,55 +287,34 @@ class CudaEngine:
 
     def begin_measurement(
         self, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None, fetched: bool = True
-    ) -> Callable[[], LadderMeasurement] | None:
-        with self._queue.here():
-            measuring = self._on_ladder().measuring.of(wanted)
-            measurements = measuring.open(self._state.present, 1)
-            self._write_measurement(measuring, measurements, 0)
-            (begun,) = self._close(measuring, measurements, reduction, [fetched])
-            return begun
+    ) -> Begun:
+        return self.temper_measured(1, 0, 0, wanted, reduction, [fetched])[0]
 
     def temper_measured(
-        self,
-        count: int,
-        rounds: int,
-        sweeps: int,
-        wanted: Wanted = WITHOUT_TIMES,
-        reduction: Reduction | None = None,
+        self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None,
         fetched: Sequence[bool] | None = None,
-    ) -> list[Callable[[], LadderMeasurement] | None]:
-        begun: list[Callable[[], LadderMeasurement] | None] = []
+    ) -> list[Begun]:  # fmt: skip
+        assert reduction is None or isinstance(reduction, CudaReduction)  # noqa: S101  (engines of a GPU make such)
+        all_fetched = [True] * count if reduction is None or fetched is None else fetched
+        begun: list[Begun] = []
         with self._queue.here():
             measuring = self._on_ladder().measuring.of(wanted)
             while len(begun) < count:
                 several = min(self.at_once, count - len(begun))
-                own = None if fetched is None else fetched[len(begun) : len(begun) + several]
                 measurements = measuring.open(self._state.present, several)
                 self._temper_into(measuring, measurements, rounds, sweeps)
-                begun += self._close(measuring, measurements, reduction, own)
+                own = all_fetched[len(begun) : len(begun) + several]
+                begun += measuring.close(measurements, self._state, reduction, own)
         return begun
-
-    def _close(
-        self,
-        measuring: Measuring,
-        written: Measurements,
-        reduction: Reduction | None,
-        fetched: Sequence[bool] | None,
-    ) -> list[Callable[[], LadderMeasurement] | None]:
-        """End measurements, which are all fetched where nothing adds them up."""
-        if reduction is None:
-            return measuring.close(written, self._state)
-        assert isinstance(reduction, CudaReduction)  # noqa: S101  (engines of a GPU make such)
-        return measuring.close(written, self._state, reduction, fetched)
 
     def _temper_into(self, measuring: Measuring, into: Measurements, rounds: int, sweeps: int) -> None:
         """Temper and measure, in one launch where it takes all rounds."""
-        many, all_rounds = self._sweeper.measured_rounds, into.count * rounds
+        many, all_rounds = self._sweeper.rounds, into.several * rounds
         if many is not None and 0 < all_rounds <= many.most(sweeps):
             many.measured(rounds, sweeps, self.half_sweep, measuring, into)
             self.half_sweep += all_rounds * sweeps * self.colours
             return
-        for k in range(into.count):
+        for k in range(into.several):
             self.temper(rounds, sweeps)
             self._write_measurement(measuring, into, k)
 

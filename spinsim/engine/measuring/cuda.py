@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import Bits
 from spinsim.cuda.device import require_memory
 from spinsim.cuda.launch import SIZE, Fields, Launch, record, struct_type
 from spinsim.cuda.totals import Fetched, Totals, TotalsInTurn
@@ -20,40 +20,43 @@ from spinsim.engine.measuring.cuda_reduction import Buffer, CudaReduction
 from spinsim.engine.measuring.sums import CudaCounting, Linear, Observables
 from spinsim.engine.moves.exchange.cuda import CudaTempering
 from spinsim.engine.moves.exchange.ladder import Exchange
-from spinsim.engine.protocols import KeptSpins, LadderMeasurement, Spins
+from spinsim.engine.moves.resample import Moves
+from spinsim.engine.protocols import Begun, KeptSpins, LadderMeasurement, Spins
 from spinsim.model.ising import Ising
 
 KEEPING: Final = "keeping the configurations of measurements under way"
 MEND: Final = "keep fewer frames, or choose a smaller size, fewer samples or fewer replicas"
 
 
-class Reads(Protocol):
-    """A state that finds configurations in itself and in copies of it.
+class CudaState(Protocol):
+    """The spins of all replicas of all samples on a device.
 
     It may have ``read_all(state, sample)``, which finds those of all replicas of a sample as bits, too.
     """
 
+    present: Any  # the array that sweeps change
+    replica_axis: int  # its axis along which replicas follow each other, or blocks of them
+
+    def words(self) -> npt.NDArray[np.uint64]:
+        """The words of a snapshot, as the CPU has them."""
+
+    def set_words(self, words: npt.NDArray[np.uint64]) -> None:
+        """Go back to the words of a snapshot."""
+
+    def copy(self, moves: Moves) -> None:
+        """Queue copies of configurations."""
+
     def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """One configuration, fetched by the present stream."""
+        """One configuration of ``present`` or of a copy of it, fetched by the present stream."""
 
 
+@dataclass(eq=False)
 class HeldSpins(KeptSpins):
-    """The configurations of one moment in a copy of the state on the device.
+    """The configurations of one moment in a copy of the state on the device."""
 
-    Args:
-        read: As ``KeptSpins`` takes it.
-        read_beside: Given a stream and a function of it and the copy's address, which queues kernels there that read
-            the copy: the copy lasts until they have.
-    """
-
-    def __init__(
-        self,
-        read: Spins,
-        bits: Callable[[int], Bits] | None,
-        read_beside: Callable[[Any, Callable[[Any, int], None]], None],
-    ) -> None:
-        super().__init__(read, bits)
-        self.read_beside = read_beside
+    # takes a stream and a function of it and of the copy's address, which queues kernels that read the copy: it lasts
+    # until they have
+    read_beside: Callable[[Any, Callable[[Any, int], None]], None] = field(kw_only=True)
 
 
 class Held:
@@ -82,7 +85,7 @@ class Held:
     def copy(self, state: Any, number: int, stream: Any) -> None:
         self._copies[number].data.copy_from_device_async(state.data, self._stride, stream)
 
-    def spins(self, number: int, state: Reads) -> Spins:
+    def spins(self, number: int, state: CudaState) -> Spins:
         """Configurations of a copy of a state."""
         import cupy
 
@@ -93,7 +96,7 @@ class Held:
 
         read_all = getattr(state, "read_all", None)
         bits = None if read_all is None else partial(found, read_all)
-        return HeldSpins(partial(found, state.read), bits, partial(self._read_beside, number))
+        return HeldSpins(partial(found, state.read), bits, read_beside=partial(self._read_beside, number))
 
     def _read_beside(self, number: int, stream: Any, queue: Callable[[Any, int], None]) -> None:
         stream.wait_event(self.made)
@@ -147,16 +150,12 @@ TERMS: Final = struct_type(
 NOTHING: Final = np.zeros((), MEASURED)
 
 
-class Measurements:
-    """Room for a few measurements in succession: their numbers and copies of the states they were made of.
+class Measurements(NamedTuple):
+    """Room for a few measurements in succession: their numbers and copies of the states they were made of."""
 
-    Attributes:
-        held: The copies.
-        totals: The numbers, a row each.
-    """
-
-    def __init__(self, count: int, held: Held, totals: Totals) -> None:
-        self.count, self.held, self.totals = count, held, totals
+    several: int  # how many there are
+    held: Held  # the copies
+    totals: Totals  # the numbers, a row each
 
     def address(self, number: int) -> int:
         """Where the numbers of a measurement begin."""
@@ -261,31 +260,20 @@ class Measuring:
         self._sort(self._sweeps, grid, THREADS, to=into.address(number), **sums)
 
     def close(
-        self,
-        written: Measurements,
-        state: Reads,
-        reduction: CudaReduction | None = None,
-        fetched: Sequence[bool] | None = None,
-    ) -> list[Callable[[], LadderMeasurement] | None]:
-        """Compare copies and start fetching; the functions returned wait.
-
-        Args:
-            written: Measurements behind what is queued.
-            state: Finds configurations in copies of itself.
-            reduction: Adds the measurements up, if they are added up here.
-            fetched: True if each is fetched too; None: all are.
-        """
+        self, written: Measurements, state: CudaState, reduction: CudaReduction | None, fetched: Sequence[bool]
+    ) -> list[Begun]:
+        """Compare copies, add measurements up and start to fetch some of them; the functions returned wait."""
         held = written.held
         held.made.record(self._sweeps)
-        rows = [k for k in range(written.count) if fetched is None or fetched[k]]
+        rows = [k for k in range(written.several) if fetched[k]]
 
         def compare(stream: Any) -> None:
-            for k in range(written.count):
+            for k in range(written.several):
                 first = written.address(k)
                 at = {name: first + 8 * word for name, word in self._fields.words.items()}
                 self._comparison.queue(stream, held.address(k), at)
             if reduction is not None:
-                reduction.queue(stream, self.buffer, written.address(0), held.address(0), written.count)
+                reduction.queue(stream, self.buffer, written.address(0), held.address(0), written.several)
             held.compared.record(stream)
 
         # Nobody waits for measurements that are added up, and kernels beside sweeps cost more than their own time: a
@@ -294,11 +282,11 @@ class Measuring:
             compare(self._sweeps)
         if not rows:
             self._totals.give_back(written.totals)
-            return [None] * written.count
+            return [None] * written.several
         more = compare if reduction is None else None
         numbers = self._totals.fetch(written.totals, more, range(rows[0], rows[-1] + 1))
         return [
-            partial(self._read, numbers, k, held.spins(k, state)) if k in rows else None for k in range(written.count)
+            partial(self._read, numbers, k, held.spins(k, state)) if k in rows else None for k in range(written.several)
         ]
 
     def _read(self, fetched: Fetched, number: int, spins: Spins) -> LadderMeasurement:

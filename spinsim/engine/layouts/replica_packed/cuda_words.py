@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -14,23 +14,15 @@ from spinsim.bits import Bits, of_replica_packed
 from spinsim.cuda.device import require_memory
 from spinsim.cuda.launch import Launch
 from spinsim.engine.cuda_queue import Queue
-from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.layouts.replica_packed.cpu_counting import CountedBonds
-from spinsim.engine.measuring.sums import Observables
 from spinsim.engine.moves.resample import Moves, first_moves
-from spinsim.model.ising import Ising
+
+if TYPE_CHECKING:
+    from spinsim.engine.moves.metropolis.replica_packed.update import PackedRun
+    from spinsim.engine.moves.metropolis.unpacked.cuda_words import SlotPlan
 
 COUNT_THREADS: Final = 256  # of a block that counts
 COPY_THREADS: Final = 128  # of a block of 128 replicas, a site each
 ITEMS_A_THREAD: Final = 24  # sites or bonds that a thread counts, at most 31
-
-
-class Ordered(Protocol):
-    """An order of the sites."""
-
-    @property
-    def order(self) -> npt.NDArray[np.uint32]:
-        """The sites, in the order in which kernels visit them."""
 
 
 def place_of(order: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
@@ -38,24 +30,6 @@ def place_of(order: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
     place = np.empty_like(order)
     place[order] = np.arange(place.size, dtype=place.dtype)
     return place
-
-
-def places(batches: Ordered) -> npt.NDArray[np.uint32]:
-    """The place of every site in ``batches.order``, in which the device holds a lattice."""
-    return place_of(batches.order)
-
-
-class OrderedPlan(Protocol):
-    """A run whose words a GPU holds in an order of its own."""
-
-    model: Ising
-    replicas: int
-    shape: tuple[int, int, int, int]  # of the state, (samples, blocks, sites, 2)
-    dynamics: Dynamics
-
-    @property
-    def batches(self) -> Ordered:
-        """The order of the sites."""
 
 
 class OrderedWords:
@@ -68,10 +42,10 @@ class OrderedWords:
 
     replica_axis = 1
 
-    def __init__(self, plan: OrderedPlan, queue: Queue, lanes: Any) -> None:
+    def __init__(self, plan: PackedRun | SlotPlan, queue: Queue, lanes: Any) -> None:
         import cupy
 
-        self.site_at, self._place, self._replicas = plan.batches.order, places(plan.batches), plan.replicas
+        self.site_at, self._place, self._replicas = plan.batches.order, place_of(plan.batches.order), plan.replicas
         self.present = cupy.empty(plan.shape, cupy.uint64)
         self.copy = partial(copy_lanes, queue, self.present)
         if plan.dynamics.start == "up":
@@ -107,25 +81,6 @@ def copy_lanes(queue: Queue, state: Any, moves: Moves) -> None:
     })(queue.stream, (-(-sites // COPY_THREADS), blocks, samples), COPY_THREADS)  # fmt: skip
 
 
-class CountedPlan(OrderedPlan, Protocol):
-    """A run whose bonds of a term all have one magnitude.
-
-    Attributes:
-        observables: What follows from the counts, energies of two terms among it where there are two.
-    """
-
-    lanes: npt.NDArray[np.uint64]  # lanes in use, (blocks, 2)
-    first: int  # sites of the first sublattice
-
-    @property
-    def observables(self) -> Observables:
-        """Quantities that follow from the counts."""
-
-    @property
-    def counted(self) -> CountedBonds:
-        """The bonds."""
-
-
 class CountedWords(OrderedWords):
     """Words whose spins +1 and unsatisfied bonds can be counted.
 
@@ -136,10 +91,10 @@ class CountedWords(OrderedWords):
         InputError: where all of it has no room.
     """
 
-    def __init__(self, plan: CountedPlan, queue: Queue, lists: Sequence[npt.NDArray[Any]]) -> None:
+    def __init__(self, plan: PackedRun, queue: Queue, lists: Sequence[npt.NDArray[Any]]) -> None:
         import cupy
 
-        self.plan, self._queue, bonds, place = plan, queue, plan.counted, places(plan.batches)
+        self.plan, self._queue, bonds, place = plan, queue, plan.counted, place_of(plan.batches.order)
         own = plan.lanes, plan.batches.order, *bonds[:-1]
         needed = sum(array.nbytes for array in (*lists, *own)) + 8 * int(np.prod(plan.shape))
         require_memory(queue.device, needed, f"the state of {plan.model.name}")

@@ -13,7 +13,7 @@ from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.cuda import CudaEngine
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords, places
+from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords, place_of
 from spinsim.engine.moves.metropolis.anisotropic.update import TermPlan
 from spinsim.engine.moves.metropolis.packed.classes import Limits
 from spinsim.engine.moves.metropolis.replica_packed.cuda import UNBOUNDED, engine_of
@@ -53,7 +53,7 @@ class TermLattices(CountedWords):
 
     def __init__(self, plan: TermPlan, queue: Queue) -> None:
         batches = plan.batches
-        super().__init__(plan, queue, (batches.order, places(batches)[batches.neighbour], batches.signs))
+        super().__init__(plan, queue, (batches.order, place_of(batches.order)[batches.neighbour], batches.signs))
         order, neighbour, signs = self.lists
         self.model = record(
             MODEL, order=order, neighbour=neighbour, signs=signs, first_bits=plan.classes.count_bits[0],

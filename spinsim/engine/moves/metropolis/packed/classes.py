@@ -13,17 +13,21 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from math import log2
-from typing import ClassVar, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.acceptance import LARGEST_EXPONENT, ZERO_ACCEPTANCE, exp_reduced
 from spinsim.cuda.launch import ADDRESS, struct_type
-from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.replica_packed.cpu_counting import ONE, ZERO
 from spinsim.machine.compiled import kernel
 from spinsim.packing import LANES, block_count, pack_lanes
+
+if TYPE_CHECKING:
+    from spinsim.engine.moves.metropolis.anisotropic.update import TermClasses
+    from spinsim.engine.moves.metropolis.replica_packed.update import ReplicaPlan
+    from spinsim.engine.moves.metropolis.site_packed.update import SitePlan
 
 OWN_PLANES: Final = 5
 """Most significant bits of every lane's uniform: bit b of word w of the calls ``plane`` 0 to 4 is lane 32 w + b's."""
@@ -133,19 +137,7 @@ def tables_of_lanes(limits: Limits, place: npt.NDArray[np.int64]) -> Tables:
     )
 
 
-class SomeClasses(Protocol):
-    """Flip classes of one term or of two."""
-
-    @property
-    def bits(self) -> int:
-        """Bits of a class."""
-
-    @property
-    def tables(self) -> int:
-        """Tables of their own that sites have, by the parity of their degree or otherwise."""
-
-
-def empty_tables(classes: SomeClasses, samples: int, replicas: int) -> Tables:
+def empty_tables(classes: Classes | TermClasses, samples: int, replicas: int) -> Tables:
     """Room for tables of each sample."""
     blocks = block_count(replicas)
     kinds = (samples, blocks, classes.tables), 2**classes.bits
@@ -198,14 +190,7 @@ COLD_CLEAR: Final = Clear(OWN_PLANES, OWN_PLANES, 2)
 """Below T = 2.31 |J|: of the own planes, only the smallest cost has bits."""
 
 
-class PackedPlan(Protocol):
-    """A run of either packed update, as far as its special case follows from it."""
-
-    dynamics: Dynamics
-    has_field: bool
-
-
-def kind_of(plan: PackedPlan, limits: Limits) -> Kind:
+def kind_of(plan: ReplicaPlan | SitePlan, limits: Limits) -> Kind:
     """The special case of a run at temperatures of ``limits``; its sites of odd degree are at most ``PLAIN``."""
     if plan.has_field or plan.dynamics.zero_acceptance != ZERO_ACCEPTANCE or limits.certain.any():
         return Kind.ANY

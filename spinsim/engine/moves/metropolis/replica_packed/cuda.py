@@ -7,21 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from spinsim import packing
 from spinsim.cuda.compile import instance
 from spinsim.cuda.launch import Launch
-from spinsim.engine.cuda import CudaEngine, CudaParts, CudaState, CudaSweeper
+from spinsim.engine.cuda import CudaEngine, CudaParts, CudaSweeper
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.layouts.replica_packed.cuda_words import OrderedPlan, places
+from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords, place_of
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Compared, Comparison, InTime, compare_replicas, fits_in_time
 from spinsim.engine.measuring.cuda_in_time import CudaSquares, Layout, Products
-from spinsim.engine.measuring.sums import CudaCounting, Observables
+from spinsim.engine.measuring.sums import CudaCounting
 from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, Placed
 from spinsim.engine.moves.exchange.ladder import Ladder
 from spinsim.engine.moves.metropolis.packed.classes import LATTICE_BARRIER, TICKETS, Kind, Limits, kind_of
@@ -34,8 +34,11 @@ from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import (
 )
 from spinsim.engine.moves.metropolis.replica_packed.cuda_tables import DeviceTables, TableSweeper
 from spinsim.engine.moves.metropolis.replica_packed.cuda_tempering import launched_rounds
-from spinsim.engine.moves.metropolis.replica_packed.update import FEW_BONDS, ReplicaPlan, is_field_in_class
+from spinsim.engine.moves.metropolis.replica_packed.update import FEW_BONDS, PackedRun, ReplicaPlan, is_field_in_class
 from spinsim.model.ising import Ising
+
+if TYPE_CHECKING:
+    from spinsim.engine.moves.metropolis.unpacked.cuda_words import SlotPlan, UnpackedSpins
 
 WORDS: Final = packing.LANES // 32  # of a site in a block
 UNBOUNDED: Final = 2**62
@@ -68,23 +71,10 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Cuda
     return engine_of(plan, queue, lattices, partial(ReplicaSweeper, queue, lattices), packing.Packing.REPLICA)
 
 
-class CountedRun(OrderedPlan, Protocol):
-    """A run whose energies follow from counted sums."""
-
-    observables: Observables  # energies and magnetisations, as they follow
-
-
-class CountedState(CudaState, Protocol):
-    """Spins that are counted on the device."""
-
-    def add(self, to: tuple[int, ...]) -> None:
-        """Queue adding the sums of all replicas to those at addresses."""
-
-
 def engine_of(
-    plan: CountedRun,
+    plan: PackedRun | SlotPlan,
     queue: Queue,
-    state: CountedState,
+    state: CountedWords | UnpackedSpins,
     sweeper: Callable[[CudaCounting], CudaSweeper],
     name: packing.Packing,
     temperatures: tuple[int, ...] = (1,),
@@ -107,14 +97,14 @@ def engine_of(
     return CudaEngine(plan.model, plan.replicas, parts)
 
 
-def compare(plan: OrderedPlan, device: int, tempering: CudaTempering, wanted: Wanted) -> Comparison:
+def compare(plan: PackedRun | SlotPlan, device: int, tempering: CudaTempering, wanted: Wanted) -> Comparison:
     """The comparison of copies of a ladder, as fully as is wanted."""
     blocks = plan.shape[1]
     width = {"sites": np.uint32(plan.model.sites), "blocks": np.uint32(blocks)}
     columns = blocks * packing.LANES // WARP
     expression = instance("differing_replicas", columns if blocks == 1 else 0)
     comparison = Compared(device, plan.model, tempering, wanted)
-    place, graph, in_time, products = places(plan.batches), plan.model.graph, None, None
+    place, graph, in_time, products = place_of(plan.batches.order), plan.model.graph, None, None
     shape = plan.model.samples, blocks
     if comparison.times and fits_in_time(graph.slices):
         in_time = InTime(device, place[graph.world_lines()], comparison.times, shape, plan.replicas, tempering.pairs(0))
@@ -124,16 +114,11 @@ def compare(plan: OrderedPlan, device: int, tempering: CudaTempering, wanted: Wa
     return compare_replicas(comparison, expression, width, columns, place, in_time, products)
 
 
-def squares(plan: OrderedPlan, device: int, ladder: Ladder) -> CudaSquares:
+def squares(plan: PackedRun | SlotPlan, device: int, ladder: Ladder) -> CudaSquares:
     """Sums of squares along world lines."""
-    return CudaSquares(device, plan.model, ladder, places(plan.batches), "squares_of_replicas", plan.shape[1], {})
-
-
-class Launches(Protocol):
-    """Sweeps at the temperatures of tables."""
-
-    def sweep(self, sweeps: int, half_sweep: int) -> None:
-        """Queue as many sweeps as one launch may make, after so many half-sweeps."""
+    return CudaSquares(
+        device, plan.model, ladder, place_of(plan.batches.order), "squares_of_replicas", plan.shape[1], {}
+    )
 
 
 class InShared:
@@ -229,13 +214,13 @@ class ReplicaSweeper(TableSweeper):
         kind = kind_of(lattices.plan, limits) if lattices.fixed else Kind.ANY
         self._kinds = {slots: min(kind, Kind.PLAIN) if slots % 2 else kind for slots in lattices.slots}
         launches = InShared if lattices.in_shared else FromGlobal
-        self._launches: Launches = launches(self._queue, lattices, tables, self._kinds)
+        self._launches: InShared | FromGlobal = launches(self._queue, lattices, tables, self._kinds)
 
     def set_ladder(self, placed: Placed) -> None:
         super().set_ladder(placed)
         if self._on_ladder is None or isinstance(placed, GivenPlaces):
             return  # exchanges are not made here
-        self.measured_rounds = launched_rounds(
+        self.rounds = launched_rounds(
             self._kinds, self._packed, self._on_ladder, self._queue.device, queue=self._queue, tempering=placed,
             counting=self._counting, most_sweeps=self.most_sweeps,
         )  # fmt: skip

@@ -11,7 +11,7 @@ from spinsim.cuda.compile import instance
 from spinsim.cuda.device import multiprocessors, shared_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.cuda_queue import Queue
-from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords, places
+from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords, place_of
 from spinsim.engine.moves.metropolis.packed.batches import Batches, Costs
 from spinsim.engine.moves.metropolis.packed.classes import PLANES, Limits, cheap_bits
 from spinsim.engine.moves.metropolis.replica_packed.cuda_tables import DeviceTables, TableSweeper
@@ -50,7 +50,7 @@ def sites_with_units(plan: ReplicaPlan) -> npt.NDArray[np.uint32]:
 
 def wanted(batches: Batches) -> npt.NDArray[np.uint32]:
     """Bonds of each tile, (1 or samples, bonds): twice the neighbour's place, plus 1 where the coupling is below 0."""
-    return np.ascontiguousarray(2 * places(batches)[batches.neighbour] + batches.signs)
+    return np.ascontiguousarray(2 * place_of(batches.order)[batches.neighbour] + batches.signs)
 
 
 def row_bytes(bits: int) -> int:

@@ -12,7 +12,7 @@ from spinsim.cuda.compile import instance
 from spinsim.cuda.device import multiprocessors, shared_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.cuda_queue import Queue
-from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords, places
+from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords, place_of
 from spinsim.engine.moves.metropolis.packed.batches import Batches
 from spinsim.engine.moves.metropolis.packed.classes import PLANES, Kind
 from spinsim.engine.moves.metropolis.replica_packed.update import ReplicaPlan
@@ -53,7 +53,7 @@ def site_records(batches: Batches) -> tuple[npt.NDArray[np.uint32], npt.NDArray[
 
     Only for batches of at most seven slots.
     """
-    place = places(batches)
+    place = place_of(batches.order)
     near = np.zeros((batches.order.size, 1 + SLOTS), np.uint32)
     negative = np.zeros((len(batches.signs), batches.order.size, 1 + SLOTS), np.uint8)
     near[:, 0] = batches.order
@@ -170,7 +170,7 @@ class ReplicaLattices(CountedWords):
         self.in_shared = self.shared_threads > 0 and (
             not self.fixed or is_shared_faster(plan, processors, self.shared_threads)
         )
-        order, place = plan.batches.order, places(plan.batches)
+        order, place = plan.batches.order, place_of(plan.batches.order)
         if self.fixed:
             lists: tuple[npt.NDArray[Any], ...] = site_records(plan.batches)
         else:

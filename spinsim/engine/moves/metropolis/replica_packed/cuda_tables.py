@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import Any, Final, Protocol
+from abc import abstractmethod
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.cuda.launch import Launch, record
-from spinsim.engine.cuda import LaunchedRounds
+from spinsim.engine.cuda import CudaSweeper
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.dynamics import NO_TEMPERATURE
+from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords
 from spinsim.engine.moves.exchange.cuda import LADDER, Placed
 from spinsim.engine.moves.metropolis.packed.classes import Limits, Tables, empty_tables
 from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import TABLES
@@ -20,16 +21,6 @@ from spinsim.errors import InputError
 from spinsim.packing import LANES
 
 SWEEPS_A_LAUNCH: Final = 1000
-
-
-class WithTables(Protocol):
-    """Lattices whose sweeps read tables."""
-
-    lanes: Any
-
-    @property
-    def plan(self) -> PackedRun:
-        """The run on every device."""
 
 
 class DeviceTables:
@@ -42,12 +33,12 @@ class DeviceTables:
         are_shared: True if they are those of one block, for all blocks of all samples.
     """
 
-    def __init__(self, lattices: WithTables, arrays: list[Any]) -> None:
+    def __init__(self, lattices: CountedWords, arrays: list[Any]) -> None:
         self._lattices, self.arrays = lattices, arrays
         self.are_shared = arrays[0].shape[:2] == (1, 1)
 
     @classmethod
-    def of(cls, lattices: WithTables, tables: Tables, can_share: bool = False) -> DeviceTables:
+    def of(cls, lattices: CountedWords, tables: Tables, can_share: bool = False) -> DeviceTables:
         """Copies of tables on the host; those of one block are repeated for all unless the kernel can share them."""
         import cupy
 
@@ -76,7 +67,7 @@ class LadderTables(DeviceTables):
         are_laid: True if they are those of the present places.
     """
 
-    def __init__(self, queue: Queue, lattices: WithTables, placed: Placed) -> None:
+    def __init__(self, queue: Queue, lattices: CountedWords, placed: Placed) -> None:
         import cupy
 
         plan, beta = lattices.plan, placed.ladder.beta
@@ -100,11 +91,10 @@ class LadderTables(DeviceTables):
         self._lay(self._stream, self._grid, LANES)
 
 
-class TableSweeper(ABC):
+class TableSweeper(CudaSweeper):
     """Temperatures of a ``CudaSweeper`` whose sweeps read tables.
 
     Attributes:
-        measured_rounds: Many rounds in one launch on the present ladder, if the device can.
         shares_tables: True if kernels can read one block's tables for all.
         updates_a_launch: So that a launch stays well below a second.
     """
@@ -112,16 +102,11 @@ class TableSweeper(ABC):
     shares_tables = False
     updates_a_launch = 2**37
 
-    def __init__(self, queue: Queue, lattices: WithTables, plan: PackedRun) -> None:
+    def __init__(self, queue: Queue, lattices: CountedWords, plan: PackedRun) -> None:
         self.colours, self.tasks = plan.colours, plan.shape[0] * plan.shape[1]
         self._queue, self._lattices, self._plan = queue, lattices, plan
-        self.measured_rounds: LaunchedRounds | None = None
         self._on_ladder: LadderTables | None = None
         self._tables: DeviceTables | None = None  # launches know addresses alone
-
-    @property
-    def rounds(self) -> LaunchedRounds | None:
-        return self.measured_rounds
 
     @property
     def most_sweeps(self) -> int:
@@ -137,25 +122,21 @@ class TableSweeper(ABC):
     def _queue_sweeps(self, count: int, half_sweep: int) -> None: ...
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Take an inverse temperature, one for each replica (replicas,), or of each of two terms (replicas, 2)."""
         tables, limits = self._plan.tables(beta)
         self._tables = DeviceTables.of(self._lattices, tables, self.shares_tables)
-        self._on_ladder = self.measured_rounds = None
+        self._on_ladder = self.rounds = None
         self._make_ready(self._tables, limits)
 
     def set_ladder(self, placed: Placed) -> None:
-        """Make room for tables of each sample."""
         self._tables = self._on_ladder = LadderTables(self._queue, self._lattices, placed)
-        self.measured_rounds = None
+        self.rounds = None
         self._make_ready(self._on_ladder, self._plan.limits(placed.ladder.beta))
 
     def lay_tables(self) -> None:
-        """Queue the kernel that gives replicas the temperatures of their places."""
         if self._on_ladder is not None:
             self._on_ladder.lay()
 
     def sweep(self, count: int, half_sweep: int) -> None:
-        """Queue ``count`` attempts of every spin, after so many half-sweeps."""
         if self._tables is None:
             raise InputError(NO_TEMPERATURE)
         if self._on_ladder is not None and not self._on_ladder.are_laid:

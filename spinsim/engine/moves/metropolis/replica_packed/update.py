@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ from spinsim import packing
 from spinsim.acceptance import acceptance, check_beta
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.replica_packed.cpu_counting import CountedBonds
-from spinsim.engine.measuring.sums import Observables, of_up_and_unsatisfied
+from spinsim.engine.measuring.sums import of_up_and_unsatisfied
 from spinsim.engine.moves.metropolis.packed.batches import Batches, Costs, build_batches
 from spinsim.engine.moves.metropolis.packed.classes import (
     LEAST_COUNT_BITS,
@@ -21,7 +21,6 @@ from spinsim.engine.moves.metropolis.packed.classes import (
     MAX_DEGREE_IN_FIELD,
     Classes,
     Limits,
-    SomeClasses,
     Tables,
     build_tables,
     distinct_of,
@@ -32,6 +31,9 @@ from spinsim.model.graph import colouring
 from spinsim.model.ising import Ising
 from spinsim.model.quanta import bonds_of_units, most_units
 from spinsim.packing import Packing
+
+if TYPE_CHECKING:
+    from spinsim.engine.moves.metropolis.anisotropic.update import TermPlan
 
 OTHER_SHIFT: Final = MAX_COUNT_BITS  # of a site's start: bits that differ where the spin is against the field
 UP_SHIFT: Final = 2 * MAX_COUNT_BITS  # of whether the field is above 0
@@ -155,47 +157,8 @@ class ModelPlan:
         self.used_tables = int(parity.min()), int(parity.max()) + 1
 
 
-class PackedRun(Protocol):
-    """A run whose state is replica-packed, whatever its energy is."""
-
-    model: Ising  # model of the run
-    replicas: int
-    dynamics: Dynamics
-    shape: tuple[int, int, int, int]  # of the packed state, (samples, blocks, sites, 2)
-    lanes: npt.NDArray[np.uint64]  # lanes in use, uint64 (blocks, 2)
-    batches: Batches
-    colours: int
-    first: int  # sites of the first sublattice, which come first in the order; 0 where the model is not bipartite
-    used_tables: tuple[int, int]  # the first of the tables that sites look at, and the last plus one
-    by_degree: bool  # True if sites of like degree stand together
-    starts: npt.NDArray[np.uint64]  # where sites begin to count, if fields count as bonds
-    observables: Observables  # from the spins +1, those of the first sublattice and the unsatisfied bonds of each term
-
-    @property
-    def classes(self) -> SomeClasses:
-        """Flip classes."""
-
-    @property
-    def counts_of_class(self) -> tuple[tuple[int, int], bool] | None:
-        """Bits of the count of each of two terms, and whether the spin is on top; None where one count is all."""
-
-    @property
-    def weights(self) -> tuple[int, int, int]:
-        """|J| of each of two terms and h, in quanta."""
-
-    @property
-    def counted(self) -> CountedBonds:
-        """Bonds that energies follow from."""
-
-    def tables(self, beta: npt.ArrayLike) -> tuple[Tables, Limits]:
-        """Acceptance tables for inverse temperatures as the update takes them, and the limits that they follow from."""
-
-    def limits(self, beta: npt.NDArray[np.float64]) -> Limits:
-        """Limits that decide flips at inverse temperatures of a ladder."""
-
-
 class ReplicaPlan(ModelPlan):
-    """A ``PackedRun`` of a model of one term.
+    """A run of a model of one term.
 
     Args:
         model: As ``ModelPlan`` takes it.
@@ -257,6 +220,10 @@ class ReplicaPlan(ModelPlan):
 WORD_BYTES: Final = 16  # of a site of 128 replicas
 MOST_UNITS: Final = 127  # of a site's couplings and field: beyond, local fields are faster where replicas are hot
 UNIT_BYTES: Final = 64  # of a bond, which stands there once for each unit of its coupling
+
+
+PackedRun: TypeAlias = "ReplicaPlan | TermPlan"
+"""A run whose state is replica-packed, whatever its energy is."""
 
 
 def suits(outline: Outline) -> bool:

@@ -14,7 +14,7 @@ from spinsim.acceptance import check_beta
 from spinsim.cuda.compile import instance
 from spinsim.cuda.device import multiprocessors
 from spinsim.cuda.launch import Launch, record
-from spinsim.engine.cuda import CudaEngine, CudaParts
+from spinsim.engine.cuda import CudaEngine, CudaParts, CudaSweeper
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.measuring.correlations import Wanted
@@ -186,10 +186,8 @@ class SharedSweeps:
         self._arrivals = (self._arrivals + (several - 1) * together) % 2**32
 
 
-class SiteSweeper:
-    """A ``CudaSweeper`` of site-packed words."""
-
-    rounds = measured_rounds = None  # lattices of this size are never tempered in one launch
+class SiteSweeper(CudaSweeper):
+    """A ``CudaSweeper`` of site-packed words, whose lattices are too large to be tempered in one launch."""
 
     def __init__(self, queue: Queue, lattices: SiteLattices) -> None:
         self.colours, self.tasks = lattices.plan.colours, lattices.count

@@ -5,7 +5,7 @@ Rounds of sweeps and exchanges are one launch where shared memory holds lattices
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from functools import cached_property, partial
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from spinsim.acceptance import check_beta, check_betas
 from spinsim.cuda.compile import instance
 from spinsim.cuda.device import multiprocessors, shared_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
-from spinsim.engine.cuda import CudaEngine, LaunchedRounds, MeasuredRounds
+from spinsim.engine.cuda import CudaEngine, CudaSweeper, LaunchedRounds
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.layouts.unpacked import SpinBytes
@@ -43,15 +43,13 @@ from spinsim.model.ising import Ising
 LAY_THREADS: Final = 256
 
 
-class SpinSweeper(ABC):
+class SpinSweeper(CudaSweeper):
     """Temperatures of a ``CudaSweeper`` of single replicas; its launch is made anew when they change.
 
     Attributes:
         are_laid: True if replicas have the temperatures of their present places.
     """
 
-    rounds: MeasuredRounds | None = None  # there may be no kernel of many rounds
-    measured_rounds: MeasuredRounds | None = None
     are_laid = True
 
     def __init__(self, queue: Queue, spins: SpinBytes | UnpackedSpins, colours: int, terms: int) -> None:
@@ -66,7 +64,6 @@ class SpinSweeper(ABC):
     def _make_launch(self, double_beta: Any, single_beta: Any) -> None: ...
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Take an inverse temperature, one for each replica (replicas,), or of each of two terms (replicas, 2)."""
         import cupy
 
         spins = self._spins
@@ -218,7 +215,7 @@ class UnpackedSweeper(SpinSweeper):
             "half_sweep": np.uint64(0), "half_sweeps": np.uint32(0),
         }, how.shared_bytes(spins.model.sites, terms))  # fmt: skip
         self._grid = how.blocks, -(-spins.replicas // (WORD * how.words)), spins.model.samples
-        self.rounds = self.measured_rounds = None
+        self.rounds = None
 
     @property
     def _single_coldest(self) -> npt.NDArray[np.float32]:
@@ -234,7 +231,7 @@ class UnpackedSweeper(SpinSweeper):
             most_sweeps=self._most_sweeps,
         )  # fmt: skip
         if rounds.together:
-            self.rounds = self.measured_rounds = rounds
+            self.rounds = rounds
 
     @cached_property
     def _most_sweeps(self) -> int:
