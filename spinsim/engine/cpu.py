@@ -13,7 +13,7 @@ import numpy.typing as npt
 from spinsim.bits import Bits, packed_spins
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
-from spinsim.engine.measuring.cpu import CpuComparison, CpuMeasuring, Measurement
+from spinsim.engine.measuring.cpu import Compare, CpuMeasuring, Measurement
 from spinsim.engine.measuring.cpu_reduction import HostReduction
 from spinsim.engine.measuring.in_time import HostSquares
 from spinsim.engine.measuring.reduction import Reduced
@@ -115,7 +115,7 @@ class CpuParts(NamedTuple):
     sweeper: CpuSweeper  # moves them
     # energies and magnetisations of all replicas of some samples, all where they are None
     counts: Callable[[slice | None], Counts]
-    comparison: CpuComparison  # compares two replicas
+    compare: Compare  # copies at equal temperatures
     threads: Threads  # the threads that all of them work with
     # how many inverse temperatures of a replica its update takes: one, one for each of two terms, or both; where it
     # takes two alone, one is that of both terms
@@ -135,7 +135,7 @@ class CpuEngine:
         self.packing, self.colours = parts.packing, parts.sweeper.colours
         self._dynamics, self._state, self._sweeper, self._counts = dynamics, parts.state, parts.sweeper, parts.counts
         self._threads = parts.threads
-        self._measuring = CpuMeasuring(model, parts.comparison, parts.state.words_of, max(parts.temperatures))
+        self._measuring = CpuMeasuring(model, parts.compare, parts.state.words_of, max(parts.temperatures))
         self.temperatures, self._bits = parts.temperatures, parts.bits
         self._fast_paths = FastPaths("cpu", parts.packing, model, replicas, dynamics.first_sample, parts)
         self._tempering: CpuTempering | None = None

@@ -223,9 +223,7 @@ class CudaEngine:
         with queue.here():
             steps = ladder.steps(self.model)
             tempering = CudaTempering(queue, ladder, steps, counting.shape, counting.observables)
-            measuring = LadderMeasuring(
-                self.model, queue.device, queue.stream, tempering, counting, self._compare, self._state.present
-            )
+            measuring = LadderMeasuring(self.model, queue, tempering, counting, self._compare, self._state.present)
             self._ladder = OnLadder(tempering, measuring)
             self._sweeper.set_ladder(tempering)
             self._sweeper.lay_tables()

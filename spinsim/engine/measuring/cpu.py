@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -38,26 +38,19 @@ FULLY: Final = 4
 
 
 class Compared(NamedTuple):
-    """Numbers that a ``CpuComparison`` finds; those that are not wanted have no pairs or no axes."""
+    """Numbers that ``Compare`` finds; those that are not wanted have no pairs or no axes."""
 
     overlap: Integers  # as ``Correlations`` has them, int64 (samples, pairs, temperatures)
     link_overlap: Integers
     modes: Floats  # squared modes along each axis, float64 (axes, samples, pairs, then copies if wanted, temperatures)
 
 
-class CpuComparison(Protocol):
-    """Compares copies at equal temperatures; an update has its own way."""
-
-    def compare(self, words: Words, holder: Integers, found: Compared, samples: slice) -> None:
-        """Fill in what is ``found`` of some samples, whose ``words`` are given.
-
-        ``holder`` is the replica at each temperature, (all samples, copies, temperatures); pairs of copies are those of
-        ``copy_pairs``.
-        """
+Compare = Callable[[Words, Integers, Compared, slice], None]
+"""Fills in what is ``Compared`` of some samples, from their words and the replicas at temperatures of all samples."""
 
 
 class CpuReplicaComparison:
-    """A ``CpuComparison`` by replica-packed words, (blocks, sites, 2) of each sample."""
+    """Comparison of copies at equal temperatures, by replica-packed words (blocks, sites, 2) of each sample."""
 
     def __init__(self, model: Ising) -> None:
         self._model = model
@@ -76,6 +69,7 @@ class CpuReplicaComparison:
         return _compare([word_list(all_sites(self._model))], Items(np.empty((0, 2), np.int32), 1, 0))
 
     def compare(self, words: Words, holder: Integers, found: Compared, samples: slice) -> None:
+        """Fill in what is ``found`` of some samples; ``holder`` is (all samples, copies, temperatures)."""
         compare = self._fully if found.link_overlap.shape[1] or len(found.modes) else self._sites
         compare(words, holder, *found, samples.start, samples.stop)
 
@@ -128,15 +122,10 @@ class Measurement:
         self.is_fetched, self._keep, self.holder = keep is not None, keep, np.empty(shape, np.int64)
         energy = np.empty(shape)
         self.found = LadderMeasurement(
-            energy,
-            np.empty(shape, np.int64),
-            np.empty(shape, np.int64),
-            np.empty(shape, np.int32),
-            self._exchange.copied() if keep else self._exchange,
-            correlations,
-            spins,
+            energy, np.empty(shape, np.int64), np.empty(shape, np.int64), np.empty(shape, np.int32),
+            self._exchange.copied() if keep else self._exchange, correlations, spins,
             energy[..., None] if terms == 1 else np.empty((*shape, terms)),
-        )
+        )  # fmt: skip
         numbers = energy, self.found.magnetization, self.found.staggered_magnetization
         self._sort = sort_numbers.given(np.float64(model.quantum), self.holder, self.found.holder, *numbers)
 
@@ -189,8 +178,8 @@ class CpuMeasuring:
         terms: Of the energy, as ``Measurement`` takes it.
     """
 
-    def __init__(self, model: Ising, comparison: CpuComparison, words_of: Callable[[slice], Words], terms: int) -> None:
-        self._model, self._comparison, self._words_of, self._terms = model, comparison, words_of, terms
+    def __init__(self, model: Ising, compare: Compare, words_of: Callable[[slice], Words], terms: int) -> None:
+        self._model, self._compare, self._words_of, self._terms = model, compare, words_of, terms
         self._in_time: dict[Wanted, CpuInTime] = {}
 
     def begin(self, tempering: CpuTempering, wanted: Wanted, spins: Spins, keep: Keep | None = None) -> Measurement:
@@ -206,7 +195,7 @@ class CpuMeasuring:
         if not (found.overlap.size or found.modes.size):
             return
         words = self._words_of(samples)
-        self._comparison.compare(words, room.holder, found, samples)
+        self._compare(words, room.holder, found, samples)
         if room.in_time is not None:
             for k, sample in enumerate(range(samples.start, samples.stop)):
                 room.in_time.count(sample, words[k], room.holder[sample])

@@ -75,16 +75,12 @@ def word_list(items: Items, along: Sequence[Along] = ()) -> WordList:
     of_group, of_layer, in_group, masks = np.array(parts, np.uint64).reshape(-1, 4).T
     ends_axis = [one.axis if k + 1 == one.layers.segments else -1 for one in along for k in range(one.layers.segments)]
     return WordList(
-        items.ends,
-        start,
-        np.searchsorted(of_group, np.arange(groups + 1)),
-        in_group.astype(np.int64),
-        np.ascontiguousarray(masks),
-        np.append(of_layer[1:] != of_layer[:-1], True)[: len(parts)],
+        items.ends, start, np.searchsorted(of_group, np.arange(groups + 1)), in_group.astype(np.int64),
+        np.ascontiguousarray(masks), np.append(of_layer[1:] != of_layer[:-1], True)[: len(parts)],
         np.concatenate([one.wave.T for one in along]) if along else np.empty((0, 2)),
         np.array([one.layers.size for one in along for _ in range(one.layers.segments)], np.int64),
         np.array(ends_axis, np.int64),
-    )
+    )  # fmt: skip
 
 
 def word_lists(sites: Items, along: Sequence[Along]) -> list[WordList]:

@@ -14,10 +14,11 @@ import numpy.typing as npt
 from spinsim.cuda.device import require_memory
 from spinsim.cuda.launch import SIZE, Fields, Launch, record, struct_type
 from spinsim.cuda.totals import Fetched, Totals, TotalsInTurn
+from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Comparison
 from spinsim.engine.measuring.cuda_reduction import Buffer, CudaReduction
-from spinsim.engine.measuring.sums import CudaCounting, Linear, Observables
+from spinsim.engine.measuring.sums import CudaCounting, Linear
 from spinsim.engine.moves.exchange.cuda import CudaTempering
 from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.engine.moves.resample import Moves
@@ -169,8 +170,7 @@ class Measuring:
 
     Args:
         sweeps: The stream of the kernels; the present one of CuPy.
-        observables: From the three sums that counting kernels make.
-        stride: Of these sums, from sample to sample.
+        counting: Of the three sums, or four, that numbers follow from.
         held: Copies of the state.
         most: Measurements that are made in succession.
 
@@ -180,17 +180,11 @@ class Measuring:
     """
 
     def __init__(
-        self,
-        sweeps: Any,
-        tempering: CudaTempering,
-        comparison: Comparison,
-        observables: Observables,
-        stride: int,
-        held: HeldStates,
+        self, sweeps: Any, tempering: CudaTempering, comparison: Comparison, counting: CudaCounting, held: HeldStates,
         most: int,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._sweeps, self._comparison, self._held, self._most = sweeps, comparison, held, most
-        what, ladder = comparison.what, tempering.ladder
+        what, ladder, observables = comparison.what, tempering.ladder, counting.observables
         model, samples, pairs = what.model, what.model.samples, what.shape
         by_temperature, by_replica = (samples, ladder.copies, ladder.temperatures), (samples, ladder.replicas)
         between = samples, ladder.temperatures - 1
@@ -233,8 +227,8 @@ class Measuring:
             file, kernel = "measuring/by_temperature_terms.cu", "sort_terms"
             self._sums, more = ("up", "first", "second", "up_first"), {"terms": self._terms(observables.terms)}
         self._sort = Launch(what.device, file, kernel, {
-            "to": np.uint64(0), "measured": self.record, "exchange": tempering.record, "stride": np.uint64(stride),
-            **dict.fromkeys(self._sums, np.uint64(0)), **more,
+            "to": np.uint64(0), "measured": self.record, "exchange": tempering.record,
+            "stride": np.uint64(counting.stride), **dict.fromkeys(self._sums, np.uint64(0)), **more,
         })  # fmt: skip
 
     def _terms(self, terms: tuple[Linear, ...]) -> npt.NDArray[np.void]:
@@ -294,15 +288,9 @@ class Measuring:
         correlations = self._comparison.correlations(found)
         exchange = Exchange(**{name: found[name] for name in Exchange._fields})
         return LadderMeasurement(
-            found["energy"],
-            found["magnetization"],
-            found["staggered_magnetization"],
-            found["holder"],
-            exchange,
-            correlations,
-            spins,
-            found.get("energy_by_term", found["energy"][..., None]),
-        )
+            found["energy"], found["magnetization"], found["staggered_magnetization"], found["holder"], exchange,
+            correlations, spins, found.get("energy_by_term", found["energy"][..., None]),
+        )  # fmt: skip
 
 
 AT_ONCE: Final = 5  # measurements; more would make launches no cheaper to speak of
@@ -313,41 +301,31 @@ class LadderMeasuring:
     """Measurements of one engine's present ladder, as full as they are wanted.
 
     Args:
-        stream: Of the kernels; the present one of CuPy.
         compare: Makes what compares copies of the ladder, as fully as is wanted.
     """
 
     def __init__(
-        self,
-        model: Ising,
-        device: int,
-        stream: Any,
-        tempering: CudaTempering,
-        counting: CudaCounting,
-        compare: Callable[[CudaTempering, Wanted], Comparison],
-        state: Any,
-    ) -> None:
-        self._device, self._stream, self._tempering, self._state = device, stream, tempering, state
-        self._counting, self._compare = counting, compare
-        self._held = HeldStates(device, stream)
+        self, model: Ising, queue: Queue, tempering: CudaTempering, counting: CudaCounting,
+        compare: Callable[[CudaTempering, Wanted], Comparison], state: Any,
+    ) -> None:  # fmt: skip
+        self._queue, self._tempering, self._state = queue, tempering, state
+        self._counting, self._compare, self._held = counting, compare, HeldStates(queue.device, queue.stream)
         self._ready: dict[Wanted, Measuring] = {}
-        pairs, axes = (
-            len(tempering.copies) * tempering.ladder.temperatures,
-            model.lattice.dimension if model.lattice else 0,
-        )
+        pairs = len(tempering.copies) * tempering.ladder.temperatures
+        axes = model.lattice.dimension if model.lattice else 0
         frame = model.samples * (tempering.ladder.replicas + pairs) * (40 + 8 * axes)
         self.at_once = max(1, min(AT_ONCE, MEASURED_BYTES // max(frame, int(state.nbytes))))
 
     def of(self, wanted: Wanted) -> Measuring:
         if wanted not in self._ready:
+            comparison = self._compare(self._tempering, wanted)
             self._ready[wanted] = Measuring(
-                self._stream, self._tempering, self._compare(self._tempering, wanted), self._counting.observables,
-                self._counting.stride, self._held, self.at_once,
-            )  # fmt: skip
+                self._queue.stream, self._tempering, comparison, self._counting, self._held, self.at_once
+            )
         return self._ready[wanted]
 
     def prepare(self, kept: int, wanted: Wanted) -> None:
         """Refuse measurements that have no room, where ``kept`` of them are there at a time."""
         measuring = self.of(wanted)
-        require_memory(self._device, kept * self.at_once * int(self._state.nbytes), KEEPING)
+        require_memory(self._queue.device, kept * self.at_once * int(self._state.nbytes), KEEPING)
         measuring.prepare(self._state)

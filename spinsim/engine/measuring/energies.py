@@ -229,15 +229,10 @@ def empty_bins(reduced: Reduced) -> EnergyBins:
     width = -(-(_COUNTED + energies.pair_rows) // LANES) * LANES if energies.pair_rows else 0
     shape = energies.blocks, samples
     return EnergyBins(
-        column,
-        pair_column,
-        np.array(of_terms, np.int64).reshape(-1, 2),
-        reduced.places,
-        1 / energies.unit,
-        np.zeros((samples, 2), np.int64),
-        np.zeros((*shape, energies.bins, copies + 1 + energies.rows), np.int64),
+        column, pair_column, np.array(of_terms, np.int64).reshape(-1, 2), reduced.places, 1 / energies.unit,
+        np.zeros((samples, 2), np.int64), np.zeros((*shape, energies.bins, copies + 1 + energies.rows), np.int64),
         np.zeros((*shape, 2 * energies.bins, width), np.int64),
-    )
+    )  # fmt: skip
 
 
 @step

@@ -256,15 +256,11 @@ def tables_of(reduced: Reduced) -> Tables:
 
     return Tables(
         np.array([number[term.sources[0]] for term in terms], np.int64),
-        np.array([number[term.sources[1]] if len(term.sources) > 1 else -1 for term in terms], np.int64),
-        scales,
-        constant,
-        np.array([term.power for term in terms], np.int64),
-        np.array([term.of_pairs for term in terms], np.bool_),
-        place_among(reduced.followed),
-        place_among(reduced.by_copy),
-        place_among(reduced.judged),
-    )
+        np.array([number[term.sources[1]] if len(term.sources) > 1 else -1 for term in terms], np.int64), scales,
+        constant, np.array([term.power for term in terms], np.int64),
+        np.array([term.of_pairs for term in terms], np.bool_), place_among(reduced.followed),
+        place_among(reduced.by_copy), place_among(reduced.judged),
+    )  # fmt: skip
 
 
 SAMPLE_AXIS: Final = {

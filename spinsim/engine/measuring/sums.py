@@ -69,83 +69,50 @@ class Observables:
     def sums(self) -> tuple[str, ...]:
         return tuple(self.energy.weights)
 
+    @property
+    def all(self) -> tuple[Linear, ...]:
+        return self.energy, self.magnetization, self.staggered_magnetization, *self.terms
+
     def counts(self, sums: Mapping[str, Integers]) -> Counts:
         """Energies and magnetisations from sums (samples, replicas) by their names."""
-        terms = np.stack([term.of(sums) for term in self.terms], axis=-1) if self.terms else None
-        return Counts(
-            energy=self.energy.of(sums),
-            magnetization=self.magnetization.of(sums),
-            staggered_magnetization=self.staggered_magnetization.of(sums),
-            terms=terms,
-        )
+        energy, magnetization, staggered, *terms = (each.of(sums) for each in self.all)
+        return Counts(energy, magnetization, staggered, np.stack(terms, axis=-1) if terms else None)
+
+
+def observables_of_spins(sums: tuple[str, ...], sites: int, first: int, *terms: Linear) -> Observables:
+    """From counted sums, of which ``up`` are the spins +1 and ``up_first`` those of the first sublattice.
+
+    Args:
+        sums: Names of all, in the order in which kernels take them.
+        sites: That are counted.
+        first: Sites of the first sublattice, 0 where the model is not bipartite.
+        terms: Energy of each term in quanta, by the sums that it takes something of.
+    """
+
+    def linear(constant: int, weights: Mapping[str, int]) -> Linear:
+        return Linear({**dict.fromkeys(sums, 0), **weights}, constant)
+
+    there, of_terms = 1 if first else 0, tuple(linear(term.constant, term.weights) for term in terms)
+    total = {name: sum(term.weights[name] for term in of_terms) for name in sums}
+    return Observables(
+        energy=linear(sum(term.constant for term in terms), total),
+        magnetization=linear(-sites, {"up": 2}),
+        staggered_magnetization=linear(there * (sites - 2 * first), {"up": -2 * there, "up_first": 4}),
+        terms=of_terms if len(terms) > 1 else (),
+    )
 
 
 def of_up_and_unsatisfied(sites: int, bonds: int, magnitude: int, field: int, first: int) -> Observables:
-    """From spins +1, ``up``, unsatisfied bonds, and the spins +1 of the first sublattice, ``up_first``.
-
-    Args:
-        sites: That are counted.
-        bonds: That are counted.
-        magnitude: |J| of every bond in quanta.
-        field: h of every site in quanta.
-        first: Sites of the first sublattice, 0 where the model is not bipartite.
-    """
+    """From spins +1, unsatisfied bonds of |J| = ``magnitude``, and spins +1 of the first sublattice, in a field."""
     ground = field * sites - magnitude * bonds  # all spins -1, all bonds satisfied
-    there = 1 if first else 0
-    return Observables(
-        energy=Linear({"up": -2 * field, "unsatisfied": 2 * magnitude, "up_first": 0}, ground),
-        magnetization=Linear({"up": 2, "unsatisfied": 0, "up_first": 0}, -sites),
-        staggered_magnetization=Linear(
-            {"up": -2 * there, "unsatisfied": 0, "up_first": 4}, there * (sites - 2 * first)
-        ),
-    )
+    energy = Linear({"up": -2 * field, "unsatisfied": 2 * magnitude}, ground)
+    return observables_of_spins(("up", "unsatisfied", "up_first"), sites, first, energy)
 
 
 def of_energy_and_down(model: Ising) -> Observables:
     """From the total ``energy`` in quanta and spins -1, ``down``, of models without sublattices."""
-    none = Linear({"energy": 0, "down": 0, "down_first": 0}, 0)
-    return Observables(
-        energy=Linear({"energy": 1, "down": 0, "down_first": 0}, 0),
-        magnetization=Linear({"energy": 0, "down": -2, "down_first": 0}, model.sites),
-        staggered_magnetization=none,
-    )
-
-
-def of_energy_and_up(model: Ising, first: int) -> Observables:
-    """From the total ``energy`` in quanta, spins +1, ``up``, and those of the first sublattice, ``up_first``.
-
-    ``first`` is the number of its sites, 0 where the model is not bipartite.
-    """
-    there = 1 if first else 0
-    return Observables(
-        energy=Linear({"energy": 1, "up": 0, "up_first": 0}, 0),
-        magnetization=Linear({"energy": 0, "up": 2, "up_first": 0}, -model.sites),
-        staggered_magnetization=Linear(
-            {"energy": 0, "up": -2 * there, "up_first": 4}, there * (model.sites - 2 * first)
-        ),
-    )
-
-
-def of_energies_and_up(model: Ising, first: int) -> Observables:
-    """From spins +1, ``up``, energies of both terms in quanta, and spins +1 of the first sublattice, ``up_first``.
-
-    ``first`` is the number of its sites, 0 where the model is not bipartite.
-    """
-    one = of_energy_and_up(model, first)
-
-    def of_spins(given: Linear) -> Linear:
-        up, of_first = (given.weights[name] for name in ("up", "up_first"))
-        return Linear({"up": up, "energy_0": 0, "energy_1": 0, "up_first": of_first}, given.constant)
-
-    first_term, second = (
-        Linear({"up": 0, "energy_0": of_first, "energy_1": 1 - of_first, "up_first": 0}, 0) for of_first in (1, 0)
-    )
-    return Observables(
-        energy=Linear({"up": 0, "energy_0": 1, "energy_1": 1, "up_first": 0}, 0),
-        magnetization=of_spins(one.magnetization),
-        staggered_magnetization=of_spins(one.staggered_magnetization),
-        terms=(first_term, second),
-    )
+    none = {"energy": 0, "down": 0, "down_first": 0}
+    return Observables(Linear(none | {"energy": 1}, 0), Linear(none | {"down": -2}, model.sites), Linear(none, 0))
 
 
 class CudaCounting:

@@ -88,14 +88,10 @@ class Batch:
             raise InputError(f"a move draws {self._drawn + count} numbers of a replica, of at most {MOST_DRAWS}")
         block, lane = np.divmod(np.arange(replicas), LANES)
         words = rng.draw(
-            self.seed,
-            rng.Stream.MOVE,
-            group=np.arange(first, stop) * LANES + lane[:, None],
-            sample=self.first_sample + np.arange(samples)[:, None, None],
-            block=block[:, None],
-            half_sweep=self.time,
+            self.seed, rng.Stream.MOVE, group=np.arange(first, stop) * LANES + lane[:, None],
+            sample=self.first_sample + np.arange(samples)[:, None, None], block=block[:, None], half_sweep=self.time,
             plane=self._number,
-        )
+        )  # fmt: skip
         pairs = np.stack([words[0] | words[1] << rng.SHIFT32, words[2] | words[3] << rng.SHIFT32], axis=-1)
         start = self._drawn % 2
         self._drawn += count

@@ -12,7 +12,7 @@ from spinsim import packing
 from spinsim.acceptance import acceptance_of_terms, check_betas
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.replica_packed.cpu_counting import BATCH, CountedBonds
-from spinsim.engine.measuring.sums import Integers, Linear, Observables
+from spinsim.engine.measuring.sums import Linear, observables_of_spins
 from spinsim.engine.moves.metropolis.packed.batches import build_batches_of_terms
 from spinsim.engine.moves.metropolis.packed.classes import Limits, Tables, tables_of_lanes
 from spinsim.engine.moves.metropolis.replica_packed.update import WORD_BYTES, LoneBonds, pack
@@ -93,7 +93,11 @@ class TermPlan:
         self.colours = int(colour.max()) + 1
         self.batches, kinds = build_batches_of_terms(model.graph, terms, colour, negative, largest_batch)
         self.first = int(np.count_nonzero(colour == 0)) if model.is_bipartite else 0
-        self.observables = observables_of(model, magnitudes, field, self.first)
+        grounds = [-size * int(np.count_nonzero(terms == term)) for term, size in enumerate(magnitudes)]
+        of_first = Linear({"up": -2 * field, "unsatisfied_0": 2 * magnitudes[0]}, grounds[0] + field * model.sites)
+        of_second = Linear({"unsatisfied_1": 2 * magnitudes[1]}, grounds[1])
+        sums = ("up", "unsatisfied_0", "unsatisfied_1", "up_first")
+        self.observables = observables_of_spins(sums, model.sites, self.first, of_first, of_second)
         self.classes = TermClasses(kinds, magnitudes, field)
         self.used_tables = 0, self.classes.tables
         mine = [terms == term for term in range(MOST_TERMS)]
@@ -130,33 +134,6 @@ class TermPlan:
         scaled = beta * self.model.quantum
         certain, thresholds = acceptance_of_terms(costs, scaled, self.dynamics.zero_acceptance)
         return Limits(np.ascontiguousarray(certain), np.ascontiguousarray(thresholds))  # as kernels read them
-
-
-def observables_of(model: Ising, magnitudes: tuple[int, ...], field: int, first: int) -> Observables:
-    """From spins +1, ``up``, unsatisfied bonds of each term, and the spins +1 of the first sublattice, ``up_first``.
-
-    Args:
-        model: Bonds of two terms, each with couplings of one magnitude, and a uniform field, which belongs to term 0.
-        magnitudes: |J| of each term in quanta.
-        field: h in quanta.
-        first: Sites of the first sublattice, 0 where the model is not bipartite.
-    """
-    assert model.terms is not None  # noqa: S101  (there are two)
-    names = ("up", "unsatisfied_0", "unsatisfied_1", "up_first")
-    ground = [-magnitude * int(np.count_nonzero(model.terms == term)) for term, magnitude in enumerate(magnitudes)]
-    ground[0] += field * model.sites
-    weights = np.array([[-2 * field, 2 * magnitudes[0], 0, 0], [0, 0, 2 * magnitudes[1], 0]])
-    there = 1 if first else 0
-
-    def linear(of_sums: Integers, constant: int) -> Linear:
-        return Linear(dict(zip(names, of_sums.tolist(), strict=True)), constant)
-
-    return Observables(
-        energy=linear(weights.sum(axis=0), sum(ground)),
-        magnetization=linear(np.array([2, 0, 0, 0]), -model.sites),
-        staggered_magnetization=linear(np.array([-2 * there, 0, 0, 4]), there * (model.sites - 2 * first)),
-        terms=tuple(map(linear, weights, ground)),
-    )
 
 
 def suits(outline: Outline) -> bool:

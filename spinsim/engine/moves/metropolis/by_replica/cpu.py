@@ -181,18 +181,11 @@ class Annealer:
         scaled = betas * self.model.quantum
         (anneal_packed if plan.is_packed else anneal_unpacked)(
             (self._spins[mine], self._local[mine], self._energy[mine]),
-            (self._best_energy[mine], self._best_spins[mine]),
-            plan.bonds,
-            (plan.order, plan.colour, plan.colours),
-            plan.unit,
-            scaled if plan.is_packed else 2.0 * scaled,
-            sweeps,
-            looks,
-            dynamics.zero_acceptance,
-            (dynamics.counter_block(0, block), lane),
-            (*rng.split_seed(dynamics.seed), dynamics.rng_rounds),
+            (self._best_energy[mine], self._best_spins[mine]), plan.bonds, (plan.order, plan.colour, plan.colours),
+            plan.unit, scaled if plan.is_packed else 2.0 * scaled, sweeps, looks, dynamics.zero_acceptance,
+            (dynamics.counter_block(0, block), lane), (*rng.split_seed(dynamics.seed), dynamics.rng_rounds),
             np.uint64(self.half_sweep),
-        )
+        )  # fmt: skip
 
     def look(self) -> None:
         """Look at the present energies."""

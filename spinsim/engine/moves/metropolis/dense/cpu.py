@@ -168,14 +168,8 @@ def _in_order(up: npt.NDArray[np.uint64], rows: Rows) -> npt.NDArray[np.int8]:
 def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None) -> CpuEngine:
     rows, pool = model.once(Rows), Threads(threads)
     state = DenseState(model, replicas, dynamics, pool, rows)
-    parts = CpuParts(
-        packing=packing.Packing.UNPACKED,
-        state=state,
-        sweeper=DenseSweeper(model, rows, dynamics, state),
-        counts=state.counts,
-        comparison=CpuReplicaComparison(model),
-        threads=pool,
-    )
+    sweeper = DenseSweeper(model, rows, dynamics, state)
+    parts = CpuParts(packing.Packing.UNPACKED, state, sweeper, state.counts, CpuReplicaComparison(model).compare, pool)
     return CpuEngine(model, replicas, dynamics, parts)
 
 
@@ -195,18 +189,12 @@ class DenseSweeper(ChunkSweeper):
         rows, state, (block, lane) = self._rows, self._state, divmod(first, packing.LANES)
         up, couplings = state.of(sample, first), rows.of(sample)
         sweep_dense(
-            up,
-            state.fields_of(sample, first),
-            in_lines((SITES,), couplings.dtype),
-            (rows.order, rows.colour, rows.colours),
-            couplings,
-            double_beta[sample % len(double_beta), 0, first : first + len(up)].copy(),
-            self._dynamics.zero_acceptance,
-            (self._dynamics.counter_block(sample, block), np.uint64(lane // WORDS)),
-            self._keys,
-            np.uint64(half_sweep),
+            up, state.fields_of(sample, first), in_lines((SITES,), couplings.dtype),
+            (rows.order, rows.colour, rows.colours), couplings,
+            double_beta[sample % len(double_beta), 0, first : first + len(up)].copy(), self._dynamics.zero_acceptance,
+            (self._dynamics.counter_block(sample, block), np.uint64(lane // WORDS)), self._keys, np.uint64(half_sweep),
             count,
-        )
+        )  # fmt: skip
 
     def temper(self, tempering: CpuTempering, times: Times, half_sweep: int, samples: slice) -> None:
         rows = self._rows
@@ -214,18 +202,9 @@ class DenseSweeper(ChunkSweeper):
         for sample in range(samples.start, samples.stop):
             couplings = rows.of(sample)
             temper_dense(
-                self._state.up[sample],
-                self._state.all_fields_of(sample),
-                in_lines((SITES,), couplings.dtype),
-                (rows.order, rows.colour, rows.colours),
-                couplings,
-                rows.fields[sample % len(rows.fields)],
-                double_beta,
-                self._dynamics.zero_acceptance,
-                (tempering.steps, tempering.ladder.copies),
-                tempering.of_sample(sample),
-                self._dynamics.first_sample + sample,
-                self._keys,
-                np.uint64(half_sweep),
+                self._state.up[sample], self._state.all_fields_of(sample), in_lines((SITES,), couplings.dtype),
+                (rows.order, rows.colour, rows.colours), couplings, rows.fields[sample % len(rows.fields)],
+                double_beta, self._dynamics.zero_acceptance, (tempering.steps, tempering.ladder.copies),
+                tempering.of_sample(sample), self._dynamics.first_sample + sample, self._keys, np.uint64(half_sweep),
                 times,
-            )
+            )  # fmt: skip

@@ -50,14 +50,11 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Cuda
         observables = of_energy_and_down(model)
         shape = len(observables.sums), model.samples, spins.width
         counting = CudaCounting(queue.stream, observables, shape, replicas, spins.add)
-    parts = CudaParts(
-        packing=packing.Packing.UNPACKED,
-        queue=queue,
-        state=spins,
-        sweeper=DenseSweeper(queue, spins, dynamics.zero_acceptance),
-        counting=counting,
-        compare=partial(compare, model, spins.width, device),
+    sweeper, comparison = (
+        DenseSweeper(queue, spins, dynamics.zero_acceptance),
+        partial(compare, model, spins.width, device),
     )
+    parts = CudaParts(packing.Packing.UNPACKED, queue, spins, sweeper, counting, comparison)
     return CudaEngine(model, replicas, parts)
 
 

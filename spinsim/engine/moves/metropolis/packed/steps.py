@@ -86,16 +86,9 @@ def prefixes(sites, block, half_sweep, k0, k1, w):  # type: ignore[no-untyped-de
 def random_words(q, word3, k0, k1, rounds, w):  # type: ignore[no-untyped-def]
     """One random plane of the q-th site: the words of half 0 and half 1."""
     x0, x1, x2, x3 = rng.philox_finish(
-        w[PREFIX + q],
-        w[PREFIX + BATCH + q],
-        w[PREFIX + ROW + q],
-        w[PREFIX + ROW + BATCH + q],
-        w[PREFIX + 2 * ROW + q],
-        word3,
-        k0,
-        k1,
-        rounds,
-    )
+        w[PREFIX + q], w[PREFIX + BATCH + q], w[PREFIX + ROW + q], w[PREFIX + ROW + BATCH + q],
+        w[PREFIX + 2 * ROW + q], word3, k0, k1, rounds,
+    )  # fmt: skip
     return rng.low32(x0) | (x1 << SHIFT), rng.low32(x2) | (x3 << SHIFT)
 
 

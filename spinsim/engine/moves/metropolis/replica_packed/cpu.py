@@ -54,26 +54,16 @@ def engine_of(
     plan: PackedRun, threads: int | None, name: packing.Packing, temperatures: tuple[int, ...] = (1,)
 ) -> CpuEngine:
     """The engine of a run; ``name`` and ``temperatures`` are as ``CpuParts`` has them."""
-    model, replicas, pool = plan.model, plan.replicas, Threads(threads)
+    model, pool = plan.model, Threads(threads)
     large = model.sites >= SPLIT_SITES
-    read_all = partial(of_replica_packed, replicas=replicas)
+    read_all = partial(of_replica_packed, replicas=plan.replicas)
     blocks = Blocks(plan.shape, plan.lanes, plan.dynamics, pool, large, packing.unpack_replica, read_all)
-    seen = plan.observables
-    numbers = np.array(
-        [one.in_order for one in (seen.energy, seen.magnetization, seen.staggered_magnetization, *seen.terms)]
-    )
+    numbers = np.array([one.in_order for one in plan.observables.all])
     weights, constants = np.ascontiguousarray(numbers[:, :-1]), np.ascontiguousarray(numbers[:, -1])
     count_some = count_lattices.given(plan.batches.order, plan.first, plan.counted, weights, constants)
-    parts = CpuParts(
-        packing=name,
-        state=blocks,
-        sweeper=ReplicaSweeper(plan, blocks),
-        counts=partial(counts, plan, blocks, pool, count_some),
-        comparison=CpuReplicaComparison(model),
-        threads=pool,
-        temperatures=temperatures,
-    )
-    return CpuEngine(model, replicas, plan.dynamics, parts)
+    sweeper, count = ReplicaSweeper(plan, blocks), partial(counts, plan, blocks, pool, count_some)
+    parts = CpuParts(name, blocks, sweeper, count, CpuReplicaComparison(model).compare, pool, temperatures)
+    return CpuEngine(model, plan.replicas, plan.dynamics, parts)
 
 
 def counts(
@@ -157,16 +147,11 @@ class ReplicaSweeper(CpuSweeper):
         """Sweep a part of a block, as ``Blocks.sweep`` asks for it."""
         plan, tables = self._plan, self._tables_of(sample)
         arguments = (
-            self._blocks.state[sample, block],
-            plan.batches,
-            plan.batches.signs[sample % len(plan.batches.signs)],
-            tuple(array[block % len(array)] for array in tables),
-            plan.lanes[block],
-            (plan.dynamics.counter_block(sample, block), *self._source),
-            np.uint64(half_sweep),
-            count,
+            self._blocks.state[sample, block], plan.batches, plan.batches.signs[sample % len(plan.batches.signs)],
+            tuple(array[block % len(array)] for array in tables), plan.lanes[block],
+            (plan.dynamics.counter_block(sample, block), *self._source), np.uint64(half_sweep), count,
             (*colours, part, self._blocks.parts),
-        )
+        )  # fmt: skip
         if plan.by_degree:
             sweep_by_degree(*arguments, self._cheap_bits, plan.starts[sample % len(plan.starts)])
         elif plan.counts_of_class is not None:

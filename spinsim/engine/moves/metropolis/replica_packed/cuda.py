@@ -84,16 +84,8 @@ def engine_of(
     with queue.here():
         shape = len(plan.observables.sums), *plan.shape[:2], packing.LANES
         counting = CudaCounting(queue.stream, plan.observables, shape, plan.replicas, state.add)
-    parts = CudaParts(
-        packing=name,
-        queue=queue,
-        state=state,
-        sweeper=sweeper(counting),
-        counting=counting,
-        compare=partial(compare, plan, device),
-        temperatures=temperatures,
-        squares=partial(squares, plan, device),
-    )
+    made = partial(compare, plan, device), temperatures, partial(squares, plan, device)
+    parts = CudaParts(name, queue, state, sweeper(counting), counting, *made)
     return CudaEngine(plan.model, plan.replicas, parts)
 
 

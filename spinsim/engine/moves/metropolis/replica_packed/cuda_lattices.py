@@ -31,14 +31,9 @@ TALLIED_GROUPS: Final = 18  # that such a thread updates, at most
 
 BATCH: Final = struct_type(**dict.fromkeys(("first", "size", "slots", "base", "parity", "offset"), np.uint32))
 MODEL: Final = struct_type(
-    order=ADDRESS,
-    neighbour=ADDRESS,
-    signs=ADDRESS,
-    sign_stride=SIZE,
-    near=ADDRESS,
-    negative=ADDRESS,
+    order=ADDRESS, neighbour=ADDRESS, signs=ADDRESS, sign_stride=SIZE, near=ADDRESS, negative=ADDRESS,
     negative_stride=SIZE,
-)
+)  # fmt: skip
 TABLES: Final = struct_type(always=ADDRESS, planes=ADDRESS, thresholds=ADDRESS, lanes=ADDRESS, stride=SIZE)
 BONDS: Final = struct_type(groups=ADDRESS, stride=SIZE, count=SIZE)
 LANE_SUMS: Final = struct_type(up=ADDRESS, unsatisfied=ADDRESS, up_first=ADDRESS)

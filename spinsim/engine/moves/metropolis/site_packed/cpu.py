@@ -56,15 +56,11 @@ def engine(
     numbers = plan.first_group, plan.all_groups + plan.first_group
     blocks = Blocks(plan.shape, full, dynamics, pool, plan.groups >= SPLIT_GROUPS, read, numbers=numbers)
     lattices = SiteLattices(plan, blocks, slab and slab.group)
+    sweeper, count = SiteSweeper(plan, blocks, lattices), partial(counts, plan, blocks, lattices)
     parts = CpuParts(
-        packing=packing.Packing.SITE,
-        state=blocks,
-        sweeper=SiteSweeper(plan, blocks, lattices),
-        counts=partial(counts, plan, blocks, lattices),
-        comparison=CpuSiteComparison(plan, lattices),
-        threads=pool,
+        packing.Packing.SITE, blocks, sweeper, count, CpuSiteComparison(plan, lattices).compare, pool,
         bits=lambda sample, replica: of_site_packed(blocks.state[sample, replica], sides),
-    )
+    )  # fmt: skip
     return CpuEngine(model, replicas, dynamics, parts)
 
 
@@ -125,42 +121,29 @@ class SiteSweeper(CpuSweeper):
             raise InputError(NO_TEMPERATURE)
         halo = self.lattices.halo
         prepare = None if halo.group is None else lambda colour: halo.fetch(1 - colour)
-        self._blocks.sweep(partial(self._sweep_part, self._tables), count, half_sweep, self.colours, prepare)
+        self._blocks.sweep(self._sweep_part, count, half_sweep, self.colours, prepare)
 
     def _sweep_part(
-        self,
-        tables: SiteTables,
-        count: int,
-        half_sweep: int,
-        colours: tuple[int, int],
-        part: int,
-        sample: int,
-        replica: int,
+        self, count: int, half_sweep: int, colours: tuple[int, int], part: int, sample: int, replica: int
     ) -> None:
+        assert self._tables is not None  # noqa: S101  (``sweep`` has looked)
         sweep_site(
-            self.lattices.words[sample, replica],
-            self.lattices.halo.of(sample, replica),
-            self.lattices.sides,
-            self.lattices.signs_of(sample),
-            tuple(array[sample % len(array), replica] for array in tables),
-            self._plan.first_group,
-            (self._plan.dynamics.counter_block(sample, replica), *self._source),
-            np.uint64(half_sweep),
-            count,
-            (*colours, part, self._blocks.parts),
-            self._plan.has_field,
-        )
+            self.lattices.words[sample, replica], self.lattices.halo.of(sample, replica), self.lattices.sides,
+            self.lattices.signs_of(sample), tuple(array[sample % len(array), replica] for array in self._tables),
+            self._plan.first_group, (self._plan.dynamics.counter_block(sample, replica), *self._source),
+            np.uint64(half_sweep), count, (*colours, part, self._blocks.parts), self._plan.has_field,
+        )  # fmt: skip
 
 
 class CpuSiteComparison:
-    """A ``CpuComparison`` of site-packed lattices."""
+    """Comparison of copies at equal temperatures, of site-packed lattices."""
 
     def __init__(self, plan: SitePlan, lattices: SiteLattices) -> None:
         self._shape, self._groups, self._sides, self._edge = plan.sides, plan.groups, lattices.sides, plan.edge
         self._waves, self._bonds = waves(plan.model.lattice), plan.model.bonds
 
     def compare(self, words: Words, holder: Integers, found: Compared, samples: slice) -> None:
-        """Fill in ``found``, as ``CpuComparison`` says."""
+        """As ``CpuReplicaComparison`` does it."""
         of_pairs, sites = found.overlap[0].size, math.prod(self._shape)
         for k, lattices in enumerate(words, samples.start):
             holders = holder[k]
@@ -182,13 +165,8 @@ class CpuSiteComparison:
         unsigned = np.empty((2, 0, self._groups, 2), np.uint64)
         flat = words.reshape(len(words), 2, self._groups, 2)
         lattices = (flat[a] ^ flat[b] for a, b in zip(one, other, strict=True))
-        return np.array(
-            [
-                count_site(lattice, periodic(lattice, self._edge), self._sides, unsigned, 0, 1)[1]
-                for lattice in lattices
-            ],
-            np.int64,
-        )
+        halos = ((lattice, periodic(lattice, self._edge)) for lattice in lattices)
+        return np.array([count_site(*each, self._sides, unsigned, 0, 1)[1] for each in halos], np.int64)
 
     def _differing_in_layers(self, words: Words, one: Integers, other: Integers) -> list[Integers]:
         """Return the sites of each layer along each axis at which replicas differ, (layers, pairs)."""

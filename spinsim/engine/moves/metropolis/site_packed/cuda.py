@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -63,22 +62,13 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int, slab: S
         lattices = SiteLattices(plan, queue, slab and slab.group)
         shape = len(plan.observables.sums), model.samples, replicas
         counting = CudaCounting(queue.stream, plan.observables, shape, replicas, lattices.add)
-    parts = CudaParts(
-        packing=packing.Packing.SITE,
-        queue=queue,
-        state=lattices,
-        sweeper=SiteSweeper(queue, lattices),
-        counting=counting,
-        compare=partial(compare, lattices.slab, device, model),
-        bits=lattices.bits,
-    )
+
+    def compare(tempering: CudaTempering, wanted: Wanted) -> Comparison:
+        return compare_lattices(Compared(device, model, tempering, wanted), lattices.slab)
+
+    sweeper = SiteSweeper(queue, lattices)
+    parts = CudaParts(packing.Packing.SITE, queue, lattices, sweeper, counting, compare, bits=lattices.bits)
     return CudaEngine(model, replicas, parts)
-
-
-def compare(
-    slab: npt.NDArray[np.void], device: int, model: Ising, tempering: CudaTempering, wanted: Wanted
-) -> Comparison:
-    return compare_lattices(Compared(device, model, tempering, wanted), slab)
 
 
 class Share(NamedTuple):

@@ -30,16 +30,9 @@ UPDATES_A_WORD = 8  # that take as long as that of a packed word
 def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None) -> CpuEngine:
     plan, pool = model.once(UnpackedPlan), Threads(threads)
     chunks = Chunks(model, replicas, dynamics, pool)
-    parts = CpuParts(
-        packing=packing.Packing.UNPACKED,
-        state=chunks,
-        sweeper=UnpackedSweeper(model, plan, dynamics, chunks),
-        counts=partial(counts, model, chunks, plan),
-        comparison=CpuReplicaComparison(model),
-        threads=pool,
-        temperatures=tuple(range(1, plan.terms + 1)),
-    )
-    return CpuEngine(model, replicas, dynamics, parts)
+    sweeper, count = UnpackedSweeper(model, plan, dynamics, chunks), partial(counts, model, chunks, plan)
+    parts = CpuParts(packing.Packing.UNPACKED, chunks, sweeper, count, CpuReplicaComparison(model).compare, pool)
+    return CpuEngine(model, replicas, dynamics, parts._replace(temperatures=tuple(range(1, plan.terms + 1))))
 
 
 def counts(model: Ising, chunks: Chunks, plan: UnpackedPlan, samples: slice | None = None) -> Counts:
@@ -132,23 +125,12 @@ class UnpackedSweeper(ChunkSweeper):
         of_terms = double_beta[sample % len(double_beta), :, first : first + self._chunks.width(first)]
         of_chunk = np.ascontiguousarray(by_word(of_terms))
         sweep_general(
-            self._chunks.of(sample, first),
-            plan.order,
-            plan.colour_start,
-            plan.start,
-            plan.middle if len(of_chunk) > 1 else None,
-            plan.neighbour,
-            plan.couplings[sample % len(plan.couplings)],
-            plan.fields[sample % len(plan.fields)],
-            of_chunk if len(of_chunk) > 1 else of_chunk[0],
-            self._dynamics.zero_acceptance,
-            self._dynamics.counter_block(sample, block),
-            np.uint64(lane // WORDS),
-            self._key,
-            self._dynamics.rng_rounds,
-            np.uint64(half_sweep),
-            count,
-        )
+            self._chunks.of(sample, first), plan.order, plan.colour_start, plan.start,
+            plan.middle if len(of_chunk) > 1 else None, plan.neighbour, plan.couplings[sample % len(plan.couplings)],
+            plan.fields[sample % len(plan.fields)], of_chunk if len(of_chunk) > 1 else of_chunk[0],
+            self._dynamics.zero_acceptance, self._dynamics.counter_block(sample, block), np.uint64(lane // WORDS),
+            self._key, self._dynamics.rng_rounds, np.uint64(half_sweep), count,
+        )  # fmt: skip
 
     def temper(self, tempering: CpuTempering, times: Times, half_sweep: int, samples: slice) -> None:
         model, plan, dynamics = self._model, self._plan, self._dynamics

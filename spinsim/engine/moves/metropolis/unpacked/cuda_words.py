@@ -16,7 +16,7 @@ from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.replica_packed.cuda_words import COUNT_THREADS, ITEMS_A_THREAD, OrderedWords
-from spinsim.engine.measuring.sums import of_energies_and_up, of_energy_and_up
+from spinsim.engine.measuring.sums import Linear, observables_of_spins
 from spinsim.engine.moves.metropolis.unpacked.update import UnpackedPlan
 from spinsim.model.ising import Ising
 
@@ -110,7 +110,10 @@ class SlotPlan:
         self.plan = model.once(UnpackedPlan)
         self.batches: SlotRows = slot_rows(self.plan)
         self.shape = model.samples, packing.block_count(replicas), model.sites, 2
-        self.observables = (of_energy_and_up if self.plan.terms == 1 else of_energies_and_up)(model, self.plan.first)
+        names = ("energy_0", "energy_1") if self.plan.terms > 1 else ("energy",)
+        sums = ("up", *names, "up_first") if self.plan.terms > 1 else ("energy", "up", "up_first")
+        energies = [Linear({name: 1}, 0) for name in names]
+        self.observables = observables_of_spins(sums, model.sites, self.plan.first, *energies)
 
     def exact(self) -> tuple[npt.NDArray[Any], ...]:
         """Compressed rows of neighbours by places: start, middle, neighbours, couplings and fields."""
