@@ -37,10 +37,8 @@ from spinsim.model.ising import Ising
 from spinsim.packing import Packing
 
 Words = npt.NDArray[np.uint64]
-AT_ONCE: Final = 16
-"""Measurements that threads make without meeting, at most."""
-KEPT_BYTES: Final = 2**25
-"""Bytes of such measurements."""
+AT_ONCE: Final = 16  # measurements that threads make without meeting, at most
+KEPT_BYTES: Final = 2**25  # bytes of such measurements
 _OF_COPY, _OF_PAIR = 10, 6  # numbers of a measurement, or so
 
 

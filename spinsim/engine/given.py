@@ -14,8 +14,7 @@ from spinsim.engine.protocols import Engine
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
-GIVEN: Final = "sha256:"
-"""How the start of a run is named whose configurations were given: this and their digest."""
+GIVEN: Final = "sha256:"  # how the start of a run is named whose configurations were given: this and their digest
 
 
 def name_of(spins: npt.NDArray[np.int8]) -> str:

@@ -41,10 +41,8 @@ class Counts(NamedTuple):
         return self.energy[..., None] if self.terms is None else self.terms
 
 
-Spins = Callable[[int, int], npt.NDArray[np.int8]]
-"""The configuration (sites,) of a sample and replica."""
-Configurations = npt.NDArray[np.int8] | States
-"""A configuration of each sample, (samples, sites)."""
+Spins = Callable[[int, int], npt.NDArray[np.int8]]  # the configuration (sites,) of a sample and replica
+Configurations = npt.NDArray[np.int8] | States  # a configuration of each sample, (samples, sites)
 
 
 class LadderMeasurement(NamedTuple):

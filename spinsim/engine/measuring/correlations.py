@@ -62,8 +62,7 @@ class Wanted(NamedTuple):
     magnetization_modes: bool = True  # True if modes of the spins are among what is ``full``, beside those of overlaps
 
 
-WITHOUT_TIMES: Final = Wanted()
-"""All but correlations in time, whose times a caller must choose."""
+WITHOUT_TIMES: Final = Wanted()  # all but correlations in time, whose times a caller must choose
 OVERLAPS_ALONE: Final = Wanted(full=False)
 
 

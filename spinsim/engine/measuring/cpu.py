@@ -33,8 +33,7 @@ Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 Keep = Callable[[slice], None]
-FULLY: Final = 4
-"""Times as long as counting overlaps that comparing copies fully takes."""
+FULLY: Final = 4  # times as long as counting overlaps that comparing copies fully takes
 
 
 class Compared(NamedTuple):

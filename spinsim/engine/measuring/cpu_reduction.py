@@ -37,14 +37,12 @@ from spinsim.machine.compiled import kernel, step
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 
-VALUES_A_WORD: Final = 40
-"""Values that are added up in the time in which a kernel updates a word."""
+VALUES_A_WORD: Final = 40  # values that are added up in the time in which a kernel updates a word
 _ABSOLUTE, _CONNECTED, _LEVELS = ABSOLUTE, CONNECTED, LEVELS
 _OF_CHAINS: Final = ("copy_sums", "level_open")
 """Arrays whose copies or pairs of one sample stand together in the file, and samples of one copy in memory."""
 _ENERGY: Final = Source("energy")
-_TOGETHER: Final = 64
-"""Values that are added up side by side."""
+_TOGETHER: Final = 64  # values that are added up side by side
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 

@@ -195,8 +195,7 @@ class PartSums:
         ]
 
 
-Struct = npt.NDArray[np.void]
-"""A struct as kernels take it."""
+Struct = npt.NDArray[np.void]  # a struct as kernels take it
 
 
 class CopyCounting(Protocol):

@@ -32,17 +32,14 @@ if TYPE_CHECKING:
 
 MOST_BINS: Final = 1024
 """Number for copies; pairs have twice as many. Energies of +-J, L = 16, from T = 0.5 to 3 have as many levels."""
-_MOST_FINE: Final = 512
-"""The same where couplings are no multiples of a few units, so that bins never hold one level."""
+_MOST_FINE: Final = 512  # the same where couplings are no multiples of a few units, so that bins never hold one level
 _FEWEST: Final = 4
 """Bins for each unit of the root of all sites that are worth their room: energies of one temperature spread over some
 such units, those of a ladder over sites."""
-_BYTES: Final = 2**26
-"""Bytes that all sums over energy may take before there are fewer bins."""
+_BYTES: Final = 2**26  # bytes that all sums over energy may take before there are fewer bins
 _OF_OTHERS: Final = 2
 """Part of all other sums that so few bins may take, if they take more than these bytes, before there are none."""
-_LEVEL_BITS: Final = 28
-"""Bits of sites times the energy scale in levels at most: sums of 2^33 levels fit int64."""
+_LEVEL_BITS: Final = 28  # bits of sites times the energy scale in levels at most: sums of 2^33 levels fit int64
 _SUM_BITS: Final = 61
 RANGE: Final = "energy_range"
 COUNTS: Final[tuple[str, str]] = ("energy_counts", "energy_pair_counts")

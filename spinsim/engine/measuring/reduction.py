@@ -36,19 +36,14 @@ from spinsim.model.ising import Ising
 
 LEVELS: Final = 16
 """Sums of up to 2^15 consecutive measurements are followed; sums over longer times are those of blocks."""
-_CELLS: Final = (256, 128, 64)
-"""Cells of a histogram at most; a cell holds the like number of neighbouring values."""
-_HISTOGRAM_BYTES: Final = 2**24
-"""Bytes that a histogram may take before it has fewer cells."""
+_CELLS: Final = (256, 128, 64)  # cells of a histogram at most; a cell holds the like number of neighbouring values
+_HISTOGRAM_BYTES: Final = 2**24  # bytes that a histogram may take before it has fewer cells
 _FEW_SAMPLES: Final = 16
 """Samples below which errors come from time: copies are then followed one by one, and levels kept block by block."""
 _BLOCKS: Final = (64, 32, 16)
-_MANY_BLOCKS: Final = tuple(2**k for k in range(13, 3, -1))
-"""Blocks of copies at the coldest place, and of walks."""
-_MANY_BYTES: Final = 2**23
-"""Bytes that the sums over each of these may take before there are fewer blocks."""
-_BLOCK_BYTES: Final = 2**26
-"""Bytes that the sums over blocks may take before there are fewer blocks."""
+_MANY_BLOCKS: Final = tuple(2**k for k in range(13, 3, -1))  # blocks of copies at the coldest place, and of walks
+_MANY_BYTES: Final = 2**23  # bytes that the sums over each of these may take before there are fewer blocks
+_BLOCK_BYTES: Final = 2**26  # bytes that the sums over blocks may take before there are fewer blocks
 ABSOLUTE: Final = 0
 CONNECTED: Final = -1
 """Powers of terms that are none: |x|, and the connected square of overlaps (``observables.moments``)."""
@@ -338,5 +333,4 @@ def left_in_block(blocks: int, number: int) -> int:
     return length - number % length
 
 
-PREFIX: Final = "reduced_"
-"""Prefix of the names of arrays in checkpoints."""
+PREFIX: Final = "reduced_"  # prefix of the names of arrays in checkpoints

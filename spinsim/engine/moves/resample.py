@@ -41,8 +41,7 @@ def first_moves(moves: Moves, samples: int, blocks: int) -> npt.NDArray[np.int64
     return np.asarray(first, np.int64)
 
 
-LEAST: Final = -700.0
-"""Exponent of a weight, of which nothing is left beside 1."""
+LEAST: Final = -700.0  # exponent of a weight, of which nothing is left beside 1
 _POWERS: Final = 0.5 ** np.arange(1024.0)
 
 

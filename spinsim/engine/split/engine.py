@@ -37,11 +37,9 @@ from spinsim.machine.clock import compiling_seconds
 from spinsim.model.ising import Ising
 from spinsim.parallel.places import Kept, Place, Reply, answers
 
-SHARED: Final = ("half_sweep", "round")
-"""Fields that a snapshot holds once for all parts."""
+SHARED: Final = ("half_sweep", "round")  # fields that a snapshot holds once for all parts
 
-Method = Callable[..., Any]
-"""A method of a protocol, which stands for that of any engine."""
+Method = Callable[..., Any]  # a method of a protocol, which stands for that of any engine
 
 P = ParamSpec("P")
 Result = TypeVar("Result")

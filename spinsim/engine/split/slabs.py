@@ -30,8 +30,7 @@ from spinsim.parallel.places import Kept
 SMALLEST: Final = 2**24
 """Sites of a slab on a GPU from which on another GPU makes the run faster: waiting takes microseconds."""
 
-ROWS: Final = 3
-"""The axis of a snapshot's spins along which lattices are cut."""
+ROWS: Final = 3  # the axis of a snapshot's spins along which lattices are cut
 
 
 def cuts(layers: int, slabs: int) -> list[range]:

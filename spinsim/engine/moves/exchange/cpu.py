@@ -18,8 +18,7 @@ from spinsim.model.ising import Ising
 SWAP = np.uint64(rng.Stream.SWAP)
 SHIFT = np.uint64(32)
 TWO_64 = 2.0**64
-Times = tuple[int, int, int]
-"""Rounds done so far, rounds to do, sweeps of each."""
+Times = tuple[int, int, int]  # rounds done so far, rounds to do, sweeps of each
 HALVES = 0.5 ** np.arange(128.0)  # the powers of two that a probability can have, exactly
 
 

@@ -22,10 +22,8 @@ from spinsim.model.graph import adjacency, colouring
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES, Packing
 
-MOST_IN_MATRIX: Final = 2048
-"""Sites up to which couplings may stand in a matrix, of 32 MB at most."""
-SPARSEST: Final = 8
-"""At most so many times their mean number of bonds are sites whose couplings stand in a matrix."""
+MOST_IN_MATRIX: Final = 2048  # sites up to which couplings may stand in a matrix, of 32 MB at most
+SPARSEST: Final = 8  # at most so many times their mean number of bonds are sites whose couplings stand in a matrix
 LANES_APART: Final = 32
 """Replicas of which no two share a column of lanes (packed/classes.py), so that threads may share them out."""
 ATTEMPTS: Final = 8

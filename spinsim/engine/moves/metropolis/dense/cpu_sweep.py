@@ -33,10 +33,8 @@ from spinsim.machine.compiled import intrinsic, kernel, part
 from spinsim.machine.intrinsics import trailing_zeros
 from spinsim.packing import LANES
 
-SITES: Final = 64
-"""Sites of a block of the sweep: as many as a word has bits."""
-TILE: Final = 512
-"""Bytes of a row that are kept in registers while others are added to them."""
+SITES: Final = 64  # sites of a block of the sweep: as many as a word has bits
+TILE: Final = 512  # bytes of a row that are kept in registers while others are added to them
 
 _WORD: Final = ir.IntType(64)
 _FIRST: Final = ir.Constant(_WORD, 0)

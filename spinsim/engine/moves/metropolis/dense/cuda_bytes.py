@@ -20,10 +20,8 @@ from spinsim.engine.moves.metropolis.dense.update import SITES, DensePlan, Progr
 WHOLE: Final = 4 * SITES
 """Columns are a multiple of it, so that up to four thread blocks have whole blocks of sites each."""
 
-STEP: Final = 1024
-"""Bytes of 16 rows, 64 columns and one place of couplings."""
-BYTES: Final = (1, 3, 4, 8)
-"""Bytes of a coupling in kernels."""
+STEP: Final = 1024  # bytes of 16 rows, 64 columns and one place of couplings
+BYTES: Final = (1, 3, 4, 8)  # bytes of a coupling in kernels
 
 Integers = npt.NDArray[np.signedinteger]
 

@@ -19,8 +19,7 @@ from spinsim.engine.moves.metropolis.dense.update import DRAWS, SITES, DensePlan
 WARPS: Final = 8
 PARTS: Final = 2
 STEP: Final = 256  # columns
-WHOLE: Final = 4 * PARTS * STEP
-"""Columns are a multiple of it."""
+WHOLE: Final = 4 * PARTS * STEP  # columns are a multiple of it
 
 _ONES: Final = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
 

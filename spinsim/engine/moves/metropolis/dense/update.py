@@ -17,8 +17,7 @@ from spinsim.model.graph import colouring
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES, Packing, block_count
 
-SITES: Final = 64
-"""Sites of a block of the sweep on a GPU."""
+SITES: Final = 64  # sites of a block of the sweep on a GPU
 
 
 class DensePlan:
@@ -55,8 +54,7 @@ class DensePlan:
             row[:] = self.fields[k % len(self.fields)] - couplings.sum(axis=1, dtype=np.int64) // 2
 
 
-DRAWS: Final = 80
-"""Bytes of shared memory for what all warps know of random numbers."""
+DRAWS: Final = 80  # bytes of shared memory for what all warps know of random numbers
 
 
 @dataclass(frozen=True)
@@ -89,8 +87,7 @@ def stride(rows: Any, length: int) -> np.uint64:
     return np.uint64(length if len(rows) > 1 else 0)
 
 
-LEAST_DEGREE: Final = 128
-"""Bonds of a site from which on kept fields are faster than sums over neighbours."""
+LEAST_DEGREE: Final = 128  # bonds of a site from which on kept fields are faster than sums over neighbours
 
 SPARSEST: Final = 8
 """At most so many times the sites' mean number of bonds are sites: the matrix of couplings has few zeros."""

@@ -183,8 +183,7 @@ class Clear(NamedTuple):
     smallest: int  # of class 2
 
 
-WARM_CLEAR: Final = Clear(4, 2, 1)
-"""With six bonds of +-J: below T = 4.32 |J|."""
+WARM_CLEAR: Final = Clear(4, 2, 1)  # with six bonds of +-J: below T = 4.32 |J|
 
 COLD_CLEAR: Final = Clear(OWN_PLANES, OWN_PLANES, 2)
 """Below T = 2.31 |J|: of the own planes, only the smallest cost has bits."""

@@ -222,8 +222,7 @@ MOST_UNITS: Final = 127  # of a site's couplings and field: beyond, local fields
 UNIT_BYTES: Final = 64  # of a bond, which stands there once for each unit of its coupling
 
 
-PackedRun: TypeAlias = "ReplicaPlan | TermPlan"
-"""A run whose state is replica-packed, whatever its energy is."""
+PackedRun: TypeAlias = "ReplicaPlan | TermPlan"  # a run whose state is replica-packed, whatever its energy is
 
 
 def suits(outline: Outline) -> bool:
