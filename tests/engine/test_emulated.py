@@ -170,7 +170,8 @@ def test_tempering_from_global_memory(name: str, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("reason", ["faster", "room"])
 def test_lattices_that_fit_are_shared_by_blocks(reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where that is faster, or there is room for the lattice but not for its ladder besides."""
-    from spinsim.engine.moves.metropolis.replica_packed import cuda_lattices, cuda_tempering
+    from spinsim.engine.moves.metropolis.replica_packed import cuda as cuda_tempering
+    from spinsim.engine.moves.metropolis.replica_packed import cuda_lattices
 
     make, beta, copies = TEMPERED["cubic-samples"]
     if reason == "faster":

@@ -12,6 +12,11 @@ grows, neighbouring bins are added to each other. Bins are a ring, so that nothi
 sum of its levels. Moments, at most 1 in size, are integers in units of 2^-e; each time that the measurements have
 doubled, e is one less and all sums are halved, so that none overflows. All of it depends on the measurements of a
 sample alone, in whatever order they come.
+
+On the host what belongs to a bin stands side by side, a *column* each, so that a value adds to all of them at once:
+
+    of_copies[block, sample, bin]    measurements of each copy, the sum of levels, sums
+    of_pairs[block, sample, bin]     pairs and measurements, the sum of levels, sums, room up to a multiple of LANES
 """
 
 from __future__ import annotations

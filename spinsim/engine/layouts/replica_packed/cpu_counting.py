@@ -1,4 +1,4 @@
-"""Spins +1 and unsatisfied bonds of every replica, as exact integers.
+"""Carry-save adders, and spins +1 and unsatisfied bonds of every replica as exact integers.
 
 Spins are summed with vertical counters: plane p of a column holds bit p of 64 lanes' counts. Sites or bonds are dealt
 to BATCH columns, seven rows at a time, which full adders turn into three planes before they are added to the counters;

@@ -1,4 +1,4 @@
-"""The update of an energy of two terms: models that it suits, memory, engines."""
+"""The update of an energy of two terms: what it suits, its run as every device needs it, memory, engines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Dense models on the CPU: replicas in chunks, a task each, with their local fields."""
+"""Dense models on the CPU: replicas in chunks, a task each, with their local fields.
+
+A bit holds a spin of one replica, ``up[sample, replica, block]`` 64 sites in the order of their visits. Local fields
+lie beside them, ``fields[sample, replica, site]``, filled up to whole vectors.
+"""
 
 from __future__ import annotations
 

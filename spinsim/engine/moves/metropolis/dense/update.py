@@ -1,4 +1,4 @@
-"""The update of dense models: models that it suits, memory, engines."""
+"""The update of dense models: what it suits, the matrix of couplings in the order of visits, engines."""
 
 from __future__ import annotations
 

@@ -11,6 +11,10 @@ A batch of n sites becomes rows of scratch, in which word q is half 0 of its q-t
     NEAR + k ROW      their neighbours in slot k
     CLASS + b ROW     bit b of how many bonds of each lane are unsatisfied
     FLIP              lanes that flip
+
+``sweep_wide`` has more classes: in a uniform field, for degrees up to 31, or of an energy of two terms. Bit planes of a
+site's class, lowest first: unsatisfied bonds of term 0, those of term 1 if there are two terms, and in a field whether
+the spin is +1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The replica-packed update: models that it suits, memory, engines."""
+"""The replica-packed update: what it suits, its run as every device needs it, memory, engines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The site-packed update: memory, counters, engines."""
+"""The site-packed update: its run as every device needs it, memory, counters, engines."""
 
 from __future__ import annotations
 

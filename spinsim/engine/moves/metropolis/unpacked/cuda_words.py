@@ -1,4 +1,12 @@
-"""Spins of any couplings and fields as bits of words on a GPU: where they lie, who updates them, what is counted."""
+"""Spins of any couplings and fields as bits of words on a GPU: where they lie, who updates them, what is counted.
+
+Bonds stand in rows of up to six, whose signs pick a sum of their couplings. Sites of a colour stand in the order of
+their numbers of rows, most first. The first rows of all of them are a level, the second ones the next, and so on: a
+level is as long as there are sites with so many rows, and threads side by side read rows side by side. A field is a
+bond to a neighbour that is always +1 and stands behind all sites.
+
+Rounds of tempering in one launch count energies from rows of another kind, which have each bond once.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The unpacked update: memory, engines."""
+"""The unpacked update: the order of the sites, couplings in quanta, temperatures, memory, engines."""
 
 from __future__ import annotations
 
