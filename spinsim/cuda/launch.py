@@ -70,7 +70,6 @@ class Fields:
             self.size += -(-self.sizes[name] * dtype.itemsize // 8)
 
     def split(self, words: Any) -> dict[str, Any]:
-        """Views of a buffer, on the host or on the device."""
         octets = words.view(np.uint8)
         return {
             name: octets[first:end].view(dtype).reshape(shape)
@@ -110,7 +109,6 @@ class Launch:
 
     @cached_property
     def _compiled(self) -> Any:
-        """The compiled kernel, which takes so much shared memory."""
         from cupy.cuda import Device
 
         function, shared = kernel(*self._kernel), self._shared
@@ -121,7 +119,6 @@ class Launch:
 
     @cached_property
     def _function(self) -> int:
-        """Address by which the driver knows it."""
         return int(self._compiled.ptr)
 
     def blocks_at_once(self, threads: int) -> int:

@@ -167,7 +167,6 @@ class CpuEngine:
         return self._counts(None)
 
     def begin_counts(self) -> Callable[[], Counts]:
-        """The present energies and magnetisations, taken at once."""
         counts = self._counts(None)
         return lambda: counts
 
@@ -196,7 +195,6 @@ class CpuEngine:
         self._take_places(self._tempering)
 
     def _take_places(self, tempering: CpuTempering) -> None:
-        """Give replicas the temperatures that exchanges have left them."""
         self._sweeper.set_places(tempering.ladder, tempering.exchange.place)
 
     def take_ladder(self, ladder: Ladder) -> None:
@@ -231,7 +229,6 @@ class CpuEngine:
         self._end_rounds(rounds, sweeps)
 
     def _end_rounds(self, rounds: int, sweeps: int) -> None:
-        """Take in rounds that all samples have done."""
         tempering = self._on_ladder()
         tempering.round += rounds
         self.half_sweep += rounds * sweeps * self.colours

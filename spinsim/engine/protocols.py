@@ -31,7 +31,6 @@ class Counts(NamedTuple):
     terms: npt.NDArray[np.int64] | None = None
 
     def of(self, samples: slice) -> Counts:
-        """Return those of some samples."""
         terms = None if self.terms is None else self.terms[samples]
         return Counts(self.energy[samples], self.magnetization[samples], self.staggered_magnetization[samples], terms)
 
@@ -63,7 +62,6 @@ class LadderMeasurement(NamedTuple):
 
     @property
     def replica_energy(self) -> npt.NDArray[np.float64]:
-        """Totals by replica, (samples, replicas)."""
         return by_replica(self.energy, self.holder)
 
 

@@ -254,7 +254,6 @@ class Chunks(InChunks):
         return self._views[sample][first // self.size]
 
     def words_of(self, samples: slice) -> npt.NDArray[np.uint64]:
-        """Return the replica-packed words of some samples, (samples, blocks, sites, 2)."""
         memory = self.memory[samples]
         words = np.zeros((len(memory), packing.block_count(self.replicas), self.model.sites, 2), np.uint64)
         pack_chunks(memory, self.size, self.replicas, words)

@@ -85,17 +85,14 @@ class Items(NamedTuple):
 
 
 def in_segments(ends: npt.NDArray[np.int32], size: int) -> Items:
-    """Items in segments of ``size``."""
     return Items(ends, size, -(-len(ends) // size))
 
 
 def all_sites(model: Ising) -> Items:
-    """Every site in its own order."""
     return in_segments(np.arange(model.sites, dtype=np.int32)[:, None], CHUNK)
 
 
 def all_bonds(model: Ising) -> Items:
-    """Every bond in its own order."""
     return in_segments(model.graph.edges, CHUNK)
 
 

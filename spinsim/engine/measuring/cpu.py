@@ -64,7 +64,6 @@ class CpuReplicaComparison:
 
     @cached_property
     def _sites(self) -> Callable[..., None]:
-        """The same of sites alone."""
         return _compare([word_list(all_sites(self._model))], Items(np.empty((0, 2), np.int32), 1, 0))
 
     def compare(self, words: Words, holder: Integers, found: Compared, samples: slice) -> None:
@@ -129,7 +128,6 @@ class Measurement:
         self._sort = sort_numbers.given(np.float64(model.quantum), self.holder, self.found.holder, *numbers)
 
     def later(self) -> LadderMeasurement:
-        """Return what is found."""
         return self.found
 
     def take(self, counts: Counts, samples: slice) -> None:

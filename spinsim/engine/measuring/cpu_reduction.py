@@ -437,7 +437,6 @@ class HostReduction:
             self._changed[samples.start + k] = True
 
     def end(self, measurements: int) -> None:
-        """Take in that measurements have been added of all samples."""
         self.measurements += measurements
         self._arrays["measurements"][:] = self.measurements
 
@@ -471,23 +470,19 @@ class HostReduction:
         return 0, np.empty(0, np.uint32), np.empty((0, 0, 0), np.uint32)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Return copies of all arrays by name."""
         return {name: array.copy() for name, array in self._arrays.items()}
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go back to arrays that ``state`` returned."""
         for name, array in self._arrays.items():
             array[...] = arrays[name]
         self.measurements = int(self._arrays["measurements"][0])
 
     def lowest(self) -> LowestStates:
-        """Return the lowest states met so far."""
         changed = np.flatnonzero(self._changed)
         self._changed[:] = False
         return LowestStates(self._best.energy.copy(), lambda sample: self._best.spins[sample], changed)
 
     def restore_lowest(self, energy: npt.NDArray[np.float64], spins: Configurations) -> None:
-        """Go back to lowest energies (samples, replicas) and the configuration of each sample."""
         self._best.energy[...] = energy
         if isinstance(self._best.spins, States):
             self._best.spins.bits[...] = spins.bits if isinstance(spins, States) else packed_spins(spins)
@@ -513,7 +508,6 @@ def _by_sample(name: str, array: Floats, samples: int, places: int) -> Floats:
 
 
 def _of_samples(name: str, array: npt.NDArray[Any], samples: slice) -> npt.NDArray[Any]:
-    """View some samples of an array of ``Reduced``."""
     return array[(slice(None),) * SAMPLE_AXIS.get(name, 0) + (samples,)]
 
 

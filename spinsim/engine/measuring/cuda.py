@@ -80,14 +80,12 @@ class Held:
         self.made, self.compared = (cupy.cuda.Event(disable_timing=True) for _ in range(2))
 
     def address(self, number: int) -> int:
-        """Where a copy lies."""
         return int(self._first + number * self._stride)
 
     def copy(self, state: Any, number: int, stream: Any) -> None:
         self._copies[number].data.copy_from_device_async(state.data, self._stride, stream)
 
     def spins(self, number: int, state: CudaState) -> Spins:
-        """Configurations of a copy of a state."""
         import cupy
 
         def found(read: Callable[..., Any], *which: int) -> Any:

@@ -282,7 +282,6 @@ class Comparison:
         )  # fmt: skip
 
     def correlations(self, found: dict[str, Any]) -> Correlations:
-        """Results by kind: of pairs of copies and of copies."""
         what, ladder = self.what, self.what.tempering.ladder
         samples, _, temperatures = what.shape
         none = (samples, what.pairs + ladder.replicas, 0)
@@ -327,7 +326,6 @@ def compare_replicas(
 
 
 def _listed(what: Compared) -> tuple[list[Items], list[Part]]:
-    """Lists of sites and bonds, and what is counted of each."""
     model, lattice = what.model, what.model.lattice
     if not what.sides or not lattice:
         items = [all_sites(model), *([all_bonds(model)] if what.full else [])]

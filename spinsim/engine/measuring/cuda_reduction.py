@@ -52,7 +52,6 @@ class Fetched:
         return Fetched(self._whole[index])
 
     def get(self) -> npt.NDArray[Any]:
-        """Return the array."""
         return np.ascontiguousarray(self._whole)
 
 
@@ -122,7 +121,6 @@ class CudaLowest:
         self._turn = 1 - self._turn
 
     def states(self, added: Any) -> LowestStates:
-        """Return what has been found by an event."""
         import cupy
 
         with cupy.cuda.Device(self._device), self._reads:
@@ -443,7 +441,6 @@ class CudaReduction:
         return found | {"measurements": np.full(samples, self.measurements, np.int64)}
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go back to arrays that ``state`` returned, on any device."""
         import cupy
 
         with cupy.cuda.Device(self._device), self._reads:

@@ -64,12 +64,10 @@ class Energies(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """Rows of the sums of copies."""
         return len(self.terms[0])
 
     @property
     def pair_rows(self) -> int:
-        """Rows of the sums of pairs."""
         return len(self.terms[1])
 
     def arrays(self, samples: int, copies: int) -> dict[str, tuple[tuple[int, ...], type]]:

@@ -96,7 +96,6 @@ class CpuInTime:
         self.even = CpuEven(graph, wanted.times) if wanted.even else None
 
     def begin(self, samples: int, ladder: Ladder) -> InTimeCounts:
-        """Begin to count so many samples on a ladder."""
         return InTimeCounts(self, samples, ladder)
 
 

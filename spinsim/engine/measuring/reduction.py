@@ -96,12 +96,10 @@ class Reduced:
 
     @property
     def samples_in_run(self) -> int:
-        """Samples of the whole run."""
         return self.all_samples or self.model.samples
 
     @property
     def pairs(self) -> int:
-        """Pairs of copies."""
         return self.copies * (self.copies - 1) // 2
 
     @cached_property
@@ -111,38 +109,31 @@ class Reduced:
 
     @cached_property
     def blocks(self) -> int:
-        """Blocks that there are room for, a power of two."""
         one = 8 * len(self.terms) * self.samples_in_run * self.places
         return next((blocks for blocks in _BLOCKS if blocks * one <= _BLOCK_BYTES), _BLOCKS[-1])
 
     @cached_property
     def followed(self) -> tuple[int, ...]:
-        """Numbers of the terms whose autocorrelation is followed."""
         return tuple(k for k, term in enumerate(self.terms) if term.followed)
 
     @cached_property
     def by_copy(self) -> tuple[int, ...]:
-        """Numbers of the terms that have sums of each copy."""
         return tuple(k for k, term in enumerate(self.terms) if term.by_copy)
 
     @cached_property
     def judged(self) -> tuple[int, ...]:
-        """Numbers of the terms whose copies are followed at the coldest place."""
         return tuple(k for k, term in enumerate(self.terms) if term.is_judged)
 
     @cached_property
     def coldest_blocks(self) -> int:
-        """Blocks of the coldest place that there are room for, a power of two."""
         return _many_blocks(len(self.judged) * self.samples_in_run * self.most_chains)
 
     @cached_property
     def walk_blocks(self) -> int:
-        """Blocks of walks that there are room for, a power of two."""
         return _many_blocks(self.samples_in_run * self.copies * self.places)
 
     @property
     def most_chains(self) -> int:
-        """Copies or pairs of copies, whichever are more."""
         return max(self.copies, self.pairs)
 
     @cached_property
@@ -158,14 +149,12 @@ class Reduced:
 
     @cached_property
     def energies(self) -> Energies | None:
-        """Sums over energy; None without."""
         if isinstance(self.by_energy, Energies):
             return self.by_energy
         return energies_of(self) if self.by_energy else None
 
     @cached_property
     def sources(self) -> tuple[Source, ...]:
-        """All sources, each once."""
         return tuple(dict.fromkeys(source for term in self.terms for source in term.sources))
 
     @property
@@ -213,12 +202,10 @@ class Reduced:
 
     @property
     def nbytes(self) -> int:
-        """Size of all arrays."""
         return sum(prod(shape) * np.dtype(kind).itemsize for shape, kind in self.arrays().values())
 
 
 def _many_blocks(numbers: int) -> int:
-    """Return how many blocks of so many numbers there is room for."""
     return int(next((blocks for blocks in _MANY_BLOCKS if 8 * blocks * numbers <= _MANY_BYTES), _MANY_BLOCKS[-1]))
 
 

@@ -144,7 +144,6 @@ class EngineOfParts:
         self.devices, self.tasks = sum(devices), sum(tasks)
 
     def _all(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
-        """Results of a function of an engine for each part."""
         return self._answers([part.place.request(timed, function, part.engine, *arguments) for part in self.parts])
 
     def _answers(self, replies: Iterable[Reply]) -> list[Any]:

@@ -74,7 +74,6 @@ class SlabEngine(SplitEngine):
         return []
 
     def begin_counts(self) -> Callable[[], Counts]:
-        """The present energies and magnetisations, taken at once."""
         self.wait()
         counts = Counts(*sum(self._all(_totals)))
         return lambda: counts
@@ -151,7 +150,6 @@ def _can_be_cut(model: Ising, lattices: int, devices: int) -> bool:
 
 
 def _layers(model: Ising) -> int:
-    """Layers of a lattice along the axis that is cut."""
     assert model.lattice is not None  # noqa: S101  (``_can_be_cut`` has looked)
     return model.lattice.shape[-1]
 

@@ -59,7 +59,6 @@ class Blocks:
 
     @property
     def count(self) -> int:
-        """Blocks of all samples."""
         return self.state.shape[0] * self.state.shape[1]
 
     @property
@@ -102,7 +101,6 @@ class Blocks:
             self.each(partial(sweep_part, 1, each, (colour, colour + 1)), self.parts)
 
     def words_of(self, samples: slice) -> Words:
-        """Returns the words of some samples, which sweeps change."""
         return np.asarray(self.state[samples])
 
     def words(self) -> Words:

@@ -26,7 +26,6 @@ ITEMS_A_THREAD: Final = 24  # sites or bonds that a thread counts, at most 31
 
 
 def place_of(order: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    """The place of every site in an order of sites."""
     place = np.empty_like(order)
     place[order] = np.arange(place.size, dtype=place.dtype)
     return place
@@ -60,7 +59,6 @@ class OrderedWords:
         self.present.set(np.ascontiguousarray(words[:, :, self.site_at]))
 
     def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """One configuration of a state."""
         block, lane = divmod(replica, packing.LANES)
         words = state[sample, block, :, lane // 64].get()
         return packing.unpack_lane(words, lane % 64)[self._place]
@@ -124,14 +122,12 @@ class CountedWords(OrderedWords):
 
     @cached_property
     def _count(self) -> Callable[..., None]:
-        """The kernel that counts spins and bonds of term 0."""
         spins = {"first_sites": np.uint32(self.plan.first), "up": np.uint64(0), "up_first": np.uint64(0)}
         items, bonds = max(len(self.edges), self.plan.model.sites), self._arguments(self.edges, self._negative)
         return self._ready("count_replica", items, bonds | spins)
 
     @cached_property
     def _count_further(self) -> Callable[..., None]:
-        """The kernel that counts bonds of term 1."""
         bonds = self._arguments(self._further_edges, self._further_negative)
         return self._ready("count_more_bonds", len(self._further_edges), bonds)
 

@@ -112,5 +112,4 @@ class CpuTempering:
         return tuple(array[sample] for array in self.exchange)
 
     def restore(self, exchange: Exchange, rounds: int) -> None:
-        """Go on from a state after so many rounds."""
         self.exchange, self.round = exchange, rounds

@@ -160,7 +160,6 @@ class CudaTempering:
         return self.state.holder.reshape(self._samples, self.ladder.copies, self.ladder.temperatures)
 
     def exchange(self) -> None:
-        """Queue one round of exchanges, from the sums."""
         self._exchange(self._stream, (self._samples, 1, 1), THREADS, round=self.round)
         self.round += 1
 

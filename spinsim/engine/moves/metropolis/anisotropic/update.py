@@ -43,12 +43,10 @@ class TermClasses:
 
     @property
     def count_bits(self) -> tuple[int, int]:
-        """Bits of the count of each term."""
         return bits_of_counts(tuple(self.kinds.max(axis=0).tolist()), bool(self.field))
 
     @property
     def bits(self) -> int:
-        """Bits of a class."""
         return sum(self.count_bits) + bool(self.field)
 
     @property
@@ -145,7 +143,6 @@ def suits(outline: Outline) -> bool:
 
 
 def needed_bytes(outline: Outline, replicas: int) -> int:
-    """Memory that a run takes at most."""
     return bytes_with_adjacency(outline, replicas, WORD_BYTES)
 
 

@@ -186,7 +186,6 @@ class Annealer:
         )  # fmt: skip
 
     def look(self) -> None:
-        """Look at the present energies."""
         lower = self._energy < self._best_energy
         self._best_energy[lower], self._best_spins[lower] = self._energy[lower], self._spins[lower]
 

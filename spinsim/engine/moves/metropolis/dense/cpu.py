@@ -120,7 +120,6 @@ class DenseState(InChunks):
         return fields
 
     def all_fields_of(self, sample: int) -> npt.NDArray[np.signedinteger]:
-        """Local fields of all replicas of a sample."""
         for first in self.firsts:
             self.fields_of(sample, first)
         return np.asarray(self._fields[sample])
@@ -147,7 +146,6 @@ class DenseState(InChunks):
         return _in_order(up[sample, replica], self._rows)
 
     def counts(self, samples: slice | None = None) -> Counts:
-        """Energies and magnetisations of every replica, of all or some samples."""
         mine = range(self.model.samples)[samples or slice(None)]
         energy = np.zeros((len(mine), self.replicas), np.int64)
         magnetization, rows = np.zeros_like(energy), self._rows

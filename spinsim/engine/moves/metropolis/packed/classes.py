@@ -64,7 +64,6 @@ class Classes:
 
     @property
     def bits(self) -> int:
-        """Bits of a class."""
         return self.count_bits + 1 if self.field else self.count_bits - 1
 
     def padded_degree(self, parity: int) -> int:
@@ -138,7 +137,6 @@ def tables_of_lanes(limits: Limits, place: npt.NDArray[np.int64]) -> Tables:
 
 
 def empty_tables(classes: Classes | TermClasses, samples: int, replicas: int) -> Tables:
-    """Room for tables of each sample."""
     blocks = block_count(replicas)
     kinds = (samples, blocks, classes.tables), 2**classes.bits
     return Tables(

@@ -142,7 +142,6 @@ SPLIT_SITES: Final = 2**14  # from here on, starting threads costs less than a h
 
 
 def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None) -> CpuEngine:
-    """The engine of a model that ``suits``."""
     return engine_of(ReplicaPlan(model, replicas, dynamics, BATCH, COSTS), threads, packing.Packing.REPLICA)
 
 
@@ -207,11 +206,9 @@ class ReplicaSweeper(CpuSweeper):
 
     @cached_property
     def _of_all(self) -> Tables:
-        """Room for the tables of one temperature."""
         return empty_tables(self._plan.classes, 1, 1)
 
     def _find_cheap(self, limits: Limits) -> None:
-        """Find which classes are cheap, where sweeps ask."""
         if self._plan.by_degree:
             self._cheap_bits = cheap_bits(limits)
 
@@ -226,7 +223,6 @@ class ReplicaSweeper(CpuSweeper):
             lay_tables(row, self._plan.used_tables, *self._limits, *self._tables_of(k))
 
     def _tables_of(self, sample: int) -> tuple[npt.NDArray[np.uint64], ...]:
-        """Returns the tables of one sample, or those of all."""
         tables = self._tables
         assert tables is not None  # noqa: S101  (``sweep`` has looked)
         k = sample % len(tables.always)

@@ -110,7 +110,6 @@ class SharedRounds(ReplicaRounds):
         return has_room and self._plan.last_colour.size <= TALLIED_GROUPS * self._threads and self._plan.colours == 2
 
     def _start(self, count: int, half_sweeps: int, **arguments: Any) -> None:
-        """Launch a thread block for each sample."""
         self._launch(
             self._queue.stream, (1, 1, self._plan.model.samples), self._threads,
             tallied=self._tallies and half_sweeps > 0, **arguments,
@@ -147,7 +146,6 @@ class GlobalRounds(ReplicaRounds):
 
     @cached_property
     def _share(self) -> int:
-        """Thread blocks of a sample."""
         return self._lattices.sharing_blocks(self._launch, self._slots)
 
     def most(self, sweeps: int) -> int:
@@ -234,7 +232,6 @@ def engine_of(
 
 
 def compare(plan: PackedRun | SlotPlan, device: int, tempering: CudaTempering, wanted: Wanted) -> Comparison:
-    """The comparison of copies of a ladder, as fully as is wanted."""
     blocks = plan.shape[1]
     width = {"sites": np.uint32(plan.model.sites), "blocks": np.uint32(blocks)}
     columns = blocks * packing.LANES // WARP
@@ -251,7 +248,6 @@ def compare(plan: PackedRun | SlotPlan, device: int, tempering: CudaTempering, w
 
 
 def squares(plan: PackedRun | SlotPlan, device: int, ladder: Ladder) -> CudaSquares:
-    """Sums of squares along world lines."""
     return CudaSquares(
         device, plan.model, ladder, place_of(plan.batches.order), "squares_of_replicas", plan.shape[1], {}
     )
@@ -273,7 +269,6 @@ class InShared:
         }, shared_bytes(lattices.plan, self._threads))  # fmt: skip
 
     def sweep(self, sweeps: int, half_sweep: int) -> None:
-        """Queue many sweeps in one launch."""
         self._launch(self._stream, self._grid, self._threads, half_sweep=half_sweep, sweeps=sweeps)
 
 

@@ -29,7 +29,6 @@ BONDS: Final = struct_type(sites=ADDRESS, wanted=ADDRESS, stride=SIZE, site_stri
 
 
 def tiles(batches: Batches, in_fields: bool) -> npt.NDArray[np.void]:
-    """The ``TILE`` of each batch."""
     table = np.empty(len(batches.slots), TILE)
     table["first"], table["size"] = batches.first[:-1], np.diff(batches.first)
     table["most"], table["offset"] = batches.slots + (batches.most << 16 if in_fields else 0), batches.offset

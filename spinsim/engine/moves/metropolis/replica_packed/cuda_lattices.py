@@ -87,7 +87,6 @@ def bond_groups(ends: npt.NDArray[np.integer[Any]], negative: npt.NDArray[np.boo
 
 
 def batch_table(batches: Batches) -> npt.NDArray[np.uint32]:
-    """The words of a ``BATCH`` for each batch."""
     table = np.empty(len(batches.slots), BATCH)
     table["first"], table["size"] = batches.first[:-1], np.diff(batches.first)
     for name in ("slots", "base", "parity", "offset"):
@@ -96,7 +95,6 @@ def batch_table(batches: Batches) -> npt.NDArray[np.uint32]:
 
 
 def tail_bytes(class_bits: int) -> int:
-    """Size of a warp's queue of undecided lanes."""
     return 4 * TAIL_ROOM * (TAIL_WORDS + CLASS_BIT_WORDS * class_bits)
 
 
@@ -182,7 +180,6 @@ class ReplicaLattices(CountedWords):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Arguments of every kernel that sweeps."""
         return {
             "state": self.present, "sites": np.uint32(self.plan.model.sites), "batches": self._batches,
             "colour_start": self._colour_start, "model": self._model, "key": self._queue.keys,

@@ -52,7 +52,6 @@ class DeviceTables:
 
     @property
     def record(self) -> npt.NDArray[np.void]:
-        """The tables as kernels take them."""
         always, planes, thresholds = self.arrays
         stride = self._lattices.plan.shape[1] if len(always) > 1 else 0
         lanes = self._lattices.lanes
@@ -86,7 +85,6 @@ class LadderTables(DeviceTables):
         })  # fmt: skip
 
     def lay(self) -> None:
-        """Queue laying them."""
         self.are_laid = True
         self._lay(self._stream, self._grid, LANES)
 
@@ -110,7 +108,6 @@ class TableSweeper(CudaSweeper):
 
     @property
     def most_sweeps(self) -> int:
-        """Sweeps of one launch."""
         most = self.updates_a_launch // (LANES * self._plan.model.sites * self.tasks)
         return max(1, min(most, SWEEPS_A_LAUNCH))
 

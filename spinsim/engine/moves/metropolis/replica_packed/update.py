@@ -183,7 +183,6 @@ class ReplicaPlan(ModelPlan):
 
     @cached_property
     def last_colour(self) -> npt.NDArray[np.uint32]:
-        """The sites of the last colour."""
         return self.batches.order[self.batches.first[self.batches.colour_start[-2]] :]
 
     @cached_property
@@ -212,7 +211,6 @@ class ReplicaPlan(ModelPlan):
         return build_tables(limits, place), limits
 
     def limits(self, beta: npt.NDArray[np.float64]) -> Limits:
-        """Limits that decide flips at inverse temperatures ``beta``."""
         costs = self.classes.costs[..., None]
         return Limits(*acceptance(costs, beta * self.model.quantum, self.dynamics.zero_acceptance))
 
@@ -242,7 +240,6 @@ def suits(outline: Outline) -> bool:
 
 
 def needed_bytes(outline: Outline, replicas: int) -> int:
-    """Memory that a run takes at most."""
     units = 0 if outline.one_magnitude and outline.one_field else outline.sites * (outline.most_units or 0) // 2
     return bytes_with_adjacency(outline, replicas, WORD_BYTES) + units * UNIT_BYTES
 

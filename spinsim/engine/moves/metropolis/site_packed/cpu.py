@@ -143,7 +143,6 @@ class CpuSiteComparison:
         self._waves, self._bonds = waves(plan.model.lattice), plan.model.bonds
 
     def compare(self, words: Words, holder: Integers, found: Compared, samples: slice) -> None:
-        """As ``CpuReplicaComparison`` does it."""
         of_pairs, sites = found.overlap[0].size, math.prod(self._shape)
         for k, lattices in enumerate(words, samples.start):
             holders = holder[k]

@@ -283,7 +283,6 @@ MOST_WORDS: Final = 2**20  # of 128 sites that a block compares
 
 
 def compare_lattices(comparison: Compared, slab: npt.NDArray[np.void]) -> Comparison:
-    """The comparison of site-packed spins."""
     sites = comparison.model.sites
     sums = PartSums(
         comparison, [Part(side, sites // side, comparison.count, axis) for axis, side in enumerate(comparison.sides)]
