@@ -51,14 +51,7 @@ def round_keys(seed: int) -> npt.NDArray[np.void]:
 
 
 class Fields:
-    """Arrays in one buffer of int64 words, which one copy fetches: in the order given, each at a whole word.
-
-    Args:
-        fields: Shape and type by name.
-
-    Attributes:
-        words: First word of each.
-    """
+    """Arrays in one buffer of int64 words, which one copy fetches: in the order given, each at a whole word."""
 
     def __init__(self, **fields: tuple[tuple[int, ...], Any]) -> None:
         self.sizes = {name: prod(shape) for name, (shape, _) in fields.items()}

@@ -26,8 +26,6 @@ class Totals:
     Attributes:
         sums: int64 on the device; 0 when a kernel begins to add to them.
         parts: Addresses of ``sums[0]``, ``sums[1]`` and so on.
-        added: The event behind the kernel.
-        copied: The event behind the copy.
         cleared: The event behind the zeros for the next kernel.
     """
 
@@ -59,7 +57,6 @@ class TotalsInTurn:
     never.
 
     Args:
-        sweeps: The stream of the kernels.
         clears: True if totals must be 0 for the next kernel.
     """
 

@@ -22,7 +22,6 @@ class Queue:
     Attributes:
         first_sample: Number of the model's first sample in the whole run, as kernels take it.
         first_block: Number of the first block of replicas, likewise.
-        keys: Round keys, as kernels take them.
     """
 
     def __init__(self, device: int, dynamics: Dynamics) -> None:

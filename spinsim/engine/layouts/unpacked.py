@@ -83,7 +83,6 @@ def count_chunks(edges, of_first, couplings, fields, sublattice, size, memory, s
         fields: In quanta, (1 or all samples, sites).
         sublattice: Sites of the first sublattice.
         size, memory: As ``pack_chunks`` takes them, of these samples.
-        sample: Number of the first of them.
         found: Written, int64 (numbers, samples, replicas): energies of each term, sums of spins and of those of the
             first sublattice.
     """
@@ -164,12 +163,8 @@ def flip_chunks(memory, size, replicas, flips):  # type: ignore[no-untyped-def]
 class InChunks(ABC):
     """Spins of all samples on a CPU in chunks of replicas, each a task.
 
-    Args:
-        smallest: Replicas that a chunk must have.
-
     Attributes:
         size: Replicas of a chunk, but for the last: a block of 128, less where that would leave threads idle.
-        firsts: First replica of each chunk of a sample.
     """
 
     def __init__(self, model: Ising, replicas: int, threads: Threads, smallest: int) -> None:
@@ -285,15 +280,7 @@ class Chunks(InChunks):
 
 
 class SpinBytes:
-    """The spins of a run, int8 (samples, sites, width).
-
-    Args:
-        others: Bytes that a run takes beside them.
-
-    Attributes:
-        calls: Philox calls of a site.
-        width: Replicas rounded up to whole calls.
-    """
+    """The spins of a run, int8 (samples, sites, width)."""
 
     replica_axis = 2
 

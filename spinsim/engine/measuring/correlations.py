@@ -117,7 +117,6 @@ def compared(
 
     Args:
         holder: Replica at each temperature, (copies, temperatures).
-        copies: Of the ladder.
         reference: Number of a replica whose bits are all 0.
     """
     pairs = copy_pairs(copies)
@@ -142,7 +141,6 @@ def modes_by_kind(found: Floats, shape: tuple[int, int, int], copies: int, of_sp
     Args:
         found: Of pairs of copies, then of copies where these were compared with the reference.
         shape: (samples, pairs, temperatures).
-        copies: Of the ladder.
         of_spins: True if modes of spins were asked for.
     """
     of_overlaps, of_copies = by_kind(found, shape)

@@ -82,13 +82,10 @@ class Measurement:
 
     Args:
         in_time: Lists of what models of space and time have.
-        spins: Finds the configurations of this moment.
         terms: Terms of the energy that counts tell apart.
         keep: Keeps those of some samples; None for a measurement that nobody reads, in which exchanges go on.
 
     Attributes:
-        found: All numbers, of the samples that have been measured.
-        compared: What is found of copies, as comparisons write it.
         holder: Replica at each temperature, (samples, copies, temperatures).
     """
 
@@ -151,7 +148,6 @@ def sort_numbers(  # type: ignore[no-untyped-def]
     """Sort numbers of some samples' replicas by copy and temperature, from ``begin`` to before ``end``.
 
     Args:
-        quantum: Unit of ``energy``.
         holder, holder_32, energies, magnetizations, of_sublattices: Written, (samples, copies, temperatures).
         place: Temperature of each replica, (samples, replicas).
         energy, magnetization, staggered: Counts of these samples, (samples, replicas).
@@ -168,12 +164,7 @@ def sort_numbers(  # type: ignore[no-untyped-def]
 
 
 class CpuMeasuring:
-    """Measures every copy at every temperature of a ladder.
-
-    Args:
-        words_of: Gives the words of some samples that are compared.
-        terms: Of the energy, as ``Measurement`` takes it.
-    """
+    """Measures every copy at every temperature of a ladder."""
 
     def __init__(self, model: Ising, compare: Compare, words_of: Callable[[slice], Words], terms: int) -> None:
         self._model, self._compare, self._words_of, self._terms = model, compare, words_of, terms

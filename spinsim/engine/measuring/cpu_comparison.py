@@ -220,7 +220,6 @@ def compare_ladder(orders, bonds, state, holder, overlap, link_overlap, modes, b
 
     Args:
         orders: ``WordList`` of sites, with layers along all axes in the first or each in one.
-        bonds: ``WordList`` of bonds.
         state: Words of these samples, uint64 (samples, blocks, sites, 2).
         holder, overlap, link_overlap, modes: Of all samples, as ``Compared`` has them.
     """

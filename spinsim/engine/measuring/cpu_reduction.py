@@ -245,7 +245,6 @@ def add_measurement(  # type: ignore[no-untyped-def]
         of_copies, of_pairs: Values of all sources, where they are of the one or the other kind, (sources, copies, n)
             and (sources, pairs, n), n being the places of all samples.
         energy: Of copies, (copies, n).
-        pairs: Pairs of copies, (pairs, 2).
         walks: Sums and squares of ``add_walks``, the sums of all blocks.
         overlaps, links: Source, cells and histogram of ``add_overlaps``.
         scale: 1 / unit of sums over energy.
@@ -338,7 +337,6 @@ def find_lower(quantum, lowest, better, energy, begin, end):  # type: ignore[no-
     """Keep lower energies of some samples' replicas, and find the samples that have lower ones than all before.
 
     Args:
-        quantum: Unit of ``energy``.
         lowest: Lowest energies of all samples so far, (samples, replicas).
         better: Set to the first replica that has the lowest energy of its sample, if that is new, else to -1.
         energy: Of these samples, (samples, replicas).

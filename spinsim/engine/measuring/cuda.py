@@ -63,10 +63,6 @@ class HeldSpins(KeptSpins):
 class Held:
     """Room for copies of a state on the device, made behind the sweeps that are queued and read beside later ones.
 
-    Args:
-        copies: The room, (copies, ...).
-        reads: Stream of those who read.
-
     Attributes:
         made: The event behind the last copy.
         compared: The event behind the last kernel that reads them.
@@ -104,11 +100,7 @@ class Held:
 
 
 class HeldStates:
-    """Rooms for copies, used again when nothing reads them any more.
-
-    Args:
-        sweeps: The stream of the kernels.
-    """
+    """Rooms for copies, used again when nothing reads them any more."""
 
     def __init__(self, device: int, sweeps: Any) -> None:
         import cupy
@@ -167,14 +159,11 @@ class Measuring:
     Sweeps wait until the state has been copied and sums have been sorted; copies are compared beside them.
 
     Args:
-        sweeps: The stream of the kernels; the present one of CuPy.
         counting: Of the three sums, or four, that numbers follow from.
-        held: Copies of the state.
         most: Measurements that are made in succession.
 
     Attributes:
         record: Where the numbers of a measurement go, and how they follow from sums.
-        buffer: The layout of these numbers.
     """
 
     def __init__(

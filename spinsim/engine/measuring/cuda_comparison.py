@@ -43,7 +43,6 @@ class InTime:
         places: Where each of them stands, (lines, slices).
         times: Slices from one of a pair to the other.
         shape: Of the state, (samples, blocks).
-        pairs: As kernels take them.
     """
 
     def __init__(
@@ -149,9 +148,7 @@ class Compared:
 
     Attributes:
         full: True if more than overlaps is asked for.
-        times: Times of correlations in time.
         shape: (samples, pairs of copies, temperatures).
-        pairs: Pairs of replicas of a sample.
         sides: Sides of the lattice where there are modes, else none.
         powers: Of sums of slices: 2, or 0 where there is no time.
         count: Pairs of replicas of a sample, and each replica alone where spins have modes, slices or times.
@@ -178,7 +175,6 @@ class PartSums:
     """The sums of parts on the device, of as many samples as are compared in one launch.
 
     Attributes:
-        together: Samples.
         sums: Of each part, uint32 (samples, segments, compared); None where its total alone is wanted.
     """
 
@@ -221,9 +217,6 @@ class Comparison:
     Args:
         in_time: What counts pairs in time, where they are no part.
         products: What counts products of neighbours in space, if they are wanted.
-
-    Attributes:
-        axes: Of modes.
     """
 
     def __init__(
@@ -248,7 +241,6 @@ class Comparison:
         """Queue the comparison of a state on the device.
 
         Args:
-            state: Spins as the engine holds them.
             to: Addresses of ``holder``, which is read, of ``overlap`` and ``link_overlap``, which hold what they are
                 where no site or bond differs, of ``modes``, (samples, compared, axes), of ``powers``, (samples,
                 compared, 2), and of ``in_time``, (samples, replicas, times).
@@ -312,7 +304,6 @@ def compare_replicas(
 
     Args:
         width: Its arguments that say how wide a state is.
-        columns: Of 32 replicas.
         place: Where each site stands; None: at its number.
         in_time: What counts pairs in time; None: lists as for all else.
         products: What counts products of neighbours in space, if they are wanted.
@@ -360,11 +351,6 @@ def _listed_in_time(what: Compared, times: tuple[int, ...], in_layers: bool) -> 
 
 class ListCounting:
     """``CopyCounting`` by lists of sites and bonds, of which 32 at a time become a word for each replica.
-
-    Args:
-        kernel: As for ``compare_replicas``, and so on.
-        width: Arguments of the kernel.
-        columns: Of 32 replicas.
 
     Raises:
         InputError: for more replicas than a thread block can compare.

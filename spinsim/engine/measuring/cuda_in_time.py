@@ -43,9 +43,7 @@ class CudaSquares:
     """``LocalSquares`` on the device that holds the spins.
 
     Args:
-        model: Of space and time.
         place: Where each site stands on the device; None: at its number.
-        kernel: Name of the kernel that reads them.
         width: Arguments of the kernel that say how wide a state is.
 
     Raises:
@@ -125,11 +123,7 @@ class Layout:
 
 
 class Products:
-    """Makes the products of both ends of each bond in space at each slice, then compares and correlates them.
-
-    Args:
-        what: What is compared of the spins.
-    """
+    """Makes the products of both ends of each bond in space at each slice, then compares and correlates them."""
 
     def __init__(self, what: Compared, layout: Layout) -> None:
         import cupy

@@ -59,9 +59,7 @@ class CudaLowest:
     """The lowest energy of every replica, and a copy of each sample's state at its lowest.
 
     Args:
-        device: Number of the device; the present one of CuPy.
         state: The spins on the device, samples along the first axis.
-        reads: The stream by which the host reads.
 
     Raises:
         InputError: where the device has no room for the copies.
@@ -189,11 +187,6 @@ class CudaEnergies:
     """The sums over energy of a reduction, in its arrays.
 
     Args:
-        reduced: What is added up, with sums over energy.
-        arrays: Of the reduction, by name.
-        size: Words of a measurement.
-        energy: Where its energies lie, as ``SOURCE``.
-        terms: On the device, as ``TERM``.
         tables: ``scales``, ``constants`` and ``pairs`` on the device.
     """
 
@@ -309,9 +302,6 @@ class CudaReduction:
 
     Args:
         state: The spins on the device, as those of measurements are.
-
-    Attributes:
-        measurements: How many have been queued to be added.
 
     Raises:
         InputError: where the device has no room.

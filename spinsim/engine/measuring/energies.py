@@ -94,7 +94,6 @@ class Energies(NamedTuple):
         """Return the bins of one sample that are not empty.
 
         Args:
-            arrays: As ``arrays`` has them.
             name: ``energy`` or ``energy_pair``.
         """
         low, high = (int(level) for level in arrays[RANGE][sample])

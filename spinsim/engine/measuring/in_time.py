@@ -64,11 +64,7 @@ class EvenCounts(NamedTuple):
 
 
 class CpuEven:
-    """Counts products of neighbours in space, from replica-packed words.
-
-    Args:
-        times: Slices from one product to the other.
-    """
+    """Counts products of neighbours in space, from replica-packed words."""
 
     def __init__(self, graph: Graph, times: tuple[int, ...]) -> None:
         self._ends, self._all = ends_of_bonds(graph), all_bonds_in_space(graph)
@@ -155,11 +151,7 @@ def world_line_sums(graph: Graph, bits: Bits) -> Integers:
 
 
 class HostSquares:
-    """``LocalSquares`` that fetches configurations and adds them up on the host.
-
-    Args:
-        model: Of space and time.
-    """
+    """``LocalSquares`` that fetches configurations and adds them up on the host."""
 
     def __init__(self, model: Ising, ladder: Ladder) -> None:
         self._graph, self._replicas = model.graph, ladder.replicas

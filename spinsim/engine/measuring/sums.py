@@ -122,8 +122,6 @@ class CudaCounting:
     counting anew, as long as no sweep has followed.
 
     Args:
-        stream: Of the kernels; the present one of CuPy.
-        observables: What follows from the sums.
         shape: Of the sums, (sums, samples, ...), the replicas in order.
         add: Queues adding the present sums to those at addresses, in the order of ``observables.sums``.
     """

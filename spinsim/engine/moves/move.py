@@ -124,12 +124,7 @@ FastPath = Callable[[Moment, Any], None]
 
 
 class FastPaths:
-    """The fast paths of an engine's moves, each made when it is first asked for.
-
-    Args:
-        device: ``cpu`` or ``cuda``.
-        given: What fast paths are made from.
-    """
+    """The fast paths of an engine's moves, each made when it is first asked for."""
 
     def __init__(self, device: str, packing: Packing, *given: Any) -> None:
         self._device, self._packing, self._given = device, packing, given
@@ -192,7 +187,6 @@ class Moves:
     """Moves between the sweeps of a run, each after every so many.
 
     Args:
-        moves: Each with its number of sweeps.
         unit: Sweeps between which nothing else can happen, such as those of a round of exchanges.
 
     Raises:
@@ -215,8 +209,6 @@ class Moves:
         """Apply the moves that come after so many sweeps, in their order.
 
         Args:
-            engine: Whose replicas are moved.
-            done: Sweeps done since the run began.
             beta: Inverse temperatures of the engine's ladder; a number where all replicas have it.
         """
         for number, (move, every) in enumerate(self._moves):

@@ -70,7 +70,6 @@ def forward(
     """A verb that all parts carry out.
 
     Args:
-        method: The verb in its protocol.
         sweeps: Sweeps that it does, from its arguments.
         own: True if parts share out its argument, rather than all getting the same.
         join: What becomes of the results of all parts; None: nothing is returned.
@@ -280,11 +279,7 @@ class SplitSpins(KeptSpins):
 
 
 class SplitSquares:
-    """``LocalSquares`` of an engine of parts, which add up where their configurations are.
-
-    Args:
-        squares: ``LocalSquares`` of each.
-    """
+    """``LocalSquares`` of an engine of parts, which add up where their configurations are."""
 
     def __init__(self, parts: Sequence[Part], squares: Sequence[Any]) -> None:
         self._each = tuple(zip(parts, squares, strict=True))
@@ -365,12 +360,8 @@ class SplitReduction:
 
     Every number belongs to one sample, so that the sums of all parts, one after the other, are those of one device.
 
-    Args:
-        reduced: What is added up of all samples.
-
     Attributes:
         each: The reduction of each part, which stays there.
-        measurements: How many have been asked to be added.
 
     Raises:
         InputError: where a device has no room.

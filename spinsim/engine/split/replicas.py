@@ -237,10 +237,6 @@ class GpuLadder:
     """Exchanges of one sample's replicas on several GPUs, all queued by this thread.
 
     It waits for none: a GPU whose queue is full goes on, as it waits only for what others have been asked for already.
-
-    Args:
-        model: What is simulated, one sample.
-        engines: Of consecutive replicas.
     """
 
     def __init__(self, model: Ising, ladder: Ladder, engines: Sequence[CudaEngine]) -> None:

@@ -79,7 +79,6 @@ def call_time_of(update: Update, sites: int, replicas: int | None, round_sweeps:
     """Nanoseconds that one GPU has for a sample from one call of the host to the next; None where nobody knows.
 
     Args:
-        sites: Of a configuration.
         round_sweeps: Sweeps from one exchange or measurement to the next.
     """
     sweeps = round_sweeps if update.pace.in_one_call else 1

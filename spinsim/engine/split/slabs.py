@@ -48,10 +48,6 @@ class SlabEngine(SplitEngine):
 
     Slabs carry out a request together. GPUs may still have sweeps before them in which they wait for each other;
     all else is asked for when they are done, as what the host has to wait for could keep one of them from beginning.
-
-    Args:
-        members: Who have the slabs, in their order.
-        engines: Of the slabs, which stay there.
     """
 
     def __init__(self, model: Ising, replicas: int, members: Sequence[Member], engines: Sequence[Any]) -> None:
@@ -155,12 +151,7 @@ def _layers(model: Ising) -> int:
 
 
 def in_slabs(given: Sequence[Seat], model: Ising, replicas: int, dynamics: Dynamics, threads: int | None) -> SlabEngine:
-    """The engine of lattices cut into a slab for each seat.
-
-    Args:
-        given: The seats, as ``seats_of_slabs`` gives them.
-        threads: CPU threads of each process, None for all.
-    """
+    """The engine of lattices cut into a slab for each seat."""
     if given[0].gpu is None:
         check_memory(OfModel(model), replicas)
     members = make_group(given)

@@ -25,7 +25,6 @@ class Blocks:
 
     Args:
         shape: Of the state, uint64 (samples, blocks, ..., 2).
-        lanes: Lanes in use, uint64 (blocks, 2).
         large: True if a half-sweep of one block is worth starting threads for.
         read: Finds the configuration of a replica in the words of a sample.
         read_all: Finds those of all replicas there as bits, if that is faster than one by one.

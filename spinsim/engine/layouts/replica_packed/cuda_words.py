@@ -36,7 +36,6 @@ class OrderedWords:
 
     Attributes:
         site_at: The site at each place, colour by colour.
-        copy: Queues copies of configurations.
     """
 
     replica_axis = 1
@@ -81,9 +80,6 @@ def copy_lanes(queue: Queue, state: Any, moves: Moves) -> None:
 
 class CountedWords(OrderedWords):
     """Words whose spins +1 and unsatisfied bonds can be counted.
-
-    Attributes:
-        edges: Places of each bond's ends, of term 0.
 
     Raises:
         InputError: where all of it has no room.

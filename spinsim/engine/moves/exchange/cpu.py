@@ -91,7 +91,6 @@ class CpuTempering:
 
     Attributes:
         steps: ``Ladder.steps`` of the model, (temperatures - 1, terms).
-        exchange: Where every replica is, and what has been tried.
     """
 
     def __init__(self, ladder: Ladder, model: Ising, dynamics: Dynamics) -> None:

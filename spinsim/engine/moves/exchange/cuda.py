@@ -33,7 +33,6 @@ class GivenPlaces:
     """Replicas at the temperatures of a ladder whose exchanges are made elsewhere.
 
     Args:
-        ladder: The temperatures, however many replicas it has.
         place: Which temperature each replica has, int32 (samples, replicas), on the device.
     """
 
@@ -47,11 +46,7 @@ class GivenPlaces:
 class DeviceExchange:
     """The state of ``Exchange`` on a device, in one buffer, so that one copy fetches all of it.
 
-    Args:
-        stream: Of the kernels; the present one of CuPy.
-
     Attributes:
-        arrays: ``Exchange`` on the device.
         holder: The replica at each temperature, int32 (samples, copies, temperatures).
     """
 
@@ -95,17 +90,11 @@ class CudaTempering:
     """Exchanges of one engine's replicas, whatever its packing.
 
     Args:
-        queue: Where kernels are queued; the present device and stream of CuPy.
-        steps: ``Ladder.steps``.
         shape: Of the sums that are counted, (sums, samples, ...); energies follow from the first two, or, where there
             are two terms, from the first three: a sum of spins, and one of each term.
-        observables: How they follow.
 
     Attributes:
-        state: How far they have come.
         sums: Addresses of both sums; 0 when a kernel begins to add to them.
-        place: Temperature of each replica, on the device.
-        copies: Pairs of copies that are compared.
     """
 
     def __init__(
@@ -195,14 +184,9 @@ class TemperingAcross(CudaTempering):
     """The exchanges of all replicas of one sample, as one of several GPUs makes them.
 
     Args:
-        queue: Where kernels are queued; the present device and stream of CuPy.
-        model: What is simulated, one sample.
-        counting: Of the replicas that are here.
-        first: Number of the first of them.
         lanes: Sums of all replicas: those of each GPU, added up.
 
     Attributes:
-        own: Places of the replicas that are here.
         given: The event behind what others have been given.
     """
 

@@ -134,7 +134,6 @@ def check_ladder(beta: npt.ArrayLike, copies: int, replicas: int, temperatures: 
 
     Args:
         beta: Inverse temperatures, (temperatures,) or, of an engine of two terms, (temperatures, 2).
-        copies: Independent copies of the ladder.
         temperatures: How many inverse temperatures of a replica the engine takes: one, two, or both; where it takes two
             alone, the ladder's ``beta`` has two columns in any case.
 

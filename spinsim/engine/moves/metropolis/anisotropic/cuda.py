@@ -43,11 +43,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Cuda
 
 
 class TermLattices(CountedWords):
-    """The spins of a run, and its model as kernels read it.
-
-    Attributes:
-        model: Neighbours and signs of their bonds.
-    """
+    """The spins of a run, and its model as kernels read it."""
 
     plan: TermPlan
 

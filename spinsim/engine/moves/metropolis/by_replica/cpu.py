@@ -46,7 +46,6 @@ class ReplicaByReplica:
     """A problem of one sample as annealing needs it, whatever its replicas.
 
     Attributes:
-        order: Sites as they are visited, colour by colour.
         unit: In quanta, the largest of which all couplings and fields are multiples.
         fields: h in units, (sites,), in the order of visits.
         is_packed: True if it moves as the replica-packed update does, else as the unpacked one.
@@ -113,7 +112,6 @@ class Annealer:
     """Replicas of a problem of one sample that go through inverse temperatures, with the lowest state of each.
 
     Args:
-        model: The problem, which ``suits``.
         start: Initial configurations as ``create_engine`` takes them; None for those of the dynamics.
 
     Raises:

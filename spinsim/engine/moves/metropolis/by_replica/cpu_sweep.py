@@ -125,9 +125,7 @@ def anneal_unpacked(  # type: ignore[no-untyped-def]
         visits: Sites in order, the colour of each, and how many colours.
         double_beta: Twice the inverse temperatures times the quantum, (steps,).
         looks: True if energies are looked at after each.
-        zero_acceptance: Probability of a flip that costs nothing.
         counter: Counter word 1, and the first replica within its block of 128, a multiple of ``WORDS``.
-        key: The two key words and the Philox rounds, 7 or 10.
     """
     (spins, local, energy), (best_energy, best_spins), (block, first), (k0, k1, rounds) = state, best, counter, key
     matrix, start, near, doubled = borrowed(bonds[0]), borrowed(bonds[1]), borrowed(bonds[2]), borrowed(bonds[3])

@@ -303,7 +303,6 @@ def flips_of_block(  # type: ignore[no-untyped-def]
         zero: Probability of a flip that costs nothing, and its exponent in float32.
         visits: Sites in order and the colour of each.
         counter: Counter word 1, the half-sweep, the Philox call of the replica, and its word in it.
-        key: The two key words and the Philox rounds.
     """
     (block, half_sweep, call, word), (k0, k1, rounds), (order, colour) = counter, key, visits
     (zero_acceptance, zero_exponent), beta_32, flips = zero, np.float32(double_beta), NOTHING
@@ -340,9 +339,7 @@ def sweep_dense(  # type: ignore[no-untyped-def]
         visits: Sites in order and the colour of each, both with zeros up to whole blocks, and how many colours.
         rows: 2 J in quanta, (sites in order, columns), of the type of the fields.
         double_beta: Twice the inverse temperature times the quantum, of every replica.
-        zero_acceptance: Probability of a flip that costs nothing.
         counter: Counter word 1, and the Philox call of the chunk's first replica within its block of 128.
-        key: The two key words and the Philox rounds, 7 or 10.
     """
     (order, colour, colours), (block, first_call), (k0, k1, rounds) = visits, counter, key
     replicas, sites, tile = up.shape[0], rows.shape[0], TILE // rows.itemsize
@@ -381,12 +378,7 @@ def temper_dense(  # type: ignore[no-untyped-def]
 
     Args:
         up: As ``sweep_dense`` takes it, of all replicas, and so are the next four and the zero acceptance.
-        fields: h in quanta, (sites,).
         double_beta: Twice the inverse temperatures times the quantum, (temperatures,).
-        ladder: ``Ladder.steps``, copies.
-        exchanged: A row of ``Exchange``, changed in place.
-        key: The two key words and the Philox rounds.
-        times: Rounds done so far, rounds to do, sweeps of each.
     """
     (steps, copies), (before, rounds, sweeps), (k0, k1, rng_rounds) = ladder, times, key
     place, attempts, accepts, trips, last_end = exchanged

@@ -154,7 +154,6 @@ def build_batches(
 
     Args:
         negative: Which couplings are below 0, (samples, bonds).
-        largest: Sites of a batch, at most.
         costs: What batches cost, where sites of like degree are to stand together.
         mixed: True if sites of even and of odd degree stand together, with parity 0, as their kernel knows better.
         units: Bonds of each site and units of its field, (sites,), where fields count as bonds: phantom bonds are
@@ -233,7 +232,6 @@ def build_batches_of_terms(
 
     Args:
         negative: Which couplings are below 0, (1 or samples, bonds).
-        largest: Sites of a batch.
     """
     near, middle = adjacency_by_term(graph, terms)
     start, stop = near.start[:-1], near.start[1:]

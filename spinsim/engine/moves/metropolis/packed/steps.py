@@ -250,9 +250,7 @@ def find_flips(  # type: ignore[no-untyped-def]
 
     Args:
         always: ``always``, ``planes`` and ``thresholds`` of these sites, as ``Tables`` has them.
-        lanes: Lanes in use, (2,).
         sites: Numbers of the sites in the random counter.
-        block: Counter word 1.
         w: ``scratch_of``, and so are the three that follow.
     """
     decide(n, always, lanes, w)

@@ -95,17 +95,14 @@ def temper_samples(  # type: ignore[no-untyped-def]
 
     Args:
         weights: |J| of each of two terms and h, in quanta.
-        batches: ``Batches``, of the model.
         lanes: uint64 (blocks, 2), lanes in use.
         wide: Of ``sweep_wide``, if the class has the spin or two terms: bits of each count, whether there is a field.
         cheap: Of ``sweep_by_degree``, if sites of like degree stand together: bits of cheap classes, ``starts``.
         ladder: Colours, ``Ladder.steps``, copies, the tables that sites look at, and limits of each temperature.
-        source: The two key words and the Philox rounds, 7 or 10.
         state: uint64 (samples, blocks, sites, 2), changed in place.
         always, planes, thresholds: ``Tables`` of the samples, changed in place.
         place, attempts, accepts, trips, last_end: ``Exchange`` of the samples, changed in place.
         first, first_in_run: Number of the first of the samples in the model, and of the model's first in the run.
-        before, rounds, sweeps: Rounds done so far, rounds to do, sweeps of each.
     """
     (colours, steps, copies, used, certain, limits), (key, rng_rounds) = ladder, source
     first_magnitude, second_magnitude, field = weights

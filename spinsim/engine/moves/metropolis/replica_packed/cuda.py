@@ -63,8 +63,6 @@ class ReplicaRounds(LaunchedRounds):
 
     Args:
         kinds: The special case of each number of slots; there is one.
-        tables: As for ``LaunchedRounds``.
-        given: Further arguments of ``LaunchedRounds``.
     """
 
     def __init__(self, kinds: dict[int, Kind], lattices: ReplicaLattices, tables: LadderTables, **given: Any) -> None:
@@ -173,8 +171,6 @@ def launched_rounds(
 
     Args:
         kinds: The special case of each number of slots.
-        tables: As for ``LaunchedRounds``.
-        given: Further arguments of ``LaunchedRounds``.
     """
     fits = fits_with_ladder(lattices, device)
     if suits_global_rounds(lattices, kinds) and not (fits and lattices.in_shared):

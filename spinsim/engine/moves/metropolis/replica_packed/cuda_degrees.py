@@ -64,9 +64,7 @@ class DegreeLattices(CountedWords):
         plan: With tiles of sites of like degree.
 
     Attributes:
-        threads: Of a thread block.
         in_shared: True if a thread block holds a lattice in shared memory.
-        most_tiles: Of a colour, at most.
     """
 
     plan: ReplicaPlan

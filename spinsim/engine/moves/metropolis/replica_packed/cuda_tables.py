@@ -26,9 +26,6 @@ SWEEPS_A_LAUNCH: Final = 1000
 class DeviceTables:
     """Tables on the device; those of a ladder are laid again when exchanges have changed places.
 
-    Args:
-        arrays: always, planes, thresholds, as ``Tables`` has them.
-
     Attributes:
         are_shared: True if they are those of one block, for all blocks of all samples.
     """

@@ -113,11 +113,8 @@ class ModelPlan:
         negative: Which couplings of these are below 0, (1 or samples, bonds).
         units: How many bonds each site counts, those to a spin that is always +1 among them, (sites,).
         fields: Bonds to that spin, below 0 where the field is, (1 or samples, sites); None where the class knows it.
-        starts: Where sites begin to count, as ``starts`` says.
-        lone: Those bonds.
         used_tables: The first of the tables that sites look at, one for each parity of the degree, and the last plus
             one.
-        has_field: True if the spin is part of the class.
         by_degree: True if the class has no field and counts have more than three bits: sites of like degree stand
             together.
         first: Sites of the first sublattice, which come first in the order; 0 where the model is not bipartite.
@@ -158,12 +155,7 @@ class ModelPlan:
 
 
 class ReplicaPlan(ModelPlan):
-    """A run of a model of one term.
-
-    Args:
-        model: As ``ModelPlan`` takes it.
-        largest_batch: Like all that follow as ``ModelPlan`` takes it.
-    """
+    """A run of a model of one term."""
 
     def __init__(
         self,

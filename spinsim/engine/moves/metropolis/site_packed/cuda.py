@@ -104,11 +104,7 @@ def share_out(lattices: SiteLattices, blocks: int, processors: int) -> Share:
 
 
 class SharedSweeps:
-    """Sweeps at the temperatures of tables, by as many blocks as the device holds at once.
-
-    Args:
-        tables: always, planes, thresholds, as ``SiteTables`` has them.
-    """
+    """Sweeps at the temperatures of tables, by as many blocks as the device holds at once."""
 
     def __init__(self, queue: Queue, lattices: SiteLattices, tables: list[Any], kind: Kind) -> None:
         import cupy

@@ -54,7 +54,6 @@ class Halo:
     """The layers beside a lattice where they are: in its own memory or, of a slab, in that of other GPUs.
 
     Args:
-        layers: ``HALO``, as kernels take it.
         flags: How slabs wait for each other within a kernel; None where they do not.
         kept: Memory of other GPUs that must stay open as long as kernels use it.
 
@@ -162,14 +161,6 @@ class SiteLattices:
 
     Args:
         group: Who has the slabs of a lattice, of which this is one; None where it is whole.
-
-    Attributes:
-        dimension: Axes of the lattice.
-        width: Groups in a row.
-        height: Rows in a plane.
-        depth: Planes.
-        count: Replicas over all samples.
-        is_signed: True if some couplings are negative.
     """
 
     replica_axis = 1

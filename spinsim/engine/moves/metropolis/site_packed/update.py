@@ -53,14 +53,10 @@ class SitePlan:
 
     Attributes:
         shape: Of the packed state, (samples, replicas, colours, rows, groups in a row, 2).
-        sides: Of the slab, as a lattice's.
         groups: Groups of 128 lanes of one colour in the slab.
-        edge: Those of a layer.
         first_group: Number of the slab's first group among those of one colour of the lattice.
         all_groups: Groups of one colour of the lattice.
         rows: Of the slab, among those of all planes of the lattice.
-        is_signed: True if some couplings are below 0.
-        has_field: True if the spin is part of the class.
         observables: From the spins +1, those of the first sublattice, which is colour 0, and the unsatisfied bonds; a
             bond belongs to the slab that has its site of colour 0.
     """

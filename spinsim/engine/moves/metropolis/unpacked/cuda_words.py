@@ -109,7 +109,6 @@ class SlotPlan:
     """A run whose words a GPU holds in the order of its rows of slots.
 
     Attributes:
-        batches: The rows, which know the order of the sites.
         observables: From energies, spins +1 and those of the first sublattice.
     """
 
@@ -233,12 +232,7 @@ class UnpackedSpins(OrderedWords):
     """The spins of an unpacked run, and what kernels read of its model.
 
     Attributes:
-        grouping: How replicas and sites are shared out.
-        order: Sites, colour by colour.
         colour_start: Where each colour begins, and where the last ends.
-        slots: Rows of slots, as kernels take them.
-        width: Replicas rounded up to whole blocks.
-        integer: The type of couplings and fields in kernels.
     """
 
     def __init__(self, plan: SlotPlan, queue: Queue) -> None:

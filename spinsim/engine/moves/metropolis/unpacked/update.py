@@ -20,18 +20,14 @@ class UnpackedPlan:
     """An unpacked run of a model.
 
     Attributes:
-        order: Sites, colour by colour.
         colour_start: Colour c has ``order[colour_start[c]:colour_start[c + 1]]``.
         start: Those of site i are ``neighbour[start[i]:start[i + 1]]``.
         middle: Of these, neighbours by bonds of term 0 come first, up to ``middle[i]``; all, where there is one term.
-        neighbour: Neighbours in compressed rows.
         couplings: J of each neighbour in quanta, (1 or samples, neighbours), int32 where local fields fit, else int64.
         fields: h in quanta, (1 or samples, sites), of the same type.
         first: Sites of the first sublattice, which come first in the order; 0 where the model is not bipartite.
         terms: Terms of the energy: 2 where the model states them.
         bonds: The model's bonds, those of term 0 first.
-        edges: Their end sites.
-        of_first: How many of them belong to term 0.
     """
 
     def __init__(self, model: Ising) -> None:
