@@ -83,14 +83,7 @@ class Launch:
         arguments: NumPy scalars, structs and arrays on the device, by the names of the kernel's parameters.
     """
 
-    def __init__(
-        self,
-        device: int,
-        file: str,
-        expression: str,
-        arguments: dict[str, Any],
-        shared: int = 0,
-    ) -> None:
+    def __init__(self, device: int, file: str, expression: str, arguments: dict[str, Any], shared: int = 0) -> None:
         names = parameters(file, expression)
         if arguments.keys() != set(names):
             raise TypeError(f"{file}: {expression} takes {', '.join(names)}, not {', '.join(arguments)}")

@@ -86,10 +86,7 @@ class TotalsInTurn:
         self._idle.append(totals)
 
     def fetch(
-        self,
-        totals: Totals,
-        queue_more: Callable[[Any], None] | None = None,
-        rows: range | None = None,
+        self, totals: Totals, queue_more: Callable[[Any], None] | None = None, rows: range | None = None
     ) -> Fetched:
         """Start copying totals behind the kernel just launched; the function returned waits for them, or one row.
 

@@ -18,15 +18,7 @@ from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Compared
 from spinsim.engine.measuring.energies import COUNTS, RANGE, is_halved, left_in_unit
 from spinsim.engine.measuring.energies import SUMS as ENERGY_SUMS
-from spinsim.engine.measuring.reduction import (
-    CONNECTED,
-    Reduced,
-    Source,
-    Tables,
-    blocks_of,
-    left_in_block,
-    tables_of,
-)
+from spinsim.engine.measuring.reduction import CONNECTED, Reduced, Source, Tables, blocks_of, left_in_block, tables_of
 from spinsim.engine.moves.exchange.ladder import copy_pairs
 from spinsim.engine.protocols import Configurations, LowestStates
 from spinsim.model.ising import Ising

@@ -184,10 +184,7 @@ class Reduced:
         shapes: dict[str, tuple[tuple[int, ...], type]] = {
             "block_sums": ((len(self.terms), self.blocks, samples, places), np.float64),
             "copy_sums": ((len(self.by_copy), samples, self.copies, places), np.float64),
-            "coldest_sums": (
-                (len(self.judged), self.coldest_blocks, samples, self.most_chains),
-                np.float64,
-            ),
+            "coldest_sums": ((len(self.judged), self.coldest_blocks, samples, self.most_chains), np.float64),
             "level_sums": (levels, np.float64),
             "level_squares": (levels, np.float64),
             "level_open": ((followed, LEVELS, samples, self.chains, places), np.float64),

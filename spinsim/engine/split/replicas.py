@@ -23,14 +23,7 @@ from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.reduction import Reduced
 from spinsim.engine.moves.exchange.cpu import CpuTempering
 from spinsim.engine.moves.exchange.cuda import TemperingAcross
-from spinsim.engine.moves.exchange.ladder import (
-    NO_LADDER,
-    Exchange,
-    Ladder,
-    check_ladder,
-    exchange_of,
-    snapshot_of,
-)
+from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, check_ladder, exchange_of, snapshot_of
 from spinsim.engine.moves.move import Moment, Move, apply_in_host_memory
 from spinsim.engine.moves.resample import copy_replicas, moves_of
 from spinsim.engine.protocols import Begun, Counts, Engine, KeepsPlaces, Reduction, one_by_one

@@ -92,9 +92,7 @@ class Tables:
     thresholds: npt.NDArray[np.uint64]
 
 
-def distinct_of(
-    beta: npt.NDArray[np.float64],
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp] | None]:
+def distinct_of(beta: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp] | None]:
     """The different inverse temperatures of replicas, and which of them each lane has; None where there is one alone.
 
     Args:

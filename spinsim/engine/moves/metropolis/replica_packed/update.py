@@ -125,12 +125,7 @@ class ModelPlan:
     """
 
     def __init__(
-        self,
-        model: Ising,
-        largest_batch: int,
-        costs: Costs | None = None,
-        mixed: bool = False,
-        in_class: bool = False,
+        self, model: Ising, largest_batch: int, costs: Costs | None = None, mixed: bool = False, in_class: bool = False
     ) -> None:
         units = bonds_of_units(model, is_field_in_class(model, in_class))
         if units is None:

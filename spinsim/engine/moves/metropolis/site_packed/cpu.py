@@ -14,13 +14,7 @@ from spinsim.bits import of_site_packed, unpacked_spins
 from spinsim.engine.cpu import CpuEngine, CpuParts, CpuSweeper
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.layouts.replica_packed.cpu_blocks import Blocks
-from spinsim.engine.layouts.site_packed.cpu_words import (
-    Halo,
-    count_site,
-    differing_lattices,
-    periodic,
-    set_in_layers,
-)
+from spinsim.engine.layouts.site_packed.cpu_words import Halo, count_site, differing_lattices, periodic, set_in_layers
 from spinsim.engine.measuring.correlations import compared, waves
 from spinsim.engine.measuring.cpu import Compared, Integers, Words
 from spinsim.engine.measuring.cpu_comparison import squared_modes

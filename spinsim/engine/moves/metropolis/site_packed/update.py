@@ -126,7 +126,5 @@ on_cpu = engine_of(f"{__package__}.cpu")
 on_cuda = engine_of(f"{__package__}.cuda")
 
 UPDATE: Final = Update(
-    *(Packing.SITE, suits, needed_bytes, counters, pack, on_cpu, on_cuda),
-    together=1,
-    in_slabs=InSlabs(on_cpu, on_cuda),
+    *(Packing.SITE, suits, needed_bytes, counters, pack, on_cpu, on_cuda), together=1, in_slabs=InSlabs(on_cpu, on_cuda)
 )
