@@ -31,15 +31,9 @@ __all__ = [
 
 
 def create_engine(
-    model: Ising,
-    replicas: int,
-    dynamics: Dynamics,
-    device: str = "auto",
-    threads: int | None = None,
-    start: npt.ArrayLike | None = None,
-    slabs: bool = True,
-    round_sweeps: int | None = None,
-) -> Engine:
+    model: Ising, replicas: int, dynamics: Dynamics, device: str = "auto", threads: int | None = None,
+    start: npt.ArrayLike | None = None, slabs: bool = True, round_sweeps: int | None = None,
+) -> Engine:  # fmt: skip
     """The engine for a model on a device, with its replicas in their initial state.
 
     Args:

@@ -43,14 +43,9 @@ class LaunchedRounds(ABC):
     """
 
     def __init__(
-        self,
-        queue: Queue,
-        colours: int,
-        tempering: CudaTempering,
-        tables: Any,
-        counting: CudaCounting,
+        self, queue: Queue, colours: int, tempering: CudaTempering, tables: Any, counting: CudaCounting,
         most_sweeps: int,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._queue, self._colours = queue, colours
         self._tempering, self._tables, self._counting = tempering, tables, counting
         self._most_sweeps = most_sweeps

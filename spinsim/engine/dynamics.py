@@ -80,13 +80,9 @@ def _fill_random(state, lanes, first, block, key, rounds):  # type: ignore[no-un
 
 
 def fill_start(
-    state: npt.NDArray[np.uint64],
-    lanes: npt.NDArray[np.uint64],
-    dynamics: Dynamics,
-    sample: int,
-    block: int,
+    state: npt.NDArray[np.uint64], lanes: npt.NDArray[np.uint64], dynamics: Dynamics, sample: int, block: int,
     first: int = 0,
-) -> None:
+) -> None:  # fmt: skip
     """Set packed spins of a block of a sample, uint64 (groups, 2), to the start of their dynamics.
 
     ``first`` is the number of their first group in the block.

@@ -90,15 +90,9 @@ class Measurement:
     """
 
     def __init__(
-        self,
-        model: Ising,
-        tempering: CpuTempering,
-        wanted: Wanted,
-        in_time: CpuInTime,
-        spins: Spins,
-        terms: int,
+        self, model: Ising, tempering: CpuTempering, wanted: Wanted, in_time: CpuInTime, spins: Spins, terms: int,
         keep: Keep | None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         ladder, self._model, self._exchange, self.wanted = tempering.ladder, model, tempering.exchange, wanted
         copies = ladder.copies if wanted.full or wanted.overlaps else 1
         pairs, shape = len(copy_pairs(copies)), (model.samples, ladder.copies, ladder.temperatures)

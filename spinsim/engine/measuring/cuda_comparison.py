@@ -46,14 +46,9 @@ class InTime:
     """
 
     def __init__(
-        self,
-        device: int,
-        places: npt.NDArray[np.integer],
-        times: tuple[int, ...],
-        shape: tuple[int, int],
-        replicas: int,
-        pairs: npt.NDArray[np.void],
-    ) -> None:
+        self, device: int, places: npt.NDArray[np.integer], times: tuple[int, ...], shape: tuple[int, int],
+        replicas: int, pairs: npt.NDArray[np.void],
+    ) -> None:  # fmt: skip
         import cupy
 
         (lines, slices), sites = places.shape, np.uint32(places.size)
@@ -220,13 +215,9 @@ class Comparison:
     """
 
     def __init__(
-        self,
-        what: Compared,
-        held: PartSums,
-        counting: CopyCounting,
-        in_time: InTime | None = None,
+        self, what: Compared, held: PartSums, counting: CopyCounting, in_time: InTime | None = None,
         products: Beside | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         import cupy
 
         self._in_time, self._products = in_time, products
@@ -292,14 +283,9 @@ TIME: Final = 0  # the axis of time of a lattice that has one; its layers are sl
 
 
 def compare_replicas(
-    what: Compared,
-    kernel: str,
-    width: dict[str, np.uint32],
-    columns: int,
-    place: npt.NDArray[np.uint32] | None,
-    in_time: InTime | None = None,
-    products: Beside | None = None,
-) -> Comparison:
+    what: Compared, kernel: str, width: dict[str, np.uint32], columns: int, place: npt.NDArray[np.uint32] | None,
+    in_time: InTime | None = None, products: Beside | None = None,
+) -> Comparison:  # fmt: skip
     """Returns the comparison of replica-packed and unpacked spins.
 
     Args:
@@ -357,15 +343,9 @@ class ListCounting:
     """
 
     def __init__(
-        self,
-        what: Compared,
-        held: PartSums,
-        items: list[Items],
-        kernel: str,
-        width: dict[str, np.uint32],
-        columns: int,
-        place: npt.NDArray[np.uint32] | None,
-    ) -> None:
+        self, what: Compared, held: PartSums, items: list[Items], kernel: str, width: dict[str, np.uint32],
+        columns: int, place: npt.NDArray[np.uint32] | None,
+    ) -> None:  # fmt: skip
         import cupy
 
         self._lists = [cupy.asarray(_placed(each.ends, place)) for each in items]

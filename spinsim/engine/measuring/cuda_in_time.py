@@ -51,15 +51,9 @@ class CudaSquares:
     """
 
     def __init__(
-        self,
-        device: int,
-        model: Ising,
-        ladder: Ladder,
-        place: npt.NDArray[np.uint32] | None,
-        kernel: str,
-        blocks: int,
-        width: dict[str, np.uint32],
-    ) -> None:
+        self, device: int, model: Ising, ladder: Ladder, place: npt.NDArray[np.uint32] | None, kernel: str,
+        blocks: int, width: dict[str, np.uint32],
+    ) -> None:  # fmt: skip
         import cupy
 
         lines, self._shape = model.graph.world_lines(), shape_of_sums(model, ladder)

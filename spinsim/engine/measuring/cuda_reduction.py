@@ -58,14 +58,9 @@ class CudaLowest:
     """
 
     def __init__(
-        self,
-        device: int,
-        model: Ising,
-        replicas: int,
-        state: Any,
-        read: Callable[[Any, int, int], npt.NDArray[np.int8]],
-        reads: Any,
-    ) -> None:
+        self, device: int, model: Ising, replicas: int, state: Any,
+        read: Callable[[Any, int, int], npt.NDArray[np.int8]], reads: Any,
+    ) -> None:  # fmt: skip
         import cupy
 
         samples = model.samples

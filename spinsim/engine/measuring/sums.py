@@ -127,13 +127,9 @@ class CudaCounting:
     """
 
     def __init__(
-        self,
-        stream: Any,
-        observables: Observables,
-        shape: tuple[int, ...],
-        replicas: int,
+        self, stream: Any, observables: Observables, shape: tuple[int, ...], replicas: int,
         add: Callable[[tuple[int, ...]], None],
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.observables, self.shape, self.add, self._replicas = observables, shape, add, replicas
         self._totals = TotalsInTurn(stream)
         self._left: Totals | None = None

@@ -63,13 +63,9 @@ class Batch:
     """
 
     def __init__(
-        self,
-        spins: npt.NDArray[np.int8],
-        model: Ising,
-        place: npt.NDArray[np.int32],
-        moment: Moment,
+        self, spins: npt.NDArray[np.int8], model: Ising, place: npt.NDArray[np.int32], moment: Moment,
         first_sample: int = 0,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.spins, self.model, self.first_sample = spins, model, first_sample
         beta = np.asarray(moment.beta)
         self.beta = beta[place] if beta.ndim else np.full(place.shape, beta)

@@ -340,14 +340,9 @@ def _done_with(engine: Engine, own: Any, method: Method) -> Any:
 
 
 def _several_begun(
-    engine: Engine,
-    reduction: Reduction | None,
-    count: int,
-    rounds: int,
-    sweeps: int,
-    wanted: Wanted,
+    engine: Engine, reduction: Reduction | None, count: int, rounds: int, sweeps: int, wanted: Wanted,
     fetched: Sequence[bool],
-) -> list[Kept]:
+) -> list[Kept]:  # fmt: skip
     return [Kept(later) for later in engine.temper_measured(count, rounds, sweeps, wanted, reduction, fetched)]
 
 

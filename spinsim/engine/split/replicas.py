@@ -97,14 +97,9 @@ class ReplicaSplit(EngineOfParts):
     axis = REPLICAS
 
     def __init__(
-        self,
-        model: Ising,
-        replicas: int,
-        dynamics: Dynamics,
-        parts: Sequence[Part],
-        make_whole: Callable[[], Part],
+        self, model: Ising, replicas: int, dynamics: Dynamics, parts: Sequence[Part], make_whole: Callable[[], Part],
         on_gpus: bool,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(model, replicas, parts)
         self._dynamics, self._make_whole, self._on_gpus = dynamics, make_whole, on_gpus
         self.temperatures: tuple[int, ...] = parts[0].place.request(attrgetter("temperatures"), parts[0].engine)()

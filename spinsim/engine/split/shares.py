@@ -112,14 +112,9 @@ def _cut(things: int, parts: int) -> list[range]:
 
 
 def on_all_devices(
-    model: Ising,
-    replicas: int,
-    dynamics: Dynamics,
-    device: str,
-    threads: int | None,
-    slabs: bool = True,
+    model: Ising, replicas: int, dynamics: Dynamics, device: str, threads: int | None, slabs: bool = True,
     round_sweeps: int | None = None,
-) -> Engine:
+) -> Engine:  # fmt: skip
     """The engine of a model on all devices of this process and of the ranks that serve it.
 
     Where there are fewer lattices than devices and ``slabs`` allows it, lattices are cut.

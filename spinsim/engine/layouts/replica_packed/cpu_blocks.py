@@ -35,16 +35,10 @@ class Blocks:
     """
 
     def __init__(
-        self,
-        shape: tuple[int, ...],
-        lanes: Words,
-        dynamics: Dynamics,
-        threads: Threads,
-        large: bool,
-        read: Callable[[Words, int], npt.NDArray[np.int8]],
-        read_all: Callable[[Words], Bits] | None = None,
+        self, shape: tuple[int, ...], lanes: Words, dynamics: Dynamics, threads: Threads, large: bool,
+        read: Callable[[Words, int], npt.NDArray[np.int8]], read_all: Callable[[Words], Bits] | None = None,
         numbers: Sequence[int] = (0,),
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.state = np.empty(shape, np.uint64)
         self.parts = max(1, threads.count // (shape[0] * shape[1])) if large else 1
         self._threads, self._read, self._read_all = threads, read, read_all
@@ -79,13 +73,9 @@ class Blocks:
         self._threads.run(tasks, None if times is None else times * self.total)
 
     def sweep(
-        self,
-        sweep_part: SweepPart,
-        count: int,
-        half_sweep: int,
-        colours: int,
+        self, sweep_part: SweepPart, count: int, half_sweep: int, colours: int,
         prepare: Callable[[int], None] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Sweep all blocks ``count`` times from a half-sweep on, with threads that meet after each where they share.
 
         ``prepare`` is called before each half-sweep, with its colour.

@@ -98,13 +98,9 @@ class CudaTempering:
     """
 
     def __init__(
-        self,
-        queue: Queue,
-        ladder: Ladder,
-        steps: npt.NDArray[np.float64],
-        shape: tuple[int, ...],
+        self, queue: Queue, ladder: Ladder, steps: npt.NDArray[np.float64], shape: tuple[int, ...],
         observables: Observables,
-    ) -> None:
+    ) -> None:  # fmt: skip
         import cupy
 
         self.ladder, self.round, self._stream, self._observables = ladder, 0, queue.stream, observables

@@ -121,13 +121,9 @@ class Annealer:
     device_name, devices = "cpu", 1
 
     def __init__(
-        self,
-        model: Ising,
-        replicas: int,
-        dynamics: Dynamics,
-        threads: int | None = None,
+        self, model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None,
         start: npt.ArrayLike | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         check_run(model, replicas, 0, 1)
         self.model, self.replicas, self._dynamics, self._threads = model, replicas, dynamics, Threads(threads)
         self._plan = plan = model.once(ReplicaByReplica)

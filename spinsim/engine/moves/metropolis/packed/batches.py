@@ -141,15 +141,9 @@ def _cut(degree, largest, costs):  # type: ignore[no-untyped-def]
 
 
 def build_batches(
-    graph: Graph,
-    colour: npt.NDArray[np.int32],
-    classes: Classes,
-    negative: npt.NDArray[np.bool_],
-    largest: int,
-    costs: Costs | None = None,
-    mixed: bool = False,
-    units: npt.NDArray[np.int64] | None = None,
-) -> Batches:
+    graph: Graph, colour: npt.NDArray[np.int32], classes: Classes, negative: npt.NDArray[np.bool_], largest: int,
+    costs: Costs | None = None, mixed: bool = False, units: npt.NDArray[np.int64] | None = None,
+) -> Batches:  # fmt: skip
     """Batches of every colour, of ``largest`` sites at most.
 
     Args:

@@ -210,13 +210,9 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Cuda
 
 
 def engine_of(
-    plan: PackedRun | SlotPlan,
-    queue: Queue,
-    state: CountedWords | UnpackedSpins,
-    sweeper: Callable[[CudaCounting], CudaSweeper],
-    name: packing.Packing,
-    temperatures: tuple[int, ...] = (1,),
-) -> CudaEngine:
+    plan: PackedRun | SlotPlan, queue: Queue, state: CountedWords | UnpackedSpins,
+    sweeper: Callable[[CudaCounting], CudaSweeper], name: packing.Packing, temperatures: tuple[int, ...] = (1,),
+) -> CudaEngine:  # fmt: skip
     """The engine of words of replicas; ``sweeper`` makes what moves them, the others are as ``CudaParts`` has them."""
     device = queue.device
     with queue.here():

@@ -153,15 +153,9 @@ class ReplicaPlan(ModelPlan):
     """A run of a model of one term."""
 
     def __init__(
-        self,
-        model: Ising,
-        replicas: int,
-        dynamics: Dynamics,
-        largest_batch: int,
-        costs: Costs | None = None,
-        mixed: bool = False,
-        in_class: bool = False,
-    ) -> None:
+        self, model: Ising, replicas: int, dynamics: Dynamics, largest_batch: int, costs: Costs | None = None,
+        mixed: bool = False, in_class: bool = False,
+    ) -> None:  # fmt: skip
         shared = model.once(ModelPlan, largest_batch, costs, mixed, in_class)  # by many runs
         vars(self).update(vars(shared))
         self.model, self.replicas, self.dynamics = model, replicas, dynamics
