@@ -10,6 +10,8 @@ from typing import Any, Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.cuda.device import cupy
+
 KEPT: Final = 8  # totals whose pinned memory arrays may share; what is read while there are more is copied
 
 
@@ -30,8 +32,6 @@ class Totals:
     """
 
     def __init__(self, shape: tuple[int, ...]) -> None:
-        import cupy
-
         self.sums: Any = cupy.zeros(shape, cupy.int64)
         self.parts = tuple(part.data.ptr for part in self.sums)
         self.memory: Any = cupy.cuda.alloc_pinned_memory(self.sums.nbytes)
@@ -61,8 +61,6 @@ class TotalsInTurn:
     """
 
     def __init__(self, sweeps: Any, clears: bool = True) -> None:
-        import cupy
-
         self._sweeps, self._clears = sweeps, clears
         self._copies, self._side_stream = (cupy.cuda.Stream(non_blocking=True) for _ in range(2))
         self._idle: list[Totals] = []

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.bits import Bits, packed_spins
-from spinsim.cuda.device import names
+from spinsim.cuda.device import cupy, names
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.cuda import CudaState, LadderMeasuring, Measurements, Measuring
@@ -163,8 +163,6 @@ class CudaEngine:
 
     def timed_sweep(self, count: int) -> float:
         """Sweep and return the seconds between two events on the device."""
-        import cupy
-
         with self._queue.here():
             began, ended = cupy.cuda.Event(), cupy.cuda.Event()
             began.record()
@@ -224,8 +222,6 @@ class CudaEngine:
             self._sweeper.lay_tables()
 
     def take_ladder(self, ladder: Ladder) -> None:
-        import cupy
-
         with self._queue.here():
             self.sweep_at_places(GivenPlaces(ladder, cupy.zeros((self.model.samples, self.replicas), cupy.int32)))
 

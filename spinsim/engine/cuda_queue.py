@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from spinsim.cuda.device import cupy
 from spinsim.cuda.launch import Launch, round_keys
 from spinsim.engine.dynamics import Dynamics
 from spinsim.errors import InputError
@@ -25,8 +26,6 @@ class Queue:
     """
 
     def __init__(self, device: int, dynamics: Dynamics) -> None:
-        import cupy
-
         self.device, self.rng_rounds, self.keys = device, dynamics.rng_rounds, round_keys(dynamics.seed)
         self.first_sample, self.first_block = np.uint32(dynamics.first_sample), np.uint32(dynamics.first_block)
         with using(device):

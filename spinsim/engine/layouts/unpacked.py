@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
-from spinsim.cuda.device import require_memory
+from spinsim.cuda.device import cupy, require_memory
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.dynamics import Dynamics, fill_start
 from spinsim.engine.moves.resample import Moves
@@ -285,8 +285,6 @@ class SpinBytes:
     replica_axis = 2
 
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, queue: Queue, others: int) -> None:
-        import cupy
-
         self.model, self.replicas, self._queue = model, replicas, queue
         self.calls = -(-replicas // WORDS)
         self.width = self.calls * WORDS
@@ -298,8 +296,6 @@ class SpinBytes:
                 self.present[sample] = self._unpacked_start(sample)
 
     def _unpacked_start(self, sample: int) -> Any:
-        import cupy
-
         blocks, sites = packing.block_count(self.replicas), self.model.sites
         words = cupy.empty((1, blocks, sites, 2), cupy.uint64)
         lanes = cupy.full((blocks, 2), np.uint64(2**64 - 1))
@@ -314,8 +310,6 @@ class SpinBytes:
         self.present.set(np.ascontiguousarray(packing.unpack(words, self.width)))
 
     def copy(self, moves: Moves) -> None:
-        import cupy
-
         sample, source, target = (cupy.asarray(array) for array in moves)
         self.present[sample, :, target] = self.present[sample, :, source]
 

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.cuda.device import require_memory
+from spinsim.cuda.device import cupy, require_memory
 from spinsim.cuda.launch import SIZE, Fields, Launch, record, struct_type
 from spinsim.cuda.totals import Fetched, Totals, TotalsInTurn
 from spinsim.engine.cuda_queue import Queue
@@ -69,8 +69,6 @@ class Held:
     """
 
     def __init__(self, device: int, copies: Any, reads: Any) -> None:
-        import cupy
-
         self._device, self._copies, self._reads = device, copies, reads
         self._stride, self._first = copies.nbytes // len(copies), copies.data.ptr
         self.made, self.compared = (cupy.cuda.Event(disable_timing=True) for _ in range(2))
@@ -82,8 +80,6 @@ class Held:
         self._copies[number].data.copy_from_device_async(state.data, self._stride, stream)
 
     def spins(self, number: int, state: CudaState) -> Spins:
-        import cupy
-
         def found(read: Callable[..., Any], *which: int) -> Any:
             with cupy.cuda.Device(self._device), self._reads:
                 self._reads.wait_event(self.made)
@@ -103,8 +99,6 @@ class HeldStates:
     """Rooms for copies, used again when nothing reads them any more."""
 
     def __init__(self, device: int, sweeps: Any) -> None:
-        import cupy
-
         self._device, self._sweeps, self._reads = device, sweeps, cupy.cuda.Stream(non_blocking=True)
         self._idle: list[tuple[Any, Any]] = []
 
@@ -114,8 +108,6 @@ class HeldStates:
         Raises:
             InputError: where the device has none.
         """
-        import cupy
-
         if self._idle:
             room, compared = self._idle.pop(0)  # read longest ago
             self._sweeps.wait_event(compared)

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.cuda.device import multiprocessors, require_memory, shared_memory
+from spinsim.cuda.device import cupy, multiprocessors, require_memory, shared_memory
 from spinsim.cuda.launch import SIZE, Launch, address, record, struct_type
 from spinsim.engine.measuring.correlations import (
     Correlations,
@@ -49,8 +49,6 @@ class InTime:
         self, device: int, places: npt.NDArray[np.integer], times: tuple[int, ...], shape: tuple[int, int],
         replicas: int, pairs: npt.NDArray[np.void],
     ) -> None:  # fmt: skip
-        import cupy
-
         (lines, slices), sites = places.shape, np.uint32(places.size)
         stretch = slices + max(times)
         together = min(lines, WORLD_LINES, LINE_WORDS // stretch)
@@ -174,8 +172,6 @@ class PartSums:
     """
 
     def __init__(self, what: Compared, parts: list[Part]) -> None:
-        import cupy
-
         self.parts = parts
         bytes_a_sample = 4 * sum(part.segments * part.compared for part in parts if not part.is_total)
         self.together = min(what.model.samples, max(1, SUMS_BYTES // max(1, bytes_a_sample)), GRID_LIMIT)
@@ -218,8 +214,6 @@ class Comparison:
         self, what: Compared, held: PartSums, counting: CopyCounting, in_time: InTime | None = None,
         products: Beside | None = None,
     ) -> None:  # fmt: skip
-        import cupy
-
         self._in_time, self._products = in_time, products
         self.what, self._held, self._counting, self.axes = what, held, counting, len(what.sides)
         self._waves = [cupy.asarray(of_axis) for of_axis in (waves(what.model.lattice) if what.full else [])]
@@ -346,8 +340,6 @@ class ListCounting:
         self, what: Compared, held: PartSums, items: list[Items], kernel: str, width: dict[str, np.uint32],
         columns: int, place: npt.NDArray[np.uint32] | None,
     ) -> None:  # fmt: skip
-        import cupy
-
         self._lists = [cupy.asarray(_placed(each.ends, place)) for each in items]
         self._chunks = -(-what.count // COMPARED)
         room = shared_memory(what.device) - 4 * COMPARED

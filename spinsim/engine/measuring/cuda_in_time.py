@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.cuda.device import require_memory
+from spinsim.cuda.device import cupy, require_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, address, record, struct_type
 from spinsim.engine.measuring.cuda import HeldSpins
 from spinsim.engine.measuring.cuda_comparison import (
@@ -54,8 +54,6 @@ class CudaSquares:
         self, device: int, model: Ising, ladder: Ladder, place: npt.NDArray[np.uint32] | None, kernel: str,
         blocks: int, width: dict[str, np.uint32],
     ) -> None:  # fmt: skip
-        import cupy
-
         lines, self._shape = model.graph.world_lines(), shape_of_sums(model, ladder)
         room = 8 * int(np.prod(self._shape)) + 4 * (lines.size + model.samples * ladder.replicas)
         require_memory(device, room, f"sums for local susceptibilities of {model.name}")
@@ -87,14 +85,10 @@ class CudaSquares:
         spins.read_beside(self._stream, queue)
 
     def sums(self) -> Integers:
-        import cupy
-
         with cupy.cuda.Device(self._device), self._stream:
             return np.asarray(self._sums.get())
 
     def set_sums(self, sums: Integers) -> None:
-        import cupy
-
         with cupy.cuda.Device(self._device), self._stream:
             self._sums.set(np.ascontiguousarray(sums))
             self._stream.synchronize()
@@ -120,8 +114,6 @@ class Products:
     """Makes the products of both ends of each bond in space at each slice, then compares and correlates them."""
 
     def __init__(self, what: Compared, layout: Layout) -> None:
-        import cupy
-
         graph, (samples, blocks) = what.model.graph, layout.shape
         ends = ends_of_bonds(graph)
         count, size = len(ends), samples * blocks * len(ends) * layout.words

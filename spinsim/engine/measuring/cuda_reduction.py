@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.cuda.compile import instance
-from spinsim.cuda.device import multiprocessors, require_memory
+from spinsim.cuda.device import cupy, multiprocessors, require_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Compared
@@ -61,8 +61,6 @@ class CudaLowest:
         self, device: int, model: Ising, replicas: int, state: Any,
         read: Callable[[Any, int, int], npt.NDArray[np.int8]], reads: Any,
     ) -> None:  # fmt: skip
-        import cupy
-
         samples = model.samples
         size = state.nbytes // samples  # of a sample: whole words of 32 bits in every layout
         if size % 4:
@@ -106,8 +104,6 @@ class CudaLowest:
         self._turn = 1 - self._turn
 
     def states(self, added: Any) -> LowestStates:
-        import cupy
-
         with cupy.cuda.Device(self._device), self._reads:
             self._reads.wait_event(added)
             energy, replica, changed = (array.get() for array in (self._energy, self._replica, self._changed))
@@ -121,8 +117,6 @@ class CudaLowest:
         return LowestStates(np.asarray(energy), spins, numbers)
 
     def _spins(self, states: Any, replica: npt.NDArray[np.int32], sample: int) -> npt.NDArray[np.int8]:
-        import cupy
-
         if not self._is_copied[sample]:
             return np.zeros(self._sites, np.int8) if self._given is None else np.asarray(self._given[sample], np.int8)
         with cupy.cuda.Device(self._device), self._reads:
@@ -130,8 +124,6 @@ class CudaLowest:
 
     def restore(self, energy: npt.NDArray[np.float64], spins: Configurations, added: Any) -> None:
         """Go back to energies (samples, replicas) and configurations of each sample, when an event has come."""
-        import cupy
-
         with cupy.cuda.Device(self._device), self._reads:
             self._reads.wait_event(added)
             self._energy.set(np.ascontiguousarray(energy, np.float64))
@@ -180,8 +172,6 @@ class CudaEnergies:
     def __init__(
         self, device: int, reduced: Reduced, arrays: dict[str, Any], size: int, energy: Any, terms: Any, **tables: Any
     ) -> None:
-        import cupy
-
         assert reduced.energies is not None  # noqa: S101  (as the caller has asked)
         self._reduced, self._energies = reduced, reduced.energies
         self._sums = [arrays[name] for name in ENERGY_SUMS if name in arrays]
@@ -297,8 +287,6 @@ class CudaReduction:
     def __init__(
         self, device: int, reduced: Reduced, state: Any, read: Callable[[Any, int, int], npt.NDArray[np.int8]]
     ) -> None:
-        import cupy
-
         require_memory(device, reduced.nbytes, f"adding up measurements of {reduced.model.name}")
         self.reduced, self.measurements, self._device = reduced, 0, device
         with cupy.cuda.Device(device):
@@ -327,8 +315,6 @@ class CudaReduction:
 
     def _adding(self, buffer: Buffer) -> Launch:
         """Return the launch that adds measurements in such buffers."""
-        import cupy
-
         if buffer.wanted not in self._launches:
             reduced, arrays = self.reduced, self._arrays
             with self._reads:
@@ -409,8 +395,6 @@ class CudaReduction:
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return copies of all arrays by name, when all measurements that are queued have been added."""
-        import cupy
-
         with cupy.cuda.Device(self._device), self._reads:
             self._reads.wait_event(self._added)
             found = {name: np.asarray(array.get()) for name, array in self._arrays.items()}
@@ -418,8 +402,6 @@ class CudaReduction:
         return found | {"measurements": np.full(samples, self.measurements, np.int64)}
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        import cupy
-
         with cupy.cuda.Device(self._device), self._reads:
             self._reads.wait_event(self._added)
             for name, array in self._arrays.items():

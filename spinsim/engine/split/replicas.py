@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.acceptance import check_beta, check_betas
+from spinsim.cuda.device import cupy
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.reduction import Reduced
@@ -277,8 +278,6 @@ class GpuLadder:
 
     def show(self, whole: SplitEngine) -> None:
         """Queue bringing an engine of all replicas, on the first of these GPUs, to the present state."""
-        import cupy
-
         shown: CudaEngine = whole.parts[0].engine.value
         queue, first = shown.parts.queue, 0
         for engine in self._engines:
@@ -302,8 +301,6 @@ def _take_over(engine: CudaEngine, spins: Any, first: int) -> int:
 
     The present device and stream of CuPy are the engine's.
     """
-    import cupy
-
     state, stream = engine.parts.state, engine.parts.queue.stream
     count = int(spins.shape[state.replica_axis])
     if state.replica_axis == 1:  # of one sample: all that follows lies together

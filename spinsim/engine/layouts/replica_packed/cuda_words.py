@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from spinsim import packing
 from spinsim.bits import Bits, of_replica_packed
-from spinsim.cuda.device import require_memory
+from spinsim.cuda.device import cupy, require_memory
 from spinsim.cuda.launch import Launch
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.moves.resample import Moves, first_moves
@@ -41,8 +41,6 @@ class OrderedWords:
     replica_axis = 1
 
     def __init__(self, plan: PackedRun | SlotPlan, queue: Queue, lanes: Any) -> None:
-        import cupy
-
         self.site_at, self._place, self._replicas = plan.batches.order, place_of(plan.batches.order), plan.replicas
         self.present = cupy.empty(plan.shape, cupy.uint64)
         self.copy = partial(copy_lanes, queue, self.present)
@@ -69,8 +67,6 @@ class OrderedWords:
 
 def copy_lanes(queue: Queue, state: Any, moves: Moves) -> None:
     """Queue copies of lanes of a state (samples, blocks, sites, 2); the present device and stream are the queue's."""
-    import cupy
-
     samples, blocks, sites, _ = state.shape
     Launch(queue.device, "packing/copy_lanes.cu", "copy_lanes", {
         "state": state, "sites": np.uint32(sites), "first": cupy.asarray(first_moves(moves, samples, blocks)),
@@ -86,8 +82,6 @@ class CountedWords(OrderedWords):
     """
 
     def __init__(self, plan: PackedRun, queue: Queue, lists: Sequence[npt.NDArray[Any]]) -> None:
-        import cupy
-
         self.plan, self._queue, bonds, place = plan, queue, plan.counted, place_of(plan.batches.order)
         own = plan.lanes, plan.batches.order, *bonds[:-1]
         needed = sum(array.nbytes for array in (*lists, *own)) + 8 * int(np.prod(plan.shape))

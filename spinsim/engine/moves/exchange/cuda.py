@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.cuda.compile import instance
+from spinsim.cuda.device import cupy
 from spinsim.cuda.launch import ADDRESS, SIZE, Fields, Launch, record, struct_type
 from spinsim.cuda.totals import TotalsInTurn
 from spinsim.engine.cuda_queue import Queue
@@ -51,8 +52,6 @@ class DeviceExchange:
     """
 
     def __init__(self, ladder: Ladder, samples: int, stream: Any) -> None:
-        import cupy
-
         begin = ladder.begin(samples)
         self._fields = Fields(**{name: (array.shape, array.dtype) for name, array in begin._asdict().items()})
         whole = np.zeros(self._fields.size, np.int64)
@@ -101,8 +100,6 @@ class CudaTempering:
         self, queue: Queue, ladder: Ladder, steps: npt.NDArray[np.float64], shape: tuple[int, ...],
         observables: Observables,
     ) -> None:  # fmt: skip
-        import cupy
-
         self.ladder, self.round, self._stream, self._observables = ladder, 0, queue.stream, observables
         self._samples = samples = shape[1]
         self.state = state = DeviceExchange(ladder, samples, queue.stream)
@@ -167,8 +164,6 @@ class CudaTempering:
 
 def each_a_copy(samples: int, replicas: int) -> Any:
     """``CudaTempering.holder`` where all replicas have one temperature: each is a copy."""
-    import cupy
-
     return cupy.asarray(np.tile(np.arange(replicas, dtype=np.int32)[:, None], (samples, 1, 1)))
 
 
@@ -189,8 +184,6 @@ class TemperingAcross(CudaTempering):
     def __init__(
         self, queue: Queue, ladder: Ladder, model: Ising, counting: CudaCounting, first: int, replicas: int, lanes: int
     ) -> None:
-        import cupy
-
         super().__init__(
             queue, ladder, ladder.steps(model), (counting.shape[0], 1, lanes), counting.observables
         )  # which makes the first set of sums

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.cuda.compile import instance
-from spinsim.cuda.device import require_memory, shared_memory
+from spinsim.cuda.device import cupy, require_memory, shared_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, round_keys, struct_type
 from spinsim.engine.cuda import CudaParts
 from spinsim.engine.layouts.replica_packed.cuda_words import OrderedWords, place_of
@@ -199,8 +199,6 @@ class ClustersOnGpu:
             launch(self._queue.stream, grid, threads, **copies, **(now if draws else {}))
 
     def _on_device(self, **arrays: Any) -> dict[str, Any]:
-        import cupy
-
         there = {name: cupy.asarray(array) for name, array in arrays.items()}
         self._arrays += there.values()
         return there
@@ -234,8 +232,6 @@ class ClustersOnGpu:
 
     def _squares(self, rows: Rows | None) -> tuple[Any, int]:
         """The spins both ways and the number of columns; sites stand in rows or in the order of the words."""
-        import cupy
-
         order, (samples, blocks, sites, _) = self._words.site_at, self._words.present.shape
         columns = len(rows.site_at) if rows else -(-sites // WIDTH)
         at = np.full(columns * WIDTH, NOBODY, np.uint32)
@@ -254,8 +250,6 @@ class ClustersOnGpu:
 
     def _in_rows(self, rows: Rows, over: int, drawing: dict[str, Any]) -> list[Step]:
         """The kernels for lattices in rows: seeds, and clusters."""
-        import cupy
-
         model, device, columns = self._model, self._queue.device, len(rows.site_at)
         samples, each, count = model.samples, len(rows.along) > 1, int(drawing["pairs"]["count"])
         words = -(-count // WIDTH)
@@ -283,8 +277,6 @@ class ClustersOnGpu:
 
     def _by_site(self, bonds: Bonds, drawing: dict[str, Any]) -> list[Step]:
         """The kernel for all other graphs, whose sites stand in the order of the words."""
-        import cupy
-
         model, device, order = self._model, self._queue.device, self._words.site_at
         words = -(-int(drawing["pairs"]["count"]) // WIDTH)
         place, degree = place_of(order), np.diff(bonds.start)[:, order]

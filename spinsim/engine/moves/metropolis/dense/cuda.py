@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from spinsim import packing
-from spinsim.cuda.device import has_clusters, shared_memory
+from spinsim.cuda.device import cupy, has_clusters, shared_memory
 from spinsim.cuda.launch import Launch
 from spinsim.engine.cuda import CudaEngine, CudaParts
 from spinsim.engine.cuda_queue import Queue, check_grid
@@ -71,8 +71,6 @@ class DenseSpins(SpinBytes):
     def __init__(
         self, model: Ising, replicas: int, dynamics: Dynamics, plan: DensePlan, couplings: Signs | Matrix, queue: Queue
     ) -> None:
-        import cupy
-
         self.plan = plan
         super().__init__(model, replicas, dynamics, queue, couplings.nbytes)
         places = -(-model.sites // SITES) * SITES

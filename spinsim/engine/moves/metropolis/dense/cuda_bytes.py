@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.cuda.device import cupy
 from spinsim.engine.moves.metropolis.dense.update import SITES, DensePlan, Program, stride
 
 WHOLE: Final = 4 * SITES
@@ -112,8 +113,6 @@ def groups(matrix: Matrix, sites: int, width: int, room: int, clusters: bool) ->
 
 def program(matrix: Matrix, fields: Any, sites: int, width: int, room: int, clusters: bool) -> Program:
     """The kernels of such a model, whose fields are int64 (1 or samples, 64 blocks)."""
-    import cupy
-
     stages, own, size, wide, depth = matrix
     group, cluster = groups(matrix, sites, width, room, clusters)
     kind = size, "long long" if wide else "int", group, cluster

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.cuda.device import cupy
 from spinsim.engine.moves.metropolis.dense.update import DRAWS, SITES, DensePlan, Program, stride
 
 WARPS: Final = 8
@@ -119,8 +120,6 @@ def group_bytes(sites: int) -> int:
 
 def program(signs: Signs, fields: Any) -> Program:
     """The kernels of such a model, whose fields are int64 (1 or samples, 64 blocks)."""
-    import cupy
-
     planes, rows, complete, unit, depth = signs
     return Program(
         name="signs",

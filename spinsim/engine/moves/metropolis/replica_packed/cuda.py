@@ -13,7 +13,7 @@ import numpy as np
 
 from spinsim import packing
 from spinsim.cuda.compile import instance
-from spinsim.cuda.device import shared_memory
+from spinsim.cuda.device import cupy, shared_memory
 from spinsim.cuda.launch import Launch, record
 from spinsim.engine.cuda import CudaEngine, CudaParts, CudaSweeper, LaunchedRounds
 from spinsim.engine.cuda_queue import Queue, check_grid
@@ -88,8 +88,6 @@ class SharedRounds(ReplicaRounds):
     """Rounds of samples that fit a thread block each."""
 
     def __init__(self, kinds: dict[int, Kind], lattices: ReplicaLattices, tables: LadderTables, **given: Any) -> None:
-        import cupy
-
         super().__init__(kinds, lattices, tables, **given)
         self._threads = lattices.shared_threads
         self._tallies = self._is_tallied
@@ -128,8 +126,6 @@ class GlobalRounds(ReplicaRounds):
     """Rounds of samples whose lattice several thread blocks share."""
 
     def __init__(self, kinds: dict[int, Kind], lattices: ReplicaLattices, tables: LadderTables, **given: Any) -> None:
-        import cupy
-
         super().__init__(kinds, lattices, tables, **given)
         self._tiles, samples = int(lattices.tiles[self._slots].sum()), self._plan.model.samples
         self._drawn = self._arrivals = self._rounds = 0
@@ -268,8 +264,6 @@ class FromGlobal:
     """Sweeps of lattices in global memory, whose tiles thread blocks take by ticket."""
 
     def __init__(self, queue: Queue, lattices: ReplicaLattices, tables: DeviceTables, kinds: dict[int, Kind]) -> None:
-        import cupy
-
         self._stream, self._plan = queue.stream, lattices.plan
         self._tiles = {slots: [int(count) for count in tiles] for slots, tiles in lattices.tiles.items()}
         self._tables = tables  # the record holds addresses alone

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.cuda.compile import instance
-from spinsim.cuda.device import multiprocessors, shared_memory
+from spinsim.cuda.device import cupy, multiprocessors, shared_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords, place_of
@@ -70,8 +70,6 @@ class DegreeLattices(CountedWords):
     plan: ReplicaPlan
 
     def __init__(self, plan: ReplicaPlan, queue: Queue) -> None:
-        import cupy
-
         batches = plan.batches
         super().__init__(plan, queue, (sites_with_units(plan), wanted(batches)))
         self._sites, self._wanted = self.lists

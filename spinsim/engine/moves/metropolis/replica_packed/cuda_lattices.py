@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.cuda.compile import instance
-from spinsim.cuda.device import multiprocessors, shared_memory
+from spinsim.cuda.device import cupy, multiprocessors, shared_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords, place_of
@@ -153,8 +153,6 @@ class ReplicaLattices(CountedWords):
     plan: ReplicaPlan
 
     def __init__(self, plan: ReplicaPlan, queue: Queue) -> None:
-        import cupy
-
         processors = multiprocessors(queue.device)
         self.shared_threads = shared_threads(plan, shared_memory(queue.device), processors)
         slots = set(plan.batches.slots.tolist())

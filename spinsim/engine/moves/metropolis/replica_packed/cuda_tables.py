@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.cuda.device import cupy
 from spinsim.cuda.launch import Launch, record
 from spinsim.engine.cuda import CudaSweeper
 from spinsim.engine.cuda_queue import Queue
@@ -37,8 +38,6 @@ class DeviceTables:
     @classmethod
     def of(cls, lattices: CountedWords, tables: Tables, can_share: bool = False) -> DeviceTables:
         """Copies of tables on the host; those of one block are repeated for all unless the kernel can share them."""
-        import cupy
-
         arrays = [cupy.asarray(a) for a in (tables.always, tables.planes, tables.thresholds)]
         blocks = lattices.plan.shape[1]
         if not can_share and len(arrays[0][0]) < blocks:
@@ -64,8 +63,6 @@ class LadderTables(DeviceTables):
     """
 
     def __init__(self, queue: Queue, lattices: CountedWords, placed: Placed) -> None:
-        import cupy
-
         plan, beta = lattices.plan, placed.ladder.beta
         room = empty_tables(plan.classes, plan.model.samples, plan.replicas)
         super().__init__(lattices, [cupy.empty(a.shape, a.dtype) for a in (room.always, room.planes, room.thresholds)])

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from spinsim import packing
 from spinsim.acceptance import check_beta
 from spinsim.cuda.compile import instance
-from spinsim.cuda.device import multiprocessors
+from spinsim.cuda.device import cupy, multiprocessors
 from spinsim.cuda.launch import Launch, record
 from spinsim.engine.cuda import CudaEngine, CudaParts, CudaSweeper
 from spinsim.engine.cuda_queue import Queue, check_grid
@@ -107,8 +107,6 @@ class SharedSweeps:
     """Sweeps at the temperatures of tables, by as many blocks as the device holds at once."""
 
     def __init__(self, queue: Queue, lattices: SiteLattices, tables: list[Any], kind: Kind) -> None:
-        import cupy
-
         self._stream, self._plan, self._count = queue.stream, lattices.plan, lattices.count
         self._halo = lattices.halo
         self._tables = tables  # the record holds addresses alone
@@ -185,15 +183,11 @@ class SiteSweeper(CudaSweeper):
         return min(kind_of(self._plan, self._plan.limits(np.unique(beta))), Kind.PLAIN)
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
-        import cupy
-
         arrays = [cupy.asarray(array) for array in self._plan.tables(beta)]
         kind = self._kind(check_beta(beta, self._plan.replicas))
         self._sweeps, self._lay = SharedSweeps(self._queue, self._lattices, arrays, kind), None
 
     def set_ladder(self, placed: Placed) -> None:
-        import cupy
-
         plan, beta = self._plan, placed.ladder.beta
         classes, parts = 2**plan.classes.bits, plan.shape[:2]
         always, planes, thresholds = arrays = [

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from spinsim.bits import Bits, of_site_packed, unpacked_spins
 from spinsim.cuda.compile import instance
-from spinsim.cuda.device import Reached, multiprocessors, offer, reach, require_memory, shared
+from spinsim.cuda.device import Reached, cupy, multiprocessors, offer, reach, require_memory, shared
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, round_keys, struct_type
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.layouts.site_packed.signs import signs_shape
@@ -76,8 +76,6 @@ class CopiedHalo(Halo):
     is_copied = True
 
     def __init__(self, plan: SitePlan, present: Any, group: Group) -> None:
-        import cupy
-
         samples, replicas = plan.shape[:2]
         lattices, edge = present.reshape(samples, replicas, COLOURS, -1, 2), plan.edge
         self._group = group
@@ -87,8 +85,6 @@ class CopiedHalo(Halo):
         super().__init__(record(HALO, before=before, after=after, stride=plan.edge))
 
     def fetch(self, colour: int) -> None:
-        import cupy
-
         first, last = (cupy.ascontiguousarray(layer) for layer in self._edges[colour])
         self._group.ring(first, last, self._beside[0, colour], self._beside[1, colour])
 
@@ -166,8 +162,6 @@ class SiteLattices:
     replica_axis = 1
 
     def __init__(self, plan: SitePlan, queue: Queue, group: Group | None) -> None:
-        import cupy
-
         self.plan, self._queue = plan, queue
         if 16 * plan.groups >= 2**32:
             raise InputError(f"{plan.model.sites} sites are too many for one GPU: at most 2^36 less one group on each")
@@ -191,8 +185,6 @@ class SiteLattices:
 
     def _signs_of_model(self) -> Any:
         """Signs of couplings as layouts/site_packed/ has them: drawn here, or copied where the host has couplings."""
-        import cupy
-
         plan, drawn, lattice = self.plan, self.plan.model.drawn, self.plan.model.lattice
         if not plan.is_signed:
             return cupy.empty(0, cupy.uint64)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from spinsim import packing
 from spinsim.acceptance import check_beta, check_betas
 from spinsim.cuda.compile import instance
-from spinsim.cuda.device import multiprocessors, shared_memory
+from spinsim.cuda.device import cupy, multiprocessors, shared_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.cuda import CudaEngine, CudaSweeper, LaunchedRounds
 from spinsim.engine.cuda_queue import Queue, check_grid
@@ -64,8 +64,6 @@ class SpinSweeper(CudaSweeper):
     def _make_launch(self, double_beta: Any, single_beta: Any) -> None: ...
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
-        import cupy
-
         spins = self._spins
         check = check_betas if self._terms > 1 and np.ndim(beta) > 1 else check_beta
         values = UnpackedPlan.double_beta(spins.model, check(beta, spins.replicas)[None])
@@ -77,8 +75,6 @@ class SpinSweeper(CudaSweeper):
         self._lay = None
 
     def set_ladder(self, placed: Placed) -> None:
-        import cupy
-
         ladder, model, width = placed.ladder, self._spins.model, self._spins.width
         by_term = np.ascontiguousarray(ladder.beta.reshape(ladder.temperatures, -1).T)
         shape = model.samples, len(by_term), width
@@ -135,8 +131,6 @@ class UnpackedRounds(LaunchedRounds):
     def __init__(
         self, spins: UnpackedSpins, coldest: np.float32, queue: Queue, tempering: CudaTempering, **given: Any
     ) -> None:
-        import cupy
-
         super().__init__(queue=queue, tempering=tempering, **given)
         self._threads, self._groups, self._samples = spins.grouping.threads, groups(spins), spins.model.samples
         every = WORD * spins.grouping.words * self._groups
@@ -150,8 +144,6 @@ class UnpackedRounds(LaunchedRounds):
             self.together = min(self._samples, resident // self._groups)
 
     def _ready(self, spins: UnpackedSpins, coldest: np.float32, every: int) -> Launch:
-        import cupy
-
         queue, plan, ladder = self._queue, spins.plan.plan, self._tempering.ladder
         two_beta = cupy.asarray(2.0 * spins.model.quantum * np.ascontiguousarray(ladder.beta.reshape(-1)))
         near, couplings = self._rows = [cupy.asarray(array) for array in counted_rows(spins.plan)]

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from spinsim import packing
 from spinsim.cuda.compile import instance
-from spinsim.cuda.device import multiprocessors, require_memory, shared_memory
+from spinsim.cuda.device import cupy, multiprocessors, require_memory, shared_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.dynamics import Dynamics
@@ -236,8 +236,6 @@ class UnpackedSpins(OrderedWords):
     """
 
     def __init__(self, plan: SlotPlan, queue: Queue) -> None:
-        import cupy
-
         self.plan, self._queue, rows = plan, queue, plan.batches
         self.model, self.replicas, self.width = plan.model, plan.replicas, packing.LANES * plan.shape[1]
         self.integer = "int" if plan.plan.couplings.dtype == np.int32 else "long long"
