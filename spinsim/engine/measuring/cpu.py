@@ -20,7 +20,7 @@ from spinsim.engine.measuring.correlations import (
     waves,
 )
 from spinsim.engine.measuring.cpu_comparison import Along, WordList, compare_ladder, word_list, word_lists
-from spinsim.engine.measuring.in_time import CpuInTime
+from spinsim.engine.measuring.in_time import CpuInTime, InTimeCounts
 from spinsim.engine.moves.exchange.cpu import CpuTempering
 from spinsim.engine.moves.exchange.ladder import copy_pairs
 from spinsim.engine.protocols import Counts, LadderMeasurement, Spins
@@ -102,7 +102,7 @@ class Measurement:
         modes = np.empty((axes, model.samples, in_modes, ladder.temperatures))
         links = np.empty(of_pairs if wanted.full else (model.samples, 0, ladder.temperatures), np.int64)
         self.compared = Compared(np.empty(of_pairs, np.int64), links, modes)
-        self.in_time = in_time.begin(model.samples, ladder) if wanted.full else None
+        self.in_time = InTimeCounts(in_time, model.samples, ladder) if wanted.full else None
         correlations = overlaps_alone(self.compared.overlap, ladder)
         if self.in_time is not None:
             last = np.moveaxis(modes, 0, -1)

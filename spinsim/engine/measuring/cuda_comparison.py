@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,10 @@ from spinsim.engine.measuring.in_time import pairs_in_time, slices
 from spinsim.engine.moves.exchange.cuda import CudaTempering
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
+
+if TYPE_CHECKING:
+    from spinsim.engine.measuring.cuda_in_time import Products
+    from spinsim.engine.moves.metropolis.site_packed.cuda_lattices import LatticeCounting
 
 TIME_THREADS: Final = 256
 WORLD_LINES: Final = 8  # that a thread block holds in shared memory, at most
@@ -122,13 +126,8 @@ class Outcome(NamedTuple):
 
 
 ITEMS: Final = struct_type(  # a part as the counting kernel reads it
-    **dict.fromkeys(
-        (
-            *("places", "sums", "ends", "count", "size", "segments", "compared", "shares"),
-            *("are_bonds", "linked", "periodic"),
-        ),
-        SIZE,
-    )
+    **dict.fromkeys(("places", "sums", "ends", "count", "size", "segments", "compared", "shares"), SIZE),
+    **dict.fromkeys(("are_bonds", "linked", "periodic"), SIZE),
 )
 TOTALS: Final = struct_type(overlap=SIZE, links=SIZE)
 COUNTED_PARTS: Final = struct_type(part=(ITEMS, PARTS))
@@ -185,23 +184,6 @@ class PartSums:
 Struct = npt.NDArray[np.void]  # a struct as kernels take it
 
 
-class CopyCounting(Protocol):
-    """Counts where copies differ; each layout of spins has its own way."""
-
-    def queue_totals(self, stream: Any, state: Any, pairs: Struct, totals: Struct) -> None:
-        """Queue what takes all samples' differing sites and bonds from ``TOTALS``, beside the parts."""
-
-    def queue_parts(self, stream: Any, state: Any, pairs: Struct, totals: Struct, samples: range) -> None:
-        """Queue the sums of some samples' parts, and what they take from ``TOTALS``."""
-
-
-class Beside(Protocol):
-    """A count of the same state by a way of its own."""
-
-    def queue(self, stream: Any, state: int, to: dict[str, int]) -> None:
-        """Queue it, from a state at an address to those that it has names for."""
-
-
 class Comparison:
     """Comparison of copies at equal temperatures of one ladder.
 
@@ -211,8 +193,8 @@ class Comparison:
     """
 
     def __init__(
-        self, what: Compared, held: PartSums, counting: CopyCounting, in_time: InTime | None = None,
-        products: Beside | None = None,
+        self, what: Compared, held: PartSums, counting: ListCounting | LatticeCounting, in_time: InTime | None = None,
+        products: Products | None = None,
     ) -> None:  # fmt: skip
         self._in_time, self._products = in_time, products
         self.what, self._held, self._counting, self.axes = what, held, counting, len(what.sides)
@@ -278,7 +260,7 @@ TIME: Final = 0  # the axis of time of a lattice that has one; its layers are sl
 
 def compare_replicas(
     what: Compared, kernel: str, width: dict[str, np.uint32], columns: int, place: npt.NDArray[np.uint32] | None,
-    in_time: InTime | None = None, products: Beside | None = None,
+    in_time: InTime | None = None, products: Products | None = None,
 ) -> Comparison:  # fmt: skip
     """Returns the comparison of replica-packed and unpacked spins.
 
@@ -330,7 +312,7 @@ def _listed_in_time(what: Compared, times: tuple[int, ...], in_layers: bool) -> 
 
 
 class ListCounting:
-    """``CopyCounting`` by lists of sites and bonds, of which 32 at a time become a word for each replica.
+    """Counts where copies differ, by lists of sites and bonds, of which 32 at a time become a word for each replica.
 
     Raises:
         InputError: for more replicas than a thread block can compare.

@@ -34,17 +34,11 @@ _MOST_BYTES: Final = 2**28  # of all states that are fetched together
 WORDS_A_THREAD: Final = 16  # of a state, at least
 
 
-class Fetched:
-    """A copy of an array on the host that is read as one on the device is: parts by index, and ``get``."""
-
-    def __init__(self, whole: npt.NDArray[Any]) -> None:
-        self._whole = whole
-
-    def __getitem__(self, index: Any) -> Fetched:
-        return Fetched(self._whole[index])
+class Fetched(np.ndarray[Any, Any]):
+    """A copy of an array on the host that is read as one on the device is, by ``get``."""
 
     def get(self) -> npt.NDArray[Any]:
-        return np.ascontiguousarray(self._whole)
+        return np.ascontiguousarray(self)
 
 
 class CudaLowest:
@@ -111,7 +105,7 @@ class CudaLowest:
             self._reads.synchronize()
             numbers = np.flatnonzero(changed)
             at_once = len(numbers) >= _MANY and self._states.nbytes <= _MOST_BYTES
-            states = Fetched(self._states.get()) if at_once else self._states
+            states = self._states.get().view(Fetched) if at_once else self._states
         self._is_copied |= changed != 0
         spins = partial(self._spins, states, replica)
         return LowestStates(np.asarray(energy), spins, numbers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -30,15 +30,11 @@ PAIRS: Final = struct_type(holder=ADDRESS, copies=ADDRESS, replicas=SIZE, temper
 LADDER: Final = struct_type(limits=ADDRESS, certain=ADDRESS, temperatures=SIZE)  # of replicas in packed words
 
 
-class GivenPlaces:
-    """Replicas at the temperatures of a ladder whose exchanges are made elsewhere.
+class GivenPlaces(NamedTuple):
+    """Replicas at the temperatures of a ladder whose exchanges are made elsewhere."""
 
-    Args:
-        place: Which temperature each replica has, int32 (samples, replicas), on the device.
-    """
-
-    def __init__(self, ladder: Ladder, place: Any) -> None:
-        self.ladder, self.place = ladder, place
+    ladder: Ladder  # however many replicas it has
+    place: Any  # which temperature each replica has, int32 (samples, replicas), on the device
 
     def set(self, place: npt.NDArray[np.int32]) -> None:
         self.place.set(np.ascontiguousarray(place))

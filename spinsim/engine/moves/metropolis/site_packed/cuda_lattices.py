@@ -274,7 +274,7 @@ def compare_lattices(comparison: Compared, slab: npt.NDArray[np.void]) -> Compar
 
 
 class LatticeCounting:
-    """``CopyCounting`` of whole words, row by row."""
+    """Counts where copies differ, by whole words, row by row."""
 
     def __init__(self, comparison: Compared, part_sums: PartSums, slab: npt.NDArray[np.void]) -> None:
         self._comparison, self._part_sums, self._words = comparison, part_sums, comparison.model.sites // LANES
