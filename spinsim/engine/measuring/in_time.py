@@ -7,7 +7,6 @@ bit for each bond at each slice, bond by bond as world lines are: bond b at slic
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
