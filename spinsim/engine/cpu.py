@@ -111,8 +111,7 @@ class CpuParts(NamedTuple):
     packing: Packing  # name of the update
     state: CpuState
     sweeper: CpuSweeper  # moves them
-    # energies and magnetisations of all replicas of some samples, all where they are None
-    counts: Callable[[slice | None], Counts]
+    counts: Callable[[slice | None], Counts]  # of all replicas of some samples, of all where they are None
     compare: Compare  # copies at equal temperatures
     threads: Threads  # the threads that all of them work with
     # how many inverse temperatures of a replica its update takes: one, one for each of two terms, or both; where it

@@ -110,11 +110,9 @@ class CudaParts(NamedTuple):
     state: CudaState
     sweeper: CudaSweeper  # moves them
     counting: CudaCounting
-    # makes what compares copies of a ladder, as fully as is wanted
-    compare: Callable[[CudaTempering, Wanted], Comparison]
+    compare: Callable[[CudaTempering, Wanted], Comparison]  # of copies of a ladder, as fully as is wanted
     temperatures: tuple[int, ...] = (1,)  # as those of ``CpuParts``
-    # makes what adds up squares along world lines on the device; None where no model has any
-    squares: Callable[[Ladder], LocalSquares] | None = None
+    squares: Callable[[Ladder], LocalSquares] | None = None  # along world lines; None: on the host
     bits: Callable[[int, int], Bits] | None = None  # as those of ``CpuParts``
 
 

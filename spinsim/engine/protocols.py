@@ -25,10 +25,8 @@ class Counts(NamedTuple):
 
     energy: npt.NDArray[np.int64]  # total energy in quanta, ``int64``
     magnetization: npt.NDArray[np.int64]  # sum of spins, ``int64``
-    # sum over the first sublattice less that over the second, ``int64``; 0 where the model is not bipartite
-    staggered_magnetization: npt.NDArray[np.int64]
-    # energy of each term of the model, (samples, replicas, terms); None where the update knows of one alone
-    terms: npt.NDArray[np.int64] | None = None
+    staggered_magnetization: npt.NDArray[np.int64]  # of the first sublattice less the second; 0 without sublattices
+    terms: npt.NDArray[np.int64] | None = None  # energy of each, (samples, replicas, terms); None where there is one
 
     def of(self, samples: slice) -> Counts:
         terms = None if self.terms is None else self.terms[samples]
@@ -53,12 +51,9 @@ class LadderMeasurement(NamedTuple):
     staggered_magnetization: npt.NDArray[np.int64]
     holder: npt.NDArray[np.int32]  # replica at each temperature, ``int32``, likewise
     exchange: Exchange  # state of the exchange
-    # of copies at equal temperatures; where overlaps alone were asked for, link overlaps have no pairs and modes no
-    # axes
-    correlations: Correlations
+    correlations: Correlations  # of copies at equal temperatures; of overlaps alone, links have no pairs, modes no axes
     spins: Spins  # configurations at this moment, whatever comes later
-    # energies of each term, in the unit of the couplings, (samples, copies, temperatures, 1 or 2)
-    energy_by_term: npt.NDArray[np.float64]
+    energy_by_term: npt.NDArray[np.float64]  # of each term, (samples, copies, temperatures, 1 or 2)
 
     @property
     def replica_energy(self) -> npt.NDArray[np.float64]:
@@ -80,14 +75,11 @@ def by_replica(values: npt.NDArray[Any], holder: npt.NDArray[np.int32]) -> npt.N
 class LowestStates(NamedTuple):
     """The lowest states that measurements have met."""
 
-    # lowest energy of each replica in the unit of the couplings, (samples, replicas); infinite before the first
-    # measurement
-    energy: npt.NDArray[np.float64]
+    energy: npt.NDArray[np.float64]  # lowest of each replica, (samples, replicas); infinite before any
     # finds the configuration of lowest energy of a sample, int8 (sites,), the first met among equals. It is called
     # before the next measurement.
     spins: Callable[[int], npt.NDArray[np.int8]]
-    # numbers of the samples that have found a lower one since lowest states were last asked for
-    changed: npt.NDArray[np.int64]
+    changed: npt.NDArray[np.int64]  # samples with a lower one since lowest states were last asked for
 
 
 class Reduction(Protocol):
@@ -241,9 +233,7 @@ class Engine(Protocol):
 class KeepsPlaces(Protocol):
     """Keeps replicas at places of a ladder whose exchanges are made elsewhere, where others have replicas of it too."""
 
-    # how many inverse temperatures of a replica the update takes: one, one for each of two terms, or both; where it
-    # takes two alone, one is that of both terms
-    temperatures: tuple[int, ...]
+    temperatures: tuple[int, ...]  # as those of ``CpuParts``
 
     def take_ladder(self, ladder: Ladder) -> None:
         """Make ready for places on a ladder, however many replicas it has."""

@@ -66,8 +66,7 @@ class Planned:
     slices: int = 1  # in time, 1 where there is no time
     in_field: bool = False
     in_terms: bool = False  # True if bonds belong to two terms
-    # bonds of each of two terms at the site that has most of them, if a term's couplings are +J or -J
-    degrees_of_terms: tuple[int, int] | None = None
+    degrees_of_terms: tuple[int, int] | None = None  # most bonds of a site of each of two terms of +J or -J
     # sum of |J| of a site's bonds and of its |h|, at most, in units (``Ising.units``); None without them, as for a
     # lattice's couplings of several sizes, which are updated one replica at a time
     most_units = None
@@ -107,8 +106,7 @@ class Slab(NamedTuple):
 class InSlabs(NamedTuple):
     """Engines of a slab of a lattice, which know nothing that depends on all slabs, such as ladders."""
 
-    # makes the engine of a slab of a model, from replicas, dynamics and threads
-    on_cpu: Callable[[Ising, int, Dynamics, int | None, Slab], Engine]
+    on_cpu: Callable[[Ising, int, Dynamics, int | None, Slab], Engine]  # from replicas, dynamics and threads
     on_cuda: Callable[[Ising, int, Dynamics, int, Slab], Engine]  # makes it on the GPU of a number
 
 
@@ -138,18 +136,14 @@ class Update:
     """One way to hold spins and to attempt their flips, on every device."""
 
     packing: Packing  # its name
-    # True if it can update a model, and should where updates further down the list can too
-    suits: Callable[[Outline], bool]
+    suits: Callable[[Outline], bool]  # True if it can update a model, and should where later updates can too
     # memory of the host that a run of so many replicas takes at most: edges, couplings, adjacency, spins and what is
     # measured
     needed_bytes: Callable[[Outline, int], int]
     counters: Callable[[Outline, int], Counters]  # fields of the random counter of a run of so many replicas
-    # the words of a snapshot from configurations (replicas, sites) of one sample
-    pack: Callable[[Ising, npt.NDArray[np.int8]], npt.NDArray[np.uint64]]
-    # makes the engine of a model, replicas, dynamics and threads
-    on_cpu: Callable[[Ising, int, Dynamics, int | None], Engine]
-    # makes the engine of a model, replicas and dynamics on the GPU of a number
-    on_cuda: Callable[[Ising, int, Dynamics, int], Engine]
+    pack: Callable[[Ising, npt.NDArray[np.int8]], npt.NDArray[np.uint64]]  # words of (replicas, sites)
+    on_cpu: Callable[[Ising, int, Dynamics, int | None], Engine]  # of a model, replicas, dynamics and threads
+    on_cuda: Callable[[Ising, int, Dynamics, int], Engine]  # of a model, replicas, dynamics and the number of a GPU
     # consecutive replicas of a sample that one device must have: those of a block of the random counter, which are
     # blocks of the second axis of a snapshot's spins
     together: int = LANES

@@ -33,8 +33,7 @@ class Correlations(NamedTuple):
     # |sum over sites of (s_a s_b) exp(i k x)|^2 along each axis, k = 2 pi / side, float64 (samples, pairs,
     # temperatures, axes); no axes without a lattice
     overlap_mode: Floats
-    # the same of the spins, (samples, copies, temperatures, axes); no axes where it was not asked for
-    magnetization_mode: Floats
+    magnetization_mode: Floats  # of the spins, (samples, copies, temperatures, axes); no axes if not asked for
     # sums over slices of the second and the fourth power of the overlap within a slice, int64 (samples, pairs,
     # temperatures, 2); no powers where there is no time
     overlap_powers: Integers
@@ -55,10 +54,8 @@ class Wanted(NamedTuple):
 
     full: bool = True  # True if link overlaps and modes are, and in models of space and time what slices have in common
     times: tuple[int, ...] = ()  # at which times spins are correlated with themselves, in slices
-    # True if products of neighbours in space are too, an operator of even parity, and compared between copies
-    even: bool = False
-    # False where a CPU is to leave overlaps out, of what is not ``full``: there are no pairs then
-    overlaps: bool = True
+    even: bool = False  # True if products of neighbours in space are too, and compared between copies
+    overlaps: bool = True  # False where a CPU is to leave overlaps out, of what is not ``full``: then no pairs
     magnetization_modes: bool = True  # True if modes of the spins are among what is ``full``, beside those of overlaps
 
 

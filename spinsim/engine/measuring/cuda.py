@@ -103,11 +103,7 @@ class HeldStates:
         self._idle: list[tuple[Any, Any]] = []
 
     def take(self, state: Any, copies: int) -> Held:
-        """Room for copies of a state, always as many.
-
-        Raises:
-            InputError: where the device has none.
-        """
+        """Room for copies of a state, always as many."""
         if self._idle:
             room, compared = self._idle.pop(0)  # read longest ago
             self._sweeps.wait_event(compared)

@@ -101,8 +101,7 @@ class Part(NamedTuple):
     axis: int | None = None  # the axis whose layers they are, or none
     is_bonds: bool = False  # True if items are bonds, else sites
     is_linked: bool = False  # True if bonds from each layer to the next are counted too
-    # True if segments are slices, of whose sums powers are added up; they may be layers in time
-    are_slices: bool = False
+    are_slices: bool = False  # True if segments are slices, of whose sums powers are added up
     are_times: bool = False  # True if segments are pairs in time, whose sums are wanted one by one
 
     @property
@@ -312,11 +311,7 @@ def _listed_in_time(what: Compared, times: tuple[int, ...], in_layers: bool) -> 
 
 
 class ListCounting:
-    """Counts where copies differ, by lists of sites and bonds, of which 32 at a time become a word for each replica.
-
-    Raises:
-        InputError: for more replicas than a thread block can compare.
-    """
+    """Counts where copies differ, by lists of sites and bonds, of which 32 at a time become a word for each replica."""
 
     def __init__(
         self, what: Compared, held: PartSums, items: list[Items], kernel: str, width: dict[str, np.uint32],

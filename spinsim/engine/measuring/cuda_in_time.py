@@ -45,9 +45,6 @@ class CudaSquares:
     Args:
         place: Where each site stands on the device; None: at its number.
         width: Arguments of the kernel that say how wide a state is.
-
-    Raises:
-        InputError: where the device has no room for the sums.
     """
 
     def __init__(

@@ -46,9 +46,6 @@ class CudaLowest:
 
     Args:
         state: The spins on the device, samples along the first axis.
-
-    Raises:
-        InputError: where the device has no room for the copies.
     """
 
     def __init__(
@@ -273,9 +270,6 @@ class CudaReduction:
 
     Args:
         state: The spins on the device, as those of measurements are.
-
-    Raises:
-        InputError: where the device has no room.
     """
 
     def __init__(

@@ -193,8 +193,7 @@ class EnergyBins(NamedTuple):
 
     column: Integers  # place of each term among those of copies that are added up, -1 where it is none, (terms,)
     pair_column: Integers  # column of each term of pairs, likewise
-    # first column of each of these terms of copies, and how far that of the next copy is, (of copies, 2)
-    rows: Integers
+    rows: Integers  # first column of each of these terms, and how far that of the next copy is, (of copies, 2)
     places: int  # of one sample
     inverse: float  # 1 / unit of levels
     ranges: Integers  # lowest and highest level, (samples, 2)

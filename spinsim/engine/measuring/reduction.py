@@ -53,8 +53,7 @@ class Source(NamedTuple):
     """A measured number of every copy, or of every pair of copies, at each place."""
 
     name: str  # field of ``LadderMeasurement`` or of its ``correlations``
-    # positions along its last axis of the numbers that are added up, in turn; none where it has no such axis
-    elements: tuple[int, ...] = ()
+    elements: tuple[int, ...] = ()  # along its last axis, which are added up in turn; none without such an axis
 
 
 class Term(NamedTuple):
@@ -88,8 +87,7 @@ class Reduced:
     copies: int  # at each place of the ladder
     places: int  # of the ladder
     terms: tuple[Term, ...]  # in the order of the arrays
-    # samples of the whole run, by which sizes are chosen, where the model has a part of them; else 0
-    all_samples: int = 0
+    all_samples: int = 0  # of the whole run, by which sizes are chosen, where the model has a part; else 0
     # True if there are sums over energy, where terms ask for them and there is room, as runs of earlier versions have
     # none; of a part those of the whole run
     by_energy: bool | Energies = True

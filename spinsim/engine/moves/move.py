@@ -149,9 +149,6 @@ def apply_in_host_memory(engine: Engine, move: Move, moment: Moment, first_sampl
     Args:
         engine: Any; spins of a GPU, of other processes and of slabs go through the memory of this one.
         first_sample: Number of the engine's first sample in the whole run.
-
-    Raises:
-        InputError: where the spins do not fit in memory, and for a move that leaves anything but +1 and -1.
     """
     model = engine.model
     shape = model.samples, engine.replicas, model.sites

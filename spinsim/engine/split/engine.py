@@ -357,9 +357,6 @@ class SplitReduction:
 
     Attributes:
         each: The reduction of each part, which stays there.
-
-    Raises:
-        InputError: where a device has no room.
     """
 
     def __init__(self, parts: Sequence[Part], reduced: Reduced) -> None:

@@ -38,8 +38,7 @@ class Work(NamedTuple):
     samples: int
     replicas: int | None  # of each; None where that is not known yet
     together: int  # consecutive ones that one device must have
-    # nanoseconds that one GPU has for a sample, as ``call_time_of`` says; None where nobody knows
-    call_time: float | None = None
+    call_time: float | None = None  # as ``call_time_of`` says
 
 
 class Asked(NamedTuple):
@@ -188,11 +187,7 @@ def _ask_for_engine(seat: Seat, model: Ising, replicas: int, asked: Asked) -> Re
 
 
 def _on_one(model: Ising, replicas: int, asked: Asked, gpu: int | None) -> Engine:
-    """The engine of a model on one device.
-
-    Raises:
-        InputError: where it does not fit.
-    """
+    """The engine of a model on one device."""
     outline = OfModel(model)
     update = choose(outline)
     if gpu is not None:

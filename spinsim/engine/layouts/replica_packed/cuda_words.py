@@ -75,11 +75,7 @@ def copy_lanes(queue: Queue, state: Any, moves: Moves) -> None:
 
 
 class CountedWords(OrderedWords):
-    """Words whose spins +1 and unsatisfied bonds can be counted.
-
-    Raises:
-        InputError: where all of it has no room.
-    """
+    """Words whose spins +1 and unsatisfied bonds can be counted."""
 
     def __init__(self, plan: PackedRun, queue: Queue, lists: Sequence[npt.NDArray[Any]]) -> None:
         self.plan, self._queue, bonds, place = plan, queue, plan.counted, place_of(plan.batches.order)

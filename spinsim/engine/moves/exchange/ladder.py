@@ -43,8 +43,7 @@ class Exchange(NamedTuple):
     """How far the exchange of temperatures has come."""
 
     place: npt.NDArray[np.int32]  # temperature index of each replica, int32 (samples, replicas)
-    # exchanges tried of each pair (t, t + 1), all copies together, int64 (samples, temperatures - 1)
-    attempts: npt.NDArray[np.int64]
+    attempts: npt.NDArray[np.int64]  # of each pair (t, t + 1), all copies, (samples, temperatures - 1)
     accepts: npt.NDArray[np.int64]  # of them accepted, likewise
     trips: npt.NDArray[np.int64]  # round trips of each replica, int64 (samples, replicas)
     last_end: npt.NDArray[np.int8]  # which end of the ladder each replica was at last, int8 (samples, replicas)

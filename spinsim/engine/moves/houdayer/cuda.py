@@ -45,13 +45,10 @@ class Rows(NamedTuple):
 
     site_at: Words  # site at each position, (words, 32), or ``NOBODY``
     near: Words  # words to which bonds lead, (words, 4), each as 128 times its number, and how many bits further
-    # words before and behind in the row, (words, 2), likewise, with the last bit of the former and its own
-    beside: Words
+    beside: Words  # words before and behind in the row, (words, 2), likewise, with their last bits
     slots: int  # how many of the four are used
     allowed: Words  # positions that have the bond of a slot, (1 or samples, slots, words)
-    # positions that have a bond with the one before in their row, (1 or samples, words); before the first position
-    # comes the last one
-    along: Words
+    along: Words  # positions with a bond to the one before in their ring, (1 or samples, words)
     words_a_row: int  # words of a row
     last: int  # bit of the last position of a row, counted from its first in its last word
     low: int  # first positions of rows, or of words of longer rows, as bits of a word

@@ -53,8 +53,7 @@ MOST_BONDS: Final = 8  # a site, of graphs for which moves pay
 class Bonds(NamedTuple):
     """Neighbours over which clusters grow, of all samples or of each."""
 
-    # those of site i stand at ``start[row, i]:start[row, i + 1]``, int64 (1 or samples, sites + 1)
-    start: npt.NDArray[np.int64]
+    start: npt.NDArray[np.int64]  # site i: ``start[row, i]:start[row, i + 1]``, (1 or samples, sites + 1)
     neighbour: npt.NDArray[np.int32]
 
 

@@ -74,9 +74,6 @@ class TermPlan:
     Attributes:
         edges: Bonds of each term, (bonds of it, 2).
         negative: Of each term which couplings are below 0, (1 or samples, bonds of it).
-
-    Raises:
-        InputError: for a model without two such terms.
     """
 
     by_degree = False

@@ -321,8 +321,7 @@ class Bonds(NamedTuple):
     """Twice the couplings of a model in units, sites in the order of their visits."""
 
     matrix: npt.NDArray[np.signedinteger]  # of all pairs, (sites, sites); empty where most would be 0
-    # where the neighbours of each site begin, (sites + 1,); one number where there is a matrix
-    start: npt.NDArray[np.int64]
+    start: npt.NDArray[np.int64]  # where neighbours of each begin, (sites + 1,); one number beside a matrix
     near: npt.NDArray[np.uint32]  # the neighbours
     doubled: npt.NDArray[np.signedinteger]  # 2 J of each
 

@@ -27,8 +27,7 @@ class Costs(NamedTuple):
     batch: int  # of every batch
     site: int  # of so many sites, without their bonds
     bond: int  # of a bond of each of them
-    # True if n is rounded up to a power of two, as where the threads of a warp share out few sites' bonds
-    doubling: bool = False
+    doubling: bool = False  # True if n is rounded up to a power of two, as by threads of a warp that share bonds
 
 
 class Batches(NamedTuple):

@@ -84,12 +84,9 @@ class Classes:
 class Tables:
     """Thresholds of every lane, of each sample and block or, of length 1, of all."""
 
-    # ``always[sample, block, parity, class, half]``: a set bit is a lane whose flip needs no random number
-    always: npt.NDArray[np.uint64]
-    # ``planes[sample, block, parity, plane, class, half]``: bit ``63 - plane`` of each lane's threshold
-    planes: npt.NDArray[np.uint64]
-    # ``thresholds[sample, block, parity, class, lane]``: the thresholds of acceptance.py
-    thresholds: npt.NDArray[np.uint64]
+    always: npt.NDArray[np.uint64]  # ``[sample, block, parity, class, half]``, set where no random number is needed
+    planes: npt.NDArray[np.uint64]  # ``[..., parity, plane, class, half]``: bit ``63 - plane`` of thresholds
+    thresholds: npt.NDArray[np.uint64]  # ``[..., parity, class, lane]``: those of acceptance.py
 
 
 def distinct_of(beta: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp] | None]:

@@ -26,12 +26,9 @@ from spinsim.packing import LANES, Packing
 class SiteTables(NamedTuple):
     """Thresholds of every replica, the same in all lanes, of each sample or, of length 1, of all: of even degrees."""
 
-    # ``always[sample, replica, class]``, uint32: all bits set where a flip needs no random number, else none
-    always: npt.NDArray[np.uint32]
-    # ``planes[sample, replica, plane, class]``, uint32: bit ``63 - plane`` of the threshold in every bit
-    planes: npt.NDArray[np.uint32]
-    # ``thresholds[sample, replica, class]``, uint64: the thresholds of acceptance.py
-    thresholds: npt.NDArray[np.uint64]
+    always: npt.NDArray[np.uint32]  # ``[sample, replica, class]``: all bits where no random number is needed
+    planes: npt.NDArray[np.uint32]  # ``[sample, replica, plane, class]``: bit ``63 - plane`` in every bit
+    thresholds: npt.NDArray[np.uint64]  # ``[sample, replica, class]``: the thresholds of acceptance.py
 
 
 def build_site_tables(classes: Classes, beta: npt.NDArray[np.float64], zero_acceptance: float) -> SiteTables:

@@ -144,8 +144,7 @@ class CountedRows(NamedTuple):
     # places of neighbours, uint32 (rows, ``ROW``): that behind the last for a field; behind them, and in slots of no
     # bond, the row's own place
     near: npt.NDArray[np.uint32]
-    # J or h in quanta in digits, int32 (digits, 1 or samples, rows, ``ROW``), 0 in slots of no bond
-    couplings: npt.NDArray[np.int32]
+    couplings: npt.NDArray[np.int32]  # J or h in digits, (digits, 1 or samples, rows, ``ROW``), 0 without bond
 
 
 def counted_rows(plan: SlotPlan) -> CountedRows:
