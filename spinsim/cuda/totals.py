@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +15,8 @@ from spinsim.cuda.device import cupy
 KEPT: Final = 8  # totals whose pinned memory arrays may share; what is read while there are more is copied
 
 
-class Fetched(Protocol):
-    """Waits for totals and returns all of them or a row."""
-
-    def __call__(self, row: int | None = None) -> npt.NDArray[np.int64]:
-        """Arrays of pinned memory, or copies where many are kept."""
+Fetched = Callable[..., npt.NDArray[np.int64]]
+"""Waits for totals and returns all of them or a row: arrays of pinned memory, or copies where many are kept."""
 
 
 class Totals:

@@ -16,18 +16,9 @@ from spinsim.engine.update import Planned
 from spinsim.model.ising import Ising, check_model
 
 __all__ = [
-    "DEVICES",
-    "Counts",
-    "Dynamics",
-    "Engine",
-    "Planned",
-    "Start",
-    "check_memory",
-    "check_run",
-    "choose_packing",
-    "create_engine",
-    "resolve_device",
-]
+    "DEVICES", "Counts", "Dynamics", "Engine", "Planned", "Start", "check_memory", "check_run", "choose_packing",
+    "create_engine", "resolve_device",
+]  # fmt: skip
 
 
 def create_engine(

@@ -165,24 +165,17 @@ class Measuring:
         between = samples, ladder.temperatures - 1
         links = pairs if what.full else (samples, 0, ladder.temperatures)
         self._fields = fields = Fields(
-            energy=(by_temperature, np.float64),
-            magnetization=(by_temperature, np.int64),
-            staggered_magnetization=(by_temperature, np.int64),
-            overlap=(pairs, np.int64),
-            link_overlap=(links, np.int64),
-            attempts=(between, np.int64),
-            accepts=(between, np.int64),
-            trips=(by_replica, np.int64),
-            place=(by_replica, np.int32),
-            holder=(by_temperature, np.int32),
-            last_end=(by_replica, np.int8),
-            modes=((samples, what.count, comparison.axes), np.float64),
+            energy=(by_temperature, np.float64), magnetization=(by_temperature, np.int64),
+            staggered_magnetization=(by_temperature, np.int64), overlap=(pairs, np.int64),
+            link_overlap=(links, np.int64), attempts=(between, np.int64), accepts=(between, np.int64),
+            trips=(by_replica, np.int64), place=(by_replica, np.int32), holder=(by_temperature, np.int32),
+            last_end=(by_replica, np.int8), modes=((samples, what.count, comparison.axes), np.float64),
             powers=((samples, what.count, what.powers), np.int64),
             in_time=((samples, what.alone, len(what.times)), np.int64),
             even_in_time=((samples, what.alone, len(what.times) if what.wanted.even else 0), np.int64),
             link_overlap_in_space=(pairs if what.wanted.even else (samples, 0, ladder.temperatures), np.int64),
             **({"energy_by_term": ((*by_temperature, 2), np.float64)} if observables.terms else {}),
-        )
+        )  # fmt: skip
         counted = observables.from_energy if observables.terms else observables
         apart = ("modes", "powers", "in_time", "even_in_time", "link_overlap_in_space", "energy_by_term")
         words = {name: first for name, first in fields.words.items() if name not in apart}

@@ -295,12 +295,9 @@ def blocks_of(reduced: Reduced, number: int) -> tuple[Blocks, list[str]]:
     walk, walk_merges = block_of(reduced.walk_blocks, number)
     has_level_blocks = reduced.level_blocks > 1
     merges = {
-        "block_sums": block_merges,
-        "level_sums": block_merges and has_level_blocks,
-        "level_squares": block_merges and has_level_blocks,
-        "coldest_sums": coldest_merges,
-        "walk_sums": walk_merges,
-    }
+        "block_sums": block_merges, "level_sums": block_merges and has_level_blocks,
+        "level_squares": block_merges and has_level_blocks, "coldest_sums": coldest_merges, "walk_sums": walk_merges,
+    }  # fmt: skip
     merged = [name for name, is_full in merges.items() if is_full]
     energies, energy_block = reduced.energies, 0
     if energies is not None and energies.blocks > 1:

@@ -104,14 +104,9 @@ def add_rows(w, n):  # type: ignore[no-untyped-def]
         for q in range(n):
             e = half * BATCH + q
             low, middle, high = add_seven(
-                w[ITEM + e],
-                w[ITEM + ROW + e],
-                w[ITEM + 2 * ROW + e],
-                w[ITEM + 3 * ROW + e],
-                w[ITEM + 4 * ROW + e],
-                w[ITEM + 5 * ROW + e],
-                w[ITEM + 6 * ROW + e],
-            )
+                w[ITEM + e], w[ITEM + ROW + e], w[ITEM + 2 * ROW + e], w[ITEM + 3 * ROW + e], w[ITEM + 4 * ROW + e],
+                w[ITEM + 5 * ROW + e], w[ITEM + 6 * ROW + e],
+            )  # fmt: skip
             add_count(w, e, low, middle, high)
 
 

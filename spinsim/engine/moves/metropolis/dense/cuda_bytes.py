@@ -118,19 +118,14 @@ def program(matrix: Matrix, fields: Any, sites: int, width: int, room: int, clus
     kind = size, "long long" if wide else "int", group, cluster
     fields = fields.astype(np.int64 if wide else np.int32)
     return Program(
-        name="bytes",
-        kind=kind,
-        group=group,
-        cluster=cluster,
-        threads=THREADS,
+        name="bytes", kind=kind, group=group, cluster=cluster, threads=THREADS,
         shared=group_bytes(sites, size, wide, group, cluster),
         arguments={
             "depth": np.uint32(depth),
             "couplings": cupy.asarray(stages), "coupling_stride": stride(stages, stages.shape[1]),
             "fields": cupy.asarray(fields), "field_stride": stride(fields, fields.shape[1]),
         },
-        sweeping={"own": cupy.asarray(own), "own_stride": stride(own, own[0].nbytes)},
-        adding={},
+        sweeping={"own": cupy.asarray(own), "own_stride": stride(own, own[0].nbytes)}, adding={},
     )  # fmt: skip
 
 

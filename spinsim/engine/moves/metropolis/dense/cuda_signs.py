@@ -122,11 +122,7 @@ def program(signs: Signs, fields: Any) -> Program:
     """The kernels of such a model, whose fields are int64 (1 or samples, 64 blocks)."""
     planes, rows, complete, unit, depth = signs
     return Program(
-        name="signs",
-        kind=(complete,),
-        group=REPLICAS,
-        cluster=1,
-        threads=32 * (REPLICAS + AHEAD),
+        name="signs", kind=(complete,), group=REPLICAS, cluster=1, threads=32 * (REPLICAS + AHEAD),
         shared=group_bytes(depth),
         arguments={
             "depth": np.uint32(depth), "unit": np.uint32(unit),

@@ -116,14 +116,10 @@ def add_seven_bonds(n, count_bits, w):  # type: ignore[no-untyped-def]
             e = half * BATCH + q
             spin = w[SPIN + e]
             low, middle, high = add_seven(
-                spin ^ w[NEAR + e],
-                spin ^ w[NEAR + ROW + e],
-                spin ^ w[NEAR + 2 * ROW + e],
-                spin ^ w[NEAR + 3 * ROW + e],
-                spin ^ w[NEAR + 4 * ROW + e],
-                spin ^ w[NEAR + 5 * ROW + e],
+                spin ^ w[NEAR + e], spin ^ w[NEAR + ROW + e], spin ^ w[NEAR + 2 * ROW + e],
+                spin ^ w[NEAR + 3 * ROW + e], spin ^ w[NEAR + 4 * ROW + e], spin ^ w[NEAR + 5 * ROW + e],
                 spin ^ w[NEAR + 6 * ROW + e],
-            )
+            )  # fmt: skip
             carry = w[CLASS + e] & low
             w[CLASS + e] ^= low
             w[CLASS + ROW + e], carry = full_add(w[CLASS + ROW + e], middle, carry)

@@ -83,11 +83,9 @@ def count4(n, signs, w):  # type: ignore[no-untyped-def]
         for q in range(n):
             e = half * BATCH + q
             w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = add_four(
-                unsatisfied(0, e, s0[q], w),
-                unsatisfied(1, e, s1[q], w),
-                unsatisfied(2, e, s2[q], w),
+                unsatisfied(0, e, s0[q], w), unsatisfied(1, e, s1[q], w), unsatisfied(2, e, s2[q], w),
                 unsatisfied(3, e, s3[q], w),
-            )
+            )  # fmt: skip
 
 
 @step
@@ -99,13 +97,9 @@ def count6(n, signs, w):  # type: ignore[no-untyped-def]
         for q in range(n):
             e = half * BATCH + q
             w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = add_six(
-                unsatisfied(0, e, s0[q], w),
-                unsatisfied(1, e, s1[q], w),
-                unsatisfied(2, e, s2[q], w),
-                unsatisfied(3, e, s3[q], w),
-                unsatisfied(4, e, s4[q], w),
-                unsatisfied(5, e, s5[q], w),
-            )
+                unsatisfied(0, e, s0[q], w), unsatisfied(1, e, s1[q], w), unsatisfied(2, e, s2[q], w),
+                unsatisfied(3, e, s3[q], w), unsatisfied(4, e, s4[q], w), unsatisfied(5, e, s5[q], w),
+            )  # fmt: skip
 
 
 @step
@@ -117,14 +111,10 @@ def count7(n, signs, w):  # type: ignore[no-untyped-def]
         for q in range(n):
             e = half * BATCH + q
             w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = add_seven(
-                unsatisfied(0, e, s0[q], w),
-                unsatisfied(1, e, s1[q], w),
-                unsatisfied(2, e, s2[q], w),
-                unsatisfied(3, e, s3[q], w),
-                unsatisfied(4, e, s4[q], w),
-                unsatisfied(5, e, s5[q], w),
+                unsatisfied(0, e, s0[q], w), unsatisfied(1, e, s1[q], w), unsatisfied(2, e, s2[q], w),
+                unsatisfied(3, e, s3[q], w), unsatisfied(4, e, s4[q], w), unsatisfied(5, e, s5[q], w),
                 unsatisfied(6, e, s6[q], w),
-            )
+            )  # fmt: skip
 
 
 @step
