@@ -58,6 +58,7 @@ def fill_in(source: str) -> str:
 Instances = tuple[tuple[str, str], ...]
 """Pairs of a kernel file and an expression that names a function or a template instance of it."""
 
+FLAGS: Final = ("false", "true")
 OPTIONS: Final = ("-std=c++17", "--fmad=false")
 _INCLUDE: Final = re.compile(r'^#include "([\w/]+\.cuh)"\n', re.MULTILINE)
 _COMMENT: Final = re.compile(r"//[^\n]*")

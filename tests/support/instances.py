@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from spinsim.cuda.compile import Instances, instance
+from spinsim.cuda.compile import FLAGS, Instances, instance
 from spinsim.engine.measuring.cuda_reduction import MERGED
 from spinsim.engine.moves.fortuin_kasteleyn.cuda import INSTANCES as FORTUIN_KASTELEYN
 from spinsim.engine.moves.fortuin_kasteleyn.lattice.cuda import INSTANCES as CLUSTERS_OF_LATTICES
@@ -18,7 +18,6 @@ from spinsim.model.terms import MOST_TERMS
 from spinsim.rng import FEWER_ROUNDS, ROUNDS
 
 PHILOX_ROUNDS = (FEWER_ROUNDS, ROUNDS)
-FLAGS = ("false", "true")
 INTEGERS = ("int", "long long")  # of couplings and fields
 DIMENSIONS = (2, 3)
 
