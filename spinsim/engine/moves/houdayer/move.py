@@ -229,6 +229,7 @@ class Houdayer:
     }
 
     def apply(self, batch: Batch) -> None:
+        """Move the clusters of all pairs."""
         model = batch.model
         if batch.holder.shape[1] < 2:
             return
