@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from spinsim.errors import InputError
-from spinsim.inputs.shared import RANDOM
+from spinsim.inputs.texts import RANDOM
 from spinsim.parallel.launched import launched
 from spinsim.settings.config import AnyConfig, Config, tables_of
 from spinsim.settings.setting import Setting

@@ -1,4 +1,4 @@
-"""``spinsim plot``: figures fit for a paper."""
+"""``spinsim plot``: figures fit for a paper; ``spinsim view``: saved configurations as a picture or an animation."""
 
 from __future__ import annotations
 
@@ -191,3 +191,35 @@ def _save_and_say(figures: Mapping[Path, Figure], overwrite: bool) -> None:
         say(path)
     say("Captions are beside them, in files that end in .txt." if len(figures) > 1 else
                "Its caption is beside it, in a file that ends in .txt.", err=True)  # fmt: skip
+
+
+def view(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of a run with --save-configurations.")],
+    sample: Annotated[int, Whole(help="Disorder sample.")] = 0,
+    copy: Annotated[int | None, Whole(help="Copy at each temperature.  [0]")] = None,
+    row: Annotated[int, Whole(help="Saved row of a picture, -1 for the last.")] = -1,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="pdf, png or svg for a picture, gif for an animation of all rows.  [<FILE>-spins.png]"
+        ),
+    ] = None,
+    overwrite: flags.Overwrite = False,
+) -> None:
+    """Draw saved configurations: the spins at up to eight temperatures, or layers of a lattice of three dimensions.
+
+    An --out that ends in .gif is an animation of all saved rows, at most 200 of them.
+    """
+    from spinsim.analysis.figures import save_figure
+    from spinsim.analysis.figures.configurations import Panels
+    from spinsim.machine.outputs import write_outputs
+    from spinsim.result import load
+    from spinsim.saved import configurations
+
+    panels = Panels(configurations(file), load(file).model.lattice, sample, copy)
+    path = out or file.with_name(f"{file.stem}-spins.png")
+    if path.suffix.lower() == ".gif":
+        write_outputs({path: ("gif", panels.animation())}, overwrite)
+    else:
+        save_figure(panels.draw(row), path, overwrite)
+    say(path)

@@ -47,7 +47,7 @@ def command_of(job: Job) -> Callable[..., None]:
 
 def say_outlook(plan: Plan[Any], as_json: bool) -> None:
     """Say how long a run will take and how large its file will be, and do not run it."""
-    from spinsim.run.outlook import outlook
+    from spinsim.run.progress import outlook
 
     estimate = outlook(plan)
     if as_json:
@@ -103,7 +103,7 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
 def _watch(progress: Bar, silent: bool) -> Watch:
     """Returns who hears how a run goes: its bar, and the lines on how long it takes and how large its file becomes."""
     from spinsim.run.common import Watch
-    from spinsim.run.outlook import Timing, size_line, time_line
+    from spinsim.run.progress import Timing, size_line, time_line
 
     def on_rate(seconds: float | None, rate: float) -> None:
         if not silent and seconds is not None and seconds >= _LONG:

@@ -22,7 +22,7 @@ from spinsim.engine.moves.move import Move, text_of
 from spinsim.errors import InputError
 from spinsim.inputs.checks import as_floats
 from spinsim.inputs.grids import as_text
-from spinsim.inputs.shared import RANDOM
+from spinsim.inputs.texts import RANDOM
 from spinsim.jobs import job_of
 from spinsim.model.ising import Ising, check_model
 from spinsim.result import Result, load

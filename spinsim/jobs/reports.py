@@ -1,17 +1,22 @@
-"""Lines that reports of several jobs share: heads of ``show``, lowest energies, how exactly a model is held."""
+"""Lines and tables that reports of several jobs share: heads of ``show``, lowest energies, averages on a ladder."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from spinsim.analysis.summary import estimates
+from spinsim.analysis.tables import Columns, columns_of_samples, estimate_columns, own_columns
+from spinsim.errors import InputError
 from spinsim.inputs.texts import count, quoted, wrapped
+from spinsim.jobs.ladder.result import LadderResult
 from spinsim.jobs.ladder.running import moves_in_words
 from spinsim.model.disorder import RANDOM_KINDS
 from spinsim.packing import LANES, Packing, block_count
+from spinsim.settings.setting import either
 
 if TYPE_CHECKING:
     import numpy as np
@@ -212,3 +217,38 @@ def lowest_lines(model: Ising, best_energy: npt.NDArray[np.float64], anneals: in
     if model.offset:
         lines.append(f"With offset    {lowest + model.offset:.10g}")
     return lines
+
+
+def ladder_columns(
+    result: LadderResult,
+    by: str,
+    where: Callable[[Any], Columns],
+    others: Mapping[str, Callable[[], Columns]],
+    same: tuple[str, ...] = (),
+) -> Columns:
+    """Returns the columns of ``ss.table``.
+
+    Args:
+        result: The run.
+        by: What a row is of.
+        where: Returns the columns that say which place a row is of, that of the ladder first.
+        others: What returns the columns of other tables of the job, by name.
+        same: Other names of the table by place of the ladder.
+
+    Raises:
+        InputError: where there is no such table, and for too few measurements.
+    """
+
+    def by_place(one: LadderResult) -> Columns:
+        return where(one) | estimate_columns(estimates(one))
+
+    if by in (result.axis.name, *same):
+        return by_place(result)
+    if by == "sample":
+        return columns_of_samples(result, by_place, lambda one: one.best_energy)
+    if by in others:
+        return others[by]()
+    if by in result.measured:
+        return own_columns(result, by)
+    choices = either((result.axis.name, "sample", *others))
+    raise InputError(f"there is no table by {by!r} of this run: choose {choices}")

@@ -124,20 +124,20 @@ MODELS: Final[dict[str, Callable[[], Ising]]] = {
 
 
 def _anneal(model: Callable[[], Ising], device: str) -> None:
-    from spinsim.jobs.anneal.call import anneal
+    from spinsim.jobs.anneal.running import anneal
 
     anneal(model(), [3.0, 2.0], sweeps=2, replicas=4, device=device)
 
 
 def _temper(model: Callable[[], Ising], device: str) -> None:
-    from spinsim.jobs.temper.call import temper
+    from spinsim.jobs.temper.running import temper
 
     temper(model(), [2.0, 3.0], sweeps=20, thermalize=10, device=device)
     temper(model(), [2.0, 3.0], time_limit=0.01, device=device)
 
 
 def _quantum(couplings: str, device: str) -> None:
-    from spinsim.jobs.quantum.call import quantum
+    from spinsim.jobs.quantum.running import quantum
 
     quantum(
         EdwardsAnderson(square(4), couplings=couplings), k=[0.2, 0.3], slices=8, sweeps=20, thermalize=0, device=device
@@ -145,7 +145,7 @@ def _quantum(couplings: str, device: str) -> None:
 
 
 def _transfer(device: str) -> None:
-    from spinsim.jobs.transfer.call import transfer
+    from spinsim.jobs.transfer.running import transfer
 
     for layer in (chain(4), square(3), square(4)):  # small vectors are swept by rows, longer ones by columns too
         transfer(EdwardsAnderson(layer), k=0.3, device=device)

@@ -1,17 +1,22 @@
-"""Common ground of the runs of all jobs: their plans, their models, what their files say about them."""
+"""Common ground of the runs of all jobs: plans, models, what their files say about them, when they are saved."""
 
 from __future__ import annotations
 
 import contextlib
 import glob
 import json
+import math
 import os
 import shutil
+import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final, Generic, Self, TypeVar
 
 import numpy as np
@@ -52,7 +57,6 @@ from spinsim.run.identity import (
     lengths,
 )
 from spinsim.run.own import functions_of
-from spinsim.run.saving import Saving
 from spinsim.run.search import LENGTHS, has_met_target, targets_of
 from spinsim.sampling import BestSlices, InField
 from spinsim.sampling.portions import updates_a_sweep
@@ -61,6 +65,65 @@ from spinsim.settings.setting import Setting
 from spinsim.settings.shared import ModelSettings
 from spinsim.solution import check_solution, write_solution
 from spinsim.store.contents import Contents
+
+
+class Saving:
+    """Says when to save.
+
+    Args:
+        every: Seconds between checkpoints.
+
+    Attributes:
+        asked_to_stop: True once SIGINT, SIGTERM or SIGHUP has come.
+    """
+
+    def __init__(self, every: float) -> None:
+        self._every, self._last = every, time.monotonic()
+        self.asked_to_stop = False
+
+    def due(self) -> bool:
+        """Return True if it is time for a checkpoint."""
+        return self.asked_to_stop or time.monotonic() - self._last >= self._every
+
+    def saved(self) -> None:
+        """A checkpoint was written: leave if that was asked for.
+
+        Raises:
+            KeyboardInterrupt: where it was.
+        """
+        self._last = time.monotonic()
+        if self.asked_to_stop:
+            raise KeyboardInterrupt
+
+    @contextlib.contextmanager
+    def on_signals(self) -> Iterator[None]:
+        """The first SIGINT, SIGTERM or SIGHUP asks to save and stop, the second stops at once.
+
+        A hang-up that is ignored already, as under nohup, stays ignored.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def ask(number: int, frame: FrameType | None) -> None:
+            if self.asked_to_stop:
+                raise KeyboardInterrupt
+            self.asked_to_stop = True
+
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            numbers.append(signal.SIGHUP)
+        before = {number: signal.signal(number, ask) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+NEVER: Final = Saving(math.inf)
+"""Saving of a run without a file: never."""
+
 
 AnyConfig = TypeVar("AnyConfig", bound=Config)
 AnyPlan = TypeVar("AnyPlan", bound="Plan[Any]")

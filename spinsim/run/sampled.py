@@ -16,9 +16,8 @@ from spinsim.engine import Engine
 from spinsim.engine.measuring.lowest import Best
 from spinsim.engine.protocols import Spins, bits_of
 from spinsim.machine.memory import require
-from spinsim.run.common import Plan, Watch, check_disk, engine_attributes, updates_done
+from spinsim.run.common import Plan, Saving, Watch, check_disk, engine_attributes, updates_done
 from spinsim.run.identity import make_room, open_own
-from spinsim.run.saving import Saving
 from spinsim.sampling import BestSlices, InField
 from spinsim.saved import in_memory
 from spinsim.store import RunFile

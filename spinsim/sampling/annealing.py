@@ -17,8 +17,7 @@ from spinsim.engine.moves.move import Move, Moves
 from spinsim.engine.protocols import Counting, Sweeps
 from spinsim.errors import InputError
 from spinsim.inputs.grids import geometric
-from spinsim.inputs.shared import T_START, T_STOP
-from spinsim.inputs.texts import count
+from spinsim.inputs.texts import T_START, T_STOP, count
 from spinsim.model.ising import Ising
 from spinsim.sampling.in_field import BestSlices, InField
 from spinsim.sampling.measure import Measurement, measure

@@ -24,7 +24,7 @@ from spinsim.engine.moves.resample.moves import choose_parents
 from spinsim.engine.protocols import Counting, Resamples
 from spinsim.errors import InputError
 from spinsim.inputs.grids import geometric
-from spinsim.inputs.shared import as_seed
+from spinsim.inputs.texts import as_seed
 from spinsim.model.ising import Ising
 
 Array = npt.NDArray[np.float64]

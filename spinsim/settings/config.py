@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Final, Self, TypeVar, get_type_hints
 
 from spinsim.errors import InputError
-from spinsim.inputs.shared import RANDOM, drawn_seed
+from spinsim.inputs.texts import RANDOM, drawn_seed
 from spinsim.machine.files import open_regular
 from spinsim.settings.setting import Setting, Table, nearest, once, settings_of
 from spinsim.settings.shared import ModelSettings, RunSettings

@@ -8,7 +8,7 @@ from inspect import Parameter, Signature, cleandoc, signature
 from textwrap import wrap
 from typing import Any, Final, NamedTuple, TypeVar
 
-from spinsim.inputs.shared import RANDOM
+from spinsim.inputs.texts import RANDOM
 from spinsim.settings.config import Config, kinds_of, tables_of
 from spinsim.settings.setting import Setting, Table, settings_of
 
@@ -118,7 +118,7 @@ def _variations(job: type[Config], name: str, kind: type[Table]) -> list[str]:
 def signatures(calls: Iterable[Callable[..., Any]]) -> str:
     """Calls with all their parameters and docstrings, as a stub from which editors complete and type checkers check."""
     calls = list(calls)
-    results = {call.__annotations__["return"]: call.__module__.replace(".call", ".result") for call in calls}
+    results = {call.__annotations__["return"]: call.__module__.replace(".running", ".result") for call in calls}
     imports = [f"from {module} import {name}\n" for name, module in sorted(results.items(), key=lambda item: item[1])]
     return _STUB + "".join(
         [

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from spinsim.errors import InputError, argument
-from spinsim.inputs.shared import check_gpus
+from spinsim.inputs.texts import check_gpus
 from spinsim.model.geometry.cells import CELLS
 from spinsim.settings.setting import GRID, SIDES, Table, setting
 

@@ -22,7 +22,7 @@ class AnnealJob(Job):
     about = "Cool replicas of an Ising model or spin glass through a temperature schedule."
     recounted = at("running:recounted")
     form = at("result:FORM")
-    columns = at("tables:columns")
+    columns = at("report:columns")
     draw = at("figures:draw")
     resumable: ClassVar[Mapping[str, str]] = {
         "time_limit": "Seconds that a search shall last in all at most",

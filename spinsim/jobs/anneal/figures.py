@@ -39,8 +39,8 @@ from spinsim.analysis.kinds import favours_parallel_spins
 from spinsim.analysis.population import FEWEST, MANY
 from spinsim.analysis.thermodynamics import OrderParameter, Thermodynamics, thermodynamics
 from spinsim.errors import InputError
+from spinsim.jobs.anneal.report import quantum_energies
 from spinsim.jobs.anneal.result import AnnealResult
-from spinsim.jobs.anneal.tables import quantum_energies
 from spinsim.jobs.base import Drawing
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.ising import Ising

@@ -1,4 +1,4 @@
-"""Reports of annealing runs: before they begin, when they are done, and by ``show``; probabilities of success."""
+"""Reports of annealing runs, before they begin, when they are done and by ``show``; their tables; success."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from spinsim.analysis.population import ENOUGH, FEWEST, MANY
 from spinsim.analysis.printed import with_error
 from spinsim.analysis.runs import FEWEST_FOR_ERRORS
 from spinsim.analysis.runs import lowest as of_samples
-from spinsim.analysis.thermodynamics import thermodynamics
+from spinsim.analysis.tables import Columns, columns_of_samples
+from spinsim.analysis.thermodynamics import mean_of_replicas, over_samples, thermodynamics
 from spinsim.analysis.time_to_solution import (
     Estimate,
     in_words,
@@ -23,11 +24,10 @@ from spinsim.analysis.time_to_solution import (
     success_probability,
     time_to_solution,
 )
+from spinsim.errors import InputError
 from spinsim.inputs.texts import count, quoted
-from spinsim.jobs.anneal.result import AnnealResult, with_rows
+from spinsim.jobs.anneal.result import AnnealResult, Anneals, with_rows
 from spinsim.jobs.anneal.running import AnnealPlan
-from spinsim.jobs.anneal.search import Anneals
-from spinsim.jobs.anneal.tables import of_populations, quantum_energies
 from spinsim.jobs.base import Told
 from spinsim.jobs.reports import (
     empty_lanes,
@@ -329,3 +329,74 @@ def success_of(
     times = anneals.seconds[used]
     tts = time_to_solution(times, of_anneal)
     return Success(sweeps, replicas, trials, of_replica, of_anneal, float(times.mean()), tts)
+
+
+Array = npt.NDArray[np.float64]
+
+
+def columns(result: AnnealResult, by: str) -> Columns:
+    """Returns the columns of ``ss.table``."""
+    if not len(result.temperature):
+        raise InputError(f"the run of {result.model.name} has no finished step: there is nothing to tabulate yet")
+    if by == "temperature":
+        return _averages_by_step(result)
+    if by == "sample":
+        return columns_of_samples(result, _averages_by_step, lambda one: one.lowest_energy)
+    raise InputError(f"there is no table by {by!r} of this run: choose temperature or sample")
+
+
+def of_populations(result: AnnealResult) -> Columns:
+    """Returns free energies, entropies and families of a population run, of families means over populations."""
+    if result.family is None or result.parents is None:
+        return {}
+    populations, families, sites = result.populations, result.families, result.model.sites
+    free, entropy = populations.free_energy(), populations.entropy(result.energy)
+    size = result.energy.shape[2] / result.parents.shape[2]
+    return {
+        **_with_bars("free_energy_per_site", *(part / sites for part in over_samples(*free))),
+        **_with_bars("entropy_per_site", *(part / sites for part in over_samples(*entropy))),
+        "families": families.number.mean(axis=(1, 2)),
+        "mean_square_family_size": families.mean_square_size.mean(axis=(1, 2)),
+        "family_entropy": families.entropy.mean(axis=(1, 2)),
+        "share_of_parents": result.parents.mean(axis=(1, 2)) / size,
+    }
+
+
+def _with_bars(name: str, mean: Array, error: Array) -> Columns:
+    return {name: mean, f"{name}_error": error}
+
+
+def _averages_by_step(result: AnnealResult) -> Columns:
+    """Returns averages over replicas and samples, a row for each step."""
+    if result.gamma is not None:
+        best, mean = quantum_energies(result)
+        columns = {
+            "temperature": result.temperature,
+            "gamma": result.gamma,
+            **_with_bars("energy_per_site", *best),
+        }
+        return columns | _with_bars("mean_slice_energy_per_site", *mean)
+    averages = thermodynamics(result)
+    columns = {"temperature": averages.temperature}
+    if result.field is not None:
+        columns["field"] = result.field
+        columns |= _with_bars("magnetization", averages.signed_magnetization, averages.signed_magnetization_error)
+    columns |= of_populations(result)
+    columns |= _with_bars("energy_per_site", averages.energy, averages.energy_error)
+    columns |= _with_bars("specific_heat", averages.specific_heat, averages.specific_heat_error)
+    columns["specific_heat_trusted"] = averages.specific_heat_trusted
+    columns |= _with_bars("abs_magnetization", averages.magnetization, averages.magnetization_error)
+    if result.staggered_magnetization is not None:
+        sublattices = averages.staggered_magnetization, averages.staggered_magnetization_error
+        columns |= _with_bars("abs_staggered_magnetization", *sublattices)
+    return columns
+
+
+def quantum_energies(result: AnnealResult) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Returns energies per site at each step with their errors, of the best slice of each replica and of all slices.
+
+    Means are over replicas and samples, (steps,); errors are NaN where a single replica of a single sample allows none.
+    """
+    assert result.mean_slice_energy is not None  # noqa: S101  (it is a quantum anneal)
+    sites = result.model.sites
+    return mean_of_replicas(result.energy / sites), mean_of_replicas(result.mean_slice_energy / sites)

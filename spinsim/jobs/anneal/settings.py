@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from spinsim.errors import InputError, argument
-from spinsim.inputs.shared import T_START, T_STOP
+from spinsim.inputs.texts import T_START, T_STOP
 from spinsim.settings.config import Config, table
 from spinsim.settings.setting import GRID, Table, setting
 from spinsim.settings.shared import (

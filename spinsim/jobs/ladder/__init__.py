@@ -36,6 +36,6 @@ class LadderJob(Job):
         """Take every file: its series can be averaged."""
 
     def recounted(self, result: Any, device: str, threads: int | None) -> Any:
-        from spinsim.jobs.ladder.rows import recounted
+        from spinsim.jobs.ladder.running import recounted
 
         return recounted(result, device, threads)

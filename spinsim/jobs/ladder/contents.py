@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import h5py
 import numpy as np
@@ -16,12 +16,10 @@ from spinsim import store
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.reduction import Reduced
 from spinsim.errors import InputError
-from spinsim.jobs.ladder.local import LOCAL, LOCAL_SUMS, local_series
-from spinsim.jobs.ladder.places import Places, Temperatures
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import FEWEST, Points, general, isotropic
 from spinsim.observables import observables
-from spinsim.observables.measured import Choice
+from spinsim.observables.measured import Choice, quantities_of
 from spinsim.observables.terms import Ladder, reduced_run
 from spinsim.run import search
 from spinsim.run.own import on_ladder, own_in_file, with_series
@@ -31,6 +29,40 @@ from spinsim.sampling.placement import Placement
 from spinsim.store.contents import ENERGY, INVERSE, MEASUREMENTS, TEMPERATURE, Contents, Series, Sizes, summary_series
 from spinsim.store.datasets import pieces
 from spinsim.store.forms import DamageError, Form, axis_of, group_of, length_of
+
+Floats = npt.NDArray[np.float64]
+
+_NONE: Final = np.empty(0)
+
+
+@dataclass(frozen=True)
+class Temperatures:
+    """A ladder of temperatures, with what ``Points`` has.
+
+    Attributes:
+        values: From the lowest to the highest, in the unit of the couplings.
+    """
+
+    values: Floats
+
+    axis: ClassVar[str] = "temperature"
+    slices: ClassVar[int] = 1
+    is_general: ClassVar[bool] = False
+    gamma: ClassVar[Floats] = _NONE
+    k_time: ClassVar[Floats] = _NONE
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def couplings(self) -> Floats:
+        """Inverse temperatures."""
+        return np.asarray(1.0 / self.values)
+
+
+Places = Temperatures | Points
+"""A ladder of either kind."""
+
 
 TEMPERING: Final = "tempering"
 """The group of the exchanges."""
@@ -46,6 +78,10 @@ SUMS: Final = {
     "trips": f"{TEMPERING}/round_trips",
 }
 """Paths of what is written again and again, by the names under which checkpoints hold it."""
+LOCAL: Final = "local"
+"""The group of the sums for local susceptibilities."""
+LOCAL_SUMS: Final = {name: f"{LOCAL}/{name}" for name in ("local_squares", "local_measurements")}
+"""Their paths, by the names under which checkpoints and results hold them."""
 EXCHANGES: Final = {path.rpartition("/")[2]: path for path in SUMS.values()}
 """The same by the names of a result."""
 _IN_TERMS: Final = "A = E_s + E_tau in space and time, the weight being exp(-k E_s - k_time E_tau)"
@@ -170,6 +206,32 @@ def _given_points(points: Places) -> list[tuple[Series, npt.NDArray[np.float64]]
         (Series(name, (points.axis,), np.float64, *words, POINTS), getattr(points, name))
         for name, words in about.items()
     ]
+
+
+def local_series(axis: str) -> tuple[Series, ...]:
+    """Returns the datasets of the sums along a ladder of this name."""
+    squares = "sum over measurements of (sum over slices of a site's spin)^2"
+    return (
+        Series("local_squares", ("sample", "copy", axis, "site"), np.int64, squares, "1", LOCAL),
+        Series("local_measurements", ("sample",), np.int64, "measurements in the sums", "1", LOCAL),
+    )
+
+
+def all_series(
+    in_time: bool, found: Mapping[str, Any], rows: int, shape: tuple[int, int, int]
+) -> dict[str, npt.NDArray[Any]]:
+    """Returns the first rows of all quantities, those that were not measured without pairs, copies or the last axis.
+
+    Args:
+        in_time: True if the run is of space and time.
+        found: Series that there are.
+        rows: How many.
+        shape: Samples, copies, places.
+    """
+    return {
+        one.name: found[one.name][:rows] if one.name in found else one.nothing(rows, shape)
+        for one in quantities_of(in_time)
+    }
 
 
 def temperatures_in(file: h5py.File) -> Temperatures:

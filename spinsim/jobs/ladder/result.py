@@ -18,7 +18,10 @@ from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.reduction import Reduced
 from spinsim.inputs.texts import count
 from spinsim.jobs.ladder.contents import (
+    LOCAL_SUMS,
     TEMPERING,
+    Places,
+    all_series,
     contents_of_run,
     placement_of,
     read_permutation,
@@ -26,9 +29,6 @@ from spinsim.jobs.ladder.contents import (
     times_in,
     written_again,
 )
-from spinsim.jobs.ladder.local import LOCAL_SUMS
-from spinsim.jobs.ladder.places import Places
-from spinsim.jobs.ladder.rows import all_series
 from spinsim.model.ising import Ising
 from spinsim.observables.measured import Choice
 from spinsim.run.own import names_in_file, on_ladder, own_of_result, with_summary

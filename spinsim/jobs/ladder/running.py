@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import h5py
 import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
-from spinsim.engine import Engine, create_engine
+from spinsim.engine import Dynamics, Engine, create_engine
+from spinsim.engine.given import set_spins
 from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.engine.moves.houdayer.move import usual_every
 from spinsim.engine.moves.move import OWN_MOVES, moves_of_run
-from spinsim.jobs.ladder.contents import EXCHANGES, SUMS, contents_of_run, placement_of, reduced_of_run
-from spinsim.jobs.ladder.local import LOCAL_SUMS, LocalSums
-from spinsim.jobs.ladder.places import Places
-from spinsim.jobs.ladder.rows import all_series, row_of
+from spinsim.engine.protocols import present_measurement
+from spinsim.errors import InputError
+from spinsim.jobs.ladder.contents import (
+    EXCHANGES,
+    LOCAL_SUMS,
+    SUMS,
+    Places,
+    all_series,
+    contents_of_run,
+    placement_of,
+    reduced_of_run,
+)
+from spinsim.machine.memory import require
 from spinsim.model.ising import Ising, repeated
-from spinsim.observables.measured import Choice, quantities_of
-from spinsim.run.common import AnyConfig, Plan, Watch, dynamics_of
+from spinsim.observables.measured import Choice, Measured, quantities_of
+from spinsim.run.common import NEVER, AnyConfig, Plan, Saving, Watch, dynamics_of
 from spinsim.run.own import Own, check_series, functions_of, names_of, on_ladder
 from spinsim.run.reducing import (
     EVERYTHING,
@@ -34,13 +44,52 @@ from spinsim.run.reducing import (
     with_sums,
 )
 from spinsim.run.sampled import Kept, SampledRun, kept_by
-from spinsim.run.saving import NEVER, Saving
 from spinsim.sampling import TemperFrame, place
 from spinsim.sampling.placement import Placement
 from spinsim.sampling.tempering import tempering_in_beta
+from spinsim.saved import saved_of
 from spinsim.settings.shared import AUTO
 from spinsim.store import RunFile
 from spinsim.store.contents import MEASUREMENTS, Contents
+
+_COPIES: Final = 4  # in memory: the sums, what a measurement adds and a checkpoint under way
+
+
+class LocalSums:
+    """Sums of measurements, replicas sorted by copy and point.
+
+    Args:
+        engine: Of a model of space and time, on its ladder.
+
+    Raises:
+        InputError: for a model with a field, where the sums hold the square of an average too, and where they have no
+            room in memory.
+    """
+
+    def __init__(self, engine: Engine, copies: int, places: int) -> None:
+        model = engine.model
+        if model.fields.any():
+            raise InputError(
+                f"local susceptibilities of {model.name}, which is in a field, would hold the square of each spin's "
+                "average: leave local_susceptibility out"
+            )
+        shape = model.samples, copies, places, model.sites // model.graph.slices
+        require(_COPIES * 8 * int(np.prod(shape)), "sums for local susceptibilities", "take fewer samples or copies")
+        self._squares, self._measurements = engine.local_squares(), np.zeros(model.samples, np.int64)
+
+    def add(self, frame: TemperFrame) -> None:
+        """Add a measurement."""
+        self._squares.add(frame.spins, frame.holder)
+        self._measurements += 1
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """The sums so far, by the names under which checkpoints hold them."""
+        return {"local_squares": self._squares.sums(), "local_measurements": self._measurements.copy()}
+
+    def restore(self, saved: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go back to the sums of a checkpoint."""
+        self._squares.set_sums(saved["local_squares"])
+        self._measurements[...] = saved["local_measurements"]
 
 
 def with_usual_moves(config: AnyConfig, model: Ising, copies: int) -> AnyConfig:
@@ -322,3 +371,39 @@ class LadderRun(SampledRun):
     @property
     def may_go_on(self) -> bool:
         return True
+
+
+def row_of(measured: Sequence[Measured], frame: TemperFrame) -> dict[str, Any]:
+    """Returns a measurement as a row of the file."""
+    always = {"step": frame.step, "sweep": frame.sweep, "permutation": frame.measurement.holder}
+    return always | {one.name: one.of(frame) for one in measured}
+
+
+def recounted(result: Any, device: str, threads: int | None) -> Any:
+    """Returns a run with its saved measurements alone, counted anew by an engine that is given the spins.
+
+    Replica c T + k of the engine is copy c at place k of T, as no exchange has taken place there.
+
+    Args:
+        result: The run, a ``LadderResult``.
+        device: Where it is counted.
+        threads: CPU threads, None for all.
+    """
+    found, rows = saved_of(result)
+    model, (copies, places), wanted = result.model, found.shape[2:], result.choice.wanted
+    engine = create_engine(model, copies * places, Dynamics(), device, threads, slabs=False, round_sweeps=1)
+    engine.set_ladder(result.places.couplings, copies)
+    engine.prepare_measurements(1, wanted)
+    unexchanged, measured = engine.begin_exchange()(), []
+    for number, sweep in enumerate(result.sweep[rows]):
+        set_spins(engine, found.row(number).reshape(model.samples, copies * places, model.sites), unexchanged)
+        frame = TemperFrame(number, int(sweep), present_measurement(engine, wanted))
+        measured.append(row_of(quantities_of(bool(wanted.times)), frame))
+    series: dict[str, Any] = {}
+    for name in measured[0].keys() - {"step", "permutation"}:
+        recorded, counted = getattr(result, name), np.stack([each[name] for each in measured])
+        was_measured = counted.shape[1:] == recorded.shape[1:]
+        series[name] = counted.astype(recorded.dtype) if was_measured else recorded[rows]
+    series["measured"] = {name: values[rows] for name, values in result.measured.items()}
+    # what is of all measurements is left out
+    return replace(result, **series, permutation=result.permutation[rows], configurations=None, reduced=None)

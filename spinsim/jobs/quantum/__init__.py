@@ -25,7 +25,7 @@ class QuantumJob(LadderJob):
         "-ln tanh(k) / (2 k). The general form, with --gamma and --beta: the step in time is beta / slices, the "
         "coupling in time -ln tanh(gamma step) / 2."
     )
-    columns = at("tables:columns")
+    columns = at("report:columns")
     draw = at("figures:draw")
     analysis = at("report:in_time_lines")
     together = at("report:extrapolations")

@@ -21,7 +21,7 @@ class TemperJob(LadderJob):
     name = "temper"
     a_run = "a temper run"
     about = "Simulate an Ising model or spin glass in equilibrium at many temperatures that exchange configurations."
-    columns = at("tables:columns")
+    columns = at("report:columns")
     draw = at("figures:draw")
     resumable: ClassVar[Mapping[str, str]] = {
         "sweeps": "Measured sweeps that a tempering or quantum run shall have in all",

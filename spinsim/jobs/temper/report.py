@@ -1,4 +1,4 @@
-"""Reports of tempering runs: before they begin, when they are done, and by ``show``.
+"""Reports of tempering runs, before they begin, when they are done and by ``show``, and their tables.
 
 Main numbers come from the file piece by piece, as it may be larger than memory.
 """
@@ -6,6 +6,7 @@ Main numbers come from the file piece by piece, as it may be larger than memory.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -15,9 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
+from spinsim.analysis.equilibration import Approach, approach
+from spinsim.analysis.overlaps import overlap_distribution
 from spinsim.analysis.printed import as_tables
 from spinsim.analysis.reduced import ReducedRun
+from spinsim.analysis.runs import sample_of
 from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
+from spinsim.analysis.tables import Columns, below_each_other
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count, quoted, wrapped
 from spinsim.jobs import job_of
@@ -27,6 +32,7 @@ from spinsim.jobs.ladder.result import reduced_of_file
 from spinsim.jobs.reports import (
     empty_lanes,
     head_of_steps,
+    ladder_columns,
     ladder_sentence,
     lowest_lines,
     numbers_of_plan,
@@ -286,3 +292,41 @@ def _numbers(found: TemperOverview, averages: Summary | None) -> dict[str, Any]:
         "cut": float(found.model.cut(lowest)) if is_cut and lowest is not None else None,
         "averages": None if averages is None else as_tables(averages),
     }
+
+
+def columns(result: TemperResult, by: str) -> Columns:
+    """Returns the columns of ``ss.table``, as ``ladder_columns`` does."""
+    others: dict[str, Callable[[], Columns]] = {
+        "overlap": lambda: below_each_other([_overlaps(result, k) for k in range(result.model.samples)]),
+        "bin": lambda: _bins(approach(result)),
+    }
+    return ladder_columns(result, by, lambda one: {"temperature": one.temperature}, others)
+
+
+def _overlaps(result: TemperResult, sample: int) -> Columns:
+    """Returns P(q) of one sample."""
+    found = overlap_distribution(sample_of(result, sample))
+    temperatures, bins = found.density.shape
+    return {
+        "sample": np.full(found.density.size, sample),
+        "temperature": np.repeat(result.temperature, bins),
+        "q": np.tile(found.q, temperatures),
+        "width": np.tile(found.width, temperatures),
+        "probability_density": found.density.ravel(),
+        "probability_density_error": np.where(found.trusted, found.error, np.nan).ravel(),
+    }
+
+
+def _bins(found: Approach) -> Columns:
+    """Returns averages over logarithmic bins, those of a temperature in succession."""
+    bins, temperatures = len(found.start), len(found.temperature)
+    columns: Columns = {
+        "temperature": np.repeat(found.temperature, bins),
+        "first_sweep": np.tile(found.first_sweep, temperatures),
+        "last_sweep": np.tile(found.last_sweep, temperatures),
+        "measurements": np.tile(found.stop - found.start, temperatures),
+    }
+    for name, mean in found.mean.items():
+        columns |= {name: mean.T.ravel(), f"{name}_error": found.error[name].T.ravel()}
+        columns[f"{name}_verdict"] = np.repeat(found.verdict[name], bins)
+    return columns

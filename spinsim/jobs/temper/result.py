@@ -11,8 +11,7 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.analysis.runs import Axis, temperatures
 from spinsim.inputs.texts import count
-from spinsim.jobs.ladder.contents import temperatures_in
-from spinsim.jobs.ladder.places import Temperatures
+from spinsim.jobs.ladder.contents import Temperatures, temperatures_in
 from spinsim.jobs.ladder.result import Floats, Integers, LadderResult
 from spinsim.run.search import Searched, read_search
 from spinsim.solution import Lowest

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from spinsim.engine.measuring.correlations import Wanted
-    from spinsim.jobs.ladder.places import Temperatures
+    from spinsim.jobs.ladder.contents import Temperatures
     from spinsim.model.ising import Ising
     from spinsim.sampling import Range, Times
 
@@ -205,7 +205,7 @@ class TemperSettings(Table):
 
     def points_of(self, values: npt.NDArray[np.float64]) -> Temperatures:
         """The ladder of temperatures that a pre-run places."""
-        from spinsim.jobs.ladder.places import Temperatures
+        from spinsim.jobs.ladder.contents import Temperatures
 
         return Temperatures(values)
 
@@ -279,7 +279,7 @@ class Temper(Config):
 
     def with_temperatures(self, model: Ising) -> Temper:
         """The configuration with its ladder filled in: for searches and graphs one as wide as an anneal."""
-        from spinsim.inputs.shared import T_START
+        from spinsim.inputs.texts import T_START
         from spinsim.sampling.annealing import automatic_temperatures
 
         if self.temper.temperatures is not None:
