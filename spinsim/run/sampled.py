@@ -117,12 +117,10 @@ def _with(plan: Plan[Any], others: Mapping[str, str]) -> dict[str, str]:
 
 
 class SampledRun(ABC):
-    """A run of replicas under way.
+    """A run of replicas under way."""
 
-    Attributes:
-        engine: Replicas of the run.
-        best: The lowest states met, without the energy of a field that changes.
-    """
+    engine: Engine | InField | BestSlices  # replicas of the run
+    best: Best  # the lowest states met, without the energy of a field that changes
 
     def __init__(self, plan: Plan[Any], saving: Saving, watch: Watch, engine: Engine | InField | BestSlices) -> None:
         self._plan, self._saving, self._watch, self.engine = plan, saving, watch, engine

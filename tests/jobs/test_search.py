@@ -14,8 +14,7 @@ from places import DATA
 import spinsim as ss
 from spinsim import rng
 from spinsim.errors import InputError
-from spinsim.jobs.anneal.result import AnnealSearch
-from spinsim.jobs.anneal.running import AnnealPlan
+from spinsim.jobs.anneal.running import AnnealPlan, AnnealSearch
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.run import Watch
 from spinsim.run.common import to_file

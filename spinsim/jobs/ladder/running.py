@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -34,7 +34,6 @@ from spinsim.observables.measured import Choice, Measured, quantities_of
 from spinsim.run.common import NEVER, AnyConfig, Plan, Saving, Watch, dynamics_of
 from spinsim.run.own import Own, check_series, functions_of, names_of, on_ladder
 from spinsim.run.reducing import (
-    EVERYTHING,
     Keeping,
     MeasurementSums,
     keeping_in,
@@ -118,18 +117,17 @@ class LadderPlan(Plan[AnyConfig]):
 
     The table of its job has ``times``, ``to_place`` (None where the ladder is given), ``points`` (the ladder then),
     ``points_of`` values that are placed, ``wanted`` and ``adds_local`` (what is measured), ``measure``, and ``places``,
-    how many there will be as far as the configuration tells. ``form`` says how the store reads its files.
+    how many there will be as far as the configuration tells.
     """
+
+    ladder_in: Callable[[h5py.File], Places]
+    """Returns the ladder that the run of a file has begun with."""
 
     def placed_by(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Returns the inverse temperatures of values that are placed, or couplings in space and in time."""
         ladder = self.of_job.points_of(values)
         self.check_ladder(ladder)
         return np.asarray(ladder.couplings)
-
-    def ladder_in(self, file: h5py.File) -> Places:
-        """The ladder that the run of a file has begun with."""
-        raise NotImplementedError
 
     def check_ladder(self, ladder: Any) -> None:
         """Refuse a ladder that does not suit the model."""
@@ -139,18 +137,18 @@ class LadderPlan(Plan[AnyConfig]):
         """The result of a run in memory on a ladder, of the fields that results of both jobs have."""
         raise NotImplementedError
 
+    @property
+    def run_type(self) -> type[LadderRun]:
+        return LadderRun
+
     def new_ladder(self, saving: Saving, watch: Watch) -> tuple[Places, Placement | None]:
         """The ladder of a new run, and how it was placed if that was asked for."""
         t, run = self.of_job, self.config.run
         if t.to_place is None:
             return t.points, None
-
-        def stop() -> bool:
-            return saving.asked_to_stop
-
         dynamics = dynamics_of(self, t.start, t.zero_acceptance)
-        how = dynamics, self.device, run.threads, watch.on_updates, watch.on_stage, stop, self.placed_by
-        values, placement = place(self.model, t.to_place, *how)
+        how = dynamics, self.device, run.threads, watch.on_updates, watch.on_stage, lambda: saving.asked_to_stop
+        values, placement = place(self.model, t.to_place, *how, self.placed_by)
         return t.points_of(values), placement
 
     def engine_on(self, ladder: Places, seed: int | None = None, groups: int = 1) -> Engine:
@@ -159,15 +157,11 @@ class LadderPlan(Plan[AnyConfig]):
         if start is not None and len(start) > 1:
             start = np.tile(start, (groups, 1, 1))
         dynamics = dynamics_of(self, t.start, t.zero_acceptance)
+        model = self.model.once(repeated, groups) if groups > 1 else self.model
+        dynamics = dynamics if seed is None else replace(dynamics, seed=seed)
+        how = dynamics, self.device, run.threads, start
         return create_engine(
-            self.model.once(repeated, groups) if groups > 1 else self.model,
-            run.number_of_replicas * len(ladder),
-            dynamics if seed is None else replace(dynamics, seed=seed),
-            self.device,
-            run.threads,
-            start,
-            slabs=False,
-            round_sweeps=self.round_sweeps,
+            model, run.number_of_replicas * len(ladder), *how, slabs=False, round_sweeps=self.round_sweeps
         )
 
     @property
@@ -176,32 +170,6 @@ class LadderPlan(Plan[AnyConfig]):
         wanted = self.of_job.wanted
         return Choice(self.config.run.number_of_replicas, wanted, not wanted.times and self.model.is_bipartite)
 
-    def run_on(
-        self,
-        ladder: Any,
-        placement: Placement | None,
-        saving: Saving,
-        watch: Watch,
-        stored: Keeping | None = None,
-    ) -> LadderRun:
-        """The run on a ladder, about to begin; ``stored`` are the rows that its file keeps, where it has been begun."""
-        t, choice, seed = self.of_job, self.choice, self.config.run.seed
-        self.check_ladder(ladder)
-        engine = self.engine_on(ladder)
-        contents = contents_of_run(self.model, choice, ladder, placement, self.start, t.adds_local)
-        keeping, sums = self.keeping(contents, stored), None
-        if keeping.is_reduced:
-            reduced = reduced_of_run(self.model, choice, ladder)
-            sums = MeasurementSums(reduced, keeping, t.adds_local)
-            contents = with_sums(with_names(contents, keeping.names), sums.reduced, keeping.stride, ladder.axis)
-        moves = moves_of_run(self.moves, t.moves, f"ss.{self.config.job}")
-        how = watch.on_updates, saving.due, choice.wanted, None, moves, seed, sums
-        frames = tempering_in_beta(engine, ladder.couplings, t.times, choice.copies, *how)
-        local = LocalSums(engine, choice.copies, len(ladder)) if t.adds_local else None
-        functions, axes = functions_of(t.measure, self.measure), on_ladder(ladder.axis)
-        own = Own(functions, engine, axes, choice.copies, ladder.couplings, seed)
-        return LadderRun(self, saving, watch, engine, frames, contents, own, local, keeping, sums, stored)
-
     def keeping(self, contents: Contents, stored: Keeping | None) -> Keeping:
         """The rows that the run keeps, of a file with these contents."""
         t, rows = self.of_job, self.rows
@@ -209,31 +177,27 @@ class LadderPlan(Plan[AnyConfig]):
             return keeping_of(contents, rows, t.series, t.series_limit, self.save_every)
         return longer(stored, with_names(contents, stored.names), rows, t.series_limit, self.save_every)
 
-    def result_of(self, ladder: Places, placement: Placement | None, found: dict[str, Any]) -> Any:
-        """The result of a run in memory, of what ``LadderRun.in_memory`` returns."""
-        shape = self.model.samples, self.config.run.number_of_replicas, len(ladder)
-        series = all_series(ladder.slices > 1, found, len(found["sweep"]), shape)
-        result = self.result_on(ladder, model=self.model, placement=placement, **(found | series))
-        self.write_solution(result)
-        return result
-
     def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:
         if begun:
             with store.open_to_read(self.path) as file:
                 ladder, placement, stored = self.ladder_in(file), placement_of(file), keeping_in(file)
         else:
             (ladder, placement), stored = self.new_ladder(saving, watch), None
-        run = self.run_on(ladder, placement, saving, watch, stored)
+        run = self.run_type(self, ladder, placement, saving, watch, stored)
         if begun and self.of_job.measure:
             check_series(self.path, run.contents)
         run.complete(begun)
 
     def in_memory(self, watch: Watch) -> Any:
         ladder, placement = self.new_ladder(NEVER, watch)
-        run = self.run_on(ladder, placement, NEVER, watch)
-        found = run.in_memory(kept_by(watch, run.contents, run.rows, MEASUREMENTS, "measure less often"))
-        measured = {name: found.pop(name) for name in names_of(self.of_job.measure)}
-        return self.result_of(ladder, placement, found | {"measured": measured})
+        run = self.run_type(self, ladder, placement, NEVER, watch)
+        fields = run.in_memory(kept_by(watch, run.contents, run.rows, MEASUREMENTS, "measure less often"))
+        measured = {name: fields.pop(name) for name in names_of(self.of_job.measure)}
+        shape = self.model.samples, self.config.run.number_of_replicas, len(ladder)
+        fields |= all_series(ladder.slices > 1, fields, len(fields["sweep"]), shape)
+        result = self.result_on(ladder, model=self.model, placement=placement, measured=measured, **fields)
+        self.write_solution(result)
+        return result
 
     @property
     def of_job(self) -> Any:
@@ -260,35 +224,41 @@ class LadderPlan(Plan[AnyConfig]):
 
 
 class LadderRun(SampledRun):
-    """A run on a ladder under way.
+    """A run on a ladder under way; ``stored`` are the rows that its file keeps, where it has been begun."""
 
-    Args:
-        frames: Measurements as tempering yields them, on this engine.
-        own: Observables of the user's own, if there are any.
-        local: Sums for local susceptibilities, if they are wanted.
-        sums: The measurements added up, where not all rows are kept.
-        stored: The rows that its file keeps, where it has been begun.
-    """
+    _sums: MeasurementSums | None = None  # the measurements added up, where not all rows are kept
+    _local: LocalSums | None = None  # sums for local susceptibilities, if they are wanted
 
     def __init__(
         self,
         plan: LadderPlan[Any],
+        ladder: Places,
+        placement: Placement | None,
         saving: Saving,
         watch: Watch,
-        engine: Engine,
-        frames: Iterator[TemperFrame | None],
-        contents: Contents,
-        own: Own | None = None,
-        local: LocalSums | None = None,
-        keeping: Keeping = EVERYTHING,
-        sums: MeasurementSums | None = None,
         stored: Keeping | None = None,
     ) -> None:
-        super().__init__(plan, saving, watch, engine)
-        self._keeping, self._sums, self._stored = keeping, sums, stored or keeping
-        self._local, self._own = local, own
-        self._frames, self._measured = frames, quantities_of(bool(plan.of_job.wanted.times))
-        self.contents = contents if own is None else own.in_contents(contents)
+        t, choice, seed = plan.of_job, plan.choice, plan.config.run.seed
+        plan.check_ladder(ladder)
+        super().__init__(plan, saving, watch, plan.engine_on(ladder))
+        engine: Any = self.engine
+        contents = contents_of_run(plan.model, choice, ladder, placement, plan.start, t.adds_local)
+        self._keeping = plan.keeping(contents, stored)
+        self._stored = stored or self._keeping
+        if self._keeping.is_reduced:
+            reduced = reduced_of_run(plan.model, choice, ladder)
+            self._sums = MeasurementSums(reduced, self._keeping, t.adds_local)
+            contents = with_names(contents, self._keeping.names)
+            contents = with_sums(contents, self._sums.reduced, self._keeping.stride, ladder.axis)
+        moves = moves_of_run(plan.moves, t.moves, f"ss.{plan.config.job}")
+        how = watch.on_updates, saving.due, choice.wanted, None, moves, seed, self._sums
+        self._frames = tempering_in_beta(engine, ladder.couplings, t.times, choice.copies, *how)
+        if t.adds_local:
+            self._local = LocalSums(engine, choice.copies, len(ladder))
+        functions, axes = functions_of(t.measure, plan.measure), on_ladder(ladder.axis)
+        self._own = Own(functions, engine, axes, choice.copies, ladder.couplings, seed)
+        self._measured = quantities_of(bool(choice.wanted.times))
+        self.contents = self._own.in_contents(contents)
 
     @property
     def rows(self) -> int:
@@ -321,7 +291,7 @@ class LadderRun(SampledRun):
             if self._local is not None:
                 self._local.add(frame)
             if self._keeping.has_row(frame.step):
-                own = {} if self._own is None else self._own.row(frame.spins, frame.step, frame.holder)
+                own = self._own.row(frame.spins, frame.step, frame.holder)
                 row = row_of(self._measured, frame) | own | {"step": frame.step // self._keeping.stride}
                 file.write(self.with_spins(row, frame.spins, frame.holder))
         self._save(file, is_last=True)
@@ -363,10 +333,10 @@ class LadderRun(SampledRun):
             self._sums.restore(saved, self.best)
 
     def in_memory(self, kept: Kept) -> dict[str, Any]:
-        found, local = super().in_memory(kept), {} if self._local is None else LOCAL_SUMS
+        fields, local = super().in_memory(kept), {} if self._local is None else LOCAL_SUMS
         if self._sums is not None:
-            found["reduced"] = self._sums.run(self._plan.config)
-        return found | {name: kept.sums[path] for name, path in {**EXCHANGES, **local}.items()}
+            fields["reduced"] = self._sums.run(self._plan.config)
+        return fields | {name: kept.sums[path] for name, path in {**EXCHANGES, **local}.items()}
 
     @property
     def may_go_on(self) -> bool:

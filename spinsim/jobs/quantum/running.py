@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import h5py
 import numpy as np
 
 from spinsim.acceptance import HOTTEST
@@ -24,6 +23,8 @@ _MOST_STEP: Final = 1e60  # in time: errors of specific heats hold the fourth po
 class QuantumPlan(LadderPlan[Quantum]):
     """A quantum run that is ready to begin; its model is that of space and time."""
 
+    ladder_in = staticmethod(points_in)
+
     @classmethod
     def model_of(cls, config: Quantum, device: str) -> Ising:
         q = config.quantum
@@ -33,9 +34,6 @@ class QuantumPlan(LadderPlan[Quantum]):
     def filled_in(cls, config: Quantum, model: Ising, device: str) -> Quantum:
         """A configuration with moves, where they were left to the model."""
         return with_usual_moves(config, model, config.run.number_of_replicas)
-
-    def ladder_in(self, file: h5py.File) -> Points:
-        return points_in(file)
 
     def check_ladder(self, ladder: Points) -> None:
         """Refuse steps in time at which space is too hot to mix, or so cold that numbers overflow."""

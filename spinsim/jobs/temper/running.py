@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-import h5py
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.acceptance import check_temperatures
 from spinsim.analysis.kinds import is_symmetric_glass
-from spinsim.engine import Engine, check_run
+from spinsim.engine import check_run
 from spinsim.engine.choosing import choose
 from spinsim.engine.measuring.lowest import Best
 from spinsim.engine.moves.exchange.ladder import Exchange
@@ -30,12 +29,13 @@ from spinsim.jobs.temper.settings import Temper, usual_restart
 from spinsim.machine.memory import require
 from spinsim.machine.threads import available_threads
 from spinsim.model.ising import Ising, repeated
+from spinsim.observables.measured import quantities_of
 from spinsim.parallel.session import others
 from spinsim.rng import HALF_SWEEP_BITS
 from spinsim.run.common import Saving, Watch, build_model, usual_path
 from spinsim.run.identity import tables_of_file
-from spinsim.run.reducing import Keeping
-from spinsim.run.sampled import Kept
+from spinsim.run.reducing import EVERYTHING, Keeping
+from spinsim.run.sampled import Kept, SampledRun
 from spinsim.run.search import RESTARTS, SUMS, Restarts, Search, seed_of_start, targets_of, with_restarts
 from spinsim.sampling import TemperFrame, Times
 from spinsim.sampling.placement import Placement
@@ -43,10 +43,7 @@ from spinsim.sampling.portions import updates_a_sweep
 from spinsim.sampling.tempering import tempering_in_beta
 from spinsim.settings.shared import AUTO
 from spinsim.store import RunFile
-from spinsim.store.contents import Contents
 
-Started = tuple[Engine, Iterator[TemperFrame | None]]
-"""Replicas in their initial state, and their measurements from the first sweep on, without end."""
 _COUNTED: Final = ("attempts", "accepts", "trips")
 _OF_SAMPLES: Final = ("spins", *Exchange._fields)  # arrays of a snapshot that have a row for each sample
 _OF_GROUPS: Final = "groups_"  # before names of checkpoints that hold all groups, where others hold the first one
@@ -65,29 +62,51 @@ class TemperSearch(LadderRun):
     The first group searches alone for some sweeps, which is enough for easy problems, before the others join it. The
     engine then has the samples of one group after the other. Every measurement is a look at all energies; those of the
     first group after thermalisation are rows of the file, until these are full or the search begins anew.
-
-    Args:
-        start: Makes the replicas of so many groups, in the start of a number, 0 for the first.
     """
+
+    _keeping = _stored = EVERYTHING
 
     def __init__(
         self,
-        plan: LadderPlan[Temper],
+        plan: TemperPlan,
+        ladder: Temperatures,
+        placement: Placement | None,
         saving: Saving,
         watch: Watch,
-        start: Callable[[int, int], Started],
-        contents: Contents,
-        search: Search,
+        stored: Keeping | None = None,
     ) -> None:
-        t, self._samples = plan.config.temper, plan.model.samples
+        t, self._samples, choice = plan.config.temper, plan.model.samples, plan.choice
+        target = targets_of(plan.model, t.target)
+        self._search = Search(plan.model, target, t.time_limit, watch.on_note)
+        self._ladder, self._moves = ladder, moves_of_run(plan.moves, t.moves, "ss.temper")
+        plan.check_ladder(ladder)
+        _check_groups(plan, choice.copies * len(ladder))
         self._groups, self._only_first = t.number_of_groups, t.number_of_groups > 1
-        super().__init__(plan, saving, watch, *start(0, 1), contents)
+        self._rows, self._measured = rows_of_search(plan), quantities_of(in_time=False)
+        self._plan, self._saving, self._watch = plan, saving, watch
+        self._start(0, 1)
+        SampledRun.__init__(self, plan, saving, watch, self.engine)
         self.best = Best(self.engine.model, self.engine.replicas, self._samples)
-        self._start, self._search, self._every = start, search, t.measure_every
-        self._rows, self._sweeps_of_first = rows_of_search(plan), t.sweeps_alone
+        self._every, self._sweeps_of_first = t.measure_every, t.sweeps_alone
         self._restarts, self._has_restarts = Restarts(t.restart_after or 0, self._samples), bool(t.restart_after)
-        self._done = 0
-        self._exchange = self.engine.begin_exchange()()
+        self._done, self._exchange = 0, self.engine.begin_exchange()()
+        contents = contents_of_run(plan.model, choice, ladder, placement, plan.start)
+        self.contents = with_restarts(contents, target, self._has_restarts)
+
+    def _start(self, number: int, groups: int) -> None:
+        """Make the replicas of so many groups in the start of a number, and their measurements without end."""
+        plan: Any = self._plan
+        t, choice, seed = plan.config.temper, plan.choice, seed_of_start(plan.config.run.seed, number)
+        engine = plan.engine_on(self._ladder, seed, groups)
+        most = _longest(t.measure_every, engine.colours) if groups == t.number_of_groups else t.sweeps_alone
+        times = Times(0, most, t.measure_every, t.swap_every)
+        rows = () if number else self._rows
+        how = self._watch.on_updates, self._is_to_pause, choice.wanted, rows, self._moves, seed
+        self._frames = tempering_in_beta(engine, self._ladder.couplings, times, choice.copies, *how)
+        self.engine = engine
+
+    def _is_to_pause(self) -> bool:
+        return self._saving.due() or self._search.is_late()
 
     def go_on(self, file: RunFile | Kept) -> None:
         """Search on, and write all rows that are to come."""
@@ -135,7 +154,7 @@ class TemperSearch(LadderRun):
         """Make the replicas of all groups of the present start."""
         del self._frames, self.engine  # the next ones may need their room
         self._only_first = False
-        self.engine, self._frames = self._start(self._restarts.number, self._groups)
+        self._start(self._restarts.number, self._groups)
 
     def _look(self, frame: TemperFrame, file: RunFile | Kept) -> None:
         """Take in a measurement."""
@@ -225,6 +244,8 @@ Tables = dict[str, dict[str, Any]]
 class TemperPlan(LadderPlan[Temper]):
     """A tempering run that is ready to begin."""
 
+    ladder_in = staticmethod(temperatures_in)
+
     @classmethod
     def model_of(cls, config: Temper, device: str) -> Ising:
         return build_model(config.model, (config.run.replicas or 1) * config.temper.places)
@@ -268,9 +289,6 @@ class TemperPlan(LadderPlan[Temper]):
     def is_done(self, rows: int) -> bool:
         return super().is_done(rows) and not self.config.temper.searches
 
-    def ladder_in(self, file: h5py.File) -> Temperatures:
-        return temperatures_in(file)
-
     def check_ladder(self, ladder: Temperatures) -> None:
         """Refuse temperatures at which the couplings of the model would not be felt, or would overflow."""
         check_temperatures(ladder.values, self.model.energy_scale)
@@ -278,39 +296,9 @@ class TemperPlan(LadderPlan[Temper]):
     def result_on(self, ladder: Temperatures, **fields: Any) -> TemperResult:
         return TemperResult(temperature=ladder.values, **fields)
 
-    def run_on(
-        self,
-        ladder: Temperatures,
-        placement: Placement | None,
-        saving: Saving,
-        watch: Watch,
-        stored: Keeping | None = None,
-    ) -> LadderRun:
-        """The run on a ladder, about to begin, or the search."""
-        t, choice = self.config.temper, self.choice
-        if not t.searches:
-            return super().run_on(ladder, placement, saving, watch, stored)
-        target = targets_of(self.model, t.target)
-        search = Search(self.model, target, t.time_limit, watch.on_note)
-        rows = rows_of_search(self)
-
-        def is_to_pause() -> bool:
-            return saving.due() or search.is_late()
-
-        def start(number: int, groups: int) -> Started:
-            seed = seed_of_start(self.config.run.seed, number)
-            engine = self.engine_on(ladder, seed, groups)
-            most = _longest(t.measure_every, engine.colours) if groups == t.number_of_groups else t.sweeps_alone
-            times = Times(0, most, t.measure_every, t.swap_every)
-            how = copies, watch.on_updates, is_to_pause, choice.wanted, () if number else rows, moves, seed
-            return engine, tempering_in_beta(engine, ladder.couplings, times, *how)
-
-        copies, moves = choice.copies, moves_of_run(self.moves, t.moves, "ss.temper")
-        self.check_ladder(ladder)
-        _check_groups(self, copies * len(ladder))
-        contents = contents_of_run(self.model, choice, ladder, placement, self.start)
-        contents = with_restarts(contents, target, bool(t.restart_after))
-        return TemperSearch(self, saving, watch, start, contents, search)
+    @property
+    def run_type(self) -> type[LadderRun]:
+        return TemperSearch if self.config.temper.searches else LadderRun
 
 
 def _sized(config: Temper, model: Ising, device: str, begun: Tables) -> Temper:
