@@ -187,7 +187,6 @@ class Result(Described):
         return figures
 
     def _write(self, target: Path) -> None:
-        """Write the run to a new file."""
         raise NotImplementedError
 
     @property

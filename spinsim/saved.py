@@ -144,7 +144,6 @@ class Configurations(Described):
         return {"spins": self._bits(row)} | {name: values[row] for name, values in self._of_rows.items()}
 
     def _bits(self, row: int) -> Bits:
-        """The bits of one saved row."""
         number = range(self.shape[0])[row]
         return np.asarray(self._piece(number // self._depth * self._depth)[number % self._depth])
 
@@ -160,7 +159,6 @@ class Configurations(Described):
         return self._last_piece[1]
 
     def _chosen(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int8]:
-        """The configurations of these numbers, (configurations, sites)."""
         require(numbers.size * self.sites, count(numbers.size, "configuration"), "take fewer at a time")
         spins = np.empty((*numbers.shape, self.sites), np.int8)
         together = self._depth * prod(self.shape[1:])
@@ -188,7 +186,6 @@ class SampledResult(Result):
 
     @property
     def _rows(self) -> int:
-        """Rows that it has."""
         raise NotImplementedError
 
     @property
@@ -198,7 +195,6 @@ class SampledResult(Result):
 
     @property
     def _contents(self) -> Contents:
-        """Contents of its file without configurations."""
         raise NotImplementedError
 
     def _written_again(self, contents: Contents) -> dict[str, npt.NDArray[Any]]:

@@ -142,7 +142,6 @@ def _reweight(
     columns: str | None,
     every: bool,
 ) -> None:
-    """Averages at the temperatures of a grid such as 1.0:1.2:101."""
     from spinsim.analysis.reweighted import reweighted
     from spinsim.analysis.tables import estimate_columns, write_csv
     from spinsim.inputs.grids import read_grid
@@ -166,7 +165,6 @@ def _reweight(
 
 
 def _tell(reports: list[list[str]], tables: list[dict[str, Any]] | None) -> None:
-    """Print the reports, or all numbers as JSON."""
     if tables is None:
         for k, lines in enumerate(reports):
             for line in [""] * (k > 0) + lines:
@@ -176,7 +174,6 @@ def _tell(reports: list[list[str]], tables: list[dict[str, Any]] | None) -> None
 
 
 def _check(file: Path) -> None:
-    """Refuse, before anything is written, what cannot be analysed."""
     from spinsim.jobs import job_of
     from spinsim.store import read_attributes
 
@@ -184,7 +181,6 @@ def _check(file: Path) -> None:
 
 
 def heading(file: Path, result: Any) -> str:
-    """One line that names the file, the model and the measurements."""
     from spinsim.analysis.sources import measurements_of
 
     rows = f"{result.model.name}, {count(result.model.samples, 'sample')}, {measurements_of(result)} measurements"
@@ -192,7 +188,6 @@ def heading(file: Path, result: Any) -> str:
 
 
 def report(result: Tempered, summary: Summary, columns: str | None = None, every: bool = False) -> list[str]:
-    """The averages asked for, a line each temperature, and what they are worth."""
     from spinsim.analysis.printed import table
 
     names = _names(result.model, summary.estimates, columns, every)
@@ -201,7 +196,6 @@ def report(result: Tempered, summary: Summary, columns: str | None = None, every
 
 
 def _names(model: Ising, estimates: Mapping[str, Any], columns: str | None, every: bool) -> list[str]:
-    """Names of the columns asked for."""
     from spinsim.analysis.printed import all_columns, chosen_columns, main_columns
 
     if columns is not None:

@@ -34,7 +34,6 @@ def devices() -> None:
 
 
 def _of_this_process() -> list[str]:
-    """Lines on the devices of a process."""
     import platform
 
     import llvmlite.binding as llvm

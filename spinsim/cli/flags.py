@@ -18,7 +18,6 @@ from spinsim.settings.setting import Setting
 
 
 def whole(text: str) -> int:
-    """A whole number."""
     try:
         return int(text)
     except ValueError as error:
@@ -26,7 +25,6 @@ def whole(text: str) -> int:
 
 
 def seed(text: str) -> int | str:
-    """A whole number, or the word for a fresh one."""
     if text == RANDOM:
         return RANDOM
     try:
@@ -36,7 +34,6 @@ def seed(text: str) -> int | str:
 
 
 def real(text: str) -> float:
-    """A number."""
     from spinsim.inputs.checks import check_word  # loads NumPy
 
     try:
@@ -48,7 +45,6 @@ def real(text: str) -> float:
 
 
 def check_repeats(repeats: int) -> None:
-    """Refuse to time nothing."""
     if repeats < 1:
         raise InputError(f"repeats {repeats} are too few: give at least 1")
 

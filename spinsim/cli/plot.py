@@ -170,7 +170,6 @@ def _check_figure(job: Job, figure: str, files: list[Path], results: list[Any]) 
 
 
 def _check_options(job: Job, chosen: FigureSet, figure: str, options: Mapping[str, object]) -> None:
-    """Refuse options that would do nothing."""
     from spinsim.jobs import all_jobs
 
     sets = [one for known in (job, *all_jobs()) for one in (known.figures, known.figures_of_several)]
@@ -183,7 +182,6 @@ def _check_options(job: Job, chosen: FigureSet, figure: str, options: Mapping[st
 
 
 def _save_and_say(figures: Mapping[Path, Figure], overwrite: bool) -> None:
-    """Write figures with their captions, and print the paths of the figures."""
     from spinsim.analysis.figures import save_figures
 
     save_figures(figures, overwrite)

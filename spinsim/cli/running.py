@@ -58,13 +58,7 @@ def say_outlook(plan: Plan[Any], as_json: bool) -> None:
 
 
 def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
-    """Run a plan of any job into its file and say how it went.
-
-    Args:
-        plan: The run.
-        quiet: True to print nothing.
-        as_json: True to print the numbers as one JSON object, and nothing else.
-    """
+    """Run a plan of any job into its file and say how it went."""
     from spinsim.run.common import to_file
 
     job, silent = job_of(plan.config.job), quiet or as_json
@@ -130,7 +124,6 @@ _OF_RUN: Final = ("device", "gpus", "threads", "checkpoint_every")
 
 
 def _settings() -> dict[str, Setting]:
-    """Returns the settings of jobs and of runs that may change."""
     settings: dict[str, Setting] = {}
     for job in all_jobs():
         for name, words in job.resumable.items():

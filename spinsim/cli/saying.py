@@ -31,7 +31,6 @@ def say_json(numbers: Any) -> None:
 
 
 def _finite(values: Any) -> Any:
-    """Returns values as JSON has them."""
     if isinstance(values, dict):
         return {name: _finite(value) for name, value in values.items()}
     if isinstance(values, list | tuple):

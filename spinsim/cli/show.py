@@ -36,7 +36,6 @@ def show(
 
 
 def _solutions(file: Path) -> Told:
-    """Returns the lowest states of a run."""
     from spinsim.jobs.base import Told
     from spinsim.result import load
     from spinsim.solution import as_json, as_text

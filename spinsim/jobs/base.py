@@ -76,7 +76,6 @@ class Elsewhere:
 
 
 def at(place: str) -> Any:
-    """A member of a record that stands in this place, as ``Elsewhere`` has it."""
     return Elsewhere(place)
 
 

@@ -213,7 +213,6 @@ def config_of_call(job: type[AnyConfig], model: Ising, given: dict[str, Any], **
 
 @lru_cache(maxsize=32)
 def _given_model(name: str) -> ModelSettings:
-    """The table of a model that is given in Python."""
     return ModelSettings(instance=f"{GIVEN_MODEL}{name}")
 
 
@@ -250,7 +249,6 @@ def start_of_call(start: Start, model: Ising, replicas: int | None) -> tuple[str
 
 
 def carried_out(plan: Plan[Any], out: OutFile | None, progress: bool, on_updates: OnUpdates | None) -> Any:
-    """Carry a plan out, into its file where there is one, and return what it comes to."""
     with job_of(plan.config.job).progress(silent=not progress) as bar:
 
         def advance(done: int) -> None:

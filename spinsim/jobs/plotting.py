@@ -29,14 +29,7 @@ if TYPE_CHECKING:
 def plot(
     result: Result, names: str | Iterable[str] | None, folder: str | os.PathLike[str] | None, about: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Returns the figures of a run by their names, or their files where a folder is given.
-
-    Args:
-        result: The run.
-        names: Of figures, one or several, None for all that it has.
-        folder: For the files, if any.
-        about: ``style``, ``format`` and ``overwrite`` of ``Result.plot``, and options as ``Job.figures`` names them.
-    """
+    """Returns the figures of a run by their names, or their files where a folder is given."""
     job, options = job_of(result.job), dict(about)
     style, suffix, overwrite = (options.pop(name) for name in ("style", "format", "overwrite"))
     if style not in STYLES:
@@ -63,7 +56,6 @@ def plot(
 
 
 def _check(job: Job, names: Sequence[str] | None, options: Mapping[str, Any]) -> None:
-    """Refuse options that would do nothing."""
     known = job.figures.options
     for name in options:
         if name not in known:

@@ -76,7 +76,6 @@ def head_of_steps(path: Path, result: Result, replicas: int, rows: int, planned:
 
 
 def numbers_of_plan(plan: Plan[Any]) -> dict[str, Any]:
-    """Returns which run it is, for ``--json``."""
     return {
         "job": plan.config.job,
         "file": str(plan.path),
@@ -88,15 +87,7 @@ def numbers_of_plan(plan: Plan[Any]) -> dict[str, Any]:
 
 
 def ladder_sentence(plan: LadderPlan[Any], size: str, axis: tuple[str, str], ends: Ends, length: str) -> str:
-    """Returns what is about to run, in one sentence.
-
-    Args:
-        plan: Of the run.
-        size: Model, its size and groups of copies, in words that copies follow.
-        axis: The ladder's symbol, and what several values of it are called.
-        ends: Its lowest and its highest value, and their number where they are given.
-        length: How long it lasts, behind all else there is to say.
-    """
+    """Returns what is about to run, in one sentence."""
     low, high, many = ends
     wanted, copies = plan.of_job.to_place, plan.config.run.number_of_replicas
     number = f"{many}" if wanted is None else f"{wanted.count or ''} placed".strip()
@@ -113,15 +104,7 @@ def table_of_places(
     next_place: str,
     beside: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> list[str]:
-    """Returns the main averages of a run on a ladder, a line for each place.
-
-    Args:
-        model: Of the run.
-        averages: Of it.
-        rates: Share of the exchanges with the next place that were accepted, None where there are none.
-        next_place: In words.
-        beside: Other columns, by their heads.
-    """
+    """Returns the main averages of a run on a ladder, a line for each place."""
     from spinsim.analysis.printed import main_columns, table
 
     names = main_columns(model, averages.estimates)[:MOST_COLUMNS]
@@ -132,7 +115,6 @@ def table_of_places(
 
 
 def solution_lines(plan: Plan[Any]) -> list[str]:
-    """Returns where the lowest states of a run were written, in the words of the problem."""
     return [] if plan.solution is None else [f"Solution       {plan.solution}"]
 
 
@@ -147,7 +129,6 @@ def twice_as_long(plan: Plan[Any]) -> list[str]:
 
 
 def saved_in(path: Path) -> Configurations | None:
-    """Returns the configurations that a file holds, None where it was not to hold any."""
     from spinsim.saved import in_file
     from spinsim.store import complete_rows, open_to_read
 
@@ -156,19 +137,16 @@ def saved_in(path: Path) -> Configurations | None:
 
 
 def saved_number(path: Path) -> int:
-    """Returns how many configurations a file holds, for ``--json``."""
     return len(saved_in(path) or ())
 
 
 def completed_by(file: Path) -> str:
-    """Returns who completes the run of a file, in words."""
     from spinsim.machine.files import is_locked
 
     return "another process is at it" if is_locked(file) else "the same command completes it"
 
 
 def precision(model: Ising) -> dict[str, Any]:
-    """Returns how exactly a model is held, for ``--json``."""
     return {"quantum": model.quantum, "rounded": bool(model.rounded), "rounding_error": model.rounding_error}
 
 

@@ -89,7 +89,6 @@ def _by_child(job: str, model: str, device: str) -> list[tuple[str, float]]:
 
 
 def _in_child(job: str, model: str, device: str) -> None:
-    """Do a small run and print what was compiled."""
     compiled.STEPS_BEFORE_LOADING = compiled.STEPS_BEFORE_COMPILING = -1  # what small problems leave to Python too
     RUNS[job][model](device)
     finish()

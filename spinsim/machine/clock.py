@@ -18,7 +18,6 @@ class _CompilingTime:
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
-        """Count a thread meanwhile."""
         with self._lock:
             if not self._compiling:
                 self._since = time.perf_counter()
@@ -32,7 +31,6 @@ class _CompilingTime:
                     self._total += time.perf_counter() - self._since
 
     def seconds(self) -> float:
-        """The time so far."""
         with self._lock:
             return self._total + (time.perf_counter() - self._since if self._compiling else 0.0)
 

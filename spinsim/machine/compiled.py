@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -35,7 +36,7 @@ class Compiled:
 
     Args:
         function: In Python.
-        way: Name of the function of machine/compiler.py that makes it one of Numba's.
+        way: Key of ``compiler.WAYS``, or ``intrinsic``.
     """
 
     def __init__(self, function: Callable[..., Any], way: str) -> None:
@@ -50,7 +51,6 @@ class Compiled:
         self.__doc__ = function.__doc__
 
     def __call__(self, *arguments: Any) -> Any:
-        """Call the compiled function."""
         entry = self._entries.get(_kinds(arguments))
         return (entry or self._entry(arguments))(*arguments)
 
@@ -103,7 +103,7 @@ class Compiled:
                 from spinsim.machine import compiler
 
                 compiler.learn(_INLINED)
-                self._numba = getattr(compiler, self._way)(self._function)
+                self._numba = compiler.of_numba(self._function, self._way)
             return self._numba
 
     def __getattr__(self, name: str) -> Any:
@@ -152,34 +152,18 @@ def _types(value: Any) -> str:
     return "float64" if isinstance(value, float) else type(value).__name__
 
 
-def kernel(function: Callable[..., Any]) -> Any:
-    """Compile an entry point: without the interpreter lock, kept on disk until one of the sources changes."""
-    return Compiled(function, "kernel")
-
-
-def real_kernel(function: Callable[..., Any]) -> Any:
-    """Compile an entry point whose last bits are free: sums may be reordered and multiply-adds fused."""
-    return Compiled(function, "real_kernel")
-
-
-def part(function: Callable[..., Any]) -> Any:
-    """Compile a piece of a kernel, always inlined: a call inside a loop would stop its vectorisation."""
-    return Compiled(function, "part")
-
-
-def step(function: Callable[..., Any]) -> Any:
-    """Compile a part of a hot loop that makes and returns no arrays: references to its caller's are not counted."""
-    return Compiled(function, "step")
-
-
-def body(function: Callable[..., Any]) -> Any:
-    """Write a function into the one kernel that calls it, before that is compiled: it is never compiled alone."""
-    return Compiled(function, "body")
-
-
-def intrinsic(definition: Callable[..., Any]) -> Any:
-    """Make an operation for compiled functions, whose definition gives its types and writes its code as Numba asks."""
-    return Compiled(definition, "intrinsic")
+kernel: Callable[..., Any] = partial(Compiled, way="kernel")
+"""Makes a function an entry point: without the interpreter lock, kept on disk until one of the sources changes."""
+real_kernel: Callable[..., Any] = partial(Compiled, way="real_kernel")
+"""Makes an entry point whose last bits are free: sums may be reordered and multiply-adds fused."""
+part: Callable[..., Any] = partial(Compiled, way="part")
+"""Makes a piece of a kernel, always inlined: a call inside a loop would stop its vectorisation."""
+step: Callable[..., Any] = partial(Compiled, way="step")
+"""Makes a part of a hot loop that makes and returns no arrays: references to its caller's are not counted."""
+body: Callable[..., Any] = partial(Compiled, way="body")
+"""Has a function written into the one kernel that calls it, before that is compiled: it is never compiled alone."""
+intrinsic: Callable[..., Any] = partial(Compiled, way="intrinsic")
+"""Makes an operation for compiled functions, whose definition gives its types and writes its code as Numba asks."""
 
 
 def inlined(function: Function) -> Function:

@@ -66,7 +66,6 @@ class Disk(io.FileIO):
         return os.fstat(self.fileno()).st_size >= size and (at < 0 or self.read(len(mark)) == mark)
 
     def stop(self, reason: OSError) -> None:
-        """Write nothing from now on."""
         self._failure = self._failure or reason
 
     def sync(self) -> None:
@@ -94,7 +93,6 @@ class Disk(io.FileIO):
 
     @property
     def mode_bits(self) -> int:
-        """Who may read and write it."""
         return stat.S_IMODE(os.fstat(self.fileno()).st_mode)
 
     def is_at(self, path: str | os.PathLike[str]) -> bool:
@@ -107,7 +105,6 @@ class Disk(io.FileIO):
             return True
 
     def check(self) -> None:
-        """Raise the error, if there was one."""
         if self._failure:
             raise self._failure
 
@@ -126,10 +123,6 @@ def is_locked(path: str | os.PathLike[str]) -> bool:
 @contextlib.contextmanager
 def new_file(path: Path, like: Disk | None = None) -> Iterator[Disk]:
     """A new file that appears under ``path`` when the block ends well, and else not at all, nor its folder.
-
-    Args:
-        path: Which must be free.
-        like: A file whose permissions it gets, if any.
 
     Raises:
         InputError: where the path exists or cannot be written.
@@ -161,10 +154,6 @@ def new_file(path: Path, like: Disk | None = None) -> Iterator[Disk]:
 @contextlib.contextmanager
 def replacement(path: Path, old: Disk) -> Iterator[Disk]:
     """A new file that takes the place of ``old``, at one stroke, when the block ends well; it has its permissions.
-
-    Args:
-        path: Under which the old one lies.
-        old: Open and locked; the new one is locked likewise until the block has ended.
 
     Raises:
         OSError: where the new one cannot be written, and where the path leads to another file by now.
@@ -221,7 +210,6 @@ def remove_stale(folder: Path, name: str) -> None:
 
 
 def _hidden(name: str) -> str:
-    """Beginning of the names of hidden files beside a file."""
     return f".{name}-"
 
 
@@ -231,7 +219,6 @@ def hidden_name(name: str, middle: str) -> str:
 
 
 def folder_of(path: Path) -> Path:
-    """The folder that a path leads to."""
     try:
         return path.absolute().parent
     except FileNotFoundError as error:
@@ -239,7 +226,6 @@ def folder_of(path: Path) -> Path:
 
 
 def has_directory() -> bool:
-    """True unless the working directory has been removed."""
     try:
         os.getcwd()
     except FileNotFoundError:
@@ -254,7 +240,6 @@ def _umask() -> int:
 
 
 def as_path(path: Any, subject: str) -> Path:
-    """A path from a text or a path."""
     if not isinstance(path, str | os.PathLike):
         raise InputError(
             f"{subject} is given as {type(path).__name__}, which is no path: give a text or a pathlib.Path"

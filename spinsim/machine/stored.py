@@ -85,7 +85,6 @@ def _content(path: Path) -> bytes:
 
 @cache
 def _digest_of_file(path: Path) -> bytes:
-    """SHA-256 of a file's name in the package and its content."""
     return hashlib.sha256(path.relative_to(_ROOT).as_posix().encode() + b"\0" + _content(path)).digest()
 
 

@@ -159,7 +159,6 @@ class InMemory:
         return offer
 
     def copy(self, into: Any, giver: int, taker: int) -> None:
-        """Wait for the next array of a member and copy it."""
         waiting = self._offers[giver, taker]
         self._wait(lambda: bool(waiting), giver)
         offer = waiting.popleft()
@@ -239,7 +238,6 @@ class Seat(NamedTuple):
 
     @property
     def rank(self) -> int:
-        """The rank at which it is."""
         return self.place.rank if isinstance(self.place, (AtRank, InThreadAtRank)) else FIRST
 
 

@@ -90,11 +90,9 @@ class AtRank(Place):
 
     @property
     def waiting(self) -> bool:
-        """True while a request is not answered."""
         return bool(self._waiting)
 
     def thread(self, number: int) -> InThreadAtRank:
-        """The thread of the rank with that number, from 1 on."""
         return InThreadAtRank(self, number)
 
     def request(self, function: Callable[..., Any], *arguments: Any) -> Reply:
@@ -135,7 +133,6 @@ class AtRank(Place):
             return False
 
     def stop(self) -> None:
-        """Let the rank go."""
         self._ranks.send(as_bytes(STOP, _number_of), self.rank)
 
 

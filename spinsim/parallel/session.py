@@ -61,7 +61,6 @@ def first_ranks(count: int) -> Iterator[None]:
 
 
 def on_node() -> OnNode:
-    """The place of this process among the ranks of its node."""
     return _Session.on_node
 
 

@@ -82,7 +82,6 @@ class Saving:
         self.asked_to_stop = False
 
     def due(self) -> bool:
-        """Return True if it is time for a checkpoint."""
         return self.asked_to_stop or time.monotonic() - self._last >= self._every
 
     def saved(self) -> None:
@@ -135,26 +134,19 @@ OnParts = Callable[[Callable[[], list[float]]], None]
 
 @dataclass(frozen=True)
 class Watch:
-    """Who hears how a run goes.
-
-    Attributes:
-        on_stage: Called with the name of what begins, empty for the run itself, its number of spin updates (of a job
-            that has none, of rows) and, of a resumed run, how many of them were done before.
-        on_updates: Called now and then with the number of these since the last call.
-        on_warning: Called with a sentence.
-        on_parts: Called with a function that says how fast each device is, in updates/ns, where there are several.
-        on_note: Called with what a search has found so far, a few words.
-        on_size: Called with the bytes that the finished file takes at most, and words on which measurements have rows.
-        keeps_rows: True if a run in memory keeps its rows; False where it is only timed.
-    """
+    """Who hears how a run goes."""
 
     on_stage: OnStage = lambda what, updates, done=0: None
-    on_updates: OnUpdates = lambda updates: None
-    on_warning: OnWarning = lambda sentence: None
+    """Called with the name of what begins, empty for the run itself, its number of spin updates (of a job that has
+    none, of rows) and, of a resumed run, how many of them were done before."""
+    on_updates: OnUpdates = lambda updates: None  # called now and then with the number of these since the last call
+    on_warning: OnWarning = lambda sentence: None  # called with a sentence
     on_parts: OnParts = lambda rates: None
-    on_note: OnWarning = lambda words: None
+    """Called with a function that says how fast each device is, in updates/ns, where there are several."""
+    on_note: OnWarning = lambda words: None  # called with what a search has found so far, a few words
     on_size: Callable[[int, str], None] = lambda file_bytes, rows: None
-    keeps_rows: bool = True
+    """Called with the bytes that the finished file takes at most, and words on which measurements have rows."""
+    keeps_rows: bool = True  # True if a run in memory keeps its rows; False where it is only timed
 
 
 SILENT: Final = Watch()
@@ -205,7 +197,6 @@ class Plan(Generic[AnyConfig]):
 
     @classmethod
     def model_of(cls, config: AnyConfig, device: str) -> Ising:
-        """The model of a configuration."""
         raise NotImplementedError
 
     @classmethod
@@ -218,7 +209,6 @@ class Plan(Generic[AnyConfig]):
         raise NotImplementedError
 
     def in_memory(self, watch: Watch) -> Any:
-        """Run it without a file and return its result."""
         raise NotImplementedError
 
     @property
@@ -228,7 +218,6 @@ class Plan(Generic[AnyConfig]):
 
     @property
     def rows(self) -> int:
-        """Rows of the finished file."""
         raise NotImplementedError
 
     def is_done(self, rows: int) -> bool:
@@ -248,7 +237,6 @@ class Plan(Generic[AnyConfig]):
         return path
 
     def write_solution(self, result: Result) -> None:
-        """Write the lowest states of a result of the run to their file, if there is to be one."""
         if self.solution is not None:
             write_solution(result.solutions, result.model, self.solution, overwrite=self.path.is_file())
 
@@ -286,14 +274,7 @@ class Plan(Generic[AnyConfig]):
 
 
 def build_model(config: ModelSettings, replicas: int, slices: int = 1, by_term: bool = False) -> Ising:
-    """The model of a configuration, refused before it is built where it cannot fit in memory.
-
-    Args:
-        config: The model in space.
-        replicas: Replicas of each sample.
-        slices: In time; 1 for space alone.
-        by_term: True if space and time are two terms, whose inverse temperatures may differ.
-    """
+    """The model of a configuration, refused before it is built where it cannot fit in memory."""
     if config.instance is not None:
         space = read_instance(config.instance)
         return trotter(space, slices, by_term) if slices > 1 else space
@@ -341,7 +322,6 @@ def check_nameable(start: str) -> None:
 
 
 def identify(config: Config, model: Ising) -> tuple[Path, dict[str, str]]:
-    """Path and root attributes of a run's file."""
     attributes = provenance(config, model)
     if config.run.out:
         return Path(config.run.out), attributes
@@ -360,13 +340,7 @@ def usual_path(config: Config, name: str, identity: str) -> Path:
 
 
 def provenance(config: Config, model: Ising, typed: Sequence[str] | None = None) -> dict[str, str]:
-    """Root attributes that say what ran.
-
-    Args:
-        config: With every default filled in.
-        model: Model that is simulated.
-        typed: The command and its arguments, by default those of this process.
-    """
+    """Root attributes that say what ran."""
     return {
         "job": config.job,
         "config": config.json(None if config.model.instance is None else described(model)),

@@ -65,7 +65,6 @@ def _identity(attributes: Mapping[str, str], tables: Any, model_sha256: str) -> 
 
 
 def dynamics_number(attributes: Mapping[str, str]) -> int:
-    """Number of the dynamics of a file's run: 1 where it is from before there was a number."""
     return int(attributes.get("dynamics", "1"))
 
 
@@ -85,11 +84,6 @@ def tables_of_file(path: str | None, job: str) -> dict[str, dict[str, Any]]:
 
 def check_stored(path: Path, attributes: Mapping[str, str], model_sha256: str) -> None:
     """Refuse a file whose parts do not belong together.
-
-    Args:
-        path: Path of the file.
-        attributes: Root attributes of the file.
-        model_sha256: Of the model that it holds.
 
     Raises:
         InputError: where the model or the configuration is not the one that its run began with.
@@ -122,7 +116,6 @@ def history_of(attributes: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def lengths(attributes: Mapping[str, str]) -> list[str]:
-    """``config_sha256`` of each length that a run has had."""
     return [attributes.get("config_sha256", ""), *(entry["config_sha256"] for entry in history_of(attributes))]
 
 
@@ -152,10 +145,6 @@ def length_in_words(entry: Mapping[str, Any]) -> str:
 def open_own(plan: Any, begun: bool) -> Iterator[store.RunFile]:
     """The file of a plan open for appending, once its identity has been checked under the lock.
 
-    Args:
-        plan: Plan of any job.
-        begun: True if the file was there before this process.
-
     Raises:
         InputError: where it holds another run or is damaged.
         AlreadyFinishedError: where nothing is left to do.
@@ -173,7 +162,6 @@ def open_own(plan: Any, begun: bool) -> Iterator[store.RunFile]:
 
 
 def another(path: Path) -> InputError:
-    """The refusal of a file of another run."""
     return InputError(f"{path} holds another run and is never overwritten: {another_path()}")
 
 
@@ -223,13 +211,6 @@ def make_room(
     plan: Plan[Any], contents: Contents, rows: int, like: Mapping[str, npt.NDArray[Any]], thin: int = 1
 ) -> None:
     """Make room in the file of a plan for all that the longer run has.
-
-    Args:
-        plan: Plan of the longer run.
-        contents: Contents of its file.
-        rows: Rows of its file.
-        like: Arrays of the names and shapes of its checkpoints.
-        thin: Rows of the shorter run for each one that is kept.
 
     Raises:
         InputError: where the file cannot be extended, or is not the one that the plan was made for.

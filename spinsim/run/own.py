@@ -41,7 +41,6 @@ REPLICAS: Final = ("sample", "replica")
 
 
 def on_ladder(axis: str) -> tuple[str, str, str]:
-    """Returns the first axes of what a function returns, of a ladder along ``axis``."""
     return "sample", "copy", axis
 
 
@@ -100,7 +99,6 @@ def text_of_measure(given: Given) -> str | None:
 
 
 def as_functions(given: Given) -> Mapping[str, Measure] | None:
-    """Returns the functions that a call gives, None where it gives text."""
     return None if isinstance(given, str) else given
 
 
@@ -111,10 +109,6 @@ def names_of(text: str | None) -> list[str]:
 
 def functions_of(text: str | None, given: Given = None) -> dict[str, Measure]:
     """Returns the functions that the text of a configuration stands for, by the names of their series.
-
-    Args:
-        text: Entries ``module:function``, which are imported, and names of functions in ``given``.
-        given: As a call gives them.
 
     Raises:
         InputError: for a module or function that is not there and for a name that is not given or not allowed.
@@ -289,7 +283,6 @@ def _series(name: str, axes: tuple[str, ...], kind: type) -> Series:
 def with_series(
     contents: Contents, series: tuple[Series, ...], scales: Mapping[str, npt.NDArray[np.generic]]
 ) -> Contents:
-    """Returns contents with more series and the axes that they have of their own."""
     return (
         replace(contents, series=(*contents.series, *series), scales={**contents.scales, **scales})
         if series
@@ -334,7 +327,6 @@ def _described(forms: Mapping[str, tuple[tuple[int, ...], type]], first: tuple[s
 
 
 def own_of_result(measured: Mapping[str, npt.NDArray[Any]], first: tuple[str, ...]) -> SeriesOfOwn:
-    """Returns the series of own observables (steps, samples, ...) and their own axes."""
     return _described({name: (values.shape, values.dtype.type) for name, values in measured.items()}, first)
 
 

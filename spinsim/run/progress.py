@@ -54,7 +54,6 @@ class Bar:
             self._bar.reset(self._task, total=total, completed=done, description=what)
 
     def _show_compiling(self, busy: bool) -> None:
-        """Say that kernels are compiled in place of how far the run is."""
         if self._bar is not None:
             self._bar.update(self._compiling, visible=busy)
             self._bar.update(self._task, visible=not busy)
@@ -63,7 +62,6 @@ class Bar:
         """Take what says how fast each of several devices is."""
 
     def note(self, words: str) -> None:
-        """Show a few words beside the bar."""
         if self._bar is not None:
             self._bar.update(self._task, description=words)
 
@@ -83,7 +81,6 @@ class Bar:
         return []
 
     def stop(self) -> None:
-        """Take the bar away."""
         if self._bar is not None:
             self._bar.stop()
 
@@ -133,12 +130,10 @@ class UpdateProgress(Bar):
 
     @property
     def rate(self) -> float:
-        """Updates per nanosecond of the run itself since its engine was ready."""
         return self._done / max(self.seconds, 1e-9) / 1e9
 
     @property
     def speed(self) -> list[str]:
-        """The rate, as a line for the report of the run."""
         return [f"{self.rate:.3g} updates/ns over {self.seconds:.1f} s{_in_words(self._rates())}"]
 
     def watch_parts(self, rates: Callable[[], list[float]]) -> None:
@@ -170,12 +165,10 @@ class RowProgress(Bar):
         super().__init__(silent, of="")
 
     def begin(self, what: str, total: int, done: int = 0) -> None:
-        """Start the bar anew for so many rows, of which some were done before."""
         super().begin(what, total, done)
         self._say_rows()
 
     def advance(self, count: int) -> None:
-        """Count finished rows."""
         super().advance(count)
         self._say_rows()
 
@@ -209,7 +202,6 @@ class Outlook(NamedTuple):
 
     @property
     def lines(self) -> list[str]:
-        """The same, as lines for people."""
         return [
             *([] if self.seconds is None else [time_line(self.seconds, self.rate)]),
             size_line(self.file_bytes, self.rows),
@@ -217,17 +209,14 @@ class Outlook(NamedTuple):
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """The same, for ``--json``."""
         return {"seconds": self.seconds, "updates_per_ns": self.rate, "file_bytes": self.file_bytes}
 
 
 def time_line(seconds: float, rate: float) -> str:
-    """Return a line on how long a run takes."""
     return f"Time     about {duration(seconds)} at {rate:.3g} updates/ns"
 
 
 def size_line(file_bytes: int, rows: str) -> str:
-    """Return a line on how large a file will be."""
     return f"File     at most {readable(file_bytes)} when it is finished{f'; {rows}' if rows else ''}"
 
 
@@ -258,7 +247,6 @@ class Timing:
         self._is_run, self._total, self._before, self._moments = not stage, updates, done, []
 
     def advance(self, updates: int) -> None:
-        """Take in updates that are done."""
         if not self._is_run or self._is_told:
             return
         done = self._moments[-1][1] if self._moments else 0

@@ -111,13 +111,6 @@ EVERYTHING: Final = Keeping()
 def keeping_of(contents: Contents, measurements: int, series: str, limit: float | None, save_every: int) -> Keeping:
     """Return which rows a new run keeps.
 
-    Args:
-        contents: Contents of its file with all series, without saved configurations.
-        measurements: How many there will be.
-        series: ``all``, ``none`` or the names of series, with commas between them.
-        limit: Megabytes that all series may take, None for any number.
-        save_every: Measurements for each one whose configurations are saved, which must have rows; 0 for none.
-
     Raises:
         InputError: for a name that is no series of the run, and for configurations without rows.
     """
@@ -255,11 +248,6 @@ def reduced_in(
 
     Of an unfinished run they are those of its last checkpoint.
 
-    Args:
-        file: Whose schema has been checked.
-        attributes: Root attributes of the file.
-        reduced: Makes what the run adds up, from the settings of its job.
-
     Raises:
         DamageError: where the file holds other sums.
     """
@@ -296,7 +284,6 @@ def with_sums_of_result(contents: Contents, result: Any, axis: str) -> Contents:
 
 
 def keeping_in(file: h5py.File) -> Keeping:
-    """Return the rows that a file keeps."""
     if REDUCED not in file:
         return EVERYTHING
     names = tuple(name for name, item in file[MEASUREMENTS].items() if item.ndim > 1)
@@ -307,13 +294,6 @@ def longer(stored: Keeping, contents: Contents, measurements: int, limit: float 
     """Return the rows that a run keeps whose file was begun: all, or every second, fourth, ... of those it has.
 
     A run that has kept all rows goes on to do so.
-
-    Args:
-        stored: Rows that the file keeps.
-        contents: With the series that it keeps.
-        measurements: How many there will be.
-        limit: Megabytes that series may take, None for any number.
-        save_every: Measurements for each one whose configurations are saved.
     """
     if not stored.is_reduced or not stored.stride or limit is None:
         return stored
@@ -344,7 +324,6 @@ class MeasurementSums:
 
     @property
     def reduction(self) -> Reduction:
-        """The sums, on whichever device."""
         assert self._reduction is not None  # noqa: S101  (tempering has called this)
         return self._reduction
 
@@ -369,7 +348,6 @@ class MeasurementSums:
         return {f"{REDUCED}/{name}": state[f"{PREFIX}{name}"] for name in _stored(self.reduced)}
 
     def restore(self, saved: Mapping[str, npt.NDArray[Any]], best: Best) -> None:
-        """Go back to what a checkpoint holds."""
         arrays = {name: saved[f"{PREFIX}{name}"] for name in self.reduced.arrays()}
         self.reduction.restore(arrays)
         self.reduction.restore_lowest(best.energy, best.spins)

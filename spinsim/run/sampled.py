@@ -74,11 +74,9 @@ class Kept:
         return {name: values[: self._rows] for name, values in self.series.items()}, sparse
 
     def write_again(self, values: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take in datasets of fixed size, by path."""
         self.sums.update(values)
 
     def write_best(self, energy: npt.NDArray[np.float64], spins: npt.NDArray[np.int8] | States) -> None:
-        """Take in the lowest states met so far."""
         self.write_again({f"{BEST}/{name}": array for name, array in arrays_of_best(energy, spins).items()})
 
     def save(self, arrays: Mapping[str, npt.NDArray[Any]], wait: bool = True) -> None:
@@ -107,12 +105,10 @@ class NothingKept(Kept):
 
 
 def kept_by(watch: Watch, contents: Contents, rows: int, what: str, mend: str) -> Kept:
-    """Return room for the rows of a run in memory, as ``Kept`` takes it; none where the run is only timed."""
     return Kept(contents, rows, what, mend) if watch.keeps_rows else NothingKept()
 
 
 def _with(plan: Plan[Any], others: Mapping[str, str]) -> dict[str, str]:
-    """The attributes of a plan together with others."""
     return plan.attributes | dict(others)
 
 
@@ -137,7 +133,6 @@ class SampledRun(ABC):
 
     @property
     def rows(self) -> int:
-        """Rows of the finished file."""
         return self._plan.rows
 
     @property
@@ -160,7 +155,6 @@ class SampledRun(ABC):
         return self.engine.snapshot() | {f"best_{name}": array.copy() for name, array in best.items()}
 
     def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
-        """Go back to a state."""
         self.engine.restore(saved)
         self.best.energy, sites = saved["best_energy"], self.engine.model.sites
         self.best.spins = States(saved["best_bits"], sites) if "best_bits" in saved else saved["best_spins"]

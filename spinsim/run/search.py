@@ -71,7 +71,6 @@ class Outcome:
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """Numbers for ``--json``."""
         if self.target is None:
             return {"search_seconds": self.elapsed}
         when = self.met_seconds.tolist()
@@ -107,7 +106,6 @@ class Outcome:
 
     @property
     def datasets(self) -> dict[str, npt.NDArray[Any]]:
-        """Datasets of a file, by path."""
         values = {s.path: getattr(self, s.name) for s in self.series()}
         return {path: np.asarray(value) for path, value in values.items() if value is not None}
 
@@ -144,11 +142,9 @@ class Searched(Outcome):
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """Numbers for ``--json``."""
         return {"search_sweeps": self.done, "search_restarts": self.restarts or 0, **super().numbers}
 
     def in_contents(self, contents: Contents) -> Contents:
-        """Contents with room for it."""
         return with_restarts(contents, self.target, self.restarts is not None)
 
 
@@ -180,7 +176,6 @@ def target_in(file: h5py.File, group: str) -> Array | None:
 
 
 def with_search_of(file: h5py.File, contents: Contents) -> Contents:
-    """Contents with the search that a file holds, if any."""
     return with_restarts(contents, target_in(file, GROUP), RESTARTS in file) if GROUP in file else contents
 
 
@@ -232,16 +227,13 @@ class Search:
 
     @property
     def is_met(self) -> bool:
-        """True if there are targets and all of them are met."""
         return self._target is not None and not np.isnan(self.met_seconds).any()
 
     def is_late(self) -> bool:
-        """True if the time is up."""
         return self.elapsed >= self._limit
 
     @property
     def is_over(self) -> bool:
-        """True if the search ends."""
         return self.is_met or self.is_late()
 
     def outcome(self, done: int, restarts: int | None) -> Searched:
@@ -269,14 +261,12 @@ class Search:
         }
 
     def restore(self, saved: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go back to what a checkpoint holds."""
         self._before = float(saved["elapsed"])
         self.met_seconds, self.met_after = saved["met_seconds"].copy(), saved["met_after"].copy()
         self.begin()
 
 
 def goal(target: str | None, time_limit: float | None, model: Ising) -> str:
-    """Ends of a search, in words that follow its description; empty where nothing ends it."""
     words = [] if target is None else [f"until the {value_name(model)} meets {target}"]
     words += [] if time_limit is None else [f"for at most {time_limit:g} s"]
     return " or ".join(words)
@@ -336,7 +326,6 @@ class Restarts:
         return dict(zip(NAMES, (*numbers, self._lowest.copy()), strict=True))
 
     def restore(self, saved: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go back to what a checkpoint holds."""
         if self._after:
             self.number, self.before, self._since = (int(saved[name]) for name in NAMES[:3])
             self._lowest = saved[NAMES[3]].copy()

@@ -189,7 +189,6 @@ class _Steps:
             one.set(one.values[step])
 
     def set(self, step: int) -> None:
-        """Set the conditions of a step."""
         self._change(step)
         self.engine.set_beta(1.0 / self.ladder[step])
 
@@ -203,7 +202,6 @@ class _Steps:
         population.resample(step, (before / self.ladder[step - 1] if step else 0.0) - after / self.ladder[step])
 
     def frame(self, step: int) -> AnnealFrame:
-        """Returns the measurement at the end of a step."""
         measured, values = measure(self.engine), {one.name: one.values[step] for one in self.changing}
         mean = self.engine.mean_energy.copy() if isinstance(self.engine, BestSlices) else None
         return AnnealFrame(step, float(self.ladder[step]), measured, mean_slice_energy=mean, **values)

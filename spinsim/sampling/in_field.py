@@ -55,7 +55,6 @@ class InField:
         return model
 
     def set_field(self, field: float) -> None:
-        """Set the field."""
         if field == self.field:
             return
         model, saved = self.check(field), self._engine.snapshot()
@@ -154,7 +153,6 @@ class BestSlices:
         return Counts(*totals)
 
     def _count(self, words: npt.NDArray[np.uint64], totals: npt.NDArray[np.int64], sample: int, block: int) -> None:
-        """Count the replicas of one block, and keep their best slices."""
         model, first = self.model, block * packing.LANES
         mine = slice(first, min(first + packing.LANES, self.replicas))
         width = mine.stop - first
@@ -179,7 +177,6 @@ class BestSlices:
         return np.array(self._best[sample, replica])
 
     def bits(self, sample: int, replica: int) -> Bits:
-        """Returns the same as bits, (bytes,)."""
         return packed_spins(self._best[sample, replica])
 
     def __getattr__(self, name: str) -> Any:

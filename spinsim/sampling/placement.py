@@ -64,15 +64,10 @@ _MOST: Final = 10_000
 
 
 class Placement(NamedTuple):
-    """Ladders and exchange rates of each iteration of placing temperatures; rows of fewer temperatures end with NaN.
+    """Ladders and exchange rates of each iteration of placing temperatures; rows of fewer temperatures end with NaN."""
 
-    Attributes:
-        temperature: Ladder of each iteration, (iterations, most temperatures).
-        swap_rate: How often its neighbours exchange, (iterations, most temperatures - 1).
-    """
-
-    temperature: Array
-    swap_rate: Array
+    temperature: Array  # ladder of each iteration, (iterations, most temperatures)
+    swap_rate: Array  # how often its neighbours exchange, (iterations, most temperatures - 1)
 
 
 @dataclass(frozen=True)
@@ -101,7 +96,6 @@ class Range:
 
     @property
     def ends(self) -> str:
-        """Both ends as they were written."""
         return ":".join(str(self).removeprefix(PREFIX).split(":")[:2])
 
 
@@ -124,7 +118,6 @@ def read_count(counts: Sequence[str]) -> int | None:
 
 
 def read_range(text: str) -> Range:
-    """Read ``auto:LO:HI`` or ``auto:LO:HI:COUNT``."""
     try:
         low, high, *counts = text.removeprefix(PREFIX).split(":")
         return Range(float(low), float(high), read_count(counts))
@@ -188,7 +181,6 @@ def place(
 
 
 def _energies(frames: Iterable[TemperFrame | None]) -> Array:
-    """All energies, (steps, samples, copies, temperatures, terms)."""
     energies = []
     for frame in frames:
         if frame is None:
@@ -198,7 +190,6 @@ def _energies(frames: Iterable[TemperFrame | None]) -> Array:
 
 
 def first_samples(model: Ising) -> Ising:
-    """The samples that take part."""
     if model.samples <= MOST_SAMPLES:
         return model
     return Ising(model.graph, model.couplings[:MOST_SAMPLES], model.fields[:MOST_SAMPLES], terms=model.terms)
@@ -229,7 +220,6 @@ def exchange_rates(step: Array, energy: Array) -> Array:
 
 
 def _distances(steps: Array, rates: Array, energy: Array) -> list[float]:
-    """Distances between neighbours."""
     columns = np.moveaxis(energy, (-2, -1), (0, 1))
     means = [[fsum(term.flat) / term.size for term in column] for column in columns]
     distances = []
@@ -268,7 +258,6 @@ def _erfc(x: float) -> float:
 
 
 def _count(wanted: Range, total: float) -> int:
-    """Number of temperatures of a ladder of this length."""
     if total < 1e-3:
         raise InputError(
             f"{wanted.name} {wanted} cannot be placed, as all energies were equal there: "
@@ -302,7 +291,6 @@ def _equally_far(wanted: Range, ladder: Array, distances: list[float], count: in
 
 
 def six_digits(value: float) -> float:
-    """Rounded, so that ladders are readable."""
     return float(f"{value:.6g}")
 
 
@@ -346,7 +334,6 @@ def overlapping_temperatures(
 
 
 def _next(energy: Array, beta: float, last: float, overlap: float) -> float:
-    """The temperature after 1 / beta, by energies (samples, replicas) at beta."""
     above = energy - energy.min(axis=1, keepdims=True)
     far = 1 / last - beta
     if overlap_of(above, far) >= overlap:

@@ -102,11 +102,9 @@ class Population:
         return np.asarray((word.reshape(-1) | np.uint64(1)) * 2.0**-32)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """All that a later ``restore`` needs besides the engine's own state."""
         return {"family": self.family, "log_partition": self.log_partition, "parents": self.parents}
 
     def restore(self, saved: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go back to a state."""
         self.family, self.log_partition, self.parents = (np.array(saved[name]) for name in self.state())
 
 

@@ -35,7 +35,6 @@ def ignore(*_: object) -> None:
 
 
 def never() -> bool:
-    """Return False: a run does not pause."""
     return False
 
 
@@ -61,7 +60,6 @@ class Portions:
         self._began = 0.0
 
     def begin(self) -> None:
-        """Begin a portion."""
         self._began = seconds_without_compiling()
 
     def end(self) -> None:

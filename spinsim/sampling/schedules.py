@@ -96,7 +96,6 @@ class Schedule:
         self.total, self._marks = int(sweeps.sum()), _marks(len(betas))
 
     def end_of_step(self, place: int) -> int:
-        """Return how many sweeps are done when the temperature of a sweep is left."""
         return int(self._ends[np.searchsorted(self._ends, place, "right")])
 
     def between(self, first: int, stop: int) -> tuple[Betas, Counts, Marks]:

@@ -29,25 +29,16 @@ Begun = Callable[[str | None, str], Tables]
 
 
 def table(kind: type[AnyTable], **varied: dict[str, Any]) -> Any:
-    """The field of a configuration that holds a table.
-
-    Args:
-        kind: Dataclass of the table.
-        varied: Attributes of ``Setting`` that its settings have in this job, where they are not the usual ones.
-    """
+    """The field of a configuration that holds a table."""
     defaults = {name: about["default"] for name, about in varied.items() if "default" in about}
     return dataclasses.field(default_factory=lambda: kind(**defaults), metadata=varied)
 
 
 @dataclass(frozen=True)
 class Config:
-    """One run; each job has a subclass with a table of its own.
+    """One run; each job has a subclass with a table of its own."""
 
-    Attributes:
-        job: The command that runs it, and the name of its table.
-    """
-
-    job: ClassVar[str]
+    job: ClassVar[str]  # the command that runs it, and the name of its table
 
     model: ModelSettings = table(ModelSettings)
     run: RunSettings = table(RunSettings)
@@ -59,11 +50,7 @@ class Config:
                 raise InputError(f"{one.name} {value} means nothing to {self.job}: leave it out")
 
     def json(self, described: Mapping[str, Any] | None = None) -> str:
-        """Everything, as canonical JSON.
-
-        Args:
-            described: Settings that a model which is an instance answers to, in place of a lattice by name.
-        """
+        """Everything, as canonical JSON."""
         tables, instance = self._plain(), self.model.instance
         if instance is not None:
             tables["model"] = {**(described or {}), "instance": instance}
@@ -136,13 +123,11 @@ def tables_of(job: type[Config]) -> Mapping[str, Mapping[str, Setting]]:
 
 @once
 def _unused_of(job: type[Config]) -> tuple[tuple[str, Setting], ...]:
-    """The tables and settings that mean nothing to a job."""
     return tuple((name, one) for name, settings in tables_of(job).items() for one in settings.values() if one.unused)
 
 
 @once
 def _default_of(job: type[AnyConfig]) -> AnyConfig:
-    """The configuration of a job of which nothing is given."""
     return job()
 
 
@@ -186,12 +171,10 @@ def _draw_seeds(job: type[Config], merged: dict[str, dict[str, Any]], begun: Beg
 
 
 def canonical_json(tables: dict[str, Any]) -> str:
-    """JSON with sorted keys and no spaces."""
     return json.dumps(tables, sort_keys=True, separators=(",", ":"))
 
 
 def sha256(text: str) -> str:
-    """Hexadecimal SHA-256 of a text."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -199,13 +182,7 @@ _LONGEST: Final = 2**20
 
 
 def read_toml(path: str | Path, job: type[Config], jobs: Iterable[type[Config]]) -> dict[str, dict[str, Any]]:
-    """The tables of a job's configuration file, their names and keys checked; those of other jobs are left out.
-
-    Args:
-        path: Path of the file.
-        job: Whose tables are wanted.
-        jobs: All that there are, whose tables may stand in the same file.
-    """
+    """The tables of a job's configuration file, their names and keys checked; those of other jobs are left out."""
     valid = {name: list(settings) for other in jobs for name, settings in tables_of(other).items()}
     tables = _parse(path)
     for name, table in tables.items():
@@ -220,7 +197,6 @@ def read_toml(path: str | Path, job: type[Config], jobs: Iterable[type[Config]])
 
 
 def _parse(path: str | Path) -> dict[str, Any]:
-    """Tables of a TOML file."""
     try:
         with open_regular(path) as file:
             text = file.read(_LONGEST + 1)

@@ -72,7 +72,6 @@ def _head(name: str, kind: type[Table]) -> str:
 
 
 def _rows(settings: Iterable[Setting]) -> str:
-    """A table of settings, a row each."""
     rows = [_COLUMNS, ("---",) * len(_COLUMNS), *map(_row, settings)]
     return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |\n" for row in rows)
 
@@ -83,7 +82,6 @@ def _row(one: Setting) -> tuple[str, ...]:
 
 
 def _values(one: Setting) -> str:
-    """Allowed values of a setting, in words."""
     if one.choices:
         return ", ".join(f"`{value}`" for value in one.choices)
     if one.numbers is not None:
@@ -131,7 +129,6 @@ def signatures(calls: Iterable[Callable[..., Any]]) -> str:
 
 
 def _with_docstring(call: Callable[..., Any]) -> str:
-    """Returns a call as a stub has it."""
     text = "\n".join(f"    {line}" if line else "" for line in (call.__doc__ or "").splitlines())
     head = re.sub(r"'([^']*)',$", r'"\1",', str(signature(call)), flags=re.MULTILINE)
     return f'\ndef {call.__name__}{head}:\n    """{text.strip()}\n    """\n'
@@ -192,7 +189,6 @@ class _Lines(Signature):
 def _parameters(
     settings: Mapping[str, Setting], order: Sequence[str], others: Mapping[str, Argument]
 ) -> Iterable[Parameter]:
-    """Returns the parameters of a call."""
     yield Parameter("model", Parameter.POSITIONAL_OR_KEYWORD, annotation=_Plain("Ising"))
     places = [name.removesuffix("?") for name in order]
     for name in dict.fromkeys([*places, *settings]):
@@ -209,7 +205,6 @@ def _shown(one: Setting) -> Any:
 
 
 def _type(one: Setting) -> str:
-    """Returns the type of a setting in words."""
     kind = "str | os.PathLike[str]" if one.is_path else one.kind.__name__
     if one.numbers is not None:
         kind = "ArrayLike | str"
@@ -217,7 +212,6 @@ def _type(one: Setting) -> str:
 
 
 def _sentence(one: Setting) -> str:
-    """Returns a setting as an argument's description."""
     rule = f" ({one.allowed})" if one.allowed and not one.choices else ""
     rule += "; None draws a fresh one" if one.is_seed else ""
     default = f"; by default {one.shown}" if one.shown else ""

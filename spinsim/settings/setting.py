@@ -101,7 +101,6 @@ class Setting:
         return f"{noun}{' of ' + self.unit if self.unit == 'seconds' else ''}, at least {self.low}"
 
     def check(self, value: Any) -> None:
-        """Refuse a value that is not allowed."""
         if value is None:
             return
         if self.is_path and (not value or "\0" in value):
@@ -173,7 +172,6 @@ class Table:
 
     @classmethod
     def stored(cls, table: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Values of a table of a file that are settings of its run."""
         return table
 
     @classmethod

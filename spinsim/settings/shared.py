@@ -76,7 +76,6 @@ class ModelSettings(Table):
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """Side lengths, x first."""
         dimension = CELLS[self.lattice].dimension
         parts = self.size.lower().split("x")
         if not all(re.fullmatch(r"0*[1-9][0-9]{0,9}", part) for part in parts):
@@ -106,7 +105,6 @@ class ModelSettings(Table):
 
     @classmethod
     def check_given(cls, given: Mapping[str, Any]) -> None:
-        """Refuse an instance together with settings of a lattice."""
         others = sorted(set(given) - {"instance"})
         if given.get("instance") is not None and others:
             raise InputError(
@@ -164,7 +162,6 @@ class RunSettings(Table):
         return self.replicas
 
     def check_together(self) -> None:
-        """Refuse what names no GPUs."""
         if self.gpus is not None:
             check_gpus(self.gpus)
 

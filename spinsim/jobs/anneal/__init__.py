@@ -34,7 +34,6 @@ class AnnealJob(Job):
     )
 
     def changed(self, config: Anneal, settings: Mapping[str, Any], path: Path) -> Anneal:
-        """Returns the configuration of a file's search with more time or more anneals."""
         from spinsim.settings.shared import check_limited
 
         a = config.anneal

@@ -56,7 +56,6 @@ _MOST_DRAWN: Final = 2**26  # sites
 
 
 def draw(results: Sequence[AnnealResult], wanted: Drawing) -> Draw:
-    """Returns functions that draw the figures that can be drawn of a run, by their names."""
     (result,), sample = results, wanted.options.get("sample")
     figures: Draw = {"thermodynamics": partial(thermodynamics_figure, result, wanted.style)}
     if wanted.what == "cut" or result.model.maxcut_weight is not None:
@@ -134,7 +133,6 @@ def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperF
 
 @contextmanager
 def _panels(style: str, names: Sequence[str], abscissa: str) -> Iterator[tuple[PaperFigure, list[Axes]]]:
-    """A figure with a panel for each observable."""
     with drawn_panels(style, len(names), 1.4, abscissa) as (figure, panels):
         for ax, name in zip(panels, names, strict=True):
             ax.set_ylabel(SYMBOLS[name])
@@ -147,7 +145,6 @@ def _is_shown(order: OrderParameter, model: Ising) -> bool:
 
 
 def _quantum_figure(result: AnnealResult, gamma: Array, style: str) -> PaperFigure:
-    """Energies per site of best slices, and of all slices, against the transverse field."""
     with _panels(style, ["energy_per_site"], FIELD) as (figure, (ax,)):
         best, mean = quantum_energies(result)
         _draw_series(ax, gamma, *best, "best slices")
@@ -160,7 +157,6 @@ def _quantum_figure(result: AnnealResult, gamma: Array, style: str) -> PaperFigu
 
 
 def _loop_figure(result: AnnealResult, field: Array, table: Thermodynamics, style: str) -> PaperFigure:
-    """Energy and magnetisation per site against the field, in the order of the steps."""
     temperature = table.temperature
     where = f", at $T = {temperature[0]:.6g}$" if is_constant(temperature) else ""
     with _panels(style, ["energy_per_site", "magnetization"], f"field $h${where}") as (figure, panels):
@@ -259,7 +255,6 @@ def why_no_configuration(result: AnnealResult, sample: int = 0) -> str:
 
 
 def _layer(lattice: Lattice) -> str:
-    """The coordinates that all sites that are drawn share, such as z = 0."""
     return " = ".join([*"zw"[: lattice.dimension - 2], "0"])
 
 

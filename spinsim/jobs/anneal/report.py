@@ -46,7 +46,6 @@ from spinsim.store import open_to_read
 
 
 def describe(plan: AnnealPlan) -> str:
-    """Returns what is about to run, in one sentence."""
     a, model = plan.config.anneal, plan.model
     samples = f"{model.samples} samples x " if model.samples > 1 else ""
     replicas = count(plan.config.run.number_of_replicas, "replica")
@@ -99,7 +98,6 @@ def outcome(plan: AnnealPlan, rate: float | None) -> Told:
 def _summary(
     plan: AnnealPlan, best_energy: npt.NDArray[np.float64], last_energy: npt.NDArray[np.float64] | None
 ) -> dict[str, Any]:
-    """Returns the main numbers of a finished run; energies (samples, replicas), None where no step was done."""
     model, lowest = plan.model, float(best_energy.min())
     numbers: dict[str, Any] = numbers_of_plan(plan) | {
         "lowest_energy": lowest,
@@ -122,7 +120,6 @@ def _summary(
 
 
 def show(path: Path) -> Told:
-    """Returns what ``spinsim show`` says of a file."""
     result = load_as(AnnealResult, path)
     rows, replicas = len(result.energy), result.energy.shape[2]
     settings = result.config.get(result.job, {})
@@ -143,7 +140,6 @@ def show(path: Path) -> Told:
 
 
 def _ten(steps: int) -> list[int]:
-    """Returns the numbers of ten rows, evenly spread over all."""
     return sorted({round(k * (steps - 1) / 9) for k in range(10)})
 
 
@@ -158,7 +154,6 @@ def _line(first: float, *texts: str) -> str:
 
 
 def _by_gamma(result: AnnealResult, gamma: npt.NDArray[np.float64]) -> list[str]:
-    """Returns a table of the energies of best slices, and of all slices, in steps of a quantum anneal."""
     lines = ["  Gamma  E/N of best slices      error  of all slices      error"]
     (best, best_error), (mean, mean_error) = quantum_energies(result)
     for k in _ten(len(gamma)):
@@ -168,7 +163,6 @@ def _by_gamma(result: AnnealResult, gamma: npt.NDArray[np.float64]) -> list[str]
 
 
 def _main(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
-    """Returns the main numbers of a run, for ``--json`` and as lines."""
     lowest, anneals = result.lowest_energy, result.anneals
     if not lowest.size:
         return {"lowest_energy": None}, []
@@ -200,7 +194,6 @@ def _main(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
 
 
 def _last_step(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
-    """Returns the main numbers of the last step of a population run, for ``--json`` and as lines."""
     last = with_rows(result, slice(-1, None))
     averages = {name: float(column[0]) for name, column in of_populations(last).items()}
     number, size, entropy = last.families
@@ -234,7 +227,6 @@ def _with_error(averages: Mapping[str, float], name: str) -> str:
 
 
 def _no_errors(populations: int) -> str:
-    """Returns why errors are left out."""
     groups = "populations" if populations >= MANY else "families"
     return f"there are no errors, as too few {groups} are left to know them (by their shares in Z fewer than {FEWEST})"
 
@@ -246,7 +238,6 @@ def _span(values: np.typing.NDArray[Any]) -> str:
 
 
 def _by_temperature(result: AnnealResult) -> list[str]:
-    """Returns a table of free energies, entropies and families, means over samples."""
     lines = ["       T        F/N      error        S/N      error   families      rho_t"]
     columns = of_populations(result)
     names = ("free_energy_per_site", "free_energy_per_site_error", "entropy_per_site", "entropy_per_site_error")
@@ -287,7 +278,6 @@ class Success:
 
     @property
     def line(self) -> str:
-        """The same in a line."""
         anneals = f"of {count(self.anneals, 'anneal')} of {self.sweeps} sweeps"
         if self.of_anneal is None or self.tts is None:
             return f"{anneals} the last met the target, and the search stopped at this first success: p is not known"
@@ -335,7 +325,6 @@ Array = npt.NDArray[np.float64]
 
 
 def columns(result: AnnealResult, by: str) -> Columns:
-    """Returns the columns of ``ss.table``."""
     if not len(result.temperature):
         raise InputError(f"the run of {result.model.name} has no finished step: there is nothing to tabulate yet")
     if by == "temperature":
@@ -367,7 +356,6 @@ def _with_bars(name: str, mean: Array, error: Array) -> Columns:
 
 
 def _averages_by_step(result: AnnealResult) -> Columns:
-    """Returns averages over replicas and samples, a row for each step."""
     if result.gamma is not None:
         best, mean = quantum_energies(result)
         columns = {

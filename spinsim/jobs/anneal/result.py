@@ -70,7 +70,6 @@ class Anneals(Outcome):
 
     @property
     def line(self) -> str:
-        """Number of anneals and their time, a line of reports."""
         return f"Anneals        {self.done} in {self.elapsed:.3g} s"
 
     @property
@@ -92,13 +91,11 @@ class Anneals(Outcome):
 
     @property
     def datasets(self) -> dict[str, npt.NDArray[Any]]:
-        """Datasets of a file by path, with a row at least."""
         rows = self.energy, self.sweeps, self.planned, self.seconds
         each = recorded(max(1, len(self.sweeps)), self.energy.shape[1:], rows)
         return super().datasets | {s.path: each[s.name] for s in OF_ANNEALS}
 
     def in_contents(self, contents: Contents) -> Contents:
-        """Contents that have room for them."""
         return with_anneals(contents, max(1, len(self.sweeps)), self.target)
 
 
@@ -120,13 +117,11 @@ def recorded(rows: int, shape: tuple[int, ...], columns: Iterable[Any]) -> dict[
 
 
 def with_anneals(contents: Contents, anneals: int, target: Array | None) -> Contents:
-    """Contents with a group of so many anneals and the target of each sample."""
     contents = replace(contents, scales={**contents.scales, "anneal": np.arange(anneals)})
     return with_search(contents, target, Anneals)
 
 
 def with_those_of(file: h5py.File, contents: Contents) -> Contents:
-    """Contents with the anneals that a file holds, by its own axes."""
     if ANNEALS not in file:
         return contents
     group = group_of(file, ANNEALS)
@@ -170,16 +165,7 @@ def anneal_contents(
     states_of: int = 0,
     populations: int = 0,
 ) -> Contents:
-    """Returns contents with a row after each temperature of the schedule, or each transverse field.
-
-    Args:
-        samples: Samples of the model.
-        replicas: Replicas of each sample.
-        parts: Which series it has of those that ``PART_OF`` names.
-        start: Initial configurations where they were given.
-        states_of: Sites of the lowest states of every replica, 0 where they are not kept.
-        populations: Populations of each sample, 0 where none are resampled.
-    """
+    """Returns contents with a row after each temperature of the schedule, or each transverse field."""
     series = [one for one in _SERIES if one.name not in PART_OF or PART_OF[one.name] in parts]
     if "gamma" in parts:
         best = "total energy of the best slice"
@@ -196,7 +182,6 @@ def anneal_contents(
 
 
 def _contents_of(file: h5py.File, sizes: Sizes) -> tuple[Contents, int]:
-    """Returns the contents that a file should have, by its own axes, and the replicas of each sample."""
     group = group_of(file, MEASUREMENTS)
     replicas, parts = length_of(group, "replica"), [part for part in PART_OF if part in group]
     states_of = sizes.sites if "best_states" in group else 0
@@ -364,7 +349,6 @@ def with_rows(result: AnnealResult, which: Any) -> AnnealResult:
 
 
 def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> AnnealResult:
-    """The first rows of a file."""
     m = file["measurements"]
     saved = {} if "finished" in attributes else store.last_saved(file)
     best_energy, best_spins = store.best_of(file, saved)

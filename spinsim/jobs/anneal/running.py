@@ -77,7 +77,6 @@ class OfSlices(OfModel):
 
     @property
     def largest_degree(self) -> int:
-        """Bonds of the site that has most of them."""
         return super().largest_degree + 2
 
     @property
@@ -128,7 +127,6 @@ class AnnealSearch(Search):
 
     @property
     def is_last(self) -> bool:
-        """True if no anneal is to follow the present one."""
         return self.is_over or self.number + 1 == self._most
 
     def end_anneal(self, sweeps: int, planned: int) -> None:
@@ -145,7 +143,6 @@ class AnnealSearch(Search):
         return each | {"done": np.array(self.number, np.int64)} | super().state()
 
     def written(self) -> dict[str, npt.NDArray[Any]]:
-        """All anneals that are over, by the names under which checkpoints hold it."""
         return {SAVED_AS.get(name, name): values for name, values in self._values(self.recorded).items()}
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
@@ -163,16 +160,13 @@ class AnnealSearch(Search):
             self._lowest, self._since = saved["anneal_lowest"].copy(), float(saved["anneal_since"])
 
     def in_contents(self, contents: Contents) -> Contents:
-        """Contents that have room for them; the same where nothing is recorded."""
         return with_anneals(contents, self.recorded, self.target) if self.recorded else contents
 
     def result(self) -> Anneals | None:
-        """Returns what came out; None where nothing is recorded."""
         return Anneals.of(self._values(len(self._each)), self.target) if self.recorded else None
 
 
 def recorded_in(path: Path) -> int:
-    """Returns how many anneals a file has room for; 0 where it is of no search."""
     with open_to_read(path) as file:
         return length_of(group_of(file, ANNEALS), "anneal") if ANNEALS in file else 0
 
@@ -231,7 +225,6 @@ class AnnealPlan(Plan[Anneal]):
 
     @property
     def rows(self) -> int:
-        """One for each temperature of the first anneal."""
         return self.first.steps
 
     @property
@@ -281,7 +274,6 @@ class AnnealPlan(Plan[Anneal]):
         return 0 if a.ends_early else self.updates_of_first(replicas, a.anneals or 1)
 
     def updates_of_first(self, replicas: int, anneals: int) -> int:
-        """Attempted updates of the first ``anneals`` anneals."""
         a = self.config.anneal
         lengths = sum(a.of_anneal(k).length for k in range(anneals)) if a.growing else anneals * a.length
         return self.model.sites * a.slices_in_time * self.model.samples * replicas * lengths
@@ -311,7 +303,6 @@ class _Annealing(SampledRun):
 
     @property
     def _present(self) -> AnnealSettings:
-        """The settings of the present anneal."""
         return self._anneal.config.anneal.of_anneal(self._search.number)
 
     def _begin_schedule(self) -> None:
@@ -328,7 +319,6 @@ class _Annealing(SampledRun):
         return self._saving.due() or self._search.is_late()
 
     def _begin_anneal(self) -> None:
-        """Begin the present anneal anew, with its own random numbers."""
         del self._frames, self._population, self.engine  # the next one may need its room
         self.engine = _engine_of(self._anneal, self._search.number)
         self._begin_schedule()
@@ -391,7 +381,6 @@ class _Annealing(SampledRun):
 
     @property
     def may_go_on(self) -> bool:
-        """True of a search whose targets are not met."""
         return self._search.recorded > 0 and not self._search.is_met
 
     def _measure(self, frame: AnnealFrame, file: RunFile | Kept) -> None:
@@ -410,7 +399,6 @@ class _Annealing(SampledRun):
         file.write(self.with_spins(row | frame.measured._asdict() | own, spins))
 
     def _keep_lowest(self, measured: Measurement, field: float) -> None:
-        """Keep the lowest of the present states, whose energies were measured in a field."""
         energy, quantum = measured.energy, self.engine.model.quantum
         if field:  # as the model holds it
             energy = energy + float(np.rint(field / quantum) * quantum) * measured.magnetization

@@ -203,7 +203,6 @@ class AnnealSettings(Table):
 
     @cached_property
     def fields(self) -> npt.NDArray[np.float64] | None:
-        """The field of each step, None where it does not change."""
         if self.field is None:
             return None
         from spinsim.inputs.grids import read_grid
@@ -225,19 +224,16 @@ class AnnealSettings(Table):
         return temperature_schedule(self.t_start, self.t_stop, self.steps, self.schedule)
 
     def of_anneal(self, number: int) -> AnnealSettings:
-        """The settings of the anneal of this number, those of a single one."""
         if not self.growing:
             return self
         return _grown(self, min(number, _MOST_DOUBLINGS))
 
     @property
     def length(self) -> int:
-        """Sweeps of a whole anneal."""
         return self.steps * self.sweeps
 
     @property
     def ends_early(self) -> bool:
-        """True if a target or the time may end the run."""
         return self.target is not None or self.time_limit is not None
 
     @property
@@ -247,12 +243,10 @@ class AnnealSettings(Table):
 
     @property
     def slices_in_time(self) -> int:
-        """Slices of a quantum anneal, 1 of a thermal one."""
         return (self.slices or _SLICES) if self.quantum else 1
 
     @cached_property
     def gammas(self) -> npt.NDArray[np.float64] | None:
-        """The transverse field of each step, of a configuration whose ends are filled in; None without one."""
         from spinsim.sampling.annealing import temperature_schedule
 
         if self.gamma_start is None or self.gamma_stop is None:
@@ -262,7 +256,6 @@ class AnnealSettings(Table):
 
     @classmethod
     def check_given(cls, given: Mapping[str, Any]) -> None:
-        """Refuse temperatures that are given twice."""
         for name, others, with_what in _GIVEN_TOGETHER:
             said = sorted(set(others) & set(given))
             if said and given.get(name) not in (None, False):
@@ -341,7 +334,6 @@ class Anneal(Config):
             given.setdefault("growing", True)
 
     def with_temperatures(self, model: Ising) -> Anneal:
-        """The configuration with its temperature ends filled in."""
         from spinsim.inputs.grids import as_text
         from spinsim.sampling.annealing import automatic_temperatures
         from spinsim.sampling.population import temperatures_from_infinity

@@ -19,7 +19,6 @@ class LadderJob(Job):
     """The record of a job whose runs are on a ladder."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Give figures the options that those of all ladders have."""
         super().__init_subclass__(**kwargs)
         columns = {"columns": PlotOption(f"the thermodynamics of {cls.name} runs", ("thermodynamics",))}
         several = {

@@ -37,13 +37,9 @@ _NONE: Final = np.empty(0)
 
 @dataclass(frozen=True)
 class Temperatures:
-    """A ladder of temperatures, with what ``Points`` has.
+    """A ladder of temperatures, with what ``Points`` has."""
 
-    Attributes:
-        values: From the lowest to the highest, in the unit of the couplings.
-    """
-
-    values: Floats
+    values: Floats  # from the lowest to the highest, in the unit of the couplings
 
     axis: ClassVar[str] = "temperature"
     slices: ClassVar[int] = 1
@@ -56,7 +52,6 @@ class Temperatures:
 
     @property
     def couplings(self) -> Floats:
-        """Inverse temperatures."""
         return np.asarray(1.0 / self.values)
 
 
@@ -95,23 +90,13 @@ def contents_of_run(
     start: npt.NDArray[np.int8] | None = None,
     local: bool = False,
 ) -> Contents:
-    """Returns contents with a row after every few sweeps, places from the coldest end or deepest in the ordered phase.
-
-    Args:
-        model: What is simulated, of quantum runs in space and time.
-        choice: What is measured.
-        ladder: Where.
-        placement: How the ladder was placed, if it was.
-        start: Initial configurations where they were given.
-        local: True if sums for local susceptibilities are kept.
-    """
+    """Returns contents with a row for each measurement, places from the coldest end or deepest in the ordered phase."""
     contents = measured_contents(Sizes.of(model), choice, ladder, placement, local)
     summary = model.once(_summary, choice, ladder.axis)
     return replace(contents, sums=(*contents.sums, *summary), start=start)
 
 
 def _summary(model: Ising, choice: Choice, axis: str) -> list[Series]:
-    """Returns room for what an analysis finds."""
     return summary_series(observables(choice.facts(model)), axis)
 
 
@@ -181,7 +166,6 @@ def _series_of(sizes: Sizes, choice: Choice, ladder: Places) -> list[Series]:
 
 
 def _given(placement: Placement) -> tuple[tuple[Series, npt.NDArray[np.float64]], ...]:
-    """Datasets of a placement."""
     ladders = "temperatures of each iteration of the pre-run, NaN past the last"
     rates = "mean probability there of an exchange with the next temperature"
     return (
@@ -209,7 +193,6 @@ def _given_points(points: Places) -> list[tuple[Series, npt.NDArray[np.float64]]
 
 
 def local_series(axis: str) -> tuple[Series, ...]:
-    """Returns the datasets of the sums along a ladder of this name."""
     squares = "sum over measurements of (sum over slices of a site's spin)^2"
     return (
         Series("local_squares", ("sample", "copy", axis, "site"), np.int64, squares, "1", LOCAL),
@@ -220,14 +203,7 @@ def local_series(axis: str) -> tuple[Series, ...]:
 def all_series(
     in_time: bool, found: Mapping[str, Any], rows: int, shape: tuple[int, int, int]
 ) -> dict[str, npt.NDArray[Any]]:
-    """Returns the first rows of all quantities, those that were not measured without pairs, copies or the last axis.
-
-    Args:
-        in_time: True if the run is of space and time.
-        found: Series that there are.
-        rows: How many.
-        shape: Samples, copies, places.
-    """
+    """Returns the first rows of all quantities, those that were not measured without pairs, copies or the last axis."""
     return {
         one.name: found[one.name][:rows] if one.name in found else one.nothing(rows, shape)
         for one in quantities_of(in_time)
@@ -235,12 +211,10 @@ def all_series(
 
 
 def temperatures_in(file: h5py.File) -> Temperatures:
-    """Returns the ladder of a tempering run's file; DamageError where it is none."""
     return Temperatures(_values_of(group_of(file, MEASUREMENTS), "temperature", rising=True))
 
 
 def points_in(file: h5py.File) -> Points:
-    """Returns the ladder of a quantum run's file; DamageError where it is none."""
     slices = _slices_in(file)
     if POINTS not in file:
         return isotropic(_values_of(group_of(file, MEASUREMENTS), "k", rising=False), slices)
@@ -273,11 +247,6 @@ def times_in(file: h5py.File, slices: int) -> tuple[int, ...]:
 
 
 def _values_of(group: h5py.Group, name: str, rising: bool) -> npt.NDArray[np.float64]:
-    """Returns the ladder of a file, from its coldest end.
-
-    Raises:
-        DamageError: where it is not positive or does not go one way.
-    """
     ladder = axis_of(group, name, np.float64)
     steps = np.diff(ladder) if rising else -np.diff(ladder)
     if not (len(ladder) and np.isfinite(ladder).all() and (ladder > 0).all() and (steps > 0).all()):
@@ -295,7 +264,6 @@ def placement_outline(file: h5py.File) -> Placement | None:
 
 
 def placement_of(file: h5py.File) -> Placement | None:
-    """How the temperatures of a file were placed; None where they were given."""
     group = file.get(PLACEMENT)
     return None if group is None else Placement(group["temperature"][...], group["swap_rate"][...])
 
@@ -330,7 +298,6 @@ def read_permutation(file: h5py.File, rows: int) -> npt.NDArray[np.int64]:
 
 
 def check_permutation(file: h5py.File, rows: int) -> None:
-    """Refuse a permutation that does not have every replica at one place."""
     series = file[TEMPERING]["permutation"]
     copies, places = series.shape[2:]
     replicas = np.arange(copies * places)
@@ -341,7 +308,6 @@ def check_permutation(file: h5py.File, rows: int) -> None:
 
 
 def _contents_in(places_in: Callable[[h5py.File], Places], file: h5py.File, sizes: Sizes) -> tuple[Contents, int]:
-    """Returns the contents that a file should have, by its own axes, and the replicas of each sample."""
     group = group_of(file, MEASUREMENTS)
     copies, ladder = length_of(group, "copy"), places_in(file)
     times = times_in(file, ladder.slices)

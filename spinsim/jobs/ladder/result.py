@@ -130,7 +130,6 @@ class LadderResult(Tempered):
 
     @property
     def _ladder_facts(self) -> dict[str, str]:
-        """The ladder in words."""
         raise NotImplementedError
 
     @classmethod

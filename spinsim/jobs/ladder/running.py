@@ -77,16 +77,13 @@ class LocalSums:
         self._squares, self._measurements = engine.local_squares(), np.zeros(model.samples, np.int64)
 
     def add(self, frame: TemperFrame) -> None:
-        """Add a measurement."""
         self._squares.add(frame.spins, frame.holder)
         self._measurements += 1
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """The sums so far, by the names under which checkpoints hold them."""
         return {"local_squares": self._squares.sums(), "local_measurements": self._measurements.copy()}
 
     def restore(self, saved: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go back to the sums of a checkpoint."""
         self._squares.set_sums(saved["local_squares"])
         self._measurements[...] = saved["local_measurements"]
 
@@ -152,7 +149,6 @@ class LadderPlan(Plan[AnyConfig]):
         return t.points_of(values), placement
 
     def engine_on(self, ladder: Places, seed: int | None = None, groups: int = 1) -> Engine:
-        """The replicas of so many groups of copies in their initial state."""
         run, t, start = self.config.run, self.of_job, self.start
         if start is not None and len(start) > 1:
             start = np.tile(start, (groups, 1, 1))
@@ -166,12 +162,10 @@ class LadderPlan(Plan[AnyConfig]):
 
     @property
     def choice(self) -> Choice:
-        """Quantities that the run measures."""
         wanted = self.of_job.wanted
         return Choice(self.config.run.number_of_replicas, wanted, not wanted.times and self.model.is_bipartite)
 
     def keeping(self, contents: Contents, stored: Keeping | None) -> Keeping:
-        """The rows that the run keeps, of a file with these contents."""
         t, rows = self.of_job, self.rows
         if stored is None:
             return keeping_of(contents, rows, t.series, t.series_limit, self.save_every)
@@ -201,7 +195,6 @@ class LadderPlan(Plan[AnyConfig]):
 
     @property
     def of_job(self) -> Any:
-        """The table of its job."""
         return getattr(self.config, self.config.job)
 
     @property
@@ -279,7 +272,6 @@ class LadderRun(SampledRun):
         return self._keeping.stride // max(1, self._stored.stride) or 1
 
     def go_on(self, file: RunFile | Kept) -> None:
-        """Write all rows that are to come, and a state from which the run can be extended."""
         self.begin()
         for frame in self._frames:
             if frame is None:
@@ -310,7 +302,6 @@ class LadderRun(SampledRun):
         file.save(state, wait=is_last)
 
     def _write_again(self, file: RunFile | Kept) -> None:
-        """Write exchanges, sums and lowest states as they are now."""
         file.write_again(self._sums_of(self.engine.begin_exchange()()))
         if self._local is not None:
             file.write_again({LOCAL_SUMS[name]: value for name, value in self._local.state().items()})
@@ -318,7 +309,6 @@ class LadderRun(SampledRun):
 
     @staticmethod
     def _sums_of(e: Exchange) -> dict[str, npt.NDArray[np.int64]]:
-        """Datasets of the exchange, by path."""
         return {path: getattr(e, name) for name, path in SUMS.items()}
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
@@ -344,7 +334,6 @@ class LadderRun(SampledRun):
 
 
 def row_of(measured: Sequence[Measured], frame: TemperFrame) -> dict[str, Any]:
-    """Returns a measurement as a row of the file."""
     always = {"step": frame.step, "sweep": frame.sweep, "permutation": frame.measurement.holder}
     return always | {one.name: one.of(frame) for one in measured}
 
@@ -353,11 +342,6 @@ def recounted(result: Any, device: str, threads: int | None) -> Any:
     """Returns a run with its saved measurements alone, counted anew by an engine that is given the spins.
 
     Replica c T + k of the engine is copy c at place k of T, as no exchange has taken place there.
-
-    Args:
-        result: The run, a ``LadderResult``.
-        device: Where it is counted.
-        threads: CPU threads, None for all.
     """
     found, rows = saved_of(result)
     model, (copies, places), wanted = result.model, found.shape[2:], result.choice.wanted

@@ -34,7 +34,6 @@ class QuantumJob(LadderJob):
     form = at("spinsim.jobs.ladder.contents:QUANTUM_FORM")
 
     def kept(self, result: QuantumResult, found: Summary) -> AtStep | None:
-        """Returns the averages of a run of the general form."""
         from spinsim.jobs.quantum.extrapolation import at_step
 
         return at_step(result, found.estimates) if result.points.is_general else None

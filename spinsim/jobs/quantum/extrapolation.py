@@ -43,26 +43,17 @@ _ROUNDING: Final = 1e-5  # relative, of couplings that are held as multiples of 
 
 
 class AtStep(NamedTuple):
-    """Averages of one run.
+    """Averages of one run."""
 
-    Attributes:
-        axis: Of its ladder.
-        slices: In time.
-        gamma: Transverse field at each point, (points,).
-        beta: Inverse temperature, likewise.
-        space: The model in space.
-        estimates: Its averages by name.
-        resampled: Of several samples, each average's bootstrap rows (1 + resamples, points): runs of one model draw the
-            same samples. None of one sample, whose runs are independent.
-    """
-
-    axis: Axis
-    slices: int
-    gamma: Floats
-    beta: Floats
-    space: Ising
-    estimates: Mapping[str, Estimate]
+    axis: Axis  # of its ladder
+    slices: int  # in time
+    gamma: Floats  # transverse field at each point, (points,)
+    beta: Floats  # inverse temperature, likewise
+    space: Ising  # the model in space
+    estimates: Mapping[str, Estimate]  # its averages by name
     resampled: Mapping[str, Floats] | None
+    """Of several samples, each average's bootstrap rows (1 + resamples, points): runs of one model draw the same
+    samples. None of one sample, whose runs are independent."""
 
 
 class Extrapolated(NamedTuple):
@@ -176,7 +167,6 @@ def extrapolate(runs: Iterable[QuantumResult | str | os.PathLike[str]]) -> Extra
 
 
 def at_step(result: QuantumResult, found: Mapping[str, Estimate]) -> AtStep:
-    """Returns what is kept of a run whose averages are ``found``."""
     rows = resampled(result, _RESAMPLES, seed=0) if result.model.samples > 1 else None
     return AtStep(result.axis, result.slices, result.gamma, result.beta, first_slice(result.model), found, rows)
 
@@ -204,7 +194,6 @@ def _differ_in_slices(one: AtStep, other: AtStep) -> bool:
 
 
 def extrapolated(steps: Sequence[AtStep]) -> Extrapolation:
-    """Returns the extrapolation of runs that differ in their slices alone."""
     steps = sorted(steps, key=lambda step: step.slices)
     names = [name for name in steps[0].estimates if all(name in step.estimates for step in steps)]
     found = {name: _extrapolated(steps, name) for name in names if name not in OF_SLICES}
@@ -213,7 +202,6 @@ def extrapolated(steps: Sequence[AtStep]) -> Extrapolation:
 
 
 def _extrapolated(steps: Sequence[AtStep], name: str) -> Extrapolated:
-    """Returns the fits of one average at all points."""
     each = [step.estimates[name] for step in steps]
     trusted = np.logical_and.reduce([e.trusted for e in each])
     rows = [step.resampled[name] for step in steps if step.resampled is not None]

@@ -34,7 +34,6 @@ _SYMBOLS: Final = {"k": "$k$", "gamma": r"$\Gamma$", "beta": r"$\beta$"}
 
 
 def draw(results: Sequence[QuantumResult], wanted: Drawing) -> Draw:
-    """Returns functions that draw the figures that can be drawn of one run or several, by their names."""
     if len(results) > 1:
         return figures_of_several(results, wanted)
     (result,) = results
@@ -72,7 +71,6 @@ def time_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
 
 
 def _of_operators(parity: str, number: int) -> str:
-    """Returns a sentence on what a panel shows."""
     simple, kind = {"odd": ("spins", "spins"), "even": ("products of neighbours", "products of two spins")}[parity]
     if number == 1:
         return f"{parity.capitalize()} parity: {simple}, averaged."
@@ -80,12 +78,10 @@ def _of_operators(parity: str, number: int) -> str:
 
 
 def _point(result: QuantumResult, place: int) -> str:
-    """Returns the label of a point of the ladder."""
     return f"{_SYMBOLS[result.axis.name]} $= {result.axis.values[place]:.4g}$"
 
 
 def _has_gaps(result: QuantumResult) -> bool:
-    """Returns whether gaps can be fitted."""
     return not result.model.fields.any() and measurements_of(result) >= FEWEST_STEPS
 
 
@@ -99,7 +95,6 @@ def _decays(result: QuantumResult, one: QuantumResult, parity: str) -> list[Deca
 
 
 def _draw_decay(ax: Axes, of: Decay, slices: int, colour: Any, label: str) -> None:
-    """Draw C(t), where it is an error above 0, and its fit."""
     told = of.value > np.nan_to_num(of.error)
     ax.errorbar(of.time[told], of.value[told], of.error[told], fmt="o", color=colour, mec="none", label=label, **POINTS)
     if of.first:

@@ -47,7 +47,6 @@ _LEFT_OUT: Final = "Averages are left out, as {}: spinsim analyze finds them."
 
 
 def describe(plan: QuantumPlan) -> str:
-    """Returns what is about to run, in one sentence."""
     q, model = plan.config.quantum, plan.model
     axis, values = q.ends.axis, q.ends.values
     samples = f"{model.samples} samples x " if model.samples > 1 else ""
@@ -57,14 +56,12 @@ def describe(plan: QuantumPlan) -> str:
 
 
 def _other(q: QuantumSettings) -> str:
-    """Returns what is the same at all points of the general form."""
     if not q.is_general:
         return ""
     return f"gamma = {q.ends.gamma[0]:.4g}, " if q.ends.axis == "beta" else f"beta = {q.ends.beta[0]:.4g}, "
 
 
 def outcome(plan: QuantumPlan, rate: float | None) -> Told:
-    """Returns what is said of a run when it is done."""
     numbers, lines = _told(plan.path)
     about = numbers_of_plan(plan) | {"slices": plan.model.graph.slices}
     path = quoted(plan.path)
@@ -73,7 +70,6 @@ def outcome(plan: QuantumPlan, rate: float | None) -> Told:
 
 
 def show(path: Path) -> Told:
-    """Returns what ``spinsim show`` says of a file."""
     result = load_as(QuantumResult, path)
     numbers, lines = _told(path, result)
     about = result.attributes | {"file": str(path), "configurations": saved_number(path)}
@@ -81,7 +77,6 @@ def show(path: Path) -> Told:
 
 
 def _head(path: Path, result: QuantumResult) -> list[str]:
-    """Returns the lines with which ``show`` begins."""
     run = result.config.get(result.job, {})
     done = measurements_of(result)
     planned = run["sweeps"] // run["measure_every"] if run else done
@@ -123,7 +118,6 @@ def _report(result: QuantumResult, found: Summary, with_gaps: bool) -> list[str]
 
 
 def in_time_lines(result: QuantumResult) -> list[str]:
-    """Returns the gaps of both parities from correlations in time, or why there are none."""
     if result.model.fields.any():
         return wrapped("gaps are left out, as a field breaks parity.", "Gap      ")
     if measurements_of(result) < FEWEST_FOR_GAPS:
@@ -146,7 +140,6 @@ def in_time_lines(result: QuantumResult) -> list[str]:
 
 
 def _of_one(result: QuantumResult, found: Mapping[str, Gaps]) -> list[str]:
-    """Returns the gaps of one sample, a line for each point and parity."""
     head = f"{'parity':>8}{'gap a step':>14}{'gap / k':>13}{'operators':>11}{'window':>8}{'chi^2':>8}{'freedom':>9}"
     lines = ["", f"{result.axis.symbol:>8}{head}"]
     for parity, of in found.items():
@@ -168,7 +161,6 @@ def _of_one(result: QuantumResult, found: Mapping[str, Gaps]) -> list[str]:
 
 
 def _operators(of: Gaps, place: int) -> str:
-    """Returns of what a C(t) was combined, in a word."""
     number = int(of.operators[0, place])
     return "average" if number == 1 else str(number)
 
@@ -229,13 +221,11 @@ def _at_no_step(found: Extrapolation, names: list[str]) -> list[str]:
 
 
 def _as_lists(found: Extrapolation) -> dict[str, Any]:
-    """Returns an extrapolation for ``--json``."""
     lists = {name: values.tolist() for name, values in found.columns().items()}
     return {"slices": list(found.slices), **lists, "verdict": found.verdict}
 
 
 def columns(result: QuantumResult, by: str) -> Columns:
-    """Returns the columns of ``ss.table``, as ``ladder_columns`` does."""
     others: dict[str, Callable[[], Columns]] = {
         "time": lambda: below_each_other([_by_time(result, k) for k in range(result.model.samples)]),
         "gap": lambda: _gaps(result),
@@ -265,7 +255,6 @@ def _where(result: QuantumResult) -> Columns:
 
 
 def _by_time(result: QuantumResult, sample: int) -> Columns:
-    """Returns C(t) of one sample, the times of each point in succession."""
     one = sample_of(result, sample)
     found = correlation_in_time(one)
     places, times = found.value.shape
@@ -279,7 +268,6 @@ def _by_time(result: QuantumResult, sample: int) -> Columns:
 
 
 def _with_errors(curves: dict[str, InTimeCurve]) -> Columns:
-    """Returns columns of curves, each with its errors."""
     columns: Columns = {}
     for name, found in curves.items():
         columns[name] = found.value.ravel()
@@ -304,7 +292,6 @@ def _gaps(result: QuantumResult) -> Columns:
 
 
 def _of_parity(result: QuantumResult, found: Gaps) -> Columns:
-    """Returns the columns of the gaps of one parity."""
     k = np.tile(result.k, len(found.gap))
     return {
         "gap": found.gap.ravel(),

@@ -131,7 +131,6 @@ class QuantumResult(LadderResult):
 
     @property
     def _even(self) -> Even | None:
-        """Products of neighbours in space, if they were measured."""
         found = self.even_correlation_in_time
         if not found.shape[-1]:
             return None
@@ -192,6 +191,5 @@ class QuantumResult(LadderResult):
 
 
 def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> QuantumResult:
-    """The first rows of a file."""
     points = points_in(file)
     return QuantumResult.read(file, rows, attributes, points, points=points, time=file["measurements/time"][...])

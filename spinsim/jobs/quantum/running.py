@@ -32,7 +32,6 @@ class QuantumPlan(LadderPlan[Quantum]):
 
     @classmethod
     def filled_in(cls, config: Quantum, model: Ising, device: str) -> Quantum:
-        """A configuration with moves, where they were left to the model."""
         return with_usual_moves(config, model, config.run.number_of_replicas)
 
     def check_ladder(self, ladder: Points) -> None:

@@ -126,7 +126,6 @@ class QuantumSettings(Table):
 
     @cached_property
     def times(self) -> Times:
-        """How long and how often."""
         from spinsim.sampling.tempering import Times
 
         return Times(self.thermalize, self.sweeps, self.measure_every, self.swap_every)
@@ -206,14 +205,12 @@ class QuantumSettings(Table):
 
     @property
     def wanted(self) -> Wanted:
-        """Quantities that are measured of copies at equal points."""
         from spinsim.engine.measuring.correlations import Wanted
 
         return Wanted(True, self.time_list, self.even_correlations, magnetization_modes=self.magnetization_modes)
 
     @property
     def adds_local(self) -> bool:
-        """True if sums for local susceptibilities are kept."""
         return self.local_susceptibility
 
     @property

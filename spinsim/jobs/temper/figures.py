@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 
 def draw(results: Sequence[TemperResult], wanted: Drawing) -> Draw:
-    """Returns functions that draw the figures that can be drawn of one run or several, by their names."""
     if len(results) > 1:
         return figures_of_several(results, wanted)
     (result,), what, style = results, wanted.what, wanted.style

@@ -85,10 +85,6 @@ class TemperOverview(Result):
 def overview(path: str | os.PathLike[str], model: Ising | None = None) -> TemperOverview:
     """Read the main numbers of a tempering file; of an unfinished run, of the steps it has.
 
-    Args:
-        path: Of the file.
-        model: That it holds, where that is known; by default it is read.
-
     Raises:
         InputError: for a missing file, one that spinsim did not write and one of another job.
     """
@@ -130,7 +126,6 @@ def _means(group: h5py.Group, rows: int, sites: int) -> dict[str, Array]:
 
 
 def _means_of(run: ReducedRun) -> dict[str, Array]:
-    """The same from sums over all measurements."""
     with np.errstate(invalid="ignore"):
         return {name: run.mean(name).mean(axis=0) for name in ("energy", "m^2", "q^2") if name in run.names}
 
@@ -152,7 +147,6 @@ _BYTES_A_REPLICA: Final = 64  # of a measurement, correlations included
 
 
 def describe(plan: TemperPlan) -> str:
-    """Returns what is about to run, in one sentence."""
     t, model, wanted = plan.config.temper, plan.model, plan.config.temper.to_place
     ends = (t.ladder[0], t.ladder[-1], len(t.ladder)) if wanted is None else (wanted.low, wanted.high, 0)
     samples = f"{model.samples} samples x " if model.samples > 1 else ""
@@ -162,13 +156,11 @@ def describe(plan: TemperPlan) -> str:
 
 
 def _length(plan: TemperPlan) -> str:
-    """Returns how long a run is, in words."""
     t = plan.config.temper
     return goal(t.target, t.time_limit, plan.model) if t.searches else f"{t.thermalize} + {t.sweeps} sweeps"
 
 
 def outcome(plan: TemperPlan, rate: float | None) -> Told:
-    """Returns what is said of a run when it is done."""
     found = overview(plan.path, None if rate is None else plan.model)
     if found.search is not None:
         return _outcome_of_search(plan, found, found.search, rate)
@@ -178,7 +170,6 @@ def outcome(plan: TemperPlan, rate: float | None) -> Told:
 
 
 def _outcome_of_search(plan: TemperPlan, found: TemperOverview, search: Searched, rate: float | None) -> Told:
-    """Returns what is said of a search when it is done: what it found, and whether that is what it was to find."""
     numbers = numbers_of_plan(plan) | _numbers(found, None) | search.numbers | {"updates_per_ns": rate}
     lines = _search_lines(found, search) + solution_lines(plan)
     missed = search.target is not None and not search.is_met
@@ -187,12 +178,10 @@ def _outcome_of_search(plan: TemperPlan, found: TemperOverview, search: Searched
 
 
 def _verdict(found: TemperOverview, search: Searched) -> str:
-    """Returns whether the targets of a search were met, in a line."""
     return "" if found.best_energy is None else search.verdict(found.model, found.best_energy.min(axis=1))
 
 
 def _search_lines(found: TemperOverview, search: Searched) -> list[str]:
-    """Returns lines on what a search did and found."""
     groups = found.config.get(found.job, {}).get("groups", 1)
     side_by_side = f" of {groups} groups" if groups > 1 else ""
     first = " (first group)" if groups > 1 else ""
@@ -210,7 +199,6 @@ def _search_lines(found: TemperOverview, search: Searched) -> list[str]:
 
 
 def show(path: Path) -> Told:
-    """Returns what ``spinsim show`` says of a file."""
     found = overview(path)
     run, replicas = found.config.get(found.job, {}), found.round_trips.shape[1]
     planned = run["sweeps"] // run["measure_every"] if run else found.steps
@@ -243,7 +231,6 @@ def _following(plan: TemperPlan, averages: Summary | None) -> list[str]:
 
 
 def _report(found: TemperOverview, averages: Summary | None) -> list[str]:
-    """Returns lines on exchanges, on means at each temperature with the errors known, and on equilibrium."""
     known, exchanges = bool(np.isfinite(found.swap_rate).all()), len(found.temperature) > 1
     lines = [round_trip_line(found.round_trips)] if exchanges else []
     if not known:
@@ -263,7 +250,6 @@ def _report(found: TemperOverview, averages: Summary | None) -> list[str]:
 
 
 def _without_errors(found: TemperOverview, rates: list[str] | None) -> list[str]:
-    """Returns means without errors, a line each temperature."""
     overlap = found.overlap_squared
     lines = [
         "       T        E/N     <m^2>" + ("" if overlap is None else "     <q^2>") + ("   swaps" if rates else "")
@@ -276,7 +262,6 @@ def _without_errors(found: TemperOverview, rates: list[str] | None) -> list[str]
 
 
 def _numbers(found: TemperOverview, averages: Summary | None) -> dict[str, Any]:
-    """Returns what ``_report`` says, for ``--json``."""
     lowest = None if found.best_energy is None else float(found.best_energy.min())
     is_cut = lowest is not None and found.model.maxcut_weight is not None
     return {
@@ -295,7 +280,6 @@ def _numbers(found: TemperOverview, averages: Summary | None) -> dict[str, Any]:
 
 
 def columns(result: TemperResult, by: str) -> Columns:
-    """Returns the columns of ``ss.table``, as ``ladder_columns`` does."""
     others: dict[str, Callable[[], Columns]] = {
         "overlap": lambda: below_each_other([_overlaps(result, k) for k in range(result.model.samples)]),
         "bin": lambda: _bins(approach(result)),
@@ -304,7 +288,6 @@ def columns(result: TemperResult, by: str) -> Columns:
 
 
 def _overlaps(result: TemperResult, sample: int) -> Columns:
-    """Returns P(q) of one sample."""
     found = overlap_distribution(sample_of(result, sample))
     temperatures, bins = found.density.shape
     return {
@@ -318,7 +301,6 @@ def _overlaps(result: TemperResult, sample: int) -> Columns:
 
 
 def _bins(found: Approach) -> Columns:
-    """Returns averages over logarithmic bins, those of a temperature in succession."""
     bins, temperatures = len(found.start), len(found.temperature)
     columns: Columns = {
         "temperature": np.repeat(found.temperature, bins),

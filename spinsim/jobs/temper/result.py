@@ -52,7 +52,6 @@ class TemperResult(LadderResult):
 
     @property
     def has_staggered(self) -> bool:
-        """True if staggered magnetisations were measured."""
         return bool(self.staggered_magnetization.shape[2])
 
     @property
@@ -73,7 +72,6 @@ class TemperResult(LadderResult):
 
 
 def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TemperResult:
-    """The first rows of a file."""
     ladder = temperatures_in(file)
     search = read_search(file, {} if "finished" in attributes else store.last_saved(file))
     return TemperResult.read(file, rows, attributes, ladder, temperature=ladder.values, search=search)

@@ -109,7 +109,6 @@ class TemperSearch(LadderRun):
         return self._saving.due() or self._search.is_late()
 
     def go_on(self, file: RunFile | Kept) -> None:
-        """Search on, and write all rows that are to come."""
         self.begin()
         self._search.begin()
         go_on = self._search_on(file)
@@ -136,7 +135,6 @@ class TemperSearch(LadderRun):
         return self._join if self._only_first else None
 
     def _join(self) -> None:
-        """Let the other groups begin beside the first one."""
         first = self.engine.snapshot()
         self._make_all()
         every = self.engine.snapshot()
@@ -151,13 +149,11 @@ class TemperSearch(LadderRun):
         self.engine.restore(every | {name: _followed(array, 0 * every[name]) for name, array in counted.items()})
 
     def _make_all(self) -> None:
-        """Make the replicas of all groups of the present start."""
         del self._frames, self.engine  # the next ones may need their room
         self._only_first = False
         self._start(self._restarts.number, self._groups)
 
     def _look(self, frame: TemperFrame, file: RunFile | Kept) -> None:
-        """Take in a measurement."""
         energy, spins = self._lowest_of_groups(frame)
         self.best.update(energy, spins)
         sweeps = (frame.step + 1) * self._every
@@ -192,7 +188,6 @@ class TemperSearch(LadderRun):
         self.write_best(file)
 
     def updates_done(self) -> int:
-        """Attempted spin updates so far, those of earlier starts among them."""
         return self._restarts.before * updates_a_sweep(self.engine) + super().updates_done()
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
@@ -280,7 +275,6 @@ class TemperPlan(LadderPlan[Temper]):
 
     @property
     def outline(self) -> Outline:
-        """Samples of all groups, which devices share out."""
         return OfModel(self.groups)
 
     def updates(self, replicas: int) -> int:
@@ -302,7 +296,6 @@ class TemperPlan(LadderPlan[Temper]):
 
 
 def _sized(config: Temper, model: Ising, device: str, begun: Tables) -> Temper:
-    """A configuration with the size of a search where it was left out."""
     run, t = config.run, config.temper
     if None not in (run.replicas, t.groups, t.restart_after):
         return config
@@ -337,7 +330,6 @@ def _with_modes(config: Temper, model: Ising, begun: Tables) -> Temper:
 
 
 def _check_groups(plan: TemperPlan, replicas: int) -> None:
-    """Refuse groups that have no room, before the first of them begins to search."""
     outline, groups = plan.outline, count(plan.config.temper.number_of_groups, "group")
     if plan.device == "cpu":
         what = f"a search of {outline.sites} sites x {plan.model.samples} samples x {replicas} replicas x {groups}"

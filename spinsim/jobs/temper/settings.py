@@ -141,7 +141,6 @@ class TemperSettings(Table):
 
     @property
     def searches(self) -> bool:
-        """True if a target or the time ends the run."""
         return self.target is not None or self.time_limit is not None
 
     def check_together(self) -> None:
@@ -167,13 +166,11 @@ class TemperSettings(Table):
 
     @property
     def number_of_groups(self) -> int:
-        """Groups of copies, of a configuration in which their number is filled in."""
         assert self.groups is not None  # noqa: S101
         return self.groups
 
     @cached_property
     def times(self) -> Times:
-        """How long and how often."""
         from spinsim.sampling.tempering import Times
 
         return Times(self.thermalize, self.sweeps, self.measure_every, self.swap_every)
@@ -188,23 +185,19 @@ class TemperSettings(Table):
 
     @property
     def wanted(self) -> Wanted:
-        """Quantities measured of copies at equal temperatures, in a configuration whose choice is filled in."""
         from spinsim.engine.measuring.correlations import Wanted
 
         return Wanted(self.correlations, magnetization_modes=bool(self.magnetization_modes))
 
     @property
     def adds_local(self) -> bool:
-        """False: there are no local susceptibilities without slices in time."""
         return False
 
     @property
     def points(self) -> Temperatures:
-        """The ladder given."""
         return self.points_of(self.ladder)
 
     def points_of(self, values: npt.NDArray[np.float64]) -> Temperatures:
-        """The ladder of temperatures that a pre-run places."""
         from spinsim.jobs.ladder.contents import Temperatures
 
         return Temperatures(values)

@@ -36,7 +36,6 @@ class TransferJob(Job):
     )
 
     def check_averages(self, path: Path) -> None:
-        """Refuse every file: levels are no averages."""
         raise InputError(
             f"{path} holds {self.a_run}, whose levels are no averages: 'spinsim show {quoted(path)}' prints them and "
             f"'spinsim plot {quoted(path)}' draws the correlation length over the width"

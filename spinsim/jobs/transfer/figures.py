@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 
 def draw(results: Sequence[TransferResult], wanted: Drawing) -> Draw:
-    """Returns a function that draws xi / L of one run or more and says where neighbouring widths cross."""
     average, near = wanted.options.get("average", "mean"), wanted.options.get("near")
     for result in results:
         _say_what_is_left_out(result, wanted.warn)
@@ -101,7 +100,6 @@ def lengths_figure(
 
 
 def _label(result: TransferResult) -> str:
-    """The sides of a layer, as a formula."""
     return f"$L = {sides(result.model.lattice)}$" if result.model.lattice else result.model.name
 
 

@@ -61,7 +61,6 @@ def transfer_contents(sites: int, bonds: int, sectors: tuple[str, ...], levels: 
 
 
 def _contents_of(file: h5py.File, sizes: Sizes) -> tuple[Contents, int]:
-    """Returns the contents that a file should have, by its own axes; there are no replicas."""
     group = group_of(file, SPECTRUM)
     sectors, levels = axis_of(group, "sector", None).tolist(), length_of(group, "level")
     if not sectors or not set(sectors) <= set(SECTORS) or len(set(sectors)) < len(sectors):
@@ -195,7 +194,6 @@ class TransferResult(Strips):
         return self._labelled(self._contents, where | self._values(sample, point))
 
     def _values(self, sample: Any, point: Any) -> dict[str, Any]:
-        """The values of one row or several, by names of series."""
         return {name: getattr(self, _FIELDS.get(name, name))[sample, point] for name in values_of(self._contents)}
 
     @property
@@ -226,7 +224,6 @@ def _level_first(levels: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TransferResult:
-    """The first rows of a file; points are those of sample 0."""
     group, model = file[SPECTRUM], store.read_model(file)
     sectors = tuple(name.decode() for name in group["sector"][...])
     points = check_samples(file, rows)

@@ -108,14 +108,12 @@ class Work:
         )
 
     def solver(self, step: int, on_product: OnProduct | None = None) -> AnySolver:
-        """The solver of one row, with all threads."""
         given = self.model, *self._task(step)
         if self.devices == 1 and self._seats[0].gpu in (None, 0):
             return _SOLVER(*given, self._threads, on_product or (lambda: None))
         return SplitSolver(self._members, given, self._threads_given, on_product)
 
     def _task(self, step: int) -> tuple[Any, ...]:
-        """Arguments of a solver behind the model."""
         place = place_of(step, *self.points)
         ladder = float(place["k"]), float(place["k_time"])
         return place["sample"], *ladder, self.sectors, self.settings, self.room
@@ -206,7 +204,6 @@ def _solved(solver: AnySolver) -> tuple[Row, list[NotConvergedError]]:
 
 
 def saved_state(step: int, solver: AnySolver) -> Saved:
-    """A checkpoint within a task."""
     return solver.snapshot() | {"row": np.array(step)}
 
 
@@ -289,7 +286,6 @@ class TransferPlan(Plan[Transfer]):
                 file.finish()
 
     def in_memory(self, watch: Watch) -> TransferResult:
-        """Run it without a file and return its result; levels that do not converge are refused."""
         work = self.work()
         if work.caution:
             watch.on_warning(work.caution)
@@ -324,7 +320,6 @@ def _check_points(plan: TransferPlan, points: Points, stored: h5py.Group, rows: 
 def _saved_on_the_way(
     work: Work, steps: Iterable[int], file: RunFile, saved: Saved | None, saving: Saving
 ) -> Iterator[SolvedRow]:
-    """The rows to come, one after the other, with checkpoints."""
     for step in steps:
         solver = work.solver(step)
         if saved is not None and int(saved["row"]) == step:
@@ -338,7 +333,6 @@ def _saved_on_the_way(
 
 
 def _where(device: str, devices: int) -> dict[str, str]:
-    """Root attributes that say how it ran."""
     kind = "cpu"
     if device != "cpu":
         from spinsim.cuda.device import names

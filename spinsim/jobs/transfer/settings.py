@@ -46,7 +46,6 @@ class TransferSettings(Table):
 
     @cached_property
     def given(self) -> Given:
-        """Couplings as they were given."""
         from spinsim.transfer_matrix.points import read_given
 
         return read_given(self.temperature, self.k, self.k_time)
@@ -56,7 +55,6 @@ class TransferSettings(Table):
         return self.given.points(model)
 
     def settings(self, seed: int, device: str) -> Settings:
-        """Settings of the solver."""
         from spinsim.transfer_matrix.spectrum import Settings
 
         kind = device.partition(":")[0]
