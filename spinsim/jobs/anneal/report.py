@@ -26,19 +26,10 @@ from spinsim.analysis.time_to_solution import (
 )
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count, quoted
+from spinsim.jobs import reports
 from spinsim.jobs.anneal.result import AnnealResult, Anneals, with_rows
 from spinsim.jobs.anneal.running import AnnealPlan
 from spinsim.jobs.base import Told
-from spinsim.jobs.reports import (
-    empty_lanes,
-    head_of_steps,
-    lowest_lines,
-    numbers_of_plan,
-    precision,
-    saved_number,
-    solution_lines,
-    twice_as_long,
-)
 from spinsim.model.ising import Ising
 from spinsim.result import load_as
 from spinsim.run.search import goal
@@ -78,10 +69,14 @@ def outcome(plan: AnnealPlan, rate: float | None) -> Told:
     with open_to_read(plan.path) as file:
         best_energy, rows = file["best/energy"][...], len(file["measurements/energy"])
         last_energy = file["measurements/energy"][-1] if rows else None
-        lanes = empty_lanes(str(file.attrs["engine"]), plan.config.run.number_of_replicas, 1)
+        lanes = reports.empty_lanes(str(file.attrs["engine"]), plan.config.run.number_of_replicas, 1)
         anneals = Anneals.read(file, {})
     numbers = _summary(plan, best_energy, last_energy) | {"updates_per_ns": rate}
-    lines = lowest_lines(plan.model, best_energy, 1 if anneals is None else anneals.done) + lanes + solution_lines(plan)
+    lines = (
+        reports.lowest_lines(plan.model, best_energy, 1 if anneals is None else anneals.done)
+        + lanes
+        + reports.solution_lines(plan)
+    )
     following = [f"spinsim plot {quoted(plan.path)}"] if rows else []
     if plan.config.anneal.populations and rows:
         of_last, about_last = _last_step(load_as(AnnealResult, plan.path))
@@ -91,7 +86,7 @@ def outcome(plan: AnnealPlan, rate: float | None) -> Told:
     numbers |= anneals.numbers
     verdict = anneals.verdict(plan.model, best_energy.min(axis=1))
     missed = anneals.target is not None and not anneals.is_met
-    following += twice_as_long(plan) if missed else []
+    following += reports.twice_as_long(plan) if missed else []
     return Told(numbers, [*lines, anneals.line], following, verdict, missed)
 
 
@@ -99,11 +94,11 @@ def _summary(
     plan: AnnealPlan, best_energy: npt.NDArray[np.float64], last_energy: npt.NDArray[np.float64] | None
 ) -> dict[str, Any]:
     model, lowest = plan.model, float(best_energy.min())
-    numbers: dict[str, Any] = numbers_of_plan(plan) | {
+    numbers: dict[str, Any] = reports.numbers_of_plan(plan) | {
         "lowest_energy": lowest,
         "lowest_energy_per_site": lowest / model.sites,
         "last_energy_per_site": None if last_energy is None else float(last_energy.mean()) / model.sites,
-        **precision(model),
+        **reports.precision(model),
     }
     if model.samples > 1:
         averages = of_samples(model, best_energy)
@@ -126,8 +121,8 @@ def show(path: Path) -> Told:
     planned = rows if settings.get("growing") else settings.get("steps", rows)
     numbers, lines = _main(result)
     about = result.attributes | {"file": str(path), "steps": rows, "planned_steps": planned}
-    about |= {"configurations": saved_number(path)}
-    head = head_of_steps(path, result, replicas, rows, planned if result.anneals is None else None)
+    about |= {"configurations": reports.saved_number(path)}
+    head = reports.head_of_steps(path, result, replicas, rows, planned if result.anneals is None else None)
     if result.anneals is not None:  # of which the steps are those of the first anneal
         about |= result.anneals.numbers
         verdict = result.anneals.verdict(result.model, result.lowest_energy.min(axis=1)) if result.finished else ""
@@ -136,7 +131,7 @@ def show(path: Path) -> Told:
     if success is not None:
         about |= {"success": success.numbers}
         head.append(f"Success        {success.line}")
-    return Told(about | numbers, head + empty_lanes(result.attributes["engine"], replicas, 1) + lines)
+    return Told(about | numbers, head + reports.empty_lanes(result.attributes["engine"], replicas, 1) + lines)
 
 
 def _ten(steps: int) -> list[int]:
@@ -166,8 +161,8 @@ def _main(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
     lowest, anneals = result.lowest_energy, result.anneals
     if not lowest.size:
         return {"lowest_energy": None}, []
-    numbers = {"lowest_energy": float(lowest.min()), **precision(result.model)}
-    lines = lowest_lines(result.model, lowest, 1 if anneals is None else anneals.done)
+    numbers = {"lowest_energy": float(lowest.min()), **reports.precision(result.model)}
+    lines = reports.lowest_lines(result.model, lowest, 1 if anneals is None else anneals.done)
     if not len(result.temperature):
         return numbers, lines
     if anneals is not None and len(anneals.planned):

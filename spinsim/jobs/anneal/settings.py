@@ -9,21 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spinsim.errors import InputError, argument
 from spinsim.inputs.texts import T_START, T_STOP
+from spinsim.settings import shared
 from spinsim.settings.config import Config, table
 from spinsim.settings.setting import GRID, Table, setting
-from spinsim.settings.shared import (
-    RunSettings,
-    clusters,
-    clusters_every,
-    own_measure,
-    own_moves,
-    solution,
-    start,
-    target,
-    time_limit,
-    with_clusters,
-    zero_acceptance,
-)
+from spinsim.settings.shared import RunSettings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,7 +41,7 @@ class AnnealSettings(Table):
     given, the ends, ``steps`` and the ``schedule`` of a finished configuration say what they come to.
     """
 
-    start: str = start()
+    start: str = shared.start()
     temperatures: str | None = setting(
         None,
         "Instead of ends and steps, every temperature in order of use: 3:0.1:100, evenly spaced; 3:0.1:100g, "
@@ -133,9 +122,9 @@ class AnnealSettings(Table):
     best_states: bool = setting(
         False, "Keep the lowest state that every replica met, not that of each sample alone", before=False
     )
-    solution: str | None = solution()
-    target: str | None = target()
-    time_limit: float | None = time_limit()
+    solution: str | None = shared.solution()
+    target: str | None = shared.target()
+    time_limit: float | None = shared.time_limit()
     anneals: int | None = setting(
         None,
         "Anneals at most, one after the other, each with random numbers of its own; the series are those of the first",
@@ -150,11 +139,11 @@ class AnnealSettings(Table):
         "target or a time limit does it",
         before=False,
     )
-    zero_acceptance: float = zero_acceptance()
-    moves: str | None = own_moves()
-    clusters: str | None = clusters()
-    clusters_every: int = clusters_every()
-    measure: str | None = own_measure()
+    zero_acceptance: float = shared.zero_acceptance()
+    moves: str | None = shared.own_moves()
+    clusters: str | None = shared.clusters()
+    clusters_every: int = shared.clusters_every()
+    measure: str | None = shared.own_measure()
 
     def check_together(self) -> None:
         """Refuse unreadable lists, other numbers of fields than temperatures, and what rules each other out."""
@@ -328,7 +317,7 @@ class Anneal(Config):
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
         """Let the anneals of a search grow where no length is given."""
         given = tables[cls.job]
-        with_clusters(given)
+        shared.with_clusters(given)
         searches = {"target", "time_limit"} & set(given)
         if searches and not _LENGTHS & set(given) and not given.get("populations"):
             given.setdefault("growing", True)

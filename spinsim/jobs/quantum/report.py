@@ -17,23 +17,12 @@ from spinsim.analysis.sources import measurements_of
 from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
 from spinsim.analysis.tables import Columns, below_each_other
 from spinsim.inputs.texts import quoted, wrapped
+from spinsim.jobs import reports
 from spinsim.jobs.base import Told
 from spinsim.jobs.quantum.extrapolation import OF_SLICES, AtStep, Extrapolation, extrapolated, groups
 from spinsim.jobs.quantum.result import QuantumResult
 from spinsim.jobs.quantum.running import QuantumPlan
 from spinsim.jobs.quantum.settings import QuantumSettings
-from spinsim.jobs.reports import (
-    MOST_COLUMNS,
-    empty_lanes,
-    head_of_steps,
-    ladder_columns,
-    ladder_sentence,
-    numbers_of_plan,
-    precision,
-    round_trip_line,
-    saved_number,
-    table_of_places,
-)
 from spinsim.observables import LABELS
 from spinsim.result import load_as
 from spinsim.store.configurations import CONFIGURATIONS
@@ -52,7 +41,7 @@ def describe(plan: QuantumPlan) -> str:
     samples = f"{model.samples} samples x " if model.samples > 1 else ""
     size = f"Quantum {model.name}: {model.sites // q.slices} sites x {q.slices} slices, {samples}"
     length = f"{_other(q)}{q.thermalize} + {q.sweeps} sweeps"
-    return ladder_sentence(plan, size, (axis, axis), (values.min(), values.max(), len(values)), length)
+    return reports.ladder_sentence(plan, size, (axis, axis), (values.min(), values.max(), len(values)), length)
 
 
 def _other(q: QuantumSettings) -> str:
@@ -63,7 +52,7 @@ def _other(q: QuantumSettings) -> str:
 
 def outcome(plan: QuantumPlan, rate: float | None) -> Told:
     numbers, lines = _told(plan.path)
-    about = numbers_of_plan(plan) | {"slices": plan.model.graph.slices}
+    about = reports.numbers_of_plan(plan) | {"slices": plan.model.graph.slices}
     path = quoted(plan.path)
     following = [f"spinsim analyze {path} --all", f"spinsim plot {path}"]
     return Told(about | numbers | {"updates_per_ns": rate}, lines, following)
@@ -72,7 +61,7 @@ def outcome(plan: QuantumPlan, rate: float | None) -> Told:
 def show(path: Path) -> Told:
     result = load_as(QuantumResult, path)
     numbers, lines = _told(path, result)
-    about = result.attributes | {"file": str(path), "configurations": saved_number(path)}
+    about = result.attributes | {"file": str(path), "configurations": reports.saved_number(path)}
     return Told(about | numbers, _head(path, result) + lines)
 
 
@@ -80,7 +69,7 @@ def _head(path: Path, result: QuantumResult) -> list[str]:
     run = result.config.get(result.job, {})
     done = measurements_of(result)
     planned = run["sweeps"] // run["measure_every"] if run else done
-    return head_of_steps(path, result, result.round_trips.shape[1], done, planned)
+    return reports.head_of_steps(path, result, result.round_trips.shape[1], done, planned)
 
 
 def _told(path: Path, result: QuantumResult | None = None) -> tuple[dict[str, Any], list[str]]:
@@ -96,7 +85,7 @@ def _told(path: Path, result: QuantumResult | None = None) -> tuple[dict[str, An
     if steps < FEWEST_STEPS:
         return {"steps": steps}, [_LEFT_OUT.format("too few measurements are there so far")]
     found = summarize(result)
-    numbers = {"steps": steps, **precision(result.model)}
+    numbers = {"steps": steps, **reports.precision(result.model)}
     numbers |= {name: getattr(result, name).tolist() for name in ("k", "gamma", "beta", "k_time")}
     numbers |= {"swap_rate": result.swap_rate.tolist(), "round_trips": int(result.round_trips.sum())}
     return numbers | {"averages": as_tables(found)}, _report(result, found, bits <= MOST_SAVED_BYTES)
@@ -105,13 +94,13 @@ def _told(path: Path, result: QuantumResult | None = None) -> tuple[dict[str, An
 def _report(result: QuantumResult, found: Summary, with_gaps: bool) -> list[str]:
     """Return lines on exchanges, averages at each point, gaps if they are soon found, and equilibrium."""
     exchanges = len(result.swap_rate) > 0  # not of a single point
-    lines = [round_trip_line(result.round_trips)] if exchanges else []
-    lines += empty_lanes(result.attributes["engine"], result.round_trips.shape[1], len(result.k))
+    lines = [reports.round_trip_line(result.round_trips)] if exchanges else []
+    lines += reports.empty_lanes(result.attributes["engine"], result.round_trips.shape[1], len(result.k))
     rates = [f"{rate:.3f}" for rate in result.swap_rate]
     others = {"k": ("Gamma", result.gamma), "gamma": ("beta", result.beta), "beta": ("Gamma", result.gamma)}
     head, values = others[result.axis.name]
     beside = {head: [f"{value:.4f}" for value in values]}
-    lines += table_of_places(result.model, found, rates, f"the next {result.axis.symbol}", beside)
+    lines += reports.table_of_places(result.model, found, rates, f"the next {result.axis.symbol}", beside)
     later = "gaps are left out, as many configurations are there: spinsim analyze finds them."
     of_gaps = in_time_lines(result) if with_gaps else wrapped(later, "Gap      ")
     return lines + of_gaps + wrapped(found.verdict, "Verdict  ")
@@ -209,8 +198,8 @@ def extrapolations(kept: list[AtStep], choose: Callable[[Mapping[str, Any]], lis
 def _at_no_step(found: Extrapolation, names: list[str]) -> list[str]:
     """Returns a line for each point, with the least probability of chi^2 among its columns."""
     lines = []
-    for first in range(0, len(names), MOST_COLUMNS):
-        some = names[first : first + MOST_COLUMNS]
+    for first in range(0, len(names), reports.MOST_COLUMNS):
+        some = names[first : first + reports.MOST_COLUMNS]
         lines.append(f"{found.axis.symbol:>8}" + "".join(f"{LABELS[name]:>15}" for name in some) + f"{'p':>8}")
         for p, at in enumerate(found.axis.values):
             each = [found.estimates[name] for name in some]
@@ -231,7 +220,7 @@ def columns(result: QuantumResult, by: str) -> Columns:
         "gap": lambda: _gaps(result),
         "site": lambda: _sites(result),
     }
-    return ladder_columns(result, by, _where, others, ("k", "temperature"))  # the latter is the table's default
+    return reports.ladder_columns(result, by, _where, others, ("k", "temperature"))  # the latter is the table's default
 
 
 def _sites(result: QuantumResult) -> Columns:

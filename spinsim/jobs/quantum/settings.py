@@ -7,22 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from spinsim.errors import InputError
+from spinsim.settings import shared
 from spinsim.settings.config import Config, table
 from spinsim.settings.setting import GRID, Table, setting
-from spinsim.settings.shared import (
-    RunSettings,
-    clusters,
-    clusters_every,
-    houdayer,
-    own_measure,
-    own_moves,
-    series,
-    series_limit,
-    start,
-    with_clusters,
-    with_houdayer,
-    zero_acceptance,
-)
+from spinsim.settings.shared import RunSettings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,7 +34,7 @@ class QuantumSettings(Table):
     along the one that has several values.
     """
 
-    start: str = start()
+    start: str = shared.start()
     k: str | None = setting(
         None,
         "Steps in time, which are the couplings of the isotropic form: 0.25:0.31:16, evenly spaced; 0.25:0.31:16g, "
@@ -83,13 +71,13 @@ class QuantumSettings(Table):
         unit="slices",
         numbers=GRID,
     )
-    moves: str | None = own_moves()
-    clusters: str | None = clusters()
-    clusters_every: int = clusters_every()
-    houdayer: str | None = houdayer(shown="none")
-    measure: str | None = own_measure()
-    series: str = series()
-    series_limit: float | None = series_limit()
+    moves: str | None = shared.own_moves()
+    clusters: str | None = shared.clusters()
+    clusters_every: int = shared.clusters_every()
+    houdayer: str | None = shared.houdayer(shown="none")
+    measure: str | None = shared.own_measure()
+    series: str = shared.series()
+    series_limit: float | None = shared.series_limit()
     even_correlations: bool = setting(
         False,
         "Correlate products of neighbours in space at these times too, for gaps of even parity",
@@ -105,7 +93,7 @@ class QuantumSettings(Table):
         "Add up each site's (sum over slices of its spin)^2 at measurements, for the distribution of local responses",
         before=False,
     )
-    zero_acceptance: float = zero_acceptance()
+    zero_acceptance: float = shared.zero_acceptance()
 
     def check_together(self) -> None:
         """Refuse lengths that do not divide each other, odd slices, lists that are no ladder or no times, two forms."""
@@ -254,7 +242,7 @@ class Quantum(Config):
     @classmethod
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
         """Fill in the ladder of the isotropic form, where no other is given, and moves."""
-        with_clusters(tables[cls.job])
-        with_houdayer(tables[cls.job])
+        shared.with_clusters(tables[cls.job])
+        shared.with_houdayer(tables[cls.job])
         if tables[cls.job].keys().isdisjoint({"k", "gamma", "beta"}):
             tables[cls.job]["k"] = _K

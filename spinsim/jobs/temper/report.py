@@ -25,24 +25,10 @@ from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
 from spinsim.analysis.tables import Columns, below_each_other
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count, quoted, wrapped
-from spinsim.jobs import job_of
+from spinsim.jobs import job_of, reports
 from spinsim.jobs.base import Told
 from spinsim.jobs.ladder.contents import placement_of, temperatures_in, written_again
 from spinsim.jobs.ladder.result import reduced_of_file
-from spinsim.jobs.reports import (
-    empty_lanes,
-    head_of_steps,
-    ladder_columns,
-    ladder_sentence,
-    lowest_lines,
-    numbers_of_plan,
-    precision,
-    round_trip_line,
-    saved_number,
-    solution_lines,
-    table_of_places,
-    twice_as_long,
-)
 from spinsim.jobs.temper.result import TemperResult
 from spinsim.jobs.temper.running import TemperPlan
 from spinsim.model.ising import Ising
@@ -152,7 +138,7 @@ def describe(plan: TemperPlan) -> str:
     samples = f"{model.samples} samples x " if model.samples > 1 else ""
     groups = f"{t.number_of_groups} groups of " if t.number_of_groups > 1 else ""
     size = f"Tempering {model.name}: {model.sites} sites, {model.bonds} bonds, {samples}{groups}"
-    return ladder_sentence(plan, size, ("T", "temperatures"), ends, _length(plan))
+    return reports.ladder_sentence(plan, size, ("T", "temperatures"), ends, _length(plan))
 
 
 def _length(plan: TemperPlan) -> str:
@@ -165,15 +151,15 @@ def outcome(plan: TemperPlan, rate: float | None) -> Told:
     if found.search is not None:
         return _outcome_of_search(plan, found, found.search, rate)
     averages = _averages_of(plan.path, found)
-    numbers = numbers_of_plan(plan) | _numbers(found, averages) | {"updates_per_ns": rate}
-    return Told(numbers, _report(found, averages) + solution_lines(plan), _following(plan, averages))
+    numbers = reports.numbers_of_plan(plan) | _numbers(found, averages) | {"updates_per_ns": rate}
+    return Told(numbers, _report(found, averages) + reports.solution_lines(plan), _following(plan, averages))
 
 
 def _outcome_of_search(plan: TemperPlan, found: TemperOverview, search: Searched, rate: float | None) -> Told:
-    numbers = numbers_of_plan(plan) | _numbers(found, None) | search.numbers | {"updates_per_ns": rate}
-    lines = _search_lines(found, search) + solution_lines(plan)
+    numbers = reports.numbers_of_plan(plan) | _numbers(found, None) | search.numbers | {"updates_per_ns": rate}
+    lines = _search_lines(found, search) + reports.solution_lines(plan)
     missed = search.target is not None and not search.is_met
-    following = [f"spinsim show {quoted(plan.path)} --solution", *(twice_as_long(plan) if missed else [])]
+    following = [f"spinsim show {quoted(plan.path)} --solution", *(reports.twice_as_long(plan) if missed else [])]
     return Told(numbers, lines, following, _verdict(found, search), missed)
 
 
@@ -186,7 +172,7 @@ def _search_lines(found: TemperOverview, search: Searched) -> list[str]:
     side_by_side = f" of {groups} groups" if groups > 1 else ""
     first = " (first group)" if groups > 1 else ""
     again = "" if search.restarts is None else f", {count(search.restarts, 'restart')}"
-    lines = [] if found.best_energy is None else lowest_lines(found.model, found.best_energy)
+    lines = [] if found.best_energy is None else reports.lowest_lines(found.model, found.best_energy)
     lines.append(f"Search         {search.done} sweeps{side_by_side} in {search.elapsed:.3g} s{again}")
     if len(found.temperature) == 1:  # nothing to exchange
         return lines
@@ -194,7 +180,7 @@ def _search_lines(found: TemperOverview, search: Searched) -> list[str]:
     return [
         *lines,
         f"Exchanges      {low:.3f} to {high:.3f} of those tried with the next temperature were accepted{first}",
-        round_trip_line(found.round_trips) + first,
+        reports.round_trip_line(found.round_trips) + first,
     ]
 
 
@@ -203,8 +189,8 @@ def show(path: Path) -> Told:
     run, replicas = found.config.get(found.job, {}), found.round_trips.shape[1]
     planned = run["sweeps"] // run["measure_every"] if run else found.steps
     about = found.attributes | {"file": str(path), "steps": found.steps, "planned_steps": planned}
-    about |= {"configurations": saved_number(path)}
-    head = head_of_steps(path, found, replicas, found.steps, planned if found.search is None else None)
+    about |= {"configurations": reports.saved_number(path)}
+    head = reports.head_of_steps(path, found, replicas, found.steps, planned if found.search is None else None)
     if found.search is not None:
         said = _verdict(found, found.search) if found.finished else ""
         lines = head + _search_lines(found, found.search) + ([f"Target         {said}"] if said else [])
@@ -226,16 +212,16 @@ def _following(plan: TemperPlan, averages: Summary | None) -> list[str]:
     path = quoted(plan.path)
     lines = [f"spinsim analyze {path} --all", f"spinsim plot {path}"]
     if averages is not None and (averages.problems or averages.doubts):
-        lines += twice_as_long(plan)
+        lines += reports.twice_as_long(plan)
     return lines
 
 
 def _report(found: TemperOverview, averages: Summary | None) -> list[str]:
     known, exchanges = bool(np.isfinite(found.swap_rate).all()), len(found.temperature) > 1
-    lines = [round_trip_line(found.round_trips)] if exchanges else []
+    lines = [reports.round_trip_line(found.round_trips)] if exchanges else []
     if not known:
         lines = ["Exchanges and round trips are known from the first checkpoint on"]
-    lines += empty_lanes(found.attributes["engine"], found.round_trips.shape[1], len(found.temperature))
+    lines += reports.empty_lanes(found.attributes["engine"], found.round_trips.shape[1], len(found.temperature))
     if found.placement is not None:
         last = found.placement.swap_rate[-1]
         low, high = np.nanmin(last), np.nanmax(last)
@@ -244,9 +230,9 @@ def _report(found: TemperOverview, averages: Summary | None) -> list[str]:
     if averages is None:
         lines += _without_errors(found, rates)
     else:
-        lines += table_of_places(found.model, averages, rates, "the next temperature")
+        lines += reports.table_of_places(found.model, averages, rates, "the next temperature")
         lines += wrapped(averages.verdict, "Verdict  ")
-    return lines if found.best_energy is None else lines + lowest_lines(found.model, found.best_energy)
+    return lines if found.best_energy is None else lines + reports.lowest_lines(found.model, found.best_energy)
 
 
 def _without_errors(found: TemperOverview, rates: list[str] | None) -> list[str]:
@@ -271,7 +257,7 @@ def _numbers(found: TemperOverview, averages: Summary | None) -> dict[str, Any]:
         "overlap_squared": None if found.overlap_squared is None else found.overlap_squared.tolist(),
         "swap_rate": found.swap_rate.tolist(),
         "placed": found.placement is not None,
-        **precision(found.model),
+        **reports.precision(found.model),
         "round_trips": int(found.round_trips.sum()),
         "lowest_energy": lowest,
         "cut": float(found.model.cut(lowest)) if is_cut and lowest is not None else None,
@@ -284,7 +270,7 @@ def columns(result: TemperResult, by: str) -> Columns:
         "overlap": lambda: below_each_other([_overlaps(result, k) for k in range(result.model.samples)]),
         "bin": lambda: _bins(approach(result)),
     }
-    return ladder_columns(result, by, lambda one: {"temperature": one.temperature}, others)
+    return reports.ladder_columns(result, by, lambda one: {"temperature": one.temperature}, others)
 
 
 def _overlaps(result: TemperResult, sample: int) -> Columns:

@@ -8,25 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from spinsim.errors import InputError
+from spinsim.settings import shared
 from spinsim.settings.config import Config, table
 from spinsim.settings.setting import GRID, Table, setting
-from spinsim.settings.shared import (
-    RunSettings,
-    clusters,
-    clusters_every,
-    houdayer,
-    own_measure,
-    own_moves,
-    series,
-    series_limit,
-    solution,
-    start,
-    target,
-    time_limit,
-    with_clusters,
-    with_houdayer,
-    zero_acceptance,
-)
+from spinsim.settings.shared import RunSettings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,7 +47,7 @@ def usual_restart(sites: int) -> int:
 class TemperSettings(Table):
     """The ladder of temperatures and the length of the run."""
 
-    start: str = start()
+    start: str = shared.start()
     temperatures: str | None = setting(
         None,
         "From the lowest to the highest: 0.8:2:16, evenly spaced; 0.8:2:16g, geometric; 0.8,1.0,1.3; auto:0.8:2 or "
@@ -96,13 +81,13 @@ class TemperSettings(Table):
         shown="no for glasses with symmetric +-J or Gaussian couplings in zero field, where they are noise; else yes",
         before=True,
     )
-    moves: str | None = own_moves()
-    clusters: str | None = clusters()
-    clusters_every: int = clusters_every()
-    houdayer: str | None = houdayer(shown="none; of searches on graphs auto")
-    measure: str | None = own_measure()
-    series: str = series()
-    series_limit: float | None = series_limit()
+    moves: str | None = shared.own_moves()
+    clusters: str | None = shared.clusters()
+    clusters_every: int = shared.clusters_every()
+    houdayer: str | None = shared.houdayer(shown="none; of searches on graphs auto")
+    measure: str | None = shared.own_measure()
+    series: str = shared.series()
+    series_limit: float | None = shared.series_limit()
     groups: int | None = setting(
         1,
         "Groups of copies that search side by side, each with its own random numbers; series, exchanges and round "
@@ -122,10 +107,10 @@ class TemperSettings(Table):
         high=10**12,
         before=0,
     )
-    target: str | None = target()
-    time_limit: float | None = time_limit()
-    solution: str | None = solution()
-    zero_acceptance: float = zero_acceptance()
+    target: str | None = shared.target()
+    time_limit: float | None = shared.time_limit()
+    solution: str | None = shared.solution()
+    zero_acceptance: float = shared.zero_acceptance()
 
     @classmethod
     def check_given(cls, given: Mapping[str, Any]) -> None:
@@ -262,8 +247,8 @@ class Temper(Config):
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
         """Leave the size of a search to its model and device, and give it no correlations, unless it has its own."""
         given = tables[cls.job]
-        with_clusters(given)
-        with_houdayer(given)
+        shared.with_clusters(given)
+        shared.with_houdayer(given)
         if {"target", "time_limit"} & set(given):
             if tables["run"].setdefault("replicas", None) is None:
                 given.setdefault("groups", None)
