@@ -28,7 +28,7 @@ from spinsim.model.ising import Ising, check_model
 from spinsim.result import Result, load
 from spinsim.run.common import OnUpdates, Plan, Watch, plan_resume, provenance, to_file
 from spinsim.run.identity import tables_of_file
-from spinsim.run.own import as_functions, text_of_measure
+from spinsim.run.own import text_of_measure
 from spinsim.settings.config import AnyConfig, Config, build_config, tables_of
 from spinsim.settings.document import Argument, documented
 from spinsim.settings.setting import nearest
@@ -175,7 +175,7 @@ def run_of_call(
         own["moves"] = () if moves is None or isinstance(moves, str) else tuple(moves)
         given["moves"] = moves if isinstance(moves, str) else text_of(own["moves"])
     if "measure" in given:
-        own["measure"] = as_functions(given["measure"])
+        own["measure"] = None if isinstance(given["measure"], str) else given["measure"]
         given["measure"] = text_of_measure(given["measure"])
     config = config_of_call(job, model, given, **checks)
     where = resolve_device(config.run.device, config.run.gpus)

@@ -98,10 +98,6 @@ def text_of_measure(given: Given) -> str | None:
     return ",".join(map(str, given)) or None
 
 
-def as_functions(given: Given) -> Mapping[str, Measure] | None:
-    return None if isinstance(given, str) else given
-
-
 def names_of(text: str | None) -> list[str]:
     """Returns the names of the series that the text of a configuration stands for."""
     return [entry.strip().rpartition(":")[2] for entry in text.split(",")] if text else []
@@ -194,9 +190,10 @@ class Own:
         return np.broadcast_to(np.arange(self._replicas).reshape(self._shape[1:]), self._shape)
 
     def _try(self, spins: Spins) -> None:
-        batch = self._batch(spins, self._in_turn)
+        batch, tried = self._batch(spins, self._in_turn), dict[str, npt.NDArray[Any]]()
+        forms: dict[str, tuple[tuple[int, ...], type]] = {}
         for name, function in self._functions.items():
-            values = _on_host(function(batch))
+            values = tried[name] = _on_host(function(batch))
             kind = {"b": np.int64, "i": np.int64, "u": np.int64, "f": np.float64}.get(values.dtype.kind)
             if kind is None:
                 raise InputError(f"measure {name} returns {values.dtype}: return floats or whole numbers")
@@ -205,11 +202,10 @@ class Own:
                     f"measure {name} returns the shape {values.shape}: return a number for each configuration, "
                     f"{self._shape} for {', '.join(self._state)}, or more axes behind these"
                 )
-            axes = [f"{name}_axis_{k}" for k in range(values.ndim - len(self._shape))]
-            self._scales |= {axis: np.arange(n) for axis, n in zip(axes, values.shape[len(self._shape) :], strict=True)}
-            series = _series(name, (*self._state, *axes), kind)
-            self.series += (series,)
-            self._checked(series, values)
+            forms[name] = (0, *values.shape), kind
+        self.series, self._scales = _described(forms, self._state)
+        for series in self.series:
+            self._checked(series, tried[series.name])
 
     def in_contents(self, contents: Contents) -> Contents:
         """Returns contents that have their series too.
@@ -217,8 +213,11 @@ class Own:
         Raises:
             InputError: for a name that the file has for something else.
         """
+        taken = {one.name for one in contents.series} | set(contents.scales) | {o.name for o in TABLE}
+        taken |= {*COORDINATES, CHECKSUM, "spins"}
         for one in self.series:
-            check_free(one.name, contents)
+            if one.name in taken or one.name.endswith(("_error", "_tau", "_trusted")):
+                raise InputError(f"measure {one.name!r} is a name that results have for something else: choose another")
         more = with_series if self._state == REPLICAS else with_summary
         return more(contents, self.series, self._scales)
 
@@ -230,17 +229,10 @@ class Own:
         beta: float | None = None,
         model: Ising | None = None,
     ) -> dict[str, npt.NDArray[Any]]:
-        """Returns what the functions return of a moment, by name.
+        """Returns what the functions return of a moment, by name; InputError for another form than at first.
 
-        Args:
-            spins: Finds the configuration of a sample and replica at that moment.
-            number: Of the measurement.
-            holder: Replica at each place of the ladder, (samples, copies, places); by default all of them in turn.
-            beta: The present inverse temperature, where there is no ladder.
-            model: The present model, where it is in a field that changes.
-
-        Raises:
-            InputError: where it has another form than at first or is not finite.
+        ``holder`` is the replica at each place of the ladder, (samples, copies, places), by default all in turn;
+        ``beta`` and ``model`` are the present ones where there is no ladder and where a field changes.
         """
         if not self.series:
             return {}
@@ -276,18 +268,10 @@ def _on_host(values: Any) -> npt.NDArray[Any]:
     return np.asarray(values.get() if hasattr(values, "get") else values)
 
 
-def _series(name: str, axes: tuple[str, ...], kind: type) -> Series:
-    return Series(name, axes, kind, f"own observable {name}")
-
-
 def with_series(
     contents: Contents, series: tuple[Series, ...], scales: Mapping[str, npt.NDArray[np.generic]]
 ) -> Contents:
-    return (
-        replace(contents, series=(*contents.series, *series), scales={**contents.scales, **scales})
-        if series
-        else contents
-    )
+    return replace(contents, series=(*contents.series, *series), scales={**contents.scales, **scales})
 
 
 def with_summary(
@@ -300,18 +284,6 @@ def with_summary(
     return with_series(replace(contents, sums=(*contents.sums, *summary)), series, scales)
 
 
-def check_free(name: str, contents: Contents) -> None:
-    """Refuse a name that is one of the program's."""
-    taken = {one.name for one in contents.series} | set(contents.scales) | {o.name for o in TABLE}
-    if (
-        name in taken
-        or name in COORDINATES
-        or name in (CHECKSUM, "spins")
-        or name.endswith(("_error", "_tau", "_trusted"))
-    ):
-        raise InputError(f"measure {name!r} is a name that results have for something else: choose another")
-
-
 SeriesOfOwn = tuple[tuple[Series, ...], dict[str, npt.NDArray[np.generic]]]
 """Series of own observables, and the axes that they have of their own."""
 
@@ -321,7 +293,7 @@ def _described(forms: Mapping[str, tuple[tuple[int, ...], type]], first: tuple[s
     series, scales = [], dict[str, npt.NDArray[np.generic]]()
     for name, (shape, kind) in forms.items():
         further = {f"{name}_axis_{k}": np.arange(n) for k, n in enumerate(shape[1 + len(first) :])}
-        series.append(_series(name, (*first, *further), kind))
+        series.append(Series(name, (*first, *further), kind, f"own observable {name}"))
         scales |= further
     return tuple(series), scales
 

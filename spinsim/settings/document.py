@@ -33,12 +33,7 @@ from numpy.typing import ArrayLike
 from spinsim.engine.moves.move import Move
 """
 _COLUMNS: Final = ("key", "flag", "what it is", "values", "unit", "default")
-_SECTIONS: Final = ("Args:", "Raises:")
-"""Sections of items."""
-_PROSE: Final = ("Returns:",)
-_INDENT: Final = 4
-_ITEM: Final = re.compile(r"    \w+: ")
-_WIDTH: Final = 92
+_WIDTH: Final = 112
 """Width of docstrings, which ``help`` indents."""
 
 
@@ -139,8 +134,7 @@ def documented(
 ) -> Callable[[Function], Function]:
     """Give a call a signature, and its docstring a line in the section ``Args`` for each argument.
 
-    The first argument is the model. A line is the call's own, else that of ``others``, else that of the setting. The
-    docstring comes out in lines that ``help`` can indent.
+    The first argument is the model. A line is the call's own, else that of ``others``, else that of the setting.
 
     Args:
         settings: Of the job; those that are not in ``order`` are keywords.
@@ -150,15 +144,15 @@ def documented(
     """
 
     def complete(function: Function) -> Function:
-        text = cleandoc(function.__doc__ or "").splitlines()
-        head, args, tail = _split(text)
+        head, args, tail = _split(cleandoc(function.__doc__ or "").splitlines())
         parameters = list(_parameters(settings, order, others))
         for one in parameters:
             words = others[one.name].words if one.name in others else ""
             line = words or (_sentence(settings[one.name]) if one.name in settings else "")
-            head += args.get(one.name) or [f"    {one.name}: {line}"]
+            text = f"    {one.name}: {line}"
+            head += args.get(one.name) or wrap(text, _WIDTH, subsequent_indent=" " * 8, break_on_hyphens=False)
         told: Any = function
-        told.__doc__ = "\n".join(_wrapped([*head, *tail]))
+        told.__doc__ = "\n".join([*head, *tail])
         told.__signature__ = _Lines(parameters, return_annotation=_Plain(function.__annotations__["return"]))
         return function
 
@@ -194,14 +188,11 @@ def _parameters(
     for name in dict.fromkeys([*places, *settings]):
         kind = Parameter.POSITIONAL_OR_KEYWORD if name in places else Parameter.KEYWORD_ONLY
         other = others.get(name, Argument())
-        default = _shown(settings[name]) if name in settings and other.default is None else other.default
+        default = other.default
+        if name in settings and default is None and not settings[name].shown:  # else it depends on others
+            default = settings[name].default
         said = (other.type or _type(settings[name])) + (" | None" if f"{name}?" in order else "")
         yield Parameter(name, kind, default=default, annotation=_Plain(said))
-
-
-def _shown(one: Setting) -> Any:
-    """Returns the default of a setting, None where it depends on others and is told in words."""
-    return None if one.shown else one.default
 
 
 def _type(one: Setting) -> str:
@@ -229,29 +220,3 @@ def _split(lines: list[str]) -> tuple[list[str], dict[str, list[str]], list[str]
         else:
             args[line.split(":")[0].strip()] = [line]
     return lines[:start], args, lines[end:]
-
-
-def _wrapped(lines: list[str]) -> list[str]:
-    """Returns the paragraphs and items of a docstring in lines of one width."""
-    units: list[list[str]] = [[]]
-    in_items = False
-    for line in lines:
-        indent = len(line) - len(line.lstrip())
-        if not line.strip() or line in _SECTIONS or line in _PROSE:
-            in_items = line in _SECTIONS or (in_items and not line.strip())
-            units += [[line], []]
-        elif in_items and indent == _INDENT and units[-1]:
-            units.append([line])
-        else:
-            units[-1].append(line)
-    return [part for unit in units if unit for part in _unit(unit)]
-
-
-def _unit(lines: list[str]) -> list[str]:
-    """Returns a paragraph or an item in lines of one width."""
-    if not lines[0]:
-        return [""]
-    indent = (len(lines[0]) - len(lines[0].lstrip())) * " "
-    deeper = "    " if (len(lines) > 1 and lines[1].startswith(f"{indent} ")) or _ITEM.match(lines[0]) else ""
-    text = " ".join(line.strip() for line in lines)
-    return wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent + deeper, break_on_hyphens=False)
