@@ -213,8 +213,8 @@ class Plan(Generic[AnyConfig]):
 
     @property
     def first_packing(self) -> Packing | None:
-        """How spins are held when the file is begun, before a field is set."""
-        return self.packing
+        """How spins are held when the file is begun, before a field is set; None where the model does not say it."""
+        return update_of(self.model).packing
 
     @property
     def rows(self) -> int:
@@ -262,11 +262,6 @@ class Plan(Generic[AnyConfig]):
     def replicas(self) -> int | None:
         """Replicas of each sample; None where that is not known yet."""
         return int(self.config.run.number_of_replicas)
-
-    @property
-    def packing(self) -> Packing | None:
-        """How spins are held; None where that does not follow from the model."""
-        return update_of(self.model).packing
 
     def updates(self, replicas: int) -> int:
         """Attempted spin updates of the whole run with this many replicas of each sample; 0 where it has none."""

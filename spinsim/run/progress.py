@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from spinsim.errors import InputError
-from spinsim.machine.clock import compiling_seconds, seconds_without_compiling, told_of_compiling
+from spinsim.machine.clock import seconds_without_compiling, told_of_compiling
 from spinsim.machine.memory import readable
 from spinsim.run.common import Plan, Watch
 from spinsim.run.sampled import TimedError
@@ -48,10 +46,14 @@ class Bar:
             self._task = self._bar.add_task("", total=None, **fields)
             self._compiling = self._bar.add_task(COMPILING, total=None, visible=False, **fields)
 
-    def begin(self, what: str, total: int, done: int = 0) -> None:
+    def begin(self, stage: str, total: int, done: int = 0) -> None:
         """Start the bar anew for what comes now: how much that is, and how much of it was done before."""
         if self._bar is not None:
-            self._bar.reset(self._task, total=total, completed=done, description=what)
+            self._bar.reset(self._task, total=total, completed=done, description=stage)
+
+    def _show(self, **fields: Any) -> None:
+        if self._bar is not None:
+            self._bar.update(self._task, **fields)
 
     def _show_compiling(self, busy: bool) -> None:
         if self._bar is not None:
@@ -62,13 +64,11 @@ class Bar:
         """Take what says how fast each of several devices is."""
 
     def note(self, words: str) -> None:
-        if self._bar is not None:
-            self._bar.update(self._task, description=words)
+        self._show(description=words)
 
     def advance(self, count: int) -> None:
         """Count what was done since the last call."""
-        if self._bar is not None:
-            self._bar.update(self._task, advance=count)
+        self._show(advance=count)
 
     @property
     def rate(self) -> float | None:
@@ -90,9 +90,7 @@ class Bar:
             self._bar.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._listening.__exit__(None, None, None)
         self.stop()
 
@@ -109,23 +107,21 @@ class UpdateProgress(Bar):
         self._done = 0
         self._began: float | None = None
         self._ended: float | None = None
-        self._clock: Callable[[], float] = time.perf_counter
 
-    def begin(self, what: str, total: int, done: int = 0) -> None:
+    def begin(self, stage: str, total: int, done: int = 0) -> None:
         """Start the bar and the clock anew for what comes now: its updates, and how many of them were done before."""
         self._done, self._began = 0, None
-        self._clock = lambda: time.perf_counter() - compiling_seconds()
-        super().begin(what, total, done)
+        super().begin(stage, total, done)
 
     def stop(self) -> None:
         if self._ended is None:
-            self._ended = self._clock()
+            self._ended = seconds_without_compiling()
         super().stop()
 
     @property
     def seconds(self) -> float:
         """Time from when the engine was ready to the end of the run, so far, without that of compiling."""
-        now = self._clock() if self._ended is None else self._ended
+        now = seconds_without_compiling() if self._ended is None else self._ended
         return 0.0 if self._began is None else now - self._began
 
     @property
@@ -142,11 +138,11 @@ class UpdateProgress(Bar):
     def advance(self, count: int) -> None:
         """Count finished updates; the first call, of none, starts the clock."""
         if self._began is None:
-            self._began = self._clock()
+            self._began = seconds_without_compiling()
         self._done += count
         if self._bar is not None:
             rate = f"{self.rate:.3g} updates/ns" if self._done else ""
-            self._bar.update(self._task, advance=count, rate=rate, parts=_in_words(self._rates()))
+            self._show(advance=count, rate=rate, parts=_in_words(self._rates()))
 
 
 def _in_words(rates: list[float]) -> str:
@@ -164,8 +160,8 @@ class RowProgress(Bar):
     def __init__(self, silent: bool = False) -> None:
         super().__init__(silent, of="")
 
-    def begin(self, what: str, total: int, done: int = 0) -> None:
-        super().begin(what, total, done)
+    def begin(self, stage: str, total: int, done: int = 0) -> None:
+        super().begin(stage, total, done)
         self._say_rows()
 
     def advance(self, count: int) -> None:
@@ -175,7 +171,7 @@ class RowProgress(Bar):
     def _say_rows(self) -> None:
         if self._bar is not None:
             task = self._bar.tasks[self._task]
-            self._bar.update(self._task, of=f"{task.completed:g} of {task.total:g}")
+            self._show(of=f"{task.completed:g} of {task.total:g}")
 
 
 def _is_seen() -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -108,10 +107,6 @@ def kept_by(watch: Watch, contents: Contents, rows: int, what: str, mend: str) -
     return Kept(contents, rows, what, mend) if watch.keeps_rows else NothingKept()
 
 
-def _with(plan: Plan[Any], others: Mapping[str, str]) -> dict[str, str]:
-    return plan.attributes | dict(others)
-
-
 class SampledRun(ABC):
     """A run of replicas under way."""
 
@@ -212,11 +207,12 @@ class SampledRun(ABC):
         """Carry the run out without a file; returns what its result takes of it, by the names there."""
         self.go_on(kept)
         series, sparse = kept.written()
+        plan, others = self._plan, engine_attributes(self.engine) | {"finished": store.stamp()}
         return {name: values for name, values in series.items() if name != "step"} | {
             "best_energy": self.best.energy,
             "best_spins": store.as_shown(self.best.spins, self.engine.model),
             "configurations": in_memory(self.contents, sparse),
-            "attributes": partial(_with, self._plan, engine_attributes(self.engine) | {"finished": store.stamp()}),
+            "attributes": lambda: plan.attributes | others,
         }
 
     @property

@@ -245,14 +245,8 @@ class AnnealPlan(Plan[Anneal]):
         return slabs or super().split
 
     @property
-    def packing(self) -> Packing | None:
-        """Packing of spins; slices in time are another model than this one, and so is each field."""
-        a = self.config.anneal
-        return None if a.quantum or a.fields is not None else super().packing
-
-    @property
     def first_packing(self) -> Packing | None:
-        return None if self.config.anneal.quantum else super().packing
+        return None if self.config.anneal.quantum else super().first_packing
 
     def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:
         run = _Annealing(self, saving, watch, recorded_in(self.path) if begun else 0)

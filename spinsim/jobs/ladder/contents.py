@@ -215,7 +215,9 @@ def temperatures_in(file: h5py.File) -> Temperatures:
 
 
 def points_in(file: h5py.File) -> Points:
-    slices = _slices_in(file)
+    slices = int(group_of(file, "model").attrs.get("slices", 1))
+    if slices < FEWEST:
+        raise DamageError("its model has no slices in time")
     if POINTS not in file:
         return isotropic(_values_of(group_of(file, MEASUREMENTS), "k", rising=False), slices)
     group = group_of(file, POINTS)
@@ -227,13 +229,6 @@ def points_in(file: h5py.File) -> Points:
     if not len(gamma) or not (np.array_equal(points.gamma, gamma) and np.array_equal(points.beta, beta)):
         raise DamageError("its gamma and beta are no ladder")
     return points
-
-
-def _slices_in(file: h5py.File) -> int:
-    slices = int(group_of(file, "model").attrs.get("slices", 1))
-    if slices < FEWEST:
-        raise DamageError("its model has no slices in time")
-    return slices
 
 
 def times_in(file: h5py.File, slices: int) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from spinsim import store
 from spinsim.analysis.gaps import FEWEST_STEPS as FEWEST_FOR_GAPS
-from spinsim.analysis.gaps import Gaps, InTimeCurve, correlation_in_time, gaps_by_parity, has_connected
+from spinsim.analysis.gaps import Gaps, correlation_in_time, gaps_by_parity, has_connected
 from spinsim.analysis.printed import as_tables, with_error
 from spinsim.analysis.runs import sample_of
 from spinsim.analysis.sources import measurements_of
@@ -22,7 +22,6 @@ from spinsim.jobs.base import Told
 from spinsim.jobs.quantum.extrapolation import OF_SLICES, AtStep, Extrapolation, extrapolated, groups
 from spinsim.jobs.quantum.result import QuantumResult
 from spinsim.jobs.quantum.running import QuantumPlan
-from spinsim.jobs.quantum.settings import QuantumSettings
 from spinsim.observables import LABELS
 from spinsim.result import load_as
 from spinsim.store.configurations import CONFIGURATIONS
@@ -40,14 +39,11 @@ def describe(plan: QuantumPlan) -> str:
     axis, values = q.ends.axis, q.ends.values
     samples = f"{model.samples} samples x " if model.samples > 1 else ""
     size = f"Quantum {model.name}: {model.sites // q.slices} sites x {q.slices} slices, {samples}"
-    length = f"{_other(q)}{q.thermalize} + {q.sweeps} sweeps"
+    length = f"{q.thermalize} + {q.sweeps} sweeps"
+    if q.is_general:  # what is the same at all points
+        same = f"gamma = {q.ends.gamma[0]:.4g}" if axis == "beta" else f"beta = {q.ends.beta[0]:.4g}"
+        length = f"{same}, {length}"
     return reports.ladder_sentence(plan, size, (axis, axis), (values.min(), values.max(), len(values)), length)
-
-
-def _other(q: QuantumSettings) -> str:
-    if not q.is_general:
-        return ""
-    return f"gamma = {q.ends.gamma[0]:.4g}, " if q.ends.axis == "beta" else f"beta = {q.ends.beta[0]:.4g}, "
 
 
 def outcome(plan: QuantumPlan, rate: float | None) -> Told:
@@ -62,14 +58,11 @@ def show(path: Path) -> Told:
     result = load_as(QuantumResult, path)
     numbers, lines = _told(path, result)
     about = result.attributes | {"file": str(path), "configurations": reports.saved_number(path)}
-    return Told(about | numbers, _head(path, result) + lines)
-
-
-def _head(path: Path, result: QuantumResult) -> list[str]:
-    run = result.config.get(result.job, {})
-    done = measurements_of(result)
+    run, done = result.config.get(result.job, {}), measurements_of(result)
     planned = run["sweeps"] // run["measure_every"] if run else done
-    return reports.head_of_steps(path, result, result.round_trips.shape[1], done, planned)
+    return Told(
+        about | numbers, reports.head_of_steps(path, result, result.round_trips.shape[1], done, planned) + lines
+    )
 
 
 def _told(path: Path, result: QuantumResult | None = None) -> tuple[dict[str, Any], list[str]]:
@@ -192,7 +185,12 @@ def extrapolations(kept: list[AtStep], choose: Callable[[Mapping[str, Any]], lis
         lines += wrapped(f"a + b Delta tau^2 fitted to the averages; {one.verdict}.", "Law      ")
         if len(first) < len(group):
             lines += wrapped("of runs with equal slices the first was taken, others were left out.", "Note     ")
-    return Told({"extrapolations": [_as_lists(one) for one in found]} if found else {}, lines)
+    numbers = [
+        {"slices": list(one.slices), **{name: values.tolist() for name, values in one.columns().items()}}
+        | {"verdict": one.verdict}
+        for one in found
+    ]
+    return Told({"extrapolations": numbers} if found else {}, lines)
 
 
 def _at_no_step(found: Extrapolation, names: list[str]) -> list[str]:
@@ -207,11 +205,6 @@ def _at_no_step(found: Extrapolation, names: list[str]) -> list[str]:
             known = [float(e.probability[p]) for e in each if np.isfinite(e.probability[p])]
             lines.append(f"{at:8.5g}{cells}" + (f"{min(known):8.2g}" if known else f"{'-':>8}"))
     return lines
-
-
-def _as_lists(found: Extrapolation) -> dict[str, Any]:
-    lists = {name: values.tolist() for name, values in found.columns().items()}
-    return {"slices": list(found.slices), **lists, "verdict": found.verdict}
 
 
 def columns(result: QuantumResult, by: str) -> Columns:
@@ -245,22 +238,18 @@ def _where(result: QuantumResult) -> Columns:
 
 def _by_time(result: QuantumResult, sample: int) -> Columns:
     one = sample_of(result, sample)
-    found = correlation_in_time(one)
-    places, times = found.value.shape
-    even = {"even_correlation": correlation_in_time(one, "even")} if has_connected(one) else {}
-    return {
+    curves = {"correlation": correlation_in_time(one)}
+    if has_connected(one):
+        curves["even_correlation"] = correlation_in_time(one, "even")
+    places, times = curves["correlation"].value.shape
+    columns: Columns = {
         "sample": np.full(places * times, sample),
         **{name: np.repeat(values, times) for name, values in _where(result).items()},
-        "time": np.tile(found.time, places),
-        **_with_errors({"correlation": found} | even),
+        "time": np.tile(curves["correlation"].time, places),
     }
-
-
-def _with_errors(curves: dict[str, InTimeCurve]) -> Columns:
-    columns: Columns = {}
-    for name, found in curves.items():
-        columns[name] = found.value.ravel()
-        columns[f"{name}_error"] = np.where(found.trusted, found.error, np.nan).ravel()
+    for name, curve in curves.items():
+        columns[name] = curve.value.ravel()
+        columns[f"{name}_error"] = np.where(curve.trusted, curve.error, np.nan).ravel()
     return columns
 
 

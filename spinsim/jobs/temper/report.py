@@ -148,19 +148,19 @@ def _length(plan: TemperPlan) -> str:
 
 def outcome(plan: TemperPlan, rate: float | None) -> Told:
     found = overview(plan.path, None if rate is None else plan.model)
-    if found.search is not None:
-        return _outcome_of_search(plan, found, found.search, rate)
-    averages = _averages_of(plan.path, found)
-    numbers = reports.numbers_of_plan(plan) | _numbers(found, averages) | {"updates_per_ns": rate}
-    return Told(numbers, _report(found, averages) + reports.solution_lines(plan), _following(plan, averages))
-
-
-def _outcome_of_search(plan: TemperPlan, found: TemperOverview, search: Searched, rate: float | None) -> Told:
-    numbers = reports.numbers_of_plan(plan) | _numbers(found, None) | search.numbers | {"updates_per_ns": rate}
-    lines = _search_lines(found, search) + reports.solution_lines(plan)
+    averages = None if found.search is not None else _averages_of(plan.path, found)
+    numbers, updates = reports.numbers_of_plan(plan) | _numbers(found, averages), {"updates_per_ns": rate}
+    path, written, search = quoted(plan.path), reports.solution_lines(plan), found.search
+    if search is None:
+        following = [f"spinsim analyze {path} --all", f"spinsim plot {path}"]
+        is_short = averages is not None and (averages.problems or averages.doubts)
+        return Told(
+            numbers, _report(found, averages) + written, following + reports.twice_as_long(plan) * bool(is_short)
+        )
     missed = search.target is not None and not search.is_met
-    following = [f"spinsim show {quoted(plan.path)} --solution", *(reports.twice_as_long(plan) if missed else [])]
-    return Told(numbers, lines, following, _verdict(found, search), missed)
+    following = [f"spinsim show {path} --solution", *(reports.twice_as_long(plan) if missed else [])]
+    lines = _search_lines(found, search) + written
+    return Told(numbers | search.numbers | updates, lines, following, _verdict(found, search), missed)
 
 
 def _verdict(found: TemperOverview, search: Searched) -> str:
@@ -205,15 +205,6 @@ def _averages_of(path: Path, found: TemperOverview) -> Summary | None:
     """Returns averages with errors; None where the series are too short for them, or too long to be read here."""
     size = _BYTES_A_REPLICA * found.rows * found.round_trips.size
     return summarize(load_as(TemperResult, path)) if found.steps >= FEWEST_STEPS and size <= MOST_BYTES else None
-
-
-def _following(plan: TemperPlan, averages: Summary | None) -> list[str]:
-    """Returns commands that go on from here: all averages, figures, and a longer run where this one was too short."""
-    path = quoted(plan.path)
-    lines = [f"spinsim analyze {path} --all", f"spinsim plot {path}"]
-    if averages is not None and (averages.problems or averages.doubts):
-        lines += reports.twice_as_long(plan)
-    return lines
 
 
 def _report(found: TemperOverview, averages: Summary | None) -> list[str]:
