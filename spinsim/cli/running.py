@@ -77,7 +77,7 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
             else:
                 say("Interrupted before the run had begun: the same command begins anew.", err=True)
             raise
-    searches = getattr(getattr(plan.config, plan.config.job), "target", None) is not None
+    searches = getattr(plan.config.of_job, "target", None) is not None
     if ran and quiet and not as_json and not searches:  # of a search the exit status tells whether its target was met
         return
     told = job.outcome(plan, progress.rate if ran else None)

@@ -186,7 +186,7 @@ class Plan(Generic[AnyConfig]):
         Raises:
             InputError: for anything that keeps the run from beginning.
         """
-        given = getattr(config, config.job)
+        given = config.of_job
         check_nameable(getattr(given, "start", STARTS[0]))
         functions_of(getattr(given, "measure", None))
         device = resolve_device(config.run.device, config.run.gpus)
@@ -212,6 +212,11 @@ class Plan(Generic[AnyConfig]):
         raise NotImplementedError
 
     @property
+    def of_job(self) -> Any:
+        """The table of its job."""
+        return self.config.of_job
+
+    @property
     def first_packing(self) -> Packing | None:
         """How spins are held when the file is begun, before a field is set; None where the model does not say it."""
         return update_of(self.model).packing
@@ -233,7 +238,7 @@ class Plan(Generic[AnyConfig]):
     @property
     def solution(self) -> str | None:
         """The file that the lowest states are to be written to, in the words of the problem."""
-        path: str | None = getattr(getattr(self.config, self.config.job), "solution", None)
+        path: str | None = getattr(self.config.of_job, "solution", None)
         return path
 
     def write_solution(self, result: Result) -> None:
@@ -527,7 +532,7 @@ def _typed(given: Mapping[str, Any], settings: Mapping[str, Setting]) -> dict[st
 
 def _check_start(path: Path, config: Config, start: npt.NDArray[np.int8] | None, is_finished: bool) -> None:
     """Refuse a file whose initial configurations are not those of its run; a saved result has none."""
-    named = getattr(getattr(config, config.job), "start", None)
+    named = getattr(config.of_job, "start", None)
     lost = start is None and str(named).startswith(GIVEN) and not is_finished
     if lost or (start is not None and name_of(start) != named):
         raise InputError(f"{path} is damaged, its start is not the one of its configuration: take another copy of it")

@@ -122,7 +122,7 @@ def lengths(attributes: Mapping[str, str]) -> list[str]:
 def extended_history(attributes: Mapping[str, str], config: Config, command: str, identity: str) -> str:
     """The attribute ``history`` of a file of these attributes that ``command`` extends to a longer configuration."""
     names, before = record_of(config.job).lengths(config), json.loads(attributes["config"])[config.job]
-    own = {name: getattr(getattr(config, config.job), name) for name in names}
+    own = {name: getattr(config.of_job, name) for name in names}
     first = _entry(attributes["command"], attributes["created"], attributes["config_sha256"])
     entries = history_of(attributes) or [first | {name: before[name] for name in names}]
     entries.append(_entry(command, store.stamp(), identity) | own)
@@ -193,7 +193,7 @@ if TYPE_CHECKING:
 def is_longer(config: Config, found: Config) -> bool:
     """Return True if a configuration is another one of the same job made longer."""
     job = record_of(config.job)
-    names, own, other = job.lengths(config), getattr(config, config.job), getattr(found, config.job)
+    names, own, other = job.lengths(config), config.of_job, found.of_job
     if not names or names != job.lengths(found) or any(getattr(own, name) < getattr(other, name) for name in names):
         return False
     lengthened = replace(found, **{job.name: replace(other, **{name: getattr(own, name) for name in names})})

@@ -354,7 +354,7 @@ class MeasurementSums:
 
     def run(self, config: Any) -> ReducedRun:
         """Return what a result has of the sums of a run with a configuration."""
-        every = int(getattr(config, config.job).measure_every)
+        every = int(config.of_job.measure_every)
         return ReducedRun(self.reduced, self.reduction.state(), every, self._stride)
 
 

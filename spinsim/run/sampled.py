@@ -1,10 +1,10 @@
-"""A run of replicas under way: what annealing, tempering and whatever else samples with an engine share."""
+"""Runs of replicas, ready to begin and under way: what annealing, tempering and all that samples share."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +15,9 @@ from spinsim.engine import Engine
 from spinsim.engine.measuring.lowest import Best
 from spinsim.engine.protocols import Spins, bits_of
 from spinsim.machine.memory import require
-from spinsim.run.common import Plan, Saving, Watch, check_disk, engine_attributes, updates_done
+from spinsim.run.common import NEVER, AnyConfig, Plan, Saving, Watch, check_disk, engine_attributes, updates_done
 from spinsim.run.identity import make_room, open_own
+from spinsim.run.own import check_series, names_of
 from spinsim.sampling import BestSlices, InField
 from spinsim.saved import in_memory
 from spinsim.store import RunFile
@@ -30,8 +31,8 @@ class Kept:
     Series of groups that have a row at every so many-th row of the run alone are kept apart.
 
     Args:
-        what: Names them in a refusal.
-        mend: Says there how to have fewer.
+        in_words: Names rows in a refusal, and says how to have fewer.
+        keeps_rows: False where the run is only timed and nothing is kept.
 
     Attributes:
         series: All rows of each series, by name.
@@ -42,8 +43,9 @@ class Kept:
         InputError: where they do not fit in memory.
     """
 
-    def __init__(self, contents: Contents, rows: int, what: str, mend: str) -> None:
-        require(2 * contents.room(rows), f"a record of {rows} {what}", mend)
+    def __init__(self, contents: Contents, rows: int, in_words: tuple[str, str], keeps_rows: bool = True) -> None:
+        self._keeps_rows, rows = keeps_rows, rows * keeps_rows
+        require(2 * contents.room(rows), f"a record of {rows} {in_words[0]}", in_words[1])
         self.series: dict[str, npt.NDArray[Any]] = {}
         self.sparse: dict[str, dict[str, npt.NDArray[Any]]] = {name: {} for name in contents.numbers}
         self._every = {name: contents.every(name) for name in contents.numbers}
@@ -55,6 +57,8 @@ class Kept:
 
     def write(self, row: Mapping[str, Any]) -> None:
         """Take in the row of number ``row["step"]``."""
+        if not self._keeps_rows:
+            return
         step = row["step"]
         self._rows = max(self._rows, step + 1)
         for name, series in self.series.items():
@@ -65,7 +69,13 @@ class Kept:
                     series[own["step"]] = own[name]
 
     def written(self) -> tuple[dict[str, npt.NDArray[Any]], dict[str, dict[str, npt.NDArray[Any]]]]:
-        """Returns series, and those of groups that have fewer rows, as far as they were written."""
+        """Returns series, and those of groups that have fewer rows, as far as they were written.
+
+        Raises:
+            TimedError: where nothing was kept.
+        """
+        if not self._keeps_rows:
+            raise TimedError
         sparse = {
             name: {one: values[: self._rows // self._every[name]] for one, values in group.items()}
             for name, group in self.sparse.items()
@@ -86,25 +96,33 @@ class TimedError(Exception):
     """A run of which nothing is kept has ended."""
 
 
-class NothingKept(Kept):
-    """Takes rows of any number and has none of them: of runs that are only timed."""
+class SampledPlan(Plan[AnyConfig]):
+    """A run of replicas that is ready to begin."""
 
-    def __init__(self) -> None:
-        self.sums = {}
+    rows_in_words: ClassVar[tuple[str, str]]
+    """What rows are called where they do not fit in memory, and how to have fewer."""
 
-    def write(self, row: Mapping[str, Any]) -> None:
-        """Forget a row."""
+    def run(self, saving: Saving, watch: Watch, begun: bool) -> Any:
+        """The ``SampledRun`` that is about to begin, or to go on where its file has been begun."""
+        raise NotImplementedError
 
-    def write_again(self, values: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Forget datasets."""
+    def result(self, run: Any, fields: dict[str, Any]) -> Any:
+        """The result of a run in memory, of the fields that this gave."""
+        raise NotImplementedError
 
-    def written(self) -> tuple[dict[str, npt.NDArray[Any]], dict[str, dict[str, npt.NDArray[Any]]]]:
-        """Raise ``TimedError``, as there is no result."""
-        raise TimedError
+    def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:
+        run = self.run(saving, watch, begun)
+        if begun and self.of_job.measure:
+            check_series(self.path, run.contents)
+        run.complete(begun)
 
-
-def kept_by(watch: Watch, contents: Contents, rows: int, what: str, mend: str) -> Kept:
-    return Kept(contents, rows, what, mend) if watch.keeps_rows else NothingKept()
+    def in_memory(self, watch: Watch) -> Any:
+        run = self.run(NEVER, watch, begun=False)
+        fields = run.in_memory(Kept(run.contents, run.rows, self.rows_in_words, watch.keeps_rows))
+        measured = {name: fields.pop(name) for name in names_of(self.of_job.measure)}
+        result = self.result(run, fields | {"measured": measured})
+        self.write_solution(result)
+        return result
 
 
 class SampledRun(ABC):

@@ -49,6 +49,11 @@ class Config:
             if value != one.default:
                 raise InputError(f"{one.name} {value} means nothing to {self.job}: leave it out")
 
+    @property
+    def of_job(self) -> Any:
+        """The table of the job."""
+        return getattr(self, self.job)
+
     def json(self, described: Mapping[str, Any] | None = None) -> str:
         """Everything, as canonical JSON."""
         tables, instance = self._plain(), self.model.instance

@@ -42,10 +42,10 @@ from spinsim.machine.threads import WORTH_A_THREAD, Threads
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import check_slices, trotter
 from spinsim.packing import LANES, Packing
-from spinsim.run.common import NEVER, Plan, Saving, Watch, build_model, dynamics_of
+from spinsim.run.common import Saving, Watch, build_model, dynamics_of
 from spinsim.run.identity import tables_of_file
-from spinsim.run.own import REPLICAS, Own, check_series, functions_of, names_of
-from spinsim.run.sampled import Kept, SampledRun, kept_by
+from spinsim.run.own import REPLICAS, Own, functions_of
+from spinsim.run.sampled import Kept, SampledPlan, SampledRun
 from spinsim.run.search import Search, seed_of_start, targets_of
 from spinsim.sampling import AnnealFrame, BestSlices, InField, Population, annealing
 from spinsim.sampling.annealing import automatic_temperatures
@@ -171,8 +171,10 @@ def recorded_in(path: Path) -> int:
         return length_of(group_of(file, ANNEALS), "anneal") if ANNEALS in file else 0
 
 
-class AnnealPlan(Plan[Anneal]):
+class AnnealPlan(SampledPlan[Anneal]):
     """An annealing run that is ready to begin."""
+
+    rows_in_words = "steps", "choose fewer steps, samples or replicas"
 
     def __post_init__(self) -> None:
         every = self.save_every
@@ -248,20 +250,11 @@ class AnnealPlan(Plan[Anneal]):
     def first_packing(self) -> Packing | None:
         return None if self.config.anneal.quantum else super().first_packing
 
-    def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:
-        run = _Annealing(self, saving, watch, recorded_in(self.path) if begun else 0)
-        if begun and self.config.anneal.measure:
-            check_series(self.path, run.contents)
-        run.complete(begun)
+    def run(self, saving: Saving, watch: Watch, begun: bool) -> _Annealing:
+        return _Annealing(self, saving, watch, recorded_in(self.path) if begun else 0)
 
-    def in_memory(self, watch: Watch) -> AnnealResult:
-        run = _Annealing(self, NEVER, watch)
-        room = kept_by(watch, run.contents, self.rows, "steps", "choose fewer steps, samples or replicas")
-        fields = run.in_memory(room)
-        measured = {name: fields.pop(name) for name in names_of(self.config.anneal.measure)}
-        result = AnnealResult(self.model, **fields, measured=measured)
-        self.write_solution(result)
-        return result
+    def result(self, run: _Annealing, fields: dict[str, Any]) -> AnnealResult:
+        return AnnealResult(self.model, **fields)
 
     def updates(self, replicas: int) -> int:
         a = self.config.anneal

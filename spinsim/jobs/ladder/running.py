@@ -31,8 +31,8 @@ from spinsim.jobs.ladder.contents import (
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising, repeated
 from spinsim.observables.measured import Choice, Measured, quantities_of
-from spinsim.run.common import NEVER, AnyConfig, Plan, Saving, Watch, dynamics_of
-from spinsim.run.own import Own, check_series, functions_of, names_of, on_ladder
+from spinsim.run.common import AnyConfig, Saving, Watch, dynamics_of
+from spinsim.run.own import Own, functions_of, on_ladder
 from spinsim.run.reducing import (
     Keeping,
     MeasurementSums,
@@ -42,7 +42,7 @@ from spinsim.run.reducing import (
     with_names,
     with_sums,
 )
-from spinsim.run.sampled import Kept, SampledRun, kept_by
+from spinsim.run.sampled import Kept, SampledPlan, SampledRun
 from spinsim.sampling import TemperFrame, place
 from spinsim.sampling.placement import Placement
 from spinsim.sampling.tempering import tempering_in_beta
@@ -90,7 +90,7 @@ class LocalSums:
 
 def with_usual_moves(config: AnyConfig, model: Ising, copies: int) -> AnyConfig:
     """A configuration with Houdayer moves among its moves, where it is to have them if they pay."""
-    t: Any = getattr(config, config.job)
+    t = config.of_job
     if t.houdayer != AUTO:
         return config
     every = usual_every(model, getattr(t, "searches", False)) if copies > 1 else None
@@ -109,7 +109,7 @@ def moves_in_words(moves: str | None, asked: str | None) -> str:
     return "".join(f", {one}" for one in words)
 
 
-class LadderPlan(Plan[AnyConfig]):
+class LadderPlan(SampledPlan[AnyConfig]):
     """A run on a ladder that is ready to begin.
 
     The table of its job has ``times``, ``to_place`` (None where the ladder is given), ``points`` (the ladder then),
@@ -117,6 +117,7 @@ class LadderPlan(Plan[AnyConfig]):
     how many there will be as far as the configuration tells.
     """
 
+    rows_in_words = MEASUREMENTS, "measure less often"
     ladder_in: Callable[[h5py.File], Places]
     """Returns the ladder that the run of a file has begun with."""
 
@@ -171,31 +172,19 @@ class LadderPlan(Plan[AnyConfig]):
             return keeping_of(contents, rows, t.series, t.series_limit, self.save_every)
         return longer(stored, with_names(contents, stored.names), rows, t.series_limit, self.save_every)
 
-    def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:
+    def run(self, saving: Saving, watch: Watch, begun: bool) -> LadderRun:
         if begun:
             with store.open_to_read(self.path) as file:
                 ladder, placement, stored = self.ladder_in(file), placement_of(file), keeping_in(file)
         else:
             (ladder, placement), stored = self.new_ladder(saving, watch), None
-        run = self.run_type(self, ladder, placement, saving, watch, stored)
-        if begun and self.of_job.measure:
-            check_series(self.path, run.contents)
-        run.complete(begun)
+        return self.run_type(self, ladder, placement, saving, watch, stored)
 
-    def in_memory(self, watch: Watch) -> Any:
-        ladder, placement = self.new_ladder(NEVER, watch)
-        run = self.run_type(self, ladder, placement, NEVER, watch)
-        fields = run.in_memory(kept_by(watch, run.contents, run.rows, MEASUREMENTS, "measure less often"))
-        measured = {name: fields.pop(name) for name in names_of(self.of_job.measure)}
+    def result(self, run: LadderRun, fields: dict[str, Any]) -> Any:
+        ladder, placement = run.placed
         shape = self.model.samples, self.config.run.number_of_replicas, len(ladder)
         fields |= all_series(ladder.slices > 1, fields, len(fields["sweep"]), shape)
-        result = self.result_on(ladder, model=self.model, placement=placement, measured=measured, **fields)
-        self.write_solution(result)
-        return result
-
-    @property
-    def of_job(self) -> Any:
-        return getattr(self.config, self.config.job)
+        return self.result_on(ladder, model=self.model, placement=placement, **fields)
 
     @property
     def rows(self) -> int:
@@ -234,6 +223,7 @@ class LadderRun(SampledRun):
         t, choice, seed = plan.of_job, plan.choice, plan.config.run.seed
         plan.check_ladder(ladder)
         super().__init__(plan, saving, watch, plan.engine_on(ladder))
+        self.placed = ladder, placement
         engine: Any = self.engine
         contents = contents_of_run(plan.model, choice, ladder, placement, plan.start, t.adds_local)
         self._keeping = plan.keeping(contents, stored)

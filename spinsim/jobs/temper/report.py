@@ -147,111 +147,110 @@ def _length(plan: TemperPlan) -> str:
 
 
 def outcome(plan: TemperPlan, rate: float | None) -> Told:
-    found = overview(plan.path, None if rate is None else plan.model)
-    averages = None if found.search is not None else _averages_of(plan.path, found)
-    numbers, updates = reports.numbers_of_plan(plan) | _numbers(found, averages), {"updates_per_ns": rate}
-    path, written, search = quoted(plan.path), reports.solution_lines(plan), found.search
+    main = overview(plan.path, None if rate is None else plan.model)
+    averages = None if main.search is not None else _averages_of(plan.path, main)
+    numbers, updates = reports.numbers_of_plan(plan) | _numbers(main, averages), {"updates_per_ns": rate}
+    path, written, search = quoted(plan.path), reports.solution_lines(plan), main.search
     if search is None:
         following = [f"spinsim analyze {path} --all", f"spinsim plot {path}"]
         is_short = averages is not None and (averages.problems or averages.doubts)
-        return Told(
-            numbers, _report(found, averages) + written, following + reports.twice_as_long(plan) * bool(is_short)
-        )
+        following += reports.twice_as_long(plan) if is_short else []
+        return Told(numbers | updates, _report(main, averages) + written, following)
     missed = search.target is not None and not search.is_met
     following = [f"spinsim show {path} --solution", *(reports.twice_as_long(plan) if missed else [])]
-    lines = _search_lines(found, search) + written
-    return Told(numbers | search.numbers | updates, lines, following, _verdict(found, search), missed)
+    lines = _search_lines(main, search) + written
+    return Told(numbers | search.numbers | updates, lines, following, _verdict(main, search), missed)
 
 
-def _verdict(found: TemperOverview, search: Searched) -> str:
-    return "" if found.best_energy is None else search.verdict(found.model, found.best_energy.min(axis=1))
+def _verdict(main: TemperOverview, search: Searched) -> str:
+    return "" if main.best_energy is None else search.verdict(main.model, main.best_energy.min(axis=1))
 
 
-def _search_lines(found: TemperOverview, search: Searched) -> list[str]:
-    groups = found.config.get(found.job, {}).get("groups", 1)
+def _search_lines(main: TemperOverview, search: Searched) -> list[str]:
+    groups = main.config.get(main.job, {}).get("groups", 1)
     side_by_side = f" of {groups} groups" if groups > 1 else ""
     first = " (first group)" if groups > 1 else ""
     again = "" if search.restarts is None else f", {count(search.restarts, 'restart')}"
-    lines = [] if found.best_energy is None else reports.lowest_lines(found.model, found.best_energy)
+    lines = [] if main.best_energy is None else reports.lowest_lines(main.model, main.best_energy)
     lines.append(f"Search         {search.done} sweeps{side_by_side} in {search.elapsed:.3g} s{again}")
-    if len(found.temperature) == 1:  # nothing to exchange
+    if len(main.temperature) == 1:  # nothing to exchange
         return lines
-    low, high = np.nanmin(found.swap_rate), np.nanmax(found.swap_rate)
+    low, high = np.nanmin(main.swap_rate), np.nanmax(main.swap_rate)
     return [
         *lines,
         f"Exchanges      {low:.3f} to {high:.3f} of those tried with the next temperature were accepted{first}",
-        reports.round_trip_line(found.round_trips) + first,
+        reports.round_trip_line(main.round_trips) + first,
     ]
 
 
 def show(path: Path) -> Told:
-    found = overview(path)
-    run, replicas = found.config.get(found.job, {}), found.round_trips.shape[1]
-    planned = run["sweeps"] // run["measure_every"] if run else found.steps
-    about = found.attributes | {"file": str(path), "steps": found.steps, "planned_steps": planned}
+    main = overview(path)
+    run, replicas = main.config.get(main.job, {}), main.round_trips.shape[1]
+    planned = run["sweeps"] // run["measure_every"] if run else main.steps
+    about = main.attributes | {"file": str(path), "steps": main.steps, "planned_steps": planned}
     about |= {"configurations": reports.saved_number(path)}
-    head = reports.head_of_steps(path, found, replicas, found.steps, planned if found.search is None else None)
-    if found.search is not None:
-        said = _verdict(found, found.search) if found.finished else ""
-        lines = head + _search_lines(found, found.search) + ([f"Target         {said}"] if said else [])
-        return Told(about | _numbers(found, None) | found.search.numbers, lines)
-    if not found.steps:
+    head = reports.head_of_steps(path, main, replicas, main.steps, planned if main.search is None else None)
+    if main.search is not None:
+        said = _verdict(main, main.search) if main.finished else ""
+        lines = head + _search_lines(main, main.search) + ([f"Target         {said}"] if said else [])
+        return Told(about | _numbers(main, None) | main.search.numbers, lines)
+    if not main.steps:
         return Told(about | {"round_trips": 0}, head)
-    averages = _averages_of(path, found)
-    return Told(about | _numbers(found, averages), head + _report(found, averages))
+    averages = _averages_of(path, main)
+    return Told(about | _numbers(main, averages), head + _report(main, averages))
 
 
-def _averages_of(path: Path, found: TemperOverview) -> Summary | None:
+def _averages_of(path: Path, main: TemperOverview) -> Summary | None:
     """Returns averages with errors; None where the series are too short for them, or too long to be read here."""
-    size = _BYTES_A_REPLICA * found.rows * found.round_trips.size
-    return summarize(load_as(TemperResult, path)) if found.steps >= FEWEST_STEPS and size <= MOST_BYTES else None
+    size = _BYTES_A_REPLICA * main.rows * main.round_trips.size
+    return summarize(load_as(TemperResult, path)) if main.steps >= FEWEST_STEPS and size <= MOST_BYTES else None
 
 
-def _report(found: TemperOverview, averages: Summary | None) -> list[str]:
-    known, exchanges = bool(np.isfinite(found.swap_rate).all()), len(found.temperature) > 1
-    lines = [reports.round_trip_line(found.round_trips)] if exchanges else []
+def _report(main: TemperOverview, averages: Summary | None) -> list[str]:
+    known, exchanges = bool(np.isfinite(main.swap_rate).all()), len(main.temperature) > 1
+    lines = [reports.round_trip_line(main.round_trips)] if exchanges else []
     if not known:
         lines = ["Exchanges and round trips are known from the first checkpoint on"]
-    lines += reports.empty_lanes(found.attributes["engine"], found.round_trips.shape[1], len(found.temperature))
-    if found.placement is not None:
-        last = found.placement.swap_rate[-1]
+    lines += reports.empty_lanes(main.attributes["engine"], main.round_trips.shape[1], len(main.temperature))
+    if main.placement is not None:
+        last = main.placement.swap_rate[-1]
         low, high = np.nanmin(last), np.nanmax(last)
-        lines.append(f"Temperatures {len(found.temperature)}, placed; exchanges in the pre-run {low:.3f} to {high:.3f}")
-    rates = [f"{rate:.3f}" for rate in found.swap_rate] if known and exchanges else None
+        lines.append(f"Temperatures {len(main.temperature)}, placed; exchanges in the pre-run {low:.3f} to {high:.3f}")
+    rates = [f"{rate:.3f}" for rate in main.swap_rate] if known and exchanges else None
     if averages is None:
-        lines += _without_errors(found, rates)
+        lines += _without_errors(main, rates)
     else:
-        lines += reports.table_of_places(found.model, averages, rates, "the next temperature")
+        lines += reports.table_of_places(main.model, averages, rates, "the next temperature")
         lines += wrapped(averages.verdict, "Verdict  ")
-    return lines if found.best_energy is None else lines + reports.lowest_lines(found.model, found.best_energy)
+    return lines if main.best_energy is None else lines + reports.lowest_lines(main.model, main.best_energy)
 
 
-def _without_errors(found: TemperOverview, rates: list[str] | None) -> list[str]:
-    overlap = found.overlap_squared
+def _without_errors(main: TemperOverview, rates: list[str] | None) -> list[str]:
+    overlap = main.overlap_squared
     lines = [
         "       T        E/N     <m^2>" + ("" if overlap is None else "     <q^2>") + ("   swaps" if rates else "")
     ]
-    for k, temperature in enumerate(found.temperature):
-        row = f"{temperature:8.5g} {found.energy[k]:10.6f} {found.magnetization_squared[k]:9.6f}"
+    for k, temperature in enumerate(main.temperature):
+        row = f"{temperature:8.5g} {main.energy[k]:10.6f} {main.magnetization_squared[k]:9.6f}"
         row += "" if overlap is None else f" {overlap[k]:9.6f}"
         lines.append(row + (f"{[*rates, ''][k]:>8}" if rates else ""))
     return [*lines, "Means have no errors here: spinsim analyze finds them."]
 
 
-def _numbers(found: TemperOverview, averages: Summary | None) -> dict[str, Any]:
-    lowest = None if found.best_energy is None else float(found.best_energy.min())
-    is_cut = lowest is not None and found.model.maxcut_weight is not None
+def _numbers(main: TemperOverview, averages: Summary | None) -> dict[str, Any]:
+    lowest = None if main.best_energy is None else float(main.best_energy.min())
+    is_cut = lowest is not None and main.model.maxcut_weight is not None
     return {
-        "temperatures": found.temperature.tolist(),
-        "energy_per_site": found.energy.tolist(),
-        "magnetization_squared": found.magnetization_squared.tolist(),
-        "overlap_squared": None if found.overlap_squared is None else found.overlap_squared.tolist(),
-        "swap_rate": found.swap_rate.tolist(),
-        "placed": found.placement is not None,
-        **reports.precision(found.model),
-        "round_trips": int(found.round_trips.sum()),
+        "temperatures": main.temperature.tolist(),
+        "energy_per_site": main.energy.tolist(),
+        "magnetization_squared": main.magnetization_squared.tolist(),
+        "overlap_squared": None if main.overlap_squared is None else main.overlap_squared.tolist(),
+        "swap_rate": main.swap_rate.tolist(),
+        "placed": main.placement is not None,
+        **reports.precision(main.model),
+        "round_trips": int(main.round_trips.sum()),
         "lowest_energy": lowest,
-        "cut": float(found.model.cut(lowest)) if is_cut and lowest is not None else None,
+        "cut": float(main.model.cut(lowest)) if is_cut and lowest is not None else None,
         "averages": None if averages is None else as_tables(averages),
     }
 
@@ -265,27 +264,27 @@ def columns(result: TemperResult, by: str) -> Columns:
 
 
 def _overlaps(result: TemperResult, sample: int) -> Columns:
-    found = overlap_distribution(sample_of(result, sample))
-    temperatures, bins = found.density.shape
+    main = overlap_distribution(sample_of(result, sample))
+    temperatures, bins = main.density.shape
     return {
-        "sample": np.full(found.density.size, sample),
+        "sample": np.full(main.density.size, sample),
         "temperature": np.repeat(result.temperature, bins),
-        "q": np.tile(found.q, temperatures),
-        "width": np.tile(found.width, temperatures),
-        "probability_density": found.density.ravel(),
-        "probability_density_error": np.where(found.trusted, found.error, np.nan).ravel(),
+        "q": np.tile(main.q, temperatures),
+        "width": np.tile(main.width, temperatures),
+        "probability_density": main.density.ravel(),
+        "probability_density_error": np.where(main.trusted, main.error, np.nan).ravel(),
     }
 
 
-def _bins(found: Approach) -> Columns:
-    bins, temperatures = len(found.start), len(found.temperature)
+def _bins(main: Approach) -> Columns:
+    bins, temperatures = len(main.start), len(main.temperature)
     columns: Columns = {
-        "temperature": np.repeat(found.temperature, bins),
-        "first_sweep": np.tile(found.first_sweep, temperatures),
-        "last_sweep": np.tile(found.last_sweep, temperatures),
-        "measurements": np.tile(found.stop - found.start, temperatures),
+        "temperature": np.repeat(main.temperature, bins),
+        "first_sweep": np.tile(main.first_sweep, temperatures),
+        "last_sweep": np.tile(main.last_sweep, temperatures),
+        "measurements": np.tile(main.stop - main.start, temperatures),
     }
-    for name, mean in found.mean.items():
-        columns |= {name: mean.T.ravel(), f"{name}_error": found.error[name].T.ravel()}
-        columns[f"{name}_verdict"] = np.repeat(found.verdict[name], bins)
+    for name, mean in main.mean.items():
+        columns |= {name: mean.T.ravel(), f"{name}_error": main.error[name].T.ravel()}
+        columns[f"{name}_verdict"] = np.repeat(main.verdict[name], bins)
     return columns
