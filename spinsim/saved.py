@@ -204,8 +204,8 @@ class SampledResult(Result):
     def series(self, name: str) -> npt.NDArray[Any]:
         """Returns a series of its file, one of the user's own among them."""
         own: dict[str, npt.NDArray[Any]] = getattr(self, "measured", {})
-        found: npt.NDArray[Any] = own[name] if name in own else getattr(self, name)
-        return found
+        values: npt.NDArray[Any] = own[name] if name in own else getattr(self, name)
+        return values
 
     def dataset(self) -> xarray.Dataset:
         """The measurements as an xarray dataset with named axes.
@@ -218,15 +218,15 @@ class SampledResult(Result):
         return self._labelled(contents, {name: self.series(name) for name in names} | {"step": np.arange(self._rows)})
 
     def _write(self, target: Path) -> None:
-        found, contents, names = self.configurations, self._contents, {series.name for series in self._contents.series}
-        if found is not None:
-            contents = with_configurations(contents, found.every, found.sites)
+        saved, contents, names = self.configurations, self._contents, {series.name for series in self._contents.series}
+        if saved is not None:
+            contents = with_configurations(contents, saved.every, saved.sites)
         best_of = 0 if self.best_energy is None else self.best_energy.shape[1]
         store.create(target, self.model, contents, max(self._planned, self._rows), self._origin, best_of)
         with store.open_to_append(target) as file:
             for step in range(self._rows):
-                saved = {} if found is None else found.at_step(step)
-                file.write({"step": step} | saved | {name: self.series(name)[step] for name in names - {"step"}})
+                of_row = {} if saved is None else saved.at_step(step)
+                file.write({"step": step} | of_row | {name: self.series(name)[step] for name in names - {"step"}})
             file.write_again(self._written_again(contents))
             if self.best_energy is not None and self.best_spins is not None:
                 file.write_best(self.best_energy, self.best_spins)
@@ -303,7 +303,7 @@ def saved_of(result: Result) -> tuple[Configurations, npt.NDArray[np.int64]]:
     Raises:
         InputError: where there are none.
     """
-    found = configurations(result)
-    if not len(found):
-        raise InputError(f"the run has not come to its first saved configurations, at every {found.every} steps: go on")
-    return found, (np.arange(found.shape[0]) + 1) * found.every - 1
+    saved = configurations(result)
+    if not len(saved):
+        raise InputError(f"the run has not come to its first saved configurations, at every {saved.every} steps: go on")
+    return saved, (np.arange(saved.shape[0]) + 1) * saved.every - 1

@@ -53,7 +53,7 @@ class FigureSet(NamedTuple):
 class Drawing(NamedTuple):
     """How figures are wanted; by default all that a run has, as wide as a column, without a word."""
 
-    what: str = "all"  # name of the one figure that is wanted, or ``all``
+    figure: str = "all"  # name of the one figure that is wanted, or ``all``
     style: str = "single"  # width, ``single`` or ``double``
     options: Mapping[str, Any] = {}  # values of the options that were given, by name
     say: Callable[[str], None] = lambda words: None  # takes a line of what the figures show

@@ -169,8 +169,8 @@ def run_of_call(
     """
     given, moves, own = dict(given), given.get("moves"), dict[str, Any]()
     if "start" in given:
-        given["start"], found = start_of_call(given["start"], model, None)
-        own["start"] = found if spins is None else spins
+        given["start"], given_spins = start_of_call(given["start"], model, None)
+        own["start"] = given_spins if spins is None else spins
     if "moves" in given:
         own["moves"] = () if moves is None or isinstance(moves, str) else tuple(moves)
         given["moves"] = moves if isinstance(moves, str) else text_of(own["moves"])

@@ -72,7 +72,7 @@ def averages_of_one(result: Tempered, wanted: Drawing, summary: Callable[[], Sum
         return figures.averages_figure([result], [summary()], wanted.style, columns=wanted.options.get("columns"))
 
     drawn: Draw = {"thermodynamics": thermodynamics}
-    if wanted.what == "order" or figures.order_names(result):
+    if wanted.figure == "order" or figures.order_names(result):
         drawn["order"] = lambda: figures.order_figure(result, summary(), wanted.style)
     return drawn
 

@@ -68,11 +68,11 @@ def head_of_steps(path: Path, result: Result, replicas: int, rows: int, planned:
     size += f", energies in steps of {model.quantum:g}"
     progress = f"{count(rows, 'row')} recorded" if planned is None else f"{rows} of {planned} steps"
     lines = head(path, result, size, f"{replicas} replicas", progress, state)
-    found = saved_in(path)
-    if found is None:
+    saved = saved_in(path)
+    if saved is None:
         return lines
-    each = count(found.shape[0], "configuration")
-    return [*lines, f"Saved      {each} of each replica, one at every {found.every} steps, {len(found)} in all"]
+    each = count(saved.shape[0], "configuration")
+    return [*lines, f"Saved      {each} of each replica, one at every {saved.every} steps, {len(saved)} in all"]
 
 
 def numbers_of_plan(plan: Plan[Any]) -> dict[str, Any]:
@@ -102,13 +102,13 @@ def table_of_places(
     averages: Summary,
     rates: list[str] | None,
     next_place: str,
-    beside: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    others: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> list[str]:
     """Returns the main averages of a run on a ladder, a line for each place."""
     from spinsim.analysis.printed import main_columns, table
 
     names = main_columns(model, averages.estimates)[:MOST_COLUMNS]
-    lines = table(averages, names, {**beside, **({"swaps": [*rates, ""]} if rates else {})} or None)
+    lines = table(averages, names, {**others, **({"swaps": [*rates, ""]} if rates else {})} or None)
     if rates:
         lines += wrapped(f"share of the exchanges tried with {next_place} that were accepted.", "swaps: ")
     return lines
@@ -176,13 +176,13 @@ def lowest_lines(model: Ising, best_energy: npt.NDArray[np.float64], anneals: in
 
     each = f" (each had {anneals} anneals)" if anneals > 1 else ""
     if model.samples > 1:
-        found, replicas = of_samples(model, best_energy), best_energy.shape[1]
-        mean = float(found.hits.mean())
+        averages, replicas = of_samples(model, best_energy), best_energy.shape[1]
+        mean = float(averages.hits.mean())
         met = f"{mean:.3g}" if mean < 100 else f"{mean:.0f}"
         return [
-            f"Lowest energy  {with_error(found.mean, found.error)} per site, mean over {model.samples} samples",
+            f"Lowest energy  {with_error(averages.mean, averages.error)} per site, mean over {model.samples} samples",
             f"               met by {met} of {replicas} replicas a sample{each}, "
-            f"from {found.hits.min()} to {found.hits.max()}",
+            f"from {averages.hits.min()} to {averages.hits.max()}",
         ]
     lowest = float(best_energy.min())
     hits = int((best_energy == lowest).sum())

@@ -424,12 +424,12 @@ def as_found(plan: AnyPlan) -> tuple[AnyPlan, bool]:
     if not same or not record_of(plan.config.job).lengths(plan.config):
         raise another(plan.path)
     check_stored(plan.path, attributes, model_sha256)
-    found = config_of(plan.path, attributes, model_sha256)
-    if not known and not is_longer(plan.config, found):
+    stored_config = config_of(plan.path, attributes, model_sha256)
+    if not known and not is_longer(plan.config, stored_config):
         raise another(plan.path)
     if not known and not met:
         return as_longer(plan, attributes), False
-    config = replace(found, run=plan.config.run)
+    config = replace(stored_config, run=plan.config.run)
     done = "finished" in attributes or plan.is_done(rows)
     named = {name: attributes[name] for name in ("config", "config_sha256")}
     return replace(plan, config=config, attributes=plan.attributes | named), done

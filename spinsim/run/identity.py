@@ -93,10 +93,10 @@ def check_stored(path: Path, attributes: Mapping[str, str], model_sha256: str) -
     try:
         tables = _tables(attributes, model_sha256)
         own = _is_own(attributes, tables)
-        found = _identity(attributes, tables, model_sha256) if own else sha256(attributes["config"])
+        identity = _identity(attributes, tables, model_sha256) if own else sha256(attributes["config"])
     except (KeyError, TypeError, ValueError, AttributeError, InputError):
-        found = ""
-    if found != attributes.get("config_sha256"):
+        identity = ""
+    if identity != attributes.get("config_sha256"):
         raise InputError(
             f"{path} is damaged, its configuration is not the one of its config_sha256: take another copy of it"
         )
@@ -190,13 +190,13 @@ if TYPE_CHECKING:
     AnyPlan = TypeVar("AnyPlan", bound=Plan[Any])
 
 
-def is_longer(config: Config, found: Config) -> bool:
+def is_longer(config: Config, shorter: Config) -> bool:
     """Return True if a configuration is another one of the same job made longer."""
     job = record_of(config.job)
-    names, own, other = job.lengths(config), config.of_job, found.of_job
-    if not names or names != job.lengths(found) or any(getattr(own, name) < getattr(other, name) for name in names):
+    names, own, other = job.lengths(config), config.of_job, shorter.of_job
+    if not names or names != job.lengths(shorter) or any(getattr(own, name) < getattr(other, name) for name in names):
         return False
-    lengthened = replace(found, **{job.name: replace(other, **{name: getattr(own, name) for name in names})})
+    lengthened = replace(shorter, **{job.name: replace(other, **{name: getattr(own, name) for name in names})})
     return lengthened.sha256("") == config.sha256("")  # who asks has compared the models
 
 
@@ -216,9 +216,9 @@ def make_room(
         InputError: where the file cannot be extended, or is not the one that the plan was made for.
     """
 
-    def check(found: Mapping[str, str], model_sha256: str) -> None:
-        check_stored(plan.path, found, model_sha256)
-        if found["config_sha256"] != plan.extends or model_sha256 != plan.attributes["model_sha256"]:
+    def check(stored: Mapping[str, str], model_sha256: str) -> None:
+        check_stored(plan.path, stored, model_sha256)
+        if stored["config_sha256"] != plan.extends or model_sha256 != plan.attributes["model_sha256"]:
             raise InputError(
                 f"{plan.path} was changed by another process meanwhile: "
                 f"look at it with {worded('spinsim show', 'ss.load')} and begin again"

@@ -113,14 +113,14 @@ def functions_of(text: str | None, given: Given = None) -> dict[str, Measure]:
     names = names_of(text)
     for name in own.keys() - set(names):
         raise InputError(f"measure {name!r} is no observable of this run, which measures {text or 'none of its own'}")
-    found = {}
+    functions = {}
     for entry, name in zip((text or "").split(","), names, strict=False):
-        if not name.isidentifier() or keyword.iskeyword(name) or name in found:
+        if not name.isidentifier() or keyword.iskeyword(name) or name in functions:
             raise InputError(
                 f"measure {entry!r} has no name of its own: give module:function, or a name such as parity"
             )
-        found[name] = own[name] if name in own else _imported(entry.strip())
-    return found
+        functions[name] = own[name] if name in own else _imported(entry.strip())
+    return functions
 
 
 def _imported(entry: str) -> Measure:
@@ -310,10 +310,10 @@ def own_in_file(file: h5py.File, first: tuple[str, ...]) -> SeriesOfOwn:
     """
     forms: dict[str, tuple[tuple[int, ...], type]] = {}
     for name in names_in_file(file):
-        found = plain_of(file[MEASUREMENTS], name)
-        kind = np.int64 if found.dtype.kind == "i" else np.float64
-        growing_of(file[MEASUREMENTS], name, kind, found.shape[1:])
-        forms[name] = found.shape, kind
+        series = plain_of(file[MEASUREMENTS], name)
+        kind = np.int64 if series.dtype.kind == "i" else np.float64
+        growing_of(file[MEASUREMENTS], name, kind, series.shape[1:])
+        forms[name] = series.shape, kind
     return _described(forms, first)
 
 
@@ -322,11 +322,11 @@ def check_series(path: Path, contents: Contents) -> None:
     with store.open_to_read(path) as file:
         for name in names_in_file(file):
             now = next(one for one in contents.series if one.name == name)
-            found = file[now.path]
-            if (found.shape[1:], found.dtype) != (contents.shape(now), np.dtype(now.dtype)):
+            series = file[now.path]
+            if (series.shape[1:], series.dtype) != (contents.shape(now), np.dtype(now.dtype)):
                 raise InputError(
-                    f"measure {name} returns {np.dtype(now.dtype)} {contents.shape(now)}, {path} has {found.dtype} "
-                    f"{found.shape[1:]}: give the function that the run began with"
+                    f"measure {name} returns {np.dtype(now.dtype)} {contents.shape(now)}, {path} has {series.dtype} "
+                    f"{series.shape[1:]}: give the function that the run began with"
                 )
 
 

@@ -277,10 +277,10 @@ def outlook(plan: Plan[Any]) -> Outlook:
     Raises:
         InputError: where the run cannot begin, and for a job that does not simulate.
     """
-    found: dict[str, Any] = {}
+    numbers: dict[str, Any] = {}
 
     def on_rate(seconds: float | None, rate: float) -> None:
-        found.update(seconds=seconds, rate=rate)
+        numbers.update(seconds=seconds, rate=rate)
         raise _EnoughError
 
     timing = Timing(on_rate)
@@ -288,7 +288,7 @@ def outlook(plan: Plan[Any]) -> Outlook:
     watch = Watch(
         on_stage=timing.begin,
         on_updates=timing.advance,
-        on_size=lambda file_bytes, rows: found.update(file_bytes=file_bytes, rows=rows),
+        on_size=lambda file_bytes, rows: numbers.update(file_bytes=file_bytes, rows=rows),
         keeps_rows=False,
     )
     try:
@@ -296,7 +296,7 @@ def outlook(plan: Plan[Any]) -> Outlook:
     except _EnoughError:
         pass
     except TimedError:
-        found.update(seconds=seconds_without_compiling() - began, rate=timing.rate)
-    if "file_bytes" not in found:
+        numbers.update(seconds=seconds_without_compiling() - began, rate=timing.rate)
+    if "file_bytes" not in numbers:
         raise InputError("the length of such a run is not known before: run it, and stop it where it takes too long")
-    return Outlook(**found)
+    return Outlook(**numbers)

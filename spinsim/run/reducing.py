@@ -329,13 +329,13 @@ class MeasurementSums:
 
     def take_lowest(self, best: Best) -> None:
         """Take over the lowest states that were found where measurements are made."""
-        found = self.reduction.lowest()
-        best.energy[...] = found.energy
-        for sample in found.changed.tolist():
+        lowest = self.reduction.lowest()
+        best.energy[...] = lowest.energy
+        for sample in lowest.changed.tolist():
             if isinstance(best.spins, States):
-                best.spins.bits[sample] = packed_spins(found.spins(sample))
+                best.spins.bits[sample] = packed_spins(lowest.spins(sample))
             else:
-                best.spins[sample] = found.spins(sample)
+                best.spins[sample] = lowest.spins(sample)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return all arrays by the names under which checkpoints hold them."""

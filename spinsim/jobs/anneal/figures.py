@@ -58,12 +58,12 @@ _MOST_DRAWN: Final = 2**26  # sites
 def draw(results: Sequence[AnnealResult], wanted: Drawing) -> Draw:
     (result,), sample = results, wanted.options.get("sample")
     figures: Draw = {"thermodynamics": partial(thermodynamics_figure, result, wanted.style)}
-    if wanted.what == "cut" or result.model.maxcut_weight is not None:
+    if wanted.figure == "cut" or result.model.maxcut_weight is not None:
         figures["cut"] = partial(cut_figure, result, wanted.style)
     reason = why_no_configuration(result, sample or 0)
-    if wanted.what == "configuration" or sample is not None or not reason:
+    if wanted.figure == "configuration" or sample is not None or not reason:
         figures["configuration"] = partial(configuration_figure, result, sample or 0, wanted.style)
-    elif wanted.what == "all" and result.model.lattice is not None:
+    elif wanted.figure == "all" and result.model.lattice is not None:
         wanted.warn(f"No figure of the configuration: {reason}.")
     return figures
 

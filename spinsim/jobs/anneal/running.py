@@ -554,5 +554,5 @@ def anneal(model: Ising, given: dict[str, Any]) -> AnnealResult:  # noqa: D417  
     given["start"], spins = start_of_call(given.get("start", AnnealSettings.start), model, given.get("replicas"))
     if given.get("replicas") is None and spins is not None and spins.shape[1] > 1:
         given["replicas"] = spins.shape[1]
-    found: AnnealResult = run_of_call(Anneal, AnnealPlan, model, given, spins, temperatures=check_temperatures)
-    return found
+    result: AnnealResult = run_of_call(Anneal, AnnealPlan, model, given, spins, temperatures=check_temperatures)
+    return result

@@ -149,7 +149,7 @@ def measured_contents(
 
 def _series_of(sizes: Sizes, choice: Choice, ladder: Places) -> list[Series]:
     """Returns the series of what is measured, step and sweep first."""
-    found = [
+    series = [
         Series("step", (), np.int64, "measurement"),
         Series("sweep", (), np.int64, "sweeps done since thermalisation"),
     ]
@@ -159,10 +159,10 @@ def _series_of(sizes: Sizes, choice: Choice, ladder: Places) -> list[Series]:
             kind = np.int32 if getattr(sizes, kind) < 2**31 else np.int64
         words = (choice.wanted.times and one.words_in_time) or one.words
         axes = ("sample", one.per, ladder.axis, *filter(None, [one.axis]))
-        found.append(Series(one.name, axes, kind, words, one.unit))
+        series.append(Series(one.name, axes, kind, words, one.unit))
     if ladder.is_general:
-        found = [one._replace(long_name=_IN_TERMS) if one.name == "action" else one for one in found]
-    return found
+        series = [one._replace(long_name=_IN_TERMS) if one.name == "action" else one for one in series]
+    return series
 
 
 def _given(placement: Placement) -> tuple[tuple[Series, npt.NDArray[np.float64]], ...]:
@@ -201,11 +201,11 @@ def local_series(axis: str) -> tuple[Series, ...]:
 
 
 def all_series(
-    in_time: bool, found: Mapping[str, Any], rows: int, shape: tuple[int, int, int]
+    in_time: bool, series: Mapping[str, Any], rows: int, shape: tuple[int, int, int]
 ) -> dict[str, npt.NDArray[Any]]:
     """Returns the first rows of all quantities, those that were not measured without pairs, copies or the last axis."""
     return {
-        one.name: found[one.name][:rows] if one.name in found else one.nothing(rows, shape)
+        one.name: series[one.name][:rows] if one.name in series else one.nothing(rows, shape)
         for one in quantities_of(in_time)
     }
 
@@ -274,9 +274,9 @@ def written_again(
     """
     saved = {} if "finished" in attributes else store.last_saved(file)
     paths = EXCHANGES | {name: path for name, path in more.items() if path in file}
-    found = {name: saved[path] if path in saved else file[path][...] for name, path in paths.items()}
+    arrays = {name: saved[path] if path in saved else file[path][...] for name, path in paths.items()}
     energy, spins = store.best_of(file, saved) if "best" in file else (np.full(1, np.inf), None)
-    return found | ({"best_energy": energy, "best_spins": spins} if np.isfinite(energy).all() else {})
+    return arrays | ({"best_energy": energy, "best_spins": spins} if np.isfinite(energy).all() else {})
 
 
 def read_permutation(file: h5py.File, rows: int) -> npt.NDArray[np.int64]:
@@ -297,8 +297,8 @@ def check_permutation(file: h5py.File, rows: int) -> None:
     copies, places = series.shape[2:]
     replicas = np.arange(copies * places)
     for piece in pieces([series], rows):
-        found = series[piece].reshape(-1, len(replicas))
-        if not (np.sort(found, axis=1) == replicas).all():
+        holders = series[piece].reshape(-1, len(replicas))
+        if not (np.sort(holders, axis=1) == replicas).all():
             raise DamageError("its permutation does not name every replica once")
 
 

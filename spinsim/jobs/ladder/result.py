@@ -119,9 +119,9 @@ class LadderResult(Tempered):
 
     def _written_again(self, contents: Contents) -> dict[str, npt.NDArray[Any]]:
         others = SUMMARY_GROUP, SEARCH, REDUCED
-        found = {s.path: getattr(self, s.name) for s in contents.sums if s.group not in others}
+        datasets = {s.path: getattr(self, s.name) for s in contents.sums if s.group not in others}
         arrays = {} if self.reduced is None else self.reduced.arrays
-        return found | {s.path: arrays[s.name] for s in contents.sums if s.group == REDUCED}
+        return datasets | {s.path: arrays[s.name] for s in contents.sums if s.group == REDUCED}
 
     @property
     def _run_facts(self) -> dict[str, str]:

@@ -333,14 +333,14 @@ def recounted(result: Any, device: str, threads: int | None) -> Any:
 
     Replica c T + k of the engine is copy c at place k of T, as no exchange has taken place there.
     """
-    found, rows = saved_of(result)
-    model, (copies, places), wanted = result.model, found.shape[2:], result.choice.wanted
+    saved, rows = saved_of(result)
+    model, (copies, places), wanted = result.model, saved.shape[2:], result.choice.wanted
     engine = create_engine(model, copies * places, Dynamics(), device, threads, slabs=False, round_sweeps=1)
     engine.set_ladder(result.places.couplings, copies)
     engine.prepare_measurements(1, wanted)
     unexchanged, measured = engine.begin_exchange()(), []
     for number, sweep in enumerate(result.sweep[rows]):
-        set_spins(engine, found.row(number).reshape(model.samples, copies * places, model.sites), unexchanged)
+        set_spins(engine, saved.row(number).reshape(model.samples, copies * places, model.sites), unexchanged)
         frame = TemperFrame(number, int(sweep), present_measurement(engine, wanted))
         measured.append(row_of(quantities_of(bool(wanted.times)), frame))
     series: dict[str, Any] = {}

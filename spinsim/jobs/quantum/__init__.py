@@ -33,10 +33,10 @@ class QuantumJob(LadderJob):
     figures = FigureSet(("thermodynamics", "order", "time", "gaps", "local"))
     form = at("spinsim.jobs.ladder.contents:QUANTUM_FORM")
 
-    def kept(self, result: QuantumResult, found: Summary) -> AtStep | None:
+    def kept(self, result: QuantumResult, summary: Summary) -> AtStep | None:
         from spinsim.jobs.quantum.extrapolation import at_step
 
-        return at_step(result, found.estimates) if result.points.is_general else None
+        return at_step(result, summary.estimates) if result.points.is_general else None
 
     def recounted(self, result: QuantumResult, device: str, threads: int | None) -> QuantumResult:
         from dataclasses import replace

@@ -38,12 +38,12 @@ def draw(results: Sequence[QuantumResult], wanted: Drawing) -> Draw:
         return figures_of_several(results, wanted)
     (result,) = results
     figures: Draw = {}
-    if wanted.what in ("thermodynamics", "order") or measurements_of(result) >= FEWEST_MEASUREMENTS:
+    if wanted.figure in ("thermodynamics", "order") or measurements_of(result) >= FEWEST_MEASUREMENTS:
         figures |= averages_of_one(result, wanted, cache(partial(summarize, result)))
     figures["time"] = partial(time_figure, result, wanted.style)
-    if wanted.what == "gaps" or (result.model.samples > 1 and _has_gaps(result)):
+    if wanted.figure == "gaps" or (result.model.samples > 1 and _has_gaps(result)):
         figures["gaps"] = partial(gaps_figure, result, wanted.style)
-    if wanted.what == "local" or result.local_squares is not None:
+    if wanted.figure == "local" or result.local_squares is not None:
         figures["local"] = partial(local_figure, result, wanted.style)
     return figures
 
@@ -55,9 +55,9 @@ def time_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
     drawn = {parity: _decays(result, one, parity) for parity in parities}
     with matplotlib.style.context(PAPER):
         figure, axes = lay_panels(style, len(parities), 2.4, r"time $t$ (slices)")
-        for ax, (parity, found) in zip(axes, drawn.items(), strict=True):
+        for ax, (parity, of_parity) in zip(axes, drawn.items(), strict=True):
             for place, colour in some_temperatures(result.axis.values):
-                _draw_decay(ax, found[place], result.slices, colour, _point(result, place))
+                _draw_decay(ax, of_parity[place], result.slices, colour, _point(result, place))
             ax.set_ylabel(f"$C(t)$, {parity}" if len(axes) > 1 else "$C(t)$")
             scale_logarithmically(ax)
             tick_integers(ax.xaxis)
@@ -65,7 +65,7 @@ def time_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
     lines = "Lines are the lowest level, $c\\cosh[\\Delta(L_\\tau/2 - t)]$, within the window of its fit."
     which = "Correlations in time" + (" of the first sample" if result.model.samples > 1 else "")
     about = [f"{which} of {result.model.name}."]
-    about += [_of_operators(parity, found[0].operators) for parity, found in drawn.items()]
+    about += [_of_operators(parity, of_parity[0].operators) for parity, of_parity in drawn.items()]
     figure.caption = " ".join([*about, BARS, _TOLD, *([lines] if _has_gaps(result) else [])])
     return figure
 
@@ -89,9 +89,9 @@ def _decays(result: QuantumResult, one: QuantumResult, parity: str) -> list[Deca
     """Returns C(t) of a sample at each point with the fits, or without where there are none."""
     if _has_gaps(result):
         return decays(result, parity)
-    found = correlation_in_time(one, parity)
-    errors = np.where(found.trusted, found.error, np.nan)
-    return [Decay(found.time, value, error) for value, error in zip(found.value, errors, strict=True)]
+    curve = correlation_in_time(one, parity)
+    errors = np.where(curve.trusted, curve.error, np.nan)
+    return [Decay(curve.time, value, error) for value, error in zip(curve.value, errors, strict=True)]
 
 
 def _draw_decay(ax: Axes, of: Decay, slices: int, colour: Any, label: str) -> None:
@@ -104,10 +104,10 @@ def _draw_decay(ax: Axes, of: Decay, slices: int, colour: Any, label: str) -> No
 
 def gaps_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
     """Draw the share of samples whose gap is at most so large, of each parity at some points of the ladder."""
-    found = gaps_by_parity(result)
+    gaps = gaps_by_parity(result)
     with matplotlib.style.context(PAPER):
-        figure, axes = lay_panels(style, len(found), 2.2)
-        for ax, (parity, of) in zip(axes, found.items(), strict=True):
+        figure, axes = lay_panels(style, len(gaps), 2.2)
+        for ax, (parity, of) in zip(axes, gaps.items(), strict=True):
             for place, colour in some_temperatures(result.axis.values):
                 order = np.argsort(of.gap[:, place])[: np.isfinite(of.gap[:, place]).sum()]
                 share = (np.arange(len(order)) + 0.5) / len(of.gap)
@@ -120,11 +120,11 @@ def gaps_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
             ax.set_ylabel("share of samples")
             ax.set_ylim(0, 1)
         draw_legend(figure, axes[0])
-    lost = sum(int((~np.isfinite(of.gap)).sum()) for of in found.values())
+    lost = sum(int((~np.isfinite(of.gap)).sum()) for of in gaps.values())
     about = [
         f"Gaps of {result.model.samples} samples of {result.model.name}: the share of samples with at most that gap."
     ]
-    about += [_of_operators(parity, int(of.operators[0, 0])) for parity, of in found.items()]
+    about += [_of_operators(parity, int(of.operators[0, 0])) for parity, of in gaps.items()]
     about += [f"The {lost} gaps without a good fit count as larger ones."] if lost else []
     figure.caption = " ".join([*about, BARS])
     return figure
@@ -132,15 +132,17 @@ def gaps_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
 
 def local_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
     """Draw the distribution of local susceptibilities over sites and samples, at some points of the ladder."""
-    found = np.log10(result.local_susceptibility.mean(axis=1))
-    samples, _, sites = found.shape
-    if not np.isfinite(found).all():
+    logarithms = np.log10(result.local_susceptibility.mean(axis=1))
+    samples, _, sites = logarithms.shape
+    if not np.isfinite(logarithms).all():
         raise InputError("the run has no measurement in its sums for local susceptibilities yet: let it go on")
-    edges = np.linspace(found.min(), found.max() + 1e-9, max(4, min(_MOST_BINS, round(np.sqrt(samples * sites)))) + 1)
+    edges = np.linspace(
+        logarithms.min(), logarithms.max() + 1e-9, max(4, min(_MOST_BINS, round(np.sqrt(samples * sites)))) + 1
+    )
     with matplotlib.style.context(PAPER):
         figure, (ax,) = lay_panels(style, 1, 2.4, r"local susceptibility $\chi_x$ (1 / coupling unit)")
         for place, colour in some_temperatures(result.axis.values):
-            share, _ = np.histogram(found[:, place], edges, density=True)
+            share, _ = np.histogram(logarithms[:, place], edges, density=True)
             ax.stairs(share, 10**edges, color=colour, label=_point(result, place))
         scale_logarithmically(ax, "x")
         ax.set_yscale("log")

@@ -77,14 +77,14 @@ def _told(path: Path, result: QuantumResult | None = None) -> tuple[dict[str, An
     steps = measurements_of(result)
     if steps < FEWEST_STEPS:
         return {"steps": steps}, [_LEFT_OUT.format("too few measurements are there so far")]
-    found = summarize(result)
+    summary = summarize(result)
     numbers = {"steps": steps, **reports.precision(result.model)}
     numbers |= {name: getattr(result, name).tolist() for name in ("k", "gamma", "beta", "k_time")}
     numbers |= {"swap_rate": result.swap_rate.tolist(), "round_trips": int(result.round_trips.sum())}
-    return numbers | {"averages": as_tables(found)}, _report(result, found, bits <= MOST_SAVED_BYTES)
+    return numbers | {"averages": as_tables(summary)}, _report(result, summary, bits <= MOST_SAVED_BYTES)
 
 
-def _report(result: QuantumResult, found: Summary, with_gaps: bool) -> list[str]:
+def _report(result: QuantumResult, summary: Summary, with_gaps: bool) -> list[str]:
     """Return lines on exchanges, averages at each point, gaps if they are soon found, and equilibrium."""
     exchanges = len(result.swap_rate) > 0  # not of a single point
     lines = [reports.round_trip_line(result.round_trips)] if exchanges else []
@@ -92,11 +92,11 @@ def _report(result: QuantumResult, found: Summary, with_gaps: bool) -> list[str]
     rates = [f"{rate:.3f}" for rate in result.swap_rate]
     others = {"k": ("Gamma", result.gamma), "gamma": ("beta", result.beta), "beta": ("Gamma", result.gamma)}
     head, values = others[result.axis.name]
-    beside = {head: [f"{value:.4f}" for value in values]}
-    lines += reports.table_of_places(result.model, found, rates, f"the next {result.axis.symbol}", beside)
+    others_at = {head: [f"{value:.4f}" for value in values]}
+    lines += reports.table_of_places(result.model, summary, rates, f"the next {result.axis.symbol}", others_at)
     later = "gaps are left out, as many configurations are there: spinsim analyze finds them."
     of_gaps = in_time_lines(result) if with_gaps else wrapped(later, "Gap      ")
-    return lines + of_gaps + wrapped(found.verdict, "Verdict  ")
+    return lines + of_gaps + wrapped(summary.verdict, "Verdict  ")
 
 
 def in_time_lines(result: QuantumResult) -> list[str]:
@@ -104,27 +104,27 @@ def in_time_lines(result: QuantumResult) -> list[str]:
         return wrapped("gaps are left out, as a field breaks parity.", "Gap      ")
     if measurements_of(result) < FEWEST_FOR_GAPS:
         return wrapped(f"gaps are left out, as they take {FEWEST_FOR_GAPS} measurements.", "Gap      ")
-    found = gaps_by_parity(result)
-    lines = _of_one(result, found) if result.model.samples == 1 else _of_samples(result, found)
-    if any((of.operators == 1).any() for of in found.values()):
+    gaps = gaps_by_parity(result)
+    lines = _of_one(result, gaps) if result.model.samples == 1 else _of_samples(result, gaps)
+    if any((of.operators == 1).any() for of in gaps.values()):
         lines += wrapped(
             "from the average over sites or bonds: levels nearer each other than it tells apart raise the gap. Saved "
             "configurations of a small space tell them apart (--save-configurations 1).", "average: ",
         )  # fmt: skip
-    for parity in (parity for parity, of in found.items() if not np.isfinite(of.gap).any()):
+    for parity in (parity for parity, of in gaps.items() if not np.isfinite(of.gap).any()):
         lines += wrapped(
             "C(t) is lost in noise before three times, or no window fits: measure longer, or take smaller steps in "
             "time (more slices at the same gamma and beta).", f"no gap of {parity} parity: ",
         )  # fmt: skip
-    if "even" not in found:
+    if "even" not in gaps:
         lines += wrapped("take --even-correlations, or saved configurations, and two copies.", "gaps of even parity: ")
     return lines
 
 
-def _of_one(result: QuantumResult, found: Mapping[str, Gaps]) -> list[str]:
+def _of_one(result: QuantumResult, gaps: Mapping[str, Gaps]) -> list[str]:
     head = f"{'parity':>8}{'gap a step':>14}{'gap / k':>13}{'operators':>11}{'window':>8}{'chi^2':>8}{'freedom':>9}"
     lines = ["", f"{result.axis.symbol:>8}{head}"]
-    for parity, of in found.items():
+    for parity, of in gaps.items():
         for p, (at, k) in enumerate(zip(result.axis.values, result.k, strict=True)):
             gap, error = float(of.gap[0, p]), float(of.error[0, p])
             window, quality = "-", f"{'-':>8}{'-':>9}"
@@ -147,13 +147,13 @@ def _operators(of: Gaps, place: int) -> str:
     return "average" if number == 1 else str(number)
 
 
-def _of_samples(result: QuantumResult, found: Mapping[str, Gaps]) -> list[str]:
+def _of_samples(result: QuantumResult, gaps: Mapping[str, Gaps]) -> list[str]:
     """Returns the middle and the ends of the gaps of several samples, a line for each point and parity."""
     head = (
         f"{'parity':>8}{'median gap':>12}{'smallest':>12}{'largest':>12}{'operators':>11}{'fitted':>8}{'median p':>10}"
     )
     lines = ["", f"{result.axis.symbol:>8}{head}"]
-    for parity, of in found.items():
+    for parity, of in gaps.items():
         for p, at in enumerate(result.axis.values):
             there = np.isfinite(of.gap[:, p])
             numbers, probability = f"{'-':>12}{'-':>12}{'-':>12}", "-"
@@ -172,12 +172,12 @@ def _of_samples(result: QuantumResult, found: Mapping[str, Gaps]) -> list[str]:
 
 def extrapolations(kept: list[AtStep], choose: Callable[[Mapping[str, Any]], list[str]]) -> Told:
     """Returns averages at Delta tau = 0 of runs that differ in their slices alone, and whether they follow its law."""
-    found: list[Extrapolation] = []
+    each: list[Extrapolation] = []
     lines: list[str] = []
     for group in groups(kept):
         first = {step.slices: step for step in reversed(group)}
         one = extrapolated(list(first.values()))
-        found.append(one)
+        each.append(one)
         slices = " and ".join([", ".join(map(str, one.slices[:-1])), str(one.slices[-1])])
         lines += wrapped(f"{len(one.slices)} runs that differ in their slices alone, {slices}, at Delta tau = 0:")
         names = choose({**one.estimates, **dict.fromkeys(OF_SLICES)})
@@ -188,19 +188,19 @@ def extrapolations(kept: list[AtStep], choose: Callable[[Mapping[str, Any]], lis
     numbers = [
         {"slices": list(one.slices), **{name: values.tolist() for name, values in one.columns().items()}}
         | {"verdict": one.verdict}
-        for one in found
+        for one in each
     ]
-    return Told({"extrapolations": numbers} if found else {}, lines)
+    return Told({"extrapolations": numbers} if each else {}, lines)
 
 
-def _at_no_step(found: Extrapolation, names: list[str]) -> list[str]:
+def _at_no_step(extrapolation: Extrapolation, names: list[str]) -> list[str]:
     """Returns a line for each point, with the least probability of chi^2 among its columns."""
     lines = []
     for first in range(0, len(names), reports.MOST_COLUMNS):
         some = names[first : first + reports.MOST_COLUMNS]
-        lines.append(f"{found.axis.symbol:>8}" + "".join(f"{LABELS[name]:>15}" for name in some) + f"{'p':>8}")
-        for p, at in enumerate(found.axis.values):
-            each = [found.estimates[name] for name in some]
+        lines.append(f"{extrapolation.axis.symbol:>8}" + "".join(f"{LABELS[name]:>15}" for name in some) + f"{'p':>8}")
+        for p, at in enumerate(extrapolation.axis.values):
+            each = [extrapolation.estimates[name] for name in some]
             cells = "".join(f"{with_error(float(e.value[p]), float(e.error[p])):>15}" for e in each)
             known = [float(e.probability[p]) for e in each if np.isfinite(e.probability[p])]
             lines.append(f"{at:8.5g}{cells}" + (f"{min(known):8.2g}" if known else f"{'-':>8}"))
@@ -218,14 +218,14 @@ def columns(result: QuantumResult, by: str) -> Columns:
 
 def _sites(result: QuantumResult) -> Columns:
     """Returns the local susceptibility of each sample, point and site of space, with its error from the copies."""
-    found = result.local_susceptibility
-    samples, copies, places, sites = found.shape
-    spread = found.std(axis=1, ddof=1) if copies > 1 else np.full((samples, places, sites), np.nan)
+    local = result.local_susceptibility
+    samples, copies, places, sites = local.shape
+    spread = local.std(axis=1, ddof=1) if copies > 1 else np.full((samples, places, sites), np.nan)
     return {
         "sample": np.repeat(np.arange(samples), places * sites),
         **{name: np.tile(np.repeat(values, sites), samples) for name, values in _where(result).items()},
         "site": np.tile(np.arange(sites), samples * places),
-        "local_susceptibility": found.mean(axis=1).ravel(),
+        "local_susceptibility": local.mean(axis=1).ravel(),
         "local_susceptibility_error": spread.ravel() / np.sqrt(copies),
     }
 
@@ -259,28 +259,28 @@ def _gaps(result: QuantumResult) -> Columns:
     Columns of even parity are there where it was measured; those of odd parity have no prefix.
     """
     samples = result.model.samples
-    found: Columns = {
+    columns: Columns = {
         "sample": np.repeat(np.arange(samples), len(result.k)),
         **{name: np.tile(values, samples) for name, values in _where(result).items()},
     }
     for parity, of in gaps_by_parity(result).items():
         prefix = "" if parity == "odd" else "even_"
-        found |= {prefix + name: values for name, values in _of_parity(result, of).items()}
-    return found
+        columns |= {prefix + name: values for name, values in _of_parity(result, of).items()}
+    return columns
 
 
-def _of_parity(result: QuantumResult, found: Gaps) -> Columns:
-    k = np.tile(result.k, len(found.gap))
+def _of_parity(result: QuantumResult, gaps: Gaps) -> Columns:
+    k = np.tile(result.k, len(gaps.gap))
     return {
-        "gap": found.gap.ravel(),
-        "gap_error": found.error.ravel(),
-        "energy_gap": found.gap.ravel() / k,
-        "energy_gap_error": found.error.ravel() / k,
-        "operators": found.operators.ravel(),
-        "levels": found.levels.ravel(),
-        "first_time": found.first.ravel(),
-        "last_time": found.last.ravel(),
-        "chi_squared": found.chi_squared.ravel(),
-        "degrees_of_freedom": found.freedom.ravel(),
-        "probability": found.probability.ravel(),
+        "gap": gaps.gap.ravel(),
+        "gap_error": gaps.error.ravel(),
+        "energy_gap": gaps.gap.ravel() / k,
+        "energy_gap_error": gaps.error.ravel() / k,
+        "operators": gaps.operators.ravel(),
+        "levels": gaps.levels.ravel(),
+        "first_time": gaps.first.ravel(),
+        "last_time": gaps.last.ravel(),
+        "chi_squared": gaps.chi_squared.ravel(),
+        "degrees_of_freedom": gaps.freedom.ravel(),
+        "probability": gaps.probability.ravel(),
     }

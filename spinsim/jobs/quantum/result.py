@@ -131,11 +131,11 @@ class QuantumResult(LadderResult):
 
     @property
     def _even(self) -> Even | None:
-        found = self.even_correlation_in_time
-        if not found.shape[-1]:
+        even = self.even_correlation_in_time
+        if not even.shape[-1]:
             return None
         products = self.slices * len(self.model.graph.bonds_in_space())
-        return Even(found / products, self.link_overlap_in_space / products)
+        return Even(even / products, self.link_overlap_in_space / products)
 
     @property
     def slices(self) -> int:

@@ -39,9 +39,9 @@ class QuantumPlan(LadderPlan[Quantum]):
         scale = self.model.energy_scale
         least, most = 1 / (HOTTEST * scale) if scale else 0.0, _MOST_STEP
         for step in ladder.k[(ladder.k < least) | (ladder.k > most)]:
-            what = "the step in time, beta / slices," if ladder.is_general else "k"
+            name = "the step in time, beta / slices," if ladder.is_general else "k"
             raise InputError(
-                f"{what} is {step:.3g}, but couplings of {self.model.name} take {least:.3g} to {most:.3g}: give others"
+                f"{name} is {step:.3g}, but couplings of {self.model.name} take {least:.3g} to {most:.3g}: give others"
             )
 
     def result_on(self, ladder: Points, **fields: Any) -> QuantumResult:
@@ -89,5 +89,5 @@ def quantum(model: Ising, given: dict[str, Any]) -> QuantumResult:  # noqa: D417
     """
     slices, by_term = given.get("slices", QuantumSettings.slices), given.get("gamma") is not None
     in_time = trotter(check_model(model), slices, by_term=by_term)
-    found: QuantumResult = run_of_call(Quantum, QuantumPlan, in_time, given)
-    return found
+    result: QuantumResult = run_of_call(Quantum, QuantumPlan, in_time, given)
+    return result

@@ -126,13 +126,13 @@ class QuantumSettings(Table):
         text, last = self.correlation_times, self.slices // 2
         if text is None:
             return tuple(range(1, min(MOST_TIMES, last) + 1))
-        found = read_grid("correlation_times", text, "whole numbers such as 1,2,4,8")
-        for time in found:
+        numbers = read_grid("correlation_times", text, "whole numbers such as 1,2,4,8")
+        for time in numbers:
             if time != int(time) or time > last:
                 raise InputError(
                     f"correlation time {time:g} is not allowed: give whole numbers from 1 to {last}, half of the slices"
                 )
-        return tuple(sorted({1, *map(int, found)}))
+        return tuple(sorted({1, *map(int, numbers)}))
 
     @cached_property
     def to_place(self) -> Range | None:
@@ -223,11 +223,11 @@ class QuantumSettings(Table):
         if self.gamma is not None and self.beta is not None:
             return general(read_grid("gamma", self.gamma), read_grid("beta", self.beta), self.slices)
         text = self.k or _K
-        found = np.sort(read_grid("k", text, form("auto:0.25:0.31")))[::-1]
-        if not (np.diff(found) < 0).all():
+        steps = np.sort(read_grid("k", text, form("auto:0.25:0.31")))[::-1]
+        if not (np.diff(steps) < 0).all():
             raise InputError(f"k {shown(text)} has equal values: give each once")
-        check_steps(found)
-        return isotropic(found, self.slices)
+        check_steps(steps)
+        return isotropic(steps, self.slices)
 
 
 @dataclass(frozen=True)

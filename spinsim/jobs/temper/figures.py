@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 def draw(results: Sequence[TemperResult], wanted: Drawing) -> Draw:
     if len(results) > 1:
         return figures_of_several(results, wanted)
-    (result,), what, style = results, wanted.what, wanted.style
+    (result,), figure, style = results, wanted.figure, wanted.style
     summary = cache(partial(summarize, result))
     figures = averages_of_one(result, wanted, summary)
-    if what == "cut" or result.model.maxcut_weight is not None:
+    if figure == "cut" or result.model.maxcut_weight is not None:
         figures["cut"] = partial(cut_figure, result, style)
-    if what == "overlap" or facts_of(result).copies > 1:
+    if figure == "overlap" or facts_of(result).copies > 1:
         figures["overlap"] = partial(draw_series.overlap_figure, result, style)
-    if what == "exchange" or result.attempts.any():
+    if figure == "exchange" or result.attempts.any():
         figures["exchange"] = partial(draw_series.exchange_figure, result, style)
     figures["equilibration"] = lambda: draw_series.equilibration_figure(result, summary(), style)
     return figures

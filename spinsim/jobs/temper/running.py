@@ -332,8 +332,8 @@ def _with_modes(config: Temper, model: Ising, begun: Tables) -> Temper:
 def _check_groups(plan: TemperPlan, replicas: int) -> None:
     outline, groups = plan.outline, count(plan.config.temper.number_of_groups, "group")
     if plan.device == "cpu":
-        what = f"a search of {outline.sites} sites x {plan.model.samples} samples x {replicas} replicas x {groups}"
-        require(choose(outline).needed_bytes(outline, replicas), what, "give fewer groups or replicas")
+        subject = f"a search of {outline.sites} sites x {plan.model.samples} samples x {replicas} replicas x {groups}"
+        require(choose(outline).needed_bytes(outline, replicas), subject, "give fewer groups or replicas")
     check_run(plan.groups, replicas, 0, 1)
 
 
@@ -379,5 +379,5 @@ def temper(model: Ising, given: dict[str, Any]) -> TemperResult:  # noqa: D417  
             another run.
         KeyboardInterrupt: on Ctrl-C; a run with a file has saved itself.
     """
-    found: TemperResult = run_of_call(Temper, TemperPlan, model, given, temperatures=check_temperatures)
-    return found
+    result: TemperResult = run_of_call(Temper, TemperPlan, model, given, temperatures=check_temperatures)
+    return result

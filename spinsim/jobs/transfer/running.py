@@ -373,7 +373,7 @@ def transfer(model: Ising, given: dict[str, Any]) -> TransferResult:  # noqa: D4
         KeyboardInterrupt: on Ctrl-C; a run with a file has saved itself.
     """
     of_k, of_temperature, of_time = (partial(positive, name) for name in ("k", "temperature", "k_time"))
-    found: TransferResult = run_of_call(
+    result: TransferResult = run_of_call(
         Transfer, TransferPlan, model, given, k=of_k, temperature=of_temperature, k_time=of_time
     )
-    return found
+    return result
