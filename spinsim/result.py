@@ -240,7 +240,6 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def load_as(kind: type[OneResult], path: str | os.PathLike[str]) -> OneResult:
-    """Read a run back that must be of the job of ``kind``."""
     result = load(path)
     if not isinstance(result, kind):
         wanted = record_of(kind.job).a_run

@@ -286,7 +286,6 @@ def in_file(file: h5py.File, rows: int) -> Configurations | None:
 
 
 def in_memory(contents: Contents, kept: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> Configurations | None:
-    """Configurations of a run without a file, whose groups ``kept`` has by name; None where none were saved."""
     if CONFIGURATIONS not in kept:
         return None
     group, numbers = kept[CONFIGURATIONS], contents.numbers[CONFIGURATIONS]

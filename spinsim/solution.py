@@ -144,7 +144,6 @@ def as_sampleset(solutions: Iterable[Solution], model: Ising) -> Any:
 
 
 def check_solution(path: str | os.PathLike[str], overwrite: bool) -> None:
-    """Refuse a path to which no solution can be written."""
     suffix = Path(path).suffix.lower()
     if suffix not in KINDS:
         ending = f"ends in {suffix!r}" if suffix else "has no suffix"
@@ -155,7 +154,6 @@ def check_solution(path: str | os.PathLike[str], overwrite: bool) -> None:
 
 
 def write_solution(solutions: list[Solution], model: Ising, path: str | os.PathLike[str], overwrite: bool) -> None:
-    """Write solutions as text or, where the file ends in .json, as JSON."""
     as_it_is = Path(path).suffix.lower() == ".json"
     text = json.dumps(as_json(solutions, model)) if as_it_is else as_text(solutions, model.name)
     write_outputs({Path(path): ("solution", f"{text}\n".encode(errors="backslashreplace"))}, overwrite)

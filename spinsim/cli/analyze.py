@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from spinsim.model.ising import Ising
     from spinsim.store.contents import Series
 
+_THERMAL: Final = ("free_energy", "entropy")
 _SPINS_COUNTED: Final = wrapped("counted again from saved spins; the file's /summary stays as it is", "Note     ")
 
 
@@ -142,13 +143,18 @@ def _reweight(
     columns: str | None,
     every: bool,
 ) -> None:
+    from spinsim.analysis.printed import table
     from spinsim.analysis.reweighted import reweighted
     from spinsim.analysis.tables import estimate_columns, write_csv
     from spinsim.inputs.grids import read_grid
 
     averages = [reweighted(result, read_grid("reweight", grid)) for result in results]
     reports = [
-        [heading(file, result), *_report_of_reweighted(result.model, one, columns, every)]
+        [
+            heading(file, result),
+            *table(one, _names(result.model, one.estimates, columns, every, _THERMAL)),
+            *_notes(one),
+        ]
         for file, result, one in zip(files, results, averages, strict=True)
     ]
     tables: list[Columns] = [
@@ -191,16 +197,25 @@ def report(result: Tempered, summary: Summary, columns: str | None = None, every
     from spinsim.analysis.printed import table
 
     names = _names(result.model, summary.estimates, columns, every)
-    notes = [line for note in summary.notes for line in wrapped(note, "Note     ")]
-    return table(summary, names) + notes + wrapped(summary.verdict, "Verdict  ")
+    return table(summary, names) + _notes(summary) + wrapped(summary.verdict, "Verdict  ")
 
 
-def _names(model: Ising, estimates: Mapping[str, Any], columns: str | None, every: bool) -> list[str]:
+def _notes(averages: Summary | Reweighting) -> list[str]:
+    return [line for note in averages.notes for line in wrapped(note, "Note     ")]
+
+
+def _names(
+    model: Ising, estimates: Mapping[str, Any], columns: str | None, every: bool, more: tuple[str, ...] = ()
+) -> list[str]:
+    """Names of the columns asked for; with ``more``, fewer of the main ones and those that begin so."""
     from spinsim.analysis.printed import all_columns, chosen_columns, main_columns
 
     if columns is not None:
         return chosen_columns(columns, estimates)
-    return all_columns(estimates) if every else main_columns(model, estimates)
+    if every:
+        return all_columns(estimates)
+    main = main_columns(model, estimates)
+    return [*main[:3], *(name for name in estimates if name.startswith(more))] if more else main
 
 
 def _write_summary(file: Path, room: list[Series], summary: Summary) -> list[str]:
@@ -236,17 +251,3 @@ def one_below_the_other(files: list[Path], tables: list[Columns]) -> Columns:
         parts = [columns.get(name, np.full(n, np.nan)) for columns, n in zip(tables, lengths, strict=True)]
         whole[name] = np.concatenate(parts)
     return whole
-
-
-def _report_of_reweighted(model: Ising, averages: Reweighting, columns: str | None, every: bool) -> list[str]:
-    """The columns asked for, a line each temperature, and what they are worth."""
-    from spinsim.analysis.printed import all_columns, chosen_columns, main_columns, table
-
-    if columns is not None:
-        names = chosen_columns(columns, averages.estimates)
-    elif every:
-        names = all_columns(averages.estimates)
-    else:
-        thermal = [name for name in averages.estimates if name.startswith(("free_energy", "entropy"))]
-        names = [*main_columns(model, averages.estimates)[:3], *thermal]
-    return table(averages, names) + [line for note in averages.notes for line in wrapped(note, "Note     ")]

@@ -17,20 +17,15 @@ from spinsim.settings.config import AnyConfig, Config, tables_of
 from spinsim.settings.setting import Setting
 
 
-def whole(text: str) -> int:
+def whole(text: str, mend: str = ": give one such as 128") -> int:
     try:
         return int(text)
     except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is not a whole number: give one such as 128") from error
+        raise typer.BadParameter(f"{text!r} is not a whole number{mend}") from error
 
 
 def seed(text: str) -> int | str:
-    if text == RANDOM:
-        return RANDOM
-    try:
-        return int(text)
-    except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is not a whole number, give digits such as 7, or {RANDOM}") from error
+    return RANDOM if text == RANDOM else whole(text, f", give digits such as 7, or {RANDOM}")
 
 
 def real(text: str) -> float:

@@ -135,7 +135,6 @@ def _stem(files: list[Path]) -> str:
 
 
 def _job_of_all(files: list[Path]) -> Job:
-    """Returns the job of the files, which must be one that draws so many together."""
     from spinsim.jobs import all_jobs, job_of
     from spinsim.store import read_attributes
 
@@ -155,7 +154,6 @@ def _job_of_all(files: list[Path]) -> Job:
 
 
 def _check_figure(job: Job, figure: str, files: list[Path], results: list[Any]) -> None:
-    """Refuse a figure that these files do not have, with those that they have."""
     from spinsim.jobs.base import Drawing
 
     chosen = job.figures if len(files) == 1 else job.figures_of_several

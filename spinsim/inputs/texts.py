@@ -51,7 +51,6 @@ def count(number: int, name: str) -> str:
 
 
 def wrapped(sentence: str, head: str = "") -> list[str]:
-    """Returns a sentence after its head, in lines that fit a terminal."""
     return textwrap.wrap(head + sentence, WIDTH, subsequent_indent=" " * len(head), break_on_hyphens=False)
 
 

@@ -179,7 +179,6 @@ class Job:
         return Told({}, [])
 
     def columns(self, result: Any, by: str) -> Columns:
-        """Returns the columns of ``ss.table``, a row for each of what ``by`` names."""
         raise InputError(
             f"a table of {self.a_run} of {result.model.name} is its own dataset().to_dataframe(): ask for that"
         )

@@ -157,16 +157,7 @@ def run_of_call(
     spins: npt.NDArray[np.int8] | None = None,
     **checks: Check,
 ) -> Any:
-    """Carry out the run of a call whose model is given, in memory or in its file, and return what it comes to.
-
-    Args:
-        job: The class of its configurations.
-        plan_type: The class of its plans.
-        model: What is simulated.
-        given: The arguments of the call by their names, as ``config_of_call`` takes them.
-        spins: Those that ``given["start"]`` names, where they have been looked at.
-        checks: Of numbers, as ``text_of_call`` takes them.
-    """
+    """Carry out the run of a call whose model is given, in memory or in its file, and return what it comes to."""
     given, moves, own = dict(given), given.get("moves"), dict[str, Any]()
     if "start" in given:
         given["start"], given_spins = start_of_call(given["start"], model, None)

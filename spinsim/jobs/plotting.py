@@ -66,8 +66,6 @@ def _check(job: Job, names: Sequence[str] | None, options: Mapping[str, Any]) ->
 
 
 def averages_of_one(result: Tempered, wanted: Drawing, summary: Callable[[], Summary]) -> Draw:
-    """Returns functions that draw the averages of a run and, where it has any, what orders in it."""
-
     def thermodynamics() -> PaperFigure:
         return figures.averages_figure([result], [summary()], wanted.style, columns=wanted.options.get("columns"))
 

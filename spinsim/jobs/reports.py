@@ -151,7 +151,6 @@ def precision(model: Ising) -> dict[str, Any]:
 
 
 def round_trip_line(trips: npt.NDArray[np.int64]) -> str:
-    """Returns how often replicas went along the whole ladder and back, ``trips`` (samples, replicas)."""
     return f"Round trips  {trips.mean():.3g} a replica, {int((trips == 0).sum())} of {trips.size} replicas made none"
 
 
@@ -206,12 +205,8 @@ def ladder_columns(
 ) -> Columns:
     """Returns the columns of ``ss.table``.
 
-    Args:
-        result: The run.
-        by: What a row is of.
-        where: Returns the columns that say which place a row is of, that of the ladder first.
-        others: What returns the columns of other tables of the job, by name.
-        same: Other names of the table by place of the ladder.
+    ``where`` returns those that say which place a row is of, ``others`` has the other tables of the job by name, and
+    ``same`` other names of the table by place.
 
     Raises:
         InputError: where there is no such table, and for too few measurements.

@@ -75,7 +75,6 @@ class Compiled:
         return (self._function if is_little else self)(*arguments)
 
     def _entry(self, arguments: tuple[Any, ...]) -> Callable[..., Any]:
-        """Machine code for arguments of these types: from disk, or else compiled and written there."""
         with _LOCK, compiling():
             types = _types(arguments)
             if types not in self._by_types:
@@ -97,7 +96,6 @@ class Compiled:
         return entry
 
     def of_numba(self) -> Any:
-        """Return Numba's form of the function for others that call it."""
         with _LOCK:
             if self._numba is None:
                 from spinsim.machine import compiler
@@ -114,7 +112,6 @@ class Compiled:
 
 
 def forget(kernel: Compiled) -> None:
-    """Have machine code looked for again, as a new process does."""
     kernel._entries.clear()
     kernel._by_types.clear()
 

@@ -102,10 +102,6 @@ def of_numba(function: Callable[..., Any], way: str) -> Any:
 
 
 def entry_point(function: Callable[..., Any], way: str) -> Any:
-    """Make a function one that Python calls: a kernel runs without the interpreter lock.
-
-    The last bits of a real kernel are free: sums may be reordered and multiply-adds fused.
-    """
     return njit(**_OPTIONS, **_ENTERED, **(_FAST if way == "real_kernel" else {}))(function)
 
 
@@ -124,7 +120,6 @@ def compiled_for(entry: Any, arguments: tuple[Any, ...]) -> tuple[Callable[..., 
 
 
 def _machine_code(result: Any) -> MachineCode | None:
-    """Take the machine code out of what Numba has compiled; None where it holds for this process alone."""
     library, module = result.library, result.library._final_module
     if library.has_dynamic_globals or result.lifted or result.reload_init:
         return None

@@ -69,7 +69,6 @@ class Disk(io.FileIO):
         self._failure = self._failure or reason
 
     def sync(self) -> None:
-        """Let what is written survive a loss of power."""
         try:
             os.fsync(self.fileno())
         except OSError as error:
@@ -96,7 +95,6 @@ class Disk(io.FileIO):
         return stat.S_IMODE(os.fstat(self.fileno()).st_mode)
 
     def is_at(self, path: str | os.PathLike[str]) -> bool:
-        """True if this very file still lies under a path; another one may, or none."""
         try:
             return os.path.samestat(os.stat(path), os.fstat(self.fileno()))
         except (FileNotFoundError, NotADirectoryError):
@@ -248,12 +246,6 @@ def as_path(path: Any, subject: str) -> Path:
 
 
 def open_regular(path: str | os.PathLike[str]) -> io.BufferedReader:
-    """A file to be read whole; a pipe or a device could be read for ever.
-
-    Raises:
-        InputError: for those.
-        OSError: where it cannot be opened.
-    """
     number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))  # waits for no pipe
     mode = os.fstat(number).st_mode
     if stat.S_ISREG(mode):

@@ -32,10 +32,6 @@ _IN_WORDS: Final = {"caption": "caption of a figure", "instance": "instance file
 
 
 def check_output(path: Path, kind: str, overwrite: bool) -> None:
-    """Refuse an output that would replace what it may not: anything that is there, or with ``overwrite`` another kind.
-
-    Links count as what they lead to. Devices and pipes hold nothing that could be lost.
-    """
     if not os.path.lexists(path) or _is_stream(path):
         return
     if not os.path.isfile(path):

@@ -54,7 +54,6 @@ def sources(module: str) -> frozenset[Path]:
 
 @cache
 def _imported(path: Path) -> tuple[Path, ...]:
-    """Files with compiled functions that a file imports from, and those of constants: of names in capitals."""
     return tuple(_followed(path))
 
 
@@ -105,7 +104,6 @@ class MachineCode(NamedTuple):
 
 
 def find(kernel: str, types: str) -> Callable[..., Any] | None:
-    """Load a kernel for arguments of some types from disk; None where there is none that can be used."""
     for path in _paths(kernel, types):
         code = _read(path, _stamp(kernel))
         if code is not None:
@@ -115,7 +113,6 @@ def find(kernel: str, types: str) -> Callable[..., Any] | None:
 
 
 def is_there(kernel: str, types: str) -> bool:
-    """Return True if a file of this kernel exists, whatever is in it."""
     return any(path.exists() for path in _paths(kernel, types))
 
 
@@ -251,7 +248,6 @@ def _are_there(symbols: tuple[str, ...]) -> bool:
 
 
 def has_loaded() -> bool:
-    """Return True if this process has loaded what all machine code needs, so that more of it costs little."""
     return _llvm.cache_info().currsize > 0
 
 
@@ -273,7 +269,6 @@ def _name_runtime() -> None:
 
 
 def _runtime(name: str) -> ModuleType:
-    """Import a module in C of Numba without Numba itself, which finds it there when it is loaded later."""
     if "numba" in sys.modules or name in sys.modules:
         return importlib.import_module(name)
     numba = find_spec("numba")

@@ -74,9 +74,6 @@ def _within(seconds: float) -> Iterator[None]:
 class Nccl:
     """A member among GPUs; all of them make theirs at the same time, each with its own GPU current.
 
-    Args:
-        name: Name that all of them share, as ``new_name`` gives it.
-
     Raises:
         InputError: where one of them cannot begin, as on a GPU without memory.
     """
@@ -219,7 +216,6 @@ _OPENING: Final = threading.Lock()
 
 
 def in_memory(group: int) -> InMemory:
-    """Return what members of the group of that number share in this process, as long as somebody refers to it."""
     with _OPENING:
         shared = _GROUPS.get(group)
         if shared is None:
@@ -352,7 +348,6 @@ class Group:
 
 
 def make_group(seats: Sequence[Seat]) -> list[Member]:
-    """A group with a member at each seat, in their order; no two in the same thread."""
     ranks = [seat.rank for seat in seats]
     number = next(_numbers)
     nccl = new_name(seats) if len(set(ranks)) > 1 else None
@@ -366,11 +361,6 @@ def _join(number: int, index: int, ranks: Sequence[int], gpu: int | None, nccl: 
 
 def together(members: Sequence[Member], function: Any, *arguments: Any) -> list[Any]:
     """Call ``function(group, *arguments)`` at all members at the same time, and return all results.
-
-    Args:
-        members: All members of one group.
-        function: One of a module. What it keeps at its place it returns as ``Kept``.
-        arguments: Plain data, what was kept there, and ``Each`` with one for each member.
 
     Raises:
         Exception: that of a member that failed, not that of one which was left waiting.

@@ -41,11 +41,6 @@ def awaited(seconds: float, ranks: int, by: str) -> Iterator[None]:
     """While MPI starts, which waits for all ranks and lets no thread of Python run, a small process watches the time.
 
     It ends this one when that has waited for so long.
-
-    Args:
-        seconds: Most of them.
-        ranks: How many were started.
-        by: Program that started them, in words.
     """
     words = (
         f"spinsim: {by} has started {ranks} ranks, of which not all have arrived after {seconds:.0f} s, so that the "
@@ -96,14 +91,12 @@ class Ranks:
         self._life.start()
 
     def send(self, message: bytes, to: int) -> None:
-        """Send a message; return when its memory may be changed."""
         content = np.frombuffer(message, np.uint8)
         self._send(np.array([content.size], np.int64), to)
         for piece in _pieces(content):
             self._send(piece, to)
 
     def receive(self, sender: int) -> bytes:
-        """Wait for the next message of a rank."""
         size = np.empty(1, np.int64)
         self._receive(size, sender)
         content = np.empty(int(size[0]), np.uint8)
@@ -187,7 +180,6 @@ class Ranks:
 
 
 def _pieces(array: Any) -> list[Any]:
-    """The bytes of an array in one piece, as many at a time as MPI takes."""
     content = array.reshape(-1).view(np.uint8)
     return [content[first : first + PIECE] for first in range(0, content.size, PIECE)]
 
@@ -207,5 +199,4 @@ def why_not() -> str | None:
 
 
 def name_of(rank: int) -> str:
-    """A rank in words, told by its own process."""
     return f"rank {rank} on {socket.gethostname()}, process {os.getpid()}"

@@ -65,12 +65,7 @@ class RankError(RuntimeError):
 
 
 class There:
-    """A handle of an object at a serving rank; when nobody has the handle any more, the object goes too.
-
-    Args:
-        number: By which the rank knows it.
-        dropped: Numbers of what nobody holds any more.
-    """
+    """A handle of an object at a serving rank; when nobody has the handle any more, the object goes too."""
 
     def __init__(self, number: int, dropped: deque[int]) -> None:
         self.number = number
@@ -138,9 +133,6 @@ class AtRank(Place):
 
 class InThreadAtRank(Place):
     """A thread of a serving rank, beside others that serve at the same time.
-
-    Args:
-        number: From 1 on; 0 is the one that takes the requests.
 
     Attributes:
         rank: Number of the rank.
@@ -213,7 +205,6 @@ class _Serving:
 
 
 def serve(ranks: Ranks) -> None:
-    """Carry out what rank 0 asks for, until it lets go."""
     serving = _Serving(ranks)
     while serving.next():
         pass

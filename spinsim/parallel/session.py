@@ -40,12 +40,10 @@ class _Session:
 
 
 def others() -> tuple[AtRank, ...]:
-    """The ranks that serve this process, none where it is alone."""
     return _Session.others
 
 
 def ranks() -> Ranks | None:
-    """All ranks, as this process sees them; None where it is alone."""
     return _Session.ranks
 
 
@@ -67,9 +65,6 @@ def on_node() -> OnNode:
 @contextmanager
 def joined(how: Launched) -> Iterator[bool]:
     """Join the other ranks: True in the process that carries out the command, False at a rank that has served it.
-
-    Args:
-        how: How it was started with others.
 
     Raises:
         InputError: where the command was started under MPI that cannot be used; on rank 0 alone.
@@ -130,6 +125,5 @@ def _whereabouts() -> tuple[str, frozenset[int]]:
 
 
 def _settle(on_node: OnNode, sharing: int) -> None:
-    """Take one's place on a node, where so many ranks share the processors."""
     _Session.on_node = on_node
     threads.share_processors(sharing)

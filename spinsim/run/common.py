@@ -70,9 +70,6 @@ from spinsim.store.contents import Contents
 class Saving:
     """Says when to save.
 
-    Args:
-        every: Seconds between checkpoints.
-
     Attributes:
         asked_to_stop: True once SIGINT, SIGTERM or SIGHUP has come.
     """
@@ -201,7 +198,6 @@ class Plan(Generic[AnyConfig]):
 
     @classmethod
     def filled_in(cls, config: AnyConfig, model: Ising, device: str) -> AnyConfig:
-        """A configuration with what follows from its model and device, where it was left out."""
         return config
 
     def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:
@@ -226,7 +222,6 @@ class Plan(Generic[AnyConfig]):
         raise NotImplementedError
 
     def is_done(self, rows: int) -> bool:
-        """Return True if so many rows are all there is to do."""
         return rows >= self.rows
 
     @property
@@ -255,7 +250,6 @@ class Plan(Generic[AnyConfig]):
 
     @property
     def outline(self) -> Outline:
-        """Outline of the spins that move: of the model, or of its slices in time."""
         return OfModel(self.model)
 
     @property
@@ -316,7 +310,6 @@ def dynamics_of(plan: Plan[Any], start: str, zero_acceptance: float) -> Dynamics
 
 
 def check_nameable(start: str) -> None:
-    """Refuse a start that stands for configurations, where there are none."""
     if start not in STARTS:
         raise InputError(f"start {start!r} stands for configurations that are given in Python: choose random or up")
 
@@ -352,7 +345,6 @@ def provenance(config: Config, model: Ising, typed: Sequence[str] | None = None)
 
 
 def command_line(typed: Sequence[str]) -> str:
-    """A command and its arguments in a line."""
     name = Path(typed[0]).name
     program = ["python", "-m", "spinsim"] if name == "__main__.py" else [name]
     return " ".join(map(quoted, [*program, *typed[1:]]))
@@ -366,7 +358,6 @@ def engine_attributes(engine: Engine | InField | BestSlices) -> dict[str, str]:
 
 
 def updates_done(engine: Engine | InField | BestSlices) -> int:
-    """Attempted spin updates that an engine has done, those before its run was interrupted among them."""
     return int(engine.half_sweep // engine.colours) * updates_a_sweep(engine)
 
 
@@ -440,31 +431,23 @@ def to_file(plan: Plan[Any], watch: Watch = SILENT) -> bool:
 
     A file of the same configuration that was cut short is completed from its last checkpoint.
     """
-    ran = _to_file(plan, watch)
+    begun = os.path.lexists(plan.path)
+    present, done = as_found(plan) if begun else (plan, False)
+    if not done:
+        if present.model.caution:
+            watch.on_warning(present.model.caution)
+        saving = Saving(present.config.run.checkpoint_every)
+        with saving.on_signals():
+            try:
+                present.carry_out(begun, saving, watch)
+            except AlreadyFinishedError:
+                done = True
     if plan.solution is not None:
         plan.write_solution(load(plan.path))
-    return ran
-
-
-def _to_file(plan: Plan[Any], watch: Watch) -> bool:
-    begun = os.path.lexists(plan.path)
-    if begun:
-        plan, done = as_found(plan)
-        if done:
-            return False
-    if plan.model.caution:
-        watch.on_warning(plan.model.caution)
-    saving = Saving(plan.config.run.checkpoint_every)
-    with saving.on_signals():
-        try:
-            plan.carry_out(begun, saving, watch)
-        except AlreadyFinishedError:
-            return False
-    return True
+    return not done
 
 
 def check_disk(path: Path, model: Ising, replicas: int, contents: Contents, rows: int) -> None:
-    """Refuse a run whose file would not fit on its disk."""
     folder = folder_of(path)
     while not folder.exists():
         folder = folder.parent
@@ -487,13 +470,6 @@ def plan_resume(
     measure: Mapping[str, Callable[[Any], Any]] | None = None,
 ) -> Plan[Any]:
     """The plan of the run that a file holds.
-
-    Args:
-        path: Path of the file.
-        changes: Other values of settings of its job, such as more ``sweeps``; those of None stay as they were.
-        run: How it goes on: values of ``RunSettings`` such as the device; those of None stay as they were.
-        moves: The user's own moves that Python gave the run.
-        measure: Functions of the user's own that Python gave the run, by name.
 
     Raises:
         InputError: for a file without a configuration or of other dynamics, and for changes that it cannot have.

@@ -30,11 +30,6 @@ class AlreadyFinishedError(Exception):
 
 
 def config_of(path: Path, attributes: Mapping[str, str], model_sha256: str) -> Config:
-    """The configuration that a file holds, whose model has this digest.
-
-    Raises:
-        InputError: where it has none to go on with.
-    """
     tables = _tables(attributes, model_sha256)
     if _is_own(attributes, tables):
         config: Config = record_of(attributes["job"]).config.from_tables(tables)
@@ -136,7 +131,6 @@ def _entry(command: str, date: str, identity: str) -> dict[str, Any]:
 
 
 def length_in_words(entry: Mapping[str, Any]) -> str:
-    """How long an entry of a history says that the run was to be."""
     words = {"sweeps": "{} sweeps", "time_limit": "{:g} s", "anneals": "{} anneals"}
     return " or ".join(how.format(entry[name]) for name, how in words.items() if name in entry)
 

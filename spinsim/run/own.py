@@ -99,7 +99,6 @@ def text_of_measure(given: Given) -> str | None:
 
 
 def names_of(text: str | None) -> list[str]:
-    """Returns the names of the series that the text of a configuration stands for."""
     return [entry.strip().rpartition(":")[2] for entry in text.split(",")] if text else []
 
 
@@ -252,7 +251,6 @@ class Own:
         return values.astype(series.dtype)
 
     def _batch(self, spins: Spins, holder: npt.NDArray[np.integer]) -> Batch:
-        """The configurations by place of the ladder; to a GPU they go as bits."""
         samples, sites = len(holder), self._model.sites
         bits = np.stack([bits_of(spins, k, self._replicas)[holder[k]] for k in range(samples)])
         axes = (*self._state, "site")
@@ -303,11 +301,6 @@ def own_of_result(measured: Mapping[str, npt.NDArray[Any]], first: tuple[str, ..
 
 
 def own_in_file(file: h5py.File, first: tuple[str, ...]) -> SeriesOfOwn:
-    """Returns the series of a user's own functions that the configuration of a file names, and their own axes.
-
-    Raises:
-        DamageError: where one is missing or of another form.
-    """
     forms: dict[str, tuple[tuple[int, ...], type]] = {}
     for name in names_in_file(file):
         series = plain_of(file[MEASUREMENTS], name)
@@ -318,7 +311,6 @@ def own_in_file(file: h5py.File, first: tuple[str, ...]) -> SeriesOfOwn:
 
 
 def check_series(path: Path, contents: Contents) -> None:
-    """Refuse functions that return another form than those with which the run of a file began."""
     with store.open_to_read(path) as file:
         for name in names_in_file(file):
             now = next(one for one in contents.series if one.name == name)

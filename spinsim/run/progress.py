@@ -25,10 +25,6 @@ class Bar:
 
     While kernels are compiled, the bar says so and nothing else.
 
-    Args:
-        silent: True if nothing is shown anywhere.
-        fields: Texts behind the bar, by name, as they are at first.
-
     Attributes:
         rate: How fast the run itself is; None where there is no such number.
     """
@@ -146,7 +142,6 @@ class UpdateProgress(Bar):
 
 
 def _in_words(rates: list[float]) -> str:
-    """How fast each device is while it works, behind the rate of all; nothing where there is one."""
     if len(rates) < 2:
         return ""
     each = [f"{rate:.3g}" for rate in (rates if len(rates) <= MOST_NAMED else (min(rates), max(rates)))]
@@ -175,7 +170,6 @@ class RowProgress(Bar):
 
 
 def _is_seen() -> bool:
-    """Return True if somebody can look at a bar that moves."""
     if sys.stderr.isatty() or "IPython" not in sys.modules:
         return sys.stderr.isatty()
     from rich.console import Console
@@ -217,7 +211,6 @@ def size_line(file_bytes: int, rows: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time in the unit that suits it."""
     if seconds < 2 * _MINUTE:
         return f"{max(1, round(seconds))} s"
     if seconds < 2 * _HOUR:

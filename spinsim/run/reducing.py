@@ -97,11 +97,9 @@ class Keeping(NamedTuple):
     by_energy: bool = True  # True if sums over energy are among those added up; files of earlier versions have none
 
     def has_row(self, number: int) -> bool:
-        """Return whether a measurement, counted from 0, has a row."""
         return self.stride > 0 and (number + 1) % self.stride == 0
 
     def rows(self, measurements: int) -> int:
-        """Return the rows of so many measurements."""
         return measurements // self.stride if self.stride else 0
 
 
@@ -153,7 +151,6 @@ def with_names(contents: Contents, names: tuple[str, ...] | None) -> Contents:
 
 
 def with_sums(contents: Contents, reduced: Reduced, stride: int, axis: str) -> Contents:
-    """Return contents that have room for the sums too, of a ladder along an axis."""
     names = [term.name.encode() for term in reduced.terms]
     energies = () if reduced.energies is None else reduced.energies.terms
     chosen = range(len(names)), reduced.by_copy, reduced.followed, reduced.judged, *energies
@@ -217,7 +214,6 @@ def _check_without_sums(file: h5py.File) -> None:
 
 
 def _check_rows(file: h5py.File, stride: int) -> None:
-    """Refuse a file whose series have other rows than a stride gives them."""
     settings = json.loads(file.attrs["config"])[file.attrs["job"]]
     rows, most = len(file[f"{MEASUREMENTS}/sweep"]), settings["sweeps"] // settings["measure_every"]
     expected = Keeping(True, stride).rows(most)
@@ -303,11 +299,6 @@ def longer(stored: Keeping, contents: Contents, measurements: int, limit: float 
 class MeasurementSums:
     """Adds up the measurements of a run as they are made, once its ladder is set.
 
-    Args:
-        reduced: Terms and histograms that are added up.
-        keeping: The rows that the run keeps.
-        all_frames: True if all measurements are wanted on the host too.
-
     Attributes:
         reduced: Terms and histograms of a run that keeps such rows.
     """
@@ -344,7 +335,6 @@ class MeasurementSums:
         return {f"{PREFIX}{name}": array for name, array in arrays.items()}
 
     def datasets(self, state: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
-        """Return what the file holds of the arrays of a checkpoint, by path."""
         return {f"{REDUCED}/{name}": state[f"{PREFIX}{name}"] for name in _stored(self.reduced)}
 
     def restore(self, saved: Mapping[str, npt.NDArray[Any]], best: Best) -> None:
@@ -353,7 +343,6 @@ class MeasurementSums:
         self.reduction.restore_lowest(best.energy, best.spins)
 
     def run(self, config: Any) -> ReducedRun:
-        """Return what a result has of the sums of a run with a configuration."""
         every = int(config.of_job.measure_every)
         return ReducedRun(self.reduced, self.reduction.state(), every, self._stride)
 

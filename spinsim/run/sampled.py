@@ -56,7 +56,6 @@ class Kept:
         self._rows = 0
 
     def write(self, row: Mapping[str, Any]) -> None:
-        """Take in the row of number ``row["step"]``."""
         if not self._keeps_rows:
             return
         step = row["step"]
@@ -177,11 +176,7 @@ class SampledRun(ABC):
     ) -> Mapping[str, Any]:
         """Returns a row of the file together with the configurations of its moment, if they are saved at this row.
 
-        Args:
-            row: Values of the row by the names of series, ``step`` among them.
-            spins: Gives the configuration of a sample and replica at the moment of the row.
-            holder: Replicas in the order in which they are saved, such as the one at each temperature, (samples, ...);
-                by default all of them, (samples, replicas).
+        ``holder`` are the replicas in the order in which they are saved, (samples, ...), by default all of them.
         """
         every, model = self.save_every, self.engine.model
         if not every or (row["step"] + 1) % every:
@@ -193,7 +188,6 @@ class SampledRun(ABC):
         return {"sweep": sweep, **row, "measurement": row["step"], "spins": bits}
 
     def write_best(self, file: RunFile | Kept) -> None:
-        """Write the lowest states met, if a measurement has shown any yet."""
         if np.isfinite(self.best.energy).all():
             file.write_best(self.best.energy, self.best.spins)
 
@@ -218,7 +212,6 @@ class SampledRun(ABC):
         return ""
 
     def updates_done(self) -> int:
-        """Attempted spin updates so far, those before the run was interrupted among them."""
         return updates_done(self.engine)
 
     def in_memory(self, kept: Kept) -> dict[str, Any]:

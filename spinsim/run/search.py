@@ -25,11 +25,6 @@ Array = npt.NDArray[np.float64]
 
 
 def targets_of(model: Ising, text: str | None) -> Array | None:
-    """Returns the target of each sample that a setting stands for, (samples,); None where there is none.
-
-    Raises:
-        InputError: for targets that cannot be read, are too many or too few, or that no state can have.
-    """
     if text is None:
         return None
     return check_targets(model, read_grid("target", text, "a number, or one for each sample: -540,-538", any_sign=True))
@@ -97,7 +92,6 @@ class Outcome:
 
     @classmethod
     def read(cls, file: h5py.File, saved: Mapping[str, npt.NDArray[Any]]) -> Self | None:
-        """Returns the outcome that a file holds, if any; ``saved`` has what its last checkpoint says, by path."""
         if cls.GROUP not in file:
             return None
         paths = {s.name: s.path for s in cls.series() if s.path in file}
@@ -171,7 +165,6 @@ def with_search(
 
 
 def target_in(file: h5py.File, group: str) -> Array | None:
-    """The targets that a file holds in a group of a search; None where it has none."""
     return np.asarray(plain_of(file[group], "target")[...]) if "target" in group_of(file, group) else None
 
 
@@ -217,12 +210,10 @@ class Search:
         self._before, self._began = 0.0, seconds_without_compiling()
 
     def begin(self) -> None:
-        """Start the clock, or let it go on after a ``restore``."""
         self._began = seconds_without_compiling()
 
     @property
     def elapsed(self) -> float:
-        """Seconds of the search so far."""
         return self._before + seconds_without_compiling() - self._began
 
     @property
@@ -253,7 +244,6 @@ class Search:
             self.met_seconds[new], self.met_after[new] = self.elapsed, after
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """All so far, by the names under which checkpoints hold it."""
         return {
             "elapsed": np.array(self.elapsed),
             "met_seconds": self.met_seconds.copy(),
@@ -288,9 +278,6 @@ class Restarts:
     A start ends once no sample has met a state lower than all before in this start for ``after`` sweeps. Each later
     start waits twice as long, so that a wait that is too short costs a search no more than a factor.
 
-    Args:
-        after: Sweeps that the first start waits; 0 for no restarts.
-
     Attributes:
         number: Restarts so far.
         before: Sweeps of all earlier starts.
@@ -312,7 +299,6 @@ class Restarts:
         return self._after > 0 and sweeps - self._since >= self._after << min(self.number, _MOST_DOUBLINGS)
 
     def begin(self, sweeps: int) -> None:
-        """Begin the next start, where the present one ends after so many sweeps."""
         self.number += 1
         self.before += sweeps
         self._since = 0

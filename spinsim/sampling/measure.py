@@ -58,7 +58,6 @@ class BestOfEach:
         np.minimum(self.energy, energy, out=self.energy)
 
     def spins(self, sample: int) -> npt.NDArray[np.int8]:
-        """Configurations of lowest energy of one sample, +1 and -1, (replicas, sites)."""
         return unpacked_spins(self.bits[sample], self._sites)
 
 

@@ -111,7 +111,6 @@ Betas = Callable[[Array], Array]
 
 
 def read_count(counts: Sequence[str]) -> int | None:
-    """Returns what stands behind the ends of a range, at most one number; ValueError for anything else."""
     if len(counts) > 1:
         raise ValueError(counts)
     return int(counts[0]) if counts else None
@@ -198,12 +197,9 @@ def first_samples(model: Ising) -> Ising:
 def exchange_rates(step: Array, energy: Array) -> Array:
     """Mean of min(1, exp(-dbeta dE)) for each pair of neighbours.
 
-    Replicas at two temperatures are independent of each other, so each copy's series goes with every copy's, shifted by
-    eighths of its length.
-
-    Args:
-        step: From the inverse temperatures of each point down to the next one's, (temperatures - 1, terms).
-        energy: Totals of each term, (steps, samples, copies, temperatures, terms).
+    ``step`` (temperatures - 1, terms) leads down to the next inverse temperature, ``energy`` is (steps, samples,
+    copies, temperatures, terms). Replicas at two temperatures are independent of each other, so each copy's series
+    goes with every copy's, shifted by eighths of its length.
 
     Returns:
         Rates (temperatures - 1,), to a resolution of 2^-32.
@@ -233,7 +229,6 @@ def _distances(steps: Array, rates: Array, energy: Array) -> list[float]:
 
 
 def _distance(rate: float) -> float:
-    """The d of rate = erfc(d / 2); 0 for a rate of 1."""
     return _halved(_FARTHEST, 50, lambda d: _erfc(0.5 * d) > rate)[0]
 
 

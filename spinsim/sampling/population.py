@@ -67,12 +67,7 @@ class Population:
         self.parents = np.full((samples, count), replicas // count)
 
     def resample(self, step: int, exponent: Array) -> None:
-        """Let replicas be copied by their weights.
-
-        Args:
-            step: Number of the resampling.
-            exponent: beta E before the change less beta E after it, (samples, replicas).
-        """
+        """Let replicas be copied by exp(exponent): beta E before the change less beta E after it, of each replica."""
         samples, populations = self.parents.shape
         by_population = exponent.reshape(samples * populations, -1)
         largest = by_population.max(axis=1)
@@ -133,7 +128,6 @@ def check_last(model: Ising, last: float) -> float:
 
 
 def check_populations(count: int, replicas: int) -> None:
-    """Refuse populations that are not equally large."""
     if count < 1 or replicas % count:
         raise InputError(
             f"{replicas} replicas make no {count} populations of equal size: give a number that divides the replicas"

@@ -47,9 +47,6 @@ def sweeps_a_portion(engine: Swept | Sweeps | InField | BestSlices, unit: int = 
 class Portions:
     """Number of sweeps between two reports: few at first, then as many as take a fraction of a second.
 
-    Args:
-        unit: Number of sweeps of which portions are multiples.
-
     Attributes:
         sweeps: Sweeps of the next portion.
     """

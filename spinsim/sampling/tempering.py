@@ -74,12 +74,10 @@ class Times:
 
     @property
     def measurements(self) -> int:
-        """Rows that a run yields."""
         return self.sweeps // self.measure_every
 
     @property
     def total(self) -> int:
-        """Sweeps of the whole run."""
         return self.thermalize + self.sweeps
 
 

@@ -74,13 +74,7 @@ class Config:
 
     @classmethod
     def identity(cls, tables: Tables, model_sha256: str | None, dynamics: int | None = None) -> str:
-        """Identity of a run with these tables: SHA-256 of what determines the numbers, and of nothing else.
-
-        Args:
-            tables: As JSON has them.
-            model_sha256: Content of the model where it is an instance.
-            dynamics: The number that the run has, by default the present one.
-        """
+        """Identity of a run with these tables: SHA-256 of what determines the numbers, and of nothing else."""
         from spinsim import rng
 
         kinds = kinds_of(cls)
@@ -110,13 +104,11 @@ class Config:
 
 @once
 def kinds_of(job: type[Config]) -> Mapping[str, type[Table]]:
-    """The dataclass of each of a job's tables."""
     return MappingProxyType({name: kind for name, kind in get_type_hints(job).items() if name != "job"})
 
 
 @once
 def tables_of(job: type[Config]) -> Mapping[str, Mapping[str, Setting]]:
-    """The settings of each of a job's tables, as they are in that job."""
     varied = {one.name: one.metadata for one in fields(job)}
     return MappingProxyType(
         {
@@ -137,14 +129,7 @@ def _default_of(job: type[AnyConfig]) -> AnyConfig:
 
 
 def build_config(job: type[AnyConfig], *layers: Tables, begun: Begun = lambda out, job: {}) -> AnyConfig:
-    """A job's configuration from layers of tables; later layers win, and a value of None leaves the earlier one.
-
-    Args:
-        job: Which it is.
-        layers: Layers of tables.
-        begun: Returns the tables of the run of a job that a result file holds; seeds that are to be drawn are those of
-            the run which the configuration would go on with.
-    """
+    """A job's configuration from layers of tables; later layers win, and a value of None leaves the earlier one."""
     kinds, settings = kinds_of(job), tables_of(job)
     merged: dict[str, dict[str, Any]] = {name: {} for name in kinds}
     for layer in layers:
@@ -166,7 +151,6 @@ def build_config(job: type[AnyConfig], *layers: Tables, begun: Begun = lambda ou
 
 
 def _draw_seeds(job: type[Config], merged: dict[str, dict[str, Any]], begun: Begun) -> None:
-    """Put numbers in place of seeds that are to be drawn."""
     seeds = [(name, one.name) for name, settings in tables_of(job).items() for one in settings.values() if one.is_seed]
     drawn = [(name, key) for name, key in seeds if merged[name].get(key) == RANDOM]
     stored = begun(merged["run"].get("out"), job.job) if drawn else {}

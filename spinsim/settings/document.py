@@ -49,7 +49,6 @@ _TYPES: Final = {int: "a whole number", float: "a number", str: "text", bool: "t
 
 
 def page(jobs: Iterable[type[Config]]) -> str:
-    """The page that has every setting once, as Markdown."""
     jobs = list(jobs)
     parts = [_HEAD]
     for name, kind in kinds_of(Config).items():
@@ -210,7 +209,6 @@ def _sentence(one: Setting) -> str:
 
 
 def _split(lines: list[str]) -> tuple[list[str], dict[str, list[str]], list[str]]:
-    """Returns lines of a docstring up to ``Args:``, the arguments' own by their names, and the lines after these."""
     start = lines.index("Args:") + 1
     end = next((i for i in range(start, len(lines)) if not lines[i].strip()), len(lines))
     args: dict[str, list[str]] = {}

@@ -299,7 +299,6 @@ def with_houdayer(given: dict[str, Any]) -> None:
 
 
 def check_limited(target: str | None, limit: float | None, changes: Mapping[str, Any], path: Path) -> None:
-    """Refuse to change the time limit of a run that has none."""
     if limit is None and "time_limit" in changes:
         kind_of_run = "a run that no time ends" if target is None else "a search that goes on until its target is met"
         raise InputError(f"{path} holds {kind_of_run}: leave {argument('time_limit')} out")

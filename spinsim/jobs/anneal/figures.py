@@ -69,10 +69,6 @@ def draw(results: Sequence[AnnealResult], wanted: Drawing) -> Draw:
 
 
 def cut_figure(result: AnnealResult, style: str = "single") -> PaperFigure:
-    """Cuts against sweeps: mean and range of the replicas, and the best measured so far.
-
-    The abscissa is the step where it is not known how many sweeps a step had.
-    """
     steps = len(result.energy)
     check_begun(result.model, steps)
     sweeps = result.config.get(result.job, result.config).get("sweeps")
@@ -140,7 +136,6 @@ def _panels(style: str, names: Sequence[str], abscissa: str) -> Iterator[tuple[P
 
 
 def _is_shown(order: OrderParameter, model: Ising) -> bool:
-    """Returns whether an order parameter is more than the noise of finite sizes."""
     return model.maxcut_weight is None and (order.name != "abs_magnetization" or favours_parallel_spins(model))
 
 
@@ -183,7 +178,6 @@ def _draw_series(
 
 
 def _entries(result: AnnealResult) -> str:
-    """Over what errors are taken, in words."""
     if result.model.samples > 1:
         return "over samples"
     if result.parents is None:

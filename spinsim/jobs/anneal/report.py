@@ -143,7 +143,6 @@ def _text(number: float) -> str:
 
 
 def _line(first: float, *texts: str) -> str:
-    """Returns a row of a table that begins with a temperature or field, in eight characters or so."""
     begin = f"{first:.6f}" if abs(first) < 10 else f"{first:.6g}"
     return " ".join(f"{text:>10}" for text in (begin, *texts)).removeprefix("  ")
 
@@ -216,7 +215,6 @@ def _last_step(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
 
 
 def _with_error(averages: Mapping[str, float], name: str) -> str:
-    """Returns a number of a table with its error, or alone where it has none."""
     value, error = averages[name], averages[f"{name}_error"]
     return with_error(value, error) if np.isfinite(error) else f"{value:.7g}"
 
@@ -227,7 +225,6 @@ def _no_errors(populations: int) -> str:
 
 
 def _span(values: np.typing.NDArray[Any]) -> str:
-    """Returns numbers as the one, or the least and the largest of them."""
     least, most = f"{values.min():.4g}", f"{values.max():.4g}"
     return least if least == most else f"{least} to {most}"
 
@@ -330,7 +327,6 @@ def columns(result: AnnealResult, by: str) -> Columns:
 
 
 def of_populations(result: AnnealResult) -> Columns:
-    """Returns free energies, entropies and families of a population run, of families means over populations."""
     if result.family is None or result.parents is None:
         return {}
     populations, families, sites = result.populations, result.families, result.model.sites

@@ -356,12 +356,9 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> AnnealResult
     model = store.read_model(file)
     return AnnealResult(
         model=model,
-        temperature=m["temperature"][:rows],
-        energy=m["energy"][:rows],
-        magnetization=m["magnetization"][:rows],
         best_energy=best_energy,
         best_spins=cast("Any", partial(store.as_shown, best_spins, model)),  # unpacked when asked for
-        **{name: m[name][:rows] for name in PART_OF if name in m},
+        **{s.name: m[s.name][:rows] for s in _SERIES if s.name in m and s.name != "step"},
         best_states=states.get(STATES["best_states"]),
         configurations=in_file(file, rows),
         anneals=Anneals.read(file, saved),

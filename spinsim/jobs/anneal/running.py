@@ -90,11 +90,7 @@ _FEWEST, _MOST = 8, 4096
 
 
 class AnnealSearch(Search):
-    """The anneals of a run under way; the only one of a run that is no search.
-
-    Args:
-        on_note: As that of ``Search``.
-        recorded: Anneals that a file has room for which was begun before, 0 where there is none.
+    """The anneals of a run under way, the only one of a run that is no search; ``recorded`` are those its file has.
 
     Attributes:
         number: Number of the present anneal, from 0.
@@ -130,7 +126,6 @@ class AnnealSearch(Search):
         return self.is_over or self.number + 1 == self._most
 
     def end_anneal(self, sweeps: int, planned: int) -> None:
-        """Record the present anneal, after so many of its planned sweeps."""
         now = self.elapsed
         if self.number < self.recorded:
             self._each.append((self._lowest, sweeps, planned, now - self._since))
@@ -138,7 +133,6 @@ class AnnealSearch(Search):
         self._lowest, self._since = np.full_like(self._lowest, np.inf), now
 
     def _values(self, rows: int) -> dict[str, npt.NDArray[Any]]:
-        """All anneals that are over, by the names of attributes; with room for so many rows."""
         each = recorded(rows, self._lowest.shape, zip(*self._each, strict=True))
         return each | {"done": np.array(self.number, np.int64)} | super().state()
 
@@ -146,7 +140,6 @@ class AnnealSearch(Search):
         return {SAVED_AS.get(name, name): values for name, values in self._values(self.recorded).items()}
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """All so far; nothing where nothing is recorded."""
         if not self.recorded:
             return {}
         return self.written() | {"anneal_lowest": self._lowest, "anneal_since": np.array(self._since)}
@@ -217,7 +210,6 @@ class AnnealPlan(SampledPlan[Anneal]):
 
     @cached_property
     def first(self) -> AnnealSettings:
-        """The settings of the first anneal of a search, or of the only one."""
         return self.config.anneal.of_anneal(0)
 
     @property
@@ -293,7 +285,6 @@ class _Annealing(SampledRun):
         return self._anneal.config.anneal.of_anneal(self._search.number)
 
     def _begin_schedule(self) -> None:
-        """Begin the schedule of the present anneal with the present replicas, and with its own random numbers."""
         a, run, watch = self._present, self._anneal.config.run, self._watch
         engine, seed = cast("Engine", self.engine), seed_of_start(run.seed, self._search.number)
         self._population = Population(engine, a.populations, seed, run.rng_rounds) if a.populations else None
@@ -340,7 +331,6 @@ class _Annealing(SampledRun):
         return self._anneal.updates_of_first(self.engine.replicas, self._search.number) + super().updates_done()
 
     def go_on(self, file: RunFile | Kept) -> None:
-        """Write all rows that are to come, those of the first anneal, and search on as long as that is wanted."""
         self.begin()
         self._search.begin()
         while self._finish_anneal(file):

@@ -200,7 +200,6 @@ class AnnealSettings(Table):
 
     @cached_property
     def ladder(self) -> npt.NDArray[np.float64]:
-        """Every temperature, in order of use, of a configuration whose ends are filled in."""
         import numpy as np
 
         from spinsim.sampling.annealing import temperature_schedule

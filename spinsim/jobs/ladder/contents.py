@@ -101,7 +101,6 @@ def _summary(model: Ising, choice: Choice, axis: str) -> list[Series]:
 
 
 def reduced_of_run(model: Ising, choice: Choice, ladder: Places) -> Reduced:
-    """Returns what a long run adds up, of the arguments of ``contents_of_run``."""
     wanted = choice.wanted
     places = Ladder(len(ladder), wanted.times, ladder.gamma, ladder.k_time, wanted.even)
     return reduced_run(choice.facts(model), places)
@@ -148,7 +147,6 @@ def measured_contents(
 
 
 def _series_of(sizes: Sizes, choice: Choice, ladder: Places) -> list[Series]:
-    """Returns the series of what is measured, step and sweep first."""
     series = [
         Series("step", (), np.int64, "measurement"),
         Series("sweep", (), np.int64, "sweeps done since thermalisation"),
@@ -251,7 +249,6 @@ def _values_of(group: h5py.Group, name: str, rising: bool) -> npt.NDArray[np.flo
 
 
 def placement_outline(file: h5py.File) -> Placement | None:
-    """Returns a placement of the sizes of a file's, without its numbers."""
     if PLACEMENT not in file:
         return None
     iterations, rungs = (length_of(group_of(file, PLACEMENT), name) for name in ("iteration", "rung"))

@@ -88,7 +88,6 @@ class LadderResult(Tempered):
 
     @property
     def choice(self) -> Choice:
-        """Choice of the quantities that were measured."""
         facts, (times, even) = facts_of(self), self._times
         wanted = Wanted(facts.correlations, times, even, magnetization_modes=facts.magnetization_modes)
         return Choice(self.permutation.shape[2], wanted, facts.staggered)

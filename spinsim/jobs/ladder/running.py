@@ -57,9 +57,6 @@ _COPIES: Final = 4  # in memory: the sums, what a measurement adds and a checkpo
 class LocalSums:
     """Sums of measurements, replicas sorted by copy and point.
 
-    Args:
-        engine: Of a model of space and time, on its ladder.
-
     Raises:
         InputError: for a model with a field, where the sums hold the square of an average too, and where they have no
             room in memory.
@@ -128,11 +125,9 @@ class LadderPlan(SampledPlan[AnyConfig]):
         return np.asarray(ladder.couplings)
 
     def check_ladder(self, ladder: Any) -> None:
-        """Refuse a ladder that does not suit the model."""
         raise NotImplementedError
 
     def result_on(self, ladder: Any, **fields: Any) -> Any:
-        """The result of a run in memory on a ladder, of the fields that results of both jobs have."""
         raise NotImplementedError
 
     @property

@@ -86,7 +86,6 @@ def _has_gaps(result: QuantumResult) -> bool:
 
 
 def _decays(result: QuantumResult, one: QuantumResult, parity: str) -> list[Decay]:
-    """Returns C(t) of a sample at each point with the fits, or without where there are none."""
     if _has_gaps(result):
         return decays(result, parity)
     curve = correlation_in_time(one, parity)

@@ -66,7 +66,6 @@ def show(path: Path) -> Told:
 
 
 def _told(path: Path, result: QuantumResult | None = None) -> tuple[dict[str, Any], list[str]]:
-    """Returns what a file says, as numbers and as lines; it is not read again where its result is given."""
     with store.open_to_read(path) as file:
         rows = store.complete_rows(file)
         size = rows * sum(item.dtype.itemsize * int(np.prod(item.shape[1:])) for item in file[MEASUREMENTS].values())
@@ -194,7 +193,6 @@ def extrapolations(kept: list[AtStep], choose: Callable[[Mapping[str, Any]], lis
 
 
 def _at_no_step(extrapolation: Extrapolation, names: list[str]) -> list[str]:
-    """Returns a line for each point, with the least probability of chi^2 among its columns."""
     lines = []
     for first in range(0, len(names), reports.MOST_COLUMNS):
         some = names[first : first + reports.MOST_COLUMNS]
@@ -217,7 +215,6 @@ def columns(result: QuantumResult, by: str) -> Columns:
 
 
 def _sites(result: QuantumResult) -> Columns:
-    """Returns the local susceptibility of each sample, point and site of space, with its error from the copies."""
     local = result.local_susceptibility
     samples, copies, places, sites = local.shape
     spread = local.std(axis=1, ddof=1) if copies > 1 else np.full((samples, places, sites), np.nan)
@@ -231,7 +228,6 @@ def _sites(result: QuantumResult) -> Columns:
 
 
 def _where(result: QuantumResult) -> Columns:
-    """Returns the columns that say which point a row is of, that of the ladder first."""
     names = dict.fromkeys((result.axis.name, "k", "gamma", "beta", "k_time"))
     return {name: getattr(result, name) for name in names}
 

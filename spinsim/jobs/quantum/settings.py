@@ -203,13 +203,11 @@ class QuantumSettings(Table):
 
     @property
     def places(self) -> int:
-        """How many points there will be, as far as the configuration tells."""
         wanted = self.to_place
         return len(self.points) if wanted is None else wanted.count or 2
 
     @property
     def is_general(self) -> bool:
-        """True if space and time have couplings of their own."""
         return self.gamma is not None
 
     @cached_property

@@ -117,7 +117,6 @@ def _means_of(run: ReducedRun) -> dict[str, Array]:
 
 
 def _mean(series: h5py.Dataset, rows: int, power: int) -> Array:
-    """Mean power of the first rows of (steps, samples, copies, temperatures) at each temperature."""
     piece = max(1, PIECE_BYTES // (8 * int(np.prod(series.shape[1:]))))
     total = np.zeros(series.shape[-1])
     for first in range(0, rows, piece):

@@ -169,7 +169,6 @@ class TemperSearch(LadderRun):
             file.write(self.with_spins(values, frame.spins, frame.holder[: self._samples]))
 
     def _lowest_of_groups(self, frame: TemperFrame) -> tuple[npt.NDArray[np.float64], Spins]:
-        """Lowest energy of each replica over all groups, (samples, replicas), and the states that have it."""
         energy = frame.replica_energy
         if len(energy) == self._samples:
             return energy, frame.spins
@@ -178,7 +177,6 @@ class TemperSearch(LadderRun):
         return of_groups.min(axis=0), lambda k, r: frame.spins(int(group[k, r]) * self._samples + k, r)
 
     def _write_again(self, file: RunFile | Kept) -> None:
-        """Write what is written again and again, as it was at the last measurement."""
         first = {name: getattr(self._exchange, name)[: self._samples] for name in _COUNTED}
         file.write_again(self._sums_of(self._exchange._replace(**first)))
         searched = {"done": np.array(self._done, np.int64)} | self._search.state()
@@ -201,7 +199,6 @@ class TemperSearch(LadderRun):
         return state | {"done": np.array(self._done, np.int64)} | self._search.state() | self._restarts.state()
 
     def _with_room(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Rows of the first group, followed by as many for each of the others."""
         return np.concatenate([array, *[np.zeros_like(array)] * (self._groups - 1)])
 
     def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
@@ -270,7 +267,6 @@ class TemperPlan(LadderPlan[Temper]):
 
     @property
     def groups(self) -> Ising:
-        """The model of all groups of a search, each of which has all samples."""
         return self.model.once(repeated, self.config.temper.number_of_groups)
 
     @property

@@ -189,7 +189,6 @@ class TemperSettings(Table):
 
     @property
     def places(self) -> int:
-        """How many temperatures there will be, as far as the configuration tells."""
         if self.temperatures is None:
             return 1
         wanted = self.to_place
@@ -197,7 +196,6 @@ class TemperSettings(Table):
 
     @cached_property
     def ladder(self) -> npt.NDArray[np.float64]:
-        """The temperatures given, from the lowest to the highest, in the unit of the couplings."""
         import numpy as np
 
         from spinsim.acceptance import check_temperatures

@@ -73,7 +73,6 @@ def _report(result: TransferResult) -> list[str]:
 
 
 def _lacking(result: TransferResult, path: Path) -> list[str]:
-    """Returns which rows lack levels, and what to do about that, in a line; none where all are complete."""
     rows = np.argwhere(result.incomplete)
     if not len(rows):
         return []

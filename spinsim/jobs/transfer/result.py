@@ -69,7 +69,6 @@ def _contents_of(file: h5py.File, sizes: Sizes) -> tuple[Contents, int]:
 
 
 def check_samples(file: h5py.File, rows: int) -> int:
-    """Refuse rows whose samples do not come in turn; returns how many points a sample has."""
     samples, there = file[SPECTRUM]["sample"][:rows], len(file["model/sample"])
     points = int((samples == 0).sum())
     if not np.array_equal(samples, np.arange(rows) // max(1, points)) or rows > points * there:

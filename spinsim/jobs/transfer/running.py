@@ -123,7 +123,6 @@ class Work:
         return make_group(self._seats)
 
     def row(self, step: int, values: Row, problems: list[NotConvergedError]) -> SolvedRow:
-        """A row of the file, of what a solver that is done returns."""
         own = {name: values[name] for name in values_of(self.contents)}
         return SolvedRow(place_of(step, *self.points) | own, problems)
 
@@ -197,7 +196,6 @@ def _solve(model: Ising, on_product: OnProduct | None, *task: Any) -> tuple[Row,
 
 
 def _solved(solver: AnySolver) -> tuple[Row, list[NotConvergedError]]:
-    """Values of a row and the levels that did not converge; the solver's vectors go with it."""
     while not solver.done:
         solver.advance()
     return solver.row(), solver.problems
