@@ -13,13 +13,13 @@ from spinsim.cli import flags
 from spinsim.cli.saying import say, say_json
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count, wrapped
+from spinsim.jobs.base import Told
 
 if TYPE_CHECKING:
     from spinsim.analysis.reweighted import Reweighting
     from spinsim.analysis.runs import Tempered
     from spinsim.analysis.summary import Summary
     from spinsim.analysis.tables import Columns
-    from spinsim.jobs.base import Told
     from spinsim.model.ising import Ising
     from spinsim.store.contents import Series
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -13,14 +14,11 @@ from spinsim.cli import flags
 from spinsim.cli.flags import Real, Whole
 from spinsim.cli.saying import say
 from spinsim.errors import InputError
+from spinsim.jobs.base import FigureSet, Job
 from spinsim.settings.setting import either
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from matplotlib.figure import Figure
-
-    from spinsim.jobs.base import FigureSet, Job
 
 _LONGEST: Final = 120  # characters of the stems of files in the name of a figure
 

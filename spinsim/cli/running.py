@@ -15,7 +15,8 @@ from spinsim.cli import flags
 from spinsim.cli.saying import say, say_json
 from spinsim.inputs.texts import quoted, wrapped
 from spinsim.jobs import all_jobs, job_of
-from spinsim.settings.config import tables_of
+from spinsim.jobs.base import Job
+from spinsim.settings.config import Config, tables_of
 from spinsim.settings.setting import Setting, settings_of
 from spinsim.settings.shared import RunSettings
 
@@ -24,12 +25,11 @@ _LONG: Final = 10
 MISSED: Final = 3
 """Exit status of a search whose target was not met."""
 
+
 if TYPE_CHECKING:
-    from spinsim.jobs.base import Job
     from spinsim.run import Plan
     from spinsim.run.common import Watch
     from spinsim.run.progress import Bar
-    from spinsim.settings.config import Config
 
 
 def command_of(job: Job) -> Callable[..., None]:

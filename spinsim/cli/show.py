@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from spinsim.cli.saying import refuse, say, say_json
-
-if TYPE_CHECKING:
-    from spinsim.jobs.base import Told
+from spinsim.jobs.base import Told
 
 
 def show(
@@ -36,7 +34,6 @@ def show(
 
 
 def _solutions(file: Path) -> Told:
-    from spinsim.jobs.base import Told
     from spinsim.result import load
     from spinsim.solution import as_json, as_text
 

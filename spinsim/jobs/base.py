@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from spinsim.errors import InputError, argument, worded
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import h5py
-    from matplotlib.figure import Figure
 
     from spinsim.analysis.summary import Summary
     from spinsim.analysis.tables import Columns
@@ -23,7 +21,8 @@ if TYPE_CHECKING:
     from spinsim.settings.config import Config
     from spinsim.store.forms import Form
 
-    Draw = dict[str, Callable[[], Figure]]
+Draw = dict[str, Callable[[], Any]]
+"""Functions that draw figures, by the figures' names."""
 
 
 class Told(NamedTuple):

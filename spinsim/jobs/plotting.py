@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from warnings import warn
 
 from spinsim.analysis import figures
@@ -17,13 +17,10 @@ from spinsim.analysis.sizes import check_sizes, compare_sizes, say_crossings, si
 from spinsim.analysis.summary import Summary, summarize
 from spinsim.errors import InputError
 from spinsim.jobs import job_of
-from spinsim.jobs.base import Drawing
+from spinsim.jobs.base import Draw, Drawing, Job
 from spinsim.machine.files import as_path
+from spinsim.result import Result
 from spinsim.settings.setting import either, nearest
-
-if TYPE_CHECKING:
-    from spinsim.jobs.base import Draw, Job
-    from spinsim.result import Result
 
 
 def plot(

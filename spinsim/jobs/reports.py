@@ -8,28 +8,32 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from spinsim.analysis.summary import estimates
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.analysis.printed import main_columns, table, with_error
+from spinsim.analysis.runs import lowest as of_samples
 from spinsim.analysis.tables import Columns, columns_of_samples, estimate_columns, own_columns
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count, quoted, wrapped
+from spinsim.jobs import job_of
 from spinsim.jobs.ladder.result import LadderResult
-from spinsim.jobs.ladder.running import moves_in_words
+from spinsim.jobs.ladder.running import LadderPlan, moves_in_words
+from spinsim.machine.files import is_locked
 from spinsim.model.disorder import RANDOM_KINDS
+from spinsim.model.ising import Ising
 from spinsim.packing import LANES, Packing, block_count
+from spinsim.result import Result
+from spinsim.run import Plan
+from spinsim.run.identity import history_of, length_in_words
+from spinsim.saved import Configurations, in_file
 from spinsim.settings.setting import either
+from spinsim.store import complete_rows, open_to_read, read_attributes
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
     from spinsim.analysis.summary import Summary
-    from spinsim.jobs.ladder.running import LadderPlan
-    from spinsim.model.ising import Ising
-    from spinsim.result import Result
-    from spinsim.run import Plan
-    from spinsim.saved import Configurations
 
-    Ends = tuple[float, float, int]
+Ends = tuple[float, float, int]
 
 MOST_COLUMNS: Final = 4
 """Averages that fit beside the exchanges."""
@@ -37,8 +41,6 @@ MOST_COLUMNS: Final = 4
 
 def head(path: Path, result: Result, model: str, run: str, progress: str, state: str) -> list[str]:
     """Returns the lines with which ``show`` begins: how large model and run are, how far, and its state, in words."""
-    from spinsim.run.identity import history_of, length_in_words
-
     attributes = result.attributes
     run_table, of_model = (result.config.get(table) or {} for table in ("run", "model"))
     seeds = [f"{run_table['seed']}"] if "seed" in run_table else []
@@ -105,8 +107,6 @@ def table_of_places(
     others: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> list[str]:
     """Returns the main averages of a run on a ladder, a line for each place."""
-    from spinsim.analysis.printed import main_columns, table
-
     names = main_columns(model, averages.estimates)[:MOST_COLUMNS]
     lines = table(averages, names, {**others, **({"swaps": [*rates, ""]} if rates else {})} or None)
     if rates:
@@ -120,18 +120,12 @@ def solution_lines(plan: Plan[Any]) -> list[str]:
 
 def twice_as_long(plan: Plan[Any]) -> list[str]:
     """Returns the command that makes the run of a plan's file twice as long; none where nothing says how long it is."""
-    from spinsim.jobs import job_of
-    from spinsim.store import read_attributes
-
     own = json.loads(read_attributes(plan.path)["config"])[plan.config.job]  # which may be longer than the plan
     flags = [f" --{name.replace('_', '-')} {2 * own[name]}" for name in job_of(plan.config.job).lengths(plan.config)]
     return [f"spinsim resume {quoted(plan.path)}{''.join(flags)}"] if flags else []
 
 
 def saved_in(path: Path) -> Configurations | None:
-    from spinsim.saved import in_file
-    from spinsim.store import complete_rows, open_to_read
-
     with open_to_read(path) as file:
         return in_file(file, complete_rows(file))
 
@@ -141,8 +135,6 @@ def saved_number(path: Path) -> int:
 
 
 def completed_by(file: Path) -> str:
-    from spinsim.machine.files import is_locked
-
     return "another process is at it" if is_locked(file) else "the same command completes it"
 
 
@@ -170,9 +162,6 @@ def lowest_lines(model: Ising, best_energy: npt.NDArray[np.float64], anneals: in
 
     ``best_energy`` (samples, replicas) is the lowest that each replica met in so many anneals.
     """
-    from spinsim.analysis.printed import with_error
-    from spinsim.analysis.runs import lowest as of_samples
-
     each = f" (each had {anneals} anneals)" if anneals > 1 else ""
     if model.samples > 1:
         averages, replicas = of_samples(model, best_energy), best_energy.shape[1]
@@ -211,6 +200,7 @@ def ladder_columns(
     Raises:
         InputError: where there is no such table, and for too few measurements.
     """
+    from spinsim.analysis.summary import estimates  # which loads SciPy
 
     def by_place(one: LadderResult) -> Columns:
         return where(one) | estimate_columns(estimates(one))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from spinsim.errors import InputError, argument
 from spinsim.jobs.base import FigureSet, Job, PlotOption, at
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from spinsim.jobs.anneal.settings import Anneal
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import matplotlib.style
 import numpy as np
@@ -41,13 +41,10 @@ from spinsim.analysis.thermodynamics import OrderParameter, Thermodynamics, ther
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.report import quantum_energies
 from spinsim.jobs.anneal.result import AnnealResult
-from spinsim.jobs.base import Drawing
+from spinsim.jobs.base import Draw, Drawing
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.ising import Ising
 from spinsim.observables import SYMBOLS, TABLE
-
-if TYPE_CHECKING:
-    from spinsim.jobs.base import Draw
 
 Array = npt.NDArray[np.float64]
 _THIN: Final = 15  # ratio of sides beyond which the short one has no room for tick labels

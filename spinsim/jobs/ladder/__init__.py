@@ -7,12 +7,10 @@ reports, tables and figures.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from spinsim.jobs.base import FigureSet, Job, PlotOption
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class LadderJob(Job):

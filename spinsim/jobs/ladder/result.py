@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
+import h5py
 import numpy as np
 import numpy.typing as npt
 
@@ -37,9 +38,6 @@ from spinsim.run.search import GROUP as SEARCH
 from spinsim.sampling.placement import Placement
 from spinsim.saved import Configurations, in_file
 from spinsim.store.contents import MEASUREMENTS, SUMMARY_GROUP, Contents
-
-if TYPE_CHECKING:
-    import h5py
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import matplotlib.style
 import numpy as np
@@ -19,12 +19,9 @@ from spinsim.analysis.sources import measurements_of
 from spinsim.analysis.summary import FEWEST_STEPS as FEWEST_MEASUREMENTS
 from spinsim.analysis.summary import summarize
 from spinsim.errors import InputError
-from spinsim.jobs.base import Drawing
+from spinsim.jobs.base import Draw, Drawing
 from spinsim.jobs.plotting import averages_of_one, figures_of_several
 from spinsim.jobs.quantum.result import QuantumResult
-
-if TYPE_CHECKING:
-    from spinsim.jobs.base import Draw
 
 _MOST_BINS: Final = 40
 _WIDE: Final = 4

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+import h5py
 import numpy as np
 
 from spinsim.analysis.runs import Axis, Even, InTime
@@ -16,7 +17,6 @@ from spinsim.model.trotter import Points
 from spinsim.observables.moments import transverse_magnetization
 
 if TYPE_CHECKING:
-    import h5py
     import xarray
 
 _AXES: Final = {

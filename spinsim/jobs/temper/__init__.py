@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from spinsim.errors import InputError, argument
@@ -10,8 +11,6 @@ from spinsim.jobs.base import FigureSet, at
 from spinsim.jobs.ladder import LadderJob
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from spinsim.jobs.temper.settings import Temper
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,12 +13,9 @@ from spinsim.analysis.figures.paper import PaperFigure
 from spinsim.analysis.figures.runs import Course, check_begun, draw_cuts
 from spinsim.analysis.sources import facts_of
 from spinsim.analysis.summary import summarize
-from spinsim.jobs.base import Drawing
+from spinsim.jobs.base import Draw, Drawing
 from spinsim.jobs.plotting import averages_of_one, figures_of_several
 from spinsim.jobs.temper.result import TemperResult
-
-if TYPE_CHECKING:
-    from spinsim.jobs.base import Draw
 
 
 def draw(results: Sequence[TemperResult], wanted: Drawing) -> Draw:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import h5py
 import numpy as np
 import numpy.typing as npt
 
@@ -16,9 +17,6 @@ from spinsim.jobs.ladder.result import Floats, Integers, LadderResult
 from spinsim.run.search import Searched, read_search
 from spinsim.solution import Lowest
 from spinsim.store.contents import Contents
-
-if TYPE_CHECKING:
-    import h5py
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from pathlib import Path
+from typing import ClassVar
 
 from spinsim.errors import InputError
 from spinsim.inputs.texts import quoted
 from spinsim.jobs.base import FigureSet, Job, PlotOption, at
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 _AVERAGE = PlotOption("the lengths of transfer runs", ("lengths",))
 

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import floor, isnan, log10
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from spinsim.analysis.figures.panels import TEMPERATURE, curve_styles, mark_crossing, scale_logarithmically, sides
 from spinsim.analysis.figures.paper import PaperFigure, drawn_panels
 from spinsim.analysis.printed import with_error
 from spinsim.analysis.strips import LengthCrossing, length_crossings, length_curve, scaled_lengths
 from spinsim.errors import InputError, worded
-from spinsim.jobs.base import Drawing
+from spinsim.jobs.base import Draw, Drawing
 from spinsim.jobs.transfer.result import TransferResult
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from spinsim.jobs.base import Draw
 
 
 def draw(results: Sequence[TransferResult], wanted: Drawing) -> Draw:
