@@ -20,10 +20,8 @@ from spinsim.settings.config import Config, tables_of
 from spinsim.settings.setting import Setting, settings_of
 from spinsim.settings.shared import RunSettings
 
-_LONG: Final = 10
-"""Seconds of a run that is said to take so long."""
-MISSED: Final = 3
-"""Exit status of a search whose target was not met."""
+_LONG: Final = 10  # seconds of a run that is said to take so long
+MISSED: Final = 3  # exit status of a search whose target was not met
 
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from typing import Any, Final
 from spinsim.errors import InputError
 
 _OTHER_MODELS: Final = ("potts", "clock", "xy", "heisenberg", "blume-capel")
-WIDTH: Final = 80
-"""Width of a terminal, in characters."""
+WIDTH: Final = 80  # width of a terminal, in characters
 
 
 def printable(text: str) -> str:
@@ -70,10 +69,8 @@ class Described:
         raise NotImplementedError
 
 
-T_START: Final = 1.5
-"""First temperature, in units of the root mean square local field."""
-T_STOP: Final = 0.05
-"""Last temperature, likewise."""
+T_START: Final = 1.5  # first temperature, in units of the root mean square local field
+T_STOP: Final = 0.05  # last temperature, likewise
 _FORM: Final = re.compile(r"all|0*[1-9][0-9]{0,4}|([0-9]{1,5},)+([0-9]{1,5})?")
 RANDOM: Final = "random"
 

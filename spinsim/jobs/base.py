@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from spinsim.settings.config import Config
     from spinsim.store.forms import Form
 
-Draw = dict[str, Callable[[], Any]]
-"""Functions that draw figures, by the figures' names."""
+Draw = dict[str, Callable[[], Any]]  # functions that draw figures, by the figures' names
 
 
 class Told(NamedTuple):

@@ -41,8 +41,7 @@ Check = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
 Given = dict[str, Any]
 Found = TypeVar("Found")
 _NO_FILE: Final = Path(os.devnull)
-_NO_SETTINGS: Final = {"on_updates", "on_rows", "progress"}
-"""Arguments of calls that are no settings."""
+_NO_SETTINGS: Final = {"on_updates", "on_rows", "progress"}  # arguments of calls that are no settings
 _ARGUMENTS: Final = {
     "zero_acceptance": Argument("float", ZERO_ACCEPTANCE),
     "start": Argument("str | ArrayLike"),

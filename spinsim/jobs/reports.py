@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 
 Ends = tuple[float, float, int]
 
-MOST_COLUMNS: Final = 4
-"""Averages that fit beside the exchanges."""
+MOST_COLUMNS: Final = 4  # averages that fit beside the exchanges
 
 
 def head(path: Path, result: Result, model: str, run: str, progress: str, state: str) -> list[str]:

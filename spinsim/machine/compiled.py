@@ -16,17 +16,14 @@ from spinsim.machine.clock import compiling, said_to_compile
 _LOCK: Final = threading.RLock()
 if hasattr(os, "register_at_fork"):  # a child that is made meanwhile would wait for a thread that it does not have
     os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
-_LAYOUT: Final = 0x1 | 0x2 | 0x100 | 0x400
-"""NumPy's flags of arrays in the order of C or Fortran, aligned, writable."""
+_LAYOUT: Final = 0x1 | 0x2 | 0x100 | 0x400  # NumPy's flags of arrays in the order of C or Fortran, aligned, writable
 _LARGEST: Final = 2**63 - 1
 STEPS_BEFORE_LOADING = 2**15
 """Steps that Python takes of a loop before its machine code is loaded from disk, which takes as long."""
 _TO_FURTHER: Final = 4
 """Powers of two by which these steps are fewer where what all machine code needs is loaded already."""
-STEPS_BEFORE_COMPILING = 2**19
-"""Steps that Python takes of a loop before it is compiled."""
-_INLINED: Final[list[Callable[..., Any]]] = []
-"""Functions of ``inlined`` that Numba does not know yet."""
+STEPS_BEFORE_COMPILING = 2**19  # steps that Python takes of a loop before it is compiled
+_INLINED: Final[list[Callable[..., Any]]] = []  # functions of ``inlined`` that Numba does not know yet
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

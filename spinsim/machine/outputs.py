@@ -12,8 +12,7 @@ from typing import Final
 from spinsim.errors import InputError, argument
 from spinsim.machine.files import Disk, new_file, not_written, replacement
 
-CAPTION: Final = "Caption: "
-"""Beginning of the caption of a figure, which tells it from other people's notes."""
+CAPTION: Final = "Caption: "  # beginning of the caption of a figure, which tells it from other people's notes
 _HEAD_BYTES: Final = 4096
 _BEGINNINGS: Final = {
     "pdf": re.compile(rb"%PDF-"),

@@ -26,8 +26,7 @@ from types import ModuleType
 from typing import Any, Final, NamedTuple
 
 _ROOT: Final = Path(__file__).parents[1]
-_MAKING: Final = ("machine.compiler", "machine.intrinsics")
-"""Modules that decide how all kernels are compiled."""
+_MAKING: Final = ("machine.compiler", "machine.intrinsics")  # modules that decide how all kernels are compiled
 _IMPORT: Final = re.compile(rb"^[ \t]*from spinsim\.?([\w.]*) import[ \t]*(\([^)]*\)|.*)", re.M)
 _IMPORTED_NAME: Final = re.compile(rb"(\w+)(?:[ \t]+as[ \t]+\w+)?[ \t]*(?:,|\)|#|$)", re.M)
 _COMPILED: Final = re.compile(rb"^@(?:kernel|real_kernel|part|body|inlined|intrinsic)$", re.M)

@@ -19,8 +19,7 @@ from spinsim.errors import InputError
 from spinsim.parallel.places import InThread, Kept, LeftWaitingError, Place, Reply, opened
 from spinsim.parallel.ranks import FIRST, Ranks, name_of
 
-STOP = None
-"""The message that ends a serving rank."""
+STOP = None  # the message that ends a serving rank
 
 
 class _Pickler(pickle.Pickler):

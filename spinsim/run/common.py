@@ -117,8 +117,7 @@ class Saving:
                 signal.signal(number, handler)
 
 
-NEVER: Final = Saving(math.inf)
-"""Saving of a run without a file: never."""
+NEVER: Final = Saving(math.inf)  # saving of a run without a file: never
 
 
 AnyConfig = TypeVar("AnyConfig", bound=Config)

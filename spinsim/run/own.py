@@ -36,8 +36,7 @@ from spinsim.store.forms import growing_of, plain_of
 from spinsim.store.row_checksums import CHECKSUM
 
 _SINGLE: Final = 3  # axes of a number for each configuration of a run on a ladder
-REPLICAS: Final = ("sample", "replica")
-"""The first axes of what a function returns of an anneal."""
+REPLICAS: Final = ("sample", "replica")  # the first axes of what a function returns of an anneal
 
 
 def on_ladder(axis: str) -> tuple[str, str, str]:
@@ -82,8 +81,7 @@ class Batch:
 
 
 Measure = Callable[[Batch], Any]
-Given = Mapping[str, Measure] | str | None
-"""Functions as a call gives them: by name, or as the text of a configuration."""
+Given = Mapping[str, Measure] | str | None  # functions as a call gives them: by name, or as the text of a configuration
 
 
 def text_of_measure(given: Given) -> str | None:

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 COMPILING: Final = "compiling kernels (once)"
-MOST_NAMED: Final = 4
-"""Devices of which each is named with its rate; of more, the slowest and the fastest are."""
+MOST_NAMED: Final = 4  # devices of which each is named with its rate; of more, the slowest and the fastest are
 
 
 class Bar:
@@ -177,8 +176,7 @@ def _is_seen() -> bool:
     return Console().is_jupyter
 
 
-ENOUGH: Final = 1.0
-"""Seconds of a run that tell how long all of it takes."""
+ENOUGH: Final = 1.0  # seconds of a run that tell how long all of it takes
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 

@@ -28,8 +28,7 @@ from spinsim.store.checkpoints import CHECKPOINTS
 from spinsim.store.contents import MEASUREMENTS, Contents, Series
 from spinsim.store.forms import DamageError, axis_of, group_of, number_of
 
-REDUCED: Final = "reduced"
-"""The group of the sums, and what results call them."""
+REDUCED: Final = "reduced"  # the group of the sums, and what results call them
 STRIDE: Final = "stride"
 """The attribute of that group that says how many measurements there are for each row of the series."""
 ALL: Final = "all"
@@ -76,8 +75,7 @@ the others too."""
 _OVER_ENERGY: Final = (RANGE, *COUNTS, *SUMS_OVER_ENERGY)
 _NAMED: Final = ("term", "term_by_copy", "term_followed", "term_judged", "energy_row", "energy_pair_row")
 """Axes of names of terms."""
-_OF_RUN: Final = {"sample", "copy", "replica", "*"}
-"""Axes that all of a run has; others are numbers."""
+_OF_RUN: Final = {"sample", "copy", "replica", "*"}  # axes that all of a run has; others are numbers
 _OPTIONAL: Final = {"overlap_cell", "link_overlap_cell", "chain_followed"}
 """Axes without which a file has no array that goes along them."""
 SUMS: Final = {f"{PREFIX}{name}": f"{REDUCED}/{name}" for name in _STORED}

@@ -30,10 +30,8 @@ def targets_of(model: Ising, text: str | None) -> Array | None:
     return check_targets(model, read_grid("target", text, "a number, or one for each sample: -540,-538", any_sign=True))
 
 
-GROUP: Final = "search"
-"""The group of the outcome of a search that was one run."""
-LENGTHS: Final = ("time_limit", "anneals")
-"""The settings that say how long a search may be."""
+GROUP: Final = "search"  # the group of the outcome of a search that was one run
+LENGTHS: Final = ("time_limit", "anneals")  # the settings that say how long a search may be
 
 
 @dataclass(frozen=True)
@@ -50,8 +48,7 @@ class Outcome:
 
     UNIT: ClassVar[str]
     GROUP: ClassVar[str]
-    OWN: ClassVar[tuple[Series, ...]] = ()
-    """Series of a kind of search, which come first in its group."""
+    OWN: ClassVar[tuple[Series, ...]] = ()  # series of a kind of search, which come first in its group
 
     done: int
     elapsed: float

@@ -56,8 +56,7 @@ _FIRST: Final = 16  # temperatures while their number is open
 _LEAST_RATE: Final = 0.02  # rarer exchanges are too few to count: their distance follows from mean energies
 _SHIFTS: Final = 8  # by which series of two temperatures are paired
 _FARTHEST: Final = 13.0  # erfc(d / 2) < 1e-19
-REPLICAS: Final = 1024
-"""Replicas of the pre-run, of all samples together, which fill words."""
+REPLICAS: Final = 1024  # replicas of the pre-run, of all samples together, which fill words
 _SWEEPS: Final = 10
 _HALVINGS: Final = 40
 _MOST: Final = 10_000

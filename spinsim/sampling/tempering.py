@@ -92,8 +92,7 @@ class Reducing(NamedTuple):
     is_yielded: Callable[[int], bool]  # takes the number of a measurement
 
 
-Reduce = Callable[[Tempered], Reducing]
-"""Makes what adds up the measurements of an engine on its ladder."""
+Reduce = Callable[[Tempered], Reducing]  # makes what adds up the measurements of an engine on its ladder
 
 
 def tempering(

@@ -33,8 +33,7 @@ from numpy.typing import ArrayLike
 from spinsim.engine.moves.move import Move
 """
 _COLUMNS: Final = ("key", "flag", "what it is", "values", "unit", "default")
-_WIDTH: Final = 112
-"""Width of docstrings, which ``help`` indents."""
+_WIDTH: Final = 112  # width of docstrings, which ``help`` indents
 
 
 class Argument(NamedTuple):

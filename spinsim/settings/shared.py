@@ -18,8 +18,7 @@ GIVEN_MODEL: Final = "python:"
 """With the model's name it is the ``instance`` of a run whose model was given in Python; the file of the run holds it,
 and its content is part of the run's identity."""
 _RANDOM: Final = ("pm-j", "gaussian")
-AUTO: Final = "auto"
-"""Asks for Houdayer moves where they pay."""
+AUTO: Final = "auto"  # asks for Houdayer moves where they pay
 
 
 @dataclass(frozen=True)

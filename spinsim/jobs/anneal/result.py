@@ -31,8 +31,7 @@ from spinsim.store.forms import DamageError, Form, group_of, length_of
 
 Array = npt.NDArray[np.float64]
 
-ANNEALS: Final = "anneals"
-"""The group of the anneals of a search."""
+ANNEALS: Final = "anneals"  # the group of the anneals of a search
 OF_ANNEALS: Final = (
     Series("energy", ("anneal", "sample", "replica"), np.float64, "lowest energy met in the anneal", ENERGY, ANNEALS),
     Series("sweeps", ("anneal",), np.int64, "sweeps of the anneal, 0 of those that were not begun", "1", ANNEALS),

@@ -62,8 +62,7 @@ from spinsim.store.forms import group_of, length_of
 Array = npt.NDArray[np.float64]
 
 _BYTES_A_STEP: Final = 24  # of a replica: energy and sums of spins
-POPULATION: Final = 4096
-"""Least replicas of a sample of a population run that is not told, as families die out."""
+POPULATION: Final = 4096  # least replicas of a sample of a population run that is not told, as families die out
 _MOST_REPLICAS: Final = int(settings_of(RunSettings)["replicas"].high or 0)
 
 

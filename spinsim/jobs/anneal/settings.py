@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from spinsim.model.ising import Ising
 
-_LISTED: Final = "list"
-"""The schedule of a run whose temperatures are listed."""
+_LISTED: Final = "list"  # the schedule of a run whose temperatures are listed
 _GAMMA_START: Final = 1.5
 _GAMMA_STOP: Final = 0.05
 _T_SLICE: Final = 0.5

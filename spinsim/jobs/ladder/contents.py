@@ -55,16 +55,12 @@ class Temperatures:
         return np.asarray(1.0 / self.values)
 
 
-Places = Temperatures | Points
-"""A ladder of either kind."""
+Places = Temperatures | Points  # a ladder of either kind
 
 
-TEMPERING: Final = "tempering"
-"""The group of the exchanges."""
-PLACEMENT: Final = "placement"
-"""The group that says how the ladder was placed."""
-POINTS: Final = "points"
-"""The group that has the points of the general form."""
+TEMPERING: Final = "tempering"  # the group of the exchanges
+PLACEMENT: Final = "placement"  # the group that says how the ladder was placed
+POINTS: Final = "points"  # the group that has the points of the general form
 UNITS: Final = {"temperature": TEMPERATURE, "k": INVERSE, "gamma": ENERGY, "beta": INVERSE}
 """Quantities along which a ladder may go."""
 SUMS: Final = {
@@ -73,12 +69,10 @@ SUMS: Final = {
     "trips": f"{TEMPERING}/round_trips",
 }
 """Paths of what is written again and again, by the names under which checkpoints hold it."""
-LOCAL: Final = "local"
-"""The group of the sums for local susceptibilities."""
+LOCAL: Final = "local"  # the group of the sums for local susceptibilities
 LOCAL_SUMS: Final = {name: f"{LOCAL}/{name}" for name in ("local_squares", "local_measurements")}
 """Their paths, by the names under which checkpoints and results hold them."""
-EXCHANGES: Final = {path.rpartition("/")[2]: path for path in SUMS.values()}
-"""The same by the names of a result."""
+EXCHANGES: Final = {path.rpartition("/")[2]: path for path in SUMS.values()}  # the same by the names of a result
 _IN_TERMS: Final = "A = E_s + E_tau in space and time, the weight being exp(-k E_s - k_time E_tau)"
 
 

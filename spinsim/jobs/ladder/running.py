@@ -115,8 +115,7 @@ class LadderPlan(SampledPlan[AnyConfig]):
     """
 
     rows_in_words = MEASUREMENTS, "measure less often"
-    ladder_in: Callable[[h5py.File], Places]
-    """Returns the ladder that the run of a file has begun with."""
+    ladder_in: Callable[[h5py.File], Places]  # returns the ladder that the run of a file has begun with
 
     def placed_by(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Returns the inverse temperatures of values that are placed, or couplings in space and in time."""

@@ -30,10 +30,8 @@ from spinsim.result import load_as
 
 Floats = npt.NDArray[np.float64]
 
-FEWEST: Final = 3
-"""Runs that test the law; two draw a line through two points."""
-FALSE_ALARMS: Final = 0.01
-"""Probability with which the law is said not to hold for one of all fits though it does."""
+FEWEST: Final = 3  # runs that test the law; two draw a line through two points
+FALSE_ALARMS: Final = 0.01  # probability with which the law is said not to hold for one of all fits though it does
 OF_SLICES: Final = ("correlation_in_time_1", "link_overlap", "spin_glass_susceptibility")
 """Averages over slices that are none of the quantum model: they count its slices, or bonds in time."""
 _RESAMPLES: Final = 500

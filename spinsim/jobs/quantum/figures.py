@@ -24,8 +24,7 @@ from spinsim.jobs.plotting import averages_of_one, figures_of_several
 from spinsim.jobs.quantum.result import QuantumResult
 
 _MOST_BINS: Final = 40
-_WIDE: Final = 4
-"""Ratio of the ends of gaps from which on their axis is logarithmic."""
+_WIDE: Final = 4  # ratio of the ends of gaps from which on their axis is logarithmic
 _TOLD: Final = "Points less than an error above 0 are left out."
 _SYMBOLS: Final = {"k": "$k$", "gamma": r"$\Gamma$", "beta": r"$\beta$"}
 

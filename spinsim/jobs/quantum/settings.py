@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from spinsim.model.trotter import Points
     from spinsim.sampling import Range, Times
 
-MOST_TIMES: Final = 16
-"""Times that are correlated by default, at most."""
+MOST_TIMES: Final = 16  # times that are correlated by default, at most
 _K: Final = "0.2:0.3:16"
 _ENDS: Final = {"k": "0.25:0.31", "gamma": "2:4", "beta": "0.5:4"}  # of ladders to be placed, as one writes them
 

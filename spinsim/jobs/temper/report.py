@@ -38,8 +38,7 @@ from spinsim.sampling.placement import Placement
 
 Array = npt.NDArray[np.float64]
 
-PIECE_BYTES: Final = 2**24
-"""Size of a series' part that is in memory at a time; at least a row."""
+PIECE_BYTES: Final = 2**24  # size of a series' part that is in memory at a time; at least a row
 
 
 @dataclass(frozen=True)

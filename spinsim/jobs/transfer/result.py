@@ -24,8 +24,7 @@ from spinsim.transfer_matrix.spectrum import RESOLUTION
 if TYPE_CHECKING:
     import xarray
 
-SPECTRUM: Final = "spectrum"
-"""The group of the levels."""
+SPECTRUM: Final = "spectrum"  # the group of the levels
 SECTORS: Final = (b"even", b"odd", b"all")
 MOST_NOISE: Final = 0.01  # of a correlation length that counts
 _FIELDS: Final = {"log_eigenvalue": "levels"}  # series whose field has another name
