@@ -48,8 +48,7 @@ _ARGUMENTS: Final = {
     "moves": Argument("str | Sequence[tuple[Move, int]] | None"),
     "measure": Argument("str | Mapping[str, Measure] | None"),
     "on_updates": Argument(
-        "Callable[[int], None] | None",
-        words="Called now and then with the number of spin updates since the last call.",
+        "Callable[[int], None] | None", words="Called now and then with the number of spin updates since the last call."
     ),
     "on_rows": Argument("Callable[[int], None] | None"),
     "progress": Argument("bool", False, "Whether a bar on the terminal or in the notebook shows how far the run is."),

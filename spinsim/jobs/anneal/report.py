@@ -349,11 +349,7 @@ def _with_bars(name: str, mean: Array, error: Array) -> Columns:
 def _averages_by_step(result: AnnealResult) -> Columns:
     if result.gamma is not None:
         best, mean = quantum_energies(result)
-        columns = {
-            "temperature": result.temperature,
-            "gamma": result.gamma,
-            **_with_bars("energy_per_site", *best),
-        }
+        columns = {"temperature": result.temperature, "gamma": result.gamma, **_with_bars("energy_per_site", *best)}
         return columns | _with_bars("mean_slice_energy_per_site", *mean)
     averages = thermodynamics(result)
     columns = {"temperature": averages.temperature}

@@ -33,15 +33,7 @@ from spinsim.model.ising import Ising, repeated
 from spinsim.observables.measured import Choice, Measured, quantities_of
 from spinsim.run.common import AnyConfig, Saving, Watch, dynamics_of
 from spinsim.run.own import Own, functions_of, on_ladder
-from spinsim.run.reducing import (
-    Keeping,
-    MeasurementSums,
-    keeping_in,
-    keeping_of,
-    longer,
-    with_names,
-    with_sums,
-)
+from spinsim.run.reducing import Keeping, MeasurementSums, keeping_in, keeping_of, longer, with_names, with_sums
 from spinsim.run.sampled import Kept, SampledPlan, SampledRun
 from spinsim.sampling import TemperFrame, place
 from spinsim.sampling.placement import Placement

@@ -78,9 +78,7 @@ class QuantumSettings(Table):
     series: str = shared.series()
     series_limit: float | None = shared.series_limit()
     even_correlations: bool = setting(
-        False,
-        "Correlate products of neighbours in space at these times too, for gaps of even parity",
-        before=False,
+        False, "Correlate products of neighbours in space at these times too, for gaps of even parity", before=False
     )
     magnetization_modes: bool = setting(
         True,

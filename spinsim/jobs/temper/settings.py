@@ -71,9 +71,7 @@ class TemperSettings(Table):
     measure_every: int = setting(10, "Sweeps between measurements", low=1)
     swap_every: int = setting(1, "Sweeps between exchanges of temperatures", low=1)
     correlations: bool = setting(
-        True,
-        "Measure link overlaps and the smallest Fourier modes; by default not in searches",
-        before=False,
+        True, "Measure link overlaps and the smallest Fourier modes; by default not in searches", before=False
     )
     magnetization_modes: bool | None = setting(
         None,
