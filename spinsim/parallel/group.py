@@ -28,7 +28,7 @@ from spinsim.machine.memory import is_on_gpu, readable, using
 from spinsim.parallel import session
 from spinsim.parallel.places import Kept, LeftWaitingError, Place, answers
 from spinsim.parallel.ranks import FIRST, name_of
-from spinsim.parallel.serving import AtRank, InThreadAtRank
+from spinsim.parallel.session import AtRank, InThreadAtRank
 
 CONNECT_WITHIN: Final = 60.0  # seconds
 

@@ -19,8 +19,7 @@ from spinsim.errors import InputError
 from spinsim.inputs.grids import geometric
 from spinsim.inputs.texts import T_START, T_STOP, count
 from spinsim.model.ising import Ising
-from spinsim.sampling.in_field import BestSlices, InField
-from spinsim.sampling.measure import Measurement, measure
+from spinsim.sampling.measure import BestSlices, InField, Measurement, measure
 from spinsim.sampling.population import Population
 from spinsim.sampling.portions import Portions, ignore, never, updates_a_sweep
 

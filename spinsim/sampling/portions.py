@@ -7,7 +7,7 @@ from typing import Final, Protocol
 from spinsim.engine.protocols import Sweeps
 from spinsim.machine.clock import seconds_without_compiling
 from spinsim.model.ising import Ising
-from spinsim.sampling.in_field import BestSlices, InField
+from spinsim.sampling.measure import BestSlices, InField
 
 UPDATES: Final = {"cpu": 2e8, "cuda": 1e11}
 """Most spin updates of a portion of a device; much shorter ones would keep a GPU waiting for the host."""
