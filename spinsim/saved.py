@@ -297,11 +297,7 @@ def in_memory(contents: Contents, kept: Mapping[str, Mapping[str, npt.NDArray[An
 
 
 def saved_of(result: Result) -> tuple[Configurations, npt.NDArray[np.int64]]:
-    """Returns the configurations of a run and the rows of its series at which they were saved.
-
-    Raises:
-        InputError: where there are none.
-    """
+    """Returns the configurations of a run and the rows of its series at which they were saved."""
     saved = configurations(result)
     if not len(saved):
         raise InputError(f"the run has not come to its first saved configurations, at every {saved.every} steps: go on")

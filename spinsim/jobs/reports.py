@@ -195,9 +195,6 @@ def ladder_columns(
 
     ``where`` returns those that say which place a row is of, ``others`` has the other tables of the job by name, and
     ``same`` other names of the table by place.
-
-    Raises:
-        InputError: where there is no such table, and for too few measurements.
     """
     from spinsim.analysis.summary import estimates  # which loads SciPy
 

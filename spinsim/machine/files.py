@@ -120,11 +120,7 @@ def is_locked(path: str | os.PathLike[str]) -> bool:
 
 @contextlib.contextmanager
 def new_file(path: Path, like: Disk | None = None) -> Iterator[Disk]:
-    """A new file that appears under ``path`` when the block ends well, and else not at all, nor its folder.
-
-    Raises:
-        InputError: where the path exists or cannot be written.
-    """
+    """A new file that appears under ``path`` when the block ends well, and else not at all, nor its folder."""
     folder = folder_of(path)
     missing = [parent for parent in (folder, *folder.parents) if not os.path.lexists(parent)]
     try:

@@ -51,11 +51,7 @@ def check_output(path: Path, kind: str, overwrite: bool) -> None:
 
 
 def write_outputs(outputs: Mapping[Path, tuple[str, bytes]], overwrite: bool = False) -> None:
-    """Write tables and figures, each whole or not at all; a file that has this very content is left as it is.
-
-    Raises:
-        InputError: as ``check_output``, and where a file cannot be written; nothing is left of that one.
-    """
+    """Write tables and figures, each whole or not at all; a file that has this very content is left as it is."""
     to_write = {path: content for path, (_, content) in outputs.items() if not _holds(path, content)}
     for path in to_write:
         check_output(path, outputs[path][0], overwrite)

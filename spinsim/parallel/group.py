@@ -72,11 +72,7 @@ def _within(seconds: float) -> Iterator[None]:
 
 
 class Nccl:
-    """A member among GPUs; all of them make theirs at the same time, each with its own GPU current.
-
-    Raises:
-        InputError: where one of them cannot begin, as on a GPU without memory.
-    """
+    """A member among GPUs; all of them make theirs at the same time, each with its own GPU current."""
 
     def __init__(self, size: int, name: Any, index: int) -> None:
         os.environ.setdefault("NCCL_NVLS_ENABLE", "0")  # multicast serves collectives, and fails on some machines

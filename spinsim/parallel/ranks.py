@@ -60,9 +60,6 @@ class Ranks:
     Attributes:
         rank: Number of this process.
         size: Number of processes.
-
-    Raises:
-        InputError: where mpi4py is missing or knows of other ranks.
     """
 
     def __init__(self, launched: Launched) -> None:

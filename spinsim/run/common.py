@@ -82,11 +82,7 @@ class Saving:
         return self.asked_to_stop or time.monotonic() - self._last >= self._every
 
     def saved(self) -> None:
-        """A checkpoint was written: leave if that was asked for.
-
-        Raises:
-            KeyboardInterrupt: where it was.
-        """
+        """A checkpoint was written: leave if that was asked for."""
         self._last = time.monotonic()
         if self.asked_to_stop:
             raise KeyboardInterrupt
@@ -177,11 +173,7 @@ class Plan(Generic[AnyConfig]):
 
     @classmethod
     def of(cls, config: AnyConfig) -> Self:
-        """Build the model of a configuration, fill in what it leaves out and name the file.
-
-        Raises:
-            InputError: for anything that keeps the run from beginning.
-        """
+        """Build the model of a configuration, fill in what it leaves out and name the file."""
         given = config.of_job
         check_nameable(getattr(given, "start", STARTS[0]))
         functions_of(getattr(given, "measure", None))
@@ -381,9 +373,6 @@ def as_found(plan: AnyPlan) -> tuple[AnyPlan, bool]:
 
     Where the run was made longer since, its plan is that of the longer one; it is done when its own rows are there.
     Where the file has a shorter one, the plan goes on with that, unless it has met its target.
-
-    Raises:
-        InputError: where the file is another run's.
     """
     try:
         with store.open_to_read(plan.path) as file:
@@ -496,11 +485,7 @@ def plan_resume(
 
 
 def _typed(given: Mapping[str, Any], settings: Mapping[str, Setting]) -> dict[str, Any]:
-    """Values of a call as the settings' types, so that 310 and 310.0 seconds are one run; NumPy's numbers serve too.
-
-    Raises:
-        InputError: for a value of another type.
-    """
+    """Values of a call as the settings' types, so that 310 and 310.0 seconds are one run; NumPy's numbers serve too."""
     plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
     return {name: settings[name].typed(value) if name in settings else value for name, value in plain.items()}
 

@@ -78,11 +78,7 @@ def tables_of_file(path: str | None, job: str) -> dict[str, dict[str, Any]]:
 
 
 def check_stored(path: Path, attributes: Mapping[str, str], model_sha256: str) -> None:
-    """Refuse a file whose parts do not belong together.
-
-    Raises:
-        InputError: where the model or the configuration is not the one that its run began with.
-    """
+    """Refuse a file whose parts do not belong together."""
     if attributes.get("model_sha256", model_sha256) != model_sha256:  # older files have none
         raise InputError(f"{path} is damaged, its model is not the one of its model_sha256: take another copy of it")
     try:
@@ -160,11 +156,7 @@ def another(path: Path) -> InputError:
 
 
 def verify(path: Path) -> str:
-    """Read all of a file; what can be said of it in a few words.
-
-    Raises:
-        InputError: for a file that is missing, damaged, or not of spinsim.
-    """
+    """Read all of a file; what can be said of it in a few words."""
     written = is_locked(path)
     with store.open_to_read(path) as file:
         attributes, rows = store.text_attributes(file), store.complete_rows(file)
@@ -204,11 +196,7 @@ def as_longer(plan: AnyPlan, attributes: Mapping[str, str]) -> AnyPlan:
 def make_room(
     plan: Plan[Any], contents: Contents, rows: int, like: Mapping[str, npt.NDArray[Any]], thin: int = 1
 ) -> None:
-    """Make room in the file of a plan for all that the longer run has.
-
-    Raises:
-        InputError: where the file cannot be extended, or is not the one that the plan was made for.
-    """
+    """Make room in the file of a plan for all that the longer run has."""
 
     def check(stored: Mapping[str, str], model_sha256: str) -> None:
         check_stored(plan.path, stored, model_sha256)

@@ -101,11 +101,7 @@ def names_of(text: str | None) -> list[str]:
 
 
 def functions_of(text: str | None, given: Given = None) -> dict[str, Measure]:
-    """Returns the functions that the text of a configuration stands for, by the names of their series.
-
-    Raises:
-        InputError: for a module or function that is not there and for a name that is not given or not allowed.
-    """
+    """Returns the functions that the text of a configuration stands for, by the names of their series."""
     own = dict(given) if isinstance(given, Mapping) else {}
     names = names_of(text)
     for name in own.keys() - set(names):
@@ -153,9 +149,6 @@ class Own:
 
     Attributes:
         series: Series of the file, one for each function.
-
-    Raises:
-        InputError: for what a function returns, and where configurations have no room.
     """
 
     def __init__(
@@ -205,11 +198,7 @@ class Own:
             self._checked(series, tried[series.name])
 
     def in_contents(self, contents: Contents) -> Contents:
-        """Returns contents that have their series too.
-
-        Raises:
-            InputError: for a name that the file has for something else.
-        """
+        """Returns contents that have their series too."""
         taken = {one.name for one in contents.series} | set(contents.scales) | {o.name for o in TABLE}
         taken |= {*COORDINATES, CHECKSUM, "spins"}
         for one in self.series:

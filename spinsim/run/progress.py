@@ -264,9 +264,6 @@ def outlook(plan: Plan[Any]) -> Outlook:
     """Time the beginning of a run, keeping no row and writing nothing, and say what all of it will take.
 
     A ladder that is to be placed is placed first.
-
-    Raises:
-        InputError: where the run cannot begin, and for a job that does not simulate.
     """
     numbers: dict[str, Any] = {}
 

@@ -105,11 +105,7 @@ EVERYTHING: Final = Keeping()
 
 
 def keeping_of(contents: Contents, measurements: int, series: str, limit: float | None, save_every: int) -> Keeping:
-    """Return which rows a new run keeps.
-
-    Raises:
-        InputError: for a name that is no series of the run, and for configurations without rows.
-    """
+    """Return which rows a new run keeps."""
     if series == NONE:
         if save_every:
             raise InputError("series none keeps no rows for save_configurations: keep a series, or save none")
@@ -167,12 +163,7 @@ def _stored(reduced: Reduced) -> list[str]:
 
 
 def with_sums_of(contents: Contents, file: h5py.File, axis: str) -> Contents:
-    """Return the contents of a file, by its own axes, with the sums that it holds.
-
-    Raises:
-        DamageError: where the group lacks an axis or says no stride, or another one than its series have, and where it
-            is missing though the run has not kept all rows.
-    """
+    """Return the contents of a file, by its own axes, with the sums that it holds."""
     if REDUCED not in file:
         _check_without_sums(file)
         return contents
@@ -241,9 +232,6 @@ def reduced_in(
     """Return what a result has of the sums of a file, None where it keeps all series in full.
 
     Of an unfinished run they are those of its last checkpoint.
-
-    Raises:
-        DamageError: where the file holds other sums.
     """
     if REDUCED not in file:
         return None

@@ -38,9 +38,6 @@ class Kept:
         series: All rows of each series, by name.
         sparse: Rows of the series of groups that have fewer, by the group's name and their own.
         sums: Datasets that were written again and again, by path.
-
-    Raises:
-        InputError: where they do not fit in memory.
     """
 
     def __init__(self, contents: Contents, rows: int, in_words: tuple[str, str], keeps_rows: bool = True) -> None:
@@ -68,11 +65,7 @@ class Kept:
                     series[own["step"]] = own[name]
 
     def written(self) -> tuple[dict[str, npt.NDArray[Any]], dict[str, dict[str, npt.NDArray[Any]]]]:
-        """Returns series, and those of groups that have fewer rows, as far as they were written.
-
-        Raises:
-            TimedError: where nothing was kept.
-        """
+        """Returns series, and those of groups that have fewer rows, as far as they were written."""
         if not self._keeps_rows:
             raise TimedError
         sparse = {

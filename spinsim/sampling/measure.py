@@ -41,11 +41,7 @@ class InField:
         self.field = 0.0
 
     def check(self, field: float) -> Ising:
-        """The model in a field.
-
-        Raises:
-            InputError: where the field would round the couplings away.
-        """
+        """The model in a field."""
         model = self._model.in_field(field)
         model.field_changes = field != 0
         if _is_rounded(model, self._model):
@@ -123,11 +119,7 @@ class BestSlices:
         self._best = np.empty((*shape, space.sites), np.int8)
 
     def check(self, gamma: float, temperature: float) -> None:
-        """Refuse a transverse field at which slices would not know of each other, or nothing would move.
-
-        Raises:
-            InputError: for it.
-        """
+        """Refuse a transverse field at which slices would not know of each other, or nothing would move."""
         check_turn(gamma, 1 / temperature / self.slices)
 
     def set_field(self, field: float) -> None:

@@ -71,11 +71,7 @@ class Placement(NamedTuple):
 
 @dataclass(frozen=True)
 class Range:
-    """Ends of a ladder to be placed.
-
-    Raises:
-        InputError: for ends that do not rise and for a count that no ladder has.
-    """
+    """Ends of a ladder to be placed."""
 
     low: float  # lowest temperature, or what stands in its place
     high: float  # highest one

@@ -53,9 +53,6 @@ class Population:
         family: Family of each replica, int32 (samples, replicas).
         log_partition: ln Z, (samples, populations).
         parents: Replicas of each population that were copied at the last resampling, int64 (samples, populations).
-
-    Raises:
-        InputError: for populations that are not equally large.
     """
 
     def __init__(self, engine: Resampled, count: int = 1, seed: int | None = 1, rng_rounds: int = rng.ROUNDS) -> None:

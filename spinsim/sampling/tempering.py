@@ -50,11 +50,7 @@ class TemperFrame:
 
 @dataclass(frozen=True)
 class Times:
-    """How long and how often, in sweeps.
-
-    Raises:
-        InputError: for numbers that are not whole, too small or do not divide each other.
-    """
+    """How long and how often, in sweeps."""
 
     thermalize: int  # before the first measurement
     sweeps: int  # sweeps of the measured part

@@ -261,11 +261,7 @@ houdayer = partial(
 
 
 def with_clusters(given: dict[str, Any]) -> None:
-    """Put the moves in place of the name of clusters, among the settings of a job in place.
-
-    Raises:
-        InputError: for a number of sweeps without a name, and for clusters that the moves have already.
-    """
+    """Put the moves in place of the name of clusters, among the settings of a job in place."""
     name, every, moves = given.get("clusters"), given.get("clusters_every"), given.get("moves")
     if name is None and every is not None:
         raise InputError(f"clusters_every {every} goes with clusters alone: give {argument('clusters')} too")
@@ -278,11 +274,7 @@ def with_clusters(given: dict[str, Any]) -> None:
 
 
 def with_houdayer(given: dict[str, Any]) -> None:
-    """Put the moves in place of a number of sweeps between Houdayer moves, among the settings of a job in place.
-
-    Raises:
-        InputError: for anything else than a whole number and ``auto``, and for a number beside such moves.
-    """
+    """Put the moves in place of a number of sweeps between Houdayer moves, among the settings of a job in place."""
     every, moves = given.get("houdayer"), given.get("moves")
     if every is None or every == AUTO:
         return

@@ -47,12 +47,7 @@ _COPIES: Final = 4  # in memory: the sums, what a measurement adds and a checkpo
 
 
 class LocalSums:
-    """Sums of measurements, replicas sorted by copy and point.
-
-    Raises:
-        InputError: for a model with a field, where the sums hold the square of an average too, and where they have no
-            room in memory.
-    """
+    """Sums of measurements, replicas sorted by copy and point."""
 
     def __init__(self, engine: Engine, copies: int, places: int) -> None:
         model = engine.model

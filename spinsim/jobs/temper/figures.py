@@ -35,11 +35,7 @@ def draw(results: Sequence[TemperResult], wanted: Drawing) -> Draw:
 
 
 def cut_figure(result: TemperResult, style: str = "single") -> PaperFigure:
-    """Cuts against sweeps: mean and range of the copies at the lowest temperature, and the best of all so far.
-
-    Raises:
-        InputError: for a model that is no MaxCut instance, and where nothing is measured yet.
-    """
+    """Cuts against sweeps: mean and range of the copies at the lowest temperature, and the best of all so far."""
     check_begun(result.model, len(result.energy))
     best = result.energy if result.best_energy is None else result.best_energy
     course = Course(

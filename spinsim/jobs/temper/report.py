@@ -68,11 +68,7 @@ class TemperOverview(Result):
 
 
 def overview(path: str | os.PathLike[str], model: Ising | None = None) -> TemperOverview:
-    """Read the main numbers of a tempering file; of an unfinished run, of the steps it has.
-
-    Raises:
-        InputError: for a missing file, one that spinsim did not write and one of another job.
-    """
+    """Read the main numbers of a tempering file; of an unfinished run, of the steps it has."""
     with store.open_to_read(Path(path)) as file:
         attributes = store.text_attributes(file)
         if attributes["job"] != TemperResult.job:
