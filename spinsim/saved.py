@@ -172,17 +172,12 @@ class Configurations(Described):
 
 
 class SampledResult(Result):
-    """A ``Result`` whose file has a row for each step or measurement, and the lowest states met.
-
-    Attributes:
-        best_energy: Lowest energy of each sample and replica, None where no state is known.
-        best_spins: The lowest state of each sample, likewise.
-        configurations: Saved ones, None where there are none.
-    """
+    """A ``Result`` whose file has a row for each step or measurement, and the lowest states met."""
 
     best_energy: npt.NDArray[np.float64] | None
-    best_spins: npt.NDArray[np.int8] | States | None
-    configurations: Configurations | None
+    """Lowest energy of each sample and replica, None where no state is known."""
+    best_spins: npt.NDArray[np.int8] | States | None  # the lowest state of each sample, likewise
+    configurations: Configurations | None  # saved ones, None where there are none
 
     @property
     def _rows(self) -> int:

@@ -82,42 +82,30 @@ class Job:
 
     Members that stand in modules of the job's folder, where ``at`` says, are imported when they are used, so that a
     record costs nothing until then. The methods here serve jobs that have none of their own.
-
-    Attributes:
-        name: The command, the table of its settings, and the root attribute ``job`` of its files.
-        a_run: One of its runs in the words of a sentence, such as "an anneal run".
-        about: A sentence for ``--help`` on what its command does, and more.
-        resumable: Its own settings that ``resume`` may change, in words, empty where the usual words serve.
-        figures: Figures of one file.
-        figures_of_several: Figures of several files together.
-        config: The class of its configurations.
-        plan_type: The class of runs that are ready to begin.
-        form: What the store must know of its files.
-        read: Returns the result of an open file, of its first rows and root attributes; DamageError where the numbers
-            of the file do not fit together.
-        progress: Returns what counts and shows how far a run is, of whether it is silent.
-        describe: Returns what is about to run by a plan, in one sentence.
-        outcome: Returns what is said of a plan's run when it is done; its rate as its progress has it, None where the
-            run was finished before.
-        show: Returns what ``spinsim show`` says of a file.
-        plot: Returns the figures of a result by their names, or their files (``plotting.plot``).
     """
 
-    name: ClassVar[str]
-    a_run: ClassVar[str]
-    about: ClassVar[str]
+    name: ClassVar[str]  # the command, the table of its settings, and the root attribute ``job`` of its files
+    a_run: ClassVar[str]  # one of its runs in the words of a sentence, such as "an anneal run"
+    about: ClassVar[str]  # a sentence for ``--help`` on what its command does, and more
     resumable: ClassVar[Mapping[str, str]] = {}
-    figures: ClassVar[FigureSet] = FigureSet()
-    figures_of_several: ClassVar[FigureSet] = FigureSet()
-    config: type[Config] = at("settings:{0}")
-    plan_type: type[Plan[Any]] = at("running:{0}Plan")
-    form: Form = at("contents:FORM")
+    """Its own settings that ``resume`` may change, in words, empty where the usual words serve."""
+    figures: ClassVar[FigureSet] = FigureSet()  # figures of one file
+    figures_of_several: ClassVar[FigureSet] = FigureSet()  # figures of several files together
+    config: type[Config] = at("settings:{0}")  # the class of its configurations
+    plan_type: type[Plan[Any]] = at("running:{0}Plan")  # the class of runs that are ready to begin
+    form: Form = at("contents:FORM")  # what the store must know of its files
     read: Callable[[h5py.File, int, dict[str, str]], Result] = at("result:read")
+    """Returns the result of an open file, of its first rows and root attributes; DamageError where the numbers of the
+    file do not fit together."""
     progress: Callable[..., Bar] = at("spinsim.run.progress:UpdateProgress")
-    describe: Callable[[Any], str] = at("report:describe")
+    """Returns what counts and shows how far a run is, of whether it is silent."""
+    describe: Callable[[Any], str] = at("report:describe")  # returns what is about to run by a plan, in one sentence
     outcome: Callable[[Any, float | None], Told] = at("report:outcome")
-    show: Callable[[Path], Told] = at("report:show")
+    """Returns what is said of a plan's run when it is done; its rate as its progress has it, None where the run was
+    finished before."""
+    show: Callable[[Path], Told] = at("report:show")  # returns what ``spinsim show`` says of a file
     plot: Callable[..., dict[str, Any]] = at("spinsim.jobs.plotting:plot")
+    """Returns the figures of a result by their names, or their files (``plotting.plot``)."""
 
     def plan(self, config: Any) -> Plan[Any]:
         """Returns the run of a configuration, ready to begin: its model built, its file named."""

@@ -251,9 +251,6 @@ class Group:
         ranks: Rank of each member.
         gpu: Number of this member's GPU, None where it is the CPU.
         nccl: The name of the group for NCCL, None where it does without.
-
-    Attributes:
-        size: How many members there are.
     """
 
     def __init__(self, number: int, index: int, ranks: Sequence[int], gpu: int | None, nccl: Any) -> None:

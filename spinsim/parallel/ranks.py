@@ -56,10 +56,6 @@ class Ranks:
     """All processes of a run, of which this one is a rank.
 
     A thread tells the others that this process lives, and ends the job where one of them falls silent.
-
-    Attributes:
-        rank: Number of this process.
-        size: Number of processes.
     """
 
     def __init__(self, launched: Launched) -> None:
@@ -72,7 +68,7 @@ class Ranks:
             MPI.Init_thread(MPI.THREAD_MULTIPLE)
         atexit.register(MPI.Finalize)
         self._comm = comm = MPI.COMM_WORLD
-        self.rank, self.size = comm.rank, comm.size
+        self.rank, self.size = comm.rank, comm.size  # number of this process and of all
         if self.size != launched.ranks:
             raise InputError(
                 f"{launched.by} has started {launched.ranks} ranks but the MPI library of mpi4py finds {self.size}: "

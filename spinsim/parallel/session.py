@@ -137,11 +137,7 @@ class AtRank(Place):
 
 
 class InThreadAtRank(Place):
-    """A thread of a serving rank, beside others that serve at the same time.
-
-    Attributes:
-        rank: Number of the rank.
-    """
+    """A thread of a serving rank, from 1 on, beside others that serve at the same time."""
 
     def __init__(self, of: AtRank, number: int) -> None:
         self._of, self._number, self.rank = of, number, of.rank

@@ -68,15 +68,11 @@ from spinsim.store.contents import Contents
 
 
 class Saving:
-    """Says when to save.
-
-    Attributes:
-        asked_to_stop: True once SIGINT, SIGTERM or SIGHUP has come.
-    """
+    """Says when to save: every so many seconds, and when the run is asked to stop."""
 
     def __init__(self, every: float) -> None:
         self._every, self._last = every, time.monotonic()
-        self.asked_to_stop = False
+        self.asked_to_stop = False  # True once SIGINT, SIGTERM or SIGHUP has come
 
     def due(self) -> bool:
         return self.asked_to_stop or time.monotonic() - self._last >= self._every

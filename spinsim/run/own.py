@@ -138,17 +138,10 @@ def _imported(entry: str) -> Measure:
 
 
 class Own:
-    """The functions of a run, tried on its initial configurations.
+    """The functions of a run, tried on the initial configurations of its engine.
 
-    Args:
-        engine: In its initial state.
-        axes: The first axes of what a function returns, ``REPLICAS`` or those ``on_ladder``.
-        copies: Copies of the ladder, if there is one.
-        beta: Inverse temperatures of the ladder.
-        seed: Of the run.
-
-    Attributes:
-        series: Series of the file, one for each function.
+    ``axes`` are the first ones of what a function returns, ``REPLICAS`` or those ``on_ladder``; where there is a
+    ladder, it has ``copies`` and inverse temperatures ``beta``.
     """
 
     def __init__(
@@ -160,13 +153,12 @@ class Own:
         beta: Any = 0.0,
         seed: int = 1,
     ) -> None:
-        self._beta, self._seed = beta, seed
-        self._state = axes
+        self._beta, self._seed, self._state = beta, seed, axes
         self._functions, self._model, self._replicas = functions, engine.model, engine.replicas
         by_place = (copies, engine.replicas // copies) if copies else (engine.replicas,)
         self._shape = engine.model.samples, *by_place
         self._xp: ModuleType = np
-        self.series: tuple[Series, ...] = ()
+        self.series: tuple[Series, ...] = ()  # of the file, one for each function
         self._scales: dict[str, npt.NDArray[np.generic]] = {}
         if functions:
             if engine.device_name != "cpu":

@@ -23,9 +23,6 @@ class Bar:
     """Counts what a run has done and shows it on a terminal's standard error or in a notebook; silent elsewhere.
 
     While kernels are compiled, the bar says so and nothing else.
-
-    Attributes:
-        rate: How fast the run itself is; None where there is no such number.
     """
 
     def __init__(self, silent: bool = False, **fields: Any) -> None:
@@ -219,9 +216,7 @@ def duration(seconds: float) -> str:
 class Timing:
     """Learns from the updates of a run as they come how fast it is.
 
-    Args:
-        on_rate: Called once with the seconds that all of the run takes, None of a search, and the rate, when that is
-            known.
+    ``on_rate`` is called once with the seconds that all of the run takes, None of a search, and the rate, when known.
     """
 
     def __init__(self, on_rate: Callable[[float | None, float], None]) -> None:

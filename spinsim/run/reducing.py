@@ -283,11 +283,7 @@ def longer(stored: Keeping, contents: Contents, measurements: int, limit: float 
 
 
 class MeasurementSums:
-    """Adds up the measurements of a run as they are made, once its ladder is set.
-
-    Attributes:
-        reduced: Terms and histograms of a run that keeps such rows.
-    """
+    """Adds up the measurements of a run as they are made, once its ladder is set."""
 
     def __init__(self, reduced: Reduced, keeping: Keeping, all_frames: bool = False) -> None:
         self.reduced, self._stride = replace(reduced, by_energy=keeping.by_energy), keeping.stride

@@ -30,26 +30,20 @@ class Kept:
 
     Series of groups that have a row at every so many-th row of the run alone are kept apart.
 
-    Args:
-        in_words: Names rows in a refusal, and says how to have fewer.
-        keeps_rows: False where the run is only timed and nothing is kept.
-
-    Attributes:
-        series: All rows of each series, by name.
-        sparse: Rows of the series of groups that have fewer, by the group's name and their own.
-        sums: Datasets that were written again and again, by path.
+    ``in_words`` names rows in a refusal and says how to have fewer; ``keeps_rows`` is False where a run is only timed.
     """
 
     def __init__(self, contents: Contents, rows: int, in_words: tuple[str, str], keeps_rows: bool = True) -> None:
         self._keeps_rows, rows = keeps_rows, rows * keeps_rows
         require(2 * contents.room(rows), f"a record of {rows} {in_words[0]}", in_words[1])
-        self.series: dict[str, npt.NDArray[Any]] = {}
+        self.series: dict[str, npt.NDArray[Any]] = {}  # all rows of each series, by name
+        # likewise of groups that have fewer rows, by the group's name
         self.sparse: dict[str, dict[str, npt.NDArray[Any]]] = {name: {} for name in contents.numbers}
         self._every = {name: contents.every(name) for name in contents.numbers}
         for s in contents.series:
             room: npt.NDArray[Any] = np.empty((rows // contents.every(s.group), *contents.shape(s)), s.dtype)
             self.sparse.get(s.group, self.series)[s.name] = room
-        self.sums: dict[str, npt.NDArray[Any]] = {}
+        self.sums: dict[str, npt.NDArray[Any]] = {}  # datasets that were written again and again, by path
         self._rows = 0
 
     def write(self, row: Mapping[str, Any]) -> None:

@@ -186,10 +186,6 @@ class Search:
         target: Target of each sample, (samples,), None for none.
         time_limit: Seconds, None for any number.
         on_note: Called with the best value of a single sample, in words, whenever a better one is met.
-
-    Attributes:
-        met_seconds: Time at which each sample's target was met, (samples,), NaN until then.
-        met_after: Work that was done by then, in a unit of the caller's, ``int64`` (samples,), -1 until then.
     """
 
     def __init__(
@@ -202,8 +198,8 @@ class Search:
         self._model, self._target, self._on_note = model, target, on_note
         self._lowest_met = math.inf
         self._limit = math.inf if time_limit is None else time_limit
-        self.met_seconds = np.full(model.samples, np.nan)
-        self.met_after = np.full(model.samples, -1)
+        self.met_seconds = np.full(model.samples, np.nan)  # when each sample's target was met, NaN until then
+        self.met_after = np.full(model.samples, -1)  # the caller's work that was done by then, -1 until then
         self._before, self._began = 0.0, seconds_without_compiling()
 
     def begin(self) -> None:
@@ -274,14 +270,10 @@ class Restarts:
 
     A start ends once no sample has met a state lower than all before in this start for ``after`` sweeps. Each later
     start waits twice as long, so that a wait that is too short costs a search no more than a factor.
-
-    Attributes:
-        number: Restarts so far.
-        before: Sweeps of all earlier starts.
     """
 
     def __init__(self, after: int, samples: int) -> None:
-        self.number, self.before = 0, 0
+        self.number, self.before = 0, 0  # restarts so far, and sweeps of all earlier starts
         self._after, self._since = after, 0
         self._lowest = np.full(samples, np.inf)
 

@@ -193,13 +193,7 @@ def measure(engine: Counting) -> Measurement:
 
 
 class BestOfEach:
-    """Keeps the lowest energy of every replica and its configuration.
-
-    Attributes:
-        energy: Lowest energy, shape (samples, replicas).
-        bits: Configurations of lowest energy as ``spinsim.bits`` says, (samples, replicas, bytes); the first met among
-            equals.
-    """
+    """Keeps the lowest energy of every replica and its configuration, the first met among equals, as bits."""
 
     def __init__(self, engine: Counting) -> None:
         samples, sites = engine.model.samples, engine.model.sites

@@ -45,15 +45,11 @@ def sweeps_a_portion(engine: Swept | Sweeps | InField | BestSlices, unit: int = 
 
 
 class Portions:
-    """Number of sweeps between two reports: few at first, then as many as take a fraction of a second.
-
-    Attributes:
-        sweeps: Sweeps of the next portion.
-    """
+    """Number of sweeps between two reports: few at first, then as many as take a fraction of a second."""
 
     def __init__(self, engine: Swept | Sweeps | InField | BestSlices, unit: int = 1) -> None:
         self._unit, self._most = unit, sweeps_a_portion(engine, unit)
-        self.sweeps = max(1, self._most // _FIRST // unit) * unit
+        self.sweeps = max(1, self._most // _FIRST // unit) * unit  # of the next portion
         self._began = 0.0
 
     def begin(self) -> None:

@@ -89,12 +89,7 @@ _FEWEST, _MOST = 8, 4096
 
 
 class AnnealSearch(Search):
-    """The anneals of a run under way, the only one of a run that is no search; ``recorded`` are those its file has.
-
-    Attributes:
-        number: Number of the present anneal, from 0.
-        recorded: How many of them are recorded one by one; none of a single anneal that nothing ends early.
-    """
+    """The anneals of a run under way, the only one of a run that is no search; ``recorded`` are those its file has."""
 
     def __init__(
         self,
@@ -109,11 +104,12 @@ class AnnealSearch(Search):
         self._most = settings.anneals or (None if settings.ends_early else 1)
         shape, size = (model.samples, replicas), model.samples * replicas
         fit = min(_MOST, max(_FEWEST, _BYTES // (8 * size)))
+        # how many are recorded one by one, none of a single anneal that nothing ends early
         self.recorded = (max(recorded, settings.anneals or 0) or fit) if settings.is_search else 0
         if self.recorded * size > _BYTES:  # the question itself takes longer than an easy problem
             require(32.0 * self.recorded * size, count(self.recorded, "anneal"), "give fewer")
         self._each: list[tuple[Any, ...]] = []  # in the order of OF_ANNEALS
-        self.number, self._lowest, self._since = 0, np.full(shape, np.inf), 0.0
+        self.number, self._lowest, self._since = 0, np.full(shape, np.inf), 0.0  # of the present anneal
 
     def look_at(self, energy: Array) -> None:
         """Take in energies (samples, replicas) of the present anneal, of states that are kept."""

@@ -31,7 +31,6 @@ from spinsim.parallel.session import others
 from spinsim.run.common import Plan, Saving, Watch, build_model, check_disk
 from spinsim.run.identity import open_own
 from spinsim.store import RunFile
-from spinsim.store.contents import Contents
 from spinsim.transfer_matrix.lanczos import NotConvergedError
 from spinsim.transfer_matrix.layer import check_couplings, sectors_of
 from spinsim.transfer_matrix.points import Points, positive
@@ -57,16 +56,7 @@ class SolvedRow(NamedTuple):
 
 
 class Work:
-    """All tasks of a run: every sample at every point, on a device as ``resolve_device`` returns it.
-
-    Attributes:
-        sectors: Their names.
-        rows: Number of tasks.
-        contents: Of the file.
-        devices: How many share each vector.
-        split: How they do, in a sentence; empty where there is but one.
-        room: For vectors in memory.
-    """
+    """All tasks of a run: every sample at every point, on a device as ``resolve_device`` returns it."""
 
     def __init__(
         self,
@@ -81,12 +71,13 @@ class Work:
         self.sectors = sectors_of(model, sector)
         for extreme in (np.min, np.max):
             check_couplings(model, float(extreme(points.k)), float(extreme(points.k_time)))
-        self.rows = model.samples * len(points.k)
-        self.contents: Contents = transfer_contents(model.sites, model.bonds, self.sectors, settings.eigenvalues)
+        self.rows = model.samples * len(points.k)  # number of tasks
+        self.contents = transfer_contents(model.sites, model.bonds, self.sectors, settings.eigenvalues)
         self._threads = Threads(threads if settings.device == "cpu" else 1)
         small = settings.device == "cpu" and model.sites <= SMALL_BITS
         at_once = min(self._threads.count, self.rows) if small else 1
         chosen = choose(model.sites, self.sectors, settings, device or settings.device, at_once)
+        # devices that share each vector, room for vectors in memory, and how they are shared in a sentence
         self._seats, self.room, self.split = chosen
         self._threads_given, self.devices = threads, len(self._seats)
         self._at_once = at_once if self.devices == 1 else 1
