@@ -182,20 +182,18 @@ class Search:
 
     The clock stands still while kernels are compiled, and counts what was done before a run was interrupted.
 
-    Args:
-        target: Target of each sample, (samples,), None for none.
-        time_limit: Seconds, None for any number.
-        on_note: Called with the best value of a single sample, in words, whenever a better one is met.
+    ``target`` and ``time_limit`` are settings of its job; ``on_note`` is called with the best value of a single sample,
+    in words, whenever a better one is met.
     """
 
     def __init__(
         self,
         model: Ising,
-        target: Array | None,
+        target: str | None,
         time_limit: float | None,
         on_note: Callable[[str], None] = lambda words: None,
     ) -> None:
-        self._model, self._target, self._on_note = model, target, on_note
+        self._model, self.target, self._on_note = model, targets_of(model, target), on_note
         self._lowest_met = math.inf
         self._limit = math.inf if time_limit is None else time_limit
         self.met_seconds = np.full(model.samples, np.nan)  # when each sample's target was met, NaN until then
@@ -211,7 +209,7 @@ class Search:
 
     @property
     def is_met(self) -> bool:
-        return self._target is not None and not np.isnan(self.met_seconds).any()
+        return self.target is not None and not np.isnan(self.met_seconds).any()
 
     def is_late(self) -> bool:
         return self.elapsed >= self._limit
@@ -222,7 +220,7 @@ class Search:
 
     def outcome(self, done: int, restarts: int | None) -> Searched:
         """Returns the outcome, after so much was done and so many restarts, None where it has none."""
-        return Searched(done, self.elapsed, self._target, self.met_seconds, self.met_after, restarts)
+        return Searched(done, self.elapsed, self.target, self.met_seconds, self.met_after, restarts)
 
     def look(self, energy: Array, after: int) -> None:
         """Take in energies (samples, replicas), of states that are kept, after so much was done."""
@@ -232,8 +230,8 @@ class Search:
                 return
             self._lowest_met = float(lowest[0])
             self._on_note(f"best {value_name(self._model)} {float(value_of(self._model, self._lowest_met)):.10g}")
-        if self._target is not None:
-            new = np.isnan(self.met_seconds) & met(self._model, lowest, self._target)
+        if self.target is not None:
+            new = np.isnan(self.met_seconds) & met(self._model, lowest, self.target)
             self.met_seconds[new], self.met_after[new] = self.elapsed, after
 
     def state(self) -> dict[str, npt.NDArray[Any]]:

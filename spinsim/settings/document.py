@@ -33,7 +33,9 @@ from numpy.typing import ArrayLike
 from spinsim.engine.moves.move import Move
 """
 _COLUMNS: Final = ("key", "flag", "what it is", "values", "unit", "default")
-_WIDTH: Final = 112  # width of docstrings, which ``help`` indents
+_SECTIONS: Final = ("Args:", "Returns:", "Raises:")
+_ITEM: Final = re.compile(r"    \w+: ")
+_WIDTH: Final = 92  # width of docstrings, which ``help`` indents
 
 
 class Argument(NamedTuple):
@@ -132,7 +134,8 @@ def documented(
 ) -> Callable[[Function], Function]:
     """Give a call a signature, and its docstring a line in the section ``Args`` for each argument.
 
-    The first argument is the model. A line is the call's own, else that of ``others``, else that of the setting.
+    The first argument is the model. A line is the call's own, else that of ``others``, else that of the setting. The
+    docstring comes out in lines that ``help`` can indent.
 
     Args:
         settings: Of the job; those that are not in ``order`` are keywords.
@@ -147,10 +150,9 @@ def documented(
         for one in parameters:
             words = others[one.name].words if one.name in others else ""
             line = words or (_sentence(settings[one.name]) if one.name in settings else "")
-            text = f"    {one.name}: {line}"
-            head += args.get(one.name) or wrap(text, _WIDTH, subsequent_indent=" " * 8, break_on_hyphens=False)
+            head += args.get(one.name) or [f"    {one.name}: {line}"]
         told: Any = function
-        told.__doc__ = "\n".join([*head, *tail])
+        told.__doc__ = "\n".join(_wrapped([*head, *tail]))
         told.__signature__ = _Lines(parameters, return_annotation=_Plain(function.__annotations__["return"]))
         return function
 
@@ -217,3 +219,19 @@ def _split(lines: list[str]) -> tuple[list[str], dict[str, list[str]], list[str]
         else:
             args[line.split(":")[0].strip()] = [line]
     return lines[:start], args, lines[end:]
+
+
+def _wrapped(lines: list[str]) -> list[str]:
+    """Returns the paragraphs and items of a docstring in lines of one width."""
+    units: list[str] = []
+    for line in lines:
+        goes_on = units and units[-1] and units[-1] not in _SECTIONS and line.strip() and not _ITEM.match(line)
+        if goes_on and line not in _SECTIONS:
+            units[-1] += f" {line.strip()}"
+        else:
+            units.append(line.rstrip())
+    wrapped: list[str] = []
+    for unit in units:
+        indent = unit[: len(unit) - len(unit.lstrip())] + "    " * bool(_ITEM.match(unit))
+        wrapped += wrap(unit, _WIDTH, subsequent_indent=indent, break_on_hyphens=False) or [""]
+    return wrapped

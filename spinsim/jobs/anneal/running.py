@@ -46,7 +46,7 @@ from spinsim.run.common import Saving, Watch, build_model, dynamics_of
 from spinsim.run.identity import tables_of_file
 from spinsim.run.own import REPLICAS, Own, functions_of
 from spinsim.run.sampled import Kept, SampledPlan, SampledRun
-from spinsim.run.search import Search, seed_of_start, targets_of
+from spinsim.run.search import Search, seed_of_start
 from spinsim.sampling import AnnealFrame, BestSlices, InField, Population, annealing
 from spinsim.sampling.annealing import automatic_temperatures
 from spinsim.sampling.measure import BestOfEach, Measurement, measure, present_spins
@@ -99,8 +99,7 @@ class AnnealSearch(Search):
         on_note: Callable[[str], None] = lambda words: None,
         recorded: int = 0,
     ) -> None:
-        self.target = targets_of(model, settings.target)
-        super().__init__(model, self.target, settings.time_limit, on_note)
+        super().__init__(model, settings.target, settings.time_limit, on_note)
         self._most = settings.anneals or (None if settings.ends_early else 1)
         shape, size = (model.samples, replicas), model.samples * replicas
         fit = min(_MOST, max(_FEWEST, _BYTES // (8 * size)))

@@ -101,6 +101,7 @@ class Extrapolation:
 
     @property
     def verdict(self) -> str:
+        """Verdict in words on how well averages follow the law."""
         if len(self.slices) < FEWEST:
             return "two runs draw a line and cannot test the law: give a third one with other slices"
         tested = sum(int(np.isfinite(e.probability).sum()) for e in self.estimates.values())

@@ -50,6 +50,7 @@ class TemperResult(LadderResult):
 
     @property
     def has_staggered(self) -> bool:
+        """True if staggered magnetisations were measured."""
         return bool(self.staggered_magnetization.shape[2])
 
     @property

@@ -36,7 +36,7 @@ from spinsim.run.common import Saving, Watch, build_model, usual_path
 from spinsim.run.identity import tables_of_file
 from spinsim.run.reducing import EVERYTHING, Keeping
 from spinsim.run.sampled import Kept, SampledRun
-from spinsim.run.search import RESTARTS, SUMS, Restarts, Search, seed_of_start, targets_of, with_restarts
+from spinsim.run.search import RESTARTS, SUMS, Restarts, Search, seed_of_start, with_restarts
 from spinsim.sampling import TemperFrame, Times
 from spinsim.sampling.placement import Placement
 from spinsim.sampling.portions import updates_a_sweep
@@ -76,8 +76,7 @@ class TemperSearch(LadderRun):
         stored: Keeping | None = None,
     ) -> None:
         t, self._samples, choice = plan.config.temper, plan.model.samples, plan.choice
-        target = targets_of(plan.model, t.target)
-        self._search = Search(plan.model, target, t.time_limit, watch.on_note)
+        self._search = Search(plan.model, t.target, t.time_limit, watch.on_note)
         self.placed, self._moves = (ladder, placement), moves_of_run(plan.moves, t.moves, "ss.temper")
         plan.check_ladder(ladder)
         _check_groups(plan, choice.copies * len(ladder))
@@ -91,7 +90,7 @@ class TemperSearch(LadderRun):
         self._restarts, self._has_restarts = Restarts(t.restart_after or 0, self._samples), bool(t.restart_after)
         self._done, self._exchange = 0, self.engine.begin_exchange()()
         contents = contents_of_run(plan.model, choice, ladder, placement, plan.start)
-        self.contents = with_restarts(contents, target, self._has_restarts)
+        self.contents = with_restarts(contents, self._search.target, self._has_restarts)
 
     def _start(self, number: int, groups: int) -> None:
         """Make the replicas of so many groups in the start of a number, and their measurements without end."""
