@@ -1,4 +1,4 @@
-"""``spinsim analyze``: means, errors, autocorrelation times, whether the run was in equilibrium."""
+"""``spinsim analyze``, ``show`` and ``check``: averages with errors, main numbers, and whether files are whole."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from spinsim.cli import flags
-from spinsim.cli.saying import say, say_json
+from spinsim.cli.saying import refuse, say, say_json
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count, wrapped
 from spinsim.jobs.base import Told
@@ -251,3 +251,52 @@ def one_below_the_other(files: list[Path], tables: list[Columns]) -> Columns:
         parts = [columns.get(name, np.full(n, np.nan)) for columns, n in zip(tables, lengths, strict=True)]
         whole[name] = np.concatenate(parts)
     return whole
+
+
+def show(
+    files: Annotated[list[Path], typer.Argument(help="Files that spinsim wrote.", metavar="FILE...")],
+    as_json: Annotated[
+        bool, typer.Option("--json", help="The same as one JSON object, a list of them for several files.")
+    ] = False,
+    solution: Annotated[
+        bool, typer.Option("--solution", help="Instead the lowest states, a line 'label value' for each variable.")
+    ] = False,
+) -> None:
+    """Say what is in files, how far their runs got and their main numbers."""
+    from spinsim.jobs import job_of
+    from spinsim.store import read_attributes
+
+    told = [_solutions(file) if solution else job_of(read_attributes(file)["job"]).show(file) for file in files]
+    if as_json:
+        say_json(told[0].numbers if len(files) == 1 else [one.numbers for one in told])
+        return
+    for number, one in enumerate(told):
+        for line in [""] * (bool(number) and not solution) + one.lines:
+            say(line)
+
+
+def _solutions(file: Path) -> Told:
+    from spinsim.result import load
+    from spinsim.solution import as_json, as_text
+
+    result = load(file)
+    solutions = result.solutions
+    return Told(as_json(solutions, result.model), as_text(solutions, result.model.name).split("\n"))
+
+
+def check(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files that spinsim wrote.")]) -> None:
+    """Read all of every FILE, compare checksums and identities, and say in a line each whether it is whole.
+
+    Status 0 if all are, else 2.
+    """
+    from spinsim.errors import InputError
+    from spinsim.run.identity import verify
+
+    status = 0
+    for file in files:
+        try:
+            say(f"{file}: {verify(file)}")
+        except InputError as error:
+            status = refuse(str(error))
+    if status:
+        raise typer.Exit(status)

@@ -93,7 +93,7 @@ class Saving:
             yield
             return
 
-        def ask(number: int, frame: FrameType | None) -> None:
+        def stop(number: int, frame: FrameType | None) -> None:
             if self.asked_to_stop:
                 raise KeyboardInterrupt
             self.asked_to_stop = True
@@ -101,7 +101,7 @@ class Saving:
         numbers = [signal.SIGINT, signal.SIGTERM]
         if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
             numbers.append(signal.SIGHUP)
-        before = {number: signal.signal(number, ask) for number in numbers}
+        before = {number: signal.signal(number, stop) for number in numbers}
         try:
             yield
         finally:
@@ -124,7 +124,7 @@ OnParts = Callable[[Callable[[], list[float]]], None]
 class Watch:
     """Who hears how a run goes."""
 
-    on_stage: OnStage = lambda what, updates, done=0: None
+    on_stage: OnStage = lambda stage, updates, done=0: None
     """Called with the name of what begins, empty for the run itself, its number of spin updates (of a job that has
     none, of rows) and, of a resumed run, how many of them were done before."""
     on_updates: OnUpdates = lambda updates: None  # called now and then with the number of these since the last call
