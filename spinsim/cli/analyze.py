@@ -170,11 +170,10 @@ def _reweight(
     _tell(reports, numbers if as_json else None)
 
 
-def _tell(reports: list[list[str]], tables: list[dict[str, Any]] | None) -> None:
+def _tell(reports: list[list[str]], tables: list[dict[str, Any]] | None, apart: bool = True) -> None:
     if tables is None:
         for k, lines in enumerate(reports):
-            for line in [""] * (k > 0) + lines:
-                say(line)
+            say(*[""] * (k > 0 and apart), *lines)
         return
     say_json(tables[0] if len(tables) == 1 else tables)
 
@@ -267,12 +266,8 @@ def show(
     from spinsim.store import read_attributes
 
     told = [_solutions(file) if solution else job_of(read_attributes(file)["job"]).show(file) for file in files]
-    if as_json:
-        say_json(told[0].numbers if len(files) == 1 else [one.numbers for one in told])
-        return
-    for number, one in enumerate(told):
-        for line in [""] * (bool(number) and not solution) + one.lines:
-            say(line)
+    numbers = [one.numbers for one in told] if as_json else None
+    _tell([one.lines for one in told], numbers, apart=not solution)
 
 
 def _solutions(file: Path) -> Told:

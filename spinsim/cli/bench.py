@@ -70,8 +70,7 @@ def transfer(
             f"{r.solve_seconds:9.3g}{r.steps:7d}{peer}"
         )
         reasons |= dict.fromkeys([r.without_peer] if r.without_peer else [])
-    for reason in reasons:
-        say(reason)
+    say(*reasons)
 
 
 def _widths(text: str) -> tuple[int, ...]:

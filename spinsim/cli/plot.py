@@ -181,8 +181,7 @@ def _save_and_say(figures: Mapping[Path, Figure], overwrite: bool) -> None:
     from spinsim.analysis.figures import save_figures
 
     save_figures(figures, overwrite)
-    for path in figures:
-        say(path)
+    say(*figures)
     say("Captions are beside them, in files that end in .txt." if len(figures) > 1 else
                "Its caption is beside it, in a file that ends in .txt.", err=True)  # fmt: skip
 

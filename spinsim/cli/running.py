@@ -51,8 +51,7 @@ def say_outlook(plan: Plan[Any], as_json: bool) -> None:
     if as_json:
         say_json(estimate.numbers)
         return
-    for line in [*wrapped(job_of(plan.config.job).describe(plan)), *estimate.lines]:
-        say(line)
+    say(*wrapped(job_of(plan.config.job).describe(plan)), *estimate.lines)
 
 
 def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
@@ -63,8 +62,7 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
     if not silent:
         split = [f"Split: {plan.split}"] if plan.split else []
         for sentence in [job.describe(plan), *split]:
-            for line in wrapped(sentence):
-                say(line)
+            say(*wrapped(sentence))
     with job.progress(silent) as progress:
         try:
             ran = to_file(plan, _watch(progress, silent))
@@ -86,8 +84,7 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
         where = [f"Results  {plan.path}", f"Next     spinsim show {quoted(plan.path)}"]
         following = [f"         {command}" for command in told.following]
         verdict = [told.verdict] if told.verdict else []
-        for line in [*done, *told.lines, *(progress.speed if ran else []), *where, *following, *verdict]:
-            say(line)
+        say(*done, *told.lines, *(progress.speed if ran else []), *where, *following, *verdict)
     if told.missed:
         raise typer.Exit(MISSED)
 

@@ -20,9 +20,10 @@ from spinsim.inputs.texts import beyond_ising, printable
 _GONE: Final = (errno.EPIPE, errno.EIO)  # a closed pipe, a terminal that was hung up
 
 
-def say(line: object, err: bool = False) -> None:
-    """Print a line on standard output, or on standard error; what a terminal would act on is escaped."""
-    typer.echo(printable(str(line)), err=err)
+def say(*lines: object, err: bool = False) -> None:
+    """Print lines on standard output, or on standard error; what a terminal would act on is escaped."""
+    for line in lines:
+        typer.echo(printable(str(line)), err=err)
 
 
 def say_json(numbers: Any) -> None:
