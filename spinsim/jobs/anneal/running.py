@@ -207,11 +207,6 @@ class AnnealPlan(SampledPlan[Anneal]):
         return self.config.anneal.of_anneal(0)
 
     @property
-    def temperatures(self) -> npt.NDArray[np.float64]:
-        """The schedule, of a search that of the first anneal."""
-        return self.first.ladder
-
-    @property
     def rows(self) -> int:
         return self.first.steps
 
