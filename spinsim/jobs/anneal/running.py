@@ -448,15 +448,33 @@ def of_models(call: Call) -> Call:
     one after the other.
     """
     parameters = signature(call)
+    defaults = {name: one.default for name, one in parameters.parameters.items()}
 
     @wraps(call)
     def of_one_or_many(*args: Any, **settings: Any) -> Any:
         models = args[0] if args else settings.get("model")
         if not isinstance(models, list | tuple):
             return call(*args, **settings)
-        given = parameters.bind(*args, **settings).arguments
-        defaults = {name: one.default for name, one in parameters.parameters.items()}
-        return _anneal_each(call, models, given, defaults)
+        given = parameters.bind(*args, **settings).arguments  # some say no more than that they were given
+        value = defaults | given
+        if value["out"] is not None or value["solution"] is not None:
+            raise InputError("out and solution name a file for one model: leave them out, and save each result")
+        on_cpu = resolve_device(value["device"], value["gpus"]) == "cpu"
+        side_by_side = on_cpu and _are_worth_threads(models, value["replicas"], value["sweeps"])
+        pool = Threads(value["threads"] if side_by_side else 1)
+        if side_by_side:
+            given |= {"threads": 1}
+        results: list[Any] = [None] * len(models)
+
+        def anneal_one(k: int, seed: Any) -> None:
+            try:
+                results[k] = call(**given | {"model": models[k], "seed": seed})
+            except InputError as error:
+                raise InputError(f"model {k} of the list: {error}") from error
+
+        # threads of small models would wait for each other in Python
+        pool.run(partial(anneal_one, k, seed) for k, seed in enumerate(seeds_of(value["seed"], len(models))))
+        return results
 
     return cast("Call", of_one_or_many)
 
@@ -468,34 +486,6 @@ def _are_worth_threads(models: Sequence[Any], replicas: Any, sweeps: Any) -> boo
         return len(models) > 1 and min(sizes) * (replicas or LANES) * (sweeps or 1) >= WORTH_A_THREAD * LANES
     except TypeError:  # settings that the call refuses
         return False
-
-
-def _anneal_each(
-    call: Call, models: list[Any] | tuple[Any, ...], arguments: dict[str, Any], defaults: dict[str, Any]
-) -> list[Any]:
-    """Anneal each model; arguments that are not given stay so, as some say no more than that they are left out."""
-
-    def value(name: str) -> Any:
-        return arguments.get(name, defaults.get(name))
-
-    if value("out") is not None or value("solution") is not None:
-        raise InputError("out and solution name a file for one model: leave them out, and save each result")
-    on_cpu = resolve_device(value("device"), value("gpus")) == "cpu"
-    side_by_side = on_cpu and _are_worth_threads(models, value("replicas"), value("sweeps"))
-    pool = Threads(value("threads") if side_by_side else 1)
-    if side_by_side:
-        arguments = arguments | {"threads": 1}
-    results: list[Any] = [None] * len(models)
-
-    def one(k: int, seed: Any) -> None:
-        try:
-            results[k] = call(**arguments | {"model": models[k], "seed": seed})
-        except InputError as error:
-            raise InputError(f"model {k} of the list: {error}") from error
-
-    # threads of small models would wait for each other in Python
-    pool.run(partial(one, k, seed) for k, seed in enumerate(seeds_of(value("seed"), len(models))))
-    return results
 
 
 @of_models

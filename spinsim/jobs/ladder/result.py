@@ -123,11 +123,12 @@ class LadderResult(Tempered):
     @property
     def _run_facts(self) -> dict[str, str]:
         done = {"steps": count(measurements_of(self), "measurement")}
-        return {"copies": f"{self.permutation.shape[2]} copies", **self._ladder_facts, **done}
-
-    @property
-    def _ladder_facts(self) -> dict[str, str]:
-        raise NotImplementedError
+        values, name = self.axis.values, self.axis.name
+        kind, number = ("points", f"{len(values)} {name}")
+        if name == "temperature":
+            kind, number = "temperatures", count(len(values), name)
+        ends = f"{number} from {values.min():g} to {values.max():g}"
+        return {"copies": f"{self.permutation.shape[2]} copies", kind: ends, **done}
 
     @classmethod
     def read(cls, file: h5py.File, rows: int, attributes: dict[str, str], ladder: Places, **fields: Any) -> Self:

@@ -184,11 +184,6 @@ class QuantumResult(LadderResult):
     def _run_facts(self) -> dict[str, str]:
         return {"slices": f"{self.slices} slices", **super()._run_facts}
 
-    @property
-    def _ladder_facts(self) -> dict[str, str]:
-        values = self.axis.values
-        return {"points": f"{len(self.points)} {self.axis.name} from {values.min():g} to {values.max():g}"}
-
 
 def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> QuantumResult:
     points = points_in(file)

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.analysis.runs import Axis, temperatures
-from spinsim.inputs.texts import count
 from spinsim.jobs.ladder.contents import Temperatures, temperatures_in
 from spinsim.jobs.ladder.result import Floats, Integers, LadderResult
 from spinsim.run.search import Searched, read_search
@@ -63,11 +62,6 @@ class TemperResult(LadderResult):
     @property
     def _lowest(self) -> Lowest:
         return Lowest(self.best_energy, self.best_spins)
-
-    @property
-    def _ladder_facts(self) -> dict[str, str]:
-        low, high = self.temperature[0], self.temperature[-1]
-        return {"temperatures": f"{count(len(self.temperature), 'temperature')} from {low:g} to {high:g}"}
 
 
 def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TemperResult:
