@@ -86,7 +86,7 @@ class TemperSearch(LadderRun):
         self._start(0, 1)
         SampledRun.__init__(self, plan, saving, watch, self.engine)
         self.best = Best(self.engine.model, self.engine.replicas, self._samples)
-        self._every, self._sweeps_of_first = t.measure_every, t.sweeps_alone
+        self._every, self._sweeps_of_first = t.measure_every, t.sweeps_of_first_group
         self._restarts, self._has_restarts = Restarts(t.restart_after or 0, self._samples), bool(t.restart_after)
         self._done, self._exchange = 0, self.engine.begin_exchange()()
         contents = contents_of_run(plan.model, choice, ladder, placement, plan.start)
@@ -97,7 +97,7 @@ class TemperSearch(LadderRun):
         plan: Any = self._plan
         t, choice, seed = plan.config.temper, plan.choice, seed_of_start(plan.config.run.seed, number)
         engine = plan.engine_on(self.placed[0], seed, groups)
-        most = _longest(t.measure_every, engine.colours) if groups == t.number_of_groups else t.sweeps_alone
+        most = _longest(t.measure_every, engine.colours) if groups == t.number_of_groups else t.sweeps_of_first_group
         times = Times(0, most, t.measure_every, t.swap_every)
         rows = () if number else self._rows
         how = self._watch.on_updates, self._is_to_pause, choice.wanted, rows, self._moves, seed

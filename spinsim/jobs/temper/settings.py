@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _LOWEST: Final = 0.3
 _HIGHEST: Final = 0.8
 RESTART_AFTER: Final = 50_000
-ALONE: Final = 50  # sweeps that easy problems take, for which several groups would only be more work
+FIRST_GROUP_SWEEPS: Final = 50  # sweeps that easy problems take, for which several groups would only be more work
 _COUNT: Final = 16
 _WIDE_COUNT: Final = 32
 _LARGE: Final = 4000  # sites beyond which neighbouring temperatures must lie closer
@@ -143,9 +143,9 @@ class TemperSettings(Table):
             _ = self.ladder
 
     @property
-    def sweeps_alone(self) -> int:
+    def sweeps_of_first_group(self) -> int:
         """Sweeps of the first group of a search before the others join it."""
-        return max(1, ALONE // self.measure_every) * self.measure_every
+        return max(1, FIRST_GROUP_SWEEPS // self.measure_every) * self.measure_every
 
     @property
     def number_of_groups(self) -> int:
