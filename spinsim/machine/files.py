@@ -130,7 +130,8 @@ def new_file(path: Path, like: Disk | None = None) -> Iterator[Disk]:
                 yield disk
             finally:
                 disk.check()
-            os.chmod(disk.name, like.mode_bits if like else 0o666 & ~_umask())  # temporary files begin private
+            os.umask(mask := os.umask(0))
+            os.chmod(disk.name, like.mode_bits if like else 0o666 & ~mask)  # temporary files begin private
             os.link(disk.name, path)
     except BaseException as error:
         for parent in missing:
@@ -225,12 +226,6 @@ def has_directory() -> bool:
     except FileNotFoundError:
         return False
     return True
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def as_path(path: Any, subject: str) -> Path:

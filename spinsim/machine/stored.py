@@ -53,17 +53,16 @@ def sources(module: str) -> frozenset[Path]:
 
 @cache
 def _imported(path: Path) -> tuple[Path, ...]:
-    return tuple(_followed(path))
-
-
-def _followed(path: Path) -> Iterator[Path]:
+    """Files with compiled functions that a file imports from, and those of constants: of names in capitals."""
+    files: list[Path] = []
     for home, listed in _IMPORT.findall(_content(path)):
         names = [name.decode() for name in _IMPORTED_NAME.findall(listed)]
         module = _file(home.decode())
         if any(name.isupper() for name in names) or _COMPILED.search(_content(module)):
-            yield module
+            files.append(module)
         inside = (_file(f"{home.decode()}.{name}".lstrip(".")) for name in names if module.name == "__init__.py")
-        yield from (file for file in inside if file.name != "__init__.py" and file.is_file())
+        files += [file for file in inside if file.name != "__init__.py" and file.is_file()]
+    return tuple(files)
 
 
 def _file(module: str) -> Path:

@@ -287,7 +287,7 @@ class MeasurementSums:
 
     def __init__(self, reduced: Reduced, keeping: Keeping, all_frames: bool = False) -> None:
         self.reduced, self._stride = replace(reduced, by_energy=keeping.by_energy), keeping.stride
-        self._is_yielded = _every if all_frames else keeping.has_row
+        self._is_yielded = (lambda number: True) if all_frames else keeping.has_row
         self._reduction: Reduction | None = None
 
     def __call__(self, engine: Any) -> Reducing:
@@ -327,7 +327,3 @@ class MeasurementSums:
     def run(self, config: Any) -> ReducedRun:
         every = int(config.of_job.measure_every)
         return ReducedRun(self.reduced, self.reduction.state(), every, self._stride)
-
-
-def _every(number: int) -> bool:
-    return True

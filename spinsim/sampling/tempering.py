@@ -195,7 +195,7 @@ def _temper(
     at_once = on_cpu and engine.devices == 1  # which has measured when it is asked
     waiting: deque[tuple[int, Callable[[], LadderMeasurement]]] = deque()
     on_updates, pause = on_updates or ignore, pause or never
-    reduction, is_yielded = (None, _always) if reducing is None else reducing
+    reduction, is_yielded = (None, lambda number: True) if reducing is None else reducing
     on_updates(0)
     done = engine.half_sweep // engine.colours
     while done < times.total:
@@ -233,7 +233,3 @@ def _temper(
             yield TemperFrame(number, (number + 1) * every, later())
         if stop:
             yield None
-
-
-def _always(number: int) -> bool:
-    return True

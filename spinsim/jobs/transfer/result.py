@@ -139,7 +139,9 @@ class TransferResult(Strips):
     @property
     def log_eigenvalue(self) -> dict[str, npt.NDArray[np.float64]]:
         """``levels`` by sector, the level first: (levels, samples, points), of which axes of length 1 are left out."""
-        return {name: _level_first(self.levels[:, :, i]) for i, name in enumerate(self.sectors)}
+        first = np.moveaxis(self.levels, -1, 0)  # (levels, samples, points, sectors)
+        shape = len(first), *(n for n in first.shape[1:3] if n > 1)
+        return {name: first[..., i].reshape(shape) for i, name in enumerate(self.sectors)}
 
     @property
     def there(self) -> npt.NDArray[np.bool_]:
@@ -214,11 +216,6 @@ class TransferResult(Strips):
                 file.write(place_of(step, self.k, self.k_time) | self._values(*divmod(step, len(self.k))))
             if self.finished:
                 file.finish()
-
-
-def _level_first(levels: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    moved = np.moveaxis(levels, -1, 0)
-    return moved.reshape(len(moved), *(n for n in moved.shape[1:] if n > 1))
 
 
 def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TransferResult:
