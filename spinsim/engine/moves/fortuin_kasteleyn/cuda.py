@@ -27,6 +27,7 @@ FILE: Final = "clusters/fortuin_kasteleyn.cu"
 THREADS: Final = 256  # of a block that draws bonds or flips sites
 JOINING: Final = 512  # of a block that joins a replica's sites in memory
 MOST_WARPS: Final = 32  # of a block whose warps have a replica each
+ENOUGH_IDLE: Final = 16  # of the 64 bonds that a warp can have in hand, so that new ones are handed out
 ENOUGH: Final = 8  # such warps, for which labels of bonds are worth their shared memory
 WIDTH: Final = 32  # bonds or labels of a column
 FEW_LEVELS: Final = 4  # sizes of bonds whose thresholds a block keeps
@@ -47,8 +48,8 @@ BATCH: Final = struct_type(
     first_sample=np.uint32,
 )  # fmt: skip
 INSTANCES: Final[Instances] = (
-    *((FILE, name) for name in ("choose", "join_in_memory", "flip_sites")),
-    *((FILE, instance("join_in_shared", in_shared)) for in_shared in FLAGS),
+    *((FILE, name) for name in ("join_in_memory", "flip_sites")),
+    *((FILE, instance(name, flag)) for name in ("choose", "join_in_shared") for flag in FLAGS),
 )
 
 
@@ -63,7 +64,8 @@ class Room(NamedTuple):
 def room_for(sites: int, bonds: int, shared: int) -> Room | None:
     """Shared memory of a block for replicas of so many sites; None where not even one has room."""
     columns, pairs = -(-sites // WIDTH), 4 * WIDTH * -(-bonds // WIDTH)
-    replica = 4 * (17 * columns + 2)
+    quads = -(-columns // 4)
+    replica = 4 * (max(WIDTH, 4 * quads + 1) + 64 * quads + 1)
     if sites >= 2**16 - 1 or replica > shared:
         return None
     beside_pairs = max(0, shared - pairs) // replica
@@ -131,7 +133,11 @@ class ClustersOnGpu:
             "sites": sites, "samples": np.uint32(samples), "time": np.uint64(0),
         }  # fmt: skip
         self._launches = [
-            Launched(self._launch("choose"), (self._parts(bond_columns + columns), blocks, samples), THREADS),
+            Launched(
+                self._launch(instance("choose", len(bonds.costs) <= FEW_LEVELS)),
+                (self._parts(bond_columns + columns), blocks, samples),
+                THREADS,
+            ),
             *(self._in_shared(room) if room else self._in_memory(samples, count)),
             Launched(self._launch("flip_sites"), (self._parts(columns), blocks, samples), THREADS),
         ]
@@ -179,7 +185,9 @@ class ClustersOnGpu:
     def _bonds(self, bonds: Bonds, label: Any, place: Any, are_pairs: bool) -> Any:
         """The bonds in the order of the smaller label that each joins."""
         count, labels = len(bonds.number), np.sort(label[bonds.ends], axis=1)
-        order = np.argsort(labels[:, 0], kind="stable")
+        order = np.lexsort(
+            (-labels[:, 1].astype(np.int64), labels[:, 0])
+        )  # the first bond of a label is that to the largest one
         labels, columns = labels[order], -(-count // WIDTH)
         begins = np.zeros(columns * WIDTH, np.uint8)
         begins[:count] = np.diff(labels[:, 0], prepend=np.uint32(2**32 - 1)) != 0
