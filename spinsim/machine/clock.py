@@ -33,7 +33,7 @@ def told_of_compiling(listener: Callable[[bool], None]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def said_to_compile(name: str, waited_for: bool = True) -> Iterator[None]:
-    """Tell listeners that a kernel is compiled meanwhile, and count the time as that of compiling."""
+    """Tell listeners that a kernel is compiled meanwhile, and count the time where a run waits for it."""
     with compiling() if waited_for else contextlib.nullcontext():
         began = time.perf_counter()
         _busy.append(name)

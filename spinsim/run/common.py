@@ -453,7 +453,7 @@ def plan_resume(
     moves: Sequence[tuple[Move, int]] = (),
     measure: Mapping[str, Callable[[Any], Any]] | None = None,
 ) -> Plan[Any]:
-    """The plan of the run that a file holds.
+    """The plan of the run that a file holds, with other settings of its job and its run; None leaves one as it was.
 
     Raises:
         InputError: for a file without a configuration or of other dynamics, and for changes that it cannot have.

@@ -105,7 +105,7 @@ EVERYTHING: Final = Keeping()
 
 
 def keeping_of(contents: Contents, measurements: int, series: str, limit: float | None, save_every: int) -> Keeping:
-    """Return which rows a new run keeps."""
+    """Return which rows a new run keeps, of ``series`` (all, none or names) within ``limit`` megabytes."""
     if series == NONE:
         if save_every:
             raise InputError("series none keeps no rows for save_configurations: keep a series, or save none")

@@ -129,7 +129,10 @@ def _default_of(job: type[AnyConfig]) -> AnyConfig:
 
 
 def build_config(job: type[AnyConfig], *layers: Tables, begun: Begun = lambda out, job: {}) -> AnyConfig:
-    """A job's configuration from layers of tables; later layers win, and a value of None leaves the earlier one."""
+    """A job's configuration from layers of tables; later layers win, and a value of None leaves the earlier one.
+
+    ``begun`` returns the tables of the run that a file holds: a run that goes on has its seeds, where they were drawn.
+    """
     kinds, settings = kinds_of(job), tables_of(job)
     merged: dict[str, dict[str, Any]] = {name: {} for name in kinds}
     for layer in layers:
