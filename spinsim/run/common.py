@@ -49,10 +49,10 @@ from spinsim.result import Result, load, when_asked
 from spinsim.run.identity import (
     AlreadyFinishedError,
     another,
-    as_longer,
     check_stored,
     config_of,
     dynamics_number,
+    extended_history,
     is_longer,
     lengths,
 )
@@ -362,6 +362,13 @@ def _identities(config: Config, model: Ising) -> dict[str, str]:
         "config_sha256": config.sha256(content if config.model.instance is not None else None),
         "model_sha256": content,
     }
+
+
+def as_longer(plan: AnyPlan, attributes: Mapping[str, str]) -> AnyPlan:
+    """A plan that goes on with the shorter run in its file, whose root attributes these are."""
+    own = plan.attributes
+    history = extended_history(attributes, plan.config, own["command"], own["config_sha256"])
+    return replace(plan, attributes=own | {"history": history}, extends=attributes["config_sha256"])
 
 
 def as_found(plan: AnyPlan) -> tuple[AnyPlan, bool]:

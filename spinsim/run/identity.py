@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -170,12 +170,6 @@ def verify(path: Path) -> str:
     return f"whole, {state}: {rows} rows" + ("" if summed else ", which carry no checksums of their own")
 
 
-if TYPE_CHECKING:
-    from spinsim.run.common import Plan
-
-    AnyPlan = TypeVar("AnyPlan", bound=Plan[Any])
-
-
 def is_longer(config: Config, shorter: Config) -> bool:
     """Return True if a configuration is another one of the same job made longer."""
     job = record_of(config.job)
@@ -186,16 +180,7 @@ def is_longer(config: Config, shorter: Config) -> bool:
     return lengthened.sha256("") == config.sha256("")  # who asks has compared the models
 
 
-def as_longer(plan: AnyPlan, attributes: Mapping[str, str]) -> AnyPlan:
-    """A plan that goes on with the shorter run in its file, whose root attributes these are."""
-    own = plan.attributes
-    history = extended_history(attributes, plan.config, own["command"], own["config_sha256"])
-    return replace(plan, attributes=own | {"history": history}, extends=attributes["config_sha256"])
-
-
-def make_room(
-    plan: Plan[Any], contents: Contents, rows: int, like: Mapping[str, npt.NDArray[Any]], thin: int = 1
-) -> None:
+def make_room(plan: Any, contents: Contents, rows: int, like: Mapping[str, npt.NDArray[Any]], thin: int = 1) -> None:
     """Make room in the file of a plan for all that the longer run has."""
 
     def check(stored: Mapping[str, str], model_sha256: str) -> None:
