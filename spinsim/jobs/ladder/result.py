@@ -124,9 +124,8 @@ class LadderResult(Tempered):
     def _run_facts(self) -> dict[str, str]:
         done = {"steps": count(measurements_of(self), "measurement")}
         values, name = self.axis.values, self.axis.name
-        kind, number = ("points", f"{len(values)} {name}")
-        if name == "temperature":
-            kind, number = "temperatures", count(len(values), name)
+        in_space = name == "temperature"
+        kind, number = ("temperatures", count(len(values), name)) if in_space else ("points", f"{len(values)} {name}")
         ends = f"{number} from {values.min():g} to {values.max():g}"
         return {"copies": f"{self.permutation.shape[2]} copies", kind: ends, **done}
 
