@@ -191,7 +191,6 @@ class Result(Described):
 
     @property
     def _origin(self) -> dict[str, str]:
-        """The attributes that a new file of the same run begins with."""
         own = {key: value for key, value in self.attributes.items() if key not in ("created", "finished")}
         return {"job": self.job} | own
 

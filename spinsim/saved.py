@@ -185,7 +185,6 @@ class SampledResult(Result):
 
     @property
     def _planned(self) -> int:
-        """Rows that its configuration tells, 0 without one."""
         raise NotImplementedError
 
     @property

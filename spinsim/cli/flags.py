@@ -132,7 +132,6 @@ def taking(settings: Mapping[str, Setting]) -> Callable[[Callable[..., None]], C
 
 
 def filled(given: Given, settings: Mapping[str, Setting]) -> Given:
-    """The given settings, with defaults in place of those that are left out."""
     values = {name: one.default if given[name] is None else given[name] for name, one in settings.items()}
     for name, one in settings.items():
         one.check(values[name])
@@ -153,7 +152,6 @@ def _places(job: type[Config]) -> Iterable[tuple[str, tuple[str, Setting]]]:
 
 
 def option(one: Setting) -> Any:
-    """The annotation of a parameter that takes a setting."""
     default = f"  [{one.default_text}]" if one.default_text else ""
     fresh = f", {RANDOM} for a fresh one" if one.is_seed else ""
     text = f"{one.described}{fresh}.{default}"

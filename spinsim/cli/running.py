@@ -44,7 +44,6 @@ def command_of(job: Job) -> Callable[..., None]:
 
 
 def say_outlook(plan: Plan[Any], as_json: bool) -> None:
-    """Say how long a run will take and how large its file will be, and do not run it."""
     from spinsim.run.progress import outlook
 
     estimate = outlook(plan)
@@ -90,7 +89,6 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
 
 
 def _watch(progress: Bar, silent: bool) -> Watch:
-    """Returns who hears how a run goes: its bar, and the lines on how long it takes and how large its file becomes."""
     from spinsim.run.common import Watch
     from spinsim.run.progress import Timing, size_line, time_line
 

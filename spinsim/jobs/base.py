@@ -108,7 +108,6 @@ class Job:
     """Returns the figures of a result by their names, or their files (``plotting.plot``)."""
 
     def plan(self, config: Any) -> Plan[Any]:
-        """Returns the run of a configuration, ready to begin: its model built, its file named."""
         return self.plan_type.of(config)
 
     def changed(self, config: Any, settings: Mapping[str, Any], path: Path) -> Any:

@@ -88,7 +88,6 @@ def numbers_of_plan(plan: Plan[Any]) -> dict[str, Any]:
 
 
 def ladder_sentence(plan: LadderPlan[Any], size: str, axis: tuple[str, str], ends: Ends, length: str) -> str:
-    """Returns what is about to run, in one sentence."""
     low, high, many = ends
     wanted, copies = plan.of_job.to_place, plan.config.run.number_of_replicas
     number = f"{many}" if wanted is None else f"{wanted.count or ''} placed".strip()

@@ -124,7 +124,6 @@ def keep(kernel: str, types: str, code: MachineCode) -> None:
 
 
 def writable_folder() -> Path | None:
-    """Find the folder that takes kernels; None where none does."""
     for folder in _folders():
         with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)

@@ -177,7 +177,6 @@ class InMemory:
                 _stream().wait_event(offer.copied)
 
     def fail(self, why: str) -> None:
-        """End the waits of all others, for good."""
         with self._changed:
             self._failure = self._failure or why
             self._changed.notify_all()

@@ -196,7 +196,6 @@ class Plan(Generic[AnyConfig]):
 
     @property
     def of_job(self) -> Any:
-        """The table of its job."""
         return self.config.of_job
 
     @property
@@ -246,7 +245,6 @@ class Plan(Generic[AnyConfig]):
 
     @property
     def replicas(self) -> int | None:
-        """Replicas of each sample; None where that is not known yet."""
         return int(self.config.run.number_of_replicas)
 
     def updates(self, replicas: int) -> int:
@@ -338,7 +336,6 @@ def command_line(typed: Sequence[str]) -> str:
 
 
 def engine_attributes(engine: Engine | InField | BestSlices) -> dict[str, str]:
-    """Root attributes that say how it ran; the packing follows from the configuration."""
     kind = "cpu" if engine.device_name == "cpu" else "cuda"
     many = f"{engine.devices} x " if engine.devices > 1 else ""
     return {"engine": f"{kind}, {engine.packing}", "devices": many + engine.device_name}

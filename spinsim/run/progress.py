@@ -59,17 +59,14 @@ class Bar:
         self._show(description=words)
 
     def advance(self, count: int) -> None:
-        """Count what was done since the last call."""
         self._show(advance=count)
 
     @property
     def rate(self) -> float | None:
-        """How fast the run itself is; None where there is no such number."""
         return None
 
     @property
     def speed(self) -> list[str]:
-        """How fast the run was, as lines for its report."""
         return []
 
     def stop(self) -> None:

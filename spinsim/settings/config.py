@@ -29,7 +29,6 @@ Begun = Callable[[str | None, str], Tables]
 
 
 def table(kind: type[AnyTable], **varied: dict[str, Any]) -> Any:
-    """The field of a configuration that holds a table."""
     defaults = {name: about["default"] for name, about in varied.items() if "default" in about}
     return dataclasses.field(default_factory=lambda: kind(**defaults), metadata=varied)
 
@@ -51,11 +50,9 @@ class Config:
 
     @property
     def of_job(self) -> Any:
-        """The table of the job."""
         return getattr(self, self.job)
 
     def json(self, described: Mapping[str, Any] | None = None) -> str:
-        """Everything, as canonical JSON."""
         tables, instance = self._plain(), self.model.instance
         if instance is not None:
             tables["model"] = {**(described or {}), "instance": instance}

@@ -58,7 +58,6 @@ class AnnealJob(Job):
         )
 
     def lengths(self, config: Anneal) -> tuple[str, ...]:
-        """Returns the names of the settings that say how long a search is, its time and its anneals as far as given."""
         from spinsim.run.search import LENGTHS
 
         a = config.anneal

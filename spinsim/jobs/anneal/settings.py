@@ -145,7 +145,6 @@ class AnnealSettings(Table):
     measure: str | None = shared.own_measure()
 
     def check_together(self) -> None:
-        """Refuse unreadable lists, other numbers of fields than temperatures, and what rules each other out."""
         for name in ("gamma_start", "gamma_stop", "slices", "beta"):
             if not self.quantum and getattr(self, name) is not None:
                 raise InputError(

@@ -84,7 +84,6 @@ def _told(path: Path, result: QuantumResult | None = None) -> tuple[dict[str, An
 
 
 def _report(result: QuantumResult, summary: Summary, with_gaps: bool) -> list[str]:
-    """Return lines on exchanges, averages at each point, gaps if they are soon found, and equilibrium."""
     exchanges = len(result.swap_rate) > 0  # not of a single point
     lines = [reports.round_trip_line(result.round_trips)] if exchanges else []
     lines += reports.empty_lanes(result.attributes["engine"], result.round_trips.shape[1], len(result.k))

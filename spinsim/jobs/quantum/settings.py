@@ -93,7 +93,6 @@ class QuantumSettings(Table):
     zero_acceptance: float = shared.zero_acceptance()
 
     def check_together(self) -> None:
-        """Refuse lengths that do not divide each other, odd slices, lists that are no ladder or no times, two forms."""
         from spinsim.model.trotter import check_slices
 
         _ = self.times
@@ -117,7 +116,6 @@ class QuantumSettings(Table):
 
     @cached_property
     def time_list(self) -> tuple[int, ...]:
-        """Times of correlations in slices, rising."""
         from spinsim.inputs.grids import read_grid
 
         text, last = self.correlation_times, self.slices // 2

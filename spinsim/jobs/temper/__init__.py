@@ -30,7 +30,6 @@ class TemperJob(LadderJob):
     form = at("spinsim.jobs.ladder.contents:TEMPER_FORM")
 
     def changed(self, config: Temper, settings: Mapping[str, Any], path: Path) -> Temper:
-        """Returns the configuration of a file's run with more sweeps, of a search with more time."""
         from spinsim.settings.shared import check_limited
 
         t = config.temper
@@ -44,7 +43,6 @@ class TemperJob(LadderJob):
         return changed
 
     def lengths(self, config: Temper) -> tuple[str, ...]:
-        """Returns the names of the settings that say how long a run is, of a search the time if it has a limit."""
         t = config.temper
         return ("sweeps",) if not t.searches else () if t.time_limit is None else ("time_limit",)
 

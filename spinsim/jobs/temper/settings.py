@@ -127,7 +127,6 @@ class TemperSettings(Table):
         return self.target is not None or self.time_limit is not None
 
     def check_together(self) -> None:
-        """Refuse lengths that do not divide each other, no ladder, and settings of searches in other runs."""
         _ = self.times
         for name, usual in (("groups", 1), ("restart_after", 0)):
             value = getattr(self, name)

@@ -51,7 +51,6 @@ def _say_what_is_left_out(result: TransferResult, warn: Callable[[str], None]) -
 
 
 def _where(c: LengthCrossing) -> str:
-    """Returns the temperature of a crossing with what is known of its errors."""
     known = [error for error in (c.error, c.interpolation) if not isnan(error)]
     decimals = max(2, min(10, 1 - floor(log10(max(known) or 1e-10)))) if known else 3
     where = f"{c.temperature:.{decimals}f}" if isnan(c.error) else f"{with_error(c.temperature, c.error)} over samples"
@@ -115,6 +114,5 @@ def _caption(results: Sequence[TransferResult], crossings: Sequence[LengthCrossi
 
 
 def given_by(result: TransferResult) -> list[str]:
-    """Names of ``temperature`` and ``k`` that a run was given."""
     settings = result.config.get("transfer", result.config)
     return [name for name in ("temperature", "k") if settings.get(name) is not None]

@@ -40,7 +40,6 @@ class TransferSettings(Table):
     most_steps: int = setting(5000, "Products with T after which levels are given up", low=1, physics=False)
 
     def check_together(self) -> None:
-        """Refuse couplings that cannot be read and a basis that is too small."""
         self.settings(0, "cpu")
         self.points(None)
 
