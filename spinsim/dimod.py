@@ -16,8 +16,7 @@ from spinsim.engine import Dynamics, resolve_device
 from spinsim.engine.moves.metropolis.by_replica.cpu import ATTEMPTS
 from spinsim.errors import InputError
 from spinsim.inputs import grids
-from spinsim.inputs.shared import as_seed, seeds_of
-from spinsim.inputs.texts import printable
+from spinsim.inputs.texts import as_seed, printable, seeds_of
 from spinsim.machine.clock import seconds_without_compiling
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising

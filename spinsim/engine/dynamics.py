@@ -10,7 +10,7 @@ import numpy as np
 from spinsim import rng
 from spinsim.acceptance import ZERO_ACCEPTANCE, check_zero_acceptance
 from spinsim.errors import InputError
-from spinsim.inputs.shared import as_seed
+from spinsim.inputs.texts import as_seed
 
 Start = Literal["random", "up"]
 NO_TEMPERATURE: Final = "no temperature is set: call set_beta before sweep"

@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.errors import InputError
-from spinsim.inputs.shared import as_seed
-from spinsim.inputs.texts import beyond_ising
+from spinsim.inputs.texts import as_seed, beyond_ising
 from spinsim.model.drawing import GAUSSIAN_GRID, Drawn, dilute, gaussian_rows
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import Graph

@@ -14,7 +14,7 @@ from spinsim.engine.moves.metropolis.packed.classes import MAX_DEGREE, MAX_DEGRE
 from spinsim.engine.moves.metropolis.replica_packed.cpu import COSTS
 from spinsim.engine.moves.metropolis.replica_packed.plan import ReplicaPlan
 from spinsim.engine.moves.metropolis.replica_packed.update import MOST_UNITS
-from spinsim.jobs.anneal.call import anneal
+from spinsim.jobs.anneal.running import anneal
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.geometry.lattice import square
 from spinsim.model.graph import Graph
