@@ -18,7 +18,7 @@ import numpy as np
 
 import spinsim as ss
 from spinsim.analysis.figures import crossings_figure, save_figure
-from spinsim.analysis.printed import with_error
+from spinsim.analysis.tables import with_error
 from spinsim.analysis.sizes import compare_sizes
 from spinsim.analysis.summary import summarize
 

@@ -13,10 +13,10 @@ import numpy.typing as npt
 from scipy.interpolate import CubicSpline, PPoly
 
 from spinsim.analysis.kinds import check_one_model, is_antiferromagnet, is_ferromagnet
-from spinsim.analysis.printed import with_error
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.sources import facts_of
 from spinsim.analysis.summary import Estimate, Summary, resampled, summarize
+from spinsim.analysis.tables import with_error
 from spinsim.errors import InputError
 from spinsim.inputs.checks import finite_array, real_array
 from spinsim.model.ising import Ising

@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import IntegratedTime, windowed_sum
-from spinsim.analysis.followed import Followed, FollowedSeries, OfCopies, bin_edges
 from spinsim.analysis.jackknife import BINS, bin_means, entries_of, standard_error, too_small
-from spinsim.analysis.reduced import ReducedRun
+from spinsim.analysis.reduced import Followed, FollowedSeries, OfCopies, ReducedRun, bin_edges
 from spinsim.analysis.runs import FEWEST_STEPS, Integers, Tempered, check_length
 from spinsim.engine.measuring.correlations import Correlations
 from spinsim.engine.measuring.cpu_reduction import HostReduction

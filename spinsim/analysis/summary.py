@@ -11,13 +11,12 @@ import numpy.typing as npt
 from scipy.special import stdtr
 
 from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime, integrated_time
-from spinsim.analysis.equilibration import FEW_SAMPLES, Equilibration
+from spinsim.analysis.equilibration import FEW_SAMPLES, Equilibration, judge
 from spinsim.analysis.jackknife import bootstrap, entries_of, jackknife
 from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Axis, Tempered, check_length
 from spinsim.analysis.runs import FEWEST_STEPS as FEWEST_STEPS
 from spinsim.analysis.sources import Source, observed, own_records, own_series, point_of, source_of, widening
 from spinsim.analysis.sources import observables_of as observables_of
-from spinsim.analysis.verdict import judge
 from spinsim.observables import Observable, left_out
 from spinsim.observables.moments import moments_of, series_of
 

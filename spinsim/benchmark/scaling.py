@@ -21,9 +21,9 @@ from spinsim.model.ising import Ising
 from spinsim.model.trotter import trotter
 from spinsim.parallel.group import Group, make_group, together
 from spinsim.parallel.session import first_ranks, others
+from spinsim.transfer_matrix.layer import CRITICAL as K_CRITICAL
 from spinsim.transfer_matrix.layer import Layer
 from spinsim.transfer_matrix.operator import TransferOperator
-from spinsim.transfer_matrix.points import CRITICAL as K_CRITICAL
 from spinsim.transfer_matrix.vectors import Share, Vectors
 
 Growth = Literal["weak", "strong"]

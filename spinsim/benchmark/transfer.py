@@ -18,9 +18,8 @@ from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.geometry.lattice import chain, square
 from spinsim.model.ising import Ising
 from spinsim.transfer_matrix.lanczos import ThickRestart, default_basis
-from spinsim.transfer_matrix.layer import Layer
+from spinsim.transfer_matrix.layer import CRITICAL, Layer
 from spinsim.transfer_matrix.operator import TransferOperator
-from spinsim.transfer_matrix.points import CRITICAL
 from spinsim.transfer_matrix.spectrum import Settings, fit
 from spinsim.transfer_matrix.vectors import Vectors
 

@@ -74,9 +74,8 @@ def analyze(
 
     Quantum runs that differ in their slices alone are extrapolated to infinitely many.
     """
-    from spinsim.analysis.printed import as_tables
     from spinsim.analysis.summary import observables_of, summarize
-    from spinsim.analysis.tables import summary_columns, write_csv
+    from spinsim.analysis.tables import as_tables, summary_columns, write_csv
     from spinsim.jobs import job_of
     from spinsim.jobs.calls import recount
     from spinsim.machine.outputs import check_output
@@ -193,16 +192,16 @@ def heading(file: Path, result: Any) -> str:
 
 def report(result: Tempered, summary: Summary, columns: str | None = None, every: bool = False) -> list[str]:
     """The averages asked for, a line each temperature, and what they are worth."""
-    from spinsim.analysis.printed import table
+    from spinsim.analysis.tables import printed_table
 
     names = _names(result.model, summary.estimates, columns, every)
     notes = [line for note in summary.notes for line in wrapped(note, "Note     ")]
-    return table(summary, names) + notes + wrapped(summary.verdict, "Verdict  ")
+    return printed_table(summary, names) + notes + wrapped(summary.verdict, "Verdict  ")
 
 
 def _names(model: Ising, estimates: Mapping[str, Any], columns: str | None, every: bool) -> list[str]:
     """Names of the columns asked for."""
-    from spinsim.analysis.printed import all_columns, chosen_columns, main_columns
+    from spinsim.analysis.tables import all_columns, chosen_columns, main_columns
 
     if columns is not None:
         return chosen_columns(columns, estimates)
@@ -246,7 +245,7 @@ def one_below_the_other(files: list[Path], tables: list[Columns]) -> Columns:
 
 def _report_of_reweighted(model: Ising, averages: Reweighting, columns: str | None, every: bool) -> list[str]:
     """The columns asked for, a line each temperature, and what they are worth."""
-    from spinsim.analysis.printed import all_columns, chosen_columns, main_columns, table
+    from spinsim.analysis.tables import all_columns, chosen_columns, main_columns, printed_table
 
     if columns is not None:
         names = chosen_columns(columns, averages.estimates)
@@ -255,4 +254,4 @@ def _report_of_reweighted(model: Ising, averages: Reweighting, columns: str | No
     else:
         thermal = [name for name in averages.estimates if name.startswith(("free_energy", "entropy"))]
         names = [*main_columns(model, averages.estimates)[:3], *thermal]
-    return table(averages, names) + [line for note in averages.notes for line in wrapped(note, "Note     ")]
+    return printed_table(averages, names) + [line for note in averages.notes for line in wrapped(note, "Note     ")]

@@ -117,10 +117,10 @@ def table_of_places(
         next_place: In words.
         beside: Other columns, by their heads.
     """
-    from spinsim.analysis.printed import main_columns, table
+    from spinsim.analysis.tables import main_columns, printed_table
 
     names = main_columns(model, averages.estimates)[:MOST_COLUMNS]
-    lines = table(averages, names, {**beside, **({"swaps": [*rates, ""]} if rates else {})} or None)
+    lines = printed_table(averages, names, {**beside, **({"swaps": [*rates, ""]} if rates else {})} or None)
     if rates:
         lines += wrapped(f"share of the exchanges tried with {next_place} that were accepted.", "swaps: ")
     return lines
@@ -188,8 +188,8 @@ def lowest_lines(model: Ising, best_energy: npt.NDArray[np.float64], anneals: in
 
     ``best_energy`` (samples, replicas) is the lowest that each replica met in so many anneals.
     """
-    from spinsim.analysis.printed import with_error
     from spinsim.analysis.runs import lowest as of_samples
+    from spinsim.analysis.tables import with_error
 
     each = f" (each had {anneals} anneals)" if anneals > 1 else ""
     if model.samples > 1:

@@ -16,10 +16,9 @@ from spinsim.inputs.shared import as_seed
 from spinsim.inputs.texts import beyond_ising
 from spinsim.model.drawing import GAUSSIAN_GRID, Drawn, dilute, gaussian_rows
 from spinsim.model.geometry.lattice import Lattice
-from spinsim.model.graph import Graph
+from spinsim.model.graph import Graph, along_axes, terms_along
 from spinsim.model.ising import Ising
 from spinsim.model.quanta import relative_change, round_to
-from spinsim.model.terms import along_axes, terms_along
 
 RANDOM_KINDS: Final = ("pm-j", "gaussian")
 KINDS: Final = ("ferromagnet", "antiferromagnet", *RANDOM_KINDS)

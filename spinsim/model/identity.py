@@ -18,7 +18,7 @@ import numpy as np
 from spinsim.model.drawing import Drawn
 from spinsim.model.geometry.lattice import space_of
 from spinsim.model.graph import is_kept
-from spinsim.model.problems.labels import label_text
+from spinsim.model.problems.quadratic import label_text
 from spinsim.model.quanta import one_if_equal
 
 if TYPE_CHECKING:

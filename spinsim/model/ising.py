@@ -19,11 +19,10 @@ from spinsim.inputs.texts import count
 from spinsim.machine.memory import require
 from spinsim.model.drawing import Drawn
 from spinsim.model.geometry.lattice import Lattice
-from spinsim.model.graph import Graph, frozen
+from spinsim.model.graph import Graph, check_terms, frozen, magnitudes_of
 from spinsim.model.identity import Keeping, content_sha256_of
 from spinsim.model.problems.exchange import Exchanged
-from spinsim.model.problems.labels import Labels, as_labels
-from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, finite
+from spinsim.model.problems.quadratic import BINARY, SPIN, Labels, Quadratic, as_labels, finite
 from spinsim.model.quanta import (
     Rows,
     are_signs,
@@ -39,7 +38,6 @@ from spinsim.model.quanta import (
     units_of,
     weights_of,
 )
-from spinsim.model.terms import check_terms, magnitudes_of
 
 _BYTES_A_LISTED: Final = 24  # bonds, and what makes the list
 
@@ -56,7 +54,7 @@ class Ising(Exchanged, Keeping):
         offset: Constant added to the energy (QUBO instances); reported, never simulated.
         maxcut_weight: Sum of all weights of a MaxCut instance, else None; its cut is (weight - energy) / 2.
         terms: The term of each bond, 0 or 1, shape (bonds,), where the terms of the energy may have inverse
-            temperatures of their own (model/terms.py); None where there is one term.
+            temperatures of their own (model/graph.py); None where there is one term.
         labels: Names of the sites in their order, any hashable objects; None for 0, 1, 2, ...
         vartype: The caller's variables: ``SPIN``, s, or ``BINARY``, x = (1 + s) / 2.
 

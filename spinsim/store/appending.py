@@ -18,14 +18,13 @@ import numpy.typing as npt
 from spinsim.bits import States, packed_spins
 from spinsim.errors import InputError, worded
 from spinsim.inputs.texts import quoted
-from spinsim.machine.files import Disk, not_written, remove_stale
+from spinsim.machine.files import Disk, not_written
 from spinsim.store.checkpoints import check_checkpoints, read_checkpoint, write_checkpoint
-from spinsim.store.contents import BEST, SUMMARY_GROUP, Series, arrays_of_best, rows_at
-from spinsim.store.finishing import finish_file, keep
-from spinsim.store.forms import DamageError, check_texts
+from spinsim.store.contents import BEST, SUMMARY_GROUP, DamageError, Series, arrays_of_best, check_texts, rows_at
+from spinsim.store.datasets import CHECKSUM, UNKNOWN, check_rows, row_checksums
+from spinsim.store.finishing import finish_file, hold, keep
 from spinsim.store.models import identity
 from spinsim.store.reading import complete_rows, series_by_group
-from spinsim.store.row_checksums import CHECKSUM, UNKNOWN, check_rows, row_checksums
 
 _FLUSH_SECONDS: Final = 0.5
 _PENDING_BYTES: Final = 2**24
@@ -320,19 +319,3 @@ def open_to_append(path: Path) -> Iterator[RunFile]:
                     raise file.rescue()
     except OSError as error:
         raise not_written(path, error) from error
-
-
-@contextlib.contextmanager
-def hold(path: Path) -> Iterator[Disk]:
-    """The file under a path, locked; what killed processes left beside it is removed.
-
-    Raises:
-        OSError: where it is not there or another process holds it.
-    """
-    remove_stale(Path(os.path.realpath(path)).parent, os.path.basename(os.path.realpath(path)))
-    while True:
-        with Disk(path, "r+") as disk:
-            disk.lock()
-            if disk.is_at(path):  # else another one took its place before it was locked
-                yield disk
-                return

@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
-from spinsim.store.contents import BEST
+from spinsim.store.contents import BEST, Form, form_of
 from spinsim.store.datasets import Compressing, compressed, name_axes, set_aside
-from spinsim.store.forms import Form, form_of
 
 _LONG_NAME: Final = "two states to go on from, for spinsim itself; the one of the higher serial is newer"
 

@@ -17,10 +17,9 @@ from spinsim.machine.files import Disk, new_file
 from spinsim.model.ising import Ising
 from spinsim.store.checkpoints import make_checkpoints
 from spinsim.store.contents import BEST, BITS, BYTE, ENERGY, START, Contents, Series
-from spinsim.store.datasets import bare_dimension, label, scale, set_aside, written_once
+from spinsim.store.datasets import CHECKSUM, LONG_NAME, bare_dimension, label, scale, set_aside, written_once
 from spinsim.store.models import write_model, write_start
 from spinsim.store.reading import SCHEMA
-from spinsim.store.row_checksums import CHECKSUM, LONG_NAME
 from spinsim.store.schema import TEXTS
 
 CONVENTIONS: Final = {

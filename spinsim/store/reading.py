@@ -27,12 +27,9 @@ from spinsim.errors import InputError, worded
 from spinsim.machine.files import Disk, is_locked, not_written
 from spinsim.machine.memory import require
 from spinsim.store.checkpoints import CHECKPOINTS, read_checkpoint
-from spinsim.store.configurations import CONFIGURATIONS, check_configurations
-from spinsim.store.contents import BEST, EVERY, SUMMARY_GROUP
-from spinsim.store.datasets import pieces
-from spinsim.store.forms import DamageError, check_texts, form_of
-from spinsim.store.row_checksums import CHECKSUM, check_rows
-from spinsim.store.schema import check_schema, contents_of
+from spinsim.store.contents import BEST, EVERY, SUMMARY_GROUP, DamageError, check_texts, form_of
+from spinsim.store.datasets import CHECKSUM, check_rows, pieces
+from spinsim.store.schema import CONFIGURATIONS, check_configurations, check_schema, contents_of
 
 try:
     import resource

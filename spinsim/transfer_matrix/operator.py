@@ -11,10 +11,9 @@ from scipy.sparse.linalg import LinearOperator
 
 from spinsim.errors import InputError
 from spinsim.machine.threads import Threads
-from spinsim.transfer_matrix import cpu
 from spinsim.transfer_matrix.across import Across
 from spinsim.transfer_matrix.layer import Layer
-from spinsim.transfer_matrix.vectors import Share, module
+from spinsim.transfer_matrix.vectors import Share, columns, module, rows
 
 METHODS: Final = ("auto", "butterfly", "kronecker")
 FACTOR_BITS: Final = 6  # of a Kronecker factor: 64 x 64
@@ -114,13 +113,13 @@ class _CpuButterfly:
         layer, low, bits = self._layer, self._low, self._layer.bits
         q, flip = layer.ratio, layer.sign * layer.ratio
         both = low == bits and not self._across
-        self._split(partial(cpu.rows, x, self._diagonal, out, low, q, flip, both), 1 << (bits - low))
+        self._split(partial(rows, x, self._diagonal, out, low, q, flip, both), 1 << (bits - low))
         if self._across:
             self._across(out)
             if low == bits:
                 out *= self._diagonal
         if low < bits:
-            self._split(partial(cpu.columns, self._diagonal, out, low, bits, _COLUMN, q), (1 << low) // _COLUMN)
+            self._split(partial(columns, self._diagonal, out, low, bits, _COLUMN, q), (1 << low) // _COLUMN)
 
     def _split(self, task: Any, count: int) -> None:
         """Ranges of rows or columns, several a thread so that none waits long for the last; small layers take one."""

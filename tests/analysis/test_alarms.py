@@ -11,9 +11,8 @@ from made_up import tempered
 from walkers import relaxation, walk
 
 import spinsim as ss
-from spinsim.analysis.equilibration import FALSE_ALARMS
+from spinsim.analysis.equilibration import FALSE_ALARMS, judge, walks
 from spinsim.analysis.summary import summarize
-from spinsim.analysis.verdict import judge, walks
 
 PLACES, RATE, COPIES = 8, 0.5, 2
 TAU = relaxation(PLACES, RATE)

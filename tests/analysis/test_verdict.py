@@ -12,9 +12,8 @@ from made_up import frozen, tempered
 from processes import ar1, rho_of
 
 import spinsim as ss
-from spinsim.analysis.equilibration import FALSE_ALARMS
+from spinsim.analysis.equilibration import FALSE_ALARMS, copies_disagree
 from spinsim.analysis.summary import summarize
-from spinsim.analysis.verdict import copies_disagree
 from spinsim.jobs.temper.result import TemperResult
 
 

@@ -36,8 +36,7 @@ from spinsim.analysis.figures.panels import (
 from spinsim.analysis.figures.paper import BLUE, ORANGE, PAPER, STYLES, PaperFigure, drawn_panels
 from spinsim.analysis.figures.runs import Course, check_begun, draw_cuts
 from spinsim.analysis.kinds import favours_parallel_spins
-from spinsim.analysis.population import FEWEST, MANY
-from spinsim.analysis.thermodynamics import OrderParameter, Thermodynamics, thermodynamics
+from spinsim.analysis.thermodynamics import FEWEST, MANY, OrderParameter, Thermodynamics, thermodynamics
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.result import AnnealResult
 from spinsim.jobs.anneal.tables import quantum_energies

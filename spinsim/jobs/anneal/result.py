@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
-from spinsim.analysis.population import Families, Populations
 from spinsim.analysis.runs import Annealed
+from spinsim.analysis.thermodynamics import Families, Populations
 from spinsim.bits import Bits, States, unpacked_spins
 from spinsim.errors import MissingError
 from spinsim.inputs.texts import count
@@ -24,8 +24,20 @@ from spinsim.result import when_asked
 from spinsim.run.own import REPLICAS, own_in_file, own_of_result, with_series
 from spinsim.saved import Configurations, in_file
 from spinsim.solution import Lowest
-from spinsim.store.contents import BITS, BYTE, ENERGY, MEASUREMENTS, STAGGERED, TEMPERATURE, Contents, Series, Sizes
-from spinsim.store.forms import Form, group_of, length_of
+from spinsim.store.contents import (
+    BITS,
+    BYTE,
+    ENERGY,
+    MEASUREMENTS,
+    STAGGERED,
+    TEMPERATURE,
+    Contents,
+    Form,
+    Series,
+    Sizes,
+    group_of,
+    length_of,
+)
 
 _POPULATIONS: Final = "sample", "population"
 _SERIES: Final = (

@@ -19,8 +19,7 @@ from spinsim.model.ising import Ising
 from spinsim.model.problems.targets import met
 from spinsim.run.search import Outcome, Search, target_in, targets_of, with_search
 from spinsim.store import open_to_read
-from spinsim.store.contents import ENERGY, Contents, Series
-from spinsim.store.forms import DamageError, group_of, length_of
+from spinsim.store.contents import ENERGY, Contents, DamageError, Series, group_of, length_of
 
 Array = npt.NDArray[np.float64]
 

@@ -11,9 +11,9 @@ import numpy as np
 from spinsim import store
 from spinsim.analysis.gaps import FEWEST_STEPS as FEWEST_FOR_GAPS
 from spinsim.analysis.gaps import Gaps, gaps_by_parity
-from spinsim.analysis.printed import as_tables, with_error
 from spinsim.analysis.sources import measurements_of
 from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
+from spinsim.analysis.tables import as_tables, with_error
 from spinsim.inputs.texts import quoted, wrapped
 from spinsim.jobs.base import Told
 from spinsim.jobs.quantum.extrapolation import OF_SLICES, AtStep, Extrapolation, extrapolated, groups
@@ -33,8 +33,8 @@ from spinsim.jobs.reports import (
 )
 from spinsim.observables import LABELS
 from spinsim.result import load_as
-from spinsim.store.configurations import CONFIGURATIONS
 from spinsim.store.contents import MEASUREMENTS
+from spinsim.store.schema import CONFIGURATIONS
 
 MOST_BYTES: Final = 2**28
 """Size of the series of a run up to which its averages are found as soon as it is done or shown."""

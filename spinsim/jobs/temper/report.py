@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
-from spinsim.analysis.printed import as_tables
 from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
+from spinsim.analysis.tables import as_tables
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count, quoted, wrapped
 from spinsim.jobs import job_of

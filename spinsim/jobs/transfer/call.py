@@ -10,7 +10,7 @@ from spinsim.jobs.transfer.result import TransferResult
 from spinsim.jobs.transfer.running import TransferPlan
 from spinsim.jobs.transfer.settings import Transfer
 from spinsim.model.ising import Ising
-from spinsim.transfer_matrix.points import positive
+from spinsim.transfer_matrix.layer import positive
 
 
 @call_of(

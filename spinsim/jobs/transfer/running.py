@@ -33,8 +33,7 @@ from spinsim.run.saving import Saving
 from spinsim.store import RunFile
 from spinsim.store.contents import Contents
 from spinsim.transfer_matrix.lanczos import NotConvergedError
-from spinsim.transfer_matrix.layer import check_couplings, sectors_of
-from spinsim.transfer_matrix.points import Points
+from spinsim.transfer_matrix.layer import Points, check_couplings, sectors_of
 from spinsim.transfer_matrix.spectrum import Settings, Solver
 from spinsim.transfer_matrix.split import SplitSolver, choose
 

@@ -17,8 +17,8 @@ from spinsim.model.problems.quadratic import SPIN, Quadratic, are_rounded, quadr
 
 if TYPE_CHECKING:
     from spinsim.model.ising import Ising
-    from spinsim.model.problems.labels import Labels
     from spinsim.model.problems.matrices import Matrices
+    from spinsim.model.problems.quadratic import Labels
 
 
 class Exchanged(Described):

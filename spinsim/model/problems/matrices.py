@@ -14,8 +14,7 @@ from scipy import sparse
 
 from spinsim.errors import InputError
 from spinsim.inputs.checks import as_floats
-from spinsim.model.problems.labels import Labels, as_labels
-from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, Values, number_in, one_half
+from spinsim.model.problems.quadratic import BINARY, SPIN, Labels, Quadratic, Values, as_labels, number_in, one_half
 
 KINDS = ("ising", "qubo")
 

@@ -15,8 +15,17 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.model.problems.labels import as_labels, no_pair, shown, site_of
-from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, Values, number_in
+from spinsim.model.problems.quadratic import (
+    BINARY,
+    SPIN,
+    Quadratic,
+    Values,
+    as_labels,
+    no_pair,
+    number_in,
+    shown,
+    site_of,
+)
 
 Qubo = dict[tuple[Hashable, Hashable], float]
 Sites = npt.NDArray[np.int64]
