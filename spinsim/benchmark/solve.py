@@ -107,11 +107,8 @@ def solve(model: Ising, target: float, repeats: int, time_limit: float, settings
         return search is not None and search.is_met
 
     best = float(value_of(model, whole.best_energy.min()))
-    rate = updates / success.seconds / 1e9
-    return Solved(
-        model.name, model.sites, target, best, success, rate,
-        _seconds_of(anneals_to, repeats), _seconds_of(tempers_to, repeats),
-    )  # fmt: skip
+    times = _seconds_of(anneals_to, repeats), _seconds_of(tempers_to, repeats)
+    return Solved(model.name, model.sites, target, best, success, updates / success.seconds / 1e9, *times)
 
 
 def _seconds_of(met: Callable[[int], bool], repeats: int) -> list[float]:

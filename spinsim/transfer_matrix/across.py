@@ -29,7 +29,7 @@ _LANES: Final = {"cpu": 1, "cuda": 2}
 """Buffers; that of one round travels while that of another is mixed."""
 
 
-def bytes_beside(device: str) -> int:
+def buffer_bytes(device: str) -> int:
     """Bytes of all buffers on a device, at most."""
     return 8 * ROOM[device] * _LANES[device]
 
@@ -70,7 +70,9 @@ class Across:
             import cupy
 
             buffers = [cupy.empty((parts, 2, chunk)) for _ in range(min(_LANES[device], self._rounds))]
-            self._lanes = [_Lane(buffer, CudaMix(buffer, *factors), new_stream()) for buffer in buffers]
+            streams = (cupy.cuda.Stream(non_blocking=True) for _ in buffers)  # none waits for another
+            pairs = zip(buffers, streams, strict=True)
+            self._lanes = [_Lane(buffer, CudaMix(buffer, *factors), stream) for buffer, stream in pairs]
         else:
             buffer = np.empty((parts, 2, chunk))
             self._lanes = [_Lane(buffer, partial(_mix, buffer, *factors))]
@@ -78,29 +80,22 @@ class Across:
     def __call__(self, y: Any, before: OfPiece = _nothing, after: OfPiece = _nothing) -> None:
         """Apply them to a part, in place; on a GPU one buffer travels while another is mixed.
 
-        Args:
-            y: The part.
-            before: Makes a piece of it ready, by its number.
-            after: Goes on with a piece, while others travel.
-        """
-        if self._lanes[0].stream is None:
-            self._all_rounds(y, before, after)
-            return
-        with along_with([lane.stream for lane in self._lanes]):
-            self._all_rounds(y, before, after)
+        ``before`` makes a piece of the part ready, by its number, and ``after`` goes on with it while others travel.
 
-    def _all_rounds(self, y: Any, before: OfPiece, after: OfPiece) -> None:
+        """
+        streams = [lane.stream for lane in self._lanes if lane.stream is not None]
         chunks, parts = y.reshape(self._shape), range(self._share.size)
-        for number in range(self._rounds):
-            first = number * len(parts)
-            lane = self._lanes[number % len(self._lanes)]
-            pieces = number, 2 * self._rounds - 1 - number
-            with lane.stream or nullcontext():
-                for piece in pieces:
-                    before(piece)
-                self._round(lane, [(chunks[first + j], chunks[len(chunks) - 1 - first - j]) for j in parts])
-                for piece in pieces:
-                    after(piece)
+        with along_with(streams) if streams else nullcontext():
+            for number in range(self._rounds):
+                first = number * len(parts)
+                lane = self._lanes[number % len(self._lanes)]
+                pieces = number, 2 * self._rounds - 1 - number
+                with lane.stream or nullcontext():
+                    for piece in pieces:
+                        before(piece)
+                    self._round(lane, [(chunks[first + j], chunks[len(chunks) - 1 - first - j]) for j in parts])
+                    for piece in pieces:
+                        after(piece)
 
     def _round(self, lane: _Lane, pairs: list[tuple[Any, Any]]) -> None:
         """One of them: ``pairs`` are the chunks that each device mixes, with those that mirror them."""
@@ -134,29 +129,17 @@ def _pair(one: Any, other: Any, factor: float) -> None:
 
 
 def across_instances() -> list[tuple[str, str]]:
-    """The kernel's instances, with their file."""
     return [(FILE, instance("across", top)) for top in range(1, MOST_TOP + 1)]
 
 
 class CudaMix:
-    """The factors of all parts, on chunks in a buffer (parts, 2, chunk) of which the second ones mirror the first.
-
-    Args:
-        buffer: Vector that is changed.
-        ratio: The factors are [[1, ratio], [ratio, 1]].
-        flip: The same of the flip of all spins, 0 where it is no factor.
-    """
+    """The factors of ``_mix`` on chunks in a buffer (parts, 2, chunk) of which the second ones mirror the first."""
 
     def __init__(self, buffer: Any, ratio: float, flip: float) -> None:
         parts, _, chunk = buffer.shape
         device = buffer.device.id
-        arguments = {
-            "buffer": buffer,
-            "chunk": np.uint64(chunk),
-            "ratio": np.float64(ratio),
-            "flip": np.float64(flip),
-        }
-        self._launch = Launch(device, FILE, instance("across", parts.bit_length() - 1), arguments)
+        numbers = {"chunk": np.uint64(chunk), "ratio": np.float64(ratio), "flip": np.float64(flip)}
+        self._launch = Launch(device, FILE, instance("across", parts.bit_length() - 1), {"buffer": buffer} | numbers)
         self._blocks = min(-(-chunk // THREADS), 16 * multiprocessors(device))
 
     def __call__(self) -> None:
@@ -164,13 +147,6 @@ class CudaMix:
         import cupy
 
         self._launch(cupy.cuda.get_current_stream(), (self._blocks, 1, 1), THREADS)
-
-
-def new_stream() -> Any:
-    """A stream of the present GPU that waits for no other."""
-    import cupy
-
-    return cupy.cuda.Stream(non_blocking=True)
 
 
 @contextmanager

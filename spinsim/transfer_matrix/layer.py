@@ -41,7 +41,6 @@ def sectors_of(model: Ising, sector: str = "both") -> tuple[str, ...]:
 
 
 def check_sector(sector: str) -> None:
-    """Refuse a sector other than ``both``, ``even`` and ``odd``."""
     if sector not in ("both", "even", "odd"):
         raise InputError(f"sector {sector!r} is unknown: choose even, odd or both")
 
@@ -69,21 +68,17 @@ def _strength(model: Ising, sample: int) -> float:
 
 
 class Layer:
-    """The bonds and fields of one disorder sample, in one sector.
+    """The bonds and fields of one disorder sample, in one sector: ``even``, ``odd``, or ``all`` without that symmetry.
 
-    Args:
-        k: Coupling inside the layer, J / T.
-        k_time: Coupling between layers.
-        sector: ``even``, ``odd``, or ``all`` where there is no such symmetry.
+    The couplings inside the layer are k = J / T, those between layers ``k_time``.
 
     Attributes:
-        sites: Spins of a layer.
-        bits: Spins that are free in this sector.
-        dimension: Amplitudes of a vector, 2^bits.
+        sites: Spins of a layer, of which ``bits`` are free in this sector; vectors have 2^bits amplitudes,
+            ``dimension``.
         sign: +1, -1, or 0 for ``all``.
         ratio: e^(-2 k_time).
         log_scale: Logarithm of what T is divided by.
-        pairs: k/2 times the coupling of sites i and j, symmetric, shape (sites, sites).
+        pairs: k/2 times the coupling of sites i and j, symmetric, (sites, sites).
         fields: k/2 times the field on each site.
         offset: k/2 times the largest energy that the couplings allow.
     """
@@ -180,17 +175,12 @@ class Given(NamedTuple):
     k_time: npt.NDArray[np.float64] | None  # likewise, one or as many; None where it is k times |J|
 
     def points(self, model: Ising | None) -> Points:
-        """Couplings of every point, for layers of a model; None where these are not known yet."""
+        """Couplings of every point, for layers of a model; None where it is not known yet."""
         return make_points(critical(model) if self.k is None else self.k, self.k_time, model)
 
 
 def read_given(temperature: str | None, k: str | None, k_time: str | None) -> Given:
-    """Couplings from texts as ``grids.read_grid`` takes them.
-
-    Args:
-        temperature: In the unit of the couplings; None with ``k``, or with neither.
-        k: 1 / T.
-        k_time: None where it is k times |J|.
+    """Couplings from texts as ``grids.read_grid`` takes them, of T in the unit of the couplings, k = 1 / T, k_time.
 
     Raises:
         InputError: for texts that are no numbers above 0, and for temperature and k together.
@@ -210,12 +200,7 @@ def critical(model: Ising | None) -> npt.NDArray[np.float64]:
 
 
 def make_points(k: npt.ArrayLike, k_time: npt.ArrayLike | None, model: Ising | None = None) -> Points:
-    """Points from numbers; ``k_time`` is by default k times the |J| that all bonds share, 1 where they do not.
-
-    Raises:
-        InputError: for what are no numbers above 0, and where there are neither as many of the two nor one of
-            ``k_time``.
-    """
+    """Points from numbers above 0; ``k_time`` is by default k times the |J| of all bonds, 1 where they share none."""
     inside = positive("k", k)
     scale = model.coupling_unit if model else 1.0
     between = scale * inside if k_time is None else positive("k_time", k_time)

@@ -50,25 +50,18 @@ class _Ritz(NamedTuple):
 
 
 class _Recurrence:
-    """v, the vector before it and the next one, in three buffers, orthogonal to all ``deflated`` vectors.
-
-    Attributes:
-        deflated: Eigenvectors of length 1.
-        diagonal: Diagonal of the tridiagonal matrix, as far as it is known.
-        off_diagonal: Off-diagonal of the same matrix, likewise.
-        products: With T, of all runs.
-    """
+    """v, the vector before it and the next one, in three buffers, orthogonal to all ``deflated`` vectors."""
 
     def __init__(self, apply: Apply, vectors: Vectors, seed: int, plane: int) -> None:
         self._apply, self._vectors = apply, vectors
         self._before, self._v, self._next = vectors.empty(), vectors.empty(), vectors.empty()
         self._seed, self._plane = seed, plane
-        self.deflated: list[Any] = []
-        self.products = 0
+        self.deflated: list[Any] = []  # eigenvectors of length 1
+        self.products = 0  # with T, of all runs
 
     def begin(self, number: int) -> None:
         """From the start vector of that number, again and again the same."""
-        self.diagonal: list[float] = []
+        self.diagonal: list[float] = []  # of the tridiagonal matrix, as far as it is known
         self.off_diagonal: list[float] = []
         self._length = 0.0
         self._before[:] = 0
@@ -97,13 +90,11 @@ class _Recurrence:
         self.off_diagonal.append(self._length)
 
     @property
-    def exhausted(self) -> bool:
-        """True if the Krylov space ends here."""
+    def exhausted(self) -> bool:  # the Krylov space ends here
         return self._length <= INVARIANT * max(map(abs, self.diagonal))
 
     @property
-    def to_look(self) -> bool:
-        """True if it is time for the Ritz values."""
+    def to_look(self) -> bool:  # it is time for the Ritz values
         return self.exhausted or len(self.diagonal) % (1 + len(self.diagonal) // _LOOKS) == 0
 
     def vector(self, number: int, components: Array, x: Any) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from spinsim.machine.memory import available_bytes, readable
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 from spinsim.parallel.session import on_node
-from spinsim.transfer_matrix.across import bytes_beside
+from spinsim.transfer_matrix.across import buffer_bytes
 from spinsim.transfer_matrix.lanczos import (
     MOST_STEPS,
     SPARE,
@@ -69,16 +69,12 @@ def _sign(row: Array) -> float:
 
 
 class Place(NamedTuple):
-    """The amplitudes that a vector holds here.
-
-    Attributes:
-        fixed: Spins that are the same in all their states, +1 or -1 by site: the last one where it is down, and those
-            whose values tell parts of a vector from each other.
-        share: Part on this device.
-    """
+    """Amplitudes of a vector on this device."""
 
     fixed: dict[int, int]
-    share: Share
+    """Spins that are the same in all their states, +1 or -1 by site: the last one where it is down, and those whose
+    values tell parts of a vector from each other."""
+    share: Share  # part on this device
 
 
 def place_of(layer: Layer, share: Share) -> Place:
@@ -166,34 +162,19 @@ class Settings:
 
 
 class Fit(NamedTuple):
-    """Vectors that fit in memory beside all else that a task needs.
+    """Vectors that fit in memory beside all else that a task needs."""
 
-    Attributes:
-        basis: Stored vectors, 0 for Lanczos without a basis.
-        fits_eigenvectors: True if there an eigenvector of each level fits, so that degenerate levels are told apart.
-    """
-
-    basis: int
-    fits_eigenvectors: bool = True
+    basis: int  # stored vectors, 0 for Lanczos without a basis
+    fits_eigenvectors: bool = True  # there an eigenvector of each level fits, so that degenerate levels are told apart
 
 
 def fit(
-    sites: int,
-    sectors: tuple[str, ...],
-    settings: Settings,
-    tasks: int = 1,
-    devices: int = 1,
-    there: int | None = None,
+    sites: int, sectors: tuple[str, ...], settings: Settings, tasks: int = 1, devices: int = 1, there: int | None = None
 ) -> Fit:
     """Vectors that fit in memory; a layer that cannot fit at all is refused before anything is allocated.
 
-    Args:
-        sites: Sites of the layer.
-        sectors: As named by ``sectors_of``.
-        settings: With the basis that was asked for, if any.
-        tasks: Tasks that run at the same time.
-        devices: Devices that share each vector.
-        there: Bytes that each of them has, None for what this process has.
+    So many ``tasks`` run at the same time, and so many ``devices`` share each vector, each with ``there`` bytes, by
+    default those that this process has.
     """
     if sites > MOST_SITES:
         raise InputError(f"{sites} sites make 2^{sites} states: choose a layer of up to {MOST_SITES} sites")
@@ -202,7 +183,7 @@ def fit(
         raise InputError(f"{settings.eigenvalues} eigenvalues exceed the {states} states of a sector: give fewer")
     size = 8 * states * tasks // devices
     memory = room(None if settings.device == "cpu" else 0) if there is None else there
-    memory -= bytes_beside(settings.device) if devices > 1 else 0
+    memory -= buffer_bytes(settings.device) if devices > 1 else 0
     on_cpu = 2 if settings.device == "cpu" else 1  # the diagonal, and what is at work
     others = settings.eigenvalues * (len(sectors) > 1) + on_cpu + 1
     vectors = memory // size
@@ -237,16 +218,8 @@ def room(gpu: int | None) -> int:
 class Solver:
     """Finds the levels of every sector of one sample at one temperature, a cycle of Lanczos at a time.
 
-    Args:
-        model: The layer, with all its samples.
-        k: Coupling inside the layer.
-        k_time: Coupling between layers.
-        sectors: In which order.
-        room: Vectors that fit in memory, as ``fit`` says.
-        on_product: Called before every product with T; what it raises ends the search.
-
-    Attributes:
-        done: True if all sectors are finished.
+    ``room`` says which vectors fit in memory; ``on_product`` is called before every product with T, and what it raises
+    ends the search.
     """
 
     def __init__(
@@ -270,7 +243,6 @@ class Solver:
 
     @property
     def done(self) -> bool:
-        """True if there is nothing left to do."""
         return len(self._finished) == len(self._sectors)
 
     def _operator(self, sector: str) -> TransferOperator:

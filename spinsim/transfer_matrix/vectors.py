@@ -1,6 +1,9 @@
 """Long vectors on the CPU (NumPy, with Numba kernels) or a GPU (CuPy): what Lanczos does with them, in one place.
 
 Sums go over blocks of fixed size in a fixed order, so that on the CPU no number of threads changes a bit.
+
+To the butterflies of the CPU a vector of 2^bits amplitudes is a table of 2^(bits - low) rows of 2^low. The first pass
+takes rows, which lie in one piece and fit the second-level cache; the second takes narrow columns of all rows.
 """
 
 from __future__ import annotations
@@ -164,14 +167,8 @@ def fill_on_gpu(out: Any, first: int, seed: int, block: int, plane: int) -> None
 
     room = out if out.size % 2 == 0 else cupy.empty(out.size + 1)
     pairs, device = room.size // 2, out.device.id
-    arguments = {
-        "out": room,
-        "first": np.uint64(first // 2),
-        "pairs": np.uint64(pairs),
-        "block": np.uint32(block),
-        "plane": np.uint32(plane),
-        "key": round_keys(seed),
-    }
+    arguments = {"out": room, "first": np.uint64(first // 2), "pairs": np.uint64(pairs), "key": round_keys(seed)}
+    arguments |= {"block": np.uint32(block), "plane": np.uint32(plane)}
     blocks = min(-(-pairs // 256), 16 * multiprocessors(device))
     Launch(device, START_FILE, "start_vector", arguments)(cupy.cuda.get_current_stream(), (blocks, 1, 1), 256)
     if room is not out:
@@ -181,13 +178,8 @@ def fill_on_gpu(out: Any, first: int, seed: int, block: int, plane: int) -> None
 class Share:
     """A part of 2^-top of the amplitudes, and what is added up over all parts.
 
-    Args:
-        group: The device's group, of 2^top members; None where it has everything.
-
-    Attributes:
-        index: Number of the part.
-        size: How many parts there are.
-        top: Bits of an amplitude's number that say whose it is, the highest ones.
+    Without a group, which has 2^top members, it is the whole. ``index`` is the number of the part, ``size`` how many
+    there are; the highest ``top`` bits of an amplitude's number say whose it is.
     """
 
     def __init__(self, group: Group | None = None) -> None:
@@ -207,7 +199,6 @@ class Share:
         return [self._group.sum(array if mine else np.zeros_like(array)) for array in arrays]
 
     def exchange(self, give: list[tuple[Any, int]], get: list[tuple[Any, int]]) -> None:
-        """As ``Group.exchange``."""
         assert self._group is not None  # noqa: S101  (it has nothing to exchange)
         self._group.exchange(give, get)
 
@@ -215,14 +206,8 @@ class Share:
 class Vectors:
     """Arithmetic with vectors of one length on one device, or with its part of vectors that several devices share.
 
-    Args:
-        device: ``cpu`` or ``cuda``.
-        threads: CPU threads, a pool or a number.
-        share: Part of each vector on this device, None for all; others call the same methods.
+    Members of a group call the same methods. ``length`` are the amplitudes that are here, ``xp`` is NumPy or CuPy.
 
-    Attributes:
-        length: Amplitudes that are here.
-        xp: NumPy or CuPy.
     """
 
     def __init__(
@@ -293,7 +278,6 @@ class Vectors:
         return float(self.overlaps(x[None], y)[0])
 
     def norm(self, x: Any) -> float:
-        """Euclidean length."""
         return float(np.sqrt(self.dot(x, x)))
 
     def rotate(self, basis: Any, mixing: Array) -> None:
