@@ -44,6 +44,8 @@ Array = npt.NDArray[np.float64]
 
 WINDOW: Final = 6  # autocorrelation times that the sum's window must span
 SHORTEST: Final = 20  # autocorrelation times that a chain must span to be trusted
+_ROUNDING = 1e-9
+"""Rounding of a width that is a whole number."""
 
 
 @dataclass(frozen=True)
@@ -264,7 +266,3 @@ def blocked_time(
         mean,
         np.where(is_constant, np.nan, np.sqrt(2 * tau * whole / total)),
     )
-
-
-_ROUNDING = 1e-9
-"""Rounding of a width that is a whole number."""

@@ -36,6 +36,21 @@ _UNDECIDED: Final = (
     "so that its errors are not known; measure longer"
 )
 
+_DEAD: Final = 5e-4  # share of exchanges that is printed as 0.000
+_MOST_SHORT: Final = 0.25  # samples by the square root of their number, by which averages have that part of an error
+SPAN: Final = 10
+"""Autocorrelation times that the walks of each sample must span."""
+SPAN_OF_FEW: Final = 20
+"""Likewise of fewer than ``FEW_SAMPLES``, over which drifts are tested weakly."""
+ROUND_TRIPS: Final = 2
+"""Round trips that the replicas of each sample must have made on average."""
+_MEMORY: Final = 4
+"""Autocorrelation times of a place in which a replica forgets a state that it can only leave at the hottest place.
+
+Of a diffusion between two ends that reflect it the slowest mode is half a wave; with an end that absorbs it is a
+quarter of one, which takes four times as long.
+"""
+
 
 @dataclass(frozen=True)
 class Equilibration:
@@ -276,22 +291,6 @@ def _followed(result: Tempered, source: Source) -> dict[str, Sequence[Followed |
             for energy, link, t in each
         ]
     return found
-
-
-_DEAD: Final = 5e-4  # share of exchanges that is printed as 0.000
-_MOST_SHORT: Final = 0.25  # samples by the square root of their number, by which averages have that part of an error
-SPAN: Final = 10
-"""Autocorrelation times that the walks of each sample must span."""
-SPAN_OF_FEW: Final = 20
-"""Likewise of fewer than ``FEW_SAMPLES``, over which drifts are tested weakly."""
-ROUND_TRIPS: Final = 2
-"""Round trips that the replicas of each sample must have made on average."""
-_MEMORY: Final = 4
-"""Autocorrelation times of a place in which a replica forgets a state that it can only leave at the hottest place.
-
-Of a diffusion between two ends that reflect it the slowest mode is half a wave; with an end that absorbs it is a
-quarter of one, which takes four times as long.
-"""
 
 
 class Walks(NamedTuple):

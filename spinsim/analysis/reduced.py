@@ -23,6 +23,11 @@ from spinsim.analysis.autocorrelation import (
 )
 from spinsim.engine.measuring.reduction import CONNECTED, SAMPLE_AXIS, Reduced, Term, block_length
 
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+_ROUNDING: Final = 1e-24
+"""Share of the mean square about the first value below which a variance is rounding."""
+
 
 class OfCopies(NamedTuple):
     """Averages of copies over the whole run and how well they are known; arrays of (samples,) but for the first."""
@@ -143,10 +148,6 @@ def bin_edges(length: int) -> tuple[Integers, Integers]:
     """First rows of the logarithmic bins of a series, earliest bin first, and the rows after their last ones."""
     edges = np.array([length >> k for k in range(length.bit_length())][::-1])
     return edges[:-1], edges[1:]
-
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 class _Levels(NamedTuple):
@@ -382,7 +383,3 @@ class ReducedRun:
         mean = sums / (number * chains * size)
         alone = (squares / size**2 - number * chains * mean**2) / chains
         return np.asarray(np.maximum(1.0, np.divide(together, alone, out=np.ones_like(alone), where=alone > 0)))
-
-
-_ROUNDING: Final = 1e-24
-"""Share of the mean square about the first value below which a variance is rounding."""

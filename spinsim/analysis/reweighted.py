@@ -44,6 +44,8 @@ _OF_ENERGY: Final = {"energy": 1, "E^2": 2, "E^4": 4, "(E - <E>)^2": 1}
 """Moments that follow from the energy itself, by the power whose sums they take."""
 _WIDEST: Final = 1 / 3
 """Width of bins of several energies, in standard deviations of the energy at a temperature."""
+Array = npt.NDArray[np.float64]
+FEWEST: Final = 50  # independent measurements, effectively, at a new temperature
 
 
 def can_reweight(run: ReducedRun) -> bool:
@@ -164,11 +166,6 @@ def _cells(run: ReducedRun, energy: Array, count: Array, found: Mapping[str, Arr
         stretches = [(every_cell, of_each[:, k]) for k in range(number)]
     chain = np.repeat(np.arange(chains), cells)
     return Cells(np.tile(energy, chains), chain, tuple(found), whole.sum(axis=1), tuple(stretches))
-
-
-Array = npt.NDArray[np.float64]
-
-FEWEST: Final = 50  # independent measurements, effectively, at a new temperature
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,9 @@ _UNITS: Final = _OBSERVABLES | {
     "first_sweep": "sweeps",
     "last_sweep": "sweeps",
 }
+NO_ERROR: Final = "?"
+_MOST_DECIMALS: Final = 8
+_TAU: Final = "tau/sweeps"
 
 
 def table(run: Run | Iterable[Run], by: str = "temperature") -> pd.DataFrame:
@@ -218,11 +221,6 @@ def write_csv(columns: Columns, path: Path, overwrite: bool = False) -> None:
     for row in zip(*(columns[name].tolist() for name in names), strict=True):
         writer.writerow(["" if value != value else value for value in row])
     write_outputs({path: ("csv", text.getvalue().encode())}, overwrite)
-
-
-NO_ERROR: Final = "?"
-_MOST_DECIMALS: Final = 8
-_TAU: Final = "tau/sweeps"
 
 
 def with_error(value: float, error: float, trusted: bool = True) -> str:

@@ -39,6 +39,10 @@ MANY: Final = 2 * FEWEST
 """Populations of a sample from which on their scatter gives errors; they are of unequal Z."""
 ENOUGH: Final = 100
 """Families, by the exponential of their entropy, from which on a population is trusted (Wang et al.)."""
+Array = npt.NDArray[np.float64]
+REACH: Final = 2  # steps to either side over which the slope of the energy is taken
+LIMIT: Final = 2.0  # standard errors, where these are known well
+_ROUNDING: Final = 1e-12  # of a heat per site in k_B
 
 
 class Families(NamedTuple):
@@ -134,13 +138,6 @@ class Populations:
         groups = sums.shape[2]
         deviation = np.sqrt((sums**2).sum(axis=2) * groups / max(groups - 1, 1))
         return np.where(self._too_few, np.nan, deviation)
-
-
-Array = npt.NDArray[np.float64]
-
-REACH: Final = 2  # steps to either side over which the slope of the energy is taken
-LIMIT: Final = 2.0  # standard errors, where these are known well
-_ROUNDING: Final = 1e-12  # of a heat per site in k_B
 
 
 class OrderParameter(NamedTuple):

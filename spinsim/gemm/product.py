@@ -1,4 +1,9 @@
-"""``matmul``: the general product, by any rung of the ladder."""
+"""``matmul``: the general product, by any rung of the ladder.
+
+Where C has few tiles and the depth k is large, a block for each tile would leave most of a GPU idle and add up long
+chains, whose rounding errors grow with their length: the sum is cut into parts that are computed side by side and then
+added. How it is cut depends on shape and type alone, not on the GPU or the rung: results have the same bits everywhere.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +14,32 @@ from typing import Any, Final
 import numpy as np
 
 from spinsim.errors import InputError
-from spinsim.gemm import operands
-from spinsim.gemm.operands import C_TYPES, Strides, empty, require_type, result, same_place, scalar, store_sum, strides
+from spinsim.gemm.operands import (
+    C_TYPES,
+    Strides,
+    empty,
+    launch,
+    matrix,
+    result,
+    rows,
+    scalar,
+    size,
+    store_sum,
+    strides,
+    type_of,
+)
 from spinsim.gemm.rungs import NAMES, RUNGS, best, expression, file
 from spinsim.machine.memory import is_on_gpu
+
+FILE: Final = "gemm/parts.cu"
+TILE: Final = 128  # side of the tiles of C that are counted
+STEP: Final = 16  # parts begin at multiples of it
+SHORTEST: Final = 32  # depth of a part, at least
+LONGEST: Final = 4096  # and at most, where there is room for so many parts
+ROOM: Final = 2**28  # bytes for all parts
+EACH: Final = 8  # parts that a thread adds
+MOST: Final = 256  # parts: EACH for each of 32 threads
+THREADS: Final = 256  # of a block that adds parts
 
 
 def matmul(a: Any, b: Any, kernel: str = "auto", alpha: float = 1, beta: float = 0, out: Any = None) -> Any:
@@ -35,14 +62,15 @@ def matmul(a: Any, b: Any, kernel: str = "auto", alpha: float = 1, beta: float =
         InputError: arrays of different kinds, devices or types, shapes that do not match, strides with gaps, an ``out``
             that overlaps an operand, a kernel that does not exist or lacks the type.
     """
-    given = {"a": a, "b": b} | ({} if out is None else {"out": out})
-    kind = same_place(given)
-    require_type(kind, tuple(C_TYPES), "matmul")
+    kind = type_of("matmul", C_TYPES, {"a": a, "b": b}, out)
     if a.shape[1] != b.shape[0]:
         raise InputError(f"a has shape {a.shape} and b {b.shape}: give b as many rows as a has columns")
-    _check_kernel(kernel, kind)
+    if kernel not in NAMES:
+        raise InputError(f"there is no kernel {kernel!r}: give one of {', '.join(NAMES)}")
+    if kernel != "auto" and kind not in RUNGS[kernel]:
+        raise InputError(f"kernel {kernel} takes {' or '.join(RUNGS[kernel])}, not {kind}: convert with astype")
     out, *factors = result(out, (a.shape[0], b.shape[1]), {"a": a, "b": b}, alpha, beta)
-    for name, array in (given | {"out": out}).items():
+    for name, array in {"a": a, "b": b, "out": out}.items():
         strides(name, array)  # refuses what the kernels cannot read
     if out.size == 0:
         return out
@@ -50,13 +78,6 @@ def matmul(a: Any, b: Any, kernel: str = "auto", alpha: float = 1, beta: float =
         return store_sum(out, a @ b, *factors)
     _by_kernel(kernel, kind, a, b, out, factors)
     return out
-
-
-def _check_kernel(kernel: str, kind: str) -> None:
-    if kernel not in NAMES:
-        raise InputError(f"there is no kernel {kernel!r}: give one of {', '.join(NAMES)}")
-    if kernel != "auto" and kind not in RUNGS[kernel]:
-        raise InputError(f"kernel {kernel} takes {' or '.join(RUNGS[kernel])}, not {kind}: convert with astype")
 
 
 def _by_kernel(kernel: str, kind: str, a: Any, b: Any, out: Any, factors: list[Any]) -> None:
@@ -69,29 +90,17 @@ def _by_kernel(kernel: str, kind: str, a: Any, b: Any, out: Any, factors: list[A
     name = best(kind, m, n, count) if kernel == "auto" else kernel
     variant = RUNGS[name][kind]
     if count == 1:
-        c, (alpha, beta) = operands.rows(out, of_out), factors
+        c, (alpha, beta) = rows(out, of_out), factors
     else:
         partial, one = empty((count, m, n), out), scalar("alpha", 1, kind)
-        c, alpha, beta = operands.rows(partial, Strides(m, n, n, 1)), one, one - one
-    launch = operands.prepare(
-        out, file(name), expression(name, kind, of_a, of_b), variant.shared,
-        a=operands.matrix(a, of_a), b=operands.matrix(b, of_b), c=c, size=operands.size(m, n, k),
-        alpha=alpha, beta=beta,
+        c, alpha, beta = rows(partial, Strides(m, n, n, 1)), one, one - one
+    kernel_of = file(name), expression(name, kind, of_a, of_b)
+    launch(
+        out, kernel_of, (variant.blocks(m, n), count), variant.threads, variant.shared, a=matrix(a, of_a),
+        b=matrix(b, of_b), c=c, size=size(m, n, k), alpha=alpha, beta=beta,
     )  # fmt: skip
-    operands.start(out, launch, variant.blocks(m, n), variant.threads, count)
     if count > 1:
         add(partial, (out, of_out), (factors[0], factors[1]), kind)
-
-
-FILE: Final = "gemm/parts.cu"
-TILE: Final = 128  # side of the tiles of C that are counted
-STEP: Final = 16  # parts begin at multiples of it
-SHORTEST: Final = 32  # depth of a part, at least
-LONGEST: Final = 4096  # and at most, where there is room for so many parts
-ROOM: Final = 2**28  # bytes for all parts
-EACH: Final = 8  # parts that a thread adds
-MOST: Final = 256  # parts: EACH for each of 32 threads
-THREADS: Final = 256  # of a block that adds parts
 
 
 @dataclass(frozen=True)
@@ -127,8 +136,7 @@ def _tiles(kind: str, m: int, n: int) -> int:
 @lru_cache(4096)
 def parts(kind: str, m: int, n: int, k: int) -> int:
     """Into how many parts, computed side by side, a sum over k is cut: as many as take least time; none is empty."""
-    size = m * n * np.dtype(kind).itemsize
-    most = max(1, min(MOST, -(-k // SHORTEST), ROOM // size))
+    most = max(1, min(MOST, -(-k // SHORTEST), ROOM // (m * n * np.dtype(kind).itemsize)))
     least = min(most, -(-k // LONGEST))
     tiles, pace = _tiles(kind, m, n), PACES[kind]
 
@@ -150,8 +158,7 @@ def add(partial: Any, out: tuple[Any, Strides], factors: tuple[Any, Any], kind: 
     """``alpha`` times the sum of parts, (parts, m, n) without gaps, plus ``beta out``."""
     count, m, n = partial.shape
     groups = 1 << max(0, -(-count // EACH) - 1).bit_length()
-    launch = operands.prepare(
-        out[0], FILE, _adding(kind), 0, partial=partial, c=operands.rows(*out), size=operands.size(m, n, 0),
-        parts=np.int32(count), groups=np.int32(groups), alpha=factors[0], beta=factors[1],
+    launch(
+        out[0], (FILE, _adding(kind)), (-(-m * n * groups // THREADS), 1), THREADS, partial=partial, c=rows(*out),
+        size=size(m, n, 0), parts=np.int32(count), groups=np.int32(groups), alpha=factors[0], beta=factors[1],
     )  # fmt: skip
-    operands.start(out[0], launch, -(-m * n * groups // THREADS), THREADS)

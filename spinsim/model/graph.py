@@ -35,6 +35,7 @@ MOST_LISTED: Final = 2**20
 Of more the lattice alone says which bonds there are, and lowest states are held a bit a site."""
 HUGE: Final = 2**27
 """Bonds of a lattice above which results too hold lowest states a bit a site."""
+MOST_TERMS: Final = 2
 
 
 class Graph:
@@ -283,9 +284,6 @@ def colouring(graph: Graph) -> npt.NDArray[np.int32]:
         used = np.full(int(degree.max()) + 2, -1, np.int64)
         _greedy.with_steps(steps, near.start, near.neighbour, order, colour, used)
     return colour
-
-
-MOST_TERMS: Final = 2
 
 
 def check_terms(terms: npt.ArrayLike | None, bonds: int) -> npt.NDArray[np.uint8] | None:

@@ -43,6 +43,8 @@ EVERY = "every"
 
 COORDINATES = ("measurement", "temperature", "field", "gamma", "sweep", "sample", "k", "k_time")
 """Series that say where a row stands: coordinates for xarray."""
+_FILTERS: Final = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32}
+_STORAGE: Final = {h5py.h5d.COMPACT, h5py.h5d.CONTIGUOUS, h5py.h5d.CHUNKED}
 
 
 class Series(NamedTuple):
@@ -149,10 +151,6 @@ def summary_series(observables: tuple[Observable, ...], axis: str = "temperature
         ):
             rows.append(Series(name, (axis,), np.float64, long_name, units, SUMMARY_GROUP))
     return rows
-
-
-_FILTERS: Final = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32}
-_STORAGE: Final = {h5py.h5d.COMPACT, h5py.h5d.CONTIGUOUS, h5py.h5d.CHUNKED}
 
 
 class DamageError(InputError):

@@ -25,6 +25,17 @@ import numpy.typing as npt
 from spinsim.machine.threads import available_threads
 from spinsim.store.contents import DamageError
 
+LEVEL: Final = 1  # of deflate
+_PIECE_BYTES: Final = 2**24  # of datasets that are in memory at a time
+_MODULUS: Final = 65535  # of Fletcher's sums
+_AHEAD_BYTES: Final = 2**26  # of chunks that are read before the first of them is written; file layouts depend on it
+Place = tuple[slice, ...]
+CHECKSUM: Final = "row_checksum"
+"""Dataset of the checksums in each group of series; older files have none."""
+LONG_NAME: Final = "CRC-32 of the bytes of the row, of all series in the order of their names; 0 while it is replaced"
+UNKNOWN: Final = 0
+_SHORT_ROW: Final = 2**12  # bytes
+
 
 def set_aside() -> h5py.h5p.PropDCID:
     """Creation properties of a dataset whose room is set aside at once."""
@@ -85,14 +96,6 @@ def label(dataset: h5py.Dataset, scales: tuple[str, ...], long_name: str, units:
     group = dataset.parent
     for axis, scale in enumerate(scales):
         dataset.dims[axis].attach_scale(group[scale])
-
-
-LEVEL: Final = 1  # of deflate
-_PIECE_BYTES: Final = 2**24  # of datasets that are in memory at a time
-_MODULUS: Final = 65535  # of Fletcher's sums
-_AHEAD_BYTES: Final = 2**26  # of chunks that are read before the first of them is written; file layouts depend on it
-
-Place = tuple[slice, ...]
 
 
 def pieces(series: Sequence[h5py.Dataset], rows: int) -> Iterator[slice]:
@@ -172,13 +175,6 @@ def fletcher32(content: bytes) -> int:
     sums = int(words.sum()), int((words * np.arange(len(words), 0, -1, dtype=np.uint64)).sum())
     low, high = ((total - 1) % _MODULUS + 1 if total else 0 for total in sums)  # sums are folded, never 0 again
     return high << 16 | low
-
-
-CHECKSUM: Final = "row_checksum"
-"""Dataset of the checksums in each group of series; older files have none."""
-LONG_NAME: Final = "CRC-32 of the bytes of the row, of all series in the order of their names; 0 while it is replaced"
-UNKNOWN: Final = 0
-_SHORT_ROW: Final = 2**12  # bytes
 
 
 def row_checksums(values: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.uint32]:

@@ -56,6 +56,11 @@ from spinsim.store.datasets import CHECKSUM, pieces
 
 CONFIGURATIONS: Final = "configurations"
 """The group, and what runs without a file call the same."""
+TEXTS: Final = ("job", "config", "config_sha256", "spinsim_version", "command", "created", "engine", "devices")
+"""Root attributes that every file has, beside ``schema`` and ``finished``."""
+_BOUNDARIES: Final = ("periodic", "open")
+_OF_MODEL: Final = {"edges", "couplings", "fields", "terms", "labels", "bond", "end", "sample", "site"}
+_GIVEN: Final = {"given", "given_ends", "given_values"}
 
 
 def with_configurations(contents: Contents, every: int, sites: int) -> Contents:
@@ -128,13 +133,6 @@ def check_configurations(file: h5py.File, rows: int) -> None:
             raise DamageError("its configurations have bits set past the last site")
         if any((sums[k] != measured["magnetization"][at[piece.start + k]]).any() for k in range(len(bits))):
             raise DamageError("its configurations do not have the sums of spins that were measured")
-
-
-TEXTS: Final = ("job", "config", "config_sha256", "spinsim_version", "command", "created", "engine", "devices")
-"""Root attributes that every file has, beside ``schema`` and ``finished``."""
-_BOUNDARIES: Final = ("periodic", "open")
-_OF_MODEL: Final = {"edges", "couplings", "fields", "terms", "labels", "bond", "end", "sample", "site"}
-_GIVEN: Final = {"given", "given_ends", "given_values"}
 
 
 def check_schema(file: h5py.File) -> None:

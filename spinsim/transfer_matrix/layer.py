@@ -28,6 +28,9 @@ LARGEST_EXPONENT: Final = 600.0  # exp of twice as much still has a reciprocal i
 SMALLEST_K: Final = 1e-300  # its reciprocal is a temperature
 SMALLEST_K_TIME: Final = 1e-8  # below it 1 - e^(-2 k_time), which all levels but one have as a factor, loses its digits
 _Array = npt.NDArray[np.float64]
+CRITICAL: Final = {1: log(1 + sqrt(2)) / 2, 2: 0.22165463}
+"""Critical k of the ferromagnet, J = 1, that layers of one and two dimensions make; the latter is from A. Ferrenberg,
+J. Xu, D. Landau, Phys. Rev. E 97, 043301 (2018)."""
 
 
 def sectors_of(model: Ising, sector: str = "both") -> tuple[str, ...]:
@@ -154,11 +157,6 @@ def linear(xp: Any, weights: _Array, constant: float = 0.0) -> Any:
         values[1 << i : 2 << i] = values[: 1 << i] + float(weight)
         values[: 1 << i] -= float(weight)
     return values
-
-
-CRITICAL: Final = {1: log(1 + sqrt(2)) / 2, 2: 0.22165463}
-"""Critical k of the ferromagnet, J = 1, that layers of one and two dimensions make; the latter is from A. Ferrenberg,
-J. Xu, D. Landau, Phys. Rev. E 97, 043301 (2018)."""
 
 
 class Points(NamedTuple):

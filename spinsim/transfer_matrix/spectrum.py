@@ -31,6 +31,12 @@ from spinsim.transfer_matrix.operator import METHODS, TransferOperator
 from spinsim.transfer_matrix.recurrence import VECTORS, at_once, one_by_one
 from spinsim.transfer_matrix.vectors import Share, Vectors
 
+Array = npt.NDArray[np.float64]
+RESOLUTION: Final = 1e-14
+"""Resolution of ln(lambda_0 / lambda), by rounding in T."""
+_FEWEST: Final = 4  # stored vectors beside the wanted ones below which Lanczos does without a basis
+_TINY: Final = 2**12  # amplitudes of vectors so short that a basis is always stored
+
 
 def matrix_elements(model: Ising, vectors: dict[str, Any], place: Place) -> dict[str, Array]:
     """<0|s_i|level> and <0|s_i s_j|level> of the first sector's lowest state.
@@ -123,14 +129,6 @@ def interlayer(operator: TransferOperator, vectors: Vectors, x: Any, place: Plac
         operator.apply(y, out)
         total += vectors.dot(y, out)
     return total
-
-
-Array = npt.NDArray[np.float64]
-
-RESOLUTION: Final = 1e-14
-"""Resolution of ln(lambda_0 / lambda), by rounding in T."""
-_FEWEST: Final = 4  # stored vectors beside the wanted ones below which Lanczos does without a basis
-_TINY: Final = 2**12  # amplitudes of vectors so short that a basis is always stored
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,12 @@ from spinsim.machine.compiled import kernel, part, real_kernel
 from spinsim.machine.threads import Threads
 from spinsim.parallel.group import Group
 
+START_FILE: Final = "transfer_matrix/start_vector.cu"
+BLOCK: Final = 4096  # amplitudes of a sum: a few rows of it fit the first-level cache
+_LONGEST: Final = 2**30  # what cuBLAS takes at a time
+_ROTATED: Final = 2**18, 2**22  # columns that are multiplied at a time, on the CPU and on a GPU
+Array = npt.NDArray[np.float64]
+
 
 @part
 def _pair(y, first, distance, width, q):  # type: ignore[no-untyped-def]
@@ -138,13 +144,6 @@ def subtract(basis, factors, w, size, first, last):  # type: ignore[no-untyped-d
             for i in range(part.size):
                 part[i] -= factor * row[i]
             j += 1
-
-
-START_FILE: Final = "transfer_matrix/start_vector.cu"
-BLOCK: Final = 4096  # amplitudes of a sum: a few rows of it fit the first-level cache
-_LONGEST: Final = 2**30  # what cuBLAS takes at a time
-_ROTATED: Final = 2**18, 2**22  # columns that are multiplied at a time, on the CPU and on a GPU
-Array = npt.NDArray[np.float64]
 
 
 @kernel

@@ -47,6 +47,12 @@ _EXACT: Final = {
 }
 _NEAR_ZERO: Final = 0.4  # of the largest value: an axis whose values begin above it shows no 0
 _DECADES: Final = 1.3  # that a positive quantity spans where its axis is logarithmic
+Array = npt.NDArray[np.float64]
+_INSET: Final = 0.36  # of the width and of the height of a panel
+_TICKS: Final = 0.12  # likewise, for the labels of its ticks
+_EDGE: Final = 0.04  # likewise, to the frame
+_WIDEST: Final = 0.36  # of the range of temperatures: a wider one enlarges nothing
+_FINE: Final = 400  # points along the curves
 
 
 def averages_figure(
@@ -153,15 +159,6 @@ def _caption(names: list[str], results: Sequence[Tempered], is_open: bool, off_s
     sentences += [OPEN] if is_open else []
     sentences += [OFF_SCALE] if off_scale else []
     return " ".join(sentences)
-
-
-Array = npt.NDArray[np.float64]
-
-_INSET: Final = 0.36  # of the width and of the height of a panel
-_TICKS: Final = 0.12  # likewise, for the labels of its ticks
-_EDGE: Final = 0.04  # likewise, to the frame
-_WIDEST: Final = 0.36  # of the range of temperatures: a wider one enlarges nothing
-_FINE: Final = 400  # points along the curves
 
 
 def crossings_figure(

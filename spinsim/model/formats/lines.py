@@ -33,6 +33,12 @@ _COO: Final = re.compile(r"\s*#.*?\bvartype[:=]\s*(\w+)\s*", re.ASCII)
 _QBSOLV: Final = re.compile(r"\s*p\s+qubo\s+(?:0|unconstrained)((?:\s+\d{1,18}){3})\s*", re.ASCII | re.IGNORECASE)
 _WHOLE: Final = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 _WORD: Final = re.compile(r"[^\s#{}]+")
+_HEADER: Final = re.compile(
+    r"\s*%%MatrixMarket\s+matrix\s+(coordinate|array)\s+(real|integer|double|pattern)\s+(general|symmetric)\s*",
+    re.ASCII | re.IGNORECASE,
+)
+_VARTYPE: Final = re.compile(r"[ \t]*%.*?\bvartype[:=]\s*(\w+)", re.ASCII)
+_SIZES: Final = re.compile(r"\s*(\d{1,18})\s+(\d{1,18})(?:\s+(\d{1,18}))?\s*", re.ASCII)
 
 
 def read_rudy(source: Source) -> Quadratic:
@@ -251,14 +257,6 @@ def _words(names: Labels, ends: Ends) -> list[str] | None:
     words = [name if type(name) is str else str(name) if type(name) is int else "" for name in names]
     fits = (_WORD.fullmatch(word) and _label(word) == name for word, name in zip(words, names, strict=True))
     return words if all(fits) else None
-
-
-_HEADER: Final = re.compile(
-    r"\s*%%MatrixMarket\s+matrix\s+(coordinate|array)\s+(real|integer|double|pattern)\s+(general|symmetric)\s*",
-    re.ASCII | re.IGNORECASE,
-)
-_VARTYPE: Final = re.compile(r"[ \t]*%.*?\bvartype[:=]\s*(\w+)", re.ASCII)
-_SIZES: Final = re.compile(r"\s*(\d{1,18})\s+(\d{1,18})(?:\s+(\d{1,18}))?\s*", re.ASCII)
 
 
 def read_matrix_market(source: Source) -> Quadratic:

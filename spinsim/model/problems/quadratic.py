@@ -29,6 +29,13 @@ Labels = Sequence[Hashable]
 _WORD = re.compile(r"[^\W\d_][\w.:-]*")
 _DEEPEST = 100  # tuples within each other
 _SHOWN = 40  # characters of a label in a sentence
+SPIN: Final = "SPIN"
+BINARY: Final = "BINARY"
+LARGEST_VALUE: Final = 1e300  # so that no sum of values overflows
+Ends = npt.NDArray[np.int64]
+Values = npt.NDArray[np.float64]
+_TERMS_AT_ONCE: Final = 2**14
+_PRODUCTS_AT_ONCE: Final = 2**21
 
 
 def as_labels(labels: Any, sites: int) -> range | tuple[Hashable, ...]:
@@ -154,15 +161,6 @@ def no_pair(key: Any) -> str:
             "by dimod.make_quadratic"
         )
     return f"key {shown(key)} is no pair: give (u, v), and in a QUBO (u, u) for a linear term"
-
-
-SPIN: Final = "SPIN"
-BINARY: Final = "BINARY"
-LARGEST_VALUE: Final = 1e300  # so that no sum of values overflows
-Ends = npt.NDArray[np.int64]
-Values = npt.NDArray[np.float64]
-_TERMS_AT_ONCE: Final = 2**14
-_PRODUCTS_AT_ONCE: Final = 2**21
 
 
 @dataclass(frozen=True, eq=False)
