@@ -158,15 +158,6 @@ class Windows(NamedTuple):
     noise: Array  # V of each, likewise
 
 
-class Windowed(NamedTuple):
-    """The sum within the window that was chosen, arrays of the trailing shape of ``Windows.tau``."""
-
-    tau: Array
-    width: Array
-    noise: Array
-    is_wide: npt.NDArray[np.bool_]  # whether it is as wide as it should be
-
-
 def usable(length: int) -> int:
     """Levels whose sums are over half of a chain at most."""
     return max(1, (length // 2).bit_length())
@@ -184,11 +175,8 @@ def level_windows(variance: Array) -> Windows:
 def with_blocks(short: Windows, means: Array, length: int, variance: Array) -> Windows:
     """Go on with windows from averages over blocks (blocks, ...) where those of levels are as long as a block.
 
-    Args:
-        short: From levels.
-        means: Averages over consecutive blocks.
-        length: Measurements of a block, a power of two.
-        variance: Variance of one measurement.
+    Those of levels are ``short``. A block has ``length`` measurements, a power of two, of which each has the
+    ``variance``.
     """
     blocks, kept = len(means), length.bit_length()
     centred, covariance = means - means.mean(axis=0), np.empty_like(means)
@@ -202,8 +190,11 @@ def with_blocks(short: Windows, means: Array, length: int, variance: Array) -> W
     return Windows(*(np.concatenate([first[:kept], later]) for first, later in each))
 
 
-def chosen_window(windows: Windows, least_window: npt.ArrayLike = 0) -> Windowed:
-    """Mix two neighbouring windows to the smallest W >= 6 tau(W) that is no smaller than ``least_window``."""
+def chosen_window(windows: Windows, least_window: npt.ArrayLike = 0) -> tuple[Windows, npt.NDArray[np.bool_]]:
+    """Mix two neighbouring windows to the smallest W >= 6 tau(W) that is no smaller than ``least_window``.
+
+    Returns the mixture, of the trailing shape, and where it is as wide as it should be.
+    """
     tau, width, noise = windows
     trailing = tau.shape[1:]
     least = np.broadcast_to(np.asarray(least_window, np.float64), trailing)
@@ -225,7 +216,7 @@ def chosen_window(windows: Windows, least_window: npt.ArrayLike = 0) -> Windowed
     share = np.where(is_wide & (high > low), np.clip((wanted - low) / span, 0.0, 1.0), 1.0)
     rest = 1 - share
     mixed = rest**2 * noise[lower] + 2 * rest * share * low + share**2 * noise[upper]
-    return Windowed(rest * at(lower) + share * at(upper), rest * low + share * high, mixed, np.asarray(is_wide))
+    return Windows(rest * at(lower) + share * at(upper), rest * low + share * high, mixed), np.asarray(is_wide)
 
 
 def blocked_time(
@@ -250,18 +241,17 @@ def blocked_time(
         in_mean: Measurements that each mean that was taken off is of.
         least_window: As ``integrated_time`` takes it.
     """
-    found, total = chosen_window(windows, least_window), length * chains
-    is_constant = variance <= 0
-    positive = np.maximum(found.tau, 0.0)
-    corrected = positive * (1 + (2 * found.width + 1) / in_mean) / (1 + 2 * positive / in_mean)
-    tau = np.where(is_constant | (found.tau <= 0), 0.5, corrected)
+    (raw, width, noise), is_wide = chosen_window(windows, least_window)
+    total, is_constant, positive = length * chains, variance <= 0, np.maximum(raw, 0.0)
+    corrected = positive * (1 + (2 * width + 1) / in_mean) / (1 + 2 * positive / in_mean)
+    tau = np.where(is_constant | (raw <= 0), 0.5, corrected)
     whole = variance * (1 + 2 * positive / in_mean)
-    error = tau * np.sqrt((4 * found.noise + 2) / total)
-    trusted = ~is_constant & found.is_wide & (found.tau > 0) & (length >= SHORTEST * (tau + error))
+    error = tau * np.sqrt((4 * noise + 2) / total)
+    trusted = ~is_constant & is_wide & (raw > 0) & (length >= SHORTEST * (tau + error))
     return IntegratedTime(
         tau,
         np.where(is_constant, np.nan, error),
-        np.where(is_constant, 0, np.rint(found.noise)).astype(np.int64),
+        np.where(is_constant, 0, np.rint(noise)).astype(np.int64),
         np.asarray(trusted),
         mean,
         np.where(is_constant, np.nan, np.sqrt(2 * tau * whole / total)),

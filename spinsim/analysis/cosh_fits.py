@@ -71,7 +71,6 @@ def _no_fits(count: int) -> Fits:
 
 
 def _put(into: Fits, at: Integers, found: Fits) -> Fits:
-    """Return fits of which some are replaced."""
     fields = [array.copy() for array in into]
     for array, new in zip(fields, found, strict=True):
         array[at] = new
@@ -239,10 +238,7 @@ def _times_vectors(matrices: Array, vectors: Array) -> Array:
 def _shapes(gaps: Array, later: Integers, to_middle: float) -> tuple[Array, Array]:
     """Return cosh(gap (half - t)), 1 at the first time, and its derivative by the gap, (fits, times, levels).
 
-    Args:
-        gaps: (fits, levels).
-        later: Times since the first.
-        to_middle: From the first time to ``half``.
+    The gaps are (fits, levels); times ``later`` count from the first one, from which it is ``to_middle`` to ``half``.
     """
     gap, since = gaps[:, None, :], later[:, None]
     until = 2 * to_middle - since

@@ -218,7 +218,6 @@ def mean_of(series: Array) -> tuple[Array, Array, int]:
 
 
 def has_even(result: Tempered) -> bool:
-    """Returns whether gaps of even parity can be found: two copies have products of neighbours or configurations."""
     return has_connected(result) or has_leading(result, "even")
 
 
@@ -261,12 +260,10 @@ def gaps(result: Tempered, parity: str = "odd", samples: Iterable[int] | None = 
 
 
 def gaps_by_parity(result: Tempered) -> dict[str, Gaps]:
-    """Return the gaps of each parity that a run can tell."""
     return {parity: gaps(result, parity) for parity in PARITIES if parity == "odd" or has_even(result)}
 
 
 def decays(result: Tempered, parity: str) -> list[Decay]:
-    """Return what gaps are fitted to, of the first sample at each place of the ladder."""
     found = _correlated(result, parity, [0])
     fits = _fits(found, result.model.graph.slices)
     error = np.sqrt(np.diagonal(found.covariance[0], axis1=1, axis2=2))
@@ -276,14 +273,12 @@ def decays(result: Tempered, parity: str) -> list[Decay]:
 
 
 def _fits(found: _Correlated, slices: int) -> Fits:
-    """Return the fits to all samples at all places, (samples * places,)."""
     times = len(found.times)
     mean, covariance = found.mean.reshape(-1, times), found.covariance.reshape(-1, times, times)
     return fit_all(mean, covariance, found.entries, found.times, slices, found.most_levels)
 
 
 def _correlated(result: Tempered, parity: str, samples: Iterable[int]) -> _Correlated:
-    """Return what gaps of some samples are fitted to."""
     if result.model.fields.any():
         raise InputError(
             f"{result.model.name} is in a field, where parity is broken and C(t) does not vanish: leave the field out "
@@ -313,7 +308,6 @@ def _of_leading(result: Tempered, parity: str, samples: Iterable[int]) -> _Corre
 
 
 def _means_of(series: list[list[Array]]) -> tuple[Array, Array, int]:
-    """Return ``mean_of`` of the series of each sample at each place, in arrays, and the entries of any of them."""
     found = [[mean_of(of) for of in row] for row in series]
     mean, covariance = (np.array([[of[k] for of in row] for row in found]) for k in range(2))
     return mean, covariance, found[0][0][2]

@@ -28,7 +28,6 @@ class Jackknife:
 
 
 def standard_error(values: Array, axis: int = 0) -> Array:
-    """Standard error of the mean of independent values along an axis."""
     return np.asarray(values.std(axis=axis, ddof=1) / np.sqrt(values.shape[axis]))
 
 

@@ -159,23 +159,15 @@ class _Levels(NamedTuple):
 
 @dataclass(frozen=True)
 class ReducedRun:
-    """Sums over all measurements of a run, of all its samples or of some.
+    """Sums over all measurements of a run, of all its samples or of some."""
 
-    Attributes:
-        reduced: Terms and histograms that were added up.
-        arrays: By the names of ``Reduced.arrays``.
-        measure_every: Sweeps between two measurements.
-        stride: Measurements for each row of the series that were kept; 0 where none were.
-    """
-
-    reduced: Reduced
-    arrays: Mapping[str, npt.NDArray[Any]]
-    measure_every: int
-    stride: int = 1
+    reduced: Reduced  # terms and histograms that were added up
+    arrays: Mapping[str, npt.NDArray[Any]]  # by the names of ``Reduced.arrays``
+    measure_every: int  # sweeps between two measurements
+    stride: int = 1  # measurements for each row of the series that were kept; 0 where none were
 
     @cached_property
     def measurements(self) -> int:
-        """How many were added up."""
         return int(self.arrays["measurements"].min(initial=np.iinfo(np.int64).max))
 
     @cached_property
@@ -185,17 +177,14 @@ class ReducedRun:
 
     @property
     def samples(self) -> int:
-        """Samples that there are."""
         return len(self.arrays["measurements"])
 
     @cached_property
     def block_length(self) -> int:
-        """Measurements of a full block."""
         return block_length(self.arrays["block_sums"].shape[1], self.measurements)
 
     @property
     def full_blocks(self) -> int:
-        """Blocks that are full."""
         return self.measurements // self.block_length
 
     @cached_property
@@ -210,7 +199,6 @@ class ReducedRun:
         return np.array(([0] if length > 1 else []) + edges[::-1])
 
     def of_samples(self, chosen: slice) -> ReducedRun:
-        """Return the run of some of the samples."""
         whole = slice(None)
         cut = {name: array[(whole,) * SAMPLE_AXIS.get(name, 0) + (chosen,)] for name, array in self.arrays.items()}
         return replace(self, arrays=cut)
@@ -308,7 +296,10 @@ class ReducedRun:
         """Mean squares of the levels of copies that are followed one by one, about their own averages."""
         k, count, copies = self._followed(name), self.measurements, means.shape[1]
         about = means - self.arrays["first_value"][k, :, place][:, None]
-        waiting, squares = self.arrays["level_open"][k, :, :, :copies, place], self._over_blocks("level_squares", k, 0)
+        waiting, squares = (
+            self.arrays["level_open"][k, :, :, :copies, place],
+            self.arrays["level_squares"][k].sum(axis=0),
+        )
         variance, tail = np.empty((self._usable(count), len(means))), np.zeros_like(about)
         for level in range(len(variance)):
             size, number = 2**level, count >> level
@@ -343,14 +334,10 @@ class ReducedRun:
     def _usable(self, length: int) -> int:
         return min(usable(length), int(self.arrays["level_sums"].shape[2]))
 
-    def _over_blocks(self, array: str, followed: int, first: int) -> Array:
-        """Sums of levels in the blocks from ``first`` on, (levels, samples, places)."""
-        return np.asarray(self.arrays[array][followed, first:].sum(axis=0))
-
     def _levels(self, name: str, first: int) -> _Levels:
         """Levels of a term in the blocks from ``first`` on about their mean."""
         k, begin, count = self._followed(name), first * self.block_length, self.measurements
-        sums, squares = (self._over_blocks(array, k, first) for array in ("level_sums", "level_squares"))
+        sums, squares = (self.arrays[array][k, first:].sum(axis=0) for array in ("level_sums", "level_squares"))
         chains, length = self._chains(name), count - begin
         mean = sums[0] / (length * chains)
         variance = np.empty((self._usable(length), *mean.shape))

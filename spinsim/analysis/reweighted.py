@@ -31,7 +31,7 @@ from spinsim.analysis.runs import (
 )
 from spinsim.analysis.sources import facts_of, measurements_of, observed, source_of, widening
 from spinsim.analysis.summary import Estimate, can_trust, few_samples
-from spinsim.engine.measuring.energies import RANGE, Binned, Energies, shift_of, spacing_of
+from spinsim.engine.measuring.energies import RANGE, Binned, shift_of, spacing_of
 from spinsim.errors import InputError, argument
 from spinsim.inputs.checks import finite_array
 from spinsim.inputs.texts import count as counted
@@ -55,13 +55,8 @@ def can_reweight(run: ReducedRun) -> bool:
         return False
     shifts = [shift_of(low, high, energies.bins) for low, high in run.arrays[RANGE].tolist()]
     width, spacing = energies.unit * 2.0 ** max(shifts), spacing_of(run.reduced.model)
-    return width <= spacing or width <= _WIDEST * run.reduced.model.sites * _least_spread(run)
-
-
-def _least_spread(run: ReducedRun) -> float:
-    """Return the standard deviation of the energy per site where it is least, the root mean square over samples."""
-    variance = (run.mean("E^2") - run.mean("energy") ** 2).mean(axis=0)
-    return float(np.sqrt(max(variance.min(), 0.0)))
+    variance = (run.mean("E^2") - run.mean("energy") ** 2).mean(axis=0)  # of the energy per site, over samples
+    return width <= spacing or width <= _WIDEST * run.reduced.model.sites * float(np.sqrt(max(variance.min(), 0.0)))
 
 
 def cells_of_copies(
@@ -69,31 +64,25 @@ def cells_of_copies(
 ) -> Cells:
     """Return sums over the energies of each copy of a sample, as ``multihistogram.add_up`` finds them in series.
 
-    Sums that are not known by copy stand in the cells of the first copy, as only their total counts.
-
-    Args:
-        run: The sums of all samples.
-        sample: Number of the sample.
-        names: Names of moments.
-        middle: Numbers near the means of those that are variances; they are taken off.
-        spacing: Energies are at least so far apart.
+    Sums that are not known by copy stand in the cells of the first copy, as only their total counts. ``middle`` has
+    numbers near the means of those moments that are variances, which are taken off; energies are at least ``spacing``
+    apart.
     """
-    energies, sites = _energies(run), run.reduced.model.sites
+    energies, sites = run.reduced.energies, run.reduced.model.sites
+    assert energies is not None  # noqa: S101  (as ``can_reweight`` has said)
     binned = energies.of_sample(run.arrays, run.measurements, sample, "energy")
     counts, copies = binned.counts, run.reduced.copies
     energy, shares = _apart(binned, spacing)
     found: dict[str, Array] = {}  # (copies, blocks, bins or twice as many)
     count = _dealt(counts, shares)
 
-    def first_alone(total: Array) -> Array:
-        return np.concatenate([total[None], np.zeros((copies - 1, *total.shape))])
-
     def of_term(name: str) -> Array:
         k, term = run.names[name], run.term(name)
         row = energies.row[k]
         if term.by_copy:
             return _split(binned, binned.sums[row : row + copies], counts, shares)
-        return first_alone(_split(binned, binned.sums[row : row + 1], counts.sum(axis=0, keepdims=True), shares)[0])
+        total = _split(binned, binned.sums[row : row + 1], counts.sum(axis=0, keepdims=True), shares)
+        return np.concatenate([total, np.zeros((copies - 1, *total.shape[1:]))])
 
     for name in names:
         if name in _OF_ENERGY:
@@ -111,7 +100,8 @@ def cells_of_copies(
 
 def cells_of_pairs(run: ReducedRun, sample: int, names: Sequence[str], spacing: float) -> Cells:
     """Return sums over the sums of two copies' energies, of all pairs of a sample together."""
-    energies = _energies(run)
+    energies = run.reduced.energies
+    assert energies is not None  # noqa: S101  (likewise)
     binned = energies.of_sample(run.arrays, run.measurements, sample, "energy_pair")
     energy, shares = _apart(binned, spacing)
     found = {}
@@ -119,11 +109,6 @@ def cells_of_pairs(run: ReducedRun, sample: int, names: Sequence[str], spacing: 
         row = energies.pair_row[run.names[name]]
         found[name] = _split(binned, binned.sums[row : row + 1], binned.counts, shares)
     return _cells(run, energy, _dealt(binned.counts, shares), found)
-
-
-def _energies(run: ReducedRun) -> Energies:
-    assert run.reduced.energies is not None  # noqa: S101  (as ``can_reweight`` has said)
-    return run.reduced.energies
 
 
 def _apart(binned: Binned, spacing: float) -> tuple[Array, Array]:
@@ -305,9 +290,8 @@ def _counted_before(result: Tempered, run: ReducedRun, sample: int) -> _Counted:
     """The same of what a run has added up as it went."""
     moments = [name for name in moments_of(_observables(result, "hottest")) if name in MOMENTS]
     own, of_pairs = ([name for name in moments if MOMENTS[name].pairs == pairs] for pairs in (False, True))
-    middle = {
-        name: float(run.mean(VARIANCES[name][0])[sample].mean()) for name in own if MOMENTS[name].variance
-    }  # fmt: skip
+    variances = [name for name in own if MOMENTS[name].variance]
+    middle = {name: float(run.mean(VARIANCES[name][0])[sample].mean()) for name in variances}
     spacing, beta, sites = spacing_of(result.model), 1 / result.temperature, result.model.sites
     singles = cells_of_copies(run, sample, own, middle, spacing)
     pairs = cells_of_pairs(run, sample, of_pairs, spacing) if of_pairs else None

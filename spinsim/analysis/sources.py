@@ -146,24 +146,17 @@ class Source:
 
     @cached_property
     def run(self) -> ReducedRun:
-        """Sums over all measurements."""
         assert self.result.reduced is not None  # noqa: S101  (as ``source_of`` has asked)
         return self.result.reduced
 
     @cached_property
     def facts(self) -> Facts:
-        """Facts that decide which observables the run has."""
         names, copies = self.run.names, self.run.reduced.copies
         in_time = term_name("C(1)") in names
         modes = "|m(k)|^2" in names or "|m(k_time)|^2" in names
         correlations = in_time or modes or "q_link" in names
         return Facts(
-            self.result.model,
-            copies,
-            correlations,
-            staggered="|m_s|" in names,
-            in_time=in_time,
-            magnetization_modes=modes,
+            self.result.model, copies, correlations, "", "|m_s|" in names, in_time=in_time, magnetization_modes=modes
         )
 
     @cached_property
@@ -173,7 +166,6 @@ class Source:
 
     @property
     def measurements(self) -> int:
-        """How many were made."""
         return self.run.measurements
 
     @property
@@ -182,7 +174,6 @@ class Source:
         return self.run.measure_every
 
     def sweep_of(self, rows: Integers) -> Integers:
-        """Return the sweeps done at measurements."""
         return np.asarray(self.run.measure_every * (rows + 1))
 
     def time(self, name: str) -> IntegratedTime:
@@ -286,13 +277,9 @@ class SeriesSource(Source):
     def facts(self) -> Facts:
         result = self.result
         return Facts(
-            result.model,
-            result.energy.shape[2],
-            result.has_correlations,
-            staggered=result.has_staggered,
-            in_time=result.in_time is not None,
-            magnetization_modes=result.has_magnetization_modes,
-        )
+            result.model, result.energy.shape[2], result.has_correlations, "", result.has_staggered,
+            result.in_time is not None, result.has_magnetization_modes,
+        )  # fmt: skip
 
     @property
     def measurements(self) -> int:
@@ -346,7 +333,6 @@ def source_of(result: Tempered) -> Source:
 
 
 def facts_of(result: Tempered) -> Facts:
-    """Return what decides which observables a run has."""
     return source_of(result).facts
 
 

@@ -109,10 +109,8 @@ def length_crossings(
 
 def _share_bonds(one: Ising, other: Ising) -> bool:
     """Return True if the samples of two layers begin with the same random bonds, as those of one disorder seed do."""
-    common = min(one.bonds, other.bonds)
-    return len(one.couplings) == len(other.couplings) > 1 and bool(
-        np.array_equal(one.couplings[:, :common], other.couplings[:, :common])
-    )
+    common, (a, b) = min(one.bonds, other.bonds), (one.couplings, other.couplings)
+    return len(a) == len(b) > 1 and bool(np.array_equal(a[:, :common], b[:, :common]))
 
 
 def _cross(small: LengthCurve, large: LengthCurve, near: float | None) -> LengthCrossing:

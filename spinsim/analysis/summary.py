@@ -90,7 +90,6 @@ def summarize(result: Tempered) -> Summary:
 
 
 def estimates(result: Tempered) -> dict[str, Estimate]:
-    """The observables of ``summarize`` alone, without a word on equilibrium."""
     source = source_of(result)
     return _estimates(result, source, _times(source))
 
@@ -161,7 +160,6 @@ def own_estimate(result: Tempered, name: str) -> Estimate:
 
 
 def _own_series(result: Tempered, name: str) -> Array:
-    """Series of an observable of the user's own, (steps, samples, copies, elements)."""
     values = np.asarray(own_series(result)[name], np.float64)
     check_length(len(values))
     return np.asarray(values.reshape(*values.shape[:3], -1))

@@ -118,7 +118,6 @@ def _result(run: Run) -> Result:
 
 
 def _named_columns(run: Run, by: str) -> Columns:
-    """Returns the columns of one run of several, behind those that say which it is."""
     result = _result(run)
     columns: Columns = record_of(result.job).columns(result, by)
     about = described(result.model)
@@ -141,14 +140,9 @@ def columns_of_samples(
         own, best = columns(one), best_energy(one)
         rows = len(next(iter(own.values())))
         least = None if best is None or not best.size else lowest(one.model, best)
-        tables.append(
-            {
-                "sample": np.full(rows, sample),
-                **own,
-                "lowest_energy_per_site": np.full(rows, least.mean if least else np.nan),
-                "hits": np.full(rows, least.hits[0] if least else 0),
-            }
-        )
+        energy, hits = (least.mean, least.hits[0]) if least else (np.nan, 0)
+        ends = {"lowest_energy_per_site": np.full(rows, energy), "hits": np.full(rows, hits)}
+        tables.append({"sample": np.full(rows, sample)} | own | ends)
     return below_each_other(tables)
 
 
@@ -163,13 +157,9 @@ def summary_columns(summary: Summary) -> Columns:
 def estimate_columns(estimates: dict[str, Estimate]) -> Columns:
     """Four columns of each estimate, without errors that cannot be trusted."""
     columns: Columns = {}
-    for name, estimate in estimates.items():
-        columns |= {
-            name: estimate.value,
-            f"{name}_error": np.where(estimate.trusted, estimate.error, np.nan),
-            f"{name}_tau": estimate.tau,
-            f"{name}_trusted": estimate.trusted,
-        }
+    for name, e in estimates.items():
+        columns |= {name: e.value, f"{name}_error": np.where(e.trusted, e.error, np.nan)}
+        columns |= {f"{name}_tau": e.tau, f"{name}_trusted": e.trusted}
     return columns
 
 

@@ -20,9 +20,8 @@ Sources: J. Machta, Phys. Rev. E 82, 026704 (2010); W. Wang, J. Machta, H. G. Ka
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -191,19 +190,20 @@ def thermodynamics(result: Annealed) -> Thermodynamics:
     energy = result.energy / sites
     scale = sites / temperature**2
     compared = agrees = np.zeros(len(temperature), bool)
-    means: Callable[[Array], tuple[Array, Array]] = mean_of_replicas
-    if result.family is not None:
-        populations = Populations(result)
-        means = partial(_weighted, populations)
+    populations = None if result.family is None else Populations(result)
+
+    def means(values: Array) -> tuple[Array, Array]:
+        return over_samples(*populations.mean(values)) if populations else mean_of_replicas(values)
+
+    if populations:
         heat, heat_error = over_samples(*populations.variance(energy))
     else:
         heat, heat_error = _variance(energy)
         if result.field is None:  # else the energy changes with it too
             compared, agrees = _compare(temperature, energy, scale)
     left_out = compared & ~agrees
-    staggered = (
-        np.full(energy.shape, np.nan) if result.staggered_magnetization is None else result.staggered_magnetization
-    )
+    measured = result.staggered_magnetization
+    staggered = np.full(energy.shape, np.nan) if measured is None else measured
     return Thermodynamics(
         temperature,
         *means(energy),
@@ -255,10 +255,6 @@ def mean_of_replicas(values: Array) -> tuple[Array, Array]:
     if values.shape[1] > 1:
         return _mean_of_samples(values.mean(axis=2))
     return _mean_of_samples(values[:, 0])
-
-
-def _weighted(populations: Populations, values: Array) -> tuple[Array, Array]:
-    return over_samples(*populations.mean(values))
 
 
 def over_samples(values: Array, error: Array) -> tuple[Array, Array]:

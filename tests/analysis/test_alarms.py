@@ -12,6 +12,7 @@ from walkers import relaxation, walk
 
 import spinsim as ss
 from spinsim.analysis.equilibration import FALSE_ALARMS, judge, walks
+from spinsim.analysis.reduced import FollowedSeries
 from spinsim.analysis.summary import summarize
 
 PLACES, RATE, COPIES = 8, 0.5, 2
@@ -32,7 +33,7 @@ def verdicts(samples: int, length: float, start: float, runs: int, seed: int) ->
     run, found = made(samples), Counter[str]()
     for k in range(runs):
         own = {"permutation": walked.permutation[:, k], "round_trips": walked.round_trips[k]}
-        judged = judge(replace(run, **own), {"energy": walked.energy[:, k]})
+        judged = judge(replace(run, **own), {"energy": FollowedSeries(walked.energy[:, k])})
         found[judged.words.split(":")[0].split(",")[0]] += 1
     return found
 

@@ -6,12 +6,13 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from by_series import copies_disagree, equilibration
 from processes import ar1, rho_of
 from same import added_up, energies_alone, word
 
 import spinsim as ss
 from spinsim.analysis.autocorrelation import integrated_time
-from spinsim.analysis.equilibration import approach, compare_copies, copies_disagree, equilibration, walks
+from spinsim.analysis.equilibration import approach, compare_copies, walks
 from spinsim.analysis.gaps import correlation_in_time, gaps
 from spinsim.analysis.overlaps import bins_for, overlap_distribution
 from spinsim.analysis.reduced import FollowedSeries
