@@ -20,7 +20,16 @@ from spinsim.errors import InputError, worded
 from spinsim.inputs.texts import quoted
 from spinsim.machine.files import Disk, not_written
 from spinsim.store.checkpoints import check_checkpoints, read_checkpoint, write_checkpoint
-from spinsim.store.contents import BEST, SUMMARY_GROUP, DamageError, Series, arrays_of_best, check_texts, rows_at
+from spinsim.store.contents import (
+    BEST,
+    SUMMARY_GROUP,
+    DamageError,
+    Series,
+    arrays_of_best,
+    check_texts,
+    damage_of,
+    rows_at,
+)
 from spinsim.store.datasets import CHECKSUM, UNKNOWN, check_rows, row_checksums
 from spinsim.store.finishing import finish_file, hold, keep
 from spinsim.store.models import identity
@@ -32,13 +41,7 @@ Saved = dict[str, npt.NDArray[Any]]
 
 
 class RunFile:
-    """The file of a run open for appending.
-
-    Args:
-        path: Path of the file, as made by ``create``.
-        disk: The same, open and locked.
-        thread: Where everything is written.
-    """
+    """The file of a run, as ``create`` made it, open and locked for appending; all is written in one thread."""
 
     def __init__(self, path: Path, disk: Disk, thread: Executor) -> None:
         self.path, self._disk, self._thread = path, disk, thread
@@ -90,11 +93,7 @@ class RunFile:
             self._thread.submit(write, cells).result()
 
     def flush(self) -> None:
-        """Hand every row to the operating system.
-
-        Raises:
-            InputError: where another file, or none, lies under the path by now.
-        """
+        """Hand every row to the operating system; raises InputError where the path leads elsewhere by now."""
         self._hand_over()
         self._wait()
         self._check_place()
@@ -110,10 +109,8 @@ class RunFile:
 
     def _checked(self, check: Callable[..., None], *given: Any) -> None:
         """Call a function in the thread that writes; the damage that it finds becomes one sentence."""
-        try:
+        with damage_of(self.path):
             self._thread.submit(check, *given).result()
-        except DamageError as error:
-            raise InputError(f"{self.path} is damaged, {error}: take another copy of it") from error
 
     def _hand_over(self) -> None:
         """Let the thread write the rows so far, once it is done with those before."""
@@ -166,14 +163,10 @@ class RunFile:
         return [series.name for series in values if series not in kept]
 
     def save(self, arrays: Mapping[str, npt.NDArray[Any]], wait: bool = True) -> None:
-        """Replace the older of the two checkpoints, once all rows before it are written.
+        """Replace the older of the two checkpoints by the state of the run, once all rows before it are written.
 
-        A file that Python wrote has none: its run begins anew.
-
-        Args:
-            arrays: The state of the run.
-            wait: True to return when it is written. Else it is written while the caller goes on, its arrays must not
-                change before ``flush``, and an error is raised by a later call.
+        A file that Python wrote has none: its run begins anew. Without ``wait`` it is written while the caller goes on:
+        arrays must not change before ``flush``, and an error is raised by a later call.
         """
         self._hand_over()
         rows, end = self._handed, self._end
@@ -193,11 +186,9 @@ class RunFile:
     def saved(self, like: Mapping[str, npt.NDArray[Any]] | None = None) -> tuple[Saved | None, str]:
         """The newest checkpoint that is whole, if any, and a sentence where a newer one is damaged.
 
-        Args:
-            like: Arrays of the names and shapes that it must have.
-
         Raises:
-            InputError: where it has others or is of other dynamics, and where a row from before it is damaged.
+            InputError: where it is of other dynamics, where its arrays have not the names and shapes of ``like``, and
+                where a row from before it is damaged.
         """
 
         def read() -> tuple[Saved | None, str, int]:
@@ -208,15 +199,12 @@ class RunFile:
         arrays, damaged, self._end = self._thread.submit(read).result()
         self.check_rows(self._end)
         if arrays and like is not None and _forms(arrays) != _forms(like):
-            raise InputError(f"{self.path} is damaged, its checkpoint is of another run: take another copy of it")
+            with damage_of(self.path):
+                raise DamageError("its checkpoint is of another run")
         return arrays, damaged
 
     def check_rows(self, end: int | None = None) -> None:
-        """Compare the first rows of the run with their checksums; those of older files have none.
-
-        Args:
-            end: How many, by default all.
-        """
+        """Compare the first rows of the run, by default all, with their checksums; those of older files have none."""
 
         def check() -> None:
             rows = complete_rows(self._file) if end is None else end
@@ -242,10 +230,9 @@ class RunFile:
         self.write_again({f"{BEST}/{name}": array for name, array in arrays_of_best(energy, spins).items()})
 
     def finish(self, keep_checkpoint: bool = False) -> None:
-        """The run is complete: when the file is closed, it is packed and says so (``packing.finish_file``).
+        """The run is complete: when the file is closed, it is packed and says so (``finishing.finish_file``).
 
-        Args:
-            keep_checkpoint: True if the run may be extended from its last state.
+        Its checkpoint stays where it may be extended from its last state.
         """
         self.flush()
         self.check_rows()
@@ -254,10 +241,7 @@ class RunFile:
     def close(self) -> bool:
         """Write all that is left and let go of the file; False where something else lies under its path by now.
 
-        A finished run's file takes its last form.
-
-        Raises:
-            OSError: the first error in writing.
+        A finished run's file takes its last form. The first error in writing is raised, an OSError.
         """
         try:
             self._hand_over()
@@ -273,12 +257,8 @@ class RunFile:
     def rescue(self) -> InputError:
         """Keep under a new name what was written to a file that has gone from its path, and say so."""
         name = self._thread.submit(keep, self.path, self._disk, self._finished, self._keep_checkpoint).result()
-        on = (
-            ""
-            if self._finished
-            else f": {worded(f'spinsim resume {quoted(name)}', f'ss.resume({str(name)!r})')} goes on from there"
-        )
-        kept = "the finished run is" if self._finished else "all of it is"
+        call = worded(f"spinsim resume {quoted(name)}", f"ss.resume({str(name)!r})")
+        kept, on = ("the finished run is", "") if self._finished else ("all of it is", f": {call} goes on from there")
         return InputError(f"{self.path} was moved, removed or replaced while a run wrote it; {kept} kept in {name}{on}")
 
 
@@ -289,11 +269,8 @@ def _long_name(dataset: h5py.Dataset) -> str:
 
 def _rows_of(series: Mapping[str, h5py.Dataset], rows: list[Mapping[str, Any]]) -> dict[str, npt.NDArray[Any]]:
     """The values of rows in the types of a group's series, by name, without their checksums."""
-    return {
-        name: np.array([row[name] for row in rows], dataset.dtype)
-        for name, dataset in series.items()
-        if name != CHECKSUM
-    }
+    named = {name: dataset.dtype for name, dataset in series.items() if name != CHECKSUM}
+    return {name: np.array([row[name] for row in rows], dtype) for name, dtype in named.items()}
 
 
 def _forms(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, tuple[tuple[int, ...], bool]]:

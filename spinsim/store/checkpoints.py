@@ -47,20 +47,11 @@ def make_checkpoints(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]]) 
 
 
 def pack_checkpoints(
-    group: h5py.Group,
-    arrays: Mapping[str, npt.NDArray[Any]],
-    rows: int,
-    compressing: Compressing,
-    same: Sequence[str] = (),
+    group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]], rows: int, compressing: Compressing, same: Sequence[str]
 ) -> None:
     """Two slots that are not written again: the first holds a run's last state, the second takes no room.
 
-    Args:
-        group: Group of the new file.
-        arrays: The state.
-        rows: Rows of the run that were written before.
-        compressing: Writes what is compressed.
-        same: Names of arrays that other datasets hold too (``saved_as``), which take no room of their own.
+    So many ``rows`` were written before. Arrays named in ``same`` are those of other datasets (``saved_as``).
     """
     group.attrs.update({"long_name": _LONG_NAME, "dynamics": rng.DYNAMICS})
     if same:
@@ -85,14 +76,7 @@ def pack_checkpoints(
 def write_checkpoint(
     group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]], rows: int, sync: Callable[[], None]
 ) -> None:
-    """Write the older of the two slots anew.
-
-    Args:
-        group: Group of the checkpoints.
-        arrays: Arrays to save.
-        rows: Rows of the run that were written before.
-        sync: Brings all that is flushed to the disk.
-    """
+    """Write the older of the two slots anew, after so many rows; ``sync`` brings all that is flushed to the disk."""
     serials = group["serial"][...]
     slot = int(serials.argmin())
     group["serial"][slot] = 0

@@ -6,9 +6,11 @@ missing or of another form.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import prod
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import h5py
@@ -105,8 +107,7 @@ class Contents:
 
     def room(self, rows: int) -> int:
         """Size in bytes of all series of a run of so many rows."""
-        sizes = (rows // self.every(s.group) * prod(self.shape(s)) * np.dtype(s.dtype).itemsize for s in self.series)
-        return sum(sizes)
+        return sum(rows // self.every(s.group) * prod(self.shape(s)) * np.dtype(s.dtype).itemsize for s in self.series)
 
     @property
     def sums_bytes(self) -> int:
@@ -142,19 +143,29 @@ def rows_at(every: int, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, 
 
 def summary_series(observables: tuple[Observable, ...], axis: str = "temperature") -> list[Series]:
     """Room for every observable, its error and its autocorrelation time: NaN until the run is analysed."""
-    rows = []
-    for o in observables:
-        for name, long_name, units in (
+    rows = [
+        row
+        for o in observables
+        for row in (
             (o.name, o.formula, o.units),
             (f"{o.name}_error", f"standard error of the {o.formula}", o.units),
             (f"{o.name}_tau", "autocorrelation time", "sweeps"),
-        ):
-            rows.append(Series(name, (axis,), np.float64, long_name, units, SUMMARY_GROUP))
-    return rows
+        )
+    ]
+    return [Series(name, (axis,), np.float64, words, units, SUMMARY_GROUP) for name, words, units in rows]
 
 
 class DamageError(InputError):
     """Damage of a file, in words that follow its name."""
+
+
+@contextmanager
+def damage_of(path: Path) -> Iterator[None]:
+    """Name the file in the sentence on any damage."""
+    try:
+        yield
+    except DamageError as error:
+        raise InputError(f"{path} is damaged, {error}: take another copy of it") from error
 
 
 def _no_contents(file: h5py.File, sizes: Sizes) -> tuple[Contents, int]:
@@ -163,26 +174,19 @@ def _no_contents(file: h5py.File, sizes: Sizes) -> tuple[Contents, int]:
 
 @dataclass(frozen=True)
 class Form:
-    """Properties of a job's files that the store must know.
-
-    Attributes:
-        planned: Keys of the job's table of settings that readers use, with the types that their values may have.
-        groups: Groups with series and what belongs to them, beside the model, the lowest states and the summary.
-        contents: Takes a file and the sizes of its model; returns the contents that the file should have, by its own
-            axes, and the replicas of each sample. It raises ``DamageError`` where the axes make no sense.
-        has_best: True if every file holds lowest states; else those of a killed run or of older versions may lack them.
-        sums: Paths of the datasets that are written again and again instead of growing, by the names under which
-            checkpoints hold the same arrays.
-        check_numbers: Takes a file and its complete rows; raises ``DamageError`` where its numbers do not fit together.
-            It is called by who reads all of a file.
-    """
+    """Properties of a job's files that the store must know."""
 
     planned: Mapping[str, tuple[type, ...]] = field(default_factory=dict)
-    groups: tuple[str, ...] = ()
+    """Keys of the job's table of settings that readers use, with the types that their values may have."""
+    groups: tuple[str, ...] = ()  # with series and what belongs to them, beside model, lowest states and summary
     contents: Callable[[h5py.File, Sizes], tuple[Contents, int]] = _no_contents
-    has_best: bool = False
+    """Takes a file and the sizes of its model; returns the contents that the file should have, by its own axes, and the
+    replicas of each sample. It raises ``DamageError`` where the axes make no sense."""
+    has_best: bool = False  # every file holds lowest states; else those of killed runs and old versions may lack them
     sums: Mapping[str, str] = field(default_factory=dict)
+    """Paths of datasets that are written again and again, by the names that they have in checkpoints."""
     check_numbers: Callable[[h5py.File, int], object] = lambda file, rows: None
+    """Takes a file and its complete rows; raises ``DamageError`` where its numbers do not fit together."""
 
 
 def form_of(file: h5py.File) -> Form:

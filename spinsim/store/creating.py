@@ -55,16 +55,10 @@ def create(
     best_of: int = 0,
     checkpoint: Mapping[str, npt.NDArray[Any]] | None = None,
 ) -> None:
-    """Make the file of a run that has not begun.
+    """Make the file of a run that has not begun, complete with its model and with room for so many rows.
 
-    Args:
-        path: Where; its folder is made if missing.
-        model: Stored in full: the file stands alone.
-        contents: Contents of the file.
-        rows: Rows that there is room for.
-        attributes: Root attributes beside the conventions: job, config, config_sha256, engine and so on.
-        best_of: Replicas of each sample whose lowest states are kept, 0 for none.
-        checkpoint: Arrays like those that checkpoints hold; None where there will be none.
+    Its folder is made if missing. Root attributes are given beside the conventions, as are the replicas of each sample
+    whose lowest states are kept, ``best_of``, 0 for none, and arrays like those that checkpoints hold.
 
     Raises:
         InputError: where the path exists or cannot be written; nothing is left behind.

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import product
 from math import prod
-from types import TracebackType
 from typing import Any, Final, Self
 
 import h5py
@@ -45,7 +44,6 @@ def set_aside() -> h5py.h5p.PropDCID:
 
 
 def compressed() -> dict[str, Any]:
-    """Compression of what is written once."""
     return {"compression": "gzip", "compression_opts": LEVEL, "shuffle": True}
 
 
@@ -93,9 +91,8 @@ def name_axes(group: h5py.Group) -> None:
 def label(dataset: h5py.Dataset, scales: tuple[str, ...], long_name: str, units: str) -> None:
     """Say what a dataset is, and which axes of its group it has."""
     dataset.attrs.update({"long_name": long_name, "units": units})
-    group = dataset.parent
     for axis, scale in enumerate(scales):
-        dataset.dims[axis].attach_scale(group[scale])
+        dataset.dims[axis].attach_scale(dataset.parent[scale])
 
 
 def pieces(series: Sequence[h5py.Dataset], rows: int) -> Iterator[slice]:
@@ -116,11 +113,9 @@ class Compressing:
         self._bytes = 0
 
     def fill(self, new: h5py.Dataset, values: h5py.Dataset | npt.NDArray[Any]) -> None:
-        """Fill a new, empty dataset that has the filters of ``compressed`` with numbers of its shape and type.
+        """Fill a new, empty dataset that has the filters of ``compressed``, by the end of the context.
 
-        Args:
-            new: What is filled, by the end of the context.
-            values: Read at once.
+        The numbers are read at once.
         """
         ranges = [range(0, length, size) for length, size in zip(values.shape, new.chunks, strict=True)]
         for first in product(*ranges):
@@ -138,9 +133,7 @@ class Compressing:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         with self._pool:
             while self._waiting and kind is None:
                 self._write_first()
@@ -148,9 +141,8 @@ class Compressing:
 
 def _chunk(old: h5py.Dataset | npt.NDArray[Any], new: h5py.Dataset, first: tuple[int, ...]) -> npt.NDArray[Any]:
     """The numbers of one chunk; past the ends of the dataset the fill value."""
-    values: npt.NDArray[Any] = old[
-        tuple(slice(start, start + size) for start, size in zip(first, new.chunks, strict=True))
-    ]
+    within = tuple(slice(start, start + size) for start, size in zip(first, new.chunks, strict=True))
+    values: npt.NDArray[Any] = old[within]
     if values.shape == new.chunks:
         return values
     whole = np.full(new.chunks, new.fillvalue, old.dtype)
@@ -178,11 +170,7 @@ def fletcher32(content: bytes) -> int:
 
 
 def row_checksums(values: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.uint32]:
-    """Return the checksum of each row.
-
-    Args:
-        values: Rows of every series of a group but the checksums, by name, in the types of the file.
-    """
+    """Return the checksum of each row, from every series of a group but the checksums, in the types of the file."""
     if not values:
         return np.empty(0, np.uint32)
     columns = [np.ascontiguousarray(values[name]) for name in sorted(values)]
@@ -201,12 +189,7 @@ def _crc32(parts: Iterable[npt.NDArray[np.uint8]]) -> int:
 
 
 def check_rows(series: Mapping[str, h5py.Dataset], end: int) -> None:
-    """Compare the first rows of a group with their checksums, if it has any.
-
-    Args:
-        series: All series of the group, by name.
-        end: Rows that are compared.
-    """
+    """Compare the first rows of a group, all of its series by name, with their checksums, if it has any."""
     named = dict(series)
     stored = named.pop(CHECKSUM, None)
     if stored is None or not named:

@@ -13,11 +13,10 @@ from dataclasses import replace
 from itertools import count
 from math import prod
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import h5py
 import numpy as np
-import numpy.typing as npt
 
 from spinsim.errors import InputError
 from spinsim.machine.files import Disk, new_file, not_written, remove_stale, replacement
@@ -31,7 +30,7 @@ from spinsim.store.checkpoints import (
     read_checkpoint,
     saved_as,
 )
-from spinsim.store.contents import BEST, Contents, DamageError, check_texts, form_of
+from spinsim.store.contents import BEST, Contents, check_texts, damage_of, form_of
 from spinsim.store.creating import begin, extended, mark_finished, write_new
 from spinsim.store.datasets import CHECKSUM, Compressing, compressed, pieces, row_checksums
 from spinsim.store.models import identity, read_model
@@ -49,8 +48,7 @@ _LARGE: Final = "/best/bits"  # half a minute a gigabyte, of spins that hardly b
 def hold(path: Path) -> Iterator[Disk]:
     """The file under a path, locked; what killed processes left beside it is removed.
 
-    Raises:
-        OSError: where it is not there or another process holds it.
+    Raises OSError where it is not there or another process holds it.
     """
     remove_stale(Path(os.path.realpath(path)).parent, os.path.basename(os.path.realpath(path)))
     while True:
@@ -64,16 +62,9 @@ def hold(path: Path) -> Iterator[Disk]:
 def finish_file(path: Path, disk: Disk, keep_checkpoint: bool) -> bool:
     """Let the packed file take the place of a run's file, with its mark of being finished.
 
-    A process that is killed on the way leaves the one or the other, whole. Where there is no room for the packed one,
-    or the file has a second name, which would go on naming the old one, the file is marked as it is.
-
-    Args:
-        path: Path of the run's file.
-        disk: The same, open and locked; HDF5 is done with it.
-        keep_checkpoint: True if the run can be extended from its last state.
-
-    Returns:
-        False where something else lies under the path by now.
+    The file is open and locked, and HDF5 is done with it. A process that is killed on the way leaves the one or the
+    other, whole. Where there is no room for the packed one, or the file has a second name, which would go on naming the
+    old one, the file is marked as it is. Returns False where something else lies under the path by now.
     """
     try:
         if path.stat().st_nlink > 1:
@@ -88,16 +79,9 @@ def finish_file(path: Path, disk: Disk, keep_checkpoint: bool) -> bool:
 
 
 def keep(path: Path, disk: Disk, finished: bool, keep_checkpoint: bool) -> Path:
-    """Write a run's file, which lies under its path no longer, under the first free name beside it.
+    """Write a run's file, which lies under its path no longer, under the first free name there, such as ``run-1.h5``.
 
-    Args:
-        path: Where it was.
-        disk: The file, still open; HDF5 is done with it.
-        finished: True if the run is; it is packed then.
-        keep_checkpoint: As for ``finish_file``.
-
-    Returns:
-        The name, such as ``run-1.h5``.
+    The file is still open, HDF5 is done with it; that of a finished run is packed.
     """
     for number in count(1):
         name = path.with_name(f"{path.stem}-{number}{path.suffix}")
@@ -137,21 +121,10 @@ def pack(old: h5py.File, disk: Disk, keep_checkpoint: bool) -> None:
         _attach_scales(old, new, {})
         saved, _, rows = read_checkpoint(old.get(CHECKPOINTS) if keep_checkpoint else None)
         if saved is not None:
-            pack_checkpoints(new.create_group(CHECKPOINTS), saved, rows, compressing, _same(old, saved))
-
-
-def _same(file: h5py.File, saved: Mapping[str, npt.NDArray[Any]]) -> list[str]:
-    """Names of large arrays of a checkpoint that datasets of its file hold too."""
-    paths = {name: path for name, path in saved_as(form_of(file)).items() if name in saved and path in file}
-    large = {name: path for name, path in paths.items() if saved[name].nbytes > _CHUNK_BYTES}
-    return [name for name, path in large.items() if np.array_equal(file[path][...], saved[name])]
-
-
-def _copy_group(old: h5py.Group, new: h5py.Group, compressing: Compressing) -> None:
-    _copy_attributes(old, new)
-    for name in list(old):
-        if name != CHECKSUM:
-            _copy_item(old, new, name, compressing)
+            paths = {name: path for name, path in saved_as(form_of(old)).items() if name in saved and path in old}
+            large = {name: path for name, path in paths.items() if saved[name].nbytes > _CHUNK_BYTES}
+            same = [name for name, path in large.items() if np.array_equal(old[path][...], saved[name])]
+            pack_checkpoints(new.create_group(CHECKPOINTS), saved, rows, compressing, same)
 
 
 def copy_unknown(old: h5py.File, new: h5py.File) -> None:
@@ -189,7 +162,11 @@ def _copy_item(old: h5py.Group, new: h5py.Group, name: str, compressing: Compres
         return
     item = old[name]
     if isinstance(item, h5py.Group):
-        _copy_group(item, new.create_group(name), compressing)
+        group = new.create_group(name)
+        _copy_attributes(item, group)
+        for member in list(item):
+            if member != CHECKSUM:
+                _copy_item(item, group, member, compressing)
     elif isinstance(item, h5py.Dataset):
         _copy_dataset(item, new, name, compressing)
     else:
@@ -211,9 +188,8 @@ def _copy_dataset(old: h5py.Dataset, group: h5py.Group, name: str, compressing: 
         filters = {} if group.name == _REWRITTEN or old.name == _LARGE else compressed()
         plain = old.dtype.kind in "iuf"
         fill = old.fillvalue if plain else None  # HDF5 has no room for a long text there
-        new = group.create_dataset(
-            name, old.shape, old.dtype, chunks=chunks, fillvalue=fill, fletcher32=True, **filters
-        )
+        how = {"chunks": chunks, "fillvalue": fill, "fletcher32": True} | filters
+        new = group.create_dataset(name, old.shape, old.dtype, **how)
         if filters and plain:
             compressing.fill(new, old)
         else:
@@ -314,10 +290,8 @@ def extend(
                     copy_unknown(old, new)
 
     try:
-        with hold(path) as disk, ThreadPoolExecutor(1) as thread:
+        with damage_of(path), hold(path) as disk, ThreadPoolExecutor(1) as thread:
             thread.submit(write, disk).result()
-    except DamageError as error:
-        raise InputError(f"{path} is damaged, {error}: take another copy of it") from error
     except OSError as error:
         raise not_written(path, error) from error
 
@@ -331,8 +305,10 @@ def _take_over(old: h5py.File, new: h5py.File, thin: int) -> None:
             first, stop = piece.start * every, piece.stop * every
             copy[piece] = dataset[first:stop][every - 1 :: every]
     for _, series in series_by_group(new):
-        if thin > 1:
-            _number_anew(series, thin)
+        if thin > 1:  # the rows that are left get numbers, and saved configurations those that they belong to
+            series["step"][...] = np.arange(len(series["step"]))
+            if "measurement" in series:
+                series["measurement"][...] = (series["measurement"][...] + 1) // thin - 1
         if thin > 1 or series[CHECKSUM].name not in old:
             _add_checksums(series)
     copy_checkpoints(old[CHECKPOINTS], new[CHECKPOINTS], complete_rows(old), thin)
@@ -341,14 +317,6 @@ def _take_over(old: h5py.File, new: h5py.File, thin: int) -> None:
             item = new[group][name]
             if isinstance(item, h5py.Dataset) and not item.chunks and not item.is_scale:  # written again and again
                 copy_into(item, old[item.name])
-
-
-def _number_anew(series: Mapping[str, h5py.Dataset], thin: int) -> None:
-    """Number the rows that are left, and say of saved configurations which of these they belong to."""
-    step = series["step"]
-    step[...] = np.arange(len(step))
-    if "measurement" in series:
-        series["measurement"][...] = (series["measurement"][...] + 1) // thin - 1
 
 
 def _add_checksums(series: Mapping[str, h5py.Dataset]) -> None:

@@ -31,16 +31,8 @@ _BYTES_A_GIVEN: Final = 16  # of a value, and where it stands
 
 def write_model(group: h5py.Group, model: Ising) -> None:
     """Store a model in full: the file stands alone. Of a large lattice bonds and drawn couplings follow from it."""
-    group.attrs.update(
-        {
-            "name": model.name,
-            "sites": model.sites,
-            "quantum": model.quantum,
-            "rounded": model.rounded,
-            "rounding_error": model.rounding_error,
-            "offset": model.offset,
-        }
-    )
+    for name in ("name", "sites", "quantum", "rounded", "rounding_error", "offset"):
+        group.attrs[name] = getattr(model, name)
     if model.maxcut_weight is not None:
         group.attrs["maxcut_weight"] = model.maxcut_weight
     if model.graph.slices > 1:
@@ -216,12 +208,7 @@ def read_model(file: h5py.File) -> Ising:
 def best_of(
     file: h5py.File, saved: Mapping[str, npt.NDArray[Any]]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int8] | States]:
-    """The lowest energies and states of a run as its file holds them.
-
-    Args:
-        file: File of the run, which has them.
-        saved: Datasets of its last checkpoint by path, where they are to be taken instead.
-    """
+    """The lowest energies and states of a run, of its last checkpoint, ``saved`` by path, where that has them."""
     there = {name: saved.get(f"{BEST}/{name}") for name in ("energy", "spins", "bits") if name in file[BEST]}
     arrays = {name: file[f"{BEST}/{name}"][...] if array is None else array for name, array in there.items()}
     if "spins" in arrays:
@@ -236,20 +223,14 @@ def as_shown(states: npt.NDArray[np.int8] | States, model: Ising) -> npt.NDArray
 
 def _edges(stored: h5py.Dataset, lattice: Lattice | None) -> npt.NDArray[np.int32]:
     """Bonds as stored, which on a lattice must be its own."""
-    edges = np.asarray(stored[...])
-    if lattice is not None and not _are_those_of(edges, lattice):
+    edges, first = np.asarray(stored[...]), 0
+    for piece in lattice.edges_in_pieces() if lattice is not None else ():
+        if not np.array_equal(edges[first : first + len(piece)], piece):
+            raise DamageError("bonds of its model are not those of its lattice")
+        first += len(piece)
+    if lattice is not None and len(edges) != first:
         raise DamageError("bonds of its model are not those of its lattice")
     return edges
-
-
-def _are_those_of(edges: npt.NDArray[np.int32], lattice: Lattice) -> bool:
-    """True if bonds are those of a lattice, in their order."""
-    first = 0
-    for piece in lattice.edges_in_pieces():
-        if not np.array_equal(edges[first : first + len(piece)], piece):
-            return False
-        first += len(piece)
-    return len(edges) == first
 
 
 def _bytes(stored: h5py.Dataset) -> int:

@@ -66,13 +66,9 @@ _GIVEN: Final = {"given", "given_ends", "given_values"}
 def with_configurations(contents: Contents, every: int, sites: int) -> Contents:
     """Returns contents that have room for configurations too, of all replicas that the first series is measured of.
 
-    Beside the spins stands what says where a row of the measurements stands, such as its temperature, and the sweeps
-    done.
-
-    Args:
-        contents: Contents of a file without them.
-        every: Rows of the run for each saved one; 0 where none are saved: the contents stay as it is.
-        sites: Sites of a configuration.
+    Beside the spins of so many sites stands what says where a row of the measurements stands, such as its temperature,
+    and the sweeps done. There are so many rows of the run for ``every`` saved one; where it is 0 contents stay as they
+    are.
     """
     if not every:
         return contents
@@ -95,10 +91,7 @@ def with_configurations(contents: Contents, every: int, sites: int) -> Contents:
 def with_saved(contents: Contents, file: h5py.File, sites: int) -> Contents:
     """Returns the contents of a file together with the configurations that it holds, if any.
 
-    Args:
-        contents: Contents that it should have without them.
-        file: Open for reading.
-        sites: Sites of its model, of which a configuration has a multiple.
+    A configuration has a multiple of the sites of the model.
     """
     if CONFIGURATIONS not in file:
         return contents
@@ -111,9 +104,7 @@ def with_saved(contents: Contents, file: h5py.File, sites: int) -> Contents:
 def check_configurations(file: h5py.File, rows: int) -> None:
     """Refuse configurations that are not those of the measurements: of other rows, or with other sums of spins.
 
-    Args:
-        file: Whose schema has been checked.
-        rows: Rows of the run that are complete.
+    The schema of the file has been checked, and so many of its rows are complete.
     """
     if CONFIGURATIONS not in file:
         return
@@ -168,12 +159,10 @@ def check_schema(file: h5py.File) -> None:
     if CHECKPOINTS in file:
         _check_checkpoints(file, form)
     if SUMMARY_GROUP in file:
-        ladders = [
-            len(contents.scales[name]) for name in ("temperature", "k", "gamma", "beta") if name in contents.scales
-        ]
+        axes = [contents.scales[name] for name in ("temperature", "k", "gamma", "beta") if name in contents.scales]
         group = group_of(file, SUMMARY_GROUP)
         for name in list(group):
-            check_dataset(group, name, np.float64, tuple(ladders[:1] or [-1]))
+            check_dataset(group, name, np.float64, (len(axes[0]) if axes else -1,))
 
 
 def contents_of(file: h5py.File) -> Contents:
@@ -226,11 +215,8 @@ def _check_group(group: h5py.Group, contents: Contents) -> dict[Series, int]:
         values = contents.scales[axis]
         if not np.array_equal(axis_of(group, axis, values.dtype if values.dtype.kind != "S" else None), values):
             raise DamageError(f"the axis {name}/{axis} has other values than it should have")
-    own = {
-        series: growing_of(group, series.name, series.dtype, contents.shape(series))
-        for series in contents.series
-        if series.group == name
-    }
+    series_of = [series for series in contents.series if series.group == name]
+    own = {series: growing_of(group, series.name, series.dtype, contents.shape(series)) for series in series_of}
     room = {dataset.maxshape[0] for dataset in own.values()}
     if own and CHECKSUM in group:
         room.add(growing_of(group, CHECKSUM, np.uint32, ()).maxshape[0])
@@ -259,23 +245,22 @@ def _check_model(group: h5py.Group) -> Sizes:
     samples = rows_of(item_of(group, "sample" if "couplings" in follow else "couplings"))
     if sites < 1 or samples < 1 or (lattice.sites != sites if lattice else sites >= 2**31):
         raise DamageError(f"its model of {sites} sites and {samples} samples is not that of its lattice or couplings")
-    if "edges" not in follow:
-        check_dataset(group, "edges", np.int32, (bonds, 2))
-    if "couplings" not in follow:
-        in_bytes = "edges" in follow and plain_of(group, "couplings").dtype == np.int8
-        check_dataset(group, "couplings", np.int8 if in_bytes else np.float64, (samples, bonds))
-    if "fields" in group:
-        check_dataset(group, "fields", np.float64, (samples, sites))
-    if "terms" in group:
-        check_dataset(group, "terms", np.uint8, (bonds,))
+    in_bytes = "edges" in follow and "couplings" not in follow and plain_of(group, "couplings").dtype == np.int8
+    forms: dict[str, tuple[type, tuple[int, ...]]] = {
+        "edges": (np.int32, (bonds, 2)),
+        "couplings": (np.int8 if in_bytes else np.float64, (samples, bonds)),
+        "fields": (np.float64, (samples, sites)),
+        "terms": (np.uint8, (bonds,)),
+    }
+    forms |= {name: (np.int8, (n,)) for name, n in (("bond", bonds), ("end", 2), ("sample", samples), ("site", sites))}
+    for name, form in forms.items():
+        if name in group or name not in follow | {"fields", "terms", "site"}:
+            check_dataset(group, name, *form)
     if "given" in group:
         given = rows_of(item_of(group, "given"))
         number_of(group, "given_offset", "f")
         check_dataset(group, "given_ends", np.int32, (given, 2))
         check_dataset(group, "given_values", np.float64, (given,))
-    for name, length in (("bond", bonds), ("end", 2), ("sample", samples), ("site", sites)):
-        if name in group or name != "site":
-            check_dataset(group, name, np.int8, (length,))
     _check_labels(group, sites)
     unknown = set(group) - _OF_MODEL - (_GIVEN if "given" in group else set())
     if unknown or ("site" in group) != ("fields" in group or "labels" in group):
