@@ -37,7 +37,7 @@ from spinsim.inputs.checks import finite_array
 from spinsim.inputs.texts import count as counted
 from spinsim.observables import Observable, Point, in_field, observables
 from spinsim.observables.moments import MOMENTS, PerSite, moments_of, series_of
-from spinsim.observables.observable import COPIES_IN_FIELD
+from spinsim.observables.table import COPIES_IN_FIELD
 from spinsim.observables.terms import VARIANCES
 
 _OF_ENERGY: Final = {"energy": 1, "E^2": 2, "E^4": 4, "(E - <E>)^2": 1}

@@ -27,29 +27,8 @@ from spinsim.observables.distances import overlaps_of_copies
 from spinsim.packing import LANES, pack
 
 if TYPE_CHECKING:
-    from types import ModuleType
-    from typing import Protocol
-
     from spinsim.model.ising import Ising
-
-    class Batch(Protocol):
-        """The batch of configurations that a user's observable is given."""
-
-        @property
-        def spins(self) -> Any: ...
-        @property
-        def axes(self) -> tuple[str, ...]: ...
-        @property
-        def model(self) -> Ising: ...
-        @property
-        def xp(self) -> ModuleType: ...
-        @property
-        def beta(self) -> Any: ...  # inverse temperatures of the last axis of state
-        @property
-        def seed(self) -> int: ...
-        @property
-        def number(self) -> int: ...  # of the measurement
-
+    from spinsim.observables.distances import Batch
 
 Array = npt.NDArray[Any]
 MEASURED: Final = 3  # kind of open bonds that no move uses, beside those of the moves
@@ -138,9 +117,8 @@ def _of_overlaps(batch: Batch, wraps: bool = False) -> tuple[Array, ...]:
         there = model.integer_couplings(k) != 0
         for first in range(0, len(each), LANES):
             some = each[first : first + LANES]
-            opened = pack((2 * ((some[:, ends[:, 0]] == some[:, ends[:, 1]]) & there) - 1).astype(np.int8).T[None])[
-                0, 0
-            ]
+            joined = (some[:, ends[:, 0]] == some[:, ends[:, 1]]) & there
+            opened = pack((2 * joined - 1).astype(np.int8).T[None])[0, 0]
             describe(opened, ends, steps, some, *(one[k, first : first + LANES] for one in found))
     return tuple(each.reshape(*spins.shape[:-1], *each.shape[2:]) for each in found)
 

@@ -21,13 +21,25 @@ if TYPE_CHECKING:
         """The batch of configurations that a user's observable is given."""
 
         @property
+        def spins(self) -> Any: ...  # with the axis of sites last
+
+        @property
         def grid(self) -> Any: ...  # spins with the axes of the lattice last
 
         @property
-        def model(self) -> Ising: ...  # what is simulated
+        def model(self) -> Ising: ...  # simulated
 
         @property
-        def xp(self) -> ModuleType: ...  # numPy or CuPy
+        def xp(self) -> ModuleType: ...  # NumPy or CuPy
+
+        @property
+        def beta(self) -> Any: ...  # inverse temperatures of the last axis of state
+
+        @property
+        def seed(self) -> int: ...
+
+        @property
+        def number(self) -> int: ...  # of the measurement
 
 
 def spin_correlation(batch: Batch) -> Any:

@@ -10,9 +10,8 @@ import numpy.typing as npt
 
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.reduction import ABSOLUTE, CONNECTED, Reduced, Source, Term
-from spinsim.observables.measured import PAIR, Choice, longest_axes
+from spinsim.observables.measured import PAIR, Choice, Facts, longest_axes
 from spinsim.observables.moments import moments_of, series_of
-from spinsim.observables.observable import Facts
 from spinsim.observables.table import observables
 
 Array = npt.NDArray[np.float64]
