@@ -91,12 +91,8 @@ class Ising(Exchanged, Keeping):
     ) -> None:
         self.graph = check_graph(graph)
         self.drawn = couplings if isinstance(couplings, Drawn) else None
-        rows = as_rows(
-            self.sizes_of_couplings if isinstance(couplings, Drawn) else couplings,
-            self.graph.bonds,
-            "couplings",
-            "bonds",
-        )
+        given = self.sizes_of_couplings if isinstance(couplings, Drawn) else couplings
+        rows = as_rows(given, self.graph.bonds, "couplings", "bonds")
         fields = as_rows(field, self.graph.sites, "fields", "sites")
         self.samples = max(len(rows), len(fields))
         if {len(rows), len(fields)} - {1, self.samples}:
@@ -106,7 +102,7 @@ class Ising(Exchanged, Keeping):
         self.quantum, self.rounded = common_quantum(rows, fields)
         if self.drawn is not None and self.rounded:
             rows = self.drawn.rows(self.bonds)
-        multiples = [round_to(given, self.quantum) if self.rounded else given for given in (rows, fields)]
+        multiples = [round_to(one, self.quantum) if self.rounded else one for one in (rows, fields)]
         self.rounding_error = max(map(relative_change, (rows, fields), multiples))
         self.fields = frozen(multiples[1])
         if self.drawn is None or self.rounded:
@@ -302,9 +298,8 @@ def repeated(model: Ising, times: int) -> Ising:
         return model
     groups, order = model.of_samples(0, model.samples), np.tile(np.arange(model.samples), times)
     groups.samples, groups.drawn = len(order), None
-    groups.couplings, groups.fields = (
-        rows[order] if len(rows) > 1 else rows for rows in (model.couplings, model.fields)
-    )
+    both = model.couplings, model.fields
+    groups.couplings, groups.fields = (rows[order] if len(rows) > 1 else rows for rows in both)
     return groups
 
 

@@ -106,12 +106,6 @@ def mean_square(rows: Rows, unit: float) -> float:
     return sum_of((values / unit) ** 2) / values.size
 
 
-def _sum_of_sizes(row: Rows) -> float:
-    """Sum of |values| without rounding but of the result."""
-    sizes = np.abs(row)
-    return float(sizes.sum(dtype=np.int64)) if row.dtype == np.int8 else sum_of(sizes)
-
-
 def sum_of(values: npt.NDArray[np.float64]) -> float:
     """The sum of all values, rounded once."""
     numbers = values.reshape(-1)
@@ -155,7 +149,9 @@ def common_quantum(couplings: Rows, fields: Rows) -> tuple[float, bool]:
             raise InputError(
                 f"value {largest:g} is too large for exact energies: rescale couplings and fields to order 1"
             )
-        total += max(_sum_of_sizes(row) for row in values) * (rows.shape[1] // values.shape[1])
+        sizes = np.abs(values)
+        sums = sizes.sum(axis=1, dtype=np.int64) if values.dtype == np.int8 else list(map(sum_of, sizes))
+        total += float(max(sums)) * (rows.shape[1] // values.shape[1])
         bits = lowest_bit(values)
         lowest = bits if lowest is None else min(lowest, bits)
     if lowest is None:
@@ -261,22 +257,15 @@ def largest_local_field_of(model: Ising) -> int:
 
 
 class UnitBonds(NamedTuple):
-    """A model as bonds of one |J|: a coupling of several units is as many of them side by side.
-
-    Attributes:
-        graph: Them.
-        negative: Which are below 0, (1 or samples, bonds), in one layout, as kernels are compiled for each.
-        magnitude: Their |J| in quanta.
-        field: h of every site in quanta where the spin is part of the class, else 0.
-        fields: h of each site in units of |J|, (1 or samples, sites), where these count as bonds to a spin that is
-            always +1; None elsewhere.
-    """
+    """A model as bonds of one |J|: a coupling of several units is as many of them side by side."""
 
     graph: Graph
-    negative: npt.NDArray[np.bool_]
-    magnitude: int
-    field: int
+    negative: npt.NDArray[np.bool_]  # (1 or samples, bonds), in one layout, as kernels are compiled for each
+    magnitude: int  # |J| in quanta
+    field: int  # h of every site in quanta where the spin is part of the class, else 0
     fields: npt.NDArray[np.int64] | None
+    """h of each site in units of |J|, (1 or samples, sites), where these count as bonds to a spin that is always +1;
+    None elsewhere."""
 
     @property
     def units(self) -> npt.NDArray[np.int64]:

@@ -58,7 +58,6 @@ def read_rudy(source: Source) -> Quadratic:
 
 
 def _sites_and_terms(source: Source, number: int) -> tuple[int, int]:
-    """The numbers of sites and of terms that a line announces."""
     match = _TWO_NUMBERS.fullmatch(source.line(number))
     if not match:
         raise source.unknown(number)

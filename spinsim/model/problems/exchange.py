@@ -17,7 +17,6 @@ from spinsim.model.problems.quadratic import SPIN, Quadratic, are_rounded, quadr
 
 if TYPE_CHECKING:
     from spinsim.model.ising import Ising
-    from spinsim.model.problems.matrices import Matrices
     from spinsim.model.problems.quadratic import Labels
 
 
@@ -99,9 +98,7 @@ class Exchanged(Described):
         Raises:
             InputError: for what is no such matrix.
         """
-        from spinsim.model.problems.matrices import from_matrix
-
-        return cls.from_quadratic(from_matrix(matrix, field, offset, kind, labels, name))
+        return cls.from_quadratic(objects.from_matrix(matrix, field, offset, kind, labels, name))
 
     @classmethod
     def from_networkx(
@@ -141,15 +138,13 @@ class Exchanged(Described):
         """
         return objects.to_qubo(self.quadratic)
 
-    def to_matrix(self, kind: str = "ising") -> Matrices:
+    def to_matrix(self, kind: str = "ising") -> objects.Matrices:
         """The problem as ``matrix, field, offset``, which ``from_matrix`` takes in this order: SciPy's sparse array.
 
         Args:
             kind: ``ising`` for J, symmetric, and h; ``qubo`` for Q, upper triangular, without a field.
         """
-        from spinsim.model.problems.matrices import to_matrix
-
-        return to_matrix(self.quadratic, kind)
+        return objects.to_matrix(self.quadratic, kind)
 
     def to_networkx(self, weight: str = "weight", field: str = "field") -> Any:
         """A ``networkx.Graph`` of its labels with J on edges and h on nodes; of a QUBO with its values.

@@ -55,7 +55,11 @@ def as_labels(labels: Any, sites: int) -> range | tuple[Hashable, ...]:
             _check_depth(label)
     if len(names) != sites:
         raise InputError(f"{len(names)} labels do not fit {sites} sites: give one label for each site")
-    if not _are_different(names):
+    try:
+        are_different = len(set(names)) == len(names)
+    except TypeError:  # told below
+        are_different = False
+    if not are_different:
         known: dict[Hashable, int] = {}
         for place, label in enumerate(names):
             if site_of(known, label) < place:
@@ -65,13 +69,6 @@ def as_labels(labels: Any, sites: int) -> range | tuple[Hashable, ...]:
         if names == tuple(range(first, first + sites)):
             return range(first, first + sites)
     return names
-
-
-def _are_different(labels: tuple[Any, ...]) -> bool:
-    try:
-        return len(set(labels)) == len(labels)
-    except TypeError:
-        return False
 
 
 def _check_depth(label: tuple[Any, ...]) -> None:
@@ -114,7 +111,6 @@ def plain_label(label: Any) -> Any:
 
 
 def label_of(plain: Any) -> Hashable:
-    """The label that ``plain_label`` made this of."""
     if isinstance(plain, list):
         return tuple(label_of(part) for part in plain)
     if isinstance(plain, dict) or (isinstance(plain, float) and not np.isfinite(plain)):
@@ -201,9 +197,8 @@ class Quadratic:
         return self
 
     def is_same(self, other: Quadratic) -> bool:
-        """Return whether another problem has the same variables, terms and constant, term by term."""
-        mine, its = ((one.sites, one.vartype, one.offset, one.labels, one.is_maxcut) for one in (self, other))
-        return mine == its and np.array_equal(self.values, other.values) and np.array_equal(self.ends, other.ends)
+        mine, others = ((one.sites, one.vartype, one.offset, one.labels, one.is_maxcut) for one in (self, other))
+        return mine == others and np.array_equal(self.values, other.values) and np.array_equal(self.ends, other.ends)
 
     def split(self) -> tuple[npt.NDArray[np.int64], Values, Ends, Values]:
         """Variables and values of the linear terms, then ends and values of the others."""
@@ -255,9 +250,7 @@ class Quadratic:
     def energies(self, states: npt.NDArray[np.int8]) -> Values:
         """The value of each state (states, sites) with the constant, added up without rounding but of the result."""
         blocks: list[Values] = []
-        of_sites = np.concatenate(
-            [states.T, np.ones((1, len(states)), np.int8)]
-        )  # by which linear terms are multiplied
+        of_sites = np.concatenate([states.T, np.ones((1, len(states)), np.int8)])  # which multiply linear terms
         for first in range(0, len(self.values), _TERMS_AT_ONCE):
             one, other = self.ends[first : first + _TERMS_AT_ONCE].T
             other = np.where(one == other, self.sites, other)
