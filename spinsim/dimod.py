@@ -255,14 +255,12 @@ class _Problem:
         return self.schedule.total * self.replicas * (self.reads.model.sites if self.reads else 0) // ATTEMPTS
 
     def anneal(self) -> None:
-        """Take the reads through the schedule."""
         if self.reads is not None:
             end = seconds_without_compiling() - self._spent + self.limit
             self.done = anneal_reads(self.reads, self.schedule, self.stop, end)
         self._spent = seconds_without_compiling() - self.began
 
     def sample_set(self) -> Any:
-        """Return the samples, with the energies that the model itself gives them."""
         states = np.empty((self.replicas, 0), np.int8) if self.reads is None else self.reads.states()
         given = states if self.bqm.vartype.name != BINARY else (1 + states) // 2
         betas, done = self.schedule.betas, self.done
@@ -337,7 +335,6 @@ def _between(kind: str, first: float, last: float, number: int, each: int) -> Sc
 
 
 def _betas(name: str, values: Any) -> npt.NDArray[np.float64]:
-    """Returns inverse temperatures, refused by the name of the argument."""
     try:
         betas = np.asarray(values, np.float64)
     except (TypeError, ValueError) as error:
@@ -353,7 +350,6 @@ def _betas(name: str, values: Any) -> npt.NDArray[np.float64]:
 
 
 def _count(name: str, value: Any, least: int) -> int:
-    """Returns a whole number, refused by the name of the argument."""
     try:
         number = index(value)
     except TypeError as error:

@@ -228,7 +228,6 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
 
 
 def _check_series(result: Tempered) -> None:
-    """Refuse a run that has not kept the series that reweighting needs."""
     if result.reduced is None:
         return
     rows, mend = len(result.energy), f"run with {argument('series', 'all')} and a larger {argument('series_limit')}"

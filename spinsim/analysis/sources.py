@@ -357,7 +357,6 @@ def own_records(result: Tempered) -> tuple[Observable, ...]:
 
 
 def point_of(result: Tempered) -> Point:
-    """Numbers of a run that formulas take beside averages."""
     point = Point(result.model, result.temperature)
     if result.in_time is not None:
         point = point._replace(gamma=result.in_time.gamma, k_time=result.in_time.k_time)
@@ -365,7 +364,6 @@ def point_of(result: Tempered) -> Point:
 
 
 def observed(point: Point, records: Sequence[Observable], at: Mapping[str, Array]) -> Array:
-    """Observables, (observables, temperatures), from averages of moments by name."""
     return np.stack([o.value(point, *(at[name] for name in o.moments)) for o in records])
 
 

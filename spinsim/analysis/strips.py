@@ -143,7 +143,6 @@ def _inverse(average: str) -> Callable[[Array], Array]:
 
 
 def _check_kind(one: Strips, other: Strips) -> None:
-    """Refuse layers of two models, and such as are bound to the next one in two ways."""
     check_one_model(one, other)
     ratios = [float(result.k_time[0] / result.k[0]) for result in (one, other)]
     if abs(ratios[0] - ratios[1]) > 1e-9 * ratios[0]:

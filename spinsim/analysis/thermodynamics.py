@@ -81,7 +81,6 @@ class Populations:
         return mean, np.where(same, np.nan, self._deviation(self._sums(values - mean[..., None])))
 
     def variance(self, values: Array) -> tuple[Array, Array]:
-        """Variances of values (steps, samples, replicas) and their errors, (steps, samples)."""
         mean = (self._weight * values).sum(axis=2, keepdims=True)
         return self.mean((values - mean) ** 2)
 

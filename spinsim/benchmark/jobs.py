@@ -30,7 +30,6 @@ class JobCase:
 
     @property
     def words(self) -> list[str]:
-        """The command and its flags."""
         named = {key.replace("_", "-"): value for key, value in self.settings.items()}
         flags = [[f"--no-{key}"] if value is False else [f"--{key}", str(value)] for key, value in named.items()]
         return [self.job, "--sweeps", str(self.sweeps), *chain.from_iterable(flags)]
@@ -57,7 +56,6 @@ class JobRate:
 
     @property
     def share(self) -> float:
-        """Share of the engine's rate that arrives."""
         return self.command / self.engine
 
 

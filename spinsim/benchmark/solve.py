@@ -79,7 +79,6 @@ def solve_instances(
 
 
 def target_of(file: Path, model: Ising, target: float | None) -> float:
-    """The target of an instance, in its own terms."""
     sites, best = BEST_KNOWN.get(file.stem, (0, 0))
     if target is not None:
         return target

@@ -66,7 +66,6 @@ def layer_model(sites: int) -> Ising:
 
 
 def rates(device: str, threads: int | None, widths: tuple[int, ...], repeats: int) -> Iterator[Rate]:
-    """Time every layer with both methods."""
     pool = Threads(threads if device == "cpu" else 1)
     for sites in widths:
         for method in ("butterfly", "kronecker"):

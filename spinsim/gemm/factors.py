@@ -47,7 +47,6 @@ def _kernel(name: str, side: int) -> tuple[str, str]:
 
 
 def expressions() -> list[tuple[str, str]]:
-    """Every instance, with its file."""
     return [_kernel(name, side) for name, sides in _KERNELS.items() for side in sides]
 
 

@@ -150,7 +150,6 @@ def empty(shape: tuple[int, ...], like: Any) -> Any:
 
 
 def scalar(name: str, value: float, kind: str) -> Any:
-    """``alpha`` or ``beta`` in the type of the product."""
     if not isinstance(value, (int, float, np.integer, np.floating)):
         raise InputError(f"{name} {value!r} is no real number: give one")
     value = value.item() if isinstance(value, np.generic) else value  # a float32 would make float32 of the limit
@@ -183,7 +182,6 @@ def store_sum(out: Any, product: Any, alpha: Any, beta: Any) -> Any:
 
 
 def matrix(array: Any, where: Strides) -> npt.NDArray[np.void]:
-    """An operand: its address and the distances between elements."""
     return record(MATRIX, at=array, row=where.row, column=where.column)
 
 

@@ -14,20 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 from spinsim.errors import InputError
-from spinsim.gemm.operands import (
-    C_TYPES,
-    Strides,
-    empty,
-    launch,
-    matrix,
-    result,
-    rows,
-    scalar,
-    size,
-    store_sum,
-    strides,
-    type_of,
-)
+from spinsim.gemm import operands
+from spinsim.gemm.operands import Strides
 from spinsim.gemm.rungs import NAMES, RUNGS, best, expression, file
 from spinsim.machine.memory import is_on_gpu
 
@@ -62,42 +50,42 @@ def matmul(a: Any, b: Any, kernel: str = "auto", alpha: float = 1, beta: float =
         InputError: arrays of different kinds, devices or types, shapes that do not match, strides with gaps, an ``out``
             that overlaps an operand, a kernel that does not exist or lacks the type.
     """
-    kind = type_of("matmul", C_TYPES, {"a": a, "b": b}, out)
+    kind = operands.type_of("matmul", operands.C_TYPES, {"a": a, "b": b}, out)
     if a.shape[1] != b.shape[0]:
         raise InputError(f"a has shape {a.shape} and b {b.shape}: give b as many rows as a has columns")
     if kernel not in NAMES:
         raise InputError(f"there is no kernel {kernel!r}: give one of {', '.join(NAMES)}")
     if kernel != "auto" and kind not in RUNGS[kernel]:
         raise InputError(f"kernel {kernel} takes {' or '.join(RUNGS[kernel])}, not {kind}: convert with astype")
-    out, *factors = result(out, (a.shape[0], b.shape[1]), {"a": a, "b": b}, alpha, beta)
+    out, *factors = operands.result(out, (a.shape[0], b.shape[1]), {"a": a, "b": b}, alpha, beta)
     for name, array in {"a": a, "b": b, "out": out}.items():
-        strides(name, array)  # refuses what the kernels cannot read
+        operands.strides(name, array)  # refuses what the kernels cannot read
     if out.size == 0:
         return out
     if not is_on_gpu(a):
-        return store_sum(out, a @ b, *factors)
+        return operands.store_sum(out, a @ b, *factors)
     _by_kernel(kernel, kind, a, b, out, factors)
     return out
 
 
 def _by_kernel(kernel: str, kind: str, a: Any, b: Any, out: Any, factors: list[Any]) -> None:
     """The transposed product is computed where only that has row-major results."""
-    if not strides("out", out).row_major:
+    if not operands.strides("out", out).row_major:
         a, b, out = b.T, a.T, out.T
-    of_a, of_b, of_out = strides("a", a), strides("b", b), strides("out", out)
+    of_a, of_b, of_out = operands.strides("a", a), operands.strides("b", b), operands.strides("out", out)
     (m, k), n = a.shape, b.shape[1]
     count = parts(kind, m, n, k)
     name = best(kind, m, n, count) if kernel == "auto" else kernel
     variant = RUNGS[name][kind]
     if count == 1:
-        c, (alpha, beta) = rows(out, of_out), factors
+        c, (alpha, beta) = operands.rows(out, of_out), factors
     else:
-        partial, one = empty((count, m, n), out), scalar("alpha", 1, kind)
-        c, alpha, beta = rows(partial, Strides(m, n, n, 1)), one, one - one
+        partial, one = operands.empty((count, m, n), out), operands.scalar("alpha", 1, kind)
+        c, alpha, beta = operands.rows(partial, Strides(m, n, n, 1)), one, one - one
     kernel_of = file(name), expression(name, kind, of_a, of_b)
-    launch(
-        out, kernel_of, (variant.blocks(m, n), count), variant.threads, variant.shared, a=matrix(a, of_a),
-        b=matrix(b, of_b), c=c, size=size(m, n, k), alpha=alpha, beta=beta,
+    operands.launch(
+        out, kernel_of, (variant.blocks(m, n), count), variant.threads, variant.shared, a=operands.matrix(a, of_a),
+        b=operands.matrix(b, of_b), c=c, size=operands.size(m, n, k), alpha=alpha, beta=beta,
     )  # fmt: skip
     if count > 1:
         add(partial, (out, of_out), (factors[0], factors[1]), kind)
@@ -116,13 +104,11 @@ PACES: Final = {"float32": Pace(264, 23, 0.17), "float64": Pace(132, 50, 0.7), "
 
 
 def _adding(kind: str) -> str:
-    """The kernel that adds parts."""
-    return f"gemm_parts<{C_TYPES[kind]}, {EACH}>"
+    return f"gemm_parts<{operands.C_TYPES[kind]}, {EACH}>"
 
 
 def expressions() -> list[tuple[str, str]]:
-    """Every instance, with its file."""
-    return [(FILE, _adding(kind)) for kind in C_TYPES]
+    return [(FILE, _adding(kind)) for kind in operands.C_TYPES]
 
 
 def _tiles(kind: str, m: int, n: int) -> int:
@@ -158,7 +144,8 @@ def add(partial: Any, out: tuple[Any, Strides], factors: tuple[Any, Any], kind: 
     """``alpha`` times the sum of parts, (parts, m, n) without gaps, plus ``beta out``."""
     count, m, n = partial.shape
     groups = 1 << max(0, -(-count // EACH) - 1).bit_length()
-    launch(
-        out[0], (FILE, _adding(kind)), (-(-m * n * groups // THREADS), 1), THREADS, partial=partial, c=rows(*out),
-        size=size(m, n, 0), parts=np.int32(count), groups=np.int32(groups), alpha=factors[0], beta=factors[1],
+    operands.launch(
+        out[0], (FILE, _adding(kind)), (-(-m * n * groups // THREADS), 1), THREADS, partial=partial,
+        c=operands.rows(*out), size=operands.size(m, n, 0), parts=np.int32(count), groups=np.int32(groups),
+        alpha=factors[0], beta=factors[1],
     )  # fmt: skip

@@ -31,7 +31,6 @@ def _partial(panels_v: int, panels_w: int) -> str:
 
 
 def expressions() -> list[tuple[str, str]]:
-    """Every instance, with its file."""
     names = [*(_partial(*panels) for panels in PARTIAL), "tall_sum", "tall_times_small<1>", "tall_times_small<4>"]
     return [(FILE, name) for name in names]
 

@@ -15,12 +15,10 @@ _WORDS: Final = {4: "unsigned", 8: "unsigned long long"}  # by bytes an element
 
 
 def expression(kernel: str, itemsize: int) -> str:
-    """The template instance for elements of so many bytes."""
     return f"transpose_{kernel}<{_WORDS[itemsize]}, {TILE}, {THREAD_ROWS}>"
 
 
 def expressions() -> list[tuple[str, str]]:
-    """Every instance, with its file."""
     return [("gemm/transpose.cu", expression(kernel, bytes_each)) for kernel in KERNELS for bytes_each in _WORDS]
 
 

@@ -220,7 +220,6 @@ def _fill_rows(edges, cursor, neighbour, bond):  # type: ignore[no-untyped-def]
 
 
 def adjacency(graph: Graph) -> Adjacency:
-    """The neighbours of every site of ``graph`` and the bonds to them."""
     start = np.zeros(graph.sites + 1, np.int64)
     np.cumsum(graph.degrees(), out=start[1:])
     neighbour = np.empty(2 * graph.bonds, np.int32)

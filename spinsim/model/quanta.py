@@ -62,7 +62,6 @@ def one_if_equal(rows: Rows) -> Rows:
 
 
 def round_to(rows: npt.NDArray[Any], quantum: float) -> npt.NDArray[np.float64]:
-    """Values as the nearest multiples of a quantum."""
     return np.asarray(np.rint(rows / quantum) * quantum)
 
 
@@ -188,7 +187,6 @@ def energy_scale_of(model: Ising) -> float:
 
 
 def extremes_of(model: Ising) -> tuple[float, float]:
-    """The lowest and the highest J; 0 without bonds."""
     if not model.bonds:
         return 0.0, 0.0
     if model.drawn is not None and model.are_yet_to_draw:

@@ -150,7 +150,6 @@ def _terms(space: Ising, graph: Graph, slices: int) -> npt.NDArray[np.uint8]:
 
 
 def _fields(space: Ising, graph: Graph) -> npt.NDArray[Any]:
-    """The field of each site of space in every slice."""
     if space.fields.strides[-1] == 0:
         return np.asarray(space.fields[0, 0])
     fields = np.empty((len(space.fields), graph.sites), space.fields.dtype)
@@ -188,7 +187,6 @@ class Points:
 
 
 def isotropic(k: Floats, slices: int) -> Points:
-    """Returns the points of the isotropic form, k from the largest to the smallest."""
     with np.errstate(over="ignore"):  # what is too large is refused as a temperature 1 / k
         return Points("k", slices, np.asarray(-np.log(np.tanh(k)) / (2 * k)), k * slices, k, k)
 

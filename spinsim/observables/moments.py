@@ -56,7 +56,6 @@ class PerSite:
         return self._found[one.name]
 
     def in_time(self, name: str) -> Array:
-        """Returns a Fourier mode in time over its full order."""
         return np.asarray(getattr(self.run, name)[..., 0] / self.model.sites**2)
 
 

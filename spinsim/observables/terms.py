@@ -75,7 +75,6 @@ def reduced_run(facts: Facts, ladder: Ladder) -> Reduced:
 
 
 def term_name(moment: str) -> str:
-    """Return the term that a moment is the average of."""
     return correlation_name(0) if moment == "C(1)" else moment
 
 

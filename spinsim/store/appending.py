@@ -143,8 +143,6 @@ class RunFile:
         self._disk.check()
 
     def write_again(self, values: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Write datasets of fixed size, by path."""
-
         def write() -> None:
             for path, value in values.items():
                 self._file[path][...] = value

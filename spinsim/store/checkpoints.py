@@ -36,7 +36,6 @@ def saved_as(form: Form) -> dict[str, str]:
 
 
 def make_checkpoints(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Make two slots, both empty, for arrays like these."""
     group.attrs.update({"long_name": _LONG_NAME, "dynamics": rng.DYNAMICS})
     for name in NUMBERS:
         group.create_dataset(name, (2,), np.int64, dcpl=set_aside())

@@ -94,19 +94,15 @@ class Contents:
 
     @property
     def groups(self) -> list[str]:
-        """Groups in the order of their first dataset."""
         return list(dict.fromkeys(s.group for s in self._all))
 
     def shape(self, series: Series) -> tuple[int, ...]:
-        """Shape of a row."""
         return tuple(len(self.scales[axis]) for axis in series.axes)
 
     def every(self, group: str) -> int:
-        """Number of rows of the run for each row of a group."""
         return self.numbers.get(group, {}).get(EVERY, 1)
 
     def room(self, rows: int) -> int:
-        """Size in bytes of all series of a run of so many rows."""
         return sum(rows // self.every(s.group) * prod(self.shape(s)) * np.dtype(s.dtype).itemsize for s in self.series)
 
     @property
@@ -115,7 +111,6 @@ class Contents:
         return sum(prod(self.shape(s)) * np.dtype(s.dtype).itemsize for s in self.sums)
 
     def axes(self, group: str) -> list[str]:
-        """Axes that a group's datasets have."""
         return list(dict.fromkeys(axis for s in self._all if s.group == group for axis in s.axes))
 
     def coordinates(self, group: str) -> list[str]:
@@ -226,7 +221,6 @@ def plain_of(group: h5py.Group, name: str) -> h5py.Dataset:
 
 
 def check_dataset(group: h5py.Group, name: str, dtype: npt.DTypeLike, shape: Sequence[int]) -> None:
-    """Refuse a dataset of another type or shape."""
     _check_form(plain_of(group, name), dtype, tuple(shape))
 
 
@@ -270,7 +264,6 @@ def attribute_of(item: h5py.Group, name: str) -> h5py.h5a.AttrID:
 
 
 def text_of(item: h5py.Group, name: str) -> str:
-    """Returns the text that an attribute holds."""
     attribute = attribute_of(item, name)
     value = item.attrs[name] if h5py.check_string_dtype(attribute.dtype) and attribute.shape == () else None
     if not isinstance(value, str) or any("\ud800" <= c <= "\udfff" for c in value):

@@ -109,7 +109,6 @@ def begin(disk: Disk, root: Mapping[str, Any], finished: bool = False) -> None:
 
 
 def extended(disk: Disk) -> h5py.File:
-    """Open a new file for everything but its root attributes."""
     return h5py.File(disk, "r+", libver=_FIXED_INDEX, **_NO_STRADDLING)
 
 

@@ -48,12 +48,10 @@ def compressed() -> dict[str, Any]:
 
 
 def written_once(group: h5py.Group, name: str, values: npt.NDArray[np.generic]) -> h5py.Dataset:
-    """A dataset of numbers that never change, with a checksum."""
     return group.create_dataset(name, data=values, **({"fletcher32": True} if values.size else {}))
 
 
 def scale(group: h5py.Group, name: str, values: npt.NDArray[np.generic], units: str = "1") -> None:
-    """An axis with coordinates."""
     dataset = written_once(group, name, values)
     dataset.attrs.update(scale_attributes(name, units))
     if values.dtype.kind == "S":
@@ -62,7 +60,6 @@ def scale(group: h5py.Group, name: str, values: npt.NDArray[np.generic], units: 
 
 
 def scale_attributes(name: str, units: str = "1") -> dict[str, str]:
-    """Attributes of an axis."""
     return {"long_name": name.replace("_", " "), "units": units}
 
 

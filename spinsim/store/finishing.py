@@ -112,7 +112,6 @@ def _copy_file(old: Disk, new: Disk) -> None:
 
 
 def pack(old: h5py.File, disk: Disk, keep_checkpoint: bool) -> None:
-    """Write a finished run to a new file."""
     begin(disk, {name: old.attrs[name] for name in list(old.attrs) if name != "finished"}, finished=True)
     with extended(disk) as new, Compressing() as compressing:
         for name in list(old):

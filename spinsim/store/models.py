@@ -107,12 +107,10 @@ def _is_drawn(model: Ising) -> bool:
 
 
 def lists_bonds(file: h5py.File) -> bool:
-    """True if a file holds the bonds of its model as a list."""
     return "edges" in file["model"]
 
 
 def _write_labels(group: h5py.Group, names: Labels) -> None:
-    """Store what the caller calls the sites, as JSON."""
     texts = [label_text(name).encode() for name in names]
     if len(set(texts)) < len(texts):
         raise InputError("some labels cannot be told apart in a file: name sites by texts, numbers or tuples of them")
@@ -162,7 +160,6 @@ def write_start(group: h5py.Group, start: npt.NDArray[np.int8]) -> None:
 
 
 def read_start(file: h5py.File) -> npt.NDArray[np.int8] | None:
-    """Initial configurations where they were given, (1 or samples, 1 or replicas, sites)."""
     return file[f"{START}/spins"][...] if START in file else None
 
 

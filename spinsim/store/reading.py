@@ -72,7 +72,6 @@ def series_by_group(file: h5py.File) -> list[tuple[int, dict[str, h5py.Dataset]]
 
 
 def every_of(group: h5py.Group) -> int:
-    """Returns how many rows of the run there are for each row of a group."""
     return int(group.attrs.get(EVERY, 1))
 
 
@@ -82,7 +81,6 @@ def complete_rows(file: h5py.File) -> int:
 
 
 def check_room(file: h5py.File, rows: int) -> None:
-    """Refuse to read a file whose series do not fit in memory."""
     read = [item for item in growing(file) if EVERY not in item.parent.attrs]  # the others when they are asked for
     needed = rows * sum(item.dtype.itemsize * prod(item.shape[1:]) for item in read)
     mend = worded("look at it with 'spinsim show'", "use a machine with more")
@@ -97,7 +95,6 @@ def attributes(file: h5py.File) -> dict[str, Any]:
 
 
 def text_attributes(file: h5py.File) -> dict[str, str]:
-    """Root attributes of a spinsim file as text."""
     return {key: str(value) for key, value in attributes(file).items()}
 
 
@@ -144,7 +141,6 @@ def open_to_read(path: Path) -> Iterator[h5py.File]:
 
 
 def _open_checked(path: Path) -> h5py.File:
-    """A file whose schema has been checked."""
     with contextlib.suppress(OSError):  # it has gone meanwhile, which is told below
         if not _is_known(os.stat(path)) and survives(lambda: _look(path)) is False:
             with damage_of(path):

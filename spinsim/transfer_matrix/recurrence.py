@@ -18,18 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import eigh_tridiagonal, eigvalsh_tridiagonal
 
-from spinsim.transfer_matrix.lanczos import (
-    FRESH,
-    INVARIANT,
-    MOST_STEPS,
-    ROUNDING,
-    TOLERANCE,
-    Apply,
-    Cause,
-    Levels,
-    leading,
-    true_residual,
-)
+from spinsim.transfer_matrix import lanczos
+from spinsim.transfer_matrix.lanczos import Apply, Cause, Levels
 from spinsim.transfer_matrix.vectors import Share, Vectors
 
 Array = npt.NDArray[np.float64]
@@ -91,7 +81,7 @@ class _Recurrence:
 
     @property
     def exhausted(self) -> bool:  # the Krylov space ends here
-        return self._length <= INVARIANT * max(map(abs, self.diagonal))
+        return self._length <= lanczos.INVARIANT * max(map(abs, self.diagonal))
 
     @property
     def to_look(self) -> bool:  # it is time for the Ritz values
@@ -107,7 +97,7 @@ class _Recurrence:
             self._vectors.add(float(component), self._v, x)
         x *= 1 / self._vectors.norm(x)
         self.products += 1
-        return true_residual(self._apply, self._vectors, x, self._next)
+        return lanczos.true_residual(self._apply, self._vectors, x, self._next)
 
 
 class _Search:
@@ -128,9 +118,9 @@ class _Search:
     def _known(self, ritz: _Ritz) -> bool:
         """True if that level is known well enough: to be a level, or only to say that nothing is missing."""
         if self._below(ritz):
-            return ritz.residual <= FRESH * min(value for value, _ in self._levels)
+            return ritz.residual <= lanczos.FRESH * min(value for value, _ in self._levels)
         aim = self._tolerance if len(self._reached) == 1 else min(self._tolerance, _HELD)
-        meaningless = ROUNDING / 10 * max([ritz.value, *(value for value, _ in self._levels)])
+        meaningless = lanczos.ROUNDING / 10 * max([ritz.value, *(value for value, _ in self._levels)])
         return ritz.residual <= max(aim * ritz.value, meaningless)
 
     def _run(self) -> _Ritz:
@@ -169,7 +159,9 @@ class _Search:
         x = self._vectors.empty()
         value, residual = self._iteration.vector(self._starts, ritz.components, x)
         copied = max((abs(self._vectors.dot(other, x)) for other in self._iteration.deflated), default=0.0)
-        if residual > 10 * self._tolerance or copied > FRESH:  # the recurrence has converged: what is left is rounding
+        if (
+            residual > 10 * self._tolerance or copied > lanczos.FRESH
+        ):  # the recurrence has converged: what is left is rounding
             self._give_up(Cause.DROWNED, ritz._replace(residual=residual * value))
             return
         self._iteration.deflated.append(x)
@@ -203,10 +195,10 @@ def one_by_one(
     apply: Apply,
     vectors: Vectors,
     wanted: int,
-    tolerance: float = TOLERANCE,
+    tolerance: float = lanczos.TOLERANCE,
     seed: int = 1,
     plane: int = 0,
-    most_steps: int = MOST_STEPS,
+    most_steps: int = lanczos.MOST_STEPS,
 ) -> Levels:
     """Leading levels with room for ``VECTORS`` vectors and one for each level.
 
@@ -222,10 +214,10 @@ def at_once(
     apply: Apply,
     vectors: Vectors,
     wanted: int,
-    tolerance: float = TOLERANCE,
+    tolerance: float = lanczos.TOLERANCE,
     seed: int = 1,
     plane: int = 0,
-    most_steps: int = MOST_STEPS,
+    most_steps: int = lanczos.MOST_STEPS,
 ) -> Levels:
     """Leading levels with room for one vector more than ``VECTORS``, degenerate ones once; arguments likewise."""
     iteration = _Recurrence(apply, vectors, seed, plane)
@@ -238,14 +230,16 @@ def at_once(
             ritz = genuine(np.array(iteration.diagonal), np.array(iteration.off_diagonal), wanted, vectors.share)
             error, value = np.array([r.residual for r in ritz]), np.array([r.value for r in ritz])
             residual = error / value
-            drowned = len(ritz) == wanted and bool((error <= np.maximum(tolerance * value, ROUNDING * value[0])).all())
+            drowned = len(ritz) == wanted and bool(
+                (error <= np.maximum(tolerance * value, lanczos.ROUNDING * value[0])).all()
+            )
             ended |= drowned
     value, reached, x = np.full(wanted, np.nan), np.full(wanted, np.nan), vectors.empty()
     reached[: len(residual)] = residual
-    kept = leading(residual, tolerance)
+    kept = lanczos.leading(residual, tolerance)
     for level in range(kept):
         value[level], reached[level] = iteration.vector(0, ritz[level].components, x)
-    kept = leading(reached[:kept], 10 * tolerance)
+    kept = lanczos.leading(reached[:kept], 10 * tolerance)
     value[kept:] = np.nan
     cause = Cause.NONE if kept == wanted else Cause.DROWNED if drowned else Cause.STEPS
     return Levels(value, reached, None, iteration.products, cause)

@@ -15,17 +15,9 @@ from spinsim.machine.memory import available_bytes, readable
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 from spinsim.parallel.session import on_node
+from spinsim.transfer_matrix import lanczos
 from spinsim.transfer_matrix.across import buffer_bytes
-from spinsim.transfer_matrix.lanczos import (
-    MOST_STEPS,
-    SPARE,
-    TOLERANCE,
-    Cause,
-    Levels,
-    NotConvergedError,
-    ThickRestart,
-    default_basis,
-)
+from spinsim.transfer_matrix.lanczos import Cause, Levels, NotConvergedError, ThickRestart
 from spinsim.transfer_matrix.layer import MOST_SITES, SECTORS, Layer
 from spinsim.transfer_matrix.operator import METHODS, TransferOperator
 from spinsim.transfer_matrix.recurrence import VECTORS, at_once, one_by_one
@@ -136,12 +128,14 @@ class Settings:
     """Parameters of the search for levels."""
 
     eigenvalues: int = 2  # levels of each sector
-    tolerance: float = TOLERANCE  # relative residual at which a level has converged
+    tolerance: float = lanczos.TOLERANCE  # relative residual at which a level has converged
     method: str = "auto"  # how T is applied, see ``TransferOperator``
     basis: int | None = None  # stored vectors, 0 for none, None for as many as serve and fit
     seed: int = 1  # seed of the start vectors
     device: str = "cpu"  # ``cpu`` or ``cuda``
-    most_steps: int = MOST_STEPS  # products of T after which levels of a sector that have not converged are given up
+    most_steps: int = (
+        lanczos.MOST_STEPS
+    )  # products of T after which levels of a sector that have not converged are given up
 
     def __post_init__(self) -> None:
         if not 1 <= self.eigenvalues <= 1000:
@@ -150,10 +144,10 @@ class Settings:
             raise InputError(f"tolerance {self.tolerance} is out of range: give a number from 1e-14 to 0.1")
         if self.method not in METHODS:
             raise InputError(f"method {self.method!r} is unknown: choose one of {', '.join(METHODS)}")
-        if self.basis is not None and self.basis and self.basis < self.eigenvalues + SPARE:
+        if self.basis is not None and self.basis and self.basis < self.eigenvalues + lanczos.SPARE:
             raise InputError(
                 f"basis {self.basis} is too small for {self.eigenvalues} eigenvalues: "
-                f"give at least {self.eigenvalues + SPARE}, or 0 for none"
+                f"give at least {self.eigenvalues + lanczos.SPARE}, or 0 for none"
             )
         if self.most_steps < 1:
             raise InputError(f"most_steps {self.most_steps} are too few: give at least 1")
@@ -186,7 +180,7 @@ def fit(
     others = settings.eigenvalues * (len(sectors) > 1) + on_cpu + 1
     vectors = memory // size
     free = settings.basis is None or (settings.basis == 0 and states <= _TINY)
-    wanted = min(default_basis(settings.eigenvalues) if free else settings.basis or 0, states)
+    wanted = min(lanczos.default_basis(settings.eigenvalues) if free else settings.basis or 0, states)
     if free and wanted + others > vectors:
         wanted = max(vectors - others, 0)
         if wanted < settings.eigenvalues + _FEWEST:
@@ -257,7 +251,7 @@ class Solver:
         self._vectors = Vectors(self._at.layer.dimension, s.device, self._threads, self._share)
         if self._room.basis:
             plane = list(SECTORS).index(sector)
-            basis = max(self._room.basis, min(s.eigenvalues + SPARE, self._vectors.dimension))
+            basis = max(self._room.basis, min(s.eigenvalues + lanczos.SPARE, self._vectors.dimension))
             self._iteration = ThickRestart(
                 self._apply, self._vectors, s.eigenvalues, s.tolerance, s.seed, plane, basis, s.most_steps
             )

@@ -111,7 +111,6 @@ class SplitSolver:
         return cast("dict[str, Any]", together(self._members, _call, self._solvers, "row")[0])
 
     def snapshot(self) -> Saved:
-        """As of ``Solver``: that of all devices is the one of a single device."""
         parts: list[Saved] = together(self._members, _call, self._solvers, "snapshot")
         return parts[0] | {name: np.concatenate([part[name] for part in parts], axis=-1) for name in _SHARED}
 

@@ -11,25 +11,7 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 
 from spinsim.analysis import onsager
-from spinsim.analysis.figures.panels import (
-    BARS,
-    CROSSINGS,
-    OFF_SCALE,
-    OPEN,
-    TEMPERATURE,
-    curve_label,
-    curve_styles,
-    draw_estimate,
-    draw_exact,
-    draw_heat,
-    in_math,
-    is_onsager,
-    ladder_label,
-    mark_crossing,
-    run_text,
-    scale_logarithmically,
-    show_zero,
-)
+from spinsim.analysis.figures import panels
 from spinsim.analysis.figures.paper import GREY, PAPER, PaperFigure, draw_legend, drawn_panels, lay_panels
 from spinsim.analysis.kinds import favours_parallel_spins
 from spinsim.analysis.runs import Tempered
@@ -75,8 +57,8 @@ def averages_figure(
             names = chosen_columns(columns, summary.estimates)
     else:
         common = [name for name in summaries[0].estimates if all(name in summary.estimates for summary in summaries)]
-        panels = DRAWN["energy"] + DRAWN.get(observable or _order(results), ())
-        names = [name for panel in panels for name in [one for one in panel if one in common][:1]]
+        drawn = DRAWN["energy"] + DRAWN.get(observable or _order(results), ())
+        names = [name for panel in drawn for name in [one for one in panel if one in common][:1]]
     return _draw_names(results, summaries, names, style)
 
 
@@ -108,17 +90,19 @@ def _order(results: Sequence[Tempered]) -> str:
 
 def _draw_names(results: Sequence[Tempered], summaries: Sequence[Summary], names: list[str], style: str) -> PaperFigure:
     several = len(results) > 1
-    labels = [curve_label(size_label(result.model)) if several else run_text(result) for result in results]
-    against = ladder_label(results[0].axis)
+    labels = [
+        panels.curve_label(size_label(result.model)) if several else panels.run_text(result) for result in results
+    ]
+    against = panels.ladder_label(results[0].axis)
     height = 1.35 if len(names) > 3 and style == "single" else 1.6
-    with drawn_panels(style, len(names), height, against) as (figure, panels):
+    with drawn_panels(style, len(names), height, against) as (figure, axes):
         is_open = False
-        for ax, name in zip(panels, names, strict=True):
-            for run in zip(results, summaries, labels, curve_styles(len(results)), strict=True):
+        for ax, name in zip(axes, names, strict=True):
+            for run in zip(results, summaries, labels, panels.curve_styles(len(results)), strict=True):
                 is_open |= _draw_run(ax, name, *run, joined=several)
             ax.set_ylabel(SYMBOLS[name])
             _scale(ax, name, results, summaries)
-    off_scale = any(line.get_label() == "off scale" for ax in panels for line in ax.lines)
+    off_scale = any(line.get_label() == "off scale" for ax in axes for line in ax.lines)
     figure.caption = _caption(names, results, is_open, off_scale)
     return figure
 
@@ -126,12 +110,11 @@ def _draw_names(results: Sequence[Tempered], summaries: Sequence[Summary], names
 def _draw_run(
     ax: Axes, name: str, result: Tempered, summary: Summary, label: str, look: tuple[str, str], *, joined: bool
 ) -> bool:
-    """One estimate of one run, in a colour with a marker; returns whether some of its errors cannot be trusted."""
     x, estimate = result.axis.values, summary.estimates[name]
     if name != "specific_heat":
-        return draw_estimate(ax, x, estimate, look[0], label, joined, look[1])
+        return panels.draw_estimate(ax, x, estimate, look[0], label, joined, look[1])
     energy = summary.estimates["energy_per_site"].value
-    return draw_heat(ax, x, estimate, energy, look[0], label, joined, look[1])
+    return panels.draw_heat(ax, x, estimate, energy, look[0], label, joined, look[1])
 
 
 def _scale(ax: Axes, name: str, results: Sequence[Tempered], summaries: Sequence[Summary]) -> None:
@@ -140,29 +123,32 @@ def _scale(ax: Axes, name: str, results: Sequence[Tempered], summaries: Sequence
     values = values[np.isfinite(values)]
     positive = len(values) > 0 and values.min() > 0
     if "susceptibility" in name and positive and np.log10(np.ptp(values) / values.min()) > _DECADES:
-        scale_logarithmically(ax)
+        panels.scale_logarithmically(ax)
         return
     couplings = {result.model.coupling_unit for result in results}
-    if name in _EXACT and len(couplings) == 1 and all(is_onsager(result.model) for result in results):
+    if name in _EXACT and len(couplings) == 1 and all(panels.is_onsager(result.model) for result in results):
         temperature = np.concatenate([result.temperature for result in results])
-        draw_exact(ax, temperature, _EXACT[name], couplings.pop(), 1.3 if name == "specific_heat" else None)
+        panels.draw_exact(ax, temperature, _EXACT[name], couplings.pop(), 1.3 if name == "specific_heat" else None)
     if name != "energy_per_site" and len(values) and 0 <= values.min() < _NEAR_ZERO * values.max():
-        show_zero(ax)
+        panels.show_zero(ax)
 
 
 def _caption(names: list[str], results: Sequence[Tempered], is_open: bool, off_scale: bool) -> str:
     run = results[0]
     captions = {o.name: o.caption for o in observables_of(run)}
-    runs = "; ".join(f"{result.model.name}, {run_text(result)}" for result in results)
+    runs = "; ".join(f"{result.model.name}, {panels.run_text(result)}" for result in results)
     quantities = " and ".join(filter(None, (", ".join(captions[name] for name in names[:-1]), captions[names[-1]])))
-    sentences = [f"{quantities[0].upper()}{quantities[1:]} against {ladder_label(run.axis)}, of {runs}.", BARS]
-    sentences += [OPEN] if is_open else []
-    sentences += [OFF_SCALE] if off_scale else []
+    sentences = [
+        f"{quantities[0].upper()}{quantities[1:]} against {panels.ladder_label(run.axis)}, of {runs}.",
+        panels.BARS,
+    ]
+    sentences += [panels.OPEN] if is_open else []
+    sentences += [panels.OFF_SCALE] if off_scale else []
     return " ".join(sentences)
 
 
 def crossings_figure(
-    comparisons: Sequence[Comparison], style: str = "single", against: str = TEMPERATURE
+    comparisons: Sequence[Comparison], style: str = "single", against: str = panels.TEMPERATURE
 ) -> PaperFigure:
     """Each estimate against temperature or what stands in its place, a panel each, with crossings and errors.
 
@@ -170,17 +156,17 @@ def crossings_figure(
     shows what lies around the crossings, where the panel has room for it.
     """
     with matplotlib.style.context(PAPER):
-        figure, panels = lay_panels(style, len(comparisons), 2.3, against)
+        figure, axes = lay_panels(style, len(comparisons), 2.3, against)
         is_open = False
-        for ax, comparison in zip(panels, comparisons, strict=True):
+        for ax, comparison in zip(axes, comparisons, strict=True):
             is_open |= _draw(ax, comparison)
             ax.set_ylabel(SYMBOLS[comparison.name])
         figure.align_ylabels()
-        draw_legend(figure, *panels)
+        draw_legend(figure, *axes)
         figure.draw_without_rendering()  # panels have their places: room for insets can be measured
-        for ax, comparison in zip(panels, comparisons, strict=True):
+        for ax, comparison in zip(axes, comparisons, strict=True):
             _draw_inset(ax, comparison)
-    insets = any(ax.child_axes for ax in panels)
+    insets = any(ax.child_axes for ax in axes)
     figure.caption = _crossings_caption(comparisons, is_open, against, insets)
     return figure
 
@@ -189,14 +175,16 @@ def _draw(ax: Axes, comparison: Comparison) -> bool:
     """Curves and crossings; whether some errors of the curves cannot be trusted."""
     is_open = False
     colours = {}
-    for curve, (colour, marker) in zip(comparison.curves, curve_styles(len(comparison.curves)), strict=True):
-        label, colours[curve.label] = curve_label(curve.label), colour
-        is_open |= draw_estimate(ax, curve.temperature, curve.estimate, colour, label, joined=True, marker=marker)
+    for curve, (colour, marker) in zip(comparison.curves, panels.curve_styles(len(comparison.curves)), strict=True):
+        label, colours[curve.label] = panels.curve_label(curve.label), colour
+        is_open |= panels.draw_estimate(
+            ax, curve.temperature, curve.estimate, colour, label, joined=True, marker=marker
+        )
     for pair in comparison.crossings:
         if not np.isnan(pair.crossing.value):
             error = pair.crossing.error if pair.trusted else np.nan
             of_both = colours[pair.labels[0]], colours[pair.labels[1]]
-            mark_crossing(ax, pair.crossing.value, pair.height, error, of_both)
+            panels.mark_crossing(ax, pair.crossing.value, pair.height, error, of_both)
     return is_open
 
 
@@ -268,12 +256,12 @@ def _empty_corner(ax: Axes, comparison: Comparison) -> tuple[float, float] | Non
 def _crossings_caption(comparisons: Sequence[Comparison], is_open: bool, against: str, insets: bool) -> str:
     sentences = [f"Curves of several sizes against {against}."]
     for comparison in comparisons:
-        pairs = "; ".join(in_math(pair.sentence) for pair in comparison.crossings)
+        pairs = "; ".join(panels.in_math(pair.sentence) for pair in comparison.crossings)
         sentences.append(f"{SYMBOLS[comparison.name]}: {pairs}.")
-    sentences.append(BARS)
+    sentences.append(panels.BARS)
     if any(np.isfinite(pair.crossing.value) for comparison in comparisons for pair in comparison.crossings):
         sentences.append(
-            f"Diamonds in the colours of two sizes are their {CROSSINGS}, with bars where the error is known"
+            f"Diamonds in the colours of two sizes are their {panels.CROSSINGS}, with bars where the error is known"
             f"{'; insets enlarge them' * insets}."
         )
-    return " ".join([*sentences, OPEN] if is_open else sentences)
+    return " ".join([*sentences, panels.OPEN] if is_open else sentences)

@@ -84,7 +84,6 @@ class Panels:
         return figure
 
     def show(self, figure: Figure, row: int) -> None:
-        """Show another saved row."""
         spins = self.saved.row(self._number("step", row, "row"))[self.chosen]
         for artist, (place, layer) in zip(self._drawn, self._places_and_layers(), strict=True):
             flat = spins[place].reshape(math.prod(self.lattice.shape[2:]), -1)[layer]
@@ -131,7 +130,6 @@ class Panels:
         return [text + (f", layer {layer}" if len(self.layers) > 1 else "") for text in where for layer in self.layers]
 
     def _extent(self) -> tuple[float, float]:
-        """Width and height of a layer."""
         if self.lattice.joins_layers:
             return self.lattice.shape[0], (*self.lattice.shape, 1)[1]
         width, height = np.ptp(self.lattice.site_positions(), axis=0) + 1

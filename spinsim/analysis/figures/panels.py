@@ -85,7 +85,6 @@ def ladder_label(axis: Axis) -> str:
 
 
 def curve_label(size: str) -> str:
-    """A size as ``sizes.size_label`` has it, as a formula."""
     return "${}$".format(size.replace("x", r"\times"))
 
 
@@ -105,7 +104,6 @@ def _text(model: Ising, samples: int, each: str) -> str:
 
 
 def sides(lattice: Lattice) -> str:
-    """Such as "8 x 8 x 8", for a formula."""
     return r" \times ".join(map(str, lattice.shape))
 
 
@@ -208,7 +206,6 @@ def is_off_scale(temperature: Array, energy: Array, heat: Array) -> npt.NDArray[
 
 
 def mark_off_scale(ax: Axes, x: Array) -> None:
-    """A mark above the frame at each x."""
     if len(x):
         place: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "clip_on": False, "ms": 2.5, "mec": "none"}
         ax.plot(x, np.full(len(x), 1.04), "^", color=VERMILION, label="off scale", **place)

@@ -348,7 +348,6 @@ def _array(source: Source, header: int, sites: int, symmetric: bool) -> tuple[En
 
 
 def write_matrix_market(problem: Quadratic) -> bytes:
-    """The file of a problem: weights of a graph as a symmetric matrix, others as an upper triangular one."""
     ends, values, diagonal = problem.each_once()
     ends, symmetry, vartype = np.sort(ends, axis=1), "general", f"% vartype={problem.vartype}\n"
     if problem.is_maxcut:
