@@ -352,10 +352,7 @@ def judge(result: Tempered, coldest: Mapping[str, Followed]) -> Verdict:
 
 
 def _short_samples(walked: Walks | None, energy: Followed, where: str) -> list[str]:
-    """Say how many samples are too short to be judged, where there are too many of them.
-
-    At one temperature, where nothing has walked, the time that the energy takes decides.
-    """
+    """Say how many samples are too short, where too many are; at one temperature the energy's time decides."""
     short = ~energy.time().trusted if walked is None else walked.short
     if short.sum() <= _MOST_SHORT * np.sqrt(len(short)):
         return []

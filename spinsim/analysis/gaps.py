@@ -119,10 +119,7 @@ def has_leading(result: Tempered, parity: str) -> bool:
 
 
 def _operators(graph: Graph, parity: str) -> Integers | None:
-    """Returns the rows of ``world_lines`` whose product each operator is, (operators, 1 or 2); None for too many.
-
-    Those of even parity are the products of all pairs of sites, where these are too many those of neighbours.
-    """
+    """Returns the rows of ``world_lines`` whose product each operator is, (operators, 1 or 2); None for too many."""
     sites = graph.sites // graph.slices
     if parity == "odd":
         return np.arange(sites)[:, None] if sites <= MOST_OPERATORS else None
@@ -206,10 +203,7 @@ def _around(series: Array) -> Array:
 
 
 def mean_of(series: Array) -> tuple[Array, Array, int]:
-    """Returns C(t) (times,), its covariance and how many entries both are from, of a series (steps, copies, times).
-
-    Copies are independent. The covariance is that of stretches, widened where these are short.
-    """
+    """C(t) (times,), its covariance from stretches and their number, of a series (steps, copies, times)."""
     times = series.shape[-1]
     entries = bin_means(series, BINS).reshape(-1, times)
     covariance = np.cov(entries.T).reshape(times, times) / len(entries)
@@ -314,11 +308,7 @@ def _means_of(series: list[list[Array]]) -> tuple[Array, Array, int]:
 
 
 def _series(result: Tempered, parity: str, least: int) -> tuple[Array, Integers]:
-    """Returns C(t) of every measurement, (steps, samples, copies, temperatures, times), and the times.
-
-    That of products of neighbours is connected by products of two copies, which are independent: it is averaged over
-    copies, as any pair of them is taken.
-    """
+    """C(t) of every measurement, (steps, samples, copies or 1 for their mean, temperatures, times), and times."""
     measured = _in_time(result, parity, least)
     if parity == "odd" or measured.even is None:
         return measured.correlation, measured.times

@@ -37,10 +37,7 @@ def too_small(naive: Array, true: Array) -> Array:
 
 
 def bin_means(series: npt.ArrayLike, bins: int) -> Array:
-    """Means of ``bins`` consecutive bins of equal length, of shape (bins, ...); the first n mod bins measurements go.
-
-    Bins many autocorrelation times long are independent to good accuracy, which resampling asks for.
-    """
+    """Means of ``bins`` consecutive bins of equal length, (bins, ...); the first n mod bins measurements go."""
     values = finite_array(series, "series")
     if not 2 <= bins <= len(values):
         raise InputError(f"{bins} bins of {len(values)} measurements: give from 2 to {len(values)} bins")

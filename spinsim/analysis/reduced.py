@@ -260,10 +260,7 @@ class ReducedRun:
         return blocked_time(windows, variance, levels.mean / number, length, chains, length * chains)
 
     def late_time(self, name: str, place: int, least_window: npt.ArrayLike = 0) -> IntegratedTime:
-        """Integrated autocorrelation time of the average over copies in the last logarithmic bin, (samples,).
-
-        Short times are those of copies and, where levels are not kept by blocks, of the whole run.
-        """
+        """Integrated autocorrelation time of the average over copies in the last bin, (samples,)."""
         start, chains = int(self.edges[-2]), self._chains(name)
         first = round(start / self.block_length)
         levels = self._levels(name, first if self.arrays["level_sums"].shape[1] > 1 else 0)
@@ -275,10 +272,7 @@ class ReducedRun:
         return blocked_time(at, variance, levels.mean[:, place] / number, length, 1, length, least_window)
 
     def copies(self, name: str, place: int, least_window: npt.ArrayLike = 0) -> tuple[Array, IntegratedTime, int]:
-        """Averages of each copy, (samples, copies), and the time of copies about their own averages.
-
-        The mean's error in it is that of one copy's average. The number is of chains that tell of it.
-        """
+        """Averages of each copy, (samples, copies), their time about these, and how many chains tell it."""
         row, length, chains = self.reduced.by_copy.index(self.names[name]), self.measurements, self._chains(name)
         means: Array = self.arrays["copy_sums"][row, :, :, place] / length
         copies = means.shape[1]
@@ -312,10 +306,7 @@ class ReducedRun:
         return variance
 
     def walk_times(self) -> Array:
-        """Autocorrelation time of the places of each sample's replicas, in measurements, (samples,).
-
-        Mean and variance of a place are known, as all replicas spend equal times everywhere.
-        """
+        """Autocorrelation time of the places of replicas, (samples,), whose mean and variance are known."""
         whole = self.arrays["walk_sums"][0]
         length = block_length(len(whole), self.measurements)
         averages = whole[: self.measurements // length] / length
@@ -355,10 +346,7 @@ class ReducedRun:
         return with_blocks(windows, self.block_means(name)[first:], self.block_length, of_average)
 
     def _excess(self, name: str) -> Array:
-        """Variance of the average over pairs, in units of what it were if pairs were independent, (samples, places).
-
-        From averages over blocks; 1 of copies, which are independent, and of a single pair.
-        """
+        """Variance of the average over pairs over what independent pairs would have, (samples, places)."""
         chains = self.chains_of(name)
         if self._chains(name) == 1 or not self.term(name).of_pairs:
             return np.ones((self.samples, self.reduced.places))

@@ -313,10 +313,7 @@ def _join(whole: _Counted, start: Array | None = None) -> MultiHistogram:
 
 
 def _moments(whole: _Counted, ladder: MultiHistogram, targets: Array) -> dict[str, Array]:
-    """Averages of moments of one sample, named as ``all_moments`` does, and what belongs to free energies.
-
-    ln Z and entropy are per site, less those of the ladder's highest temperature.
-    """
+    """Averages of moments of one sample by name, and ln Z and entropy per site less those at the end of the ladder."""
     sites, beta, singles, pairs = whole.sites, 1 / targets, whole.singles, whole.pairs
     shares = ladder.log_shares(singles.energy)
     shares_of_pairs = None if pairs is None else ladder.log_shares(pairs.energy, 2)

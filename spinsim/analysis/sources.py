@@ -368,10 +368,7 @@ def observed(point: Point, records: Sequence[Observable], at: Mapping[str, Array
 
 
 def widening(series: Array, time: IntegratedTime) -> Array:
-    """Factor to the errors of one sample: averages over stretches of time that are short against tau are correlated.
-
-    ``series``: (steps, samples, chains, temperatures); 1 where there are several samples.
-    """
+    """Factor to the errors of one sample, whose stretches of (steps, samples, chains, places) may be short."""
     if series.shape[1] > 1:
         return np.ones(series.shape[-1])
     return too_small(standard_error(entries_of(series.mean(axis=2))), time.mean_error[0])

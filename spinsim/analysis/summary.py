@@ -95,10 +95,7 @@ def estimates(result: Tempered) -> dict[str, Estimate]:
 
 
 def resampled(result: Tempered, resamples: int, seed: int) -> dict[str, Array]:
-    """Each observable's curve with its bootstrap resamples, (1 + resamples, temperatures), row 0 from all data.
-
-    Drawn are samples, or stretches of time where there is one sample; their spread is widened as errors are.
-    """
+    """Curves with bootstrap resamples, (1 + resamples, temperatures), row 0 from all data."""
     source = source_of(result)
     names, values = _functions(result, source)
     curves = bootstrap(values, source.entries(names), resamples, seed)

@@ -130,10 +130,7 @@ def _named_columns(run: Run, by: str) -> Columns:
 def columns_of_samples(
     run: AnyRun, columns: Callable[[AnyRun], Columns], best_energy: Callable[[AnyRun], Floats | None]
 ) -> Columns:
-    """Returns the columns of each sample alone, below each other, behind the sample's number.
-
-    ``best_energy`` gives the lowest energies that a sample's replicas met, (1, replicas), None where they are unknown.
-    """
+    """Columns of each sample, below each other; ``best_energy`` gives lowest energies (1, replicas) or None."""
     tables = []
     for sample in range(run.model.samples):
         one = sample_of(run, sample)
@@ -200,10 +197,7 @@ def _unit(name: str) -> str:
 
 
 def write_csv(columns: Columns, path: Path, overwrite: bool = False) -> None:
-    """Write columns as a CSV file: a line of names, numbers that read back the same, nothing for NaN.
-
-    Another CSV file is replaced with ``overwrite``; nothing else ever is.
-    """
+    """Write columns as a CSV file, numbers that read back the same, nothing for NaN; ``overwrite`` another one."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     names = in_order(list(columns))
@@ -214,10 +208,7 @@ def write_csv(columns: Columns, path: Path, overwrite: bool = False) -> None:
 
 
 def with_error(value: float, error: float, trusted: bool = True) -> str:
-    """A number with the standard error of its last two digits in brackets, such as -1.7466(12); - for no number.
-
-    An error that is not known, or cannot be trusted, is a question mark.
-    """
+    """A number with the error of its last two digits, such as -1.7466(12), or with (?); - for no number."""
     if not isfinite(value):
         return "-"
     if not trusted or not isfinite(error):
@@ -260,14 +251,11 @@ def all_columns(estimates: Mapping[str, Estimate]) -> list[str]:
 
 
 def printed_table(
-    averages: Summary | Reweighting, names: Sequence[str], beside: Mapping[str, Sequence[str]] | None = None
+    averages: Summary | Reweighting, names: Sequence[str], more: Mapping[str, Sequence[str]] | None = None
 ) -> list[str]:
-    """A line for each temperature, cut into several tables where columns do not fit side by side.
-
-    ``beside`` has more columns for the first table, by their heads.
-    """
+    """Lines for each temperature, in several tables where columns do not fit; the first begins with ``more``."""
     first = [averages.axis.symbol, *(f"{value:.5g}" for value in averages.axis.values)]
-    tables = [[first, *([head, *cells] for head, cells in (beside or {}).items())]]
+    tables = [[first, *([head, *cells] for head, cells in (more or {}).items())]]
     taus: list[list[npt.NDArray[np.float64]]] = [[]]
     for name in names:
         e = averages.estimates[name]

@@ -285,10 +285,7 @@ def _variance(values: Array) -> tuple[Array, Array]:
 
 
 def _pseudo_values(values: Array) -> Array:
-    """The jackknife's R s^2 - (R - 1) s_r^2 of values (steps, samples, R replicas), where s_r^2 leaves replica r out.
-
-    Their mean is the variance s^2 of a sample, and their scatter that of independent values with its error.
-    """
+    """The jackknife's R s^2 - (R - 1) s_r^2 of R replicas, where s_r^2 leaves replica r out; their mean is s^2."""
     replicas = values.shape[2]
     squares = (values - values.mean(axis=2, keepdims=True)) ** 2
     total = squares.sum(axis=2, keepdims=True)

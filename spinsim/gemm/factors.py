@@ -51,10 +51,7 @@ def expressions() -> list[tuple[str, str]]:
 
 
 def _ready(product: str, given: dict[str, Any], axes: dict[str, int], out: Any, dimensions: int = 2) -> Any:
-    """Check the arrays of a product, and make ``out`` where none is given.
-
-    Each factor multiplies ``x``, which has so many ``dimensions``, along the axis that ``axes`` name.
-    """
+    """Check arrays, factors by the axis of ``x`` that they multiply, and make ``out`` where none is given."""
     x, sides = given["x"], _KERNELS[product]
     type_of(product, ("float64",), given, out, {name: 2 if name in axes else dimensions for name in (*given, "out")})
     for name, axis in axes.items():

@@ -203,10 +203,7 @@ def launch(
     resident: bool = False,
     **arguments: Any,
 ) -> None:
-    """Launch a kernel, a file and an expression, with arguments by name, on the current stream of the array's device.
-
-    Where blocks stay ``resident`` there are no more of them than run at once.
-    """
+    """Launch a kernel, a file and an expression; of ``resident`` blocks no more than run at once."""
     import cupy
 
     from spinsim.cuda.device import multiprocessors

@@ -85,11 +85,7 @@ def lattice_model(
     random_field: float = 0.0,
     couplings_along: Sequence[float] | None = None,
 ) -> Ising:
-    """The model of the command line's names: ferromagnet, antiferromagnet, pm-j or gaussian on a lattice.
-
-    Raises:
-        InputError: for an unknown name, for several samples that would all be equal, and as ``EdwardsAnderson`` says.
-    """
+    """The model of the command line's names: ferromagnet, antiferromagnet, pm-j or gaussian on a lattice."""
     _check_disorder(couplings, samples, seed, bond_fraction, dilution, random_field)
     name, along = f"{lattice.label}-{couplings}", couplings_along
     rows: npt.ArrayLike | Drawn = 1.0 if couplings == "ferromagnet" else -1.0

@@ -42,10 +42,7 @@ def _draw(stream, sample, first, k0, k1, out):  # type: ignore[no-untyped-def]
 
 @kernel
 def _draw_signs(stream, sample, first, step, k0, k1, limit, out):  # type: ignore[no-untyped-def]
-    """Fill ``out`` with every ``step``-th sign from number ``first`` on: +1 where uniform integers are below ``limit``.
-
-    All others are -1.
-    """
+    """Fill ``out`` with every ``step``-th sign from ``first`` on, +1 where a uniform is below ``limit``."""
     number = np.uint64(first)
     for i in range(out.size):
         out[i] = np.int8(1) if _uniform(stream, sample, number, k0, k1) < limit else np.int8(-1)
@@ -53,10 +50,7 @@ def _draw_signs(stream, sample, first, step, k0, k1, limit, out):  # type: ignor
 
 
 def uniforms(seed: int, stream: rng.Stream, sample: int, count: int) -> Iterator[tuple[slice, npt.NDArray[np.uint64]]]:
-    """64-bit uniform integers of one sample, piece by piece: where each piece stands among ``count``, and its numbers.
-
-    A piece is overwritten by the next one.
-    """
+    """Pieces of 64-bit uniform integers of one sample, with where they stand; each overwrites the one before."""
     room = np.empty(min(count, AT_ONCE), np.uint64)
     for first in range(0, count, AT_ONCE):
         piece = room[: count - first]

@@ -305,10 +305,7 @@ def check_terms(terms: npt.ArrayLike | None, bonds: int) -> npt.NDArray[np.uint8
 
 
 def magnitudes_of(couplings: npt.NDArray[Any], terms: npt.NDArray[np.uint8], quantum: float) -> tuple[int, ...] | None:
-    """|J| of each term in quanta; 1 of a term without bonds, None where a term has several or one that is 0.
-
-    Couplings are (1 or samples, bonds), terms (bonds,).
-    """
+    """|J| of each term in quanta, 1 of one without bonds; None where a term has several or one that is 0."""
     magnitudes = []
     for term in range(MOST_TERMS):
         sizes = np.abs(couplings[:, terms == term])

@@ -277,10 +277,7 @@ class Ising(Exchanged, Keeping):
 
 
 def repeated(model: Ising, times: int) -> Ising:
-    """A model with all of its samples so many times over, one group of them after the other.
-
-    Rows that all samples share are shared by all groups; rows of single samples are copied.
-    """
+    """A model with all of its samples so many times over, group by group; shared rows stay shared."""
     if times == 1:
         return model
     groups, order = model.of_samples(0, model.samples), np.tile(np.arange(model.samples), times)

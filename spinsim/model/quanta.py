@@ -209,10 +209,7 @@ class Units(NamedTuple):
 
 
 def weights_of(model: Ising) -> tuple[int, npt.NDArray[np.int64]] | None:
-    """The largest unit in quanta of which all |J| are multiples, and |J| of each bond in it, (bonds,).
-
-    None where a J is 0 or samples differ in |J|, as they would then move otherwise alone than together.
-    """
+    """The largest unit in quanta of all |J|, and |J| in it, (bonds,); None where samples differ or one is 0."""
     sizes = np.abs(model.couplings)
     if model.bonds == 0 or not sizes.all() or (len(sizes) > 1 and np.any(sizes != sizes[0])):
         return None
@@ -222,10 +219,7 @@ def weights_of(model: Ising) -> tuple[int, npt.NDArray[np.int64]] | None:
 
 
 def units_of(model: Ising) -> Units | None:
-    """Couplings and fields in the largest unit of which all |J| and |h| are multiples.
-
-    None on lattices, where there are no ``weights`` and where samples differ in |h|.
-    """
+    """Couplings and fields in the largest unit of |J| and |h|; None on lattices and where samples differ."""
     if model.lattice is not None or model.weights is None:
         return None
     sizes = np.abs(model.fields)
@@ -273,10 +267,7 @@ class UnitBonds(NamedTuple):
 
 
 def bonds_of_units(model: Ising, in_class: bool) -> UnitBonds | None:
-    """A model as bonds of one |J|; None where |J| and |h| are not multiples of a unit.
-
-    A uniform field is part of the class where ``in_class`` says so and couplings have one |J|.
-    """
+    """A model as bonds of one |J|, or None; where ``in_class``, a uniform field beside one |J| is part of the class."""
     negative, field = np.array(model.negative_bonds(), order="C"), model.uniform_field
     if model.magnitude is not None and field is not None and (in_class or not field):
         return UnitBonds(model.graph, negative, model.magnitude, field, None)

@@ -129,11 +129,7 @@ def _room(shape: tuple[int, ...], sites: int, axes: int) -> tuple[Array, ...]:
 
 
 def _steps(model: Ising, wraps: bool) -> npt.NDArray[np.int8]:
-    """Cells from one end of each bond to the other along each axis, (bonds, axes); without axes where nobody asks.
-
-    Raises:
-        InputError: for wrapping without a periodic lattice.
-    """
+    """Cells from one end of each bond to the other, (bonds, axes); InputError where nothing can wrap."""
     lattice = model.lattice
     if not wraps:
         return np.zeros((model.bonds, 0), np.int8)

@@ -63,11 +63,7 @@ def overlap_correlation(batch: Batch) -> Any:
 
 
 def overlaps_of_copies(spins: Any, xp: ModuleType, needing: str) -> Any:
-    """Return q = s s' of each copy (axis 1) and the next one, of the last and the first; of the shape of ``spins``.
-
-    Raises:
-        InputError: for one copy alone; the sentence begins with ``needing``.
-    """
+    """Return q = s s' of each copy (axis 1) and the next, the last and the first; one alone raises InputError."""
     if spins.shape[1] < 2:
         raise InputError(f"{needing} two copies of each configuration: give replicas 2 or more")
     return spins * xp.roll(spins, -1, axis=1)

@@ -37,10 +37,7 @@ Array = npt.NDArray[np.float64]
 
 
 class PerSite:
-    """The quantities of a run over their full order, each (steps, samples, copies or pairs of copies, temperatures).
-
-    The run is a result with its ``model`` and the attributes of ``observables.measured``.
-    """
+    """Quantities of a result over their full order, each (steps, samples, copies or pairs, temperatures)."""
 
     def __init__(self, run: Any) -> None:
         self.run, self.model = run, run.model

@@ -72,10 +72,7 @@ class RunFile:
             self._hand_over()
 
     def replace(self, row: Mapping[str, Any], mark: str) -> None:
-        """Write a row that is there already anew, with other numbers.
-
-        The series ``mark`` comes after all others have been handed over: it says whether the row is the new one.
-        """
+        """Write other numbers to a row that is there; the series ``mark`` comes last and says so."""
         self.flush()
         series = self._groups[0][1]
         values = _rows_of(series, [row])
@@ -150,10 +147,7 @@ class RunFile:
         self._thread.submit(write).result()
 
     def write_summary(self, values: Mapping[Series, npt.NDArray[Any]]) -> list[str]:
-        """Write what an analysis found, and NaN to all else in /summary; names of series that the file has no room for.
-
-        Files of older versions lack some; one that goes by another formula, as its ``long_name`` tells, is no room.
-        """
+        """Write an analysis, and NaN to all else in /summary; names that older files have no room for."""
         group = self._file.get(SUMMARY_GROUP, {})
         kept = {s: value for s, value in values.items() if s.name in group and _long_name(group[s.name]) == s.long_name}
         self.forget_summary()
@@ -228,10 +222,7 @@ class RunFile:
         self.write_again({f"{BEST}/{name}": array for name, array in arrays_of_best(energy, spins).items()})
 
     def finish(self, keep_checkpoint: bool = False) -> None:
-        """The run is complete: when the file is closed, it is packed and says so (``finishing.finish_file``).
-
-        Its checkpoint stays where it may be extended from its last state.
-        """
+        """The run is complete: when the file is closed it is packed, with its checkpoint if that is kept."""
         self.flush()
         self.check_rows()
         self._finished, self._keep_checkpoint = True, keep_checkpoint

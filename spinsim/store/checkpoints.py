@@ -48,10 +48,7 @@ def make_checkpoints(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]]) 
 def pack_checkpoints(
     group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]], rows: int, compressing: Compressing, same: Sequence[str]
 ) -> None:
-    """Two slots that are not written again: the first holds a run's last state, the second takes no room.
-
-    So many ``rows`` were written before. Arrays named in ``same`` are those of other datasets (``saved_as``).
-    """
+    """Two slots that are not written again: a run's last state, without arrays in ``same``, and an empty one."""
     group.attrs.update({"long_name": _LONG_NAME, "dynamics": rng.DYNAMICS})
     if same:
         group.attrs[SAME] = " ".join(same)

@@ -99,10 +99,7 @@ def pieces(series: Sequence[h5py.Dataset], rows: int) -> Iterator[slice]:
 
 
 class Compressing:
-    """Chunks of new datasets, compressed side by side in threads and written in the order in which they are given.
-
-    Use it as a context, which ends when all chunks are written.
-    """
+    """Chunks of new datasets, compressed in threads; at the end of the context all are written, in turn."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(available_threads())
@@ -110,10 +107,7 @@ class Compressing:
         self._bytes = 0
 
     def fill(self, new: h5py.Dataset, values: h5py.Dataset | npt.NDArray[Any]) -> None:
-        """Fill a new, empty dataset that has the filters of ``compressed``, by the end of the context.
-
-        The numbers are read at once.
-        """
+        """Fill a new, empty dataset with the filters of ``compressed`` by the end of the context."""
         ranges = [range(0, length, size) for length, size in zip(values.shape, new.chunks, strict=True)]
         for first in product(*ranges):
             chunk = _chunk(values, new, first)

@@ -46,10 +46,7 @@ _LARGE: Final = "/best/bits"  # half a minute a gigabyte, of spins that hardly b
 
 @contextlib.contextmanager
 def hold(path: Path) -> Iterator[Disk]:
-    """The file under a path, locked; what killed processes left beside it is removed.
-
-    Raises OSError where it is not there or another process holds it.
-    """
+    """The file under a path, locked, or an OSError; what killed processes left near it is removed."""
     remove_stale(Path(os.path.realpath(path)).parent, os.path.basename(os.path.realpath(path)))
     while True:
         with Disk(path, "r+") as disk:
@@ -79,10 +76,7 @@ def finish_file(path: Path, disk: Disk, keep_checkpoint: bool) -> bool:
 
 
 def keep(path: Path, disk: Disk, finished: bool, keep_checkpoint: bool) -> Path:
-    """Write a run's file, which lies under its path no longer, under the first free name there, such as ``run-1.h5``.
-
-    The file is still open, HDF5 is done with it; that of a finished run is packed.
-    """
+    """Write a run's file that has gone from its path under the first free name there, such as ``run-1.h5``."""
     for number in count(1):
         name = path.with_name(f"{path.stem}-{number}{path.suffix}")
         try:

@@ -164,11 +164,7 @@ def read_start(file: h5py.File) -> npt.NDArray[np.int8] | None:
 
 
 def read_model(file: h5py.File) -> Ising:
-    """The model of a run, rebuilt from its file.
-
-    Raises:
-        DamageError: where bonds lead to other sites than they may, or numbers are none.
-    """
+    """The model of a run, rebuilt from its file; DamageError where bonds lead elsewhere or numbers are none."""
     group = file["model"]
     attrs = group.attrs
     lattice = None

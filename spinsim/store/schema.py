@@ -89,10 +89,7 @@ def with_configurations(contents: Contents, every: int, sites: int) -> Contents:
 
 
 def with_saved(contents: Contents, file: h5py.File, sites: int) -> Contents:
-    """Returns the contents of a file together with the configurations that it holds, if any.
-
-    A configuration has a multiple of the sites of the model.
-    """
+    """Returns contents together with the configurations in a file, which have a multiple of the model's sites."""
     if CONFIGURATIONS not in file:
         return contents
     every, own = (int(number_of(group_of(file, CONFIGURATIONS), name, "iu")) for name in (EVERY, "sites"))
@@ -102,10 +99,7 @@ def with_saved(contents: Contents, file: h5py.File, sites: int) -> Contents:
 
 
 def check_configurations(file: h5py.File, rows: int) -> None:
-    """Refuse configurations that are not those of the measurements: of other rows, or with other sums of spins.
-
-    The schema of the file has been checked, and so many of its rows are complete.
-    """
+    """Refuse configurations with other rows or sums of spins than the first rows of the measurements."""
     if CONFIGURATIONS not in file:
         return
     group, measured = file[CONFIGURATIONS], file[MEASUREMENTS]

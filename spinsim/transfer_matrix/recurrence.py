@@ -200,10 +200,7 @@ def one_by_one(
     plane: int = 0,
     most_steps: int = lanczos.MOST_STEPS,
 ) -> Levels:
-    """Leading levels with room for ``VECTORS`` vectors and one for each level.
-
-    Arguments as of ``ThickRestart``, but ``most_steps`` are those of each level.
-    """
+    """Leading levels with room for ``VECTORS`` vectors and one a level; ``most_steps`` are those of each."""
     search = _Search(_Recurrence(apply, vectors, seed, plane), vectors, wanted, tolerance, most_steps)
     while not search.done:
         search.advance()

@@ -107,10 +107,7 @@ def _bonds(w: Any, edges: npt.NDArray[np.int32], place: Place) -> Array:
 
 
 def interlayer(operator: TransferOperator, vectors: Vectors, x: Any, place: Place) -> float:
-    """Sum over sites of <x| s_i T s_i |x>: of a leading state, its eigenvalue times the sum of s_i s_i' between layers.
-
-    ``operator`` acts where s_i x lies: in the other sector.
-    """
+    """Sum over sites of <x| s_i T s_i |x>, the eigenvalue of x times s_i s_i'; T is of the sector of s_i x."""
     y, out, total = vectors.empty(), vectors.empty(), 0.0
     for site in range(operator.layer.sites):
         y[:] = x
@@ -361,10 +358,7 @@ class Solver:
 
 
 def _lengths(scaled: Array) -> dict[str, Any]:
-    """Correlation lengths 1 / ln(lambda_0 / lambda) in layers, infinite where rounding hides them, and the gap.
-
-    The gap needs the next level of the first sector and the first one of the other, as far as these were asked for.
-    """
+    """Correlation lengths 1 / ln(lambda_0 / lambda) in layers, infinite where rounding hides them; the gap."""
     distance = scaled[0, 0] - scaled
     distance[0, 0] = np.nan
     distance = np.where(distance < RESOLUTION, np.where(np.isnan(distance), np.nan, 0.0), distance)

@@ -36,11 +36,7 @@ class Chosen(NamedTuple):
 
 
 def choose(sites: int, sectors: tuple[str, ...], settings: Settings, device: str, tasks: int = 1) -> Chosen:
-    """The devices that share each vector: all that are asked for, more where it would not fit one GPU.
-
-    The ``device`` is one that ``resolve_device`` returns, which has ``tasks`` at the same time.
-
-    """
+    """The devices that share each vector: all that are asked for, more where it would not fit one GPU."""
     given = seats(device)
     members = _most(len(given), sites - (sectors != ("all",)), settings.device)
     while True:

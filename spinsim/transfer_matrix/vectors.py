@@ -61,10 +61,7 @@ def _octuple(y, first, q):  # type: ignore[no-untyped-def]
 
 @real_kernel
 def rows(x, diagonal, y, low, q, flip, both, first, last):  # type: ignore[no-untyped-def]
-    """Diagonal, the flip of all spins and the lowest ``low`` factors, on rows from ``first`` to ``last``.
-
-    ``flip`` is its factor, 0 where there is none; ``both`` says that the diagonal comes again at the end.
-    """
+    """Diagonal, flip of all spins where not 0, ``low`` factors and, where ``both``, the diagonal, on some rows."""
     size = 1 << low
     for row in range(first, last):
         begin, end = row * size, (row + 1) * size

@@ -140,10 +140,7 @@ def draw_exact(
     coupling: float,
     highest: float | None = None,
 ) -> None:
-    """The infinite lattice over the range of the data, in a panel that has any; at one temperature a level line.
-
-    The axis follows the curve no further than ``highest`` times where that of the data ends.
-    """
+    """The infinite lattice over the range of the data, no higher than ``highest`` times where these end."""
     if not ax.containers:
         return
     top = ax.get_ylim()[1]

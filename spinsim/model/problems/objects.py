@@ -74,10 +74,7 @@ def _from_terms(
 
 
 def from_networkx(graph: Any, weight: str, field: str, maxcut: bool, name: str) -> Quadratic:
-    """The problem of an undirected graph: sites in the order of its nodes; parallel edges add.
-
-    An edge without the attribute ``weight`` has J = 1, a node without ``field`` h = 0.
-    """
+    """The problem of an undirected graph: sites in the order of its nodes; parallel edges add."""
     try:
         nodes, edges, directed = list(graph.nodes(data=True)), list(graph.edges(data=True)), graph.is_directed()
         about = dict(graph.graph)
@@ -260,10 +257,7 @@ def from_matrix(matrix: Any, field: Any, offset: Any, kind: str, labels: Labels 
 
 
 def _entries(matrix: Any, fold: bool) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Values, int]:
-    """Rows, columns and values of the entries, of a dense matrix those that are not 0, and the number of rows.
-
-    To ``fold`` adds entries of a dense one below the diagonal to their mirror images.
-    """
+    """Rows, columns and values of entries that are not 0, the lower half on the upper to ``fold``; and the side."""
     from scipy import sparse  # which takes long to load
 
     if not sparse.issparse(matrix):

@@ -39,10 +39,7 @@ _PRODUCTS_AT_ONCE: Final = 2**21
 
 
 def as_labels(labels: Any, sites: int) -> range | tuple[Hashable, ...]:
-    """Labels of the sites, in their order: a ``range`` where they are whole numbers that follow each other.
-
-    They are hashable and different from each other; None stands for 0, 1, 2, ...
-    """
+    """Different hashable labels of the sites in order, 0, 1, 2, ... for None: a ``range`` of whole numbers in a row."""
     if labels is None:
         return range(sites)
     if isinstance(labels, range) and len(labels) == sites and labels.step == 1:
@@ -288,10 +285,7 @@ def quadratic_of(model: Ising) -> Quadratic:
 
 
 def one_half(ends: Ends, values: Values) -> tuple[Ends, Values] | None:
-    """Entries of a matrix with each pair once: the upper half, or all of them where one half is empty.
-
-    None where both halves have entries and are no mirror images of each other.
-    """
+    """Entries of a matrix with each pair once; None where both halves have some and are no mirror images."""
     upper, lower = ends[:, 0] < ends[:, 1], ends[:, 0] > ends[:, 1]
     if not (upper.any() and lower.any()):
         return ends, values
