@@ -191,15 +191,9 @@ def _measured(
             one = of_space @ form.diagonal() - constant
         else:
             one = (of_space @ form * of_space).sum(axis=2) - constant
-        mean[chosen] = one.mean(axis=1)
-        correlation[chosen] = _around(one)[:, times]
+        mean[chosen], waves = one.mean(axis=1), rfft(one, axis=1)  # averages of o(tau) o(tau + t) around the ring
+        correlation[chosen] = (irfft(waves.real**2 + waves.imag**2, one.shape[1], axis=1) / one.shape[1])[:, times]
     return correlation.reshape(*bits.shape[:2], -1), mean.reshape(bits.shape[:2])
-
-
-def _around(series: Array) -> Array:
-    """Returns averages over tau of o(tau) o(tau + t) around rings (configurations, slices), for all t."""
-    waves = rfft(series, axis=1)
-    return np.asarray(irfft(waves.real**2 + waves.imag**2, series.shape[1], axis=1) / series.shape[1])
 
 
 def mean_of(series: Array) -> tuple[Array, Array, int]:

@@ -123,14 +123,12 @@ def _joined(piece: _Piece, names: tuple[str, ...]) -> Cells:
     cells, place = np.unique(piece.chain * len(levels) + level, return_inverse=True)
     order = np.argsort(piece.stretch, kind="stable")
     ends = np.cumsum(np.bincount(piece.stretch + 1))
-    stretches = [_distinct(place[chosen], piece.sums[:, chosen]) for chosen in np.split(order, ends[:-1])[1:]]
+    stretches = []
+    for chosen in np.split(order, ends[:-1])[1:]:
+        mine, own = np.unique(place[chosen], return_inverse=True)
+        stretches.append((mine, np.array([np.bincount(own, row, len(mine)) for row in piece.sums[:, chosen]])))
     whole = np.array([np.bincount(place, row, len(cells)) for row in piece.sums])
     return Cells(levels[cells % len(levels)], cells // len(levels), names, whole, tuple(stretches))
-
-
-def _distinct(place: Integers, sums: Array) -> tuple[Integers, Array]:
-    cells, own = np.unique(place, return_inverse=True)
-    return cells, np.array([np.bincount(own, row, len(cells)) for row in sums])
 
 
 @dataclass(frozen=True)

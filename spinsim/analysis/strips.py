@@ -42,8 +42,8 @@ class LengthCurve:
     @property
     def log_error(self) -> Array:
         """Standard errors of ln(xi / L) over samples, NaN for fewer than four."""
-        none = np.full(len(self.temperature), np.nan)
-        return none if self.samples < FEWEST_FOR_ERRORS else np.asarray(self.log[1:].std(axis=0, ddof=1))
+        enough = self.samples >= FEWEST_FOR_ERRORS
+        return np.asarray(self.log[1:].std(axis=0, ddof=1)) if enough else np.full(len(self.temperature), np.nan)
 
 
 class LengthCrossing(NamedTuple):
@@ -100,7 +100,13 @@ def length_crossings(
         curve = length_curve(result, average, 0 if _share_bonds(results[0].model, result.model) else seed)
         if curve.width in curves:
             raise InputError(f"two runs have width {curve.width}: give one of each width")
-        _check_kind(results[0], result)
+        check_one_model(results[0], result)
+        first, ratio = (float(one.k_time[0] / one.k[0]) for one in (results[0], result))
+        if abs(first - ratio) > 1e-9 * first:
+            raise InputError(
+                f"{results[0].model.name} and {result.model.name} are not one model in two sizes: k_time / k is "
+                f"{first:.6g} and {ratio:.6g}, give runs that are"
+            )
         curves[curve.width] = curve
     if len(curves) < 2:
         raise InputError(f"{len(curves)} width has no crossing: give files of two widths or more")
@@ -140,16 +146,6 @@ def _per_sample(result: Strips, average: str) -> Array:
 def _inverse(average: str) -> Callable[[Array], Array]:
     """From the average of ``_per_sample`` to xi / L."""
     return np.exp if average == "typical" else np.asarray
-
-
-def _check_kind(one: Strips, other: Strips) -> None:
-    check_one_model(one, other)
-    ratios = [float(result.k_time[0] / result.k[0]) for result in (one, other)]
-    if abs(ratios[0] - ratios[1]) > 1e-9 * ratios[0]:
-        raise InputError(
-            f"{one.model.name} and {other.model.name} are not one model in two sizes: k_time / k is {ratios[0]:.6g} "
-            f"and {ratios[1]:.6g}, give runs that are"
-        )
 
 
 def extrapolate(sizes: npt.ArrayLike, values: npt.ArrayLike, power: float) -> Array:

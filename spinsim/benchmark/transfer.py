@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -82,7 +83,8 @@ def _measure(model: Ising, device: str, method: str, pool: Threads, repeats: int
     x, y = vectors.empty(), vectors.empty()
     vectors.random(1, 0, 0, x)
     applied = _time(lambda: operator.apply(x, y), device, repeats)
-    copied = _time(lambda: _copy(x, y, device, pool), device, repeats)
+    pieces = partial(pool.share_out, lambda first, stop: np.copyto(y[first:stop], x[first:stop]), len(x))
+    copied = _time(partial(y.__setitem__, ..., x) if device == "cuda" else pieces, device, repeats)
     ThickRestart(operator.apply, vectors, _LEVELS, basis=basis).cycle()  # compiles
     began, iteration = time.perf_counter(), ThickRestart(operator.apply, vectors, _LEVELS, basis=basis)
     while not iteration.done:
@@ -109,13 +111,6 @@ def _time(task: Callable[[], Any], device: str, repeats: int) -> float:
 
     count = max(1, int(_SECONDS / repeats / max(run(1), run(1), 1e-6)))
     return statistics.median(run(count) for _ in range(repeats))
-
-
-def _copy(x: Any, y: Any, device: str, pool: Threads) -> None:
-    if device == "cuda":
-        y[...] = x
-        return
-    pool.share_out(lambda first, stop: np.copyto(y[first:stop], x[first:stop]), len(x))
 
 
 def _peer_basis(layer: Layer, device: str, basis: int) -> tuple[int, str]:

@@ -119,15 +119,6 @@ def _extent(array: Any) -> np.ndarray[Any, Any]:
     return np.asarray(_Shadow(array)) if is_on_gpu(array) else array
 
 
-def overlap(one: Any, other: Any) -> bool:
-    return bool(one.size and other.size and np.shares_memory(_extent(one), _extent(other)))
-
-
-def same_array(one: Any, other: Any) -> bool:
-    a, b = _extent(one), _extent(other)
-    return a.ctypes.data == b.ctypes.data and a.shape == b.shape and a.strides == b.strides
-
-
 def require_out(out: Any, shape: tuple[int, ...], inputs: Mapping[str, Any], in_place: str = "") -> None:
     """Check the shape of ``out`` and that it shares no memory with inputs; ``in_place`` may be the very same array."""
     if out.shape != shape:
@@ -135,7 +126,9 @@ def require_out(out: Any, shape: tuple[int, ...], inputs: Mapping[str, Any], in_
     if not is_on_gpu(out) and not out.flags.writeable:
         raise InputError("out is read-only: give an array that can be written")
     for name, array in inputs.items():
-        if overlap(out, array) and not (name == in_place and same_array(out, array)):
+        a, b = _extent(out), _extent(array)
+        is_same = a.ctypes.data == b.ctypes.data and a.shape == b.shape and a.strides == b.strides
+        if out.size and array.size and np.shares_memory(a, b) and not (name == in_place and is_same):
             raise InputError(f"out overlaps {name} in memory: give an array of its own, or leave out away")
 
 

@@ -149,7 +149,9 @@ class RunFile:
     def write_summary(self, values: Mapping[Series, npt.NDArray[Any]]) -> list[str]:
         """Write an analysis, and NaN to all else in /summary; names that older files have no room for."""
         group = self._file.get(SUMMARY_GROUP, {})
-        kept = {s: value for s, value in values.items() if s.name in group and _long_name(group[s.name]) == s.long_name}
+        names = {name: group[name].attrs.get("long_name", b"") for name in list(group)}
+        texts = {name: one.decode() if isinstance(one, bytes) else str(one) for name, one in names.items()}
+        kept = {series: value for series, value in values.items() if texts.get(series.name) == series.long_name}
         self.forget_summary()
         self.write_again({series.path: value for series, value in kept.items()})
         return [series.name for series in values if series not in kept]
@@ -249,11 +251,6 @@ class RunFile:
         call = worded(f"spinsim resume {quoted(name)}", f"ss.resume({str(name)!r})")
         kept, on = ("the finished run is", "") if self._finished else ("all of it is", f": {call} goes on from there")
         return InputError(f"{self.path} was moved, removed or replaced while a run wrote it; {kept} kept in {name}{on}")
-
-
-def _long_name(dataset: h5py.Dataset) -> str:
-    text = dataset.attrs.get("long_name", "")
-    return text.decode() if isinstance(text, bytes) else str(text)
 
 
 def _rows_of(series: Mapping[str, h5py.Dataset], rows: list[Mapping[str, Any]]) -> dict[str, npt.NDArray[Any]]:

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import zlib
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import reduce
 from itertools import product
 from math import prod
 from typing import Any, Final, Self
@@ -169,14 +170,8 @@ def row_checksums(values: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.uint
     octets = [column.reshape(rows, -1).view(np.uint8) for column in columns if column.size]
     if sum(part.shape[1] for part in octets) <= _SHORT_ROW:  # one call a row is faster than one for each series
         octets = [np.concatenate(octets, axis=1)]
-    return np.fromiter((_crc32(part[row] for part in octets) for row in range(rows)), np.uint32, rows)
-
-
-def _crc32(parts: Iterable[npt.NDArray[np.uint8]]) -> int:
-    total = 0
-    for part in parts:
-        total = zlib.crc32(part.data, total)
-    return total or 1  # 0 has a meaning of its own
+    sums = (reduce(lambda total, part: zlib.crc32(part[row].data, total), octets, 0) for row in range(rows))
+    return np.fromiter((total or 1 for total in sums), np.uint32, rows)  # 0 has a meaning of its own
 
 
 def check_rows(series: Mapping[str, h5py.Dataset], end: int) -> None:

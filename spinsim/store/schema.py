@@ -136,8 +136,10 @@ def check_schema(file: h5py.File) -> None:
     rows: dict[Series, int] = {}
     for name in contents.groups:
         rows |= _check_group(group_of(file, name), contents)
-    if file.attrs["finished"]:
-        _check_equal_rows(rows, contents)
+    if file.attrs["finished"]:  # all series are as long as they should be
+        most = max((rows[series] for series in contents.series if contents.every(series.group) == 1), default=0)
+        if any(rows[series] != most // contents.every(series.group) for series in contents.series):
+            raise DamageError("its series have rows of different numbers though the run is finished")
     if BEST in file or form.has_best:
         best = group_of(file, BEST)
         for axis, length in (("sample", sizes.samples), ("replica", replicas)):
@@ -148,8 +150,12 @@ def check_schema(file: h5py.File) -> None:
         length = sizes.sites if by_site else -(-sizes.sites // 8)
         check_dataset(best, axis, np.int8, (length,))
         check_dataset(best, name, kind, (sizes.samples, length))
-    if START in file:
-        _check_start(group_of(file, START), sizes, replicas)
+    if START in file:  # one configuration for all where an axis has length 1
+        start = group_of(file, START)
+        shape = plain_of(start, "spins").shape
+        if len(shape) != 3 or shape[0] not in (1, sizes.samples) or shape[1] not in (1, replicas):
+            raise DamageError(f"its start has the shape {shape}")
+        check_dataset(start, "spins", np.int8, (*shape[:2], sizes.sites))
     if CHECKPOINTS in file:
         _check_checkpoints(file, form)
     if SUMMARY_GROUP in file:
@@ -166,21 +172,6 @@ def contents_of(file: h5py.File) -> Contents:
     samples = model["sample" if "couplings" in model.attrs else "couplings"].shape[0]
     sizes = Sizes(samples, int(model.attrs["sites"]), model["bond"].shape[0], cell.dimension if cell else 0)
     return with_saved(form_of(file).contents(file, sizes)[0], file, sizes.sites)
-
-
-def _check_equal_rows(rows_of_series: dict[Series, int], contents: Contents) -> None:
-    """All series of a finished run are as long as they should be."""
-    rows = max((rows_of_series[series] for series in contents.series if contents.every(series.group) == 1), default=0)
-    if any(rows_of_series[series] != rows // contents.every(series.group) for series in contents.series):
-        raise DamageError("its series have rows of different numbers though the run is finished")
-
-
-def _check_start(group: h5py.Group, sizes: Sizes, replicas: int) -> None:
-    """Initial configurations, one for all where an axis has length 1."""
-    shape = plain_of(group, "spins").shape
-    if len(shape) != 3 or shape[0] not in (1, sizes.samples) or shape[1] not in (1, replicas):
-        raise DamageError(f"its start has the shape {shape}")
-    check_dataset(group, "spins", np.int8, (*shape[:2], sizes.sites))
 
 
 def _check_config(job: str, form: Form, text: str) -> None:

@@ -9,7 +9,7 @@ the lowest of them: degenerate levels come out as often as they are there, and a
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final
 
@@ -58,10 +58,6 @@ class Levels:
     vectors: Any  # eigenvectors of length 1, (levels, dimension), None where they were not kept
     steps: int  # products that it took
     cause: Cause = Cause.NONE  # why levels are missing
-
-    def without_the_rest(self) -> Levels:
-        """These levels with vectors of their own, which do not keep a whole basis in memory."""
-        return replace(self, vectors=self.vectors.copy())
 
     def problem(self, tolerance: float, where: str = "", basis: bool = True) -> NotConvergedError | None:
         """A refusal that names missing levels and the mend, None where none is missing."""

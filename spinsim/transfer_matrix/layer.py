@@ -51,18 +51,14 @@ def check_sector(sector: str) -> None:
 def check_couplings(model: Ising, k: float, k_time: float) -> None:
     """Refuse couplings between spins that overflow, vanish by rounding or that a transfer matrix cannot have."""
     largest = LARGEST_EXPONENT / model.sites
+    strength = max((_strength(model, k) for k in range(model.samples)), default=0.0) * model.quantum
     for name, value, low, high in (
-        ("k", k, SMALLEST_K, _largest_k(model)),
+        ("k", k, SMALLEST_K, LARGEST_EXPONENT / strength if strength else LARGEST_EXPONENT),
         ("k_time", k_time, SMALLEST_K_TIME, largest),
     ):
         if not low <= value <= high:
             rule = "is not positive" if not value > 0 else "overflows" if value > high else "is lost to rounding"
             raise InputError(f"{name} {value:.6g} {rule}: give a number from {low:g} to {high:.4g} for this layer")
-
-
-def _largest_k(model: Ising) -> float:
-    strength = max((_strength(model, k) for k in range(model.samples)), default=0.0) * model.quantum
-    return LARGEST_EXPONENT / strength if strength else LARGEST_EXPONENT
 
 
 def _strength(model: Ising, sample: int) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -268,7 +268,8 @@ class Solver:
             return
         self._iteration.cycle()
         if self._iteration.done:
-            levels = self._iteration.levels().without_the_rest()
+            levels = self._iteration.levels()
+            levels = replace(levels, vectors=levels.vectors.copy())
             self._iteration = None  # its basis goes before the next one comes
             self._finish(levels)
 

@@ -159,10 +159,11 @@ def _picture(figure: Figure, path: Path) -> tuple[str, bytes]:
 
 def draw_legend(figure: Figure, *axes: Axes) -> None:
     """One legend for all panels, above them, in as few rows as fit the width; error bars come first."""
-    keys = [pair for ax in axes for pair in sorted(zip(*ax.get_legend_handles_labels(), strict=True), key=_is_line)]
     unique: dict[str, Any] = {}
-    for handle, label in keys:
-        unique.setdefault(label, handle)
+    for ax in axes:
+        pairs = zip(*ax.get_legend_handles_labels(), strict=True)  # error bars, which matplotlib lists last, come first
+        for handle, label in sorted(pairs, key=lambda pair: not isinstance(pair[0], Container)):
+            unique.setdefault(label, handle)
     most = min(len(unique), _LEGEND_COLUMNS)
     even = {-(-len(unique) // rows) for rows in range(1, len(unique) + 1)}  # numbers of columns that fill their rows
     for columns in sorted((k for k in even if k <= most), reverse=True):
@@ -175,7 +176,3 @@ def draw_legend(figure: Figure, *axes: Axes) -> None:
         if columns == 1 or box is None or box.width <= figure.bbox.width:
             break
         legend.remove()
-
-
-def _is_line(pair: tuple[object, str]) -> bool:
-    return not isinstance(pair[0], Container)

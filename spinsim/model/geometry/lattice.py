@@ -161,13 +161,6 @@ class Lattice:
         used = np.bincount(colour) > 0
         return colour if used.all() else (np.cumsum(used, dtype=np.int32) - 1)[colour]  # few cells may lack a colour
 
-    def _continues(self, axis: int) -> bool:
-        """True if the cell's rule of colours holds across the periodic boundary of an axis."""
-        side, rule = self.shape[axis], self.cell.colours
-        if axis == rule.alternating:
-            return side % 2 == 0
-        return side * rule.weight[axis] % rule.number == 0 or (side == 1 and self.joins_layers)
-
     @property
     def is_bipartite(self) -> bool:
         """True if all bonds join two sublattices: the two colours of its cell, which continue across the boundary."""
@@ -176,7 +169,11 @@ class Lattice:
     @property
     def _colours_continue(self) -> bool:
         """True if the colours of the cell's rule fit together where the lattice closes on itself."""
-        return not self.periodic or all(map(self._continues, range(self.dimension)))
+        rule, bare = self.cell.colours, self.joins_layers
+        return not self.periodic or all(
+            side % 2 == 0 if axis == rule.alternating else side * weight % rule.number == 0 or (side == 1 and bare)
+            for axis, (side, weight) in enumerate(zip(self.shape, rule.weight, strict=True))
+        )
 
     def layers(self, axis: int) -> npt.NDArray[np.int32]:
         """The sites layer by layer along an axis, (layers, sites a layer); each site of a cell has its own layers."""
