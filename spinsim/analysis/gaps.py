@@ -231,8 +231,8 @@ def correlation_in_time(result: Tempered, parity: str = "odd") -> InTimeCurve:
     return InTimeCurve(times, of_samples[0], time.mean_error.reshape(shape), time.trusted.reshape(shape))
 
 
-def gaps(result: Tempered, parity: str = "odd", samples: Iterable[int] | None = None) -> Gaps:
-    """Fit levels c cosh(gap (slices / 2 - t)) to C(t) of samples, all by default, at each place of the ladder.
+def gaps(result: Tempered, parity: str = "odd") -> Gaps:
+    """Fit levels c cosh(gap (slices / 2 - t)) to C(t) of each sample at each place of the ladder.
 
     One level to C(t) of the operator that shows the lowest level best; else, to C(t) of spins or products of
     neighbours, two levels where they are told apart, of which the lower gap is given. Levels that lie closer than such
@@ -241,7 +241,7 @@ def gaps(result: Tempered, parity: str = "odd", samples: Iterable[int] | None = 
     the first time at which C(t) is not four errors above 0; it begins one time behind the first from which on the fit
     is good, with a probability of chi^2 of 0.1 or more, and has twelve times at most.
     """
-    found = _correlated(result, parity, range(result.model.samples) if samples is None else samples)
+    found = _correlated(result, parity, range(result.model.samples))
     fits = _fits(found, result.model.graph.slices)
     of_fits = {name: getattr(fits, name).reshape(found.mean.shape[:2]) for name in Gaps._fields if name != "operators"}
     return Gaps(**of_fits, operators=np.full(found.mean.shape[:2], found.operators))
