@@ -248,11 +248,6 @@ def blocked_time(
     whole = variance * (1 + 2 * positive / in_mean)
     error = tau * np.sqrt((4 * noise + 2) / total)
     trusted = ~is_constant & is_wide & (raw > 0) & (length >= SHORTEST * (tau + error))
-    return IntegratedTime(
-        tau,
-        np.where(is_constant, np.nan, error),
-        np.where(is_constant, 0, np.rint(noise)).astype(np.int64),
-        np.asarray(trusted),
-        mean,
-        np.where(is_constant, np.nan, np.sqrt(2 * tau * whole / total)),
-    )
+    window = np.where(is_constant, 0, np.rint(noise)).astype(np.int64)
+    error, mean_error = (np.where(is_constant, np.nan, one) for one in (error, np.sqrt(2 * tau * whole / total)))
+    return IntegratedTime(tau, error, window, np.asarray(trusted), mean, mean_error)

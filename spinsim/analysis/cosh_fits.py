@@ -70,9 +70,9 @@ def _no_fits(count: int) -> Fits:
     return Fits(nothing, nothing, none, none, none, nothing, none, nothing, nothing)
 
 
-def _put(into: Fits, at: Integers, found: Fits) -> Fits:
+def _put(into: Fits, at: Integers, new_fits: Fits) -> Fits:
     fields = [array.copy() for array in into]
-    for array, new in zip(fields, found, strict=True):
+    for array, new in zip(fields, new_fits, strict=True):
         array[at] = new
     return Fits._make(fields)
 
@@ -90,12 +90,12 @@ def fit_all(mean: Array, covariance: Array, entries: int, times: Integers, slice
     """
     is_lost = mean < _CLEAR * np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
     end = np.where(is_lost.any(axis=1), is_lost.argmax(axis=1), len(times))
-    found, left = _no_fits(len(mean)), np.arange(len(mean))
+    fits, left = _no_fits(len(mean)), np.arange(len(mean))
     for levels in range(most_levels, 0, -1):
         best, is_good = _best(mean[left], covariance[left], end[left], times, slices / 2, entries, levels)
-        found = _put(found, left[is_good], Fits._make(array[is_good] for array in best))
+        fits = _put(fits, left[is_good], Fits._make(array[is_good] for array in best))
         left = left[~is_good]
-    return found
+    return fits
 
 
 def _best(
@@ -122,11 +122,11 @@ def _best(
 
 def _windows(c: Array, covariance: Array, length: Integers, t: Integers, half: float, count: int, levels: int) -> Fits:
     """Return fits to C(t) at the first ``length`` of some times, from so many entries."""
-    freedom, found = length - 2 * levels, _no_fits(len(c))
+    freedom, all_fits = length - 2 * levels, _no_fits(len(c))
     whiten, is_known = _whitening(covariance, length)
     (there,) = np.nonzero(is_known & (freedom > 0))
     if not there.size:
-        return found
+        return all_fits
     c, whiten, length, freedom = c[there], whiten[there], length[there], freedom[there]
     data = _Data(whiten, _times_vectors(whiten, c), t - t[0], half - t[0])
     x = _minimum(data, _first_guess(c, half, levels))
@@ -144,7 +144,7 @@ def _windows(c: Array, covariance: Array, length: Integers, t: Integers, half: f
     error = np.where(is_apart, gap * spread[:, 0], np.nan)
     first, which = np.full(len(c), t[0]), np.full(len(c), levels)
     fits = Fits(gap, error, which, first, t[length - 1], score, freedom, probability, amplitudes[:, 0])
-    return _put(found, there, fits)
+    return _put(all_fits, there, fits)
 
 
 def _whitening(covariance: Array, length: Integers) -> tuple[Array, Bools]:

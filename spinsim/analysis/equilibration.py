@@ -239,15 +239,17 @@ def _is_gaussian(model: Ising) -> bool:
 
 def _followed(result: Tempered, source: Source) -> dict[str, Sequence[Followed | Binned]]:
     facts = source.facts
-    found: dict[str, Sequence[Followed | Binned]] = {"energy_per_site": source.followed("energy")}
+    followed: dict[str, Sequence[Followed | Binned]] = {"energy_per_site": source.followed("energy")}
     if facts.copies > 1:
-        found["overlap_squared"] = source.followed("q^2")
+        followed["overlap_squared"] = source.followed("q^2")
     if facts.copies > 1 and facts.correlations:
-        found["link_overlap"] = source.followed("q_link")
+        followed["link_overlap"] = source.followed("q_link")
     if comparable(result):
-        each = zip(found["energy_per_site"], found["link_overlap"], result.temperature, strict=True)
-        found["link_residual"] = [Binned(e.start, e.stop, _residual(result, e.means, q.means, t)) for e, q, t in each]
-    return found
+        each = zip(followed["energy_per_site"], followed["link_overlap"], result.temperature, strict=True)
+        followed["link_residual"] = [
+            Binned(e.start, e.stop, _residual(result, e.means, q.means, t)) for e, q, t in each
+        ]
+    return followed
 
 
 class Walks(NamedTuple):

@@ -241,10 +241,12 @@ def gaps(result: Tempered, parity: str = "odd") -> Gaps:
     the first time at which C(t) is not four errors above 0; it begins one time behind the first from which on the fit
     is good, with a probability of chi^2 of 0.1 or more, and has twelve times at most.
     """
-    found = _correlated(result, parity, range(result.model.samples))
-    fits = _fits(found, result.model.graph.slices)
-    of_fits = {name: getattr(fits, name).reshape(found.mean.shape[:2]) for name in Gaps._fields if name != "operators"}
-    return Gaps(**of_fits, operators=np.full(found.mean.shape[:2], found.operators))
+    correlated = _correlated(result, parity, range(result.model.samples))
+    fits = _fits(correlated, result.model.graph.slices)
+    of_fits = {
+        name: getattr(fits, name).reshape(correlated.mean.shape[:2]) for name in Gaps._fields if name != "operators"
+    }
+    return Gaps(**of_fits, operators=np.full(correlated.mean.shape[:2], correlated.operators))
 
 
 def gaps_by_parity(result: Tempered) -> dict[str, Gaps]:
@@ -252,18 +254,18 @@ def gaps_by_parity(result: Tempered) -> dict[str, Gaps]:
 
 
 def decays(result: Tempered, parity: str) -> list[Decay]:
-    found = _correlated(result, parity, [0])
-    fits = _fits(found, result.model.graph.slices)
-    error = np.sqrt(np.diagonal(found.covariance[0], axis1=1, axis2=2))
+    correlated = _correlated(result, parity, [0])
+    fits = _fits(correlated, result.model.graph.slices)
+    error = np.sqrt(np.diagonal(correlated.covariance[0], axis1=1, axis2=2))
     windows = zip(fits.first.tolist(), fits.last.tolist(), fits.gap, fits.amplitude, strict=True)
-    each = zip(found.mean[0], error, windows, strict=True)
-    return [Decay(found.times, value, of, *window, found.operators) for value, of, window in each]
+    each = zip(correlated.mean[0], error, windows, strict=True)
+    return [Decay(correlated.times, value, of, *window, correlated.operators) for value, of, window in each]
 
 
-def _fits(found: _Correlated, slices: int) -> Fits:
-    times = len(found.times)
-    mean, covariance = found.mean.reshape(-1, times), found.covariance.reshape(-1, times, times)
-    return fit_all(mean, covariance, found.entries, found.times, slices, found.most_levels)
+def _fits(correlated: _Correlated, slices: int) -> Fits:
+    times = len(correlated.times)
+    mean, covariance = correlated.mean.reshape(-1, times), correlated.covariance.reshape(-1, times, times)
+    return fit_all(mean, covariance, correlated.entries, correlated.times, slices, correlated.most_levels)
 
 
 def _correlated(result: Tempered, parity: str, samples: Iterable[int]) -> _Correlated:
@@ -296,9 +298,9 @@ def _of_leading(result: Tempered, parity: str, samples: Iterable[int]) -> _Corre
 
 
 def _means_of(series: list[list[Array]]) -> tuple[Array, Array, int]:
-    found = [[mean_of(of) for of in row] for row in series]
-    mean, covariance = (np.array([[of[k] for of in row] for row in found]) for k in range(2))
-    return mean, covariance, found[0][0][2]
+    means = [[mean_of(of) for of in row] for row in series]
+    mean, covariance = (np.array([[of[k] for of in row] for row in means]) for k in range(2))
+    return mean, covariance, means[0][0][2]
 
 
 def _series(result: Tempered, parity: str, least: int) -> tuple[Array, Integers]:
@@ -354,20 +356,20 @@ def _terms(result: Tempered, run: ReducedRun, parity: str, least: int) -> _Terms
 
 
 def _curve_of_terms(result: Tempered, run: ReducedRun, parity: str) -> InTimeCurve:
-    found = _terms(result, run, parity, 16)
-    if len(found.mean) > 1:
-        error = standard_error(found.mean)
-        return InTimeCurve(found.times, found.mean.mean(axis=0), error, np.isfinite(error) & (error > 0))
-    error = standard_error(found.blocks[:, 0]) * found.wider[0, :, None]
-    trusted = np.broadcast_to(found.trusted[0, :, None], error.shape) & (error > 0)
-    return InTimeCurve(found.times, found.mean[0], error, trusted)
+    terms = _terms(result, run, parity, 16)
+    if len(terms.mean) > 1:
+        error = standard_error(terms.mean)
+        return InTimeCurve(terms.times, terms.mean.mean(axis=0), error, np.isfinite(error) & (error > 0))
+    error = standard_error(terms.blocks[:, 0]) * terms.wider[0, :, None]
+    trusted = np.broadcast_to(terms.trusted[0, :, None], error.shape) & (error > 0)
+    return InTimeCurve(terms.times, terms.mean[0], error, trusted)
 
 
 def _of_terms(result: Tempered, run: ReducedRun, parity: str, samples: Iterable[int]) -> _Correlated:
     """Return C(t) of averages over sites or bonds from reduced measurements."""
-    found, chosen = _terms(result, run, parity, FEWEST_STEPS), list(samples)
-    blocks, count = found.blocks[:, chosen], len(found.blocks)
+    terms, chosen = _terms(result, run, parity, FEWEST_STEPS), list(samples)
+    blocks, count = terms.blocks[:, chosen], len(terms.blocks)
     centred = np.moveaxis(blocks - blocks.mean(axis=0), 0, -1)  # (samples, temperatures, times, blocks)
     covariance = centred @ centred.swapaxes(-1, -2) / (count * (count - 1))
-    wider = found.wider[chosen, :, None, None] ** 2
-    return _Correlated(found.times, found.mean[chosen], covariance * wider, count, most_levels=2, operators=1)
+    wider = terms.wider[chosen, :, None, None] ** 2
+    return _Correlated(terms.times, terms.mean[chosen], covariance * wider, count, most_levels=2, operators=1)

@@ -283,17 +283,14 @@ class ReducedRun:
         else:
             of_levels = self._variance_of_copies(name, place, means)
             windows, variance = level_windows(of_levels), of_levels[0]
-        found = blocked_time(windows, variance, means.mean(axis=1), length, chains, length, least_window)
-        return means, replace(found, mean_error=found.mean_error * np.sqrt(chains)), chains
+        time = blocked_time(windows, variance, means.mean(axis=1), length, chains, length, least_window)
+        return means, replace(time, mean_error=time.mean_error * np.sqrt(chains)), chains
 
     def _variance_of_copies(self, name: str, place: int, means: Array) -> Array:
         """Mean squares of the levels of copies that are followed one by one, about their own averages."""
         k, count, copies = self._followed(name), self.measurements, means.shape[1]
         about = means - self.arrays["first_value"][k, :, place][:, None]
-        waiting, squares = (
-            self.arrays["level_open"][k, :, :, :copies, place],
-            self.arrays["level_squares"][k].sum(axis=0),
-        )
+        waiting, squares = self.arrays["level_open"][k, :, :, :copies, place], self.arrays["level_squares"][k].sum(0)
         variance, tail = np.empty((self._usable(count), len(means))), np.zeros_like(about)
         for level in range(len(variance)):
             size, number = 2**level, count >> level
@@ -356,5 +353,7 @@ class ReducedRun:
         size = self.block_length
         sums, squares = (self.arrays[a][k, :number, level].sum(axis=0) for a in ("level_sums", "level_squares"))
         mean = sums / (number * chains * size)
-        alone = (squares / size**2 - number * chains * mean**2) / chains
-        return np.asarray(np.maximum(1.0, np.divide(together, alone, out=np.ones_like(alone), where=alone > 0)))
+        independent = (squares / size**2 - number * chains * mean**2) / chains
+        return np.asarray(
+            np.maximum(1.0, np.divide(together, independent, out=np.ones_like(independent), where=independent > 0))
+        )

@@ -73,7 +73,7 @@ def cells_of_copies(
     binned = energies.of_sample(run.arrays, run.measurements, sample, "energy")
     counts, copies = binned.counts, run.reduced.copies
     energy, shares = _apart(binned, spacing)
-    found: dict[str, Array] = {}  # (copies, blocks, bins or twice as many)
+    sums: dict[str, Array] = {}  # (copies, blocks, bins or twice as many)
     count = _dealt(counts, shares)
 
     def of_term(name: str) -> Array:
@@ -86,16 +86,16 @@ def cells_of_copies(
 
     for name in names:
         if name in _OF_ENERGY:
-            found[name] = count * (energy / sites - middle.get(name, 0.0)) ** _OF_ENERGY[name]
+            sums[name] = count * (energy / sites - middle.get(name, 0.0)) ** _OF_ENERGY[name]
             if name in middle:
-                found[f"{name} squared"] = count * (energy / sites - middle[name]) ** 2
+                sums[f"{name} squared"] = count * (energy / sites - middle[name]) ** 2
         elif name in middle:
             number, square = (of_term(term) for term in VARIANCES[name])
-            found[name] = number - middle[name] * count
-            found[f"{name} squared"] = square - 2 * middle[name] * number + middle[name] ** 2 * count
+            sums[name] = number - middle[name] * count
+            sums[f"{name} squared"] = square - 2 * middle[name] * number + middle[name] ** 2 * count
         else:
-            found[name] = of_term(name)
-    return _cells(run, energy, count, found)
+            sums[name] = of_term(name)
+    return _cells(run, energy, count, sums)
 
 
 def cells_of_pairs(run: ReducedRun, sample: int, names: Sequence[str], spacing: float) -> Cells:
@@ -104,11 +104,11 @@ def cells_of_pairs(run: ReducedRun, sample: int, names: Sequence[str], spacing: 
     assert energies is not None  # noqa: S101  (likewise)
     binned = energies.of_sample(run.arrays, run.measurements, sample, "energy_pair")
     energy, shares = _apart(binned, spacing)
-    found = {}
+    sums = {}
     for name in names:
         row = energies.pair_row[run.names[name]]
-        found[name] = _split(binned, binned.sums[row : row + 1], binned.counts, shares)
-    return _cells(run, energy, _dealt(binned.counts, shares), found)
+        sums[name] = _split(binned, binned.sums[row : row + 1], binned.counts, shares)
+    return _cells(run, energy, _dealt(binned.counts, shares), sums)
 
 
 def _apart(binned: Binned, spacing: float) -> tuple[Array, Array]:
@@ -138,10 +138,10 @@ def _split(binned: Binned, sums: Array, counts: Array, shifts: Array) -> Array:
     return np.asarray(dealt + _dealt(counts * slope, shifts) * np.tile(shifts, sums.shape[-1]))
 
 
-def _cells(run: ReducedRun, energy: Array, count: Array, found: Mapping[str, Array]) -> Cells:
+def _cells(run: ReducedRun, energy: Array, count: Array, sums: Mapping[str, Array]) -> Cells:
     """Cells of arrays (chains, blocks, cells of a chain), with the stretches of time of a run of one sample."""
     chains, blocks, cells = count.shape
-    whole = np.array([count, *found.values()]).transpose(0, 2, 1, 3).reshape(-1, blocks, chains * cells)
+    whole = np.array([count, *sums.values()]).transpose(0, 2, 1, 3).reshape(-1, blocks, chains * cells)
     every_cell, stretches = np.arange(chains * cells), []
     if blocks > 1:
         full = run.full_blocks
@@ -150,7 +150,7 @@ def _cells(run: ReducedRun, energy: Array, count: Array, found: Mapping[str, Arr
         of_each = np.add.reduceat(whole[:, :full], starts, axis=1)
         stretches = [(every_cell, of_each[:, k]) for k in range(number)]
     chain = np.repeat(np.arange(chains), cells)
-    return Cells(np.tile(energy, chains), chain, tuple(found), whole.sum(axis=1), tuple(stretches))
+    return Cells(np.tile(energy, chains), chain, tuple(sums), whole.sum(axis=1), tuple(stretches))
 
 
 @dataclass(frozen=True)
@@ -213,10 +213,10 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
     else:
         rests = (wholes[0].without(stretch) for stretch in range(len(wholes[0].singles.stretches)))
         rows = [_moments(rest, _join(rest, joins[0].log_partition), targets) for rest in rests]
-    found = _observables(result, "infinity" if absolute else "hottest")
-    values, *left_out = (observed(Point(result.model, targets), found, averages) for averages in (mean, *rows))
+    columns = _observables(result, "infinity" if absolute else "hottest")
+    values, *left_out = (observed(Point(result.model, targets), columns, averages) for averages in (mean, *rows))
     errors = np.sqrt(len(rows) - 1) * np.array(left_out).std(axis=0)
-    estimates = _estimates(result, targets, found, values, errors, times, mean)
+    estimates = _estimates(result, targets, columns, values, errors, times, mean)
     count = mean["measurements"]
     notes = _notes(result, absolute)
     if result.reduced is None and made > len(result.energy):
@@ -268,8 +268,8 @@ def _counted(sample: Tempered) -> _Counted:
     middle = {name: float(numbers.mean()) for name, numbers in _numbers(sample, slice(0, 1), variances).items()}
 
     def of_copies(chosen: slice) -> dict[str, Array]:
-        found = {name: numbers - middle.get(name, 0.0) for name, numbers in _numbers(sample, chosen, own).items()}
-        return found | {f"{name} squared": found[name] ** 2 for name in middle}
+        numbers_of = {name: numbers - middle.get(name, 0.0) for name, numbers in _numbers(sample, chosen, own).items()}
+        return numbers_of | {f"{name} squared": numbers_of[name] ** 2 for name in middle}
 
     singles = add_up(lambda chosen: energy[:, chosen], of_copies, energy.shape, stretch, by_chain=True)
     pairs = None
@@ -329,13 +329,13 @@ def _moments(whole: _Counted, ladder: MultiHistogram, targets: Array) -> dict[st
             row |= dict(zip(pairs.names, (pairs.sums[1:] @ weight).tolist(), strict=True)) | {"pairs": count}
         rows.append(row)
     *asked, hottest, infinite = rows
-    found = {name: np.array([row[name] for row in asked]) for name in asked[0]}
-    found["ln Z"] -= hottest["ln Z"]
-    found["entropy"] -= hottest["entropy"]
-    found["ln Z at infinity"] = np.full(len(targets), infinite["ln Z"] - hottest["ln Z"])
-    found["entropy of the hottest"] = np.full(len(targets), hottest["entropy"] - infinite["ln Z"])
-    found["measurements at infinity"] = np.full(len(targets), infinite["measurements"])
-    return found
+    averages = {name: np.array([row[name] for row in asked]) for name in asked[0]}
+    averages["ln Z"] -= hottest["ln Z"]
+    averages["entropy"] -= hottest["entropy"]
+    averages["ln Z at infinity"] = np.full(len(targets), infinite["ln Z"] - hottest["ln Z"])
+    averages["entropy of the hottest"] = np.full(len(targets), hottest["entropy"] - infinite["ln Z"])
+    averages["measurements at infinity"] = np.full(len(targets), infinite["measurements"])
+    return averages
 
 
 def _normalised(logarithms: Array, count: Array) -> tuple[Array, float, float]:
@@ -380,7 +380,7 @@ class _Time(NamedTuple):
 
 def _times(result: Tempered) -> dict[str, _Time]:
     """Autocorrelation times of all observables, one after the other, as series are large."""
-    found, run, source = {}, PerSite(result), source_of(result)
+    times, run, source = {}, PerSite(result), source_of(result)
     for name in dict.fromkeys(["energy", *series_of(_observables(result, "hottest"))]):
         if result.reduced is None:
             series = MOMENTS[name].value(run)
@@ -389,8 +389,8 @@ def _times(result: Tempered) -> dict[str, _Time]:
         else:
             time = source.time(name)
             wider = source.widening(name, time)
-        found[name] = _Time(time.tau.mean(axis=0), time.trusted.mean(axis=0), wider)
-    return found
+        times[name] = _Time(time.tau.mean(axis=0), time.trusted.mean(axis=0), wider)
+    return times
 
 
 def _estimates(
@@ -402,7 +402,7 @@ def _estimates(
     times: dict[str, _Time],
     mean: dict[str, Array],
 ) -> dict[str, Estimate]:
-    found = {}
+    estimates = {}
     for o, value, spread in zip(columns, values, errors, strict=True):
         time, ladder = times[o.series], result.temperature
         tau = np.interp(targets, ladder, time.tau)
@@ -410,8 +410,8 @@ def _estimates(
         count = mean["pairs" if MOMENTS[o.series].pairs else "measurements"]
         trusted = np.isfinite(error) & (error > 0) & (count >= FEWEST * 2 * tau)
         trusted &= can_trust(result.model.samples, np.interp(targets, ladder, time.trusted) == 1)
-        found[o.name] = Estimate(value, error, tau * source_of(result).every, trusted)
-    return found
+        estimates[o.name] = Estimate(value, error, tau * source_of(result).every, trusted)
+    return estimates
 
 
 def _notes(result: Tempered, absolute: bool) -> list[str]:

@@ -102,11 +102,11 @@ def resampled(result: Tempered, resamples: int, seed: int) -> dict[str, Array]:
     wider: dict[str, Array] = {}
     if result.model.samples == 1:
         wider = {name: source.widening(name, time) for name, time in _times(source).items()}
-    found = {
+    resamples_of = {
         o.name: curves[0, k] + (curves[:, k] - curves[0, k]) * wider.get(o.series, 1.0)
         for k, o in enumerate(source.records)
     }
-    return found | {o.name: _resampled_own(result, o.name, resamples, seed) for o in _beside(result, source)}
+    return resamples_of | {o.name: _resampled_own(result, o.name, resamples, seed) for o in _beside(result, source)}
 
 
 def _times(source: Source) -> dict[str, IntegratedTime]:
@@ -124,11 +124,11 @@ def _estimates(result: Tempered, source: Source, times: dict[str, IntegratedTime
     of_all = jackknife(values, source.entries(names))
     wider = {name: source.widening(name, time) for name, time in times.items()}
     each = zip(source.records, of_all.value, of_all.error, strict=True)
-    found = {
+    estimated = {
         o.name: _estimate(result, value, error * wider[o.series], times[o.series], source.every)
         for o, value, error in each
     }
-    return found | {o.name: own_estimate(result, o.name) for o in _beside(result, source)}
+    return estimated | {o.name: own_estimate(result, o.name) for o in _beside(result, source)}
 
 
 def _beside(result: Tempered, source: Source) -> tuple[Observable, ...]:

@@ -203,16 +203,10 @@ def thermodynamics(result: Annealed) -> Thermodynamics:
     left_out = compared & ~agrees
     measured = result.staggered_magnetization
     staggered = np.full(energy.shape, np.nan) if measured is None else measured
-    return Thermodynamics(
-        temperature,
-        *means(energy),
-        np.where(left_out, np.nan, heat * scale),
-        np.where(left_out, np.nan, heat_error * scale),
-        compared & agrees,
-        *means(np.abs(result.magnetization) / sites),
-        *means(result.magnetization / sites),
-        *means(np.abs(staggered) / sites),
-    )
+    heat, heat_error = (np.where(left_out, np.nan, one * scale) for one in (heat, heat_error))
+    m, m_s = result.magnetization / sites, np.abs(staggered) / sites
+    orders = *means(np.abs(m)), *means(m), *means(m_s)
+    return Thermodynamics(temperature, *means(energy), heat, heat_error, compared & agrees, *orders)
 
 
 def _compare(temperature: Array, energy: Array, scale: Array) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:

@@ -109,11 +109,8 @@ class Ising(Exchanged, Keeping):
 
     @property
     def _facts(self) -> dict[str, str]:
-        facts = {
-            "model": self.name,
-            "size": f"{count(self.sites, 'site')}, {count(self.bonds, 'bond')}",
-            "samples": count(self.samples, "sample"),
-        }
+        size = f"{count(self.sites, 'site')}, {count(self.bonds, 'bond')}"
+        facts = {"model": self.name, "size": size, "samples": count(self.samples, "sample")}
         if np.any(quanta.distinct(self.fields)):
             facts["field"] = f"field {self.fields[0, 0]:g}" if self.uniform_field is not None else "with fields"
         return facts

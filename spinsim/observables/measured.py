@@ -120,8 +120,8 @@ class Measured(NamedTuple):
 
     def of(self, measurement: Any) -> npt.NDArray[Any]:
         """Returns it as a measurement has it."""
-        found: npt.NDArray[Any] = getattr(measurement, self.field)
-        return found if self.element is None else found[..., self.element]
+        values: npt.NDArray[Any] = getattr(measurement, self.field)
+        return values if self.element is None else values[..., self.element]
 
     def taken_from(self, elements: tuple[int, ...] = ()) -> Source:
         """Returns where sums take it from, or some numbers along its last axis."""

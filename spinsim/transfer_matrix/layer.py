@@ -114,15 +114,11 @@ class Layer:
         couplings, fields = self.free(couplings, fields)
         spins = 2.0 * (index >> np.arange(top) & 1) - 1
         constant = fields[left:] @ spins + spins @ couplings[left:, left:] @ spins / 2
-        part._exact = (
-            couplings[:left, :left],
-            fields[:left] + couplings[:left, left:] @ spins,
-            strength - float(constant),
-            half,
-        )
+        inside, local = couplings[:left, :left], fields[:left] + couplings[:left, left:] @ spins
+        part._exact = inside, local, strength - float(constant), half
         part.sites = part.bits = left
         part.dimension, part.sign = 1 << left, 0
-        part.pairs, part.fields = half * part._exact[0], half * part._exact[1]
+        part.pairs, part.fields = half * inside, half * local
         part.offset = half * part._exact[2]
         return part
 

@@ -224,12 +224,9 @@ class Vectors:
         if self.device == "cuda":
             fill_on_gpu(out, before, seed, block, plane)
             return
-        keys = rng.split_seed(seed)
-        step = 2**16
-        self.threads.run(
-            partial(_fill, before + first, out[first : first + step], block, plane, *keys)
-            for first in range(0, self.length, step)
-        )
+        keys, step = rng.split_seed(seed), 2**16
+        pieces = ((first, out[first : first + step]) for first in range(0, self.length, step))
+        self.threads.run(partial(_fill, before + first, piece, block, plane, *keys) for first, piece in pieces)
 
     def _by_blocks(self, task: Callable[[int, int], None]) -> None:
         """``task(first, last)`` over ranges of blocks, one range a thread where that pays."""

@@ -138,13 +138,8 @@ def _caption(names: list[str], results: Sequence[Tempered], is_open: bool, off_s
     captions = {o.name: o.caption for o in observables_of(run)}
     runs = "; ".join(f"{result.model.name}, {panels.run_text(result)}" for result in results)
     quantities = " and ".join(filter(None, (", ".join(captions[name] for name in names[:-1]), captions[names[-1]])))
-    sentences = [
-        f"{quantities[0].upper()}{quantities[1:]} against {panels.ladder_label(run.axis)}, of {runs}.",
-        panels.BARS,
-    ]
-    sentences += [panels.OPEN] if is_open else []
-    sentences += [panels.OFF_SCALE] if off_scale else []
-    return " ".join(sentences)
+    first = f"{quantities[0].upper()}{quantities[1:]} against {panels.ladder_label(run.axis)}, of {runs}."
+    return " ".join([first, panels.BARS, *[panels.OPEN] * is_open, *[panels.OFF_SCALE] * off_scale])
 
 
 def crossings_figure(

@@ -63,14 +63,9 @@ def is_constant(temperature: Array) -> bool:
 def is_onsager(model: Ising) -> bool:
     """Return True if the model is a periodic square ferromagnet with equal couplings in zero field."""
     lattice = model.lattice
-    return (
-        lattice is not None
-        and lattice.name == "square"
-        and lattice.present_bonds() is None
-        and model.magnitude is not None
-        and model.extreme_couplings[0] > 0
-        and not np.any(model.fields)
-    )
+    if lattice is None or lattice.name != "square" or lattice.present_bonds() is not None:
+        return False
+    return model.magnitude is not None and model.extreme_couplings[0] > 0 and not np.any(model.fields)
 
 
 def size_text(model: Ising) -> str:
