@@ -219,16 +219,19 @@ def has_connected(result: Tempered) -> bool:
 def correlation_in_time(result: Tempered, parity: str = "odd") -> InTimeCurve:
     """Returns C(t) at each place of the ladder: of spins, or the connected one of products of neighbours in space."""
     if result.reduced is not None:
-        return _curve_of_terms(result, result.reduced, parity)
-    values, times = _series(result, parity, 16)
-    samples, shape = values.shape[1], values.shape[3:]
-    of_samples = values.mean(axis=(0, 2))
-    if samples > 1:
+        terms = _terms(result, result.reduced, parity, 16)
+        times, of_samples = terms.times, terms.mean
+        error = standard_error(terms.blocks[:, 0]) * terms.wider[0, :, None]
+        trusted = np.broadcast_to(terms.trusted[0, :, None], error.shape) & (error > 0)
+    else:
+        values, times = _series(result, parity, 16)
+        of_samples = values.mean(axis=(0, 2))
+        time = integrated_time(values[:, 0].reshape(len(values), values.shape[2], -1), chain_axis=1)
+        error, trusted = time.mean_error.reshape(values.shape[3:]), time.trusted.reshape(values.shape[3:])
+    if len(of_samples) > 1:
         error = standard_error(of_samples)
-        return InTimeCurve(times, of_samples.mean(axis=0), error, np.isfinite(error) & (error > 0))
-    flat = values[:, 0].reshape(*values.shape[:1], values.shape[2], -1)
-    time = integrated_time(flat, chain_axis=1)
-    return InTimeCurve(times, of_samples[0], time.mean_error.reshape(shape), time.trusted.reshape(shape))
+        trusted = np.isfinite(error) & (error > 0)
+    return InTimeCurve(times, of_samples.mean(axis=0), error, trusted)
 
 
 def gaps(result: Tempered, parity: str = "odd") -> Gaps:
@@ -353,16 +356,6 @@ def _terms(result: Tempered, run: ReducedRun, parity: str, least: int) -> _Terms
     known = [(run.time(name), run.block_means(name)) for name in followed if name in run.names]
     wider = np.max([too_small(standard_error(parts), time.mean_error) for time, parts in known], axis=0)
     return _Terms(times, mean, blocks, wider, np.logical_and.reduce([time.trusted for time, _ in known]))
-
-
-def _curve_of_terms(result: Tempered, run: ReducedRun, parity: str) -> InTimeCurve:
-    terms = _terms(result, run, parity, 16)
-    if len(terms.mean) > 1:
-        error = standard_error(terms.mean)
-        return InTimeCurve(terms.times, terms.mean.mean(axis=0), error, np.isfinite(error) & (error > 0))
-    error = standard_error(terms.blocks[:, 0]) * terms.wider[0, :, None]
-    trusted = np.broadcast_to(terms.trusted[0, :, None], error.shape) & (error > 0)
-    return InTimeCurve(terms.times, terms.mean[0], error, trusted)
 
 
 def _of_terms(result: Tempered, run: ReducedRun, parity: str, samples: Iterable[int]) -> _Correlated:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import count
 from math import prod
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import h5py
 import numpy as np
@@ -126,10 +126,8 @@ def copy_unknown(old: h5py.File, new: h5py.File) -> None:
         copied = _copy_lacking(old, new, compressing)
     scales: dict[str, h5py.Dataset] = {}
     for path in copied:
-        if isinstance(new.get(path), h5py.Group):
+        if new.get(path) is not None:
             _attach_scales(old[path], new[path], scales)
-        elif isinstance(new.get(path), h5py.Dataset):
-            _attach_scales_of(old[path], new[path], scales)
 
 
 def _copy_lacking(old: h5py.Group, new: h5py.Group, compressing: Compressing) -> list[str]:
@@ -210,21 +208,14 @@ def _copy_attributes(old: h5py.Group | h5py.Dataset, new: h5py.Group | h5py.Data
             new.attrs[name] = old.attrs[name]
 
 
-def _attach_scales(old: h5py.Group, new: h5py.Group, scales: dict[str, h5py.Dataset]) -> None:
-    """Give datasets their axes; ``scales`` holds those of the new file that were looked up, by their names."""
-    for name in list(new):
-        if isinstance(new.get(name, getlink=True), h5py.HardLink):
-            item = old[name]
-            if isinstance(item, h5py.Group):
-                _attach_scales(item, new[name], scales)
-            elif isinstance(item, h5py.Dataset):
-                _attach_scales_of(item, new[name], scales)
-
-
-def _attach_scales_of(old: h5py.Dataset, new: h5py.Dataset, scales: dict[str, h5py.Dataset]) -> None:
-    if old.is_scale or not old.shape:
-        return
-    for axis in range(old.ndim):
+def _attach_scales(old: Any, new: Any, scales: dict[str, h5py.Dataset]) -> None:
+    """Give a dataset, or those of a group, their axes; ``scales`` holds those of the new file by their names."""
+    if isinstance(old, h5py.Group):
+        for name in list(new):
+            if isinstance(new.get(name, getlink=True), h5py.HardLink):
+                _attach_scales(old[name], new[name], scales)
+    has_axes = isinstance(old, h5py.Dataset) and not old.is_scale and old.shape
+    for axis in range(old.ndim) if has_axes else ():
         attached: list[h5py.h5d.DatasetID] = []
         if h5py.h5ds.get_num_scales(old.id, axis):  # what users add has none
             h5py.h5ds.iterate(old.id, axis, attached.append, 0)

@@ -270,7 +270,6 @@ def _what_follows(group: h5py.Group, lattice: Lattice | None) -> set[str]:
 
 
 def _check_labels(group: h5py.Group, sites: int) -> None:
-    """Check the labels of sites and the kind of variables."""
     if "vartype" in group.attrs and text_of(group, "vartype") not in (SPIN, BINARY):
         raise DamageError("its model has variables of no known kind")
     if "first_label" in group.attrs:

@@ -143,7 +143,6 @@ class CudaMix:
         self._blocks = min(-(-chunk // THREADS), 16 * multiprocessors(device))
 
     def __call__(self) -> None:
-        """Mix them, on the present stream."""
         import cupy
 
         self._launch(cupy.cuda.get_current_stream(), (self._blocks, 1, 1), THREADS)

@@ -31,7 +31,6 @@ DIAGONAL: Final = struct_type(own=ADDRESS, outer=ADDRESS, cross=ADDRESS)
 
 
 def instantiations() -> list[tuple[str, str]]:
-    """Pairs of a kernel file and an expression that names a function or a template instance of it."""
     passes = product(TILES, KINDS, (False, True))
     ours = [*((FILE, instance("butterfly", *of_pass)) for of_pass in passes), (START_FILE, "start_vector")]
     return ours + across_instances()
@@ -77,7 +76,6 @@ def plan_passes(bits: int, sector: bool) -> list[Pass]:
 
 
 def _diagonal_alone(bits: int) -> Pass:
-    """A last pass without factors."""
     return Pass(FEWEST_BITS, COLUMNS, bits - FEWEST_BITS + RUN, range(0))
 
 
@@ -141,7 +139,6 @@ class CudaKronecker:
         self._groups = [(position, cupy.asarray(_factor(layer.ratio, *of_bits))) for position, *of_bits in groups]
 
     def __call__(self, x: Any, out: Any) -> None:
-        """Out = T x."""
         self._first(x, out)
         if self._across:
             self._across(out)

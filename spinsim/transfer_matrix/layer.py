@@ -208,7 +208,6 @@ def inverse(temperature: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def positive(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Couplings or temperatures, one or many, as an array."""
     try:
         numbers = np.atleast_1d(np.asarray(values, np.float64))
     except (TypeError, ValueError) as error:

@@ -66,7 +66,6 @@ class _Recurrence:
             self._vectors.add(-self._vectors.dot(x, w), x, w)
 
     def step(self) -> None:
-        """The next row of the tridiagonal matrix."""
         w = self._apply(self._v, self._next)
         self.products += 1
         self._vectors.add(-self._length, self._before, w)
@@ -184,7 +183,6 @@ class _Search:
         self.done = not self._wanted or (self._below(ritz) and self._known(ritz))
 
     def levels(self) -> Levels:
-        """All levels, from the largest on."""
         value, residual = np.full(len(self._reached), np.nan), self._reached
         for i, level in enumerate(sorted(self._levels, reverse=True)):
             value[i], residual[i] = level

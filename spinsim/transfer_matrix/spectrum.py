@@ -275,7 +275,6 @@ class Solver:
 
     @property
     def problems(self) -> list[NotConvergedError]:
-        """One for each sector with levels that did not converge."""
         problems = []
         for sector, levels in zip(self._sectors, self._finished, strict=False):
             where = f"sample {self._sample}, k = {self._k:.6g}, sector {sector}: "

@@ -158,7 +158,6 @@ def _fill(first, out, block, plane, k0, k1):  # type: ignore[no-untyped-def]
 
 
 def fill_on_gpu(out: Any, first: int, seed: int, block: int, plane: int) -> None:
-    """Draw the numbers of ``_fill`` on a GPU."""
     import cupy
 
     room = out if out.size % 2 == 0 else cupy.empty(out.size + 1)
@@ -242,7 +241,6 @@ class Vectors:
         return self.share.sum(np.asarray(np.add.reduce(sums, axis=0)))
 
     def subtract(self, basis: Any, factors: Array, w: Any) -> None:
-        """Take the sum of factors[j] basis[j] from w."""
         if self.device == "cuda":
             from cupy import cublas
 
@@ -261,7 +259,6 @@ class Vectors:
             self.subtract(x[None], np.array([-factor]), y)
 
     def dot(self, x: Any, y: Any) -> float:
-        """Product of two vectors."""
         if self.device == "cuda":
             from cupy import cublas
 
@@ -282,7 +279,6 @@ class Vectors:
             piece[: len(rows)] = rows @ piece
 
     def numpy(self, x: Any) -> Array:
-        """A copy in NumPy of what is here."""
         return np.asarray(x.get() if self.device == "cuda" else x.copy())
 
 
