@@ -44,8 +44,7 @@ Array = npt.NDArray[np.float64]
 
 WINDOW: Final = 6  # autocorrelation times that the sum's window must span
 SHORTEST: Final = 20  # autocorrelation times that a chain must span to be trusted
-_ROUNDING = 1e-9
-"""Rounding of a width that is a whole number."""
+_ROUNDING = 1e-9  # rounding of a width that is a whole number
 
 
 @dataclass(frozen=True)

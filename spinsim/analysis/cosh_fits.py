@@ -25,19 +25,13 @@ Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-_ACCEPTED: Final = 0.1
-"""Probability of as large a chi^2 from which on a window is taken."""
-_CLEAR: Final = 4.0
-"""Errors that C(t) must exceed at all times of a fit."""
-_MOST_TIMES: Final = 12
-"""Most times of a fit: a covariance of more is known too badly from so few stretches."""
-_APART: Final = 0.5
-"""Relative error of gaps, and of the distance of two, up to which a fit counts."""
-_BOUNDS: Final = (-12.0, 3.0)
-"""Least and largest logarithm of a gap and of a distance of two."""
+_ACCEPTED: Final = 0.1  # probability of as large a chi^2 from which on a window is taken
+_CLEAR: Final = 4.0  # errors that C(t) must exceed at all times of a fit
+_MOST_TIMES: Final = 12  # most times of a fit: a covariance of more is known too badly from so few stretches
+_APART: Final = 0.5  # relative error of gaps, and of the distance of two, up to which a fit counts
+_BOUNDS: Final = (-12.0, 3.0)  # least and largest logarithm of a gap and of a distance of two
 _STEPS: Final = 200
-_CONVERGED: Final = 1e-10
-"""Change of a logarithm of a gap below which a fit has converged."""
+_CONVERGED: Final = 1e-10  # change of a logarithm of a gap below which a fit has converged
 _TINY: Final = 1e-30
 _EPS: Final = float(np.finfo(np.float64).eps)
 

@@ -26,8 +26,7 @@ FALSE_ALARMS: Final = 0.05  # share of equilibrated series that may be called no
 TESTED: Final = 3  # bins
 FEWEST_SAMPLES: Final = 3
 """Samples whose scatter is an error that drifts can be tested with; fewer are tested one by one."""
-FEW_SAMPLES: Final = 10
-"""Samples below which errors over samples are known to no better than a quarter."""
+FEW_SAMPLES: Final = 10  # samples below which errors over samples are known to no better than a quarter
 _FEWEST_FOR_LINKS: Final = 5  # samples whose scatter says anything on a residual at several temperatures
 _FAR: Final = 5.0  # standard errors by which the mean square of couplings of variance 1 may miss 1
 _UNDECIDED: Final = (
@@ -37,12 +36,9 @@ _UNDECIDED: Final = (
 
 _DEAD: Final = 5e-4  # share of exchanges that is printed as 0.000
 _MOST_SHORT: Final = 0.25  # samples by the square root of their number, by which averages have that part of an error
-SPAN: Final = 10
-"""Autocorrelation times that the walks of each sample must span."""
-SPAN_OF_FEW: Final = 20
-"""Likewise of fewer than ``FEW_SAMPLES``, over which drifts are tested weakly."""
-ROUND_TRIPS: Final = 2
-"""Round trips that the replicas of each sample must have made on average."""
+SPAN: Final = 10  # autocorrelation times that the walks of each sample must span
+SPAN_OF_FEW: Final = 20  # likewise of fewer than ``FEW_SAMPLES``, over which drifts are tested weakly
+ROUND_TRIPS: Final = 2  # round trips that the replicas of each sample must have made on average
 _MEMORY: Final = 4
 """Autocorrelation times of a place in which a replica forgets a state that it can only leave at the hottest place.
 

@@ -46,19 +46,15 @@ from spinsim.saved import Configurations
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-PARITIES: Final = ("odd", "even")
-"""Parities of the levels whose gaps are found."""
-MOST_OPERATORS: Final = 128
-"""Most operators of a matrix: more would take long, and have the noise of ever longer runs."""
+PARITIES: Final = ("odd", "even")  # parities of the levels whose gaps are found
+MOST_OPERATORS: Final = 128  # most operators of a matrix: more would take long, and have the noise of ever longer runs
 _MOST_LATER: Final = 16
-_TRAINED: Final = 2**13
-"""Configurations of a half, at most, that a combination is found from."""
+_TRAINED: Final = 2**13  # configurations of a half, at most, that a combination is found from
 _TOGETHER: Final = 2**16
 """Slices of configurations whose operators are in memory at a time; their sums are exact in float32."""
 _DEPENDENT: Final = 1e-6
 """Share of the largest eigenvalue of C(0): combinations below it hardly change, and are left out."""
-BINS: Final = 48
-"""Stretches of time that each copy's series is cut into."""
+BINS: Final = 48  # stretches of time that each copy's series is cut into
 FEWEST_STEPS: Final = 4 * BINS
 
 

@@ -14,8 +14,7 @@ from spinsim.inputs.checks import finite_array
 
 Array = npt.NDArray[np.float64]
 
-BINS: Final = 32
-"""Stretches of time of a single sample."""
+BINS: Final = 32  # stretches of time of a single sample
 
 
 @dataclass(frozen=True)

@@ -27,12 +27,10 @@ Integers = npt.NDArray[np.int64]
 _STEPS: Final = 100
 _EXACT: Final = 1e-10  # of a logarithm of a partition function
 _AT_ONCE: Final = 2**21  # weights
-_ROWS: Final = 2**19
-"""Measurements that are added up at a time."""
+_ROWS: Final = 2**19  # measurements that are added up at a time
 _MOST_LEVELS: Final = 2**22
 """Whole numbers between the lowest and the highest energy up to which each has a place of its own."""
-_WORK: Final = 4
-"""Copies of the sums that are made while they are added up, and while a stretch of time is left out."""
+_WORK: Final = 4  # copies of the sums that are made while they are added up, and while a stretch of time is left out
 
 
 @dataclass(frozen=True)

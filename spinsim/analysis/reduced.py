@@ -25,8 +25,7 @@ from spinsim.engine.measuring.reduction import CONNECTED, SAMPLE_AXIS, Reduced, 
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-_ROUNDING: Final = 1e-24
-"""Share of the mean square about the first value below which a variance is rounding."""
+_ROUNDING: Final = 1e-24  # share of the mean square about the first value below which a variance is rounding
 
 
 class OfCopies(NamedTuple):

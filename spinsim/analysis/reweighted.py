@@ -42,8 +42,7 @@ from spinsim.observables.terms import VARIANCES
 
 _OF_ENERGY: Final = {"energy": 1, "E^2": 2, "E^4": 4, "(E - <E>)^2": 1}
 """Moments that follow from the energy itself, by the power whose sums they take."""
-_WIDEST: Final = 1 / 3
-"""Width of bins of several energies, in standard deviations of the energy at a temperature."""
+_WIDEST: Final = 1 / 3  # width of bins of several energies, in standard deviations of the energy at a temperature
 Array = npt.NDArray[np.float64]
 FEWEST: Final = 50  # independent measurements, effectively, at a new temperature
 

@@ -26,10 +26,8 @@ from spinsim.observables.measured import in_space
 Array = npt.NDArray[np.float64]
 
 RESAMPLES: Final = 500  # errors to 3 %
-FEW_MISSING: Final = 0.05
-"""Share of resamples up to which it needs no word that they do not cross."""
-MOST_MISSING: Final = 0.5
-"""Share of resamples beyond which the crossing of the full data is an accident."""
+FEW_MISSING: Final = 0.05  # share of resamples up to which it needs no word that they do not cross
+MOST_MISSING: Final = 0.5  # share of resamples beyond which the crossing of the full data is an accident
 _FEWEST: Final = 4  # points of a cubic
 _MORE: Final = "more samples or more sweeps"
 _SAME: Final = 1e-7  # of the range: rounding parts a root that two pieces share, and a double root, by no more

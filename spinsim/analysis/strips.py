@@ -20,8 +20,7 @@ from spinsim.model.ising import Ising
 
 Array = npt.NDArray[np.float64]
 
-AVERAGES: Final = ("mean", "typical")
-"""Over samples: [xi], and exp[ln xi]."""
+AVERAGES: Final = ("mean", "typical")  # over samples: [xi], and exp[ln xi]
 RESAMPLES: Final = 500  # errors to 3 %
 _FEWEST: Final = 4  # points of a spline
 

@@ -34,8 +34,7 @@ from spinsim.model.ising import Ising
 FEWEST: Final = 10
 """Groups, 1 / (sum of the squares of their shares), from which on there are errors: those of free energies of a 4 x 4
 sample, by 32 and 64 replicas and 200 seeds each, had deviations of 0.8 to 1.1 errors above ten, of up to 1.6 below."""
-MANY: Final = 2 * FEWEST
-"""Populations of a sample from which on their scatter gives errors; they are of unequal Z."""
+MANY: Final = 2 * FEWEST  # populations of a sample from which on their scatter gives errors; they are of unequal Z
 ENOUGH: Final = 100
 """Families, by the exponential of their entropy, from which on a population is trusted (Wang et al.)."""
 Array = npt.NDArray[np.float64]

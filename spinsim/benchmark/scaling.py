@@ -26,8 +26,7 @@ from spinsim.transfer_matrix.layer import Layer
 from spinsim.transfer_matrix.operator import TransferOperator
 from spinsim.transfer_matrix.vectors import Share, Vectors
 
-Growth = Literal["weak", "strong"]
-"""Weak: each device has as much to do as one alone; strong: all together have."""
+Growth = Literal["weak", "strong"]  # weak: each device has as much to do as one alone; strong: all together have
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,7 @@ MOST_LISTED: Final = 2**20
 """Bonds of a lattice up to which files hold them as a list, and lowest states a byte a site.
 
 Of more the lattice alone says which bonds there are, and lowest states are held a bit a site."""
-HUGE: Final = 2**27
-"""Bonds of a lattice above which results too hold lowest states a bit a site."""
+HUGE: Final = 2**27  # bonds of a lattice above which results too hold lowest states a bit a site
 MOST_TERMS: Final = 2
 
 

@@ -17,8 +17,7 @@ from spinsim.engine.measuring.reduction import Source
 from spinsim.model.geometry.lattice import Lattice, space_of
 from spinsim.model.ising import Ising
 
-COPY, PAIR = "copy", "copy_pair"
-"""Axes of quantities of every copy, and of every pair of copies."""
+COPY, PAIR = "copy", "copy_pair"  # axes of quantities of every copy, and of every pair of copies
 
 
 def bonds_of_slices(model: Ising) -> int:

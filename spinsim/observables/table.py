@@ -249,10 +249,8 @@ TABLE: Final = (
 """Every observable. Free energies and entropies are those of reweighting alone, the last 14 those of runs that have
 measured slices in time."""
 
-LABELS: Final = {o.name: o.label for o in TABLE}
-"""Heads of printed columns by name."""
-SYMBOLS: Final = {o.name: o.symbol for o in TABLE}
-"""Labels of axes by name."""
+LABELS: Final = {o.name: o.label for o in TABLE}  # heads of printed columns by name
+SYMBOLS: Final = {o.name: o.symbol for o in TABLE}  # labels of axes by name
 LEADING: Final = (
     "energy_per_site specific_heat binder_cumulant correlation_length_over_L overlap_binder_cumulant "
     "overlap_correlation_length_over_L"

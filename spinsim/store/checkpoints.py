@@ -17,10 +17,8 @@ from spinsim.store.datasets import Compressing, compressed, name_axes, set_aside
 
 _LONG_NAME: Final = "two states to go on from, for spinsim itself; the one of the higher serial is newer"
 
-CHECKPOINTS: Final = "checkpoint"
-"""Their group."""
-_RANDOM: Final = "spins"
-"""The array of spins in bits, which hardly become fewer when they are compressed."""
+CHECKPOINTS: Final = "checkpoint"  # their group
+_RANDOM: Final = "spins"  # the array of spins in bits, which hardly become fewer when they are compressed
 _LARGE: Final = 2**20  # bytes of such an array that is left as it is
 SAME: Final = "same"
 """The attribute that names arrays which a finished file does not hold twice: they are those of other datasets."""

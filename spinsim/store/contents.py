@@ -36,8 +36,7 @@ STAGGERED = "sum of spins over the first sublattice, that of site 0, less that o
 OF_LATTICE, DRAWN = "those of the lattice, in the order of bond_order", "pm-j"
 """Values of the attributes ``edges`` and ``couplings`` of a model that stand for datasets of these names."""
 
-BYTE: Final = "byte"
-"""The axis along the bytes of a configuration."""
+BYTE: Final = "byte"  # the axis along the bytes of a configuration
 BITS: Final = "a bit each: bit b of byte k is site 8 k + b, set where it is +1; bits past the last site are 0"
 
 EVERY = "every"

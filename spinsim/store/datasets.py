@@ -30,8 +30,7 @@ _PIECE_BYTES: Final = 2**24  # of datasets that are in memory at a time
 _MODULUS: Final = 65535  # of Fletcher's sums
 _AHEAD_BYTES: Final = 2**26  # of chunks that are read before the first of them is written; file layouts depend on it
 Place = tuple[slice, ...]
-CHECKSUM: Final = "row_checksum"
-"""Dataset of the checksums in each group of series; older files have none."""
+CHECKSUM: Final = "row_checksum"  # dataset of the checksums in each group of series; older files have none
 LONG_NAME: Final = "CRC-32 of the bytes of the row, of all series in the order of their names; 0 while it is replaced"
 UNKNOWN: Final = 0
 _SHORT_ROW: Final = 2**12  # bytes

@@ -39,8 +39,7 @@ from spinsim.store.reading import complete_rows, every_of, growing, series_by_gr
 _CHUNK_BYTES: Final = 2**20
 _PIECE_BYTES: Final = 2**24
 _REWRITTEN: Final = "/summary"  # in place, by every analysis: compressed chunks would move
-_OF_SPINSIM: Final = frozenset({"/model", f"/{CHECKPOINTS}", _REWRITTEN})
-"""Groups to which nothing can be added."""
+_OF_SPINSIM: Final = frozenset({"/model", f"/{CHECKPOINTS}", _REWRITTEN})  # groups to which nothing can be added
 _LARGE: Final = "/best/bits"  # half a minute a gigabyte, of spins that hardly become fewer
 
 

@@ -54,8 +54,7 @@ from spinsim.store.contents import (
 )
 from spinsim.store.datasets import CHECKSUM, pieces
 
-CONFIGURATIONS: Final = "configurations"
-"""The group, and what runs without a file call the same."""
+CONFIGURATIONS: Final = "configurations"  # the group, and what runs without a file call the same
 TEXTS: Final = ("job", "config", "config_sha256", "spinsim_version", "command", "created", "engine", "devices")
 """Root attributes that every file has, beside ``schema`` and ``finished``."""
 _BOUNDARIES: Final = ("periodic", "open")

@@ -23,10 +23,8 @@ from spinsim.transfer_matrix.vectors import Share
 FILE: Final = "transfer_matrix/across.cu"
 MOST_TOP: Final = 4  # bits that tell parts apart
 THREADS: Final = 256
-ROOM: Final = {"cpu": 2**20, "cuda": 2**25}
-"""Amplitudes of a buffer: 256 MiB on a GPU."""
-_LANES: Final = {"cpu": 1, "cuda": 2}
-"""Buffers; that of one round travels while that of another is mixed."""
+ROOM: Final = {"cpu": 2**20, "cuda": 2**25}  # amplitudes of a buffer: 256 MiB on a GPU
+_LANES: Final = {"cpu": 1, "cuda": 2}  # buffers; that of one round travels while that of another is mixed
 
 
 def buffer_bytes(device: str) -> int:

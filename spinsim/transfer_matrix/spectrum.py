@@ -24,8 +24,7 @@ from spinsim.transfer_matrix.recurrence import VECTORS, at_once, one_by_one
 from spinsim.transfer_matrix.vectors import Share, Vectors
 
 Array = npt.NDArray[np.float64]
-RESOLUTION: Final = 1e-14
-"""Resolution of ln(lambda_0 / lambda), by rounding in T."""
+RESOLUTION: Final = 1e-14  # resolution of ln(lambda_0 / lambda), by rounding in T
 _FEWEST: Final = 4  # stored vectors beside the wanted ones below which Lanczos does without a basis
 _TINY: Final = 2**12  # amplitudes of vectors so short that a basis is always stored
 

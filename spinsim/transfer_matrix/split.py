@@ -23,8 +23,7 @@ from spinsim.transfer_matrix.vectors import Share
 Saved = dict[str, npt.NDArray[Any]]
 FEWEST_BITS: Final = {"cpu": 18, CUDA: 24}
 """Least bits of vectors that are worth sharing: with shorter ones devices would wait for each other."""
-_SHARED: Final = ("basis", "finished_vectors")
-"""Vectors in a snapshot; everything else is the same at all devices."""
+_SHARED: Final = ("basis", "finished_vectors")  # vectors in a snapshot; everything else is the same at all devices
 
 
 class Chosen(NamedTuple):

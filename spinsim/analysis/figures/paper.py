@@ -26,8 +26,7 @@ from spinsim.machine.outputs import CAPTION, write_outputs
 
 FORMATS: Final = ("pdf", "png", "svg")
 
-STYLES: Final = {"single": 3.4, "double": 7.0}
-"""Widths: of a column, and of a page of two."""
+STYLES: Final = {"single": 3.4, "double": 7.0}  # widths: of a column, and of a page of two
 _IN_A_ROW: Final = 3  # panels across two columns
 _LEGEND: Final = 0.4  # height that is set aside for it
 _LEGEND_COLUMNS: Final = 6
