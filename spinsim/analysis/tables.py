@@ -110,19 +110,20 @@ def table(run: Run | Iterable[Run], by: str = "temperature") -> pd.DataFrame:
         raise InputError(f"a {type(run).__name__} is no run: give a result, a file, or a list of these") from error
     if not runs:
         raise InputError("no runs are given: give a result, a file, or a list of these")
-    tables = []
-    for one in runs:
-        result = _result(one)
-        file, about = "" if isinstance(one, Result) else os.fspath(one), described(result.model)
-        named = {"file": file, "model": result.model.name, "size": about.get("size", ""), "sites": about["sites"]}
-        columns: Columns = record_of(result.job).columns(result, by)
-        rows = len(next(iter(columns.values())))
-        tables.append(pd.DataFrame({name: np.full(rows, value) for name, value in named.items()} | columns))
-    return arranged(pd.concat(tables, ignore_index=True))
+    return arranged(pd.concat([pd.DataFrame(_named_columns(one, by)) for one in runs], ignore_index=True))
 
 
 def _result(run: Run) -> Result:
     return run if isinstance(run, Result) else load(run)
+
+
+def _named_columns(run: Run, by: str) -> Columns:
+    """Columns of one run of several, behind those that say which it is."""
+    result = _result(run)
+    columns: Columns = record_of(result.job).columns(result, by)
+    file, about = "" if isinstance(run, Result) else os.fspath(run), described(result.model)
+    names = {"file": file, "model": result.model.name, "size": about.get("size", ""), "sites": about["sites"]}
+    return {name: np.full(len(next(iter(columns.values()))), value) for name, value in names.items()} | columns
 
 
 def columns_of_samples(

@@ -187,6 +187,7 @@ def energy_scale_of(model: Ising) -> float:
 
 
 def extremes_of(model: Ising) -> tuple[float, float]:
+    """The lowest and the highest J; 0 without bonds."""
     if not model.bonds:
         return 0.0, 0.0
     if model.drawn is not None and model.are_yet_to_draw:
