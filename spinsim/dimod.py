@@ -165,7 +165,9 @@ class SpinsimSampler(_Sampler, _Initialized):
         began, stop = seconds_without_compiling(), given["interrupt_function"]
         if stop is not None and not callable(stop):
             raise InputError(f"interrupt_function {shown(stop)} cannot be called: give a function")
-        limit = _positive("time_limit", given["time_limit"])
+        limit = np.inf if given["time_limit"] is None else number_in(given["time_limit"], "time_limit")
+        if not limit >= 0:
+            raise InputError(f"time_limit {shown(given['time_limit'])} is no time: give seconds, 0 or more")
         if isinstance(seed, bool | np.bool_):
             raise InputError(f"seed {seed} is not a whole number: give one from 0 to 2^64 - 1")
         dynamics = Dynamics(as_seed(seed))
@@ -357,13 +359,3 @@ def _count(name: str, value: Any, least: int) -> int:
     if isinstance(value, bool) or not least <= number <= _MOST:
         raise InputError(f"{name} {shown(value)} is out of range: give a whole number from {least} to {_MOST}")
     return number
-
-
-def _positive(name: str, value: Any) -> float:
-    """Returns a number of seconds, infinite for None, refused by the name of the argument."""
-    if value is None:
-        return np.inf
-    seconds = number_in(value, name)
-    if not seconds >= 0:
-        raise InputError(f"{name} {shown(value)} is no time: give seconds, 0 or more")
-    return seconds

@@ -176,13 +176,13 @@ def approach(result: Tempered) -> Approach:
         raise InputError(
             f"{source.measurements} measurements are too few for bins: give at least {FEWEST_STEPS}, with more sweeps"
         )
-    start, stop = source.bins()
     mean, error, verdict = {}, {}, {}
     for name, places in _followed(result, source).items():
         of_each = [compare_bins(followed) for followed in places]
         mean[name] = np.stack([one.mean for one in of_each], axis=1)
         error[name] = np.stack([one.error for one in of_each], axis=1)
         verdict[name] = np.array([one.verdict.split(":")[0] for one in of_each])
+    start, stop = of_each[0].start, of_each[0].stop
     first, last = source.sweep_of(start), source.sweep_of(stop - 1)
     return Approach(result.temperature, start, stop, first, last, mean, error, verdict)
 

@@ -240,10 +240,6 @@ class Source:
         edges = np.rint(np.linspace(0, len(blocks), BINS + 1)).astype(np.int64)
         return np.asarray(np.add.reduceat(blocks, edges[:-1], axis=0) / np.diff(edges)[:, None])
 
-    def bins(self) -> tuple[Integers, Integers]:
-        """Return the first measurements of the logarithmic bins, and the measurements after their last ones."""
-        return self.run.edges[:-1], self.run.edges[1:]
-
     def late_means(self, name: str) -> Array:
         """Return averages of a moment over the last bin, (samples, temperatures)."""
         return np.asarray(self.run.bin_means(term_name(name))[-1])
@@ -295,9 +291,6 @@ class SeriesSource(Source):
     @cached_property
     def _per_site(self) -> PerSite:
         return PerSite(self.result)
-
-    def bins(self) -> tuple[Integers, Integers]:
-        return bin_edges(self.measurements)
 
     def late_means(self, name: str) -> Array:
         values = MOMENTS[name].value(self._per_site)

@@ -19,7 +19,6 @@ from spinsim.machine.compiled import kernel
 from spinsim.model.geometry.lattice import Lattice
 
 if TYPE_CHECKING:
-    from spinsim.model.geometry.lattice import Lattice
     from spinsim.model.ising import Ising
 
 

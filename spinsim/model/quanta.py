@@ -143,12 +143,12 @@ def common_quantum(couplings: Rows, fields: Rows) -> tuple[float, bool]:
             continue
         if not values.any():
             continue
-        largest = float(np.abs(values).max())
+        sizes = np.abs(values)
+        largest = float(sizes.max())
         if not largest < _LARGEST_VALUE / rows.shape[1]:
             raise InputError(
                 f"value {largest:g} is too large for exact energies: rescale couplings and fields to order 1"
             )
-        sizes = np.abs(values)
         sums = sizes.sum(axis=1, dtype=np.int64) if values.dtype == np.int8 else list(map(sum_of, sizes))
         total += float(max(sums)) * (rows.shape[1] // values.shape[1])
         bits = lowest_bit(values)

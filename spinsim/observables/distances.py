@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         def grid(self) -> Any: ...  # spins with the axes of the lattice last
 
         @property
-        def model(self) -> Ising: ...  # simulated
+        def model(self) -> Ising: ...  # that is simulated
 
         @property
         def xp(self) -> ModuleType: ...  # NumPy or CuPy

@@ -158,9 +158,7 @@ class _Search:
         x = self._vectors.empty()
         value, residual = self._iteration.vector(self._starts, ritz.components, x)
         copied = max((abs(self._vectors.dot(other, x)) for other in self._iteration.deflated), default=0.0)
-        if (
-            residual > 10 * self._tolerance or copied > lanczos.FRESH
-        ):  # the recurrence has converged: what is left is rounding
+        if residual > 10 * self._tolerance or copied > lanczos.FRESH:  # it has converged: what is left is rounding
             self._give_up(Cause.DROWNED, ritz._replace(residual=residual * value))
             return
         self._iteration.deflated.append(x)
@@ -225,9 +223,8 @@ def at_once(
             ritz = genuine(np.array(iteration.diagonal), np.array(iteration.off_diagonal), wanted, vectors.share)
             error, value = np.array([r.residual for r in ritz]), np.array([r.value for r in ritz])
             residual = error / value
-            drowned = len(ritz) == wanted and bool(
-                (error <= np.maximum(tolerance * value, lanczos.ROUNDING * value[0])).all()
-            )
+            least = np.maximum(tolerance * value, lanczos.ROUNDING * value[:1])
+            drowned = len(ritz) == wanted and bool((error <= least).all())
             ended |= drowned
     value, reached, x = np.full(wanted, np.nan), np.full(wanted, np.nan), vectors.empty()
     reached[: len(residual)] = residual

@@ -129,9 +129,7 @@ class Settings:
     basis: int | None = None  # stored vectors, 0 for none, None for as many as serve and fit
     seed: int = 1  # seed of the start vectors
     device: str = "cpu"  # ``cpu`` or ``cuda``
-    most_steps: int = (
-        lanczos.MOST_STEPS
-    )  # products of T after which levels of a sector that have not converged are given up
+    most_steps: int = lanczos.MOST_STEPS  # products of T after which levels of a sector are given up
 
     def __post_init__(self) -> None:
         if not 1 <= self.eigenvalues <= 1000:

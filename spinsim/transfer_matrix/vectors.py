@@ -202,7 +202,6 @@ class Vectors:
     """Arithmetic with vectors of one length on one device, or with its part of vectors that several devices share.
 
     Members of a group call the same methods. ``length`` are the amplitudes that are here, ``xp`` is NumPy or CuPy.
-
     """
 
     def __init__(
