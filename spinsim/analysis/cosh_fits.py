@@ -74,13 +74,8 @@ def _put(into: Fits, at: Integers, new_fits: Fits) -> Fits:
 def fit_all(mean: Array, covariance: Array, entries: int, times: Integers, slices: int, most_levels: int) -> Fits:
     """Fit the gaps that many C(t) show, of rings of so many slices.
 
-    Args:
-        mean: C(t), (fits, times).
-        covariance: Covariance of its errors, (fits, times, times).
-        entries: How many both are from: stretches of copies.
-        times: In slices, one after the other.
-        slices: Length of the ring.
-        most_levels: 2 where a second level may be told apart, else 1.
+    C(t), ``mean``, is (fits, times) at ``times`` in slices, one after the other; with the ``covariance`` of its errors
+    (fits, times, times) it is from so many ``entries``, stretches of copies. Two levels may be told apart at most.
     """
     is_lost = mean < _CLEAR * np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
     end = np.where(is_lost.any(axis=1), is_lost.argmax(axis=1), len(times))

@@ -74,14 +74,10 @@ def add_up(
     stretch: Integers,
     by_chain: bool,
 ) -> Cells:
-    """Add up the measurements of chains, some of them at a time.
+    """Add up the measurements of chains, some of them at a time, in cells of their own where asked ``by_chain``.
 
-    Args:
-        energy: Returns the total energies of some chains, (steps, chains, temperatures).
-        values: Returns the numbers of some chains by name, likewise.
-        shape: Steps, chains and temperatures.
-        stretch: Stretch of time to which each step belongs, -1 where it belongs to none, (steps,).
-        by_chain: True if chains have cells of their own.
+    Of some chains ``energy`` returns total energies, (steps, chains, temperatures), which is the whole's ``shape`` too,
+    ``values`` numbers by name. ``stretch`` is the stretch of time that each step belongs to, -1 for none.
     """
     steps, chains, temperatures = shape
     at_once = max(1, _ROWS // (steps * temperatures))

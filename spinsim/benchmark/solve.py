@@ -60,15 +60,9 @@ def solve_instances(
 ) -> Iterator[Solved]:
     """Anneal each instance, first whole anneals for the success probability, then until its target is met.
 
-    Args:
-        files: Instances.
-        target: In their own terms; best known values where left out.
-        repeats: Whole anneals, and searches, each with random numbers of its own.
-        time_limit: Seconds after which a search gives up.
-        settings: Settings of ``ss.anneal``.
-
-    Raises:
-        InputError: before anything is annealed, for targets that no state can have and times out of range.
+    The target is in the instances' own terms, by default the best known value. Whole anneals, and searches, which give
+    up after ``time_limit`` seconds, are repeated with random numbers of their own. Targets that no state can have are
+    refused before anything is annealed.
     """
     problems = [(model, target_of(file, model, target)) for file in files for model in [read_instance(file)]]
     settings_of(AnnealSettings)["time_limit"].check(time_limit)

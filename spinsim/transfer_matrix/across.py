@@ -49,13 +49,8 @@ class _Lane(NamedTuple):
 class Across:
     """These factors on one device's part of a vector, at all parts at the same time.
 
-    Args:
-        layer: Layer of the whole vector.
-        share: Part on this device; at least ``top`` + 1 bits lie within a part.
-        device: ``cpu`` or ``cuda``.
-
-    Attributes:
-        piece: Amplitudes that are worked on together, of which a round takes two pieces.
+    The layer is that of the whole vector; at least ``top`` + 1 bits lie within a part. A round takes two pieces of
+    ``piece`` amplitudes.
     """
 
     def __init__(self, layer: Layer, share: Share, device: str) -> None:
@@ -79,7 +74,6 @@ class Across:
         """Apply them to a part, in place; on a GPU one buffer travels while another is mixed.
 
         ``before`` makes a piece of the part ready, by its number, and ``after`` goes on with it while others travel.
-
         """
         streams = [lane.stream for lane in self._lanes if lane.stream is not None]
         chunks, parts = y.reshape(self._shape), range(self._share.size)

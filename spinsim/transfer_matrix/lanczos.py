@@ -97,7 +97,6 @@ class ThickRestart:
         basis: Stored vectors, more than the wanted ones.
         most_steps: Products of T after which it gives up the levels that have not converged. For those that have it may
             take as many again to see that none above them is missing.
-
     """
 
     def __init__(

@@ -170,11 +170,7 @@ class Given(NamedTuple):
 
 
 def read_given(temperature: str | None, k: str | None, k_time: str | None) -> Given:
-    """Couplings from texts as ``grids.read_grid`` takes them, of T in the unit of the couplings, k = 1 / T, k_time.
-
-    Raises:
-        InputError: for texts that are no numbers above 0, and for temperature and k together.
-    """
+    """Couplings from texts as ``grids.read_grid`` takes them, of T in the unit of the couplings, k = 1 / T, k_time."""
     if temperature is not None and k is not None:
         raise InputError(f"temperature {temperature!r} and k {k!r} say the same thing, k = 1 / T: leave one out")
     inside = None if k is None else read_grid("k", k)

@@ -33,14 +33,8 @@ _DOTS: Final = 110  # an inch
 class Panels:
     """Panels of one row of saved configurations, which can show another row.
 
-    Args:
-        saved: The configurations.
-        lattice: The lattice that they lie on, with time as its first axis where there is time; None is refused.
-        sample: Disorder sample.
-        copy: Copy at each temperature, by default the first; runs of ``anneal`` have a panel for each replica.
-
-    Raises:
-        InputError: for a model without a lattice, a number that is not in the run, and lattices too large to draw.
+    The first axis of the lattice is time where there is time. They are of one disorder sample and one copy at each
+    temperature, by default the first; runs of ``anneal`` have a panel for each replica.
     """
 
     def __init__(
