@@ -144,6 +144,7 @@ class Tempered(Run, SampledResult):
 
     @property
     def has_magnetization_modes(self) -> bool:
+        """True if Fourier modes of the magnetisation were measured."""
         return bool(self.magnetization_mode.shape[-1])
 
 

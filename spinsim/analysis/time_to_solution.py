@@ -28,19 +28,25 @@ class Estimate(NamedTuple):
     high: float  # upper end, infinite where there is none
 
 
-def success_probability(hits: int, trials: int) -> Estimate:
+def success_probability(hits: int, trials: int, confidence: float = CONFIDENCE) -> Estimate:
     """The probability of a success, from so many successes in independent trials, with Jeffreys' interval.
 
     The interval has the quantiles of Beta(hits + 1/2, trials - hits + 1/2); its lower end is 0 without a success, its
     upper end 1 without a failure.
+
+    Raises:
+        InputError: for numbers that make no sense.
     """
     if not 0 <= hits <= trials or trials < 1:
         raise InputError(f"{hits} hits in {trials} trials make no sense: give at least one trial, and no more hits")
+    if not 0 < confidence < 1:
+        raise InputError(f"confidence {confidence} is out of range: give a probability between 0 and 1")
+
     from scipy.special import betaincinv  # which takes long to load
 
     a, b = hits + 0.5, trials - hits + 0.5
-    low = float(betaincinv(a, b, (1 - CONFIDENCE) / 2)) if hits else 0.0
-    high = float(betaincinv(a, b, (1 + CONFIDENCE) / 2)) if hits < trials else 1.0
+    low = float(betaincinv(a, b, (1 - confidence) / 2)) if hits else 0.0
+    high = float(betaincinv(a, b, (1 + confidence) / 2)) if hits < trials else 1.0
     return Estimate(hits / trials, low, high)
 
 
@@ -51,31 +57,44 @@ def side_by_side(probability: Estimate, replicas: int) -> Estimate:
     return Estimate(*(1.0 if p >= 1 else -math.expm1(replicas * math.log1p(-p)) for p in probability))
 
 
-def repetitions(probability: float) -> float:
-    """How many anneals of a success probability find a solution with probability ``WANTED``.
+def repetitions(probability: float, wanted: float = WANTED) -> float:
+    """How many anneals of a success probability find a solution with probability ``wanted``.
 
     It is ln(1 - wanted) / ln(1 - p), not rounded, but at least 1, as no part of an anneal finds what all of it does;
     infinite for p = 0.
     """
     if probability <= 0:
         return math.inf
-    return 1.0 if probability >= WANTED else math.log1p(-WANTED) / math.log1p(-probability)
+    return 1.0 if probability >= wanted else math.log1p(-wanted) / math.log1p(-probability)
 
 
-def time_to_solution(seconds: npt.ArrayLike, probability: Estimate) -> Estimate:
-    """The time in which anneals, one after the other, find a solution with probability ``WANTED``: TTS, in seconds.
+def time_to_solution(seconds: npt.ArrayLike, probability: Estimate, wanted: float = WANTED) -> Estimate:
+    """The time in which anneals, one after the other, find a solution with probability ``wanted``: TTS.
 
     Without a success the value and the upper end are infinite and the lower end is a bound: what the upper end of the
-    probability makes of the time. Where every anneal succeeds it is the time of one. Each end has the standard error of
-    the mean of the anneals' ``seconds`` and the interval of the probability that an anneal succeeds, with all its
-    replicas together (``side_by_side``), added in quadrature.
+    probability makes of the time. Where every anneal succeeds it is the time of one.
+
+    Args:
+        seconds: Time of each anneal, or their mean.
+        probability: Probability that an anneal succeeds, with all its replicas together (``side_by_side``).
+        wanted: Probability with which a solution is to be found.
+
+    Returns:
+        Seconds. Each end has the standard error of the mean time and the interval of the probability, added in
+        quadrature.
+
+    Raises:
+        InputError: for times that are not positive and finite, and a probability out of range.
     """
+    if not 0 < wanted < 1:
+        raise InputError(f"probability {wanted} of a solution is out of range: give one between 0 and 1")
     times = np.atleast_1d(np.asarray(seconds, np.float64))
     if not times.size or not np.all(np.isfinite(times) & (times > 0)):
         raise InputError("times of anneals must be positive and finite: give the seconds of each")
     mean = float(times.mean())
     spread = float(times.std(ddof=1)) / math.sqrt(times.size) / mean if times.size > 1 else 0.0
-    value, low, high = (mean * repetitions(p) for p in (probability.value, probability.high, probability.low))
+    many = [repetitions(p, wanted) for p in (probability.value, probability.high, probability.low)]
+    value, low, high = (mean * number for number in many)
     if math.isinf(value):
         return Estimate(value, low / (1 + spread), math.inf)
     return Estimate(

@@ -66,6 +66,7 @@ def test_time_to_solution_in_closed_form() -> None:
     assert repetitions(0.9) == pytest.approx(2)
     found = time_to_solution(2.0, Estimate(1 - 0.01**0.2, 1 - 0.01**0.1, 0.9))
     assert found == pytest.approx((10.0, 4.0, 20.0))
+    assert time_to_solution(2.0, Estimate(0.9, 0.9, 0.9), wanted=0.999).value == pytest.approx(6)
 
 
 def test_certain_success_takes_one_anneal_and_no_success_gives_a_bound() -> None:
@@ -101,9 +102,11 @@ def test_anneals_drawn_at_random_are_done_in_that_time_with_99_percent() -> None
     [
         lambda: success_probability(3, 2),
         lambda: success_probability(0, 0),
+        lambda: success_probability(1, 2, 1.0),
         lambda: side_by_side(Estimate(0.1, 0, 1), 0),
         lambda: time_to_solution([], Estimate(0.1, 0, 1)),
         lambda: time_to_solution(-1.0, Estimate(0.1, 0, 1)),
+        lambda: time_to_solution(1.0, Estimate(0.1, 0, 1), 1.0),
     ],
 )
 def test_nonsense_is_refused(bad) -> None:

@@ -33,8 +33,14 @@ _DOTS: Final = 110  # an inch
 class Panels:
     """Panels of one row of saved configurations, which can show another row.
 
-    The first axis of the lattice is time where there is time. They are of one disorder sample and one copy at each
-    temperature, by default the first; runs of ``anneal`` have a panel for each replica.
+    Args:
+        saved: The configurations.
+        lattice: The lattice that they lie on, with time as its first axis where there is time; None is refused.
+        sample: Disorder sample.
+        copy: Copy at each temperature, by default the first; runs of ``anneal`` have a panel for each replica.
+
+    Raises:
+        InputError: for a model without a lattice, a number that is not in the run, and lattices too large to draw.
     """
 
     def __init__(
@@ -79,6 +85,7 @@ class Panels:
         return figure
 
     def show(self, figure: Figure, row: int) -> None:
+        """Show another saved row."""
         spins = self.saved.row(self._number("step", row, "row"))[self.chosen]
         for artist, (place, layer) in zip(self._drawn, product(self.places, self.layers), strict=True):
             flat = spins[place].reshape(math.prod(self.lattice.shape[2:]), -1)[layer]

@@ -17,6 +17,7 @@ from spinsim.model.problems.quadratic import SPIN, Quadratic, are_rounded, quadr
 
 if TYPE_CHECKING:
     from spinsim.model.ising import Ising
+    from spinsim.model.problems.objects import Matrices
     from spinsim.model.problems.quadratic import Labels
 
 
@@ -138,7 +139,7 @@ class Exchanged(Described):
         """
         return objects.to_qubo(self.quadratic)
 
-    def to_matrix(self, kind: str = "ising") -> objects.Matrices:
+    def to_matrix(self, kind: str = "ising") -> Matrices:
         """The problem as ``matrix, field, offset``, which ``from_matrix`` takes in this order: SciPy's sparse array.
 
         Args:
