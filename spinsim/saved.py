@@ -21,8 +21,8 @@ from spinsim.inputs.texts import Described, count
 from spinsim.machine.memory import require
 from spinsim.result import Result
 from spinsim.store import complete_rows, open_to_read
-from spinsim.store.configurations import CONFIGURATIONS, with_configurations
 from spinsim.store.contents import BYTE, EVERY, MEASUREMENTS, Contents
+from spinsim.store.schema import CONFIGURATIONS, with_configurations
 
 if TYPE_CHECKING:
     import xarray

@@ -75,9 +75,8 @@ def analyze(
 
     Quantum runs that differ in their slices alone are extrapolated to infinitely many.
     """
-    from spinsim.analysis.printed import as_tables
     from spinsim.analysis.summary import observables_of, summarize
-    from spinsim.analysis.tables import summary_columns, write_csv
+    from spinsim.analysis.tables import as_tables, summary_columns, write_csv
     from spinsim.jobs import job_of
     from spinsim.jobs.calls import recount
     from spinsim.machine.outputs import check_output
@@ -143,16 +142,15 @@ def _reweight(
     columns: str | None,
     every: bool,
 ) -> None:
-    from spinsim.analysis.printed import table
     from spinsim.analysis.reweighted import reweighted
-    from spinsim.analysis.tables import estimate_columns, write_csv
+    from spinsim.analysis.tables import estimate_columns, printed_table, write_csv
     from spinsim.inputs.grids import read_grid
 
     averages = [reweighted(result, read_grid("reweight", grid)) for result in results]
     reports = [
         [
             heading(file, result),
-            *table(one, _names(result.model, one.estimates, columns, every, _THERMAL)),
+            *printed_table(one, _names(result.model, one.estimates, columns, every, _THERMAL)),
             *_notes(one),
         ]
         for file, result, one in zip(files, results, averages, strict=True)
@@ -193,10 +191,10 @@ def heading(file: Path, result: Any) -> str:
 
 
 def report(result: Tempered, summary: Summary, columns: str | None = None, every: bool = False) -> list[str]:
-    from spinsim.analysis.printed import table
+    from spinsim.analysis.tables import printed_table
 
     names = _names(result.model, summary.estimates, columns, every)
-    return table(summary, names) + _notes(summary) + wrapped(summary.verdict, "Verdict  ")
+    return printed_table(summary, names) + _notes(summary) + wrapped(summary.verdict, "Verdict  ")
 
 
 def _notes(averages: Summary | Reweighting) -> list[str]:
@@ -207,7 +205,7 @@ def _names(
     model: Ising, estimates: Mapping[str, Any], columns: str | None, every: bool, more: tuple[str, ...] = ()
 ) -> list[str]:
     """Names of the columns asked for; with ``more``, fewer of the main ones and those that begin so."""
-    from spinsim.analysis.printed import all_columns, chosen_columns, main_columns
+    from spinsim.analysis.tables import all_columns, chosen_columns, main_columns
 
     if columns is not None:
         return chosen_columns(columns, estimates)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from spinsim.run import Plan
     from spinsim.run.progress import Bar
     from spinsim.settings.config import Config
-    from spinsim.store.forms import Form
+    from spinsim.store.contents import Form
 
 Draw = dict[str, Callable[[], Any]]  # functions that draw figures, by the figures' names
 

@@ -11,9 +11,16 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.printed import main_columns, table, with_error
 from spinsim.analysis.runs import lowest as of_samples
-from spinsim.analysis.tables import Columns, columns_of_samples, estimate_columns, own_columns
+from spinsim.analysis.tables import (
+    Columns,
+    columns_of_samples,
+    estimate_columns,
+    main_columns,
+    own_columns,
+    printed_table,
+    with_error,
+)
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count, quoted, wrapped
 from spinsim.jobs import job_of
@@ -106,7 +113,7 @@ def table_of_places(
 ) -> list[str]:
     """Returns the main averages of a run on a ladder, a line for each place."""
     names = main_columns(model, averages.estimates)[:MOST_COLUMNS]
-    lines = table(averages, names, {**others, **({"swaps": [*rates, ""]} if rates else {})} or None)
+    lines = printed_table(averages, names, {**others, **({"swaps": [*rates, ""]} if rates else {})} or None)
     if rates:
         lines += wrapped(f"share of the exchanges tried with {next_place} that were accepted.", "swaps: ")
     return lines

@@ -31,9 +31,8 @@ from spinsim.errors import InputError, argument
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.observables import TABLE, own_observables
-from spinsim.store.contents import COORDINATES, MEASUREMENTS, Contents, Series, summary_series
-from spinsim.store.forms import growing_of, plain_of
-from spinsim.store.row_checksums import CHECKSUM
+from spinsim.store.contents import COORDINATES, MEASUREMENTS, Contents, Series, growing_of, plain_of, summary_series
+from spinsim.store.datasets import CHECKSUM
 
 _SINGLE: Final = 3  # axes of a number for each configuration of a run on a ladder
 REPLICAS: Final = ("sample", "replica")  # the first axes of what a function returns of an anneal

@@ -25,8 +25,7 @@ from spinsim.engine.protocols import Reduction
 from spinsim.errors import InputError
 from spinsim.sampling.tempering import Reducing
 from spinsim.store.checkpoints import CHECKPOINTS
-from spinsim.store.contents import MEASUREMENTS, Contents, Series
-from spinsim.store.forms import DamageError, axis_of, group_of, number_of
+from spinsim.store.contents import MEASUREMENTS, Contents, DamageError, Series, axis_of, group_of, number_of
 
 REDUCED: Final = "reduced"  # the group of the sums, and what results call them
 STRIDE: Final = "stride"

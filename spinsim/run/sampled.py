@@ -21,8 +21,8 @@ from spinsim.run.own import check_series, names_of
 from spinsim.sampling import BestSlices, InField
 from spinsim.saved import in_memory
 from spinsim.store import RunFile
-from spinsim.store.configurations import with_configurations
 from spinsim.store.contents import BEST, Contents, arrays_of_best, rows_at
+from spinsim.store.schema import with_configurations
 
 
 class Kept:

@@ -18,8 +18,7 @@ from spinsim.machine.clock import seconds_without_compiling
 from spinsim.model.ising import Ising
 from spinsim.model.problems.targets import check_targets, met, value_name, value_of
 from spinsim.store import text_attributes
-from spinsim.store.contents import Contents, Series
-from spinsim.store.forms import group_of, plain_of
+from spinsim.store.contents import Contents, Series, group_of, plain_of
 
 Array = npt.NDArray[np.float64]
 

@@ -25,7 +25,7 @@ from spinsim.jobs.ladder.contents import Temperatures, contents_of_run
 from spinsim.jobs.temper.settings import Temper
 from spinsim.observables.measured import Choice
 from spinsim.settings.config import build_config
-from spinsim.store.configurations import with_configurations
+from spinsim.store.schema import with_configurations
 
 MODELS = {
     "replica-packed": lambda: ss.EdwardsAnderson(ss.cubic(3), samples=2, seed=1),

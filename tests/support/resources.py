@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 
 from spinsim.cuda.compile import OPTIONS, source
 from spinsim.engine.cuda_instances import instantiations as of_engines
-from spinsim.gemm import factors, rungs, skinny, splitting, transposing
+from spinsim.gemm import factors, rungs, skinny, transposing
+from spinsim.gemm import product as matmul
 from spinsim.transfer_matrix.cuda import instantiations as of_transfer
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
@@ -41,7 +42,7 @@ INFO = re.compile(r"^ptxas (info|  ).*\n", re.MULTILINE)
 
 def instantiations() -> list[tuple[str, str]]:
     """Every instance of the package, with its file."""
-    products = (module.expressions() for module in (rungs, splitting, transposing, factors, skinny))
+    products = (module.expressions() for module in (rungs, matmul, transposing, factors, skinny))
     return [*of_engines(), *chain.from_iterable(products), *of_transfer()]
 
 

@@ -21,8 +21,7 @@ from spinsim.run.identity import open_own
 from spinsim.run.progress import Bar, RowProgress
 from spinsim.settings.config import Config, table
 from spinsim.settings.setting import Table, setting
-from spinsim.store.contents import Contents, Series
-from spinsim.store.forms import Form, group_of, length_of
+from spinsim.store.contents import Contents, Form, Series, group_of, length_of
 
 GROUP = "tally"
 

@@ -21,8 +21,7 @@ from spinsim.analysis.figures.configurations import draw_discs
 from spinsim.analysis.figures.paper import BLUE, ORANGE, PAPER, STYLES, PaperFigure, drawn_panels
 from spinsim.analysis.figures.runs import Course, check_begun, draw_cuts
 from spinsim.analysis.kinds import favours_parallel_spins
-from spinsim.analysis.population import FEWEST, MANY
-from spinsim.analysis.thermodynamics import OrderParameter, Thermodynamics, thermodynamics
+from spinsim.analysis.thermodynamics import FEWEST, MANY, OrderParameter, Thermodynamics, thermodynamics
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.report import quantum_energies
 from spinsim.jobs.anneal.result import AnnealResult

@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.population import ENOUGH, FEWEST, MANY
-from spinsim.analysis.printed import with_error
 from spinsim.analysis.runs import FEWEST_FOR_ERRORS
 from spinsim.analysis.runs import lowest as of_samples
-from spinsim.analysis.tables import Columns, columns_of_samples
-from spinsim.analysis.thermodynamics import mean_of_replicas, over_samples, thermodynamics
+from spinsim.analysis.tables import Columns, columns_of_samples, with_error
+from spinsim.analysis.thermodynamics import ENOUGH, FEWEST, MANY, mean_of_replicas, over_samples, thermodynamics
 from spinsim.analysis.time_to_solution import (
     Estimate,
     in_words,

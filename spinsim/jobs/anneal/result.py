@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
-from spinsim.analysis.population import Families, Populations
 from spinsim.analysis.runs import Annealed
+from spinsim.analysis.thermodynamics import Families, Populations
 from spinsim.bits import Bits, States, unpacked_spins
 from spinsim.errors import MissingError
 from spinsim.inputs.checks import as_floats
@@ -26,8 +26,21 @@ from spinsim.run.own import REPLICAS, own_in_file, own_of_result, with_series
 from spinsim.run.search import Outcome, target_in, with_search
 from spinsim.saved import Configurations, in_file
 from spinsim.solution import Lowest
-from spinsim.store.contents import BITS, BYTE, ENERGY, MEASUREMENTS, STAGGERED, TEMPERATURE, Contents, Series, Sizes
-from spinsim.store.forms import DamageError, Form, group_of, length_of
+from spinsim.store.contents import (
+    BITS,
+    BYTE,
+    ENERGY,
+    MEASUREMENTS,
+    STAGGERED,
+    TEMPERATURE,
+    Contents,
+    DamageError,
+    Form,
+    Series,
+    Sizes,
+    group_of,
+    length_of,
+)
 
 Array = npt.NDArray[np.float64]
 

@@ -56,8 +56,7 @@ from spinsim.saved import saved_of
 from spinsim.settings.setting import settings_of
 from spinsim.settings.shared import RunSettings
 from spinsim.store import RunFile, open_to_read
-from spinsim.store.contents import Contents
-from spinsim.store.forms import group_of, length_of
+from spinsim.store.contents import Contents, group_of, length_of
 
 Array = npt.NDArray[np.float64]
 

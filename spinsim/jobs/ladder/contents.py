@@ -26,9 +26,22 @@ from spinsim.run.own import on_ladder, own_in_file, with_series
 from spinsim.run.reducing import REDUCED, with_sums_of
 from spinsim.run.reducing import SUMS as REDUCED_SUMS
 from spinsim.sampling.placement import Placement
-from spinsim.store.contents import ENERGY, INVERSE, MEASUREMENTS, TEMPERATURE, Contents, Series, Sizes, summary_series
+from spinsim.store.contents import (
+    ENERGY,
+    INVERSE,
+    MEASUREMENTS,
+    TEMPERATURE,
+    Contents,
+    DamageError,
+    Form,
+    Series,
+    Sizes,
+    axis_of,
+    group_of,
+    length_of,
+    summary_series,
+)
 from spinsim.store.datasets import pieces
-from spinsim.store.forms import DamageError, Form, axis_of, group_of, length_of
 
 Floats = npt.NDArray[np.float64]
 

@@ -11,11 +11,10 @@ import numpy as np
 from spinsim import store
 from spinsim.analysis.gaps import FEWEST_STEPS as FEWEST_FOR_GAPS
 from spinsim.analysis.gaps import Gaps, correlation_in_time, gaps_by_parity, has_connected
-from spinsim.analysis.printed import as_tables, with_error
 from spinsim.analysis.runs import sample_of
 from spinsim.analysis.sources import measurements_of
 from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
-from spinsim.analysis.tables import Columns, below_each_other
+from spinsim.analysis.tables import Columns, as_tables, below_each_other, with_error
 from spinsim.inputs.texts import quoted, wrapped
 from spinsim.jobs import reports
 from spinsim.jobs.base import Told
@@ -24,8 +23,8 @@ from spinsim.jobs.quantum.result import QuantumResult
 from spinsim.jobs.quantum.running import QuantumPlan
 from spinsim.observables import LABELS
 from spinsim.result import load_as
-from spinsim.store.configurations import CONFIGURATIONS
 from spinsim.store.contents import MEASUREMENTS
+from spinsim.store.schema import CONFIGURATIONS
 
 MOST_BYTES: Final = 2**28
 """Size of the series of a run up to which its averages are found as soon as it is done or shown."""

@@ -18,11 +18,10 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.analysis.equilibration import Approach, approach
 from spinsim.analysis.overlaps import overlap_distribution
-from spinsim.analysis.printed import as_tables
 from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.runs import sample_of
 from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
-from spinsim.analysis.tables import Columns, below_each_other
+from spinsim.analysis.tables import Columns, as_tables, below_each_other
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count, quoted, wrapped
 from spinsim.jobs import job_of, reports

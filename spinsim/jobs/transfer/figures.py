@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 
 from spinsim.analysis.figures.panels import TEMPERATURE, curve_styles, mark_crossing, scale_logarithmically, sides
 from spinsim.analysis.figures.paper import PaperFigure, drawn_panels
-from spinsim.analysis.printed import with_error
 from spinsim.analysis.strips import LengthCrossing, length_crossings, length_curve, scaled_lengths
+from spinsim.analysis.tables import with_error
 from spinsim.errors import InputError, worded
 from spinsim.jobs.base import Draw, Drawing
 from spinsim.jobs.transfer.result import TransferResult

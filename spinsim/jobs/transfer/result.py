@@ -16,9 +16,8 @@ from spinsim import store
 from spinsim.analysis.runs import Strips
 from spinsim.inputs.texts import count
 from spinsim.model.ising import Ising
-from spinsim.store.contents import ENERGY, Contents, Series, Sizes
-from spinsim.store.forms import DamageError, Form, axis_of, group_of, length_of
-from spinsim.transfer_matrix.points import read_given
+from spinsim.store.contents import ENERGY, Contents, DamageError, Form, Series, Sizes, axis_of, group_of, length_of
+from spinsim.transfer_matrix.layer import read_given
 from spinsim.transfer_matrix.spectrum import RESOLUTION
 
 if TYPE_CHECKING:

@@ -32,8 +32,7 @@ from spinsim.run.common import Plan, Saving, Watch, build_model, check_disk
 from spinsim.run.identity import open_own
 from spinsim.store import RunFile
 from spinsim.transfer_matrix.lanczos import NotConvergedError
-from spinsim.transfer_matrix.layer import check_couplings, sectors_of
-from spinsim.transfer_matrix.points import Points, positive
+from spinsim.transfer_matrix.layer import Points, check_couplings, positive, sectors_of
 from spinsim.transfer_matrix.spectrum import Settings, Solver
 from spinsim.transfer_matrix.split import SplitSolver, choose
 

@@ -13,7 +13,7 @@ from spinsim.settings.shared import ModelSettings, RunSettings
 
 if TYPE_CHECKING:
     from spinsim.model.ising import Ising
-    from spinsim.transfer_matrix.points import Given, Points
+    from spinsim.transfer_matrix.layer import Given, Points
     from spinsim.transfer_matrix.spectrum import Settings
 
 _SQUARE_WIDTH: Final = "4"
@@ -45,7 +45,7 @@ class TransferSettings(Table):
 
     @cached_property
     def given(self) -> Given:
-        from spinsim.transfer_matrix.points import read_given
+        from spinsim.transfer_matrix.layer import read_given
 
         return read_given(self.temperature, self.k, self.k_time)
 

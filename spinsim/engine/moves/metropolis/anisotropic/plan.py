@@ -16,9 +16,8 @@ from spinsim.engine.moves.metropolis.packed.batches import build_batches_of_term
 from spinsim.engine.moves.metropolis.packed.classes import Limits, Tables, tables_of_lanes
 from spinsim.engine.moves.metropolis.replica_packed.plan import LoneBonds
 from spinsim.errors import InputError
-from spinsim.model.graph import colouring
+from spinsim.model.graph import MOST_TERMS, colouring
 from spinsim.model.ising import Ising
-from spinsim.model.terms import MOST_TERMS
 
 LEAST_CLASS_BITS, MOST_CLASS_BITS = 4, 6  # of which kernels are made
 

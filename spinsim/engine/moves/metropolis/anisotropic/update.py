@@ -10,8 +10,8 @@ from spinsim.engine.moves.metropolis.anisotropic.plan import MOST_CLASS_BITS, Te
 from spinsim.engine.moves.metropolis.replica_packed.update import WORD_BYTES, pack
 from spinsim.engine.protocols import Engine
 from spinsim.engine.update import Outline, Pace, Update, by_sites, bytes_with_adjacency, engine_of
+from spinsim.model.graph import MOST_TERMS
 from spinsim.model.ising import Ising
-from spinsim.model.terms import MOST_TERMS
 from spinsim.packing import Packing
 
 

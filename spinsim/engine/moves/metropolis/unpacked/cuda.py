@@ -34,8 +34,8 @@ from spinsim.engine.moves.metropolis.unpacked.cuda_words import WORD, WORDS, Unp
 from spinsim.engine.moves.metropolis.unpacked.plan import UnpackedPlan
 from spinsim.engine.moves.metropolis.unpacked.slots import COUNTED_BONDS, SlotPlan, counted_rows
 from spinsim.errors import InputError
+from spinsim.model.graph import MOST_TERMS
 from spinsim.model.ising import Ising
-from spinsim.model.terms import MOST_TERMS
 
 INTEGERS: Final = ("int", "long long")  # of couplings and fields
 INSTANCES: Final[Instances] = (

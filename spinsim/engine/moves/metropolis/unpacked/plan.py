@@ -6,9 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine.layouts.unpacked import WORDS
-from spinsim.model.graph import adjacency, colouring
+from spinsim.model.graph import MOST_TERMS, adjacency, adjacency_by_term, colouring
 from spinsim.model.ising import Ising
-from spinsim.model.terms import MOST_TERMS, adjacency_by_term
 
 
 class UnpackedPlan:
