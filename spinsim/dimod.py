@@ -16,14 +16,12 @@ from spinsim.engine import Dynamics, resolve_device
 from spinsim.engine.moves.metropolis.by_replica.cpu import ATTEMPTS
 from spinsim.errors import InputError
 from spinsim.inputs import grids
-from spinsim.inputs.shared import as_seed, seeds_of
-from spinsim.inputs.texts import printable
+from spinsim.inputs.texts import as_seed, printable, seeds_of
 from spinsim.machine.clock import seconds_without_compiling
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
-from spinsim.model.problems.labels import shown
 from spinsim.model.problems.objects import check_pairs, from_bqm, import_dimod, variables_of
-from spinsim.model.problems.quadratic import BINARY, Quadratic, number_in
+from spinsim.model.problems.quadratic import BINARY, Quadratic, number_in, shown
 from spinsim.sampling.annealing import automatic_temperatures
 from spinsim.sampling.schedules import NOTHING, Done, Reads, Schedule, anneal_reads, reads_of
 
@@ -166,7 +164,9 @@ class SpinsimSampler(_Sampler, _Initialized):
         began, stop = seconds_without_compiling(), given["interrupt_function"]
         if stop is not None and not callable(stop):
             raise InputError(f"interrupt_function {shown(stop)} cannot be called: give a function")
-        limit = _positive("time_limit", given["time_limit"])
+        limit = np.inf if given["time_limit"] is None else number_in(given["time_limit"], "time_limit")
+        if not limit >= 0:
+            raise InputError(f"time_limit {shown(given['time_limit'])} is no time: give seconds, 0 or more")
         if isinstance(seed, bool | np.bool_):
             raise InputError(f"seed {seed} is not a whole number: give one from 0 to 2^64 - 1")
         dynamics = Dynamics(as_seed(seed))
@@ -256,14 +256,12 @@ class _Problem:
         return self.schedule.total * self.replicas * (self.reads.model.sites if self.reads else 0) // ATTEMPTS
 
     def anneal(self) -> None:
-        """Take the reads through the schedule."""
         if self.reads is not None:
             end = seconds_without_compiling() - self._spent + self.limit
             self.done = anneal_reads(self.reads, self.schedule, self.stop, end)
         self._spent = seconds_without_compiling() - self.began
 
     def sample_set(self) -> Any:
-        """Return the samples, with the energies that the model itself gives them."""
         states = np.empty((self.replicas, 0), np.int8) if self.reads is None else self.reads.states()
         given = states if self.bqm.vartype.name != BINARY else (1 + states) // 2
         betas, done = self.schedule.betas, self.done
@@ -338,7 +336,6 @@ def _between(kind: str, first: float, last: float, number: int, each: int) -> Sc
 
 
 def _betas(name: str, values: Any) -> npt.NDArray[np.float64]:
-    """Returns inverse temperatures, refused by the name of the argument."""
     try:
         betas = np.asarray(values, np.float64)
     except (TypeError, ValueError) as error:
@@ -354,7 +351,6 @@ def _betas(name: str, values: Any) -> npt.NDArray[np.float64]:
 
 
 def _count(name: str, value: Any, least: int) -> int:
-    """Returns a whole number, refused by the name of the argument."""
     try:
         number = index(value)
     except TypeError as error:
@@ -362,13 +358,3 @@ def _count(name: str, value: Any, least: int) -> int:
     if isinstance(value, bool) or not least <= number <= _MOST:
         raise InputError(f"{name} {shown(value)} is out of range: give a whole number from {least} to {_MOST}")
     return number
-
-
-def _positive(name: str, value: Any) -> float:
-    """Returns a number of seconds, infinite for None, refused by the name of the argument."""
-    if value is None:
-        return np.inf
-    seconds = number_in(value, name)
-    if not seconds >= 0:
-        raise InputError(f"{name} {shown(value)} is no time: give seconds, 0 or more")
-    return seconds

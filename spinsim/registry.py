@@ -8,8 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, Final
 
-FOLDERS: Final[dict[str, str]] = {}
-"""The package of each job, which holds its record ``JOB``, by the job's name."""
+FOLDERS: Final[dict[str, str]] = {}  # the package of each job, which holds its record ``JOB``, by the job's name
 
 
 def record_of(name: str) -> Any:

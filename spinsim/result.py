@@ -187,12 +187,10 @@ class Result(Described):
         return figures
 
     def _write(self, target: Path) -> None:
-        """Write the run to a new file."""
         raise NotImplementedError
 
     @property
     def _origin(self) -> dict[str, str]:
-        """The attributes that a new file of the same run begins with."""
         own = {key: value for key, value in self.attributes.items() if key not in ("created", "finished")}
         return {"job": self.job} | own
 
@@ -241,7 +239,6 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def load_as(kind: type[OneResult], path: str | os.PathLike[str]) -> OneResult:
-    """Read a run back that must be of the job of ``kind``."""
     result = load(path)
     if not isinstance(result, kind):
         wanted = record_of(kind.job).a_run

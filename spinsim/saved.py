@@ -21,8 +21,8 @@ from spinsim.inputs.texts import Described, count
 from spinsim.machine.memory import require
 from spinsim.result import Result
 from spinsim.store import complete_rows, open_to_read
-from spinsim.store.configurations import CONFIGURATIONS, with_configurations
 from spinsim.store.contents import BYTE, EVERY, MEASUREMENTS, Contents
+from spinsim.store.schema import CONFIGURATIONS, with_configurations
 
 if TYPE_CHECKING:
     import xarray
@@ -144,7 +144,6 @@ class Configurations(Described):
         return {"spins": self._bits(row)} | {name: values[row] for name, values in self._of_rows.items()}
 
     def _bits(self, row: int) -> Bits:
-        """The bits of one saved row."""
         number = range(self.shape[0])[row]
         return np.asarray(self._piece(number // self._depth * self._depth)[number % self._depth])
 
@@ -160,7 +159,6 @@ class Configurations(Described):
         return self._last_piece[1]
 
     def _chosen(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int8]:
-        """The configurations of these numbers, (configurations, sites)."""
         require(numbers.size * self.sites, count(numbers.size, "configuration"), "take fewer at a time")
         spins = np.empty((*numbers.shape, self.sites), np.int8)
         together = self._depth * prod(self.shape[1:])
@@ -174,31 +172,23 @@ class Configurations(Described):
 
 
 class SampledResult(Result):
-    """A ``Result`` whose file has a row for each step or measurement, and the lowest states met.
-
-    Attributes:
-        best_energy: Lowest energy of each sample and replica, None where no state is known.
-        best_spins: The lowest state of each sample, likewise.
-        configurations: Saved ones, None where there are none.
-    """
+    """A ``Result`` whose file has a row for each step or measurement, and the lowest states met."""
 
     best_energy: npt.NDArray[np.float64] | None
-    best_spins: npt.NDArray[np.int8] | States | None
-    configurations: Configurations | None
+    """Lowest energy of each sample and replica, None where no state is known."""
+    best_spins: npt.NDArray[np.int8] | States | None  # the lowest state of each sample, likewise
+    configurations: Configurations | None  # saved ones, None where there are none
 
     @property
     def _rows(self) -> int:
-        """Rows that it has."""
         raise NotImplementedError
 
     @property
     def _planned(self) -> int:
-        """Rows that its configuration tells, 0 without one."""
         raise NotImplementedError
 
     @property
     def _contents(self) -> Contents:
-        """Contents of its file without configurations."""
         raise NotImplementedError
 
     def _written_again(self, contents: Contents) -> dict[str, npt.NDArray[Any]]:
@@ -208,8 +198,8 @@ class SampledResult(Result):
     def series(self, name: str) -> npt.NDArray[Any]:
         """Returns a series of its file, one of the user's own among them."""
         own: dict[str, npt.NDArray[Any]] = getattr(self, "measured", {})
-        found: npt.NDArray[Any] = own[name] if name in own else getattr(self, name)
-        return found
+        values: npt.NDArray[Any] = own[name] if name in own else getattr(self, name)
+        return values
 
     def dataset(self) -> xarray.Dataset:
         """The measurements as an xarray dataset with named axes.
@@ -222,15 +212,15 @@ class SampledResult(Result):
         return self._labelled(contents, {name: self.series(name) for name in names} | {"step": np.arange(self._rows)})
 
     def _write(self, target: Path) -> None:
-        found, contents, names = self.configurations, self._contents, {series.name for series in self._contents.series}
-        if found is not None:
-            contents = with_configurations(contents, found.every, found.sites)
+        saved, contents, names = self.configurations, self._contents, {series.name for series in self._contents.series}
+        if saved is not None:
+            contents = with_configurations(contents, saved.every, saved.sites)
         best_of = 0 if self.best_energy is None else self.best_energy.shape[1]
         store.create(target, self.model, contents, max(self._planned, self._rows), self._origin, best_of)
         with store.open_to_append(target) as file:
             for step in range(self._rows):
-                saved = {} if found is None else found.at_step(step)
-                file.write({"step": step} | saved | {name: self.series(name)[step] for name in names - {"step"}})
+                of_row = {} if saved is None else saved.at_step(step)
+                file.write({"step": step} | of_row | {name: self.series(name)[step] for name in names - {"step"}})
             file.write_again(self._written_again(contents))
             if self.best_energy is not None and self.best_spins is not None:
                 file.write_best(self.best_energy, self.best_spins)
@@ -290,7 +280,6 @@ def in_file(file: h5py.File, rows: int) -> Configurations | None:
 
 
 def in_memory(contents: Contents, kept: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> Configurations | None:
-    """Configurations of a run without a file, whose groups ``kept`` has by name; None where none were saved."""
     if CONFIGURATIONS not in kept:
         return None
     group, numbers = kept[CONFIGURATIONS], contents.numbers[CONFIGURATIONS]
@@ -302,12 +291,8 @@ def in_memory(contents: Contents, kept: Mapping[str, Mapping[str, npt.NDArray[An
 
 
 def saved_of(result: Result) -> tuple[Configurations, npt.NDArray[np.int64]]:
-    """Returns the configurations of a run and the rows of its series at which they were saved.
-
-    Raises:
-        InputError: where there are none.
-    """
-    found = configurations(result)
-    if not len(found):
-        raise InputError(f"the run has not come to its first saved configurations, at every {found.every} steps: go on")
-    return found, (np.arange(found.shape[0]) + 1) * found.every - 1
+    """Returns the configurations of a run and the rows of its series at which they were saved."""
+    saved = configurations(result)
+    if not len(saved):
+        raise InputError(f"the run has not come to its first saved configurations, at every {saved.every} steps: go on")
+    return saved, (np.arange(saved.shape[0]) + 1) * saved.every - 1

@@ -207,7 +207,6 @@ class Simulation(Described):
 
 
 def _temperatures(given: npt.ArrayLike, replicas: int, scale: float) -> npt.NDArray[np.float64]:
-    """Returns a temperature, shape (), or one for each replica, (replicas,)."""
     try:
         values = np.array(given, np.float64)
     except (TypeError, ValueError) as error:
@@ -222,7 +221,6 @@ def _temperatures(given: npt.ArrayLike, replicas: int, scale: float) -> npt.NDAr
 
 
 def _whole(name: str, given: Any) -> int:
-    """Returns a whole number from 0."""
     try:
         value = index(given)
     except TypeError as error:

@@ -17,9 +17,8 @@ from spinsim.errors import InputError, MissingError
 from spinsim.inputs.texts import Described, count
 from spinsim.machine.outputs import check_output, write_outputs
 from spinsim.model.ising import Ising
-from spinsim.model.problems.labels import Labels, label_word, plain_or_shown
 from spinsim.model.problems.objects import import_dimod
-from spinsim.model.problems.quadratic import BINARY
+from spinsim.model.problems.quadratic import BINARY, Labels, label_word, plain_or_shown
 
 KINDS: Final = (".txt", ".json")
 
@@ -64,21 +63,16 @@ class Solution(Described):
 
 
 class Lowest(NamedTuple):
-    """The lowest states that a run met.
+    """The lowest states that a run met."""
 
-    Attributes:
-        energy: Energy of each replica, (samples, replicas); None where no state is known.
-        spins: The lowest of each sample, ``int8`` (samples, sites), of large lattices packed.
-        of_each: Lowest state of each replica, ``int8`` (samples, replicas, sites); None where they were not kept.
-    """
-
-    energy: npt.NDArray[np.float64] | None
+    energy: npt.NDArray[np.float64] | None  # energy of each replica, (samples, replicas); None where no state is known
     spins: npt.NDArray[np.int8] | States | None
+    """The lowest of each sample, ``int8`` (samples, sites), of large lattices packed."""
     of_each: npt.NDArray[np.int8] | None = None
+    """Lowest state of each replica, ``int8`` (samples, replicas, sites); None where they were not kept."""
 
 
 def solutions(model: Ising, lowest: Lowest) -> list[Solution]:
-    """The solution of each sample."""
     energy, spins, of_each = lowest
     if energy is None or spins is None or not np.isfinite(energy).all():
         raise MissingError(f"the run of {model.name} has no lowest state yet: complete it first")
@@ -105,7 +99,6 @@ def _as_given(one: Solution, model: Ising) -> Solution:
 
 
 def _values(model: Ising, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
-    """Values of the problem's own variables."""
     return (1 + spins) // 2 if model.vartype == BINARY else spins
 
 
@@ -135,7 +128,6 @@ def as_json(solutions: Iterable[Solution], model: Ising) -> dict[str, Any]:
 
 
 def as_sampleset(solutions: Iterable[Solution], model: Ising) -> Any:
-    """Solutions as a ``dimod.SampleSet`` with the labels of the problem."""
     dimod, values, energies, of = import_dimod(), [], [], []
     for one in solutions:
         states = one.values[None] if one.replica_values is None else one.replica_values
@@ -151,7 +143,6 @@ def as_sampleset(solutions: Iterable[Solution], model: Ising) -> Any:
 
 
 def check_solution(path: str | os.PathLike[str], overwrite: bool) -> None:
-    """Refuse a path to which no solution can be written."""
     suffix = Path(path).suffix.lower()
     if suffix not in KINDS:
         ending = f"ends in {suffix!r}" if suffix else "has no suffix"
@@ -162,7 +153,6 @@ def check_solution(path: str | os.PathLike[str], overwrite: bool) -> None:
 
 
 def write_solution(solutions: list[Solution], model: Ising, path: str | os.PathLike[str], overwrite: bool) -> None:
-    """Write solutions as text or, where the file ends in .json, as JSON."""
     as_it_is = Path(path).suffix.lower() == ".json"
     text = json.dumps(as_json(solutions, model)) if as_it_is else as_text(solutions, model.name)
     write_outputs({Path(path): ("solution", f"{text}\n".encode(errors="backslashreplace"))}, overwrite)

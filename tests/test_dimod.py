@@ -15,7 +15,7 @@ from problems import bqms
 
 import spinsim as ss
 from spinsim.dimod import SpinsimSampler
-from spinsim.inputs.shared import T_START, T_STOP
+from spinsim.inputs.texts import T_START, T_STOP
 from spinsim.sampling.annealing import automatic_temperatures
 
 

@@ -172,17 +172,17 @@ __global__ __launch_bounds__(THREADS) void choose(Batch batch, Bonds bonds, Site
     const u32 columns = bonds.columns + (batch.move == WOLFF ? 0 : sites.columns);
     for (u32 c = blockIdx.x * warps + threadIdx.x / WIDTH; c < columns; c += gridDim.x * warps) {
         const bool is_bond = c < bonds.columns;
-        const u32 column = is_bond ? c : c - bonds.columns, i = column * WIDTH + lane;
+        const u32 column = is_bond ? c : c - bonds.columns, i = column * WIDTH + lane, site = is_bond ? 0 : sites.site[i];
         u32 words[WORDS] = {};
-        if (is_bond && i < bonds.count) {
+        if (is_bond) {
             const uint2 at = bonds.places[i];
             const uint4 one = spins(at.x), other = spins(at.y);
             words[0] = one.x ^ other.x, words[1] = one.y ^ other.y, words[2] = one.z ^ other.z, words[3] = one.w ^ other.w;
             open_bond<IS_FEW>(bonds, i, sample, lanes, when, words);
-        } else if (!is_bond && i < sites.count && batch.move == SEEDED) {
-            sow(sites.site[i], lanes, when, words);
-        } else if (!is_bond && i < sites.count) {
-            const uint4 coins = when.draw(sites.site[i], COIN);
+        } else if (!is_bond && site < sites.count && batch.move == SEEDED) {
+            sow(site, lanes, when, words);
+        } else if (!is_bond && site < sites.count) {
+            const uint4 coins = when.draw(site, COIN);
             words[0] = coins.x, words[1] = coins.y, words[2] = coins.z, words[3] = coins.w;
         }
         u32* const to = (is_bond ? batch.opened + row * bonds.columns * LANES : batch.chosen + row * sites.columns * LANES) + column * LANES;
@@ -206,9 +206,9 @@ __global__ __launch_bounds__(THREADS) void flip_sites(Batch batch, Sites sites) 
         u32 flips[WORDS];
 #pragma unroll
         for (u32 w = 0; w < WORDS; ++w) flips[w] = transpose_across(WIDTH * w + lane < left ? from[WIDTH * w + lane] : 0);
-        const u32 label = column * WIDTH + lane;
-        if (label >= sites.count || !(flips[0] | flips[1] | flips[2] | flips[3])) continue;
-        uint4& spins = batch.state[row * sites.count + sites.place[label]];
+        const u32 place = sites.place[column * WIDTH + lane];
+        if (place >= sites.count || !(flips[0] | flips[1] | flips[2] | flips[3])) continue;
+        uint4& spins = batch.state[row * sites.count + place];
         const uint4 old = spins;
         spins = make_uint4(old.x ^ flips[0], old.y ^ flips[1], old.z ^ flips[2], old.w ^ flips[3]);
     }

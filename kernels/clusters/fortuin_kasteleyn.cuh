@@ -4,8 +4,9 @@
 //   opened, chosen                   of each sample and block, open bonds and chosen sites: as words of replicas like the spins,
 //                                    [bond or site][4], or turned, [column of 32 bonds or labels][128 replicas]
 //
-// Labels are sites in the order in which they lead, the first one's the largest: the largest label of a cluster is its leader's, and
-// the ghost, which never flips, has the largest of all, the number of sites.
+// Where clusters are found by union-find, labels are sites in the order in which they lead, the first one's the largest, so that the
+// largest label of a cluster is its leader's. The ghost, which never flips, has the largest of all. Leaves, sites that no bonds join
+// to each other and which lead alone or not at all, have no labels: of the labels that a leaf's open bonds join, any is its own.
 #pragma once
 #include "random/philox.cuh"
 
@@ -17,27 +18,27 @@ constexpr u32 WOLFF = HOST(engine.moves.fortuin_kasteleyn.move.WOLFF);
 constexpr u32 SEEDED = HOST(engine.moves.fortuin_kasteleyn.move.SEEDED);
 constexpr u32 LANES = 128, WIDTH = 32, WORDS = 4, ALL = ~0u;
 
-// Bonds as spinsim/engine/moves/fortuin_kasteleyn/bonds.py has them, in the order of the smaller label that each joins where they are
-// turned; places are those of their ends.
+// Bonds as spinsim/engine/moves/fortuin_kasteleyn/bonds.py has them, those to the ghost last. Where they are turned there are holes, whose
+// level is -1: a column has groups of `leaf_width` bonds of a leaf, or, from leaf_columns on, of `width` bonds of a label to larger ones.
 struct Bonds {
-    const uint2* places;   // the ghost's is the number of sites
+    const uint2* places;   // of ends; the ghost's is the number of sites
     const u32* number;
     const u8* negative;
     const int* level;
     const double* costs;
     const u8* terms;
-    const u32* pairs;      // the labels that each joins, the smaller one in the lower half, where they fit; whole columns
-    const uint2* labels;   // the same where they do not
-    const u32* starts;     // of each column, the bonds with which a smaller label begins
-    size_t negative_stride, level_stride;  // 0 where all samples share them
-    u32 count, columns, levels;
+    const unsigned short *larger, *smaller;  // labels that each joins; of a leaf's the larger one alone
+    const uint2* labels;   // labels that each joins, of all sites, where they do not fit so
+    size_t negative_stride, level_stride;    // 0 where all samples share them
+    u32 count, columns, leaf_columns, leaf_width, width, levels;
 };
 CHECK_STRUCT(Bonds, engine.moves.fortuin_kasteleyn.cuda.BONDS);
 
+// Positions are those of words of sites: labels and, from joined_columns on, leaves, group by group of 32 columns of their bonds.
 struct Sites {
-    const u32 *site, *place;     // of each label
-    const u32 *label;            // of each site
-    u32 count, columns, most;    // the largest k of seeds
+    const u32 *site, *place;  // at each position; the number of sites in a hole
+    const u32* label;         // of each site; of a leaf its number from 2^31 on
+    u32 count, joined, columns, joined_columns, most;  // the largest k of seeds
 };
 CHECK_STRUCT(Sites, engine.moves.fortuin_kasteleyn.cuda.SITES);
 

@@ -2,17 +2,24 @@
 // block with more labels than fit.
 #include "clusters/fortuin_kasteleyn.cuh"
 
-typedef unsigned short u16;
-
 constexpr int MOST_WARPS = HOST(engine.moves.fortuin_kasteleyn.cuda.MOST_WARPS), JOINING = HOST(engine.moves.fortuin_kasteleyn.cuda.JOINING);
 constexpr int ENOUGH_IDLE = HOST(engine.moves.fortuin_kasteleyn.cuda.ENOUGH_IDLE);
+constexpr u32 NONE = ~0u, FIRST_LEAF = HOST(engine.moves.fortuin_kasteleyn.cuda.FIRST_LEAF);
 
-// Returns the bonds, of those open in a column, that hang their smaller label on the larger one at once: the first one of each label.
-__device__ __forceinline__ u32 first_of(u32 open, u32 starts) {
-    const u32 there = open & (0u - (starts & (0u - starts)));  // a label that has begun in an earlier column may hang already
-    const u32 sum = (there | ~starts) + there, above = there | (~starts & (sum ^ there ^ (there | ~starts)));
-    return there & ~(above << 1 & ~starts);
-}
+// Groups of bonds that lie side by side in a column, at most WIDTH in all.
+struct Groups {
+    u32 width, count, starts;  // bits of a group; groups of a column; the first bits of all
+
+    __device__ __forceinline__ Groups(u32 width) : width(width), count(width ? WIDTH / width : 0), starts(0) {
+        for (u32 g = 0; g < count; ++g) starts |= 1u << g * width;
+    }
+    // Returns the first open bond of each group: what carries of a sum reach above it does not count.
+    __device__ __forceinline__ u32 first_of(u32 open) const {
+        const u32 sum = (open | ~starts) + open, above = open | (~starts & (sum ^ open ^ (open | ~starts)));
+        return open & ~(above << 1 & ~starts);
+    }
+    __device__ __forceinline__ u32 bonds_of(u32 g, u32 open) const { return open >> g * width & ALL >> (WIDTH - width); }
+};
 
 // Shared memory by its address, which the compiler would make anew from a pointer each time.
 __device__ __forceinline__ u32 word_at(u32 address) {
@@ -32,53 +39,45 @@ __device__ __forceinline__ void set_half(u32 address, u32 half) { asm volatile("
 // Parents are halves of words. All threads go on together, so that nobody writes between another's reading and writing.
 template <bool IN_SHARED>
 struct Trees {
-    u32 parents, slots, near_pairs;  // addresses: of parents; of pairs that threads hand to others; of those of bonds
-    const u32* pairs;
+    u32 parents, slots, near_larger;  // addresses: of parents; of pairs that threads hand to others; of labels of bonds
+    const Bonds& bonds;
+    const u32* opened;
 
     __device__ __forceinline__ u32 parent_of(u32 label) const { return half_at(parents + 2 * label); }
     __device__ __forceinline__ void hang(u32 label, u32 parent) const { set_half(parents + 2 * label, parent); }
-    __device__ __forceinline__ u32 pair_of(u32 bond) const { return IN_SHARED ? word_at(near_pairs + 4 * bond) : __ldg(pairs + bond); }
+    __device__ __forceinline__ u32 larger_of(u32 bond) const { return IN_SHARED ? half_at(near_larger + 2 * bond) : __ldg(bonds.larger + bond); }
+    __device__ __forceinline__ u32 word(u32 column, u32 end) const { return column < end ? __ldg(opened + (size_t)column * LANES) : 0; }
 
     // Lets labels meet bond by bond. A thread has 32 bonds of a column, and every 32nd column; the next word is on its way.
-    __device__ __forceinline__ void join(const u32* opened, const u32* starts, u32 columns) const {
-        const u32 lane = threadIdx.x % WIDTH, before = (1u << lane) - 1;
-        u32 base = 0, open, start;
-        const auto fetch = [&] {
-            open = start = 0;
-            if (base + lane < columns) open = __ldg(opened + (size_t)(base + lane) * LANES), start = __ldg(starts + base + lane);
-        };
-        // The first bond of each label hangs it at once.
-        for (fetch(); base < columns;) {
-            const u32 mine = (base + lane) * WIDTH;
-            u32 first = first_of(open, start);
-            base += WIDTH, fetch();
-            while (first) {
-                const u32 bond = __ffs(first) - 1;
-                first &= first - 1;
-                const u32 next = first ? __ffs(first) - 1 : bond;
-                first &= first - 1;
-                const u32 pair = pair_of(mine + bond), other = pair_of(mine + next);
-                hang(pair & 0xffff, pair >> 16), hang(other & 0xffff, other >> 16);
-            }
+    __device__ __forceinline__ void join(const Groups& of_leaves, const Groups& of_labels) const {
+        const u32 lane = threadIdx.x % WIDTH, before = (1u << lane) - 1, columns = bonds.columns;
+        // The first bond of a label hangs it at once.
+        for (u32 column = bonds.leaf_columns + lane, open = word(column, columns); __any_sync(ALL, column < columns);) {
+            const u32 mine = column * WIDTH;
+            u32 first = of_labels.first_of(open);
+            column += WIDTH, open = word(column, columns);
+            for (; first; first &= first - 1) hang(__ldg(bonds.smaller + mine + __ffs(first) - 1), larger_of(mine + __ffs(first) - 1));
         }
         __syncwarp();
-        base = 0, fetch();
-        // All others join trees, two at a time in each thread: the smaller of two labels hangs on the larger one, which is done where it
-        // was a root; else its old parent goes on (Rem's algorithm with splicing: M. M. A. Patwary, J. Blair, F. Manne, SEA 2010).
-        u32 rest = 0, mine = 0, one[2] = {}, other[2] = {};
+        // What else a leaf or a label has open joins its first one's tree, two bonds at a time in each thread: the smaller of two labels
+        // hangs on the larger one, which is done where it was a root; else its old parent goes on (Rem's algorithm with splicing:
+        // M. M. A. Patwary, J. Blair, F. Manne, SEA 2010).
+        u32 base = 0, open = word(lane, columns), firsts = 0, rest = 0, mine = 0, one[2] = {}, other[2] = {};
         for (;;) {
             const u32 idle[2] = {__ballot_sync(ALL, one[0] == other[0]), __ballot_sync(ALL, one[1] == other[1])};
             const u32 free = __popc(idle[0]) + __popc(idle[1]);
             if (free >= ENOUGH_IDLE) {  // threads that have bonds left hand one each to those that have less to do
                 u32 ready = __ballot_sync(ALL, rest);
                 if (!ready && base < columns) {
-                    mine = (base + lane) * WIDTH, rest = open & ~first_of(open, start);
-                    base += WIDTH, fetch();
+                    firsts = base + lane < bonds.leaf_columns ? of_leaves.first_of(open) : of_labels.first_of(open);
+                    mine = (base + lane) * WIDTH, rest = open & ~firsts;
+                    base += WIDTH, open = word(base + lane, columns);
                     ready = __ballot_sync(ALL, rest);
                 }
                 const u32 handed = min((u32)__popc(ready), free), place = __popc(ready & before);
                 if (rest && place < handed) {
-                    set_word(slots + 4 * place, pair_of(mine + __ffs(rest) - 1));
+                    const u32 bond = __ffs(rest) - 1, first = WIDTH - 1 - __clz(firsts & ((1u << bond) - 1));
+                    set_word(slots + 4 * place, larger_of(mine + first) | larger_of(mine + bond) << 16);
                     rest &= rest - 1;
                 }
                 __syncwarp();
@@ -127,6 +126,20 @@ struct Trees {
             visit(quad, root);
         }
     }
+
+    // Does `visit` with each column of leaves and the root of the calling thread's leaf, NONE where no bond of it is open.
+    template <typename Visit>
+    __device__ __forceinline__ void each_leaf(const Groups& groups, Visit visit) const {
+        const u32 lane = threadIdx.x % WIDTH;
+        u32 place = 0;
+        for (u32 base = 0; base < bonds.leaf_columns; base += WIDTH) {
+            const u32 open = word(base + lane, bonds.leaf_columns), mine = (base + lane) * WIDTH;
+            for (u32 g = 0; g < groups.count; ++g, ++place) {
+                const u32 there = groups.bonds_of(g, open);
+                visit(place, there ? parent_of(larger_of(mine + g * groups.width + __ffs(there) - 1)) : NONE);
+            }
+        }
+    }
 };
 
 // Words of shared memory for a replica of so many columns of labels.
@@ -136,50 +149,64 @@ __device__ __forceinline__ u32 room_of_replica(u32 columns) { return max(WIDTH, 
 template <bool IN_SHARED>
 __global__ __launch_bounds__(MOST_WARPS * WIDTH) void join_in_shared(Batch batch, Bonds bonds, Sites sites, u32 samples, u64 time, Key key) {
     extern __shared__ u32 in_shared[];
-    const u32 lane = threadIdx.x % WIDTH, warp = threadIdx.x / WIDTH, warps = blockDim.x / WIDTH, columns = sites.columns;
+    const u32 lane = threadIdx.x % WIDTH, warp = threadIdx.x / WIDTH, warps = blockDim.x / WIDTH, columns = sites.joined_columns;
     u32* room = in_shared;
     if (IN_SHARED) {
-        for (u32 i = threadIdx.x; i < bonds.columns * WIDTH; i += blockDim.x) in_shared[i] = bonds.pairs[i];
+        for (u32 i = threadIdx.x; i < bonds.columns * WIDTH / 2; i += blockDim.x) in_shared[i] = ((const u32*)bonds.larger)[i];
         __syncthreads();
-        room += bonds.columns * WIDTH;
+        room += bonds.columns * WIDTH / 2;
     }
     const u32 unit = blockIdx.x * warps + warp;
     if (unit >= samples * batch.replicas) return;
     const u32 sample = unit / batch.replicas, replica = unit % batch.replicas;
     const size_t row = (size_t)sample * batch.blocks + replica / LANES;
-    u32* const chosen = batch.chosen + row * columns * LANES + replica % LANES;
+    u32* const chosen = batch.chosen + row * sites.columns * LANES + replica % LANES;
+    u32* const of_leaves = chosen + (size_t)columns * LANES;
     const u32 quads = (columns + 3) / 4, marked = 4 * quads + 1;
     u32* const marks = room + warp * room_of_replica(columns);  // which leaders flip, the ghost not; before, pairs that threads hand on
     u32* const parents = marks + max(WIDTH, marked);            // two in a word
     for (u32 i = lane; i <= 64 * quads; i += WIDTH) parents[i] = 2 * i | (2 * i + 1) << 16;
     __syncwarp();
     const auto address = [](const u32* word) { return (u32)__cvta_generic_to_shared(word); };
-    const Trees<IN_SHARED> trees{address(parents), address(marks), address(in_shared), bonds.pairs};
-    trees.join(batch.opened + row * bonds.columns * LANES + replica % LANES, bonds.starts, bonds.columns);
+    const u32* const opened = batch.opened + row * bonds.columns * LANES + replica % LANES;
+    const Trees<IN_SHARED> trees{address(parents), address(marks), address(in_shared), bonds, opened};
+    const Groups leaves(bonds.leaf_width);
+    trees.join(leaves, Groups(bonds.width));
 
     for (u32 i = lane; i < marked; i += WIDTH) marks[i] = batch.move == SWENDSEN_WANG && i < columns ? chosen[(size_t)i * LANES] : 0;
     __syncwarp();
-    const auto mark = [&](u32 root) { if (root != sites.count) atomicOr(marks + root / WIDTH, 1u << root % WIDTH); };
-    if (batch.move == SEEDED) {
+    const auto mark = [&](u32 root) { if (root < sites.joined) atomicOr(marks + root / WIDTH, 1u << root % WIDTH); };
+    const u32 own = batch.move != WOLFF ? NONE : sites.label[__umulhi(
+        draw_own(replica, batch.first_sample + sample, counter_half_sweep(time, STREAM_CLUSTERS), key).x, sites.count)];
+    const auto is_chosen = [&](u32 place) {
+        if (batch.move != WOLFF) return (of_leaves[(size_t)place * LANES] >> lane & 1) != 0;
+        const u32 leaf = (place / leaves.count * WIDTH + lane) * leaves.count + place % leaves.count;
+        return own == (FIRST_LEAF | leaf);
+    };
+    if (batch.move != SWENDSEN_WANG) {
         trees.settle(quads, [&](u32 quad, const u32 (&root)[4]) {
 #pragma unroll
-            for (u32 k = 0; k < 4; ++k)
-                if (4 * quad + k < columns && chosen[(size_t)(4 * quad + k) * LANES] >> lane & 1) mark(root[k]);
+            for (u32 k = 0; k < 4; ++k) {
+                const u32 column = 4 * quad + k;
+                if (column < columns && (batch.move == WOLFF ? own == column * WIDTH + lane : chosen[(size_t)column * LANES] >> lane & 1))
+                    mark(root[k]);
+            }
         });
-    } else if (batch.move == WOLFF) {
-        const u32 own = draw_own(replica, batch.first_sample + sample, counter_half_sweep(time, STREAM_CLUSTERS), key).x;
-        u32 root = sites.label[__umulhi(own, sites.count)];
-        while (trees.parent_of(root) != root) root = trees.parent_of(root);
-        if (lane == 0) mark(root);
+        trees.each_leaf(leaves, [&](u32 place, u32 root) { if (is_chosen(place)) mark(root); });
+        __syncwarp();
     }
-    __syncwarp();
+    const auto flips = [&](u32 root) { return word_at(address(marks) + root / WIDTH * 4) >> root % WIDTH & 1; };
     u32 kept = 0;
     trees.settle(quads, [&](u32 quad, const u32 (&root)[4]) {
-        u32 flips[4];
+        u32 words[4];
 #pragma unroll
-        for (u32 k = 0; k < 4; ++k) flips[k] = __ballot_sync(ALL, word_at(address(marks) + root[k] / WIDTH * 4) >> root[k] % WIDTH & 1);
-        if (lane / 4 == quad % 8) kept = lane & 2 ? (lane & 1 ? flips[3] : flips[2]) : (lane & 1 ? flips[1] : flips[0]);
+        for (u32 k = 0; k < 4; ++k) words[k] = __ballot_sync(ALL, flips(root[k]));
+        if (lane / 4 == quad % 8) kept = lane & 2 ? (lane & 1 ? words[3] : words[2]) : (lane & 1 ? words[1] : words[0]);
         if (quad % 8 == 0 && 4 * quad + lane < columns) chosen[(size_t)(4 * quad + lane) * LANES] = kept;
+    });
+    trees.each_leaf(leaves, [&](u32 place, u32 root) {
+        const u32 word = __ballot_sync(ALL, root == NONE ? is_chosen(place) : flips(root));
+        if (lane == 0) of_leaves[(size_t)place * LANES] = word;
     });
 }
 

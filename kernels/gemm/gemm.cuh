@@ -51,7 +51,7 @@ __device__ __forceinline__ void finish(const Output<T>& c, long long i, long lon
 
 // Where the sum over p is divided among blocks, blockIdx.y says which part of it a block adds up. Parts begin at multiples of
 // PART_STEP, so that they lie on vectors where the whole does.
-constexpr int PART_STEP = HOST(gemm.splitting.STEP);
+constexpr int PART_STEP = HOST(gemm.product.STEP);
 
 struct Part {
     long long first, end;

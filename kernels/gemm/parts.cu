@@ -3,7 +3,7 @@
 
 using namespace products;
 
-constexpr int THREADS = HOST(gemm.splitting.THREADS);
+constexpr int THREADS = HOST(gemm.product.THREADS);
 
 // C = alpha (sum of partial[part], each of m x n) + beta C. `groups` threads share an element, a power of two: each adds up
 // to EACH parts in turn, every `groups`-th one; then half of the sums are added to the other half until one is left.

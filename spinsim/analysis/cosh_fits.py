@@ -25,19 +25,13 @@ Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-_ACCEPTED: Final = 0.1
-"""Probability of as large a chi^2 from which on a window is taken."""
-_CLEAR: Final = 4.0
-"""Errors that C(t) must exceed at all times of a fit."""
-_MOST_TIMES: Final = 12
-"""Most times of a fit: a covariance of more is known too badly from so few stretches."""
-_APART: Final = 0.5
-"""Relative error of gaps, and of the distance of two, up to which a fit counts."""
-_BOUNDS: Final = (-12.0, 3.0)
-"""Least and largest logarithm of a gap and of a distance of two."""
+_ACCEPTED: Final = 0.1  # probability of as large a chi^2 from which on a window is taken
+_CLEAR: Final = 4.0  # errors that C(t) must exceed at all times of a fit
+_MOST_TIMES: Final = 12  # most times of a fit: a covariance of more is known too badly from so few stretches
+_APART: Final = 0.5  # relative error of gaps, and of the distance of two, up to which a fit counts
+_BOUNDS: Final = (-12.0, 3.0)  # least and largest logarithm of a gap and of a distance of two
 _STEPS: Final = 200
-_CONVERGED: Final = 1e-10
-"""Change of a logarithm of a gap below which a fit has converged."""
+_CONVERGED: Final = 1e-10  # change of a logarithm of a gap below which a fit has converged
 _TINY: Final = 1e-30
 _EPS: Final = float(np.finfo(np.float64).eps)
 
@@ -70,10 +64,9 @@ def _no_fits(count: int) -> Fits:
     return Fits(nothing, nothing, none, none, none, nothing, none, nothing, nothing)
 
 
-def _put(into: Fits, at: Integers, found: Fits) -> Fits:
-    """Return fits of which some are replaced."""
+def _put(into: Fits, at: Integers, new_fits: Fits) -> Fits:
     fields = [array.copy() for array in into]
-    for array, new in zip(fields, found, strict=True):
+    for array, new in zip(fields, new_fits, strict=True):
         array[at] = new
     return Fits._make(fields)
 
@@ -81,22 +74,17 @@ def _put(into: Fits, at: Integers, found: Fits) -> Fits:
 def fit_all(mean: Array, covariance: Array, entries: int, times: Integers, slices: int, most_levels: int) -> Fits:
     """Fit the gaps that many C(t) show, of rings of so many slices.
 
-    Args:
-        mean: C(t), (fits, times).
-        covariance: Covariance of its errors, (fits, times, times).
-        entries: How many both are from: stretches of copies.
-        times: In slices, one after the other.
-        slices: Length of the ring.
-        most_levels: 2 where a second level may be told apart, else 1.
+    C(t), ``mean``, is (fits, times) at ``times`` in slices, one after the other; with the ``covariance`` of its errors
+    (fits, times, times) it is from so many ``entries``, stretches of copies. Two levels may be told apart at most.
     """
     is_lost = mean < _CLEAR * np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
     end = np.where(is_lost.any(axis=1), is_lost.argmax(axis=1), len(times))
-    found, left = _no_fits(len(mean)), np.arange(len(mean))
+    fits, left = _no_fits(len(mean)), np.arange(len(mean))
     for levels in range(most_levels, 0, -1):
         best, is_good = _best(mean[left], covariance[left], end[left], times, slices / 2, entries, levels)
-        found = _put(found, left[is_good], Fits._make(array[is_good] for array in best))
+        fits = _put(fits, left[is_good], Fits._make(array[is_good] for array in best))
         left = left[~is_good]
-    return found
+    return fits
 
 
 def _best(
@@ -123,11 +111,11 @@ def _best(
 
 def _windows(c: Array, covariance: Array, length: Integers, t: Integers, half: float, count: int, levels: int) -> Fits:
     """Return fits to C(t) at the first ``length`` of some times, from so many entries."""
-    freedom, found = length - 2 * levels, _no_fits(len(c))
+    freedom, all_fits = length - 2 * levels, _no_fits(len(c))
     whiten, is_known = _whitening(covariance, length)
     (there,) = np.nonzero(is_known & (freedom > 0))
     if not there.size:
-        return found
+        return all_fits
     c, whiten, length, freedom = c[there], whiten[there], length[there], freedom[there]
     data = _Data(whiten, _times_vectors(whiten, c), t - t[0], half - t[0])
     x = _minimum(data, _first_guess(c, half, levels))
@@ -145,7 +133,7 @@ def _windows(c: Array, covariance: Array, length: Integers, t: Integers, half: f
     error = np.where(is_apart, gap * spread[:, 0], np.nan)
     first, which = np.full(len(c), t[0]), np.full(len(c), levels)
     fits = Fits(gap, error, which, first, t[length - 1], score, freedom, probability, amplitudes[:, 0])
-    return _put(found, there, fits)
+    return _put(all_fits, there, fits)
 
 
 def _whitening(covariance: Array, length: Integers) -> tuple[Array, Bools]:
@@ -239,10 +227,7 @@ def _times_vectors(matrices: Array, vectors: Array) -> Array:
 def _shapes(gaps: Array, later: Integers, to_middle: float) -> tuple[Array, Array]:
     """Return cosh(gap (half - t)), 1 at the first time, and its derivative by the gap, (fits, times, levels).
 
-    Args:
-        gaps: (fits, levels).
-        later: Times since the first.
-        to_middle: From the first time to ``half``.
+    The gaps are (fits, levels); times ``later`` count from the first one, from which it is ``to_middle`` to ``half``.
     """
     gap, since = gaps[:, None, :], later[:, None]
     until = 2 * to_middle - since

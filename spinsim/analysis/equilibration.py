@@ -1,23 +1,22 @@
-"""Has a run reached equilibrium? Averages over logarithmic bins, and energy against link overlap."""
+"""Has a run reached equilibrium? Averages over logarithmic bins, energy against link overlap, one verdict in words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
+from scipy.special import fdtrc, stdtrit
 
 from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime
-from spinsim.analysis.followed import Binned, Followed, FollowedSeries
 from spinsim.analysis.jackknife import standard_error
+from spinsim.analysis.reduced import Binned, Followed
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.sources import Source, source_of
 from spinsim.errors import InputError
-from spinsim.inputs.checks import finite_array
 from spinsim.model.ising import Ising
 
 Array = npt.NDArray[np.float64]
@@ -27,14 +26,25 @@ FALSE_ALARMS: Final = 0.05  # share of equilibrated series that may be called no
 TESTED: Final = 3  # bins
 FEWEST_SAMPLES: Final = 3
 """Samples whose scatter is an error that drifts can be tested with; fewer are tested one by one."""
-FEW_SAMPLES: Final = 10
-"""Samples below which errors over samples are known to no better than a quarter."""
+FEW_SAMPLES: Final = 10  # samples below which errors over samples are known to no better than a quarter
 _FEWEST_FOR_LINKS: Final = 5  # samples whose scatter says anything on a residual at several temperatures
 _FAR: Final = 5.0  # standard errors by which the mean square of couplings of variance 1 may miss 1
 _UNDECIDED: Final = (
     f"undecided: the last half of the run is constant or shorter than {SHORTEST} autocorrelation times, "
     "so that its errors are not known; measure longer"
 )
+
+_DEAD: Final = 5e-4  # share of exchanges that is printed as 0.000
+_MOST_SHORT: Final = 0.25  # samples by the square root of their number, by which averages have that part of an error
+SPAN: Final = 10  # autocorrelation times that the walks of each sample must span
+SPAN_OF_FEW: Final = 20  # likewise of fewer than ``FEW_SAMPLES``, over which drifts are tested weakly
+ROUND_TRIPS: Final = 2  # round trips that the replicas of each sample must have made on average
+_MEMORY: Final = 4
+"""Autocorrelation times of a place in which a replica forgets a state that it can only leave at the hottest place.
+
+Of a diffusion between two ends that reflect it the slowest mode is half a wave; with an end that absorbs it is a
+quarter of one, which takes four times as long.
+"""
 
 
 @dataclass(frozen=True)
@@ -53,8 +63,8 @@ class Equilibration:
         return self.verdict.startswith("not")
 
 
-def equilibration(
-    series: npt.ArrayLike,
+def compare_bins(
+    followed: Followed | Binned,
     false_alarms: float = FALSE_ALARMS,
     together: int = FEWEST_SAMPLES,
     least_window: npt.ArrayLike = 0,
@@ -64,40 +74,17 @@ def equilibration(
     Tested is this: for each two of the last three bins, [n/2, n), [n/4, n/2) and [n/8, n/4), the difference of their
     averages is at most so many of its standard errors that all three pass in a share 1 - ``false_alarms`` of
     equilibrated series, or in more. The limit is that of Student's t for a third of ``false_alarms``, with as many
-    degrees of freedom as the error has. With three samples or more, differences are taken sample by sample, and their
-    error is that of the mean over the samples, of samples - 1 degrees of freedom. Fewer are tested one by one, and
-    share ``false_alarms``: each bin's error is sigma sqrt(2 tau / length) with sigma and tau of the last bin, as the
-    whole of a stationary series has them, and errors add in squares; the n / 2 measurements and the window W of tau
+    degrees of freedom as the error has. With ``together`` samples or more, differences are taken sample by sample, and
+    their error is that of the mean over the samples, of samples - 1 degrees of freedom. Fewer are tested one by one,
+    and share ``false_alarms``: each bin's error is sigma sqrt(2 tau / length) with sigma and tau of the last bin, as
+    the whole of a stationary series has them, and errors add in squares; the n / 2 measurements and the window W of tau
     make n / 2 / (2 W + 1) degrees of freedom, half as many where a least window tells of a slow process beside fast
-    ones. The verdict is withheld where such a tau is not trusted. An observable
-    that vanishes by symmetry tests nothing: take the energy, q^2 or the link overlap at the lowest temperature.
-    Fractions of n are rounded down, and row 0 is in no bin.
+    ones. The verdict is withheld where such a tau is not trusted. An observable that vanishes by symmetry tests
+    nothing: take the energy, q^2 or the link overlap at the lowest temperature. Fractions of n are rounded down, and
+    row 0 is in no bin; of reduced measurements bins begin and end with blocks, as near to these fractions as can be.
 
     Sources: binning as in H. G. Katzgraber, M. Koerner, A. P. Young, Phys. Rev. B 73, 224432 (2006); the variance of
     sigma^2 tau, 2 (2 W + 1) / n of its square, is eq. 42 of U. Wolff, Comput. Phys. Commun. 156, 143 (2004).
-
-    Args:
-        series: Measurements from the very start of the run, of shape (n,) for one sample or (n, samples), replicas
-            averaged.
-        false_alarms: Probability that an equilibrated series is called not equilibrated, at most.
-        together: Number of samples from which on their scatter is the error.
-        least_window: As ``integrated_time`` takes it, (samples,).
-    """
-    values = finite_array(series, "series", least=FEWEST_STEPS)
-    if values.ndim > 2:
-        raise InputError(f"series has shape {values.shape}: give (measurements,) or (measurements, samples)")
-    return compare_bins(FollowedSeries(values.reshape(len(values), -1, 1)), false_alarms, together, least_window)
-
-
-def compare_bins(
-    followed: Followed | Binned,
-    false_alarms: float = FALSE_ALARMS,
-    together: int = FEWEST_SAMPLES,
-    least_window: npt.ArrayLike = 0,
-) -> Equilibration:
-    """Do as ``equilibration`` with a number of which more is known than its series, or less.
-
-    Of reduced measurements bins begin and end with blocks, as near to these fractions of n as can be.
     """
     start, stop, means = followed.start, followed.stop, followed.means
     samples, length = means.shape[1], stop - start
@@ -106,25 +93,20 @@ def compare_bins(
     apart = np.array([means[b] - means[a] for a, b in pairs])
     if samples < together:
         time = followed.late_time(least_window)
-        variance = np.where(
-            time.trusted, time.mean_error**2 * length[-1], np.nan
-        )  # of one measurement: bins exceed tau
+        # of one measurement: bins exceed tau
+        variance = np.where(time.trusted, time.mean_error**2 * length[-1], np.nan)
         errors = np.sqrt(variance * np.array([[1 / length[a] + 1 / length[b]] for a, b in pairs]))
         freedom = length[-1] / (2 * time.window + 1) / (2 if np.any(least_window) else 1)
     else:
-        errors, apart, freedom = (
-            standard_error(apart, 1)[:, None],
-            apart.mean(axis=1)[:, None],
-            np.array([samples - 1.0]),
-        )
+        errors, apart = standard_error(apart, 1)[:, None], apart.mean(axis=1)[:, None]
+        freedom = np.array([samples - 1.0])
     limits = stdtrit(freedom, 1 - false_alarms / TESTED / len(freedom) / 2)  # what |t| passes
     with np.errstate(divide="ignore", invalid="ignore"):
         scores = np.where((apart == 0) & (errors == 0), 0.0, np.abs(apart) / errors)  # (pairs, tests)
     test, pair = np.unravel_index(np.argmax((scores / limits).T), scores.T.shape)
     score, limit = float(scores[pair, test]), float(limits[test])
-    verdict = (
-        _UNDECIDED if np.isnan(score) else _verdict(score, limit, [f"[{start[k]}, {stop[k]})" for k in pairs[pair]])
-    )
+    bins = [f"[{start[k]}, {stop[k]})" for k in pairs[pair]]
+    verdict = _UNDECIDED if np.isnan(score) else _verdict(score, limit, bins)
     return Equilibration(start, stop, means.mean(axis=1), error, score <= limit, verdict)
 
 
@@ -152,7 +134,7 @@ class Approach:
     last_sweep: npt.NDArray[np.int64]  # sweeps done before its last measurement, likewise
     mean: dict[str, Array]
     """By name, (bins, temperatures): ``energy_per_site`` and, where they were measured, ``overlap_squared``,
-    ``link_overlap`` and ``link_residual``, which ``link_residual`` explains."""
+    ``link_overlap`` and ``link_residual``, which ``_residual`` explains."""
     error: dict[str, Array]  # standard errors of the same
     verdict: dict[str, npt.NDArray[np.str_]]
     """Agreement of the last three bins of each: "equilibrated", "not equilibrated" or "undecided", by name,
@@ -164,7 +146,7 @@ class LinkAgreement:
     """Agreement of energy and link overlap over the last half of a run, as they do in equilibrium alone."""
 
     temperature: Array  # from the lowest to the highest, (temperatures,)
-    residual: Array  # see ``link_residual``, averaged over the samples, likewise
+    residual: Array  # see ``_residual``, averaged over the samples, likewise
     error: Array  # its standard error over the samples, likewise
     limit: float  # standard errors that a residual may be away from 0
 
@@ -180,7 +162,6 @@ class LinkAgreement:
 
     @property
     def words(self) -> str:
-        """The outcome as a clause."""
         k = int(np.abs(self.score).argmax())
         missed = f"energy and link overlap miss U = -(z/2) (1 - q_l) / T by {abs(self.score[k]):.2g} standard errors"
         at = f"at T = {self.temperature[k]:.4g}"
@@ -190,38 +171,20 @@ class LinkAgreement:
 
 
 def approach(result: Tempered) -> Approach:
-    """Averages over logarithmic bins of a run, at every temperature, with the verdict on each."""
     source = source_of(result)
     if source.measurements < FEWEST_STEPS:
         raise InputError(
             f"{source.measurements} measurements are too few for bins: give at least {FEWEST_STEPS}, with more sweeps"
         )
-    start, stop = source.bins()
     mean, error, verdict = {}, {}, {}
     for name, places in _followed(result, source).items():
         of_each = [compare_bins(followed) for followed in places]
         mean[name] = np.stack([one.mean for one in of_each], axis=1)
         error[name] = np.stack([one.error for one in of_each], axis=1)
         verdict[name] = np.array([one.verdict.split(":")[0] for one in of_each])
+    start, stop = of_each[0].start, of_each[0].stop
     first, last = source.sweep_of(start), source.sweep_of(stop - 1)
     return Approach(result.temperature, start, stop, first, last, mean, error, verdict)
-
-
-def link_residual(result: Tempered) -> Array:
-    """U + (z/2) (1 - q_l) / T of each measurement, U the energy per site, (steps, samples, temperatures).
-
-    Averaged over time and samples it is 0 in equilibrium, for Gaussian couplings of mean 0 and variance 1 without a
-    field. For such a coupling J of a bond, [J f(J)] = [f'(J)]; with f the thermal average <s_i s_j>, whose derivative
-    is (1 - <s_i s_j>^2) / T, the energy -[J <s_i s_j>] of a bond is -(1 - [<s_i s_j>^2]) / T, and the average of
-    <s_i s_j>^2 over the bonds, of which there are z/2 a site, is the link overlap q_l of two copies. While a run
-    forgets a random start, U is too high and q_l too low: the residual falls to 0 from above.
-    Source: H. G. Katzgraber, M. Palassini, A. P. Young, Phys. Rev. B 63, 184422 (2001).
-    """
-    if not result.link_overlap.shape[2]:
-        raise InputError("the run has no link overlaps: give one of two replicas or more, with correlations")
-    sites, bonds = result.model.sites, result.model.bonds
-    energy, link = result.energy.mean(axis=2) / sites, result.link_overlap.mean(axis=2) / bonds
-    return np.asarray(energy + bonds / sites * (1 - link) / result.temperature)
 
 
 def link_agreement(result: Tempered, false_alarms: float = FALSE_ALARMS) -> LinkAgreement | None:
@@ -249,7 +212,16 @@ def comparable(result: Tempered) -> bool:
 
 
 def _residual(result: Tempered, energy: Array, link: Array, temperature: Array | float) -> Array:
-    """``link_residual`` from averages per site and bond."""
+    """U + (z/2) (1 - q_l) / T from averages per site, of which U is the energy, and per bond.
+
+    Averaged over time and samples it is 0 in equilibrium, for Gaussian couplings of mean 0 and variance 1 without a
+    field. For such a coupling J of a bond, [J f(J)] = [f'(J)]; with f the thermal average <s_i s_j>, whose derivative
+    is (1 - <s_i s_j>^2) / T, the energy -[J <s_i s_j>] of a bond is -(1 - [<s_i s_j>^2]) / T, and the average of <s_i
+    s_j>^2 over the bonds, of which there are z/2 a site, is the link overlap q_l of two copies. While a run forgets a
+    random start, U is too high and q_l too low: the residual falls to 0 from above.
+
+    Source: H. G. Katzgraber, M. Palassini, A. P. Young, Phys. Rev. B 63, 184422 (2001).
+    """
     return np.asarray(energy + result.model.bonds / result.model.sites * (1 - link) / temperature)
 
 
@@ -262,17 +234,176 @@ def _is_gaussian(model: Ising) -> bool:
 
 
 def _followed(result: Tempered, source: Source) -> dict[str, Sequence[Followed | Binned]]:
-    """Numbers that are averaged over bins, at each place of the ladder."""
     facts = source.facts
-    found: dict[str, Sequence[Followed | Binned]] = {"energy_per_site": source.followed("energy")}
+    followed: dict[str, Sequence[Followed | Binned]] = {"energy_per_site": source.followed("energy")}
     if facts.copies > 1:
-        found["overlap_squared"] = source.followed("q^2")
+        followed["overlap_squared"] = source.followed("q^2")
     if facts.copies > 1 and facts.correlations:
-        found["link_overlap"] = source.followed("q_link")
+        followed["link_overlap"] = source.followed("q_link")
     if comparable(result):
-        each = zip(found["energy_per_site"], found["link_overlap"], result.temperature, strict=True)
-        found["link_residual"] = [
-            Binned(energy.start, energy.stop, _residual(result, energy.means, link.means, t))
-            for energy, link, t in each
+        each = zip(followed["energy_per_site"], followed["link_overlap"], result.temperature, strict=True)
+        followed["link_residual"] = [
+            Binned(e.start, e.stop, _residual(result, e.means, q.means, t)) for e, q, t in each
         ]
-    return found
+    return followed
+
+
+class Walks(NamedTuple):
+    """Walks along the ladder in each sample."""
+
+    steps: int  # measurements
+    tau: Array  # integrated autocorrelation time of a replica's place, in measurements, (samples,)
+    round_trips: Array | None  # mean over the replicas, likewise; None where they could not be counted yet
+
+    @property
+    def span(self) -> Array:
+        """Autocorrelation times of its walk that each sample's run is long, (samples,)."""
+        return self.steps / self.tau
+
+    @property
+    def least(self) -> int:
+        return SPAN_OF_FEW if len(self.tau) < FEW_SAMPLES else SPAN
+
+    @property
+    def window(self) -> Array:
+        """Measurements in which each sample forgets, (samples,)."""
+        return _MEMORY * self.tau
+
+    @property
+    def short(self) -> npt.NDArray[np.bool_]:
+        few = False if self.round_trips is None else self.round_trips < ROUND_TRIPS
+        return np.asarray((self.span < self.least) | few)
+
+    @property
+    def words(self) -> str:
+        where = f" in {int(self.short.sum())} of {len(self.span)} samples" if len(self.span) > 1 else ""
+        walked = f"{self.span.min():.2g} autocorrelation times of that walk ({self.least} are needed)"
+        if self.round_trips is not None:
+            walked += f" and {self.round_trips.min():.2g} round trips a replica ({ROUND_TRIPS} are needed)"
+        return f"replicas{where} walked too little along the ladder, {walked}; run longer"
+
+
+def walks(result: Tempered) -> Walks | None:
+    if len(result.temperature) < 2:
+        return None
+    trips = result.round_trips.mean(axis=1) if result.attempts.any() else None
+    return Walks(*source_of(result).walk_times(), trips)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Evidence on the equilibrium of a tempering run."""
+
+    equilibration: dict[str, Equilibration]  # of each observable at the lowest temperature, by name
+    problems: tuple[str, ...]  # evidence against equilibrium, a clause each
+    doubts: tuple[str, ...]  # evidence of equilibrium that is missing, a clause each
+    links: LinkAgreement | None  # whether energy and link overlap agree, where Gaussian couplings let them be compared
+    coldest: str  # where the observables were looked at, in words
+
+    @property
+    def words(self) -> str:
+        if self.problems:
+            return f"not in equilibrium: {'; '.join(self.problems)}"
+        if self.doubts:
+            return f"undecided: {'; '.join(self.doubts)}"
+        names = list(self.equilibration)
+        return f"in equilibrium, as far as {_listed(names)} at {self.coldest} show{'s' * (len(names) == 1)}"
+
+
+def judge(result: Tempered, coldest: Mapping[str, Followed]) -> Verdict:
+    """Judge a run by observables at its lowest temperature, its copies, its exchanges and the walks of its replicas.
+
+    With Gaussian couplings energy and link overlap are compared too, at all temperatures. A run in equilibrium is
+    called not in equilibrium with a probability of at most 0.05, which the tests of the observables, of the copies and
+    of the link overlap share; exchanges and round trips are counted, not tested.
+
+    A run that shows nothing against equilibrium is "undecided" while it is too short to show it: the replicas of each
+    sample must have walked long enough along the ladder (``walks``), as each sample has an autocorrelation time of its
+    own (R. Alvarez Banos et al., J. Stat. Mech. P06026 (2010)). At one temperature the series of each sample must be
+    long instead, and fewer than ten samples are tested for drifts one by one. A few samples may be too short, so few
+    that they cannot move an average over samples by more than a quarter of its error. One or two samples whose
+    observables are constant are undecided too.
+
+    ``coldest`` has the observables at the lowest temperature by name; "energy" is what copies are compared in.
+    """
+    energy, where = coldest["energy"], result.axis.coldest
+    copies = energy.copies
+    share = FALSE_ALARMS / (len(coldest) + (copies > 1) + comparable(result))
+    walked = walks(result)
+    together, window = (FEW_SAMPLES, 0) if walked is None else (FEWEST_SAMPLES, walked.window)
+    tested = {name: compare_bins(number, share, together, window) for name, number in coldest.items()}
+    drifts = {name: e.verdict.removeprefix("not equilibrated: ") for name, e in tested.items() if e.drifts}
+    problems = [f"{name} at {where} drifts, {words}" for name, words in drifts.items()]
+    if copies > 1:
+        apart = compare_copies(energy, share, window)
+        if apart.any():
+            whose = f" of {_share(apart)}" if len(apart) > 1 else ""
+            problems.append(f"the copies{whose} disagree in energy at {where}")
+    links = link_agreement(result, share)
+    if links and not links.agrees:
+        problems.append(links.words)
+    doubts = _short_samples(walked, energy, where)
+    if undecided := [name for name, e in tested.items() if not (e.equilibrated or e.drifts)]:
+        reason = tested[undecided[0]].verdict.removeprefix("undecided: ")
+        doubts.insert(0, f"of {_listed(undecided)} at {where}, {reason}")
+    return Verdict(tested, (*problems, *exchange_problems(result)), tuple(doubts), links, where)
+
+
+def _short_samples(walked: Walks | None, energy: Followed, where: str) -> list[str]:
+    """Say how many samples are too short, where too many are; at one temperature the energy's time decides."""
+    short = ~energy.time().trusted if walked is None else walked.short
+    if short.sum() <= _MOST_SHORT * np.sqrt(len(short)):
+        return []
+    if walked is not None:
+        return [walked.words]
+    if len(short) < FEWEST_SAMPLES:
+        return []  # which tests of drifts have said
+    return [
+        f"in {_share(short)} the energy at {where} is constant or measured over fewer than {SHORTEST} autocorrelation "
+        "times; run longer"
+    ]
+
+
+def exchange_problems(result: Tempered) -> list[str]:
+    """Neighbours that do not exchange and round trips that never happened; nothing where none could be counted yet."""
+    if not result.attempts.any():
+        return []
+    problems = []
+    dead = np.flatnonzero(result.swap_rate < _DEAD)
+    if dead.size:
+        low, high = result.axis.values[dead[0]], result.axis.values[dead[0] + 1]
+        more = f" and {dead.size - 1} more" if dead.size > 1 else ""
+        problems.append(f"the exchange rate of {result.axis.symbol} = {low:.4g} with {high:.4g}{more} is 0.000")
+    without = np.asarray(~result.round_trips.any(axis=1))
+    if without.any():
+        where = "" if without.all() else f" in {_share(without)}"
+        problems.append(f"no replica{where} went from the far end of the ladder to {result.axis.coldest} and back")
+    return problems
+
+
+def compare_copies(
+    energy: Followed, false_alarms: float = FALSE_ALARMS, least_window: npt.ArrayLike = 0
+) -> npt.NDArray[np.bool_]:
+    """In which samples the averages of copies differ by more than their fluctuations explain, (samples,).
+
+    An analysis of variance: with C = 2 sigma^2 tau of the copies, each about its own average, the scatter of their
+    averages n s^2 / C follows Fisher's F with copies - 1 and n copies / (2 W + 1) degrees of freedom, half as many
+    where a least window tells of a slow process beside fast ones, as C is known worse then. Copies too short for their
+    own tau are not said to disagree; that they are too short shows elsewhere. In equilibrium copies of any sample
+    disagree with a probability of ``false_alarms`` at most.
+    """
+    means, is_constant, variance, freedom, is_trusted = energy.of_copies(least_window)
+    samples, copies = means.shape
+    with np.errstate(invalid="ignore", divide="ignore"):
+        freedom = freedom / np.where(np.asarray(least_window) > 0, 2, 1)
+        probability = fdtrc(copies - 1, freedom, means.var(axis=1, ddof=1) / variance)
+    differ = means.max(axis=1) > means.min(axis=1)
+    return np.asarray(np.where(is_constant, differ, is_trusted & (probability < false_alarms / samples)))
+
+
+def _share(chosen: npt.NDArray[np.bool_]) -> str:
+    return f"{int(chosen.sum())} of {chosen.size} samples"
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -46,19 +46,15 @@ from spinsim.saved import Configurations
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-PARITIES: Final = ("odd", "even")
-"""Parities of the levels whose gaps are found."""
-MOST_OPERATORS: Final = 128
-"""Most operators of a matrix: more would take long, and have the noise of ever longer runs."""
+PARITIES: Final = ("odd", "even")  # parities of the levels whose gaps are found
+MOST_OPERATORS: Final = 128  # most operators of a matrix: more would take long, and have the noise of ever longer runs
 _MOST_LATER: Final = 16
-_TRAINED: Final = 2**13
-"""Configurations of a half, at most, that a combination is found from."""
+_TRAINED: Final = 2**13  # configurations of a half, at most, that a combination is found from
 _TOGETHER: Final = 2**16
 """Slices of configurations whose operators are in memory at a time; their sums are exact in float32."""
 _DEPENDENT: Final = 1e-6
 """Share of the largest eigenvalue of C(0): combinations below it hardly change, and are left out."""
-BINS: Final = 48
-"""Stretches of time that each copy's series is cut into."""
+BINS: Final = 48  # stretches of time that each copy's series is cut into
 FEWEST_STEPS: Final = 4 * BINS
 
 
@@ -119,10 +115,7 @@ def has_leading(result: Tempered, parity: str) -> bool:
 
 
 def _operators(graph: Graph, parity: str) -> Integers | None:
-    """Returns the rows of ``world_lines`` whose product each operator is, (operators, 1 or 2); None for too many.
-
-    Those of even parity are the products of all pairs of sites, where these are too many those of neighbours.
-    """
+    """Returns the rows of ``world_lines`` whose product each operator is, (operators, 1 or 2); None for too many."""
     sites = graph.sites // graph.slices
     if parity == "odd":
         return np.arange(sites)[:, None] if sites <= MOST_OPERATORS else None
@@ -194,22 +187,13 @@ def _measured(
             one = of_space @ form.diagonal() - constant
         else:
             one = (of_space @ form * of_space).sum(axis=2) - constant
-        mean[chosen] = one.mean(axis=1)
-        correlation[chosen] = _around(one)[:, times]
+        mean[chosen], waves = one.mean(axis=1), rfft(one, axis=1)  # averages of o(tau) o(tau + t) around the ring
+        correlation[chosen] = (irfft(waves.real**2 + waves.imag**2, one.shape[1], axis=1) / one.shape[1])[:, times]
     return correlation.reshape(*bits.shape[:2], -1), mean.reshape(bits.shape[:2])
 
 
-def _around(series: Array) -> Array:
-    """Returns averages over tau of o(tau) o(tau + t) around rings (configurations, slices), for all t."""
-    waves = rfft(series, axis=1)
-    return np.asarray(irfft(waves.real**2 + waves.imag**2, series.shape[1], axis=1) / series.shape[1])
-
-
 def mean_of(series: Array) -> tuple[Array, Array, int]:
-    """Returns C(t) (times,), its covariance and how many entries both are from, of a series (steps, copies, times).
-
-    Copies are independent. The covariance is that of stretches, widened where these are short.
-    """
+    """C(t) (times,), its covariance from stretches and their number, of a series (steps, copies, times)."""
     times = series.shape[-1]
     entries = bin_means(series, BINS).reshape(-1, times)
     covariance = np.cov(entries.T).reshape(times, times) / len(entries)
@@ -218,7 +202,6 @@ def mean_of(series: Array) -> tuple[Array, Array, int]:
 
 
 def has_even(result: Tempered) -> bool:
-    """Returns whether gaps of even parity can be found: two copies have products of neighbours or configurations."""
     return has_connected(result) or has_leading(result, "even")
 
 
@@ -232,20 +215,23 @@ def has_connected(result: Tempered) -> bool:
 def correlation_in_time(result: Tempered, parity: str = "odd") -> InTimeCurve:
     """Returns C(t) at each place of the ladder: of spins, or the connected one of products of neighbours in space."""
     if result.reduced is not None:
-        return _curve_of_terms(result, result.reduced, parity)
-    values, times = _series(result, parity, 16)
-    samples, shape = values.shape[1], values.shape[3:]
-    of_samples = values.mean(axis=(0, 2))
-    if samples > 1:
+        terms = _terms(result, result.reduced, parity, 16)
+        times, of_samples = terms.times, terms.mean
+        error = standard_error(terms.blocks[:, 0]) * terms.wider[0, :, None]
+        trusted = np.broadcast_to(terms.trusted[0, :, None], error.shape) & (error > 0)
+    else:
+        values, times = _series(result, parity, 16)
+        of_samples = values.mean(axis=(0, 2))
+        time = integrated_time(values[:, 0].reshape(len(values), values.shape[2], -1), chain_axis=1)
+        error, trusted = time.mean_error.reshape(values.shape[3:]), time.trusted.reshape(values.shape[3:])
+    if len(of_samples) > 1:
         error = standard_error(of_samples)
-        return InTimeCurve(times, of_samples.mean(axis=0), error, np.isfinite(error) & (error > 0))
-    flat = values[:, 0].reshape(*values.shape[:1], values.shape[2], -1)
-    time = integrated_time(flat, chain_axis=1)
-    return InTimeCurve(times, of_samples[0], time.mean_error.reshape(shape), time.trusted.reshape(shape))
+        trusted = np.isfinite(error) & (error > 0)
+    return InTimeCurve(times, of_samples.mean(axis=0), error, trusted)
 
 
-def gaps(result: Tempered, parity: str = "odd", samples: Iterable[int] | None = None) -> Gaps:
-    """Fit levels c cosh(gap (slices / 2 - t)) to C(t) of samples, all by default, at each place of the ladder.
+def gaps(result: Tempered, parity: str = "odd") -> Gaps:
+    """Fit levels c cosh(gap (slices / 2 - t)) to C(t) of each sample at each place of the ladder.
 
     One level to C(t) of the operator that shows the lowest level best; else, to C(t) of spins or products of
     neighbours, two levels where they are told apart, of which the lower gap is given. Levels that lie closer than such
@@ -254,36 +240,34 @@ def gaps(result: Tempered, parity: str = "odd", samples: Iterable[int] | None = 
     the first time at which C(t) is not four errors above 0; it begins one time behind the first from which on the fit
     is good, with a probability of chi^2 of 0.1 or more, and has twelve times at most.
     """
-    found = _correlated(result, parity, range(result.model.samples) if samples is None else samples)
-    fits = _fits(found, result.model.graph.slices)
-    of_fits = {name: getattr(fits, name).reshape(found.mean.shape[:2]) for name in Gaps._fields if name != "operators"}
-    return Gaps(**of_fits, operators=np.full(found.mean.shape[:2], found.operators))
+    correlated = _correlated(result, parity, range(result.model.samples))
+    fits = _fits(correlated, result.model.graph.slices)
+    of_fits = {
+        name: getattr(fits, name).reshape(correlated.mean.shape[:2]) for name in Gaps._fields if name != "operators"
+    }
+    return Gaps(**of_fits, operators=np.full(correlated.mean.shape[:2], correlated.operators))
 
 
 def gaps_by_parity(result: Tempered) -> dict[str, Gaps]:
-    """Return the gaps of each parity that a run can tell."""
     return {parity: gaps(result, parity) for parity in PARITIES if parity == "odd" or has_even(result)}
 
 
 def decays(result: Tempered, parity: str) -> list[Decay]:
-    """Return what gaps are fitted to, of the first sample at each place of the ladder."""
-    found = _correlated(result, parity, [0])
-    fits = _fits(found, result.model.graph.slices)
-    error = np.sqrt(np.diagonal(found.covariance[0], axis1=1, axis2=2))
+    correlated = _correlated(result, parity, [0])
+    fits = _fits(correlated, result.model.graph.slices)
+    error = np.sqrt(np.diagonal(correlated.covariance[0], axis1=1, axis2=2))
     windows = zip(fits.first.tolist(), fits.last.tolist(), fits.gap, fits.amplitude, strict=True)
-    each = zip(found.mean[0], error, windows, strict=True)
-    return [Decay(found.times, value, of, *window, found.operators) for value, of, window in each]
+    each = zip(correlated.mean[0], error, windows, strict=True)
+    return [Decay(correlated.times, value, of, *window, correlated.operators) for value, of, window in each]
 
 
-def _fits(found: _Correlated, slices: int) -> Fits:
-    """Return the fits to all samples at all places, (samples * places,)."""
-    times = len(found.times)
-    mean, covariance = found.mean.reshape(-1, times), found.covariance.reshape(-1, times, times)
-    return fit_all(mean, covariance, found.entries, found.times, slices, found.most_levels)
+def _fits(correlated: _Correlated, slices: int) -> Fits:
+    times = len(correlated.times)
+    mean, covariance = correlated.mean.reshape(-1, times), correlated.covariance.reshape(-1, times, times)
+    return fit_all(mean, covariance, correlated.entries, correlated.times, slices, correlated.most_levels)
 
 
 def _correlated(result: Tempered, parity: str, samples: Iterable[int]) -> _Correlated:
-    """Return what gaps of some samples are fitted to."""
     if result.model.fields.any():
         raise InputError(
             f"{result.model.name} is in a field, where parity is broken and C(t) does not vanish: leave the field out "
@@ -313,18 +297,13 @@ def _of_leading(result: Tempered, parity: str, samples: Iterable[int]) -> _Corre
 
 
 def _means_of(series: list[list[Array]]) -> tuple[Array, Array, int]:
-    """Return ``mean_of`` of the series of each sample at each place, in arrays, and the entries of any of them."""
-    found = [[mean_of(of) for of in row] for row in series]
-    mean, covariance = (np.array([[of[k] for of in row] for row in found]) for k in range(2))
-    return mean, covariance, found[0][0][2]
+    means = [[mean_of(of) for of in row] for row in series]
+    mean, covariance = (np.array([[of[k] for of in row] for row in means]) for k in range(2))
+    return mean, covariance, means[0][0][2]
 
 
 def _series(result: Tempered, parity: str, least: int) -> tuple[Array, Integers]:
-    """Returns C(t) of every measurement, (steps, samples, copies, temperatures, times), and the times.
-
-    That of products of neighbours is connected by products of two copies, which are independent: it is averaged over
-    copies, as any pair of them is taken.
-    """
+    """C(t) of every measurement, (steps, samples, copies or 1 for their mean, temperatures, times), and times."""
     measured = _in_time(result, parity, least)
     if parity == "odd" or measured.even is None:
         return measured.correlation, measured.times
@@ -375,21 +354,11 @@ def _terms(result: Tempered, run: ReducedRun, parity: str, least: int) -> _Terms
     return _Terms(times, mean, blocks, wider, np.logical_and.reduce([time.trusted for time, _ in known]))
 
 
-def _curve_of_terms(result: Tempered, run: ReducedRun, parity: str) -> InTimeCurve:
-    found = _terms(result, run, parity, 16)
-    if len(found.mean) > 1:
-        error = standard_error(found.mean)
-        return InTimeCurve(found.times, found.mean.mean(axis=0), error, np.isfinite(error) & (error > 0))
-    error = standard_error(found.blocks[:, 0]) * found.wider[0, :, None]
-    trusted = np.broadcast_to(found.trusted[0, :, None], error.shape) & (error > 0)
-    return InTimeCurve(found.times, found.mean[0], error, trusted)
-
-
 def _of_terms(result: Tempered, run: ReducedRun, parity: str, samples: Iterable[int]) -> _Correlated:
     """Return C(t) of averages over sites or bonds from reduced measurements."""
-    found, chosen = _terms(result, run, parity, FEWEST_STEPS), list(samples)
-    blocks, count = found.blocks[:, chosen], len(found.blocks)
+    terms, chosen = _terms(result, run, parity, FEWEST_STEPS), list(samples)
+    blocks, count = terms.blocks[:, chosen], len(terms.blocks)
     centred = np.moveaxis(blocks - blocks.mean(axis=0), 0, -1)  # (samples, temperatures, times, blocks)
     covariance = centred @ centred.swapaxes(-1, -2) / (count * (count - 1))
-    wider = found.wider[chosen, :, None, None] ** 2
-    return _Correlated(found.times, found.mean[chosen], covariance * wider, count, most_levels=2, operators=1)
+    wider = terms.wider[chosen, :, None, None] ** 2
+    return _Correlated(terms.times, terms.mean[chosen], covariance * wider, count, most_levels=2, operators=1)

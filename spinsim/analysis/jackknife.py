@@ -14,8 +14,7 @@ from spinsim.inputs.checks import finite_array
 
 Array = npt.NDArray[np.float64]
 
-BINS: Final = 32
-"""Stretches of time of a single sample."""
+BINS: Final = 32  # stretches of time of a single sample
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,6 @@ class Jackknife:
 
 
 def standard_error(values: Array, axis: int = 0) -> Array:
-    """Standard error of the mean of independent values along an axis."""
     return np.asarray(values.std(axis=axis, ddof=1) / np.sqrt(values.shape[axis]))
 
 
@@ -38,10 +36,7 @@ def too_small(naive: Array, true: Array) -> Array:
 
 
 def bin_means(series: npt.ArrayLike, bins: int) -> Array:
-    """Means of ``bins`` consecutive bins of equal length, of shape (bins, ...); the first n mod bins measurements go.
-
-    Bins many autocorrelation times long are independent to good accuracy, which resampling asks for.
-    """
+    """Means of ``bins`` consecutive bins of equal length, (bins, ...); the first n mod bins measurements go."""
     values = finite_array(series, "series")
     if not 2 <= bins <= len(values):
         raise InputError(f"{bins} bins of {len(values)} measurements: give from 2 to {len(values)} bins")
@@ -55,17 +50,16 @@ def entries_of(series: Array) -> Array:
     return series.mean(axis=0) if samples > 1 else bin_means(series[:, 0], min(BINS, steps // 2))
 
 
-def jackknife(function: Callable[[Array], npt.ArrayLike], data: npt.ArrayLike, axis: int = 0) -> Jackknife:
+def jackknife(function: Callable[[Array], npt.ArrayLike], data: npt.ArrayLike) -> Jackknife:
     """Value, error and bias of a function of means, by leaving out one sample or bin after the other.
 
     error^2 = (n - 1)/n sum over i of (f_i - mean of f_i)^2 and bias = (n - 1)(mean of f_i - f), where f_i leaves out
     entry i. Source: B. Efron, The Jackknife, the Bootstrap and Other Resampling Plans (SIAM, 1982), chapters 2 and 3.
-    It holds for smooth functions; a median is none. The function takes means over the independent samples or bins along
-    ``axis``, of the data's shape without it, and returns a number or an array.
+    It holds for smooth functions; a median is none. The function takes means over the independent samples or bins, the
+    first axis of the data, and returns a number or an array.
     """
-    values = _entries_first(data, axis)
-    count = len(values)
-    mean = values.mean(axis=0)
+    values = finite_array(data, "data")
+    count, mean = len(values), values.mean(axis=0)
     full = np.asarray(function(mean), dtype=np.float64)
     left_out = np.array([function(mean + (mean - entry) / (count - 1)) for entry in values], dtype=np.float64)
     centre = left_out.mean(axis=0)
@@ -73,9 +67,7 @@ def jackknife(function: Callable[[Array], npt.ArrayLike], data: npt.ArrayLike, a
     return Jackknife(full, np.asarray(error), np.asarray((count - 1) * (centre - full)))
 
 
-def bootstrap(
-    function: Callable[[Array], npt.ArrayLike], data: npt.ArrayLike, resamples: int, seed: int, axis: int = 0
-) -> Array:
+def bootstrap(function: Callable[[Array], npt.ArrayLike], data: npt.ArrayLike, resamples: int, seed: int) -> Array:
     """A function of the means of data drawn again with replacement, n of n, ``resamples`` times; as ``jackknife`` else.
 
     Row 0 of (1 + resamples, ...) belongs to the data themselves, each further row to one resampling; the error is the
@@ -86,25 +78,15 @@ def bootstrap(
     resamples give errors to 2 %. The seed, from 0, is the key of NumPy's Philox generator; it draws the same entries as
     far as NumPy keeps ``Generator.integers`` the same from version to version.
     """
-    values = _entries_first(data, axis)
+    values = finite_array(data, "data")
     if resamples < 2:
         raise InputError(f"{resamples} resamples show no spread: give at least 2")
     if seed < 0:
         raise InputError(f"seed {seed} is negative: give a whole number from 0")
     generator = np.random.Generator(np.random.Philox(seed))
-    count = len(values)
-    mean = values.mean(axis=0)
-    centred = values - mean
-    rows = [function(mean)]
+    count, mean = len(values), values.mean(axis=0)
+    centred, rows = values - mean, [function(mean)]
     for _ in range(resamples):
         times = np.bincount(generator.integers(count, size=count), minlength=count)
         rows.append(function(mean + np.tensordot(times, centred, axes=1) / count))
     return np.array(rows, dtype=np.float64)
-
-
-def _entries_first(data: npt.ArrayLike, axis: int) -> Array:
-    try:
-        values = np.moveaxis(np.asarray(data), axis, 0)
-    except np.exceptions.AxisError as error:
-        raise InputError(f"axis {axis} is not in data of shape {np.shape(data)}") from error
-    return finite_array(values, "data")

@@ -37,10 +37,7 @@ def is_antiferromagnet(model: Ising) -> bool:
 
 
 def favours_parallel_spins(model: Ising) -> bool:
-    """Returns whether fields or the mean coupling align spins; elsewhere, as in a +-J glass, |m| is noise of finite N.
-
-    The mean is over bonds and samples, and counts where it is clearly above 0.
-    """
+    """True if a field or a mean coupling clearly above 0 aligns spins; elsewhere |m| is noise of finite N."""
     if np.any(model.fields):
         return True
     couplings = model.couplings

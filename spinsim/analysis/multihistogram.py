@@ -27,12 +27,10 @@ Integers = npt.NDArray[np.int64]
 _STEPS: Final = 100
 _EXACT: Final = 1e-10  # of a logarithm of a partition function
 _AT_ONCE: Final = 2**21  # weights
-_ROWS: Final = 2**19
-"""Measurements that are added up at a time."""
+_ROWS: Final = 2**19  # measurements that are added up at a time
 _MOST_LEVELS: Final = 2**22
 """Whole numbers between the lowest and the highest energy up to which each has a place of its own."""
-_WORK: Final = 4
-"""Copies of the sums that are made while they are added up, and while a stretch of time is left out."""
+_WORK: Final = 4  # copies of the sums that are made while they are added up, and while a stretch of time is left out
 
 
 @dataclass(frozen=True)
@@ -76,14 +74,10 @@ def add_up(
     stretch: Integers,
     by_chain: bool,
 ) -> Cells:
-    """Add up the measurements of chains, some of them at a time.
+    """Add up the measurements of chains, some of them at a time, in cells of their own where asked ``by_chain``.
 
-    Args:
-        energy: Returns the total energies of some chains, (steps, chains, temperatures).
-        values: Returns the numbers of some chains by name, likewise.
-        shape: Steps, chains and temperatures.
-        stretch: Stretch of time to which each step belongs, -1 where it belongs to none, (steps,).
-        by_chain: True if chains have cells of their own.
+    Of some chains ``energy`` returns total energies, (steps, chains, temperatures), which is the whole's ``shape`` too,
+    ``values`` numbers by name. ``stretch`` is the stretch of time that each step belongs to, -1 for none.
     """
     steps, chains, temperatures = shape
     at_once = max(1, _ROWS // (steps * temperatures))
@@ -123,14 +117,12 @@ def _joined(piece: _Piece, names: tuple[str, ...]) -> Cells:
     cells, place = np.unique(piece.chain * len(levels) + level, return_inverse=True)
     order = np.argsort(piece.stretch, kind="stable")
     ends = np.cumsum(np.bincount(piece.stretch + 1))
-    stretches = [_distinct(place[chosen], piece.sums[:, chosen]) for chosen in np.split(order, ends[:-1])[1:]]
+    stretches = []
+    for chosen in np.split(order, ends[:-1])[1:]:
+        mine, own = np.unique(place[chosen], return_inverse=True)
+        stretches.append((mine, np.array([np.bincount(own, row, len(mine)) for row in piece.sums[:, chosen]])))
     whole = np.array([np.bincount(place, row, len(cells)) for row in piece.sums])
     return Cells(levels[cells % len(levels)], cells // len(levels), names, whole, tuple(stretches))
-
-
-def _distinct(place: Integers, sums: Array) -> tuple[Integers, Array]:
-    cells, own = np.unique(place, return_inverse=True)
-    return cells, np.array([np.bincount(own, row, len(cells)) for row in sums])
 
 
 @dataclass(frozen=True)

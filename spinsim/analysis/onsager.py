@@ -20,8 +20,7 @@ from spinsim.acceptance import check_temperatures
 
 Array = npt.NDArray[np.float64]
 
-CRITICAL_TEMPERATURE: Final = 2 / log(1 + sqrt(2))
-"""For J = 1."""
+CRITICAL_TEMPERATURE: Final = 2 / log(1 + sqrt(2))  # for J = 1
 _TINY: Final = float(np.finfo(np.float64).tiny)
 
 

@@ -199,5 +199,4 @@ def _bins(sites: int, most: int, cells: int) -> tuple[Array, Array, npt.NDArray[
 
 
 def _dealt(cells: int, bins: int) -> npt.NDArray[np.int64]:
-    """The bin of each cell."""
     return (2 * np.arange(cells) + 1) * bins // (2 * cells)

@@ -1,22 +1,152 @@
-"""Sums over all measurements of a run on a ladder, as statistics ask for it (``engine/measuring/reduction.py``)."""
+"""Numbers of a run over its time, of series and of sums over all measurements (``engine/measuring/reduction.py``)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.autocorrelation import IntegratedTime, windowed_sum
-from spinsim.analysis.blocking import Windows, blocked_time, level_windows, usable, with_blocks
-from spinsim.analysis.followed import FollowedSeries
+from spinsim.analysis.autocorrelation import (
+    SHORTEST,
+    IntegratedTime,
+    Windows,
+    blocked_time,
+    integrated_time,
+    level_windows,
+    usable,
+    windowed_sum,
+    with_blocks,
+)
 from spinsim.engine.measuring.reduction import CONNECTED, SAMPLE_AXIS, Reduced, Term, block_length
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+_ROUNDING: Final = 1e-24  # share of the mean square about the first value below which a variance is rounding
+
+
+class OfCopies(NamedTuple):
+    """Averages of copies over the whole run and how well they are known; arrays of (samples,) but for the first."""
+
+    means: Array  # of each copy, (samples, copies)
+    is_constant: npt.NDArray[np.bool_]  # true where no copy moves
+    variance: Array  # of the average of a copy, from its fluctuations about that average
+    freedom: Array  # degrees of freedom of the variance
+    is_trusted: npt.NDArray[np.bool_]  # true where copies are long enough to know it
+
+
+class Binned(NamedTuple):
+    """A number in logarithmic bins of a run, of so many samples that their scatter is its error."""
+
+    start: Integers  # first measurement of each bin, the earliest first, (bins,)
+    stop: Integers  # measurement after its last, likewise
+    means: Array  # averages over the bins, (bins, samples)
+
+    def late_time(self, least_window: npt.ArrayLike = 0) -> IntegratedTime:
+        raise NotImplementedError  # of many samples nobody asks
+
+
+class Followed(Protocol):
+    """Questions that show whether such a number drifts, and by which copies are compared."""
+
+    @property
+    def start(self) -> Integers: ...  # as of ``Binned``
+
+    @property
+    def stop(self) -> Integers: ...
+
+    @property
+    def means(self) -> Array: ...  # averages over the bins and over copies, (bins, samples)
+
+    def late_time(self, least_window: npt.ArrayLike = 0) -> IntegratedTime:
+        """Return the autocorrelation time of the average over copies in the last bin, (samples,)."""
+
+    @property
+    def copies(self) -> int: ...  # or pairs of copies, that it is measured of
+
+    def time(self) -> IntegratedTime:
+        """Return the autocorrelation time of copies over the whole run, (samples,)."""
+
+    def of_copies(self, least_window: npt.ArrayLike = 0) -> OfCopies:
+        """Return the averages of copies one by one."""
+
+
+@dataclass(frozen=True)
+class FollowedSeries(Followed):
+    """The number from its series or, by a slower clock, from its averages over blocks of equally many measurements.
+
+    A block is short against any autocorrelation time that a run could be too short for. Averages over it vary less than
+    single measurements, so that their autocorrelation time is longer in the same ratio; times and rows here are those
+    of single measurements.
+    """
+
+    values: Array  # measurements or averages over blocks, (steps, samples, copies or pairs of copies)
+    length: int = 1  # measurements of a block
+    ratio: Array | float = 1.0  # variance of averages over that of single measurements, (samples,)
+
+    @property
+    def copies(self) -> int:
+        return int(self.values.shape[2])
+
+    @property
+    def start(self) -> Integers:
+        """First rows of the bins [n / 2^k, n / 2^(k - 1)), of which the first leaves row 0 out."""
+        return bin_edges(len(self.values))[0] * self.length
+
+    @property
+    def stop(self) -> Integers:
+        return bin_edges(len(self.values))[1] * self.length
+
+    @cached_property
+    def means(self) -> Array:
+        edges = zip(*bin_edges(len(self.values)), strict=True)
+        return np.array([self._averaged[first:stop].mean(axis=0) for first, stop in edges])
+
+    @cached_property
+    def _averaged(self) -> Array:
+        return np.asarray(self.values.mean(axis=2))
+
+    def late_time(self, least_window: npt.ArrayLike = 0) -> IntegratedTime:
+        late = self._averaged[bin_edges(len(self.values))[0][-1] :]
+        return self._in_measurements(integrated_time(late, least_window=np.asarray(least_window) / self.length), late)
+
+    def time(self) -> IntegratedTime:
+        return self._in_measurements(integrated_time(self.values, chain_axis=2), self.values)
+
+    def of_copies(self, least_window: npt.ArrayLike = 0) -> OfCopies:
+        """Return the averages of copies; their variance is that of all copies together, each about its average."""
+        length, _, copies = self.values.shape
+        means = self.values.mean(axis=0)
+        centred = self.values - means
+        constant = self.values.max(axis=0) == self.values.min(axis=0)
+        centred[:, constant] = 0  # rounding of means is no fluctuation
+        time = integrated_time(centred, chain_axis=2, least_window=np.asarray(least_window) / self.length)
+        window = 2 * time.window + 1
+        # each copy has lost its own average, integrated_time allows for one of all
+        lost = (1 + window / length) / (1 + window / (length * copies))
+        variance = time.mean_error**2 * copies * lost  # of the average of a copy
+        trusted = self._in_measurements(time, self.values).trusted
+        return OfCopies(means, constant.all(axis=1), variance, length * copies / window, trusted)
+
+    def _in_measurements(self, time: IntegratedTime, values: Array) -> IntegratedTime:
+        """Return a time over averages of blocks as that of single measurements, trusted by the rule for these."""
+        if self.length == 1:
+            return time
+        blocks, scale = len(values), self.length * self.ratio
+        tau, error = time.tau * scale, time.error * scale
+        is_long = blocks * self.length >= SHORTEST * (tau + error)
+        trusted = is_long & (time.window < blocks - 1) & np.isfinite(time.mean_error)
+        window = ((2 * time.window + 1) * self.length - 1) // 2
+        return replace(time, tau=tau, error=error, window=window, trusted=trusted)
+
+
+def bin_edges(length: int) -> tuple[Integers, Integers]:
+    """First rows of the logarithmic bins of a series, earliest bin first, and the rows after their last ones."""
+    edges = np.array([length >> k for k in range(length.bit_length())][::-1])
+    return edges[:-1], edges[1:]
 
 
 class _Levels(NamedTuple):
@@ -28,23 +158,15 @@ class _Levels(NamedTuple):
 
 @dataclass(frozen=True)
 class ReducedRun:
-    """Sums over all measurements of a run, of all its samples or of some.
+    """Sums over all measurements of a run, of all its samples or of some."""
 
-    Attributes:
-        reduced: Terms and histograms that were added up.
-        arrays: By the names of ``Reduced.arrays``.
-        measure_every: Sweeps between two measurements.
-        stride: Measurements for each row of the series that were kept; 0 where none were.
-    """
-
-    reduced: Reduced
-    arrays: Mapping[str, npt.NDArray[Any]]
-    measure_every: int
-    stride: int = 1
+    reduced: Reduced  # terms and histograms that were added up
+    arrays: Mapping[str, npt.NDArray[Any]]  # by the names of ``Reduced.arrays``
+    measure_every: int  # sweeps between two measurements
+    stride: int = 1  # measurements for each row of the series that were kept; 0 where none were
 
     @cached_property
     def measurements(self) -> int:
-        """How many were added up."""
         return int(self.arrays["measurements"].min(initial=np.iinfo(np.int64).max))
 
     @cached_property
@@ -54,17 +176,14 @@ class ReducedRun:
 
     @property
     def samples(self) -> int:
-        """Samples that there are."""
         return len(self.arrays["measurements"])
 
     @cached_property
     def block_length(self) -> int:
-        """Measurements of a full block."""
         return block_length(self.arrays["block_sums"].shape[1], self.measurements)
 
     @property
     def full_blocks(self) -> int:
-        """Blocks that are full."""
         return self.measurements // self.block_length
 
     @cached_property
@@ -79,7 +198,6 @@ class ReducedRun:
         return np.array(([0] if length > 1 else []) + edges[::-1])
 
     def of_samples(self, chosen: slice) -> ReducedRun:
-        """Return the run of some of the samples."""
         whole = slice(None)
         cut = {name: array[(whole,) * SAMPLE_AXIS.get(name, 0) + (chosen,)] for name, array in self.arrays.items()}
         return replace(self, arrays=cut)
@@ -141,10 +259,7 @@ class ReducedRun:
         return blocked_time(windows, variance, levels.mean / number, length, chains, length * chains)
 
     def late_time(self, name: str, place: int, least_window: npt.ArrayLike = 0) -> IntegratedTime:
-        """Integrated autocorrelation time of the average over copies in the last logarithmic bin, (samples,).
-
-        Short times are those of copies and, where levels are not kept by blocks, of the whole run.
-        """
+        """Integrated autocorrelation time of the average over copies in the last bin, (samples,)."""
         start, chains = int(self.edges[-2]), self._chains(name)
         first = round(start / self.block_length)
         levels = self._levels(name, first if self.arrays["level_sums"].shape[1] > 1 else 0)
@@ -156,10 +271,7 @@ class ReducedRun:
         return blocked_time(at, variance, levels.mean[:, place] / number, length, 1, length, least_window)
 
     def copies(self, name: str, place: int, least_window: npt.ArrayLike = 0) -> tuple[Array, IntegratedTime, int]:
-        """Averages of each copy, (samples, copies), and the time of copies about their own averages.
-
-        The mean's error in it is that of one copy's average. The number is of chains that tell of it.
-        """
+        """Averages of each copy, (samples, copies), their time about these, and how many chains tell it."""
         row, length, chains = self.reduced.by_copy.index(self.names[name]), self.measurements, self._chains(name)
         means: Array = self.arrays["copy_sums"][row, :, :, place] / length
         copies = means.shape[1]
@@ -170,14 +282,14 @@ class ReducedRun:
         else:
             of_levels = self._variance_of_copies(name, place, means)
             windows, variance = level_windows(of_levels), of_levels[0]
-        found = blocked_time(windows, variance, means.mean(axis=1), length, chains, length, least_window)
-        return means, replace(found, mean_error=found.mean_error * np.sqrt(chains)), chains
+        time = blocked_time(windows, variance, means.mean(axis=1), length, chains, length, least_window)
+        return means, replace(time, mean_error=time.mean_error * np.sqrt(chains)), chains
 
     def _variance_of_copies(self, name: str, place: int, means: Array) -> Array:
         """Mean squares of the levels of copies that are followed one by one, about their own averages."""
         k, count, copies = self._followed(name), self.measurements, means.shape[1]
         about = means - self.arrays["first_value"][k, :, place][:, None]
-        waiting, squares = self.arrays["level_open"][k, :, :, :copies, place], self._over_blocks("level_squares", k, 0)
+        waiting, squares = self.arrays["level_open"][k, :, :, :copies, place], self.arrays["level_squares"][k].sum(0)
         variance, tail = np.empty((self._usable(count), len(means))), np.zeros_like(about)
         for level in range(len(variance)):
             size, number = 2**level, count >> level
@@ -190,10 +302,7 @@ class ReducedRun:
         return variance
 
     def walk_times(self) -> Array:
-        """Autocorrelation time of the places of each sample's replicas, in measurements, (samples,).
-
-        Mean and variance of a place are known, as all replicas spend equal times everywhere.
-        """
+        """Autocorrelation time of the places of replicas, (samples,), whose mean and variance are known."""
         whole = self.arrays["walk_sums"][0]
         length = block_length(len(whole), self.measurements)
         averages = whole[: self.measurements // length] / length
@@ -212,14 +321,10 @@ class ReducedRun:
     def _usable(self, length: int) -> int:
         return min(usable(length), int(self.arrays["level_sums"].shape[2]))
 
-    def _over_blocks(self, array: str, followed: int, first: int) -> Array:
-        """Sums of levels in the blocks from ``first`` on, (levels, samples, places)."""
-        return np.asarray(self.arrays[array][followed, first:].sum(axis=0))
-
     def _levels(self, name: str, first: int) -> _Levels:
         """Levels of a term in the blocks from ``first`` on about their mean."""
         k, begin, count = self._followed(name), first * self.block_length, self.measurements
-        sums, squares = (self._over_blocks(array, k, first) for array in ("level_sums", "level_squares"))
+        sums, squares = (self.arrays[array][k, first:].sum(axis=0) for array in ("level_sums", "level_squares"))
         chains, length = self._chains(name), count - begin
         mean = sums[0] / (length * chains)
         variance = np.empty((self._usable(length), *mean.shape))
@@ -237,10 +342,7 @@ class ReducedRun:
         return with_blocks(windows, self.block_means(name)[first:], self.block_length, of_average)
 
     def _excess(self, name: str) -> Array:
-        """Variance of the average over pairs, in units of what it were if pairs were independent, (samples, places).
-
-        From averages over blocks; 1 of copies, which are independent, and of a single pair.
-        """
+        """Variance of the average over pairs over what independent pairs would have, (samples, places)."""
         chains = self.chains_of(name)
         if self._chains(name) == 1 or not self.term(name).of_pairs:
             return np.ones((self.samples, self.reduced.places))
@@ -250,9 +352,7 @@ class ReducedRun:
         size = self.block_length
         sums, squares = (self.arrays[a][k, :number, level].sum(axis=0) for a in ("level_sums", "level_squares"))
         mean = sums / (number * chains * size)
-        alone = (squares / size**2 - number * chains * mean**2) / chains
-        return np.asarray(np.maximum(1.0, np.divide(together, alone, out=np.ones_like(alone), where=alone > 0)))
-
-
-_ROUNDING: Final = 1e-24
-"""Share of the mean square about the first value below which a variance is rounding."""
+        independent = (squares / size**2 - number * chains * mean**2) / chains
+        return np.asarray(
+            np.maximum(1.0, np.divide(together, independent, out=np.ones_like(independent), where=independent > 0))
+        )

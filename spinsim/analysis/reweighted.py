@@ -1,7 +1,14 @@
-"""A tempering run's averages, free energy and entropy at temperatures between those that were simulated."""
+"""A tempering run's averages, free energy and entropy at temperatures between those that were simulated.
+
+Measurements come from series or from sums over energy (``engine/measuring/energies.py``). A bin of these that may hold
+several energies becomes two cells, the standard deviation of evenly spread energies apart on both sides of their mean,
+and moments change linearly between neighbouring bins: so weights, moments and their products are right to the second
+order of the width. A bin of one energy is a cell, and nothing is lost.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -11,7 +18,6 @@ import numpy.typing as npt
 from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.jackknife import BINS
 from spinsim.analysis.multihistogram import Cells, MultiHistogram, add_up, first_guess, joined
-from spinsim.analysis.over_energy import can_reweight, cells_of_copies, cells_of_pairs
 from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.runs import (
     COPY_SERIES,
@@ -25,18 +31,125 @@ from spinsim.analysis.runs import (
 )
 from spinsim.analysis.sources import facts_of, measurements_of, observed, source_of, widening
 from spinsim.analysis.summary import Estimate, can_trust, few_samples
-from spinsim.engine.measuring.energies import spacing_of
+from spinsim.engine.measuring.energies import RANGE, Binned, shift_of, spacing_of
 from spinsim.errors import InputError, argument
 from spinsim.inputs.checks import finite_array
 from spinsim.inputs.texts import count as counted
 from spinsim.observables import Observable, Point, in_field, observables
 from spinsim.observables.moments import MOMENTS, PerSite, moments_of, series_of
-from spinsim.observables.observable import COPIES_IN_FIELD
+from spinsim.observables.table import COPIES_IN_FIELD
 from spinsim.observables.terms import VARIANCES
 
+_OF_ENERGY: Final = {"energy": 1, "E^2": 2, "E^4": 4, "(E - <E>)^2": 1}
+"""Moments that follow from the energy itself, by the power whose sums they take."""
+_WIDEST: Final = 1 / 3  # width of bins of several energies, in standard deviations of the energy at a temperature
 Array = npt.NDArray[np.float64]
-
 FEWEST: Final = 50  # independent measurements, effectively, at a new temperature
+
+
+def can_reweight(run: ReducedRun) -> bool:
+    """Return whether sums over energy are there, of one sample with stretches of time, in narrow bins."""
+    energies = run.reduced.energies
+    if energies is None or (run.samples == 1 and energies.blocks == 1):
+        return False
+    shifts = [shift_of(low, high, energies.bins) for low, high in run.arrays[RANGE].tolist()]
+    width, spacing = energies.unit * 2.0 ** max(shifts), spacing_of(run.reduced.model)
+    variance = (run.mean("E^2") - run.mean("energy") ** 2).mean(axis=0)  # of the energy per site, over samples
+    return width <= spacing or width <= _WIDEST * run.reduced.model.sites * float(np.sqrt(max(variance.min(), 0.0)))
+
+
+def cells_of_copies(
+    run: ReducedRun, sample: int, names: Sequence[str], middle: Mapping[str, float], spacing: float
+) -> Cells:
+    """Return sums over the energies of each copy of a sample, as ``multihistogram.add_up`` finds them in series.
+
+    Sums that are not known by copy stand in the cells of the first copy, as only their total counts. ``middle`` has
+    numbers near the means of those moments that are variances, which are taken off; energies are at least ``spacing``
+    apart.
+    """
+    energies, sites = run.reduced.energies, run.reduced.model.sites
+    assert energies is not None  # noqa: S101  (as ``can_reweight`` has said)
+    binned = energies.of_sample(run.arrays, run.measurements, sample, "energy")
+    counts, copies = binned.counts, run.reduced.copies
+    energy, shares = _apart(binned, spacing)
+    sums: dict[str, Array] = {}  # (copies, blocks, bins or twice as many)
+    count = _dealt(counts, shares)
+
+    def of_term(name: str) -> Array:
+        k, term = run.names[name], run.term(name)
+        row = energies.row[k]
+        if term.by_copy:
+            return _split(binned, binned.sums[row : row + copies], counts, shares)
+        total = _split(binned, binned.sums[row : row + 1], counts.sum(axis=0, keepdims=True), shares)
+        return np.concatenate([total, np.zeros((copies - 1, *total.shape[1:]))])
+
+    for name in names:
+        if name in _OF_ENERGY:
+            sums[name] = count * (energy / sites - middle.get(name, 0.0)) ** _OF_ENERGY[name]
+            if name in middle:
+                sums[f"{name} squared"] = count * (energy / sites - middle[name]) ** 2
+        elif name in middle:
+            number, square = (of_term(term) for term in VARIANCES[name])
+            sums[name] = number - middle[name] * count
+            sums[f"{name} squared"] = square - 2 * middle[name] * number + middle[name] ** 2 * count
+        else:
+            sums[name] = of_term(name)
+    return _cells(run, energy, count, sums)
+
+
+def cells_of_pairs(run: ReducedRun, sample: int, names: Sequence[str], spacing: float) -> Cells:
+    """Return sums over the sums of two copies' energies, of all pairs of a sample together."""
+    energies = run.reduced.energies
+    assert energies is not None  # noqa: S101  (likewise)
+    binned = energies.of_sample(run.arrays, run.measurements, sample, "energy_pair")
+    energy, shares = _apart(binned, spacing)
+    sums = {}
+    for name in names:
+        row = energies.pair_row[run.names[name]]
+        sums[name] = _split(binned, binned.sums[row : row + 1], binned.counts, shares)
+    return _cells(run, energy, _dealt(binned.counts, shares), sums)
+
+
+def _apart(binned: Binned, spacing: float) -> tuple[Array, Array]:
+    """Energies of cells, (cells,), and how far those of a bin are from its mean, (1 or 2,)."""
+    mean = _mean_energy(binned)
+    spread = np.sqrt(max(binned.width**2 - spacing**2, 0.0) / 12) if binned.width > spacing else 0.0
+    shifts = np.array([-spread, spread]) if spread else np.zeros(1)
+    return (mean[:, None] + shifts).ravel(), shifts
+
+
+def _mean_energy(binned: Binned) -> Array:
+    return np.asarray(binned.energy.sum(axis=0) / binned.counts.sum(axis=(0, 1)))
+
+
+def _dealt(counts: Array, shifts: Array) -> Array:
+    """Numbers (..., bins) dealt evenly to the cells of each bin, (..., cells)."""
+    return np.repeat(counts / len(shifts), len(shifts), axis=-1)
+
+
+def _split(binned: Binned, sums: Array, counts: Array, shifts: Array) -> Array:
+    """Sums (chains, blocks, bins) dealt to the cells of each bin by the slope of the moment over all of the run."""
+    dealt = _dealt(sums, shifts)
+    if len(shifts) == 1 or sums.shape[-1] < 2:
+        return dealt
+    mean = sums.sum(axis=(0, 1)) / counts.sum(axis=(0, 1))
+    slope = np.gradient(mean, _mean_energy(binned))
+    return np.asarray(dealt + _dealt(counts * slope, shifts) * np.tile(shifts, sums.shape[-1]))
+
+
+def _cells(run: ReducedRun, energy: Array, count: Array, sums: Mapping[str, Array]) -> Cells:
+    """Cells of arrays (chains, blocks, cells of a chain), with the stretches of time of a run of one sample."""
+    chains, blocks, cells = count.shape
+    whole = np.array([count, *sums.values()]).transpose(0, 2, 1, 3).reshape(-1, blocks, chains * cells)
+    every_cell, stretches = np.arange(chains * cells), []
+    if blocks > 1:
+        full = run.full_blocks
+        number = BINS if full >= 2 * BINS else full if run.block_length > 1 else full // 2
+        starts = -(-np.arange(number) * full // number)
+        of_each = np.add.reduceat(whole[:, :full], starts, axis=1)
+        stretches = [(every_cell, of_each[:, k]) for k in range(number)]
+    chain = np.repeat(np.arange(chains), cells)
+    return Cells(np.tile(energy, chains), chain, tuple(sums), whole.sum(axis=1), tuple(stretches))
 
 
 @dataclass(frozen=True)
@@ -99,10 +212,10 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
     else:
         rests = (wholes[0].without(stretch) for stretch in range(len(wholes[0].singles.stretches)))
         rows = [_moments(rest, _join(rest, joins[0].log_partition), targets) for rest in rests]
-    found = _observables(result, "infinity" if absolute else "hottest")
-    values, *left_out = (observed(Point(result.model, targets), found, averages) for averages in (mean, *rows))
+    columns = _observables(result, "infinity" if absolute else "hottest")
+    values, *left_out = (observed(Point(result.model, targets), columns, averages) for averages in (mean, *rows))
     errors = np.sqrt(len(rows) - 1) * np.array(left_out).std(axis=0)
-    estimates = _estimates(result, targets, found, values, errors, times, mean)
+    estimates = _estimates(result, targets, columns, values, errors, times, mean)
     count = mean["measurements"]
     notes = _notes(result, absolute)
     if result.reduced is None and made > len(result.energy):
@@ -114,7 +227,6 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
 
 
 def _check_series(result: Tempered) -> None:
-    """Refuse a run that has not kept the series that reweighting needs."""
     if result.reduced is None:
         return
     rows, mend = len(result.energy), f"run with {argument('series', 'all')} and a larger {argument('series_limit')}"
@@ -155,8 +267,8 @@ def _counted(sample: Tempered) -> _Counted:
     middle = {name: float(numbers.mean()) for name, numbers in _numbers(sample, slice(0, 1), variances).items()}
 
     def of_copies(chosen: slice) -> dict[str, Array]:
-        found = {name: numbers - middle.get(name, 0.0) for name, numbers in _numbers(sample, chosen, own).items()}
-        return found | {f"{name} squared": found[name] ** 2 for name in middle}
+        numbers_of = {name: numbers - middle.get(name, 0.0) for name, numbers in _numbers(sample, chosen, own).items()}
+        return numbers_of | {f"{name} squared": numbers_of[name] ** 2 for name in middle}
 
     singles = add_up(lambda chosen: energy[:, chosen], of_copies, energy.shape, stretch, by_chain=True)
     pairs = None
@@ -176,9 +288,8 @@ def _counted_before(result: Tempered, run: ReducedRun, sample: int) -> _Counted:
     """The same of what a run has added up as it went."""
     moments = [name for name in moments_of(_observables(result, "hottest")) if name in MOMENTS]
     own, of_pairs = ([name for name in moments if MOMENTS[name].pairs == pairs] for pairs in (False, True))
-    middle = {
-        name: float(run.mean(VARIANCES[name][0])[sample].mean()) for name in own if MOMENTS[name].variance
-    }  # fmt: skip
+    variances = [name for name in own if MOMENTS[name].variance]
+    middle = {name: float(run.mean(VARIANCES[name][0])[sample].mean()) for name in variances}
     spacing, beta, sites = spacing_of(result.model), 1 / result.temperature, result.model.sites
     singles = cells_of_copies(run, sample, own, middle, spacing)
     pairs = cells_of_pairs(run, sample, of_pairs, spacing) if of_pairs else None
@@ -201,10 +312,7 @@ def _join(whole: _Counted, start: Array | None = None) -> MultiHistogram:
 
 
 def _moments(whole: _Counted, ladder: MultiHistogram, targets: Array) -> dict[str, Array]:
-    """Averages of moments of one sample, named as ``all_moments`` does, and what belongs to free energies.
-
-    ln Z and entropy are per site, less those of the ladder's highest temperature.
-    """
+    """Averages of moments of one sample by name, and ln Z and entropy per site less those at the end of the ladder."""
     sites, beta, singles, pairs = whole.sites, 1 / targets, whole.singles, whole.pairs
     shares = ladder.log_shares(singles.energy)
     shares_of_pairs = None if pairs is None else ladder.log_shares(pairs.energy, 2)
@@ -220,13 +328,13 @@ def _moments(whole: _Counted, ladder: MultiHistogram, targets: Array) -> dict[st
             row |= dict(zip(pairs.names, (pairs.sums[1:] @ weight).tolist(), strict=True)) | {"pairs": count}
         rows.append(row)
     *asked, hottest, infinite = rows
-    found = {name: np.array([row[name] for row in asked]) for name in asked[0]}
-    found["ln Z"] -= hottest["ln Z"]
-    found["entropy"] -= hottest["entropy"]
-    found["ln Z at infinity"] = np.full(len(targets), infinite["ln Z"] - hottest["ln Z"])
-    found["entropy of the hottest"] = np.full(len(targets), hottest["entropy"] - infinite["ln Z"])
-    found["measurements at infinity"] = np.full(len(targets), infinite["measurements"])
-    return found
+    averages = {name: np.array([row[name] for row in asked]) for name in asked[0]}
+    averages["ln Z"] -= hottest["ln Z"]
+    averages["entropy"] -= hottest["entropy"]
+    averages["ln Z at infinity"] = np.full(len(targets), infinite["ln Z"] - hottest["ln Z"])
+    averages["entropy of the hottest"] = np.full(len(targets), hottest["entropy"] - infinite["ln Z"])
+    averages["measurements at infinity"] = np.full(len(targets), infinite["measurements"])
+    return averages
 
 
 def _normalised(logarithms: Array, count: Array) -> tuple[Array, float, float]:
@@ -271,7 +379,7 @@ class _Time(NamedTuple):
 
 def _times(result: Tempered) -> dict[str, _Time]:
     """Autocorrelation times of all observables, one after the other, as series are large."""
-    found, run, source = {}, PerSite(result), source_of(result)
+    times, run, source = {}, PerSite(result), source_of(result)
     for name in dict.fromkeys(["energy", *series_of(_observables(result, "hottest"))]):
         if result.reduced is None:
             series = MOMENTS[name].value(run)
@@ -280,8 +388,8 @@ def _times(result: Tempered) -> dict[str, _Time]:
         else:
             time = source.time(name)
             wider = source.widening(name, time)
-        found[name] = _Time(time.tau.mean(axis=0), time.trusted.mean(axis=0), wider)
-    return found
+        times[name] = _Time(time.tau.mean(axis=0), time.trusted.mean(axis=0), wider)
+    return times
 
 
 def _estimates(
@@ -293,7 +401,7 @@ def _estimates(
     times: dict[str, _Time],
     mean: dict[str, Array],
 ) -> dict[str, Estimate]:
-    found = {}
+    estimates = {}
     for o, value, spread in zip(columns, values, errors, strict=True):
         time, ladder = times[o.series], result.temperature
         tau = np.interp(targets, ladder, time.tau)
@@ -301,8 +409,8 @@ def _estimates(
         count = mean["pairs" if MOMENTS[o.series].pairs else "measurements"]
         trusted = np.isfinite(error) & (error > 0) & (count >= FEWEST * 2 * tau)
         trusted &= can_trust(result.model.samples, np.interp(targets, ladder, time.trusted) == 1)
-        found[o.name] = Estimate(value, error, tau * source_of(result).every, trusted)
-    return found
+        estimates[o.name] = Estimate(value, error, tau * source_of(result).every, trusted)
+    return estimates
 
 
 def _notes(result: Tempered, absolute: bool) -> list[str]:

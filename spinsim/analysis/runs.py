@@ -32,8 +32,7 @@ _SAMPLES_SECOND: Final = {
 """Attributes of results whose second axis is that of the samples."""
 FEWEST_FOR_ERRORS: Final = 4
 """Independent numbers from which on their scatter gives an error; of two it covers 50 % in place of 68, of three 58."""
-FEWEST_STEPS: Final = 16
-"""Measurements from which on averages are given."""
+FEWEST_STEPS: Final = 16  # measurements from which on averages are given
 COPY_SERIES, PAIR_SERIES = (
     tuple(one.name for one in quantities_of(in_time=False) if one.per == per) for per in (COPY, PAIR)
 )

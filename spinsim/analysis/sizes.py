@@ -13,10 +13,10 @@ import numpy.typing as npt
 from scipy.interpolate import CubicSpline, PPoly
 
 from spinsim.analysis.kinds import check_one_model, is_antiferromagnet, is_ferromagnet
-from spinsim.analysis.printed import with_error
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.sources import facts_of
 from spinsim.analysis.summary import Estimate, Summary, resampled, summarize
+from spinsim.analysis.tables import with_error
 from spinsim.errors import InputError
 from spinsim.inputs.checks import finite_array, real_array
 from spinsim.model.ising import Ising
@@ -26,10 +26,8 @@ from spinsim.observables.measured import in_space
 Array = npt.NDArray[np.float64]
 
 RESAMPLES: Final = 500  # errors to 3 %
-FEW_MISSING: Final = 0.05
-"""Share of resamples up to which it needs no word that they do not cross."""
-MOST_MISSING: Final = 0.5
-"""Share of resamples beyond which the crossing of the full data is an accident."""
+FEW_MISSING: Final = 0.05  # share of resamples up to which it needs no word that they do not cross
+MOST_MISSING: Final = 0.5  # share of resamples beyond which the crossing of the full data is an accident
 _FEWEST: Final = 4  # points of a cubic
 _MORE: Final = "more samples or more sweeps"
 _SAME: Final = 1e-7  # of the range: rounding parts a root that two pieces share, and a double root, by no more
@@ -298,15 +296,10 @@ def _cross(a: SizeCurve, b: SizeCurve, near: float | None, symbol: str) -> SizeC
     if few or max(x[0], y[0]) >= min(x[-1], y[-1]):
         reason = f"fewer than {_FEWEST} points of the ladder have a value" if few else "their ladders do not overlap"
         return SizeCrossing(labels, _none(np.empty(0), len(a.resampled), reason), np.nan, False, symbol)
-    found = crossing(x, a.resampled[:, points[0]], y, b.resampled[:, points[1]], near)
-    if np.isnan(found.value):
-        return SizeCrossing(labels, found, np.nan, False, symbol)
-    height = float(CubicSpline(x, a.resampled[0, points[0]])(found.value))
-    trusted = all(_trusted_around(curve, found.value) for curve in (a, b))
-    return SizeCrossing(labels, found, height, trusted, symbol)
-
-
-def _trusted_around(curve: SizeCurve, x: float) -> bool:
-    """Return True if the errors at the temperatures on both sides of x can be trusted."""
-    above = int(np.clip(np.searchsorted(curve.temperature, x), 1, len(curve.temperature) - 1))
-    return bool(curve.estimate.trusted[above - 1 : above + 1].all())
+    crossed, height, trusted = crossing(x, a.resampled[:, points[0]], y, b.resampled[:, points[1]], near), np.nan, False
+    if not np.isnan(crossed.value):
+        height, trusted = float(CubicSpline(x, a.resampled[0, points[0]])(crossed.value)), True
+        for curve in (a, b):  # the points on both sides decide
+            above = int(np.clip(np.searchsorted(curve.temperature, crossed.value), 1, len(curve.temperature) - 1))
+            trusted &= bool(curve.estimate.trusted[above - 1 : above + 1].all())
+    return SizeCrossing(labels, crossed, height, trusted, symbol)

@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import IntegratedTime, windowed_sum
-from spinsim.analysis.followed import Followed, FollowedSeries, OfCopies, bin_edges
 from spinsim.analysis.jackknife import BINS, bin_means, entries_of, standard_error, too_small
-from spinsim.analysis.reduced import ReducedRun
+from spinsim.analysis.reduced import Followed, FollowedSeries, OfCopies, ReducedRun, bin_edges
 from spinsim.analysis.runs import FEWEST_STEPS, Integers, Tempered, check_length
 from spinsim.engine.measuring.correlations import Correlations
 from spinsim.engine.measuring.cpu_reduction import HostReduction
@@ -147,24 +146,17 @@ class Source:
 
     @cached_property
     def run(self) -> ReducedRun:
-        """Sums over all measurements."""
         assert self.result.reduced is not None  # noqa: S101  (as ``source_of`` has asked)
         return self.result.reduced
 
     @cached_property
     def facts(self) -> Facts:
-        """Facts that decide which observables the run has."""
         names, copies = self.run.names, self.run.reduced.copies
         in_time = term_name("C(1)") in names
         modes = "|m(k)|^2" in names or "|m(k_time)|^2" in names
         correlations = in_time or modes or "q_link" in names
         return Facts(
-            self.result.model,
-            copies,
-            correlations,
-            staggered="|m_s|" in names,
-            in_time=in_time,
-            magnetization_modes=modes,
+            self.result.model, copies, correlations, "", "|m_s|" in names, in_time=in_time, magnetization_modes=modes
         )
 
     @cached_property
@@ -174,7 +166,6 @@ class Source:
 
     @property
     def measurements(self) -> int:
-        """How many were made."""
         return self.run.measurements
 
     @property
@@ -183,7 +174,6 @@ class Source:
         return self.run.measure_every
 
     def sweep_of(self, rows: Integers) -> Integers:
-        """Return the sweeps done at measurements."""
         return np.asarray(self.run.measure_every * (rows + 1))
 
     def time(self, name: str) -> IntegratedTime:
@@ -250,10 +240,6 @@ class Source:
         edges = np.rint(np.linspace(0, len(blocks), BINS + 1)).astype(np.int64)
         return np.asarray(np.add.reduceat(blocks, edges[:-1], axis=0) / np.diff(edges)[:, None])
 
-    def bins(self) -> tuple[Integers, Integers]:
-        """Return the first measurements of the logarithmic bins, and the measurements after their last ones."""
-        return self.run.edges[:-1], self.run.edges[1:]
-
     def late_means(self, name: str) -> Array:
         """Return averages of a moment over the last bin, (samples, temperatures)."""
         return np.asarray(self.run.bin_means(term_name(name))[-1])
@@ -287,13 +273,9 @@ class SeriesSource(Source):
     def facts(self) -> Facts:
         result = self.result
         return Facts(
-            result.model,
-            result.energy.shape[2],
-            result.has_correlations,
-            staggered=result.has_staggered,
-            in_time=result.in_time is not None,
-            magnetization_modes=result.has_magnetization_modes,
-        )
+            result.model, result.energy.shape[2], result.has_correlations, "", result.has_staggered,
+            result.in_time is not None, result.has_magnetization_modes,
+        )  # fmt: skip
 
     @property
     def measurements(self) -> int:
@@ -309,9 +291,6 @@ class SeriesSource(Source):
     @cached_property
     def _per_site(self) -> PerSite:
         return PerSite(self.result)
-
-    def bins(self) -> tuple[Integers, Integers]:
-        return bin_edges(self.measurements)
 
     def late_means(self, name: str) -> Array:
         values = MOMENTS[name].value(self._per_site)
@@ -347,7 +326,6 @@ def source_of(result: Tempered) -> Source:
 
 
 def facts_of(result: Tempered) -> Facts:
-    """Return what decides which observables a run has."""
     return source_of(result).facts
 
 
@@ -372,7 +350,6 @@ def own_records(result: Tempered) -> tuple[Observable, ...]:
 
 
 def point_of(result: Tempered) -> Point:
-    """Numbers of a run that formulas take beside averages."""
     point = Point(result.model, result.temperature)
     if result.in_time is not None:
         point = point._replace(gamma=result.in_time.gamma, k_time=result.in_time.k_time)
@@ -380,15 +357,11 @@ def point_of(result: Tempered) -> Point:
 
 
 def observed(point: Point, records: Sequence[Observable], at: Mapping[str, Array]) -> Array:
-    """Observables, (observables, temperatures), from averages of moments by name."""
     return np.stack([o.value(point, *(at[name] for name in o.moments)) for o in records])
 
 
 def widening(series: Array, time: IntegratedTime) -> Array:
-    """Factor to the errors of one sample: averages over stretches of time that are short against tau are correlated.
-
-    ``series``: (steps, samples, chains, temperatures); 1 where there are several samples.
-    """
+    """Factor to the errors of one sample, whose stretches of (steps, samples, chains, places) may be short."""
     if series.shape[1] > 1:
         return np.ones(series.shape[-1])
     return too_small(standard_error(entries_of(series.mean(axis=2))), time.mean_error[0])

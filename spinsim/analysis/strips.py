@@ -20,8 +20,7 @@ from spinsim.model.ising import Ising
 
 Array = npt.NDArray[np.float64]
 
-AVERAGES: Final = ("mean", "typical")
-"""Over samples: [xi], and exp[ln xi]."""
+AVERAGES: Final = ("mean", "typical")  # over samples: [xi], and exp[ln xi]
 RESAMPLES: Final = 500  # errors to 3 %
 _FEWEST: Final = 4  # points of a spline
 
@@ -42,8 +41,8 @@ class LengthCurve:
     @property
     def log_error(self) -> Array:
         """Standard errors of ln(xi / L) over samples, NaN for fewer than four."""
-        none = np.full(len(self.temperature), np.nan)
-        return none if self.samples < FEWEST_FOR_ERRORS else np.asarray(self.log[1:].std(axis=0, ddof=1))
+        enough = self.samples >= FEWEST_FOR_ERRORS
+        return np.asarray(self.log[1:].std(axis=0, ddof=1)) if enough else np.full(len(self.temperature), np.nan)
 
 
 class LengthCrossing(NamedTuple):
@@ -100,7 +99,13 @@ def length_crossings(
         curve = length_curve(result, average, 0 if _share_bonds(results[0].model, result.model) else seed)
         if curve.width in curves:
             raise InputError(f"two runs have width {curve.width}: give one of each width")
-        _check_kind(results[0], result)
+        check_one_model(results[0], result)
+        first, ratio = (float(one.k_time[0] / one.k[0]) for one in (results[0], result))
+        if abs(first - ratio) > 1e-9 * first:
+            raise InputError(
+                f"{results[0].model.name} and {result.model.name} are not one model in two sizes: k_time / k is "
+                f"{first:.6g} and {ratio:.6g}, give runs that are"
+            )
         curves[curve.width] = curve
     if len(curves) < 2:
         raise InputError(f"{len(curves)} width has no crossing: give files of two widths or more")
@@ -109,10 +114,8 @@ def length_crossings(
 
 def _share_bonds(one: Ising, other: Ising) -> bool:
     """Return True if the samples of two layers begin with the same random bonds, as those of one disorder seed do."""
-    common = min(one.bonds, other.bonds)
-    return len(one.couplings) == len(other.couplings) > 1 and bool(
-        np.array_equal(one.couplings[:, :common], other.couplings[:, :common])
-    )
+    common, (a, b) = min(one.bonds, other.bonds), (one.couplings, other.couplings)
+    return len(a) == len(b) > 1 and bool(np.array_equal(a[:, :common], b[:, :common]))
 
 
 def _cross(small: LengthCurve, large: LengthCurve, near: float | None) -> LengthCrossing:
@@ -142,17 +145,6 @@ def _per_sample(result: Strips, average: str) -> Array:
 def _inverse(average: str) -> Callable[[Array], Array]:
     """From the average of ``_per_sample`` to xi / L."""
     return np.exp if average == "typical" else np.asarray
-
-
-def _check_kind(one: Strips, other: Strips) -> None:
-    """Refuse layers of two models, and such as are bound to the next one in two ways."""
-    check_one_model(one, other)
-    ratios = [float(result.k_time[0] / result.k[0]) for result in (one, other)]
-    if abs(ratios[0] - ratios[1]) > 1e-9 * ratios[0]:
-        raise InputError(
-            f"{one.model.name} and {other.model.name} are not one model in two sizes: k_time / k is {ratios[0]:.6g} "
-            f"and {ratios[1]:.6g}, give runs that are"
-        )
 
 
 def extrapolate(sizes: npt.ArrayLike, values: npt.ArrayLike, power: float) -> Array:

@@ -11,13 +11,12 @@ import numpy.typing as npt
 from scipy.special import stdtr
 
 from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime, integrated_time
-from spinsim.analysis.equilibration import FEW_SAMPLES, Equilibration
+from spinsim.analysis.equilibration import FEW_SAMPLES, Equilibration, judge
 from spinsim.analysis.jackknife import bootstrap, entries_of, jackknife
 from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Axis, Tempered, check_length
 from spinsim.analysis.runs import FEWEST_STEPS as FEWEST_STEPS
 from spinsim.analysis.sources import Source, observed, own_records, own_series, point_of, source_of, widening
 from spinsim.analysis.sources import observables_of as observables_of
-from spinsim.analysis.verdict import judge
 from spinsim.observables import Observable, left_out
 from spinsim.observables.moments import moments_of, series_of
 
@@ -91,27 +90,23 @@ def summarize(result: Tempered) -> Summary:
 
 
 def estimates(result: Tempered) -> dict[str, Estimate]:
-    """The observables of ``summarize`` alone, without a word on equilibrium."""
     source = source_of(result)
     return _estimates(result, source, _times(source))
 
 
 def resampled(result: Tempered, resamples: int, seed: int) -> dict[str, Array]:
-    """Each observable's curve with its bootstrap resamples, (1 + resamples, temperatures), row 0 from all data.
-
-    Drawn are samples, or stretches of time where there is one sample; their spread is widened as errors are.
-    """
+    """Curves with bootstrap resamples, (1 + resamples, temperatures), row 0 from all data."""
     source = source_of(result)
     names, values = _functions(result, source)
     curves = bootstrap(values, source.entries(names), resamples, seed)
     wider: dict[str, Array] = {}
     if result.model.samples == 1:
         wider = {name: source.widening(name, time) for name, time in _times(source).items()}
-    found = {
+    resamples_of = {
         o.name: curves[0, k] + (curves[:, k] - curves[0, k]) * wider.get(o.series, 1.0)
         for k, o in enumerate(source.records)
     }
-    return found | {o.name: _resampled_own(result, o.name, resamples, seed) for o in _beside(result, source)}
+    return resamples_of | {o.name: _resampled_own(result, o.name, resamples, seed) for o in _beside(result, source)}
 
 
 def _times(source: Source) -> dict[str, IntegratedTime]:
@@ -129,11 +124,11 @@ def _estimates(result: Tempered, source: Source, times: dict[str, IntegratedTime
     of_all = jackknife(values, source.entries(names))
     wider = {name: source.widening(name, time) for name, time in times.items()}
     each = zip(source.records, of_all.value, of_all.error, strict=True)
-    found = {
+    estimated = {
         o.name: _estimate(result, value, error * wider[o.series], times[o.series], source.every)
         for o, value, error in each
     }
-    return found | {o.name: own_estimate(result, o.name) for o in _beside(result, source)}
+    return estimated | {o.name: own_estimate(result, o.name) for o in _beside(result, source)}
 
 
 def _beside(result: Tempered, source: Source) -> tuple[Observable, ...]:
@@ -162,7 +157,6 @@ def own_estimate(result: Tempered, name: str) -> Estimate:
 
 
 def _own_series(result: Tempered, name: str) -> Array:
-    """Series of an observable of the user's own, (steps, samples, copies, elements)."""
     values = np.asarray(own_series(result)[name], np.float64)
     check_length(len(values))
     return np.asarray(values.reshape(*values.shape[:3], -1))

@@ -1,22 +1,26 @@
-"""A run as a table, by temperature, sample, overlap or logarithmic bin: columns, pandas, a CSV file."""
+"""A run as a table: columns, pandas, a CSV file, lines that fit a terminal, and lists for ``--json``."""
 
 from __future__ import annotations
 
 import csv
 import io
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from math import floor, isfinite, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.analysis.kinds import is_antiferromagnet, is_ferromagnet
 from spinsim.analysis.runs import AnyRun, Floats, Tempered, lowest, sample_of
 from spinsim.errors import InputError
+from spinsim.inputs.texts import WIDTH, wrapped
 from spinsim.machine.outputs import write_outputs
 from spinsim.model.identity import described
-from spinsim.observables import LEADING, TABLE
+from spinsim.observables import LABELS, LEADING, MAIN, TABLE, in_field, printed_order
 from spinsim.registry import record_of
 from spinsim.result import Result, load
 from spinsim.store.contents import ENERGY, INVERSE, TEMPERATURE
@@ -24,7 +28,10 @@ from spinsim.store.contents import ENERGY, INVERSE, TEMPERATURE
 if TYPE_CHECKING:
     import pandas as pd
 
+    from spinsim.analysis.reweighted import Reweighting
     from spinsim.analysis.summary import Estimate, Summary
+    from spinsim.model.ising import Ising
+
 
 Columns = dict[str, npt.NDArray[np.generic]]
 Run = Result | str | os.PathLike[str]
@@ -42,6 +49,9 @@ _UNITS: Final = _OBSERVABLES | {
     "first_sweep": "sweeps",
     "last_sweep": "sweeps",
 }
+NO_ERROR: Final = "?"
+_MOST_DECIMALS: Final = 8
+_TAU: Final = "tau/sweeps"
 
 
 def table(run: Run | Iterable[Run], by: str = "temperature") -> pd.DataFrame:
@@ -108,37 +118,27 @@ def _result(run: Run) -> Result:
 
 
 def _named_columns(run: Run, by: str) -> Columns:
-    """Returns the columns of one run of several, behind those that say which it is."""
+    """Columns of one run of several, behind those that say which it is."""
     result = _result(run)
     columns: Columns = record_of(result.job).columns(result, by)
-    about = described(result.model)
-    rows = len(next(iter(columns.values())))
-    file = "" if isinstance(run, Result) else os.fspath(run)
-    which = {"file": file, "model": result.model.name, "size": about.get("size", ""), "sites": about["sites"]}
-    return {name: np.full(rows, value) for name, value in which.items()} | columns
+    file, about = "" if isinstance(run, Result) else os.fspath(run), described(result.model)
+    names = {"file": file, "model": result.model.name, "size": about.get("size", ""), "sites": about["sites"]}
+    return {name: np.full(len(next(iter(columns.values()))), value) for name, value in names.items()} | columns
 
 
 def columns_of_samples(
     run: AnyRun, columns: Callable[[AnyRun], Columns], best_energy: Callable[[AnyRun], Floats | None]
 ) -> Columns:
-    """Returns the columns of each sample alone, below each other, behind the sample's number.
-
-    ``best_energy`` gives the lowest energies that a sample's replicas met, (1, replicas), None where they are unknown.
-    """
+    """Columns of each sample, below each other; ``best_energy`` gives lowest energies (1, replicas) or None."""
     tables = []
     for sample in range(run.model.samples):
         one = sample_of(run, sample)
         own, best = columns(one), best_energy(one)
         rows = len(next(iter(own.values())))
         least = None if best is None or not best.size else lowest(one.model, best)
-        tables.append(
-            {
-                "sample": np.full(rows, sample),
-                **own,
-                "lowest_energy_per_site": np.full(rows, least.mean if least else np.nan),
-                "hits": np.full(rows, least.hits[0] if least else 0),
-            }
-        )
+        energy, hits = (least.mean, least.hits[0]) if least else (np.nan, 0)
+        ends = {"lowest_energy_per_site": np.full(rows, energy), "hits": np.full(rows, hits)}
+        tables.append({"sample": np.full(rows, sample)} | own | ends)
     return below_each_other(tables)
 
 
@@ -153,13 +153,9 @@ def summary_columns(summary: Summary) -> Columns:
 def estimate_columns(estimates: dict[str, Estimate]) -> Columns:
     """Four columns of each estimate, without errors that cannot be trusted."""
     columns: Columns = {}
-    for name, estimate in estimates.items():
-        columns |= {
-            name: estimate.value,
-            f"{name}_error": np.where(estimate.trusted, estimate.error, np.nan),
-            f"{name}_tau": estimate.tau,
-            f"{name}_trusted": estimate.trusted,
-        }
+    for name, e in estimates.items():
+        columns |= {name: e.value, f"{name}_error": np.where(e.trusted, e.error, np.nan)}
+        columns |= {f"{name}_tau": e.tau, f"{name}_trusted": e.trusted}
     return columns
 
 
@@ -200,10 +196,7 @@ def _unit(name: str) -> str:
 
 
 def write_csv(columns: Columns, path: Path, overwrite: bool = False) -> None:
-    """Write columns as a CSV file: a line of names, numbers that read back the same, nothing for NaN.
-
-    Another CSV file is replaced with ``overwrite``; nothing else ever is.
-    """
+    """Write columns as a CSV file, numbers that read back the same, nothing for NaN; ``overwrite`` another one."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     names = in_order(list(columns))
@@ -211,3 +204,91 @@ def write_csv(columns: Columns, path: Path, overwrite: bool = False) -> None:
     for row in zip(*(columns[name].tolist() for name in names), strict=True):
         writer.writerow(["" if value != value else value for value in row])
     write_outputs({path: ("csv", text.getvalue().encode())}, overwrite)
+
+
+def with_error(value: float, error: float, trusted: bool = True) -> str:
+    """A number with the error of its last two digits, such as -1.7466(12), or with (?); - for no number."""
+    if not isfinite(value):
+        return "-"
+    if not trusted or not isfinite(error):
+        return f"{value:.5g}({NO_ERROR})"
+    if error == 0:
+        return f"{value:.6g}(0)"
+    decimals = min(1 - floor(log10(error)), _MOST_DECIMALS)
+    if round(error, decimals) * 10**decimals >= 100:  # 0.0996 is 0.10
+        decimals -= 1
+    if decimals <= 0:
+        return f"{value:.0f}({error:.0f})"
+    digits = f"{error:.{decimals}f}" if error >= 1 else str(max(1, round(error * 10**decimals)))
+    return f"{value:.{decimals}f}({digits})"
+
+
+def main_columns(model: Ising, estimates: Mapping[str, Estimate]) -> list[str]:
+    """The estimates that say most of a model, the most important first: connected in a field, else of m, m_s or q."""
+    glassy = "overlap_squared" in estimates and not is_ferromagnet(model)
+    kind = "field" if in_field(model) else "glass" if glassy else "magnet"
+    if "abs_staggered_magnetization" in estimates and is_antiferromagnet(model):
+        kind = "antiferromagnet"
+    if model.graph.slices > 1:
+        kind = "quantum glass" if glassy else "quantum magnet"
+    own = [name for name in estimates if name not in LABELS]  # the user's
+    return [name for name in MAIN[kind].split() if name in estimates] + own
+
+
+def chosen_columns(text: str, estimates: Mapping[str, Estimate]) -> list[str]:
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in estimates:
+            close = get_close_matches(name, estimates, 1, 0.5)
+            hint = f"did you mean {close[0]!r}?" if close else f"choose among {', '.join(estimates)}"
+            raise InputError(f"column {name!r} is none of this run's: {hint}")
+    return names
+
+
+def all_columns(estimates: Mapping[str, Estimate]) -> list[str]:
+    return printed_order(list(estimates))
+
+
+def printed_table(
+    averages: Summary | Reweighting, names: Sequence[str], more: Mapping[str, Sequence[str]] | None = None
+) -> list[str]:
+    """Lines for each temperature, in several tables where columns do not fit; the first begins with ``more``."""
+    first = [averages.axis.symbol, *(f"{value:.5g}" for value in averages.axis.values)]
+    tables = [[first, *([head, *cells] for head, cells in (more or {}).items())]]
+    taus: list[list[npt.NDArray[np.float64]]] = [[]]
+    for name in names:
+        e = averages.estimates[name]
+        column = [LABELS.get(name, name), *map(with_error, e.value.tolist(), e.error.tolist(), e.trusted.tolist())]
+        if sum(map(_width, (*tables[-1], column, [_TAU]))) > WIDTH and taus[-1]:
+            tables.append([first])
+            taus.append([])
+        tables[-1].insert(len(taus[-1]) + 1, column)
+        taus[-1].append(e.tau)
+    lines = []
+    for number, (columns, of_each) in enumerate(zip(tables, taus, strict=True)):
+        longest = np.max([np.zeros(len(averages.axis.values)), *of_each], axis=0)
+        columns.append([_TAU, *(f"{tau:.3g}" for tau in longest)])
+        rows = zip(*([cell.rjust(_width(column)) for cell in column] for column in columns), strict=True)
+        lines += [""] * bool(number) + ["".join(row) for row in rows]
+    if any(f"({NO_ERROR})" in line for line in lines):
+        lines += wrapped(
+            "no error can be given, as the series spans fewer than 20 autocorrelation times, does not move, has no "
+            "value without some samples, or there are two or three samples.",
+            "(?): ",
+        )
+    return lines
+
+
+def _width(column: list[str]) -> int:
+    return max(map(len, column)) + 2
+
+
+def as_tables(summary: Summary) -> dict[str, object]:
+    """Returns everything, for ``--json``; errors that cannot be trusted are NaN."""
+    marks = {f"{name}_trusted" for name in summary.estimates}
+    columns = summary_columns(summary)
+    tables: dict[str, object] = {name: column.tolist() for name, column in columns.items() if name not in marks}
+    tables |= {"verdict": summary.verdict, "problems": list(summary.problems), "doubts": list(summary.doubts)}
+    tables["notes"] = summary.notes
+    tables["equilibrated"] = {name: e.equilibrated for name, e in summary.equilibration.items()}
+    return tables

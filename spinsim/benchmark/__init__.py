@@ -31,10 +31,7 @@ class Spread(NamedTuple):
 
 
 def sweep_rates(engine: Engine, repeats: int, timed: Callable[[int], float] | None = None) -> tuple[int, list[float]]:
-    """Sweeps that take about half a second, and the updates/ns of as many in each of ``repeats`` runs, once warm.
-
-    ``timed`` sweeps so often and returns the seconds that it took; by default sweeps of the engine alone.
-    """
+    """Sweeps of half a second once warm, and updates/ns of as many in each run; ``timed`` returns seconds."""
     timed = timed or engine.timed_sweep
     updates = engine.model.sites * engine.model.samples * engine.replicas
     timed(1)  # compiles, or loads what is compiled

@@ -37,13 +37,11 @@ class Rate:
     of_peak: float | None  # share of the chip's arithmetic peak, None where it is not known
 
     @property
-    def teraflops(self) -> float:
-        """Arithmetic rate in 10^12 a second."""
+    def teraflops(self) -> float:  # 10^12 operations a second
         return self.operations / self.seconds / 1e12
 
     @property
-    def terabytes(self) -> float:
-        """Traffic in 10^12 bytes a second."""
+    def terabytes(self) -> float:  # 10^12 bytes a second
         return self.moved / self.seconds / 1e12
 
 
@@ -91,13 +89,11 @@ def _operands(kind: str, size: int) -> tuple[Any, Any, Any]:
     return a, b, cupy.empty((size, size), kind)
 
 
+Call = Callable[[], object]
+
+
 def _rate(
-    name: str,
-    case: str,
-    call: Callable[[], object],
-    reference: Callable[[], object] | None,
-    repeats: int,
-    work: tuple[str, float, float],
+    name: str, case: str, call: Call, reference: Call | None, repeats: int, work: tuple[str, float, float]
 ) -> Rate:
     """Time a call, in turns with another where there is one; ``work`` is its type, operations and bytes."""
     kind, operations, moved = work
@@ -138,10 +134,7 @@ def wide_products(repeats: int) -> Iterator[Rate]:
         for hand, shape in (("left", (side, -1)), ("right", (-1, side))):
             wide, out = x.reshape(shape), y.reshape(shape)
             pair, case = (factor, wide) if hand == "left" else (wide, factor), f"{side} x {side} from the {hand}"
-            library, ours = (
-                partial(cupy.matmul, *pair, out=out),
-                gemm.left_factor if hand == "left" else gemm.right_factor,
-            )
+            library, ours = partial(cupy.matmul, *pair, out=out), getattr(gemm, f"{hand}_factor")
             yield _rate("cuBLAS", case, library, None, repeats, _amplitudes(side))
             yield _rate(ours.__name__, case, partial(ours, *pair, out), library, repeats, _amplitudes(side))
     factor, tiles = cupy.random.RandomState(2).random_sample((64, 64)), x.reshape(-1, 64, 64)

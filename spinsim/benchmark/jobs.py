@@ -30,11 +30,8 @@ class JobCase:
 
     @property
     def words(self) -> list[str]:
-        """The command and its flags."""
-        flags = [
-            [f"--no-{name}"] if value is False else [f"--{name}", str(value)]
-            for name, value in ({key.replace("_", "-"): value for key, value in self.settings.items()}).items()
-        ]
+        named = {key.replace("_", "-"): value for key, value in self.settings.items()}
+        flags = [[f"--no-{key}"] if value is False else [f"--{key}", str(value)] for key, value in named.items()]
         return [self.job, "--sweeps", str(self.sweeps), *chain.from_iterable(flags)]
 
     def engine(self, device: str, threads: int | None) -> Engine:
@@ -59,7 +56,6 @@ class JobRate:
 
     @property
     def share(self) -> float:
-        """Share of the engine's rate that arrives."""
         return self.command / self.engine
 
 
@@ -75,34 +71,19 @@ CUDA_CASES: Final = (
     JobCase("3D +-J, L = 16, every 1,000", "temper", 1_000_000, {**_16, "measure_every": 1000}),
     JobCase("3D +-J, L = 6, every 100", "temper", 400_000, {**_6, "replicas": 4}),
     JobCase("the same, 8 copies", "temper", 400_000, {**_6, "replicas": 8}),
-    JobCase(
-        "quantum 16 x 16 x 256, every 10",
-        "quantum",
-        200_000,
-        {
-            **_EA, "lattice": "square", "size": 16, "slices": 256, "samples": 32, "replicas": 4, "k": "0.24:0.33:32",
-            "measure_every": 10,
-        },
-    ),
-    JobCase(
-        "3D Gaussian, L = 10, every 10",
-        "temper",
-        100_000,
-        {
-            **_GAUSSIAN, "size": 10, "samples": 256, "temperatures": "0.5:1.8:32", "replicas": 4, "measure_every": 10,
-        },
-    ),
+    JobCase("quantum 16 x 16 x 256, every 10", "quantum", 200_000,
+            {**_EA, "lattice": "square", "size": 16, "slices": 256, "samples": 32, "replicas": 4, "k": "0.24:0.33:32",
+             "measure_every": 10}),
+    JobCase("3D Gaussian, L = 10, every 10", "temper", 100_000,
+            {**_GAUSSIAN, "size": 10, "samples": 256, "temperatures": "0.5:1.8:32", "replicas": 4,
+             "measure_every": 10}),
 )  # fmt: skip
 CPU_CASES: Final = (
     JobCase("3D +-J, L = 6, every 10", "temper", 60_000, {**_SMALL, "measure_every": 10}),
     JobCase("3D +-J, L = 6, every 100", "temper", 100_000, _SMALL),
-    JobCase(
-        "3D Gaussian, L = 4, every 10",
-        "temper",
-        50_000,
-        {**_GAUSSIAN, "size": 4, "samples": 8, "temperatures": "0.5:1.8:16", "replicas": 8, "measure_every": 10},
-    ),
-)
+    JobCase("3D Gaussian, L = 4, every 10", "temper", 50_000,
+            {**_GAUSSIAN, "size": 4, "samples": 8, "temperatures": "0.5:1.8:16", "replicas": 8, "measure_every": 10}),
+)  # fmt: skip
 
 
 def job_rates(device: str, threads: int | None, repeats: int) -> Iterator[JobRate]:

@@ -32,7 +32,6 @@ class Case:
     reference: str = ""  # rates of other programs for the like, updates/ns
 
     def beta(self) -> npt.NDArray[np.float64]:
-        """Inverse temperature of every replica."""
         low, high = self.temperature if isinstance(self.temperature, tuple) else (self.temperature,) * 2
         return np.asarray(1.0 / np.linspace(low, high, self.replicas))
 

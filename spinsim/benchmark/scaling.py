@@ -21,13 +21,12 @@ from spinsim.model.ising import Ising
 from spinsim.model.trotter import trotter
 from spinsim.parallel.group import Group, make_group, together
 from spinsim.parallel.session import first_ranks, others
+from spinsim.transfer_matrix.layer import CRITICAL as K_CRITICAL
 from spinsim.transfer_matrix.layer import Layer
 from spinsim.transfer_matrix.operator import TransferOperator
-from spinsim.transfer_matrix.points import CRITICAL as K_CRITICAL
 from spinsim.transfer_matrix.vectors import Share, Vectors
 
-Growth = Literal["weak", "strong"]
-"""Weak: each device has as much to do as one alone; strong: all together have."""
+Growth = Literal["weak", "strong"]  # weak: each device has as much to do as one alone; strong: all together have
 
 
 @dataclass(frozen=True)
@@ -94,51 +93,32 @@ class ScalingRate:
 _LADDER: Final = (0.8, 2.0)
 _QUANTUM: Final = (1 / 0.33, 1 / 0.24)  # as 1 / k
 CUDA_CASES: Final = (
-    SweepCase(
-        "2D ferromagnet, 131072 x 65536 each", "weak", lambda n: Ising(square(131072, 65536 * n)), 1, (CRITICAL,)
-    ),
+    SweepCase("2D ferromagnet, 131072 x 65536 each", "weak", lambda n: Ising(square(131072, 65536 * n)), 1,
+              (CRITICAL,)),
     SweepCase("2D ferromagnet, L = 131072", "strong", lambda _: Ising(square(131072)), 1, (CRITICAL,)),
     SweepCase("2D ferromagnet, L = 65536", "strong", lambda _: Ising(square(65536)), 1, (CRITICAL,)),
     SweepCase("2D ferromagnet, L = 32768", "strong", lambda _: Ising(square(32768)), 1, (CRITICAL,)),
     SweepCase("3D +-J, L = 512", "strong", lambda _: EdwardsAnderson(cubic(512)), 1, (1.1,)),
-    SweepCase(
-        "3D +-J, L = 16, 128 samples each",
-        "weak",
-        lambda n: EdwardsAnderson(cubic(16), samples=128 * n),
-        128,
-        _LADDER,
-        4,
-    ),
+    SweepCase("3D +-J, L = 16, 128 samples each", "weak", lambda n: EdwardsAnderson(cubic(16), 128 * n), 128, _LADDER,
+              4),
     SweepCase("3D +-J, L = 32, 4096 replicas", "strong", lambda _: EdwardsAnderson(cubic(32)), 4096, (1.1,)),
-    SweepCase(
-        "2D +-J, L = 24, 512 slices, one sample",
-        "strong",
-        lambda _: trotter(EdwardsAnderson(square(24)), 512),
-        128,
-        _QUANTUM,
-        4,
-    ),
+    SweepCase("2D +-J, L = 24, 512 slices, one sample", "strong", lambda _: trotter(EdwardsAnderson(square(24)), 512),
+              128, _QUANTUM, 4),
     ProductCase("T of a chain, 32 spins for one", "weak", lambda n: 31 + n.bit_length()),
     ProductCase("T of a chain, 32 spins", "strong", lambda _: 32),
-)
+)  # fmt: skip
 CPU_CASES: Final = (
     SweepCase("2D ferromagnet, 4096 x 2048 each", "weak", lambda n: Ising(square(4096, 2048 * n)), 1, (CRITICAL,)),
     SweepCase("2D ferromagnet, L = 4096", "strong", lambda _: Ising(square(4096)), 1, (CRITICAL,)),
     SweepCase("3D +-J, L = 256", "strong", lambda _: EdwardsAnderson(cubic(256)), 1, (1.1,)),
-    SweepCase(
-        "3D +-J, L = 8, 8 samples each", "weak", lambda n: EdwardsAnderson(cubic(8), samples=8 * n), 128, _LADDER, 4
-    ),
+    SweepCase("3D +-J, L = 8, 8 samples each", "weak", lambda n: EdwardsAnderson(cubic(8), 8 * n), 128, _LADDER, 4),
     SweepCase("3D +-J, L = 16, 512 replicas", "strong", lambda _: EdwardsAnderson(cubic(16)), 512, (1.1,)),
     ProductCase("T of a chain, 22 spins", "strong", lambda _: 22),
 )
 
 
 def numbers_of_devices(device: str) -> list[int]:
-    """1, 2, 4, ... up to all devices that there are, and all of them.
-
-    Args:
-        device: As ``resolve_device`` returns it.
-    """
+    """1, 2, 4, ... up to all devices that there are, and all of them; a device as ``resolve_device`` returns it."""
     everyone = 1 + len(others())
     if everyone == 1 and device == CUDA:
         from spinsim.cuda.device import names

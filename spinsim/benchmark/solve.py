@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from spinsim.errors import InputError
-from spinsim.jobs.anneal.call import anneal
 from spinsim.jobs.anneal.report import Success, success_of
+from spinsim.jobs.anneal.running import anneal
 from spinsim.jobs.anneal.settings import AnnealSettings
-from spinsim.jobs.temper.call import temper
+from spinsim.jobs.temper.running import temper
 from spinsim.model.instances import read_instance
 from spinsim.model.ising import Ising
 from spinsim.model.problems.targets import check_targets, value_of
@@ -60,15 +60,9 @@ def solve_instances(
 ) -> Iterator[Solved]:
     """Anneal each instance, first whole anneals for the success probability, then until its target is met.
 
-    Args:
-        files: Instances.
-        target: In their own terms; best known values where left out.
-        repeats: Whole anneals, and searches, each with random numbers of its own.
-        time_limit: Seconds after which a search gives up.
-        settings: Settings of ``ss.anneal``.
-
-    Raises:
-        InputError: before anything is annealed, for targets that no state can have and times out of range.
+    The target is in the instances' own terms, by default the best known value. Whole anneals, and searches, which give
+    up after ``time_limit`` seconds, are repeated with random numbers of their own. Targets that no state can have are
+    refused before anything is annealed.
     """
     problems = [(model, target_of(file, model, target)) for file in files for model in [read_instance(file)]]
     settings_of(AnnealSettings)["time_limit"].check(time_limit)
@@ -79,7 +73,6 @@ def solve_instances(
 
 
 def target_of(file: Path, model: Ising, target: float | None) -> float:
-    """The target of an instance, in its own terms."""
     sites, best = BEST_KNOWN.get(file.stem, (0, 0))
     if target is not None:
         return target
@@ -107,11 +100,8 @@ def solve(model: Ising, target: float, repeats: int, time_limit: float, settings
         return search is not None and search.is_met
 
     best = float(value_of(model, whole.best_energy.min()))
-    rate = updates / success.seconds / 1e9
-    return Solved(
-        model.name, model.sites, target, best, success, rate,
-        _seconds_of(anneals_to, repeats), _seconds_of(tempers_to, repeats),
-    )  # fmt: skip
+    times = _seconds_of(anneals_to, repeats), _seconds_of(tempers_to, repeats)
+    return Solved(model.name, model.sites, target, best, success, updates / success.seconds / 1e9, *times)
 
 
 def _seconds_of(met: Callable[[int], bool], repeats: int) -> list[float]:

@@ -44,7 +44,6 @@ class TemperCase:
 
     @property
     def replicas(self) -> int:
-        """Number of replicas of each sample."""
         return self.copies * self.ladder[2]
 
 
@@ -79,9 +78,7 @@ CPU_CASES: Final = (
     TemperCase("3D +-J, L = 6", lambda: EdwardsAnderson(cubic(6), samples=16), (*_PM_J, 16), 2),
     TemperCase("3D +-J, L = 6", lambda: EdwardsAnderson(cubic(6), samples=16), (*_PM_J, 16), 8),
     TemperCase("3D +-J, L = 16", lambda: EdwardsAnderson(cubic(16), samples=4), (*_PM_J, 32), 4, _OTHERS),
-    TemperCase(
-        "3D Gaussian, L = 4", lambda: EdwardsAnderson(cubic(4), couplings="gaussian", samples=8), (*_GAUSSIAN, 16), 2
-    ),
+    TemperCase("3D Gaussian, L = 4", lambda: EdwardsAnderson(cubic(4), 8, couplings="gaussian"), (*_GAUSSIAN, 16), 2),
     TemperCase("2D +-J, L = 4, 32 slices, K_s, K_tau", _glass_in_time(4, 32, 8, True), (1.5, 3.0, 16), 8, terms=_TERMS),
 )
 CUDA_CASES: Final = (
@@ -92,26 +89,13 @@ CUDA_CASES: Final = (
     TemperCase("3D +-J, L = 24", lambda: EdwardsAnderson(cubic(24), samples=16), (*_PM_J, 32), 4),
     TemperCase("2D +-J, L = 16, 256 slices, k", _glass_in_time(16, 256, 32), (*_QUANTUM, 32), 4, _OTHERS, _TIMES),
     TemperCase("2D +-J, L = 24, 512 slices, k", _glass_in_time(24, 512, 8), (*_QUANTUM, 32), 4, _OTHERS, _TIMES),
-    TemperCase(
-        "2D +-J, L = 16, 64 slices, K_s, K_tau",
-        _glass_in_time(16, 64, 32, True),
-        (1.5, 3.0, 32),
-        4,
-        times=_TIMES,
-        terms=_TERMS,
-    ),
-    TemperCase(
-        "2D clean, L = 16, 64 slices, K_s, K_tau",
-        lambda: trotter(Ising(square(16)), 64, True),
-        (1.5, 3.0, 32),
-        4,
-        times=_TIMES,
-        terms=_TERMS,
-    ),
-    TemperCase(
-        "3D Gaussian, L = 10", lambda: EdwardsAnderson(cubic(10), couplings="gaussian", samples=16), (*_GAUSSIAN, 32), 4
-    ),
-)
+    TemperCase("2D +-J, L = 16, 64 slices, K_s, K_tau", _glass_in_time(16, 64, 32, True), (1.5, 3.0, 32), 4,
+               times=_TIMES, terms=_TERMS),
+    TemperCase("2D clean, L = 16, 64 slices, K_s, K_tau", lambda: trotter(Ising(square(16)), 64, True),
+               (1.5, 3.0, 32), 4, times=_TIMES, terms=_TERMS),
+    TemperCase("3D Gaussian, L = 10", lambda: EdwardsAnderson(cubic(10), 16, couplings="gaussian"), (*_GAUSSIAN, 32),
+               4),
+)  # fmt: skip
 
 
 def _tempering_rates(

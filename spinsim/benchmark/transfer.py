@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -18,9 +19,8 @@ from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.geometry.lattice import chain, square
 from spinsim.model.ising import Ising
 from spinsim.transfer_matrix.lanczos import ThickRestart, default_basis
-from spinsim.transfer_matrix.layer import Layer
+from spinsim.transfer_matrix.layer import CRITICAL, Layer
 from spinsim.transfer_matrix.operator import TransferOperator
-from spinsim.transfer_matrix.points import CRITICAL
 from spinsim.transfer_matrix.spectrum import Settings, fit
 from spinsim.transfer_matrix.vectors import Vectors
 
@@ -52,13 +52,11 @@ class Rate:
     without_peer: str  # why it cannot, in a sentence, else empty
 
     @property
-    def bandwidth(self) -> float:
-        """Bytes a second, as if the product made three passes over memory."""
+    def bandwidth(self) -> float:  # bytes a second, as if the product made three passes over memory
         return PASSES * 16 * self.amplitudes / self.apply_seconds
 
     @property
-    def share(self) -> float:
-        """Share of the bound that three passes at the speed of copying set."""
+    def share(self) -> float:  # of the bound that three passes at the speed of copying set
         return PASSES * self.copy_seconds / self.apply_seconds
 
 
@@ -69,7 +67,6 @@ def layer_model(sites: int) -> Ising:
 
 
 def rates(device: str, threads: int | None, widths: tuple[int, ...], repeats: int) -> Iterator[Rate]:
-    """Time every layer with both methods."""
     pool = Threads(threads if device == "cpu" else 1)
     for sites in widths:
         for method in ("butterfly", "kronecker"):
@@ -86,28 +83,19 @@ def _measure(model: Ising, device: str, method: str, pool: Threads, repeats: int
     x, y = vectors.empty(), vectors.empty()
     vectors.random(1, 0, 0, x)
     applied = _time(lambda: operator.apply(x, y), device, repeats)
-    copied = _time(lambda: _copy(x, y, device, pool), device, repeats)
-    iteration = ThickRestart(operator.apply, vectors, _LEVELS, basis=basis)
-    iteration.cycle()  # compiles
-    del iteration
-    began = time.perf_counter()
-    values, steps = _solve(operator, vectors, basis)
-    seconds = time.perf_counter() - began
+    pieces = partial(pool.share_out, lambda first, stop: np.copyto(y[first:stop], x[first:stop]), len(x))
+    copied = _time(partial(y.__setitem__, ..., x) if device == "cuda" else pieces, device, repeats)
+    ThickRestart(operator.apply, vectors, _LEVELS, basis=basis).cycle()  # compiles
+    began, iteration = time.perf_counter(), ThickRestart(operator.apply, vectors, _LEVELS, basis=basis)
+    while not iteration.done:
+        iteration.cycle()
+    levels = iteration.levels()
+    values, steps, seconds = levels.value, levels.steps, time.perf_counter() - began
     stored, without = _peer_basis(layer, device, basis)
     peer_seconds, peer = (np.nan, np.full(_LEVELS, np.nan)) if without else _peer(operator, x, device, stored)
-    return Rate(
-        sites=model.sites,
-        amplitudes=layer.dimension,
-        method=operator.method,
-        apply_seconds=applied,
-        copy_seconds=copied,
-        step_seconds=seconds / steps,
-        solve_seconds=seconds,
-        steps=steps,
-        peer_seconds=peer_seconds,
-        difference=float(np.abs(np.log(values / peer)).max()),
-        without_peer=without,
-    )
+    difference = float(np.abs(np.log(values / peer)).max())
+    measured = applied, copied, seconds / steps, seconds, steps, peer_seconds, difference, without
+    return Rate(model.sites, layer.dimension, operator.method, *measured)
 
 
 def _time(task: Callable[[], Any], device: str, repeats: int) -> float:
@@ -123,21 +111,6 @@ def _time(task: Callable[[], Any], device: str, repeats: int) -> float:
 
     count = max(1, int(_SECONDS / repeats / max(run(1), run(1), 1e-6)))
     return statistics.median(run(count) for _ in range(repeats))
-
-
-def _copy(x: Any, y: Any, device: str, pool: Threads) -> None:
-    if device == "cuda":
-        y[...] = x
-        return
-    pool.share_out(lambda first, stop: np.copyto(y[first:stop], x[first:stop]), len(x))
-
-
-def _solve(operator: TransferOperator, vectors: Vectors, basis: int) -> tuple[Any, int]:
-    iteration = ThickRestart(operator.apply, vectors, _LEVELS, basis=basis)
-    while not iteration.done:
-        iteration.cycle()
-    levels = iteration.levels()
-    return levels.value, levels.steps
 
 
 def _peer_basis(layer: Layer, device: str, basis: int) -> tuple[int, str]:

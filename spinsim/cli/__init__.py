@@ -12,15 +12,12 @@ from typing import Annotated
 
 import typer
 
-from spinsim.cli.analyze import analyze
+from spinsim.cli.analyze import analyze, check, show
 from spinsim.cli.bench import bench
 from spinsim.cli.devices import devices, warm_up
-from spinsim.cli.plot import plot
+from spinsim.cli.plot import plot, view
 from spinsim.cli.running import command_of, resume
-from spinsim.cli.saying import open_streams, refuse
-from spinsim.cli.show import check, show
-from spinsim.cli.usage import usage_sentence
-from spinsim.cli.view import view
+from spinsim.cli.saying import open_streams, refuse, usage_sentence
 from spinsim.errors import InputError, on_command_line
 from spinsim.jobs import all_jobs
 from spinsim.parallel.launched import launched

@@ -1,4 +1,4 @@
-"""``spinsim analyze``: means, errors, autocorrelation times, whether the run was in equilibrium."""
+"""``spinsim analyze``, ``show`` and ``check``: averages with errors, main numbers, and whether files are whole."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from spinsim.cli import flags
-from spinsim.cli.saying import say, say_json
+from spinsim.cli.saying import refuse, say, say_json
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count, wrapped
+from spinsim.jobs.base import Told
 
 if TYPE_CHECKING:
     from spinsim.analysis.reweighted import Reweighting
     from spinsim.analysis.runs import Tempered
     from spinsim.analysis.summary import Summary
     from spinsim.analysis.tables import Columns
-    from spinsim.jobs.base import Told
     from spinsim.model.ising import Ising
     from spinsim.store.contents import Series
 
+_THERMAL: Final = ("free_energy", "entropy")
 _SPINS_COUNTED: Final = wrapped("counted again from saved spins; the file's /summary stays as it is", "Note     ")
 
 
@@ -74,9 +75,8 @@ def analyze(
 
     Quantum runs that differ in their slices alone are extrapolated to infinitely many.
     """
-    from spinsim.analysis.printed import as_tables
     from spinsim.analysis.summary import observables_of, summarize
-    from spinsim.analysis.tables import summary_columns, write_csv
+    from spinsim.analysis.tables import as_tables, summary_columns, write_csv
     from spinsim.jobs import job_of
     from spinsim.jobs.calls import recount
     from spinsim.machine.outputs import check_output
@@ -142,14 +142,17 @@ def _reweight(
     columns: str | None,
     every: bool,
 ) -> None:
-    """Averages at the temperatures of a grid such as 1.0:1.2:101."""
     from spinsim.analysis.reweighted import reweighted
-    from spinsim.analysis.tables import estimate_columns, write_csv
+    from spinsim.analysis.tables import estimate_columns, printed_table, write_csv
     from spinsim.inputs.grids import read_grid
 
     averages = [reweighted(result, read_grid("reweight", grid)) for result in results]
     reports = [
-        [heading(file, result), *_report_of_reweighted(result.model, one, columns, every)]
+        [
+            heading(file, result),
+            *printed_table(one, _names(result.model, one.estimates, columns, every, _THERMAL)),
+            *_notes(one),
+        ]
         for file, result, one in zip(files, results, averages, strict=True)
     ]
     tables: list[Columns] = [
@@ -165,18 +168,15 @@ def _reweight(
     _tell(reports, numbers if as_json else None)
 
 
-def _tell(reports: list[list[str]], tables: list[dict[str, Any]] | None) -> None:
-    """Print the reports, or all numbers as JSON."""
+def _tell(reports: list[list[str]], tables: list[dict[str, Any]] | None, apart: bool = True) -> None:
     if tables is None:
         for k, lines in enumerate(reports):
-            for line in [""] * (k > 0) + lines:
-                say(line)
+            say(*[""] * (k > 0 and apart), *lines)
         return
     say_json(tables[0] if len(tables) == 1 else tables)
 
 
 def _check(file: Path) -> None:
-    """Refuse, before anything is written, what cannot be analysed."""
     from spinsim.jobs import job_of
     from spinsim.store import read_attributes
 
@@ -184,7 +184,6 @@ def _check(file: Path) -> None:
 
 
 def heading(file: Path, result: Any) -> str:
-    """One line that names the file, the model and the measurements."""
     from spinsim.analysis.sources import measurements_of
 
     rows = f"{result.model.name}, {count(result.model.samples, 'sample')}, {measurements_of(result)} measurements"
@@ -192,21 +191,28 @@ def heading(file: Path, result: Any) -> str:
 
 
 def report(result: Tempered, summary: Summary, columns: str | None = None, every: bool = False) -> list[str]:
-    """The averages asked for, a line each temperature, and what they are worth."""
-    from spinsim.analysis.printed import table
+    from spinsim.analysis.tables import printed_table
 
     names = _names(result.model, summary.estimates, columns, every)
-    notes = [line for note in summary.notes for line in wrapped(note, "Note     ")]
-    return table(summary, names) + notes + wrapped(summary.verdict, "Verdict  ")
+    return printed_table(summary, names) + _notes(summary) + wrapped(summary.verdict, "Verdict  ")
 
 
-def _names(model: Ising, estimates: Mapping[str, Any], columns: str | None, every: bool) -> list[str]:
-    """Names of the columns asked for."""
-    from spinsim.analysis.printed import all_columns, chosen_columns, main_columns
+def _notes(averages: Summary | Reweighting) -> list[str]:
+    return [line for note in averages.notes for line in wrapped(note, "Note     ")]
+
+
+def _names(
+    model: Ising, estimates: Mapping[str, Any], columns: str | None, every: bool, more: tuple[str, ...] = ()
+) -> list[str]:
+    """Names of the columns asked for; with ``more``, fewer of the main ones and those that begin so."""
+    from spinsim.analysis.tables import all_columns, chosen_columns, main_columns
 
     if columns is not None:
         return chosen_columns(columns, estimates)
-    return all_columns(estimates) if every else main_columns(model, estimates)
+    if every:
+        return all_columns(estimates)
+    main = main_columns(model, estimates)
+    return [*main[:3], *(name for name in estimates if name.startswith(more))] if more else main
 
 
 def _write_summary(file: Path, room: list[Series], summary: Summary) -> list[str]:
@@ -244,15 +250,46 @@ def one_below_the_other(files: list[Path], tables: list[Columns]) -> Columns:
     return whole
 
 
-def _report_of_reweighted(model: Ising, averages: Reweighting, columns: str | None, every: bool) -> list[str]:
-    """The columns asked for, a line each temperature, and what they are worth."""
-    from spinsim.analysis.printed import all_columns, chosen_columns, main_columns, table
+def show(
+    files: Annotated[list[Path], typer.Argument(help="Files that spinsim wrote.", metavar="FILE...")],
+    as_json: Annotated[
+        bool, typer.Option("--json", help="The same as one JSON object, a list of them for several files.")
+    ] = False,
+    solution: Annotated[
+        bool, typer.Option("--solution", help="Instead the lowest states, a line 'label value' for each variable.")
+    ] = False,
+) -> None:
+    """Say what is in files, how far their runs got and their main numbers."""
+    from spinsim.jobs import job_of
+    from spinsim.store import read_attributes
 
-    if columns is not None:
-        names = chosen_columns(columns, averages.estimates)
-    elif every:
-        names = all_columns(averages.estimates)
-    else:
-        thermal = [name for name in averages.estimates if name.startswith(("free_energy", "entropy"))]
-        names = [*main_columns(model, averages.estimates)[:3], *thermal]
-    return table(averages, names) + [line for note in averages.notes for line in wrapped(note, "Note     ")]
+    told = [_solutions(file) if solution else job_of(read_attributes(file)["job"]).show(file) for file in files]
+    numbers = [one.numbers for one in told] if as_json else None
+    _tell([one.lines for one in told], numbers, apart=not solution)
+
+
+def _solutions(file: Path) -> Told:
+    from spinsim.result import load
+    from spinsim.solution import as_json, as_text
+
+    result = load(file)
+    solutions = result.solutions
+    return Told(as_json(solutions, result.model), as_text(solutions, result.model.name).split("\n"))
+
+
+def check(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files that spinsim wrote.")]) -> None:
+    """Read all of every FILE, compare checksums and identities, and say in a line each whether it is whole.
+
+    Status 0 if all are, else 2.
+    """
+    from spinsim.errors import InputError
+    from spinsim.run.identity import verify
+
+    status = 0
+    for file in files:
+        try:
+            say(f"{file}: {verify(file)}")
+        except InputError as error:
+            status = refuse(str(error))
+    if status:
+        raise typer.Exit(status)

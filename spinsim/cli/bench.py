@@ -70,8 +70,7 @@ def transfer(
             f"{r.solve_seconds:9.3g}{r.steps:7d}{peer}"
         )
         reasons |= dict.fromkeys([r.without_peer] if r.without_peer else [])
-    for reason in reasons:
-        say(reason)
+    say(*reasons)
 
 
 def _widths(text: str) -> tuple[int, ...]:
@@ -133,7 +132,6 @@ def solve(
 
 
 def _told(seconds: list[float], time_limit: float) -> str:
-    """Returns times of searches, sorted, in words."""
     from spinsim.analysis.time_to_solution import seconds_in_words
 
     met = [one for one in seconds if one < float("inf")]
@@ -238,7 +236,6 @@ def scaling(given: flags.Given, repeats: Repeats = 5) -> None:
 
 
 def _head(repeats: int, device: str, threads: int | None, rng_rounds: int) -> None:
-    """Say where rates are measured."""
     from spinsim.engine import resolve_device
 
     check_repeats(repeats)

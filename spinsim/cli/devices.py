@@ -23,18 +23,15 @@ def devices() -> None:
     lines = _of_this_process()
     missing, ranks = why_not(), 1 + len(others())
     lines.append(f"mpi   {missing}" if missing else f"mpi   ready: {ranks} rank{'s' if ranks > 1 else ''}")
-    for line in lines:
-        say(line)
+    say(*lines)
     for place, lines_there in zip(
         others(), answers([place.request(_of_this_process) for place in others()]), strict=True
     ):
         say(f"{place.request(name_of, place.rank)()}:")
-        for line in lines_there:
-            say(f"  {line}")
+        say(*(f"  {line}" for line in lines_there))
 
 
 def _of_this_process() -> list[str]:
-    """Lines on the devices of a process."""
     import platform
 
     import llvmlite.binding as llvm

@@ -11,32 +11,24 @@ from typing import Annotated, Any
 import typer
 
 from spinsim.errors import InputError
-from spinsim.inputs.shared import RANDOM
+from spinsim.inputs.texts import RANDOM
 from spinsim.parallel.launched import launched
 from spinsim.settings.config import AnyConfig, Config, tables_of
 from spinsim.settings.setting import Setting
 
 
-def whole(text: str) -> int:
-    """A whole number."""
+def whole(text: str, mend: str = ": give one such as 128") -> int:
     try:
         return int(text)
     except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is not a whole number: give one such as 128") from error
+        raise typer.BadParameter(f"{text!r} is not a whole number{mend}") from error
 
 
 def seed(text: str) -> int | str:
-    """A whole number, or the word for a fresh one."""
-    if text == RANDOM:
-        return RANDOM
-    try:
-        return int(text)
-    except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is not a whole number, give digits such as 7, or {RANDOM}") from error
+    return RANDOM if text == RANDOM else whole(text, f", give digits such as 7, or {RANDOM}")
 
 
 def real(text: str) -> float:
-    """A number."""
     from spinsim.inputs.checks import check_word  # loads NumPy
 
     try:
@@ -48,7 +40,6 @@ def real(text: str) -> float:
 
 
 def check_repeats(repeats: int) -> None:
-    """Refuse to time nothing."""
     if repeats < 1:
         raise InputError(f"repeats {repeats} are too few: give at least 1")
 
@@ -141,7 +132,6 @@ def taking(settings: Mapping[str, Setting]) -> Callable[[Callable[..., None]], C
 
 
 def filled(given: Given, settings: Mapping[str, Setting]) -> Given:
-    """The given settings, with defaults in place of those that are left out."""
     values = {name: one.default if given[name] is None else given[name] for name, one in settings.items()}
     for name, one in settings.items():
         one.check(values[name])
@@ -162,7 +152,6 @@ def _places(job: type[Config]) -> Iterable[tuple[str, tuple[str, Setting]]]:
 
 
 def option(one: Setting) -> Any:
-    """The annotation of a parameter that takes a setting."""
     default = f"  [{one.default_text}]" if one.default_text else ""
     fresh = f", {RANDOM} for a fresh one" if one.is_seed else ""
     text = f"{one.described}{fresh}.{default}"

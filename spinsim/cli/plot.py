@@ -1,9 +1,10 @@
-"""``spinsim plot``: figures fit for a paper."""
+"""``spinsim plot``: figures fit for a paper; ``spinsim view``: saved configurations as a picture or an animation."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -13,14 +14,11 @@ from spinsim.cli import flags
 from spinsim.cli.flags import Real, Whole
 from spinsim.cli.saying import say
 from spinsim.errors import InputError
+from spinsim.jobs.base import FigureSet, Job
 from spinsim.settings.setting import either
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from matplotlib.figure import Figure
-
-    from spinsim.jobs.base import FigureSet, Job
 
 _LONGEST: Final = 120  # characters of the stems of files in the name of a figure
 
@@ -135,7 +133,6 @@ def _stem(files: list[Path]) -> str:
 
 
 def _job_of_all(files: list[Path]) -> Job:
-    """Returns the job of the files, which must be one that draws so many together."""
     from spinsim.jobs import all_jobs, job_of
     from spinsim.store import read_attributes
 
@@ -155,7 +152,6 @@ def _job_of_all(files: list[Path]) -> Job:
 
 
 def _check_figure(job: Job, figure: str, files: list[Path], results: list[Any]) -> None:
-    """Refuse a figure that these files do not have, with those that they have."""
     from spinsim.jobs.base import Drawing
 
     chosen = job.figures if len(files) == 1 else job.figures_of_several
@@ -170,7 +166,6 @@ def _check_figure(job: Job, figure: str, files: list[Path], results: list[Any]) 
 
 
 def _check_options(job: Job, chosen: FigureSet, figure: str, options: Mapping[str, object]) -> None:
-    """Refuse options that would do nothing."""
     from spinsim.jobs import all_jobs
 
     sets = [one for known in (job, *all_jobs()) for one in (known.figures, known.figures_of_several)]
@@ -183,11 +178,41 @@ def _check_options(job: Job, chosen: FigureSet, figure: str, options: Mapping[st
 
 
 def _save_and_say(figures: Mapping[Path, Figure], overwrite: bool) -> None:
-    """Write figures with their captions, and print the paths of the figures."""
     from spinsim.analysis.figures import save_figures
 
     save_figures(figures, overwrite)
-    for path in figures:
-        say(path)
+    say(*figures)
     say("Captions are beside them, in files that end in .txt." if len(figures) > 1 else
                "Its caption is beside it, in a file that ends in .txt.", err=True)  # fmt: skip
+
+
+def view(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of a run with --save-configurations.")],
+    sample: Annotated[int, Whole(help="Disorder sample.")] = 0,
+    copy: Annotated[int | None, Whole(help="Copy at each temperature.  [0]")] = None,
+    row: Annotated[int, Whole(help="Saved row of a picture, -1 for the last.")] = -1,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="pdf, png or svg for a picture, gif for an animation of all rows.  [<FILE>-spins.png]"
+        ),
+    ] = None,
+    overwrite: flags.Overwrite = False,
+) -> None:
+    """Draw saved configurations: the spins at up to eight temperatures, or layers of a lattice of three dimensions.
+
+    An --out that ends in .gif is an animation of all saved rows, at most 200 of them.
+    """
+    from spinsim.analysis.figures import save_figure
+    from spinsim.analysis.figures.configurations import Panels
+    from spinsim.machine.outputs import write_outputs
+    from spinsim.result import load
+    from spinsim.saved import configurations
+
+    panels = Panels(configurations(file), load(file).model.lattice, sample, copy)
+    path = out or file.with_name(f"{file.stem}-spins.png")
+    if path.suffix.lower() == ".gif":
+        write_outputs({path: ("gif", panels.animation())}, overwrite)
+    else:
+        save_figure(panels.draw(row), path, overwrite)
+    say(path)

@@ -15,21 +15,19 @@ from spinsim.cli import flags
 from spinsim.cli.saying import say, say_json
 from spinsim.inputs.texts import quoted, wrapped
 from spinsim.jobs import all_jobs, job_of
-from spinsim.settings.config import tables_of
+from spinsim.jobs.base import Job
+from spinsim.settings.config import Config, tables_of
 from spinsim.settings.setting import Setting, settings_of
 from spinsim.settings.shared import RunSettings
 
-_LONG: Final = 10
-"""Seconds of a run that is said to take so long."""
-MISSED: Final = 3
-"""Exit status of a search whose target was not met."""
+_LONG: Final = 10  # seconds of a run that is said to take so long
+MISSED: Final = 3  # exit status of a search whose target was not met
+
 
 if TYPE_CHECKING:
-    from spinsim.jobs.base import Job
     from spinsim.run import Plan
     from spinsim.run.common import Watch
     from spinsim.run.progress import Bar
-    from spinsim.settings.config import Config
 
 
 def command_of(job: Job) -> Callable[..., None]:
@@ -46,33 +44,24 @@ def command_of(job: Job) -> Callable[..., None]:
 
 
 def say_outlook(plan: Plan[Any], as_json: bool) -> None:
-    """Say how long a run will take and how large its file will be, and do not run it."""
-    from spinsim.run.outlook import outlook
+    from spinsim.run.progress import outlook
 
     estimate = outlook(plan)
     if as_json:
         say_json(estimate.numbers)
         return
-    for line in [*wrapped(job_of(plan.config.job).describe(plan)), *estimate.lines]:
-        say(line)
+    say(*wrapped(job_of(plan.config.job).describe(plan)), *estimate.lines)
 
 
 def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
-    """Run a plan of any job into its file and say how it went.
-
-    Args:
-        plan: The run.
-        quiet: True to print nothing.
-        as_json: True to print the numbers as one JSON object, and nothing else.
-    """
+    """Run a plan of any job into its file and say how it went."""
     from spinsim.run.common import to_file
 
     job, silent = job_of(plan.config.job), quiet or as_json
     if not silent:
         split = [f"Split: {plan.split}"] if plan.split else []
         for sentence in [job.describe(plan), *split]:
-            for line in wrapped(sentence):
-                say(line)
+            say(*wrapped(sentence))
     with job.progress(silent) as progress:
         try:
             ran = to_file(plan, _watch(progress, silent))
@@ -83,7 +72,7 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
             else:
                 say("Interrupted before the run had begun: the same command begins anew.", err=True)
             raise
-    searches = getattr(getattr(plan.config, plan.config.job), "target", None) is not None
+    searches = getattr(plan.config.of_job, "target", None) is not None
     if ran and quiet and not as_json and not searches:  # of a search the exit status tells whether its target was met
         return
     told = job.outcome(plan, progress.rate if ran else None)
@@ -94,16 +83,14 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
         where = [f"Results  {plan.path}", f"Next     spinsim show {quoted(plan.path)}"]
         following = [f"         {command}" for command in told.following]
         verdict = [told.verdict] if told.verdict else []
-        for line in [*done, *told.lines, *(progress.speed if ran else []), *where, *following, *verdict]:
-            say(line)
+        say(*done, *told.lines, *(progress.speed if ran else []), *where, *following, *verdict)
     if told.missed:
         raise typer.Exit(MISSED)
 
 
 def _watch(progress: Bar, silent: bool) -> Watch:
-    """Returns who hears how a run goes: its bar, and the lines on how long it takes and how large its file becomes."""
     from spinsim.run.common import Watch
-    from spinsim.run.outlook import Timing, size_line, time_line
+    from spinsim.run.progress import Timing, size_line, time_line
 
     def on_rate(seconds: float | None, rate: float) -> None:
         if not silent and seconds is not None and seconds >= _LONG:
@@ -130,7 +117,6 @@ _OF_RUN: Final = ("device", "gpus", "threads", "checkpoint_every")
 
 
 def _settings() -> dict[str, Setting]:
-    """Returns the settings of jobs and of runs that may change."""
     settings: dict[str, Setting] = {}
     for job in all_jobs():
         for name, words in job.resumable.items():

@@ -1,4 +1,4 @@
-"""Printing: one line at a time, control characters escaped, to readers that may go away."""
+"""Printing: one line at a time, escaped, to readers that may go away; sentences on what the parser refuses."""
 
 from __future__ import annotations
 
@@ -7,19 +7,23 @@ import io
 import json
 import math
 import os
+import re
 import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any, Final
 
 import typer
 
-from spinsim.inputs.texts import printable
+from spinsim.inputs.texts import beyond_ising, printable
 
 _GONE: Final = (errno.EPIPE, errno.EIO)  # a closed pipe, a terminal that was hung up
 
 
-def say(line: object, err: bool = False) -> None:
-    """Print a line on standard output, or on standard error; what a terminal would act on is escaped."""
-    typer.echo(printable(str(line)), err=err)
+def say(*lines: object, err: bool = False) -> None:
+    """Print lines on standard output, or on standard error; what a terminal would act on is escaped."""
+    for line in lines:
+        typer.echo(printable(str(line)), err=err)
 
 
 def say_json(numbers: Any) -> None:
@@ -28,7 +32,6 @@ def say_json(numbers: Any) -> None:
 
 
 def _finite(values: Any) -> Any:
-    """Returns values as JSON has them."""
     if isinstance(values, dict):
         return {name: _finite(value) for name, value in values.items()}
     if isinstance(values, list | tuple):
@@ -80,3 +83,69 @@ def refuse(sentence: str) -> int:
     """Say why in one line on standard error; exit status 2."""
     say(f"spinsim: {sentence}", err=True)
     return 2
+
+
+_TEMPERATURES: Final = ("temperatures", "temperature", "t-start", "t-stop", "reweight")
+_WISHES: Final = {
+    wish: flags
+    for wishes, flags in (
+        ("model", ("lattice", "layer", "size", "width", "couplings")),
+        ("dim dimension graph", ("lattice", "layer")),
+        ("j coupling bonds", ("couplings", "couplings-along")),
+        ("disorder", ("couplings", "disorder-seed")),
+        ("p", ("bond-fraction",)),
+        ("h magnetic-field", ("field",)),
+        ("t temp temps temperature temperatures tmin tmax t-min t-max beta-range", _TEMPERATURES),
+        ("beta betas", ("beta", *_TEMPERATURES)),
+        ("gamma transverse-field", ("gamma", "gamma-start", "gamma-stop")),
+        ("l n length side sites size", ("size", "width")),
+        ("width", ("width", "size")),
+        ("pbc periodic open", ("boundary",)),
+        ("steps", ("steps", "sweeps")),
+        ("num-sweeps mcs iterations", ("sweeps",)),
+        ("measurements", ("sweeps", "measure-every")),
+        ("reads num-reads copies", ("replicas",)),
+        ("realizations realisations num-samples", ("samples",)),
+        ("burn-in warmup equilibration therm", ("thermalize",)),
+        ("output o folder", ("out",)),
+        ("figure", ("what",)),
+        ("gpu cuda", ("device", "gpus")),
+        ("cpu", ("device", "threads")),
+        ("timeout", ("time-limit",)),
+    )
+    for wish in wishes.split()
+}
+"""Flags by the names that other programs, or physicists, have for them; those that a command has are named."""
+_INVERSE: Final = ("beta", "betas", "beta-range")
+_MOST_CLOSE: Final = 2
+_ALIKE: Final = 0.7
+
+
+def usage_sentence(error: Any) -> str:
+    """Returns one sentence of what the parser says in one or two, with the place where its rule is explained."""
+    message = " ".join(error.format_message().split()).replace(". Did you", ", did you").rstrip(".?")
+    context = getattr(error, "ctx", None)
+    value = re.match(r"Invalid value for '(?P<flag>--[\w-]+)'[^:]*: (?P<rule>.*)", message)
+    if value:
+        return f"{value['flag']} {value['rule']}"
+    wish = getattr(error, "option_name", None)
+    if wish is not None and context is not None:
+        flags = [name for one in context.command.params for name in one.opts if name.startswith("--")]
+        message = f"No such option: {wish}{_instead(wish, flags)}"
+    word = re.search("'([^']*)'", message)
+    if word and (scope := beyond_ising(word[1])):
+        return f"{message}: {scope}"
+    return f"{message}: see '{context.command_path if context else 'spinsim'} --help'"
+
+
+def _instead(wish: str, flags: Sequence[str]) -> str:
+    """Returns which flags of a command serve a wish, or look like it; empty where there are none."""
+    name = wish.lstrip("-").lower().replace("_", "-")
+    wanted = () if wish == "-h" else _WISHES.get(name, ())  # who asks for help finds it in the rest of the sentence
+    serving = [f"--{one}" for one in wanted if f"--{one}" in flags]
+    if serving:
+        inverse = " with T = 1 / beta" if name in _INVERSE and "--beta" not in serving else ""
+        several = f"{', '.join(serving[:-1])} and {serving[-1]}" if len(serving) > 1 else serving[0]
+        return f", give {several}{inverse}"
+    close = get_close_matches(f"--{name}", flags, _MOST_CLOSE, _ALIKE)
+    return f", did you mean {' or '.join(close)}" if close else ""

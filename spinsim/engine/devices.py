@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from spinsim.errors import InputError
-from spinsim.inputs.shared import check_gpus
+from spinsim.inputs.texts import check_gpus
 from spinsim.parallel.group import Seat
 from spinsim.parallel.places import Here, InThread, answers
 from spinsim.parallel.session import on_node, others

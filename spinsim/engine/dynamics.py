@@ -11,7 +11,7 @@ import numpy.typing as npt
 from spinsim import rng
 from spinsim.acceptance import ZERO_ACCEPTANCE, check_zero_acceptance
 from spinsim.errors import InputError
-from spinsim.inputs.shared import as_seed
+from spinsim.inputs.texts import as_seed
 from spinsim.machine.compiled import kernel
 
 Start = Literal["random", "up"]

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from spinsim.cuda.compile import instance
 from spinsim.errors import InputError
-from spinsim.gemm import operands
-from spinsim.gemm.operands import (
-    empty,
-    require_contiguous,
-    require_out,
-    require_type,
-    same_place,
-    strides,
-)
+from spinsim.gemm.operands import empty, launch, matrix, require_contiguous, require_out, strides, type_of
 from spinsim.machine.memory import is_on_gpu
 
 FILE: Final = "gemm/kronecker.cu"
 
 
-@dataclass(frozen=True)
-class Panel:
+class Panel(NamedTuple):
     """Tiling of a wide matrix through which a factor of some side goes."""
 
     length: int  # columns (from the left) or rows (from the right) of a panel
@@ -43,42 +35,34 @@ RIGHT_PADDING: Final = 8
 BOTH: Final = {64: (32, 3, 5, 2)}
 
 
-def _expression(name: str, side: int, panel: Panel) -> str:
-    return f"{name}<{side}, {panel.length}, {panel.groups}, {panel.stages}, {panel.steps}>"
+_KERNELS: Final[dict[str, Mapping[int, tuple[int, ...]]]] = {
+    "left_factor": LEFT,
+    "right_factor": RIGHT,
+    "both_factors": BOTH,
+}
 
 
-def _both_expression(side: int) -> str:
-    return f"both_factors<{side}, {', '.join(map(str, BOTH[side]))}>"
+def _kernel(name: str, side: int) -> tuple[str, str]:
+    return FILE, instance(name, side, *_KERNELS[name][side])
 
 
 def expressions() -> list[tuple[str, str]]:
-    """Every instance, with its file."""
-    return [
-        *((FILE, _expression("left_factor", side, panel)) for side, panel in LEFT.items()),
-        *((FILE, _expression("right_factor", side, panel)) for side, panel in RIGHT.items()),
-        *((FILE, _both_expression(side)) for side in BOTH),
-    ]
+    return [_kernel(name, side) for name, sides in _KERNELS.items() for side in sides]
 
 
-def _check_factor(name: str, factor: Any, side: int, sides: Any) -> None:
-    if factor.shape != (side, side):
-        raise InputError(
-            f"{name} has shape {factor.shape} but x needs ({side}, {side}): give a square factor of that side"
-        )
-    if side not in sides:
-        raise InputError(f"{name} has side {side}: give a factor of side {', '.join(map(str, sides))}, or use matmul")
-
-
-def _ready(product: str, given: dict[str, Any], axes: dict[str, int], sides: Any, out: Any, dimensions: int = 2) -> Any:
-    """Check the arrays of a product, and make ``out`` where none is given.
-
-    Each factor multiplies ``x``, which has so many ``dimensions``, along the axis that ``axes`` name.
-    """
-    x, arrays = given["x"], given | ({} if out is None else {"out": out})
-    kind = same_place(arrays, {name: 2 if name in axes else dimensions for name in arrays})
-    require_type(kind, ("float64",), product)
+def _ready(product: str, given: dict[str, Any], axes: dict[str, int], out: Any, dimensions: int = 2) -> Any:
+    """Check arrays, factors by the axis of ``x`` that they multiply, and make ``out`` where none is given."""
+    x, sides = given["x"], _KERNELS[product]
+    type_of(product, ("float64",), given, out, {name: 2 if name in axes else dimensions for name in (*given, "out")})
     for name, axis in axes.items():
-        _check_factor(name, given[name], x.shape[axis], sides)
+        factor, side = given[name], x.shape[axis]
+        if factor.shape != (side, side):
+            raise InputError(
+                f"{name} has shape {factor.shape} but x needs ({side}, {side}): give a square factor of that side"
+            )
+        if side not in sides:
+            known = ", ".join(map(str, sides))
+            raise InputError(f"{name} has side {side}: give a factor of side {known}, or use matmul")
     out = empty(x.shape, x) if out is None else out
     require_contiguous("x", x)
     require_contiguous("out", out)
@@ -98,7 +82,7 @@ def left_factor(factor: Any, x: Any, out: Any = None) -> Any:
         InputError: as for ``matmul``.
     """
     dimensions = 3 if getattr(x, "ndim", 2) == 3 else 2
-    out = _ready("left_factor", {"factor": factor, "x": x}, {"factor": -2}, LEFT, out, dimensions)
+    out = _ready("left_factor", {"factor": factor, "x": x}, {"factor": -2}, out, dimensions)
     if out.size == 0:
         return out
     if not is_on_gpu(x):
@@ -106,13 +90,11 @@ def left_factor(factor: Any, x: Any, out: Any = None) -> Any:
         return out
     side, width = x.shape[-2:]
     panel, batch = LEFT[side], x.size // (side * width)
-    shared = 8 * panel.stages * side * (panel.length + LEFT_PADDING)
-    launch = operands.prepare(
-        x, FILE, _expression("left_factor", side, panel), shared,
-        factor=operands.matrix(factor, strides("factor", factor)), x=x, y=out,
-        batch=np.int64(batch), width=np.int64(width),
+    launch(
+        x, _kernel("left_factor", side), (batch * -(-width // panel.length), 1), panel.threads(side),
+        8 * panel.stages * side * (panel.length + LEFT_PADDING), resident=True,
+        factor=matrix(factor, strides("factor", factor)), x=x, y=out, batch=np.int64(batch), width=np.int64(width),
     )  # fmt: skip
-    _stream(x, launch, panel.threads(side), batch * -(-width // panel.length))
     return out
 
 
@@ -127,7 +109,7 @@ def right_factor(x: Any, factor: Any, out: Any = None) -> Any:
     Raises:
         InputError: as for ``matmul``.
     """
-    out = _ready("right_factor", {"x": x, "factor": factor}, {"factor": -1}, RIGHT, out)
+    out = _ready("right_factor", {"x": x, "factor": factor}, {"factor": -1}, out)
     if out.size == 0:
         return out
     if not is_on_gpu(x):
@@ -135,12 +117,11 @@ def right_factor(x: Any, factor: Any, out: Any = None) -> Any:
         return out
     height, side = x.shape
     panel = RIGHT[side]
-    shared = 8 * panel.stages * panel.length * (side + RIGHT_PADDING)
-    launch = operands.prepare(
-        x, FILE, _expression("right_factor", side, panel), shared,
-        factor=operands.matrix(factor, strides("factor", factor)), x=x, y=out, height=np.int64(height),
+    launch(
+        x, _kernel("right_factor", side), (-(-height // panel.length), 1), panel.threads(side),
+        8 * panel.stages * panel.length * (side + RIGHT_PADDING), resident=True,
+        factor=matrix(factor, strides("factor", factor)), x=x, y=out, height=np.int64(height),
     )  # fmt: skip
-    _stream(x, launch, panel.threads(side), -(-height // panel.length))
     return out
 
 
@@ -157,21 +138,17 @@ def both_factors(left: Any, x: Any, right: Any, out: Any = None) -> Any:
         InputError: as for ``matmul``.
     """
     given = {"left": left, "x": x, "right": right}
-    out = _ready("both_factors", given, {"left": -2, "right": -1}, BOTH, out, 3)
+    out = _ready("both_factors", given, {"left": -2, "right": -1}, out, 3)
     if out.size == 0:
         return out
     if not is_on_gpu(x):
         out[...] = left @ x @ right
         return out
-    factors = {name: operands.matrix(f, strides(name, f)) for name, f in (("left", left), ("right", right))}
     batch, side, _ = x.shape
     _, groups, places, _ = BOTH[side]
-    shared = 8 * side**2 * (2 + places)
-    launch = operands.prepare(x, FILE, _both_expression(side), shared, **factors, x=x, y=out, batch=np.int32(batch))
-    _stream(x, launch, side // 16 * 32 * groups, -(-batch // groups))
+    launch(
+        x, _kernel("both_factors", side), (-(-batch // groups), 1), side // 16 * 32 * groups,
+        8 * side**2 * (2 + places), resident=True, left=matrix(left, strides("left", left)),
+        right=matrix(right, strides("right", right)), x=x, y=out, batch=np.int32(batch),
+    )  # fmt: skip
     return out
-
-
-def _stream(x: Any, launch: Any, threads: int, panels: int) -> None:
-    """Resident blocks that go through all panels."""
-    operands.start(x, launch, operands.blocks_that_fit(x, launch, threads, panels), threads)

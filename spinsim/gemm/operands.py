@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -31,15 +31,20 @@ class Strides(NamedTuple):
     column: int
 
     @property
-    def row_major(self) -> bool:
-        """True if neighbours in a row are neighbours in memory."""
+    def row_major(self) -> bool:  # neighbours in a row are neighbours in memory
         return self.column == 1
 
 
-def same_place(arrays: Mapping[str, Any], dimensions: int | Mapping[str, int] = 2) -> str:
-    """Type of arrays, given by name, after checking that kind, device, type and number of dimensions agree."""
-    first, reference = next(iter(arrays.items()))
-    for name, array in arrays.items():
+def type_of(
+    product: str,
+    allowed: Iterable[str],
+    given: Mapping[str, Any],
+    out: Any = None,
+    dimensions: int | Mapping[str, int] = 2,
+) -> str:
+    """Type of the arrays of a product, once kind, device, type and dimensions agree and the type is allowed."""
+    first, reference = next(iter(given.items()))
+    for name, array in (given if out is None else {**given, "out": out}).items():
         if not (is_on_gpu(array) or isinstance(array, np.ndarray)):
             raise InputError(f"{name} is a {type(array).__name__}: give a NumPy or CuPy array")
         wanted = dimensions if isinstance(dimensions, int) else dimensions[name]
@@ -56,13 +61,9 @@ def same_place(arrays: Mapping[str, Any], dimensions: int | Mapping[str, int] = 
             raise InputError(f"{first} is {reference.dtype} but {name} is {array.dtype}: convert one with astype")
         if max(array.shape, default=0) > LARGEST:
             raise InputError(f"{name} has shape {array.shape}: a dimension may have at most {LARGEST} elements")
+    if str(reference.dtype) not in allowed:
+        raise InputError(f"{product} takes {' or '.join(allowed)}, not {reference.dtype}: convert with astype")
     return str(reference.dtype)
-
-
-def require_type(kind: str, allowed: tuple[str, ...], product: str) -> None:
-    """Refuse types that a product does not take."""
-    if kind not in allowed:
-        raise InputError(f"{product} takes {' or '.join(allowed)}, not {kind}: convert with astype")
 
 
 def _apart(lines: int, length: int, between: int, within: int) -> int | None:
@@ -88,8 +89,15 @@ def strides(name: str, array: Any) -> Strides:
     )
 
 
+def by_rows(name: str, array: Any) -> Strides:
+    """Strides of a matrix that must be row-major."""
+    where = strides(name, array)
+    if not where.row_major:
+        raise InputError(f"{name} runs along its columns in memory: give it as rows without gaps")
+    return where
+
+
 def require_contiguous(name: str, array: Any) -> None:
-    """Refuse an array with gaps or another order than C's."""
     if not array.flags.c_contiguous:
         raise InputError(f"{name} has strides {array.strides}: give it without gaps, with ascontiguousarray")
 
@@ -111,17 +119,6 @@ def _extent(array: Any) -> np.ndarray[Any, Any]:
     return np.asarray(_Shadow(array)) if is_on_gpu(array) else array
 
 
-def overlap(one: Any, other: Any) -> bool:
-    """True if two arrays have an element in common."""
-    return bool(one.size and other.size and np.shares_memory(_extent(one), _extent(other)))
-
-
-def same_array(one: Any, other: Any) -> bool:
-    """True if two arrays are the same elements in the same order."""
-    a, b = _extent(one), _extent(other)
-    return a.ctypes.data == b.ctypes.data and a.shape == b.shape and a.strides == b.strides
-
-
 def require_out(out: Any, shape: tuple[int, ...], inputs: Mapping[str, Any], in_place: str = "") -> None:
     """Check the shape of ``out`` and that it shares no memory with inputs; ``in_place`` may be the very same array."""
     if out.shape != shape:
@@ -129,7 +126,9 @@ def require_out(out: Any, shape: tuple[int, ...], inputs: Mapping[str, Any], in_
     if not is_on_gpu(out) and not out.flags.writeable:
         raise InputError("out is read-only: give an array that can be written")
     for name, array in inputs.items():
-        if overlap(out, array) and not (name == in_place and same_array(out, array)):
+        a, b = _extent(out), _extent(array)
+        is_same = a.ctypes.data == b.ctypes.data and a.shape == b.shape and a.strides == b.strides
+        if out.size and array.size and np.shares_memory(a, b) and not (name == in_place and is_same):
             raise InputError(f"out overlaps {name} in memory: give an array of its own, or leave out away")
 
 
@@ -144,7 +143,6 @@ def empty(shape: tuple[int, ...], like: Any) -> Any:
 
 
 def scalar(name: str, value: float, kind: str) -> Any:
-    """``alpha`` or ``beta`` in the type of the product."""
     if not isinstance(value, (int, float, np.integer, np.floating)):
         raise InputError(f"{name} {value!r} is no real number: give one")
     value = value.item() if isinstance(value, np.generic) else value  # a float32 would make float32 of the limit
@@ -177,7 +175,6 @@ def store_sum(out: Any, product: Any, alpha: Any, beta: Any) -> Any:
 
 
 def matrix(array: Any, where: Strides) -> npt.NDArray[np.void]:
-    """An operand: its address and the distances between elements."""
     return record(MATRIX, at=array, row=where.row, column=where.column)
 
 
@@ -190,22 +187,22 @@ def size(m: int, n: int, k: int) -> npt.NDArray[np.void]:
     return record(SIZE, m=m, n=n, k=k)
 
 
-def prepare(array: Any, file: str, expression: str, shared: int, **arguments: Any) -> Launch:
-    """A kernel with its arguments by name, on the device of ``array``."""
-    return Launch(array.device.id, file, expression, arguments, shared)
-
-
-def start(array: Any, launch: Launch, blocks: int, threads: int, layers: int = 1) -> None:
-    """Launch so many layers of blocks on the current stream of the array's device."""
+def launch(
+    array: Any,
+    kernel: tuple[str, str],
+    blocks: tuple[int, int],
+    threads: int,
+    shared: int = 0,
+    resident: bool = False,
+    **arguments: Any,
+) -> None:
+    """Launch a kernel, a file and an expression; of ``resident`` blocks no more than run at once."""
     import cupy
 
-    with array.device:
-        launch(cupy.cuda.get_current_stream(), (blocks, layers, 1), threads)
-
-
-def blocks_that_fit(array: Any, launch: Launch, threads: int, wanted: int) -> int:
-    """As many blocks as are resident at once, or fewer where less is to do."""
     from spinsim.cuda.device import multiprocessors
 
+    ready, (columns, layers) = Launch(array.device.id, *kernel, arguments, shared), blocks
     with array.device:
-        return max(1, min(wanted, multiprocessors(array.device.id) * launch.blocks_at_once(threads)))
+        if resident:
+            columns = max(1, min(columns, multiprocessors(array.device.id) * ready.blocks_at_once(threads)))
+        ready(cupy.cuda.get_current_stream(), (columns, layers, 1), threads)

@@ -1,15 +1,33 @@
-"""``matmul``: the general product, by any rung of the ladder."""
+"""``matmul``: the general product, by any rung of the ladder.
+
+Where C has few tiles and the depth k is large, a block for each tile would leave most of a GPU idle and add up long
+chains, whose rounding errors grow with their length: the sum is cut into parts that are computed side by side and then
+added. How it is cut depends on shape and type alone, not on the GPU or the rung: results have the same bits everywhere.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
 
 from spinsim.errors import InputError
 from spinsim.gemm import operands
-from spinsim.gemm.operands import C_TYPES, Strides, empty, require_type, result, same_place, scalar, store_sum, strides
+from spinsim.gemm.operands import Strides
 from spinsim.gemm.rungs import NAMES, RUNGS, best, expression, file
-from spinsim.gemm.splitting import add, parts
 from spinsim.machine.memory import is_on_gpu
+
+FILE: Final = "gemm/parts.cu"
+TILE: Final = 128  # side of the tiles of C that are counted
+STEP: Final = 16  # parts begin at multiples of it
+SHORTEST: Final = 32  # depth of a part, at least
+LONGEST: Final = 4096  # and at most, where there is room for so many parts
+ROOM: Final = 2**28  # bytes for all parts
+EACH: Final = 8  # parts that a thread adds
+MOST: Final = 256  # parts: EACH for each of 32 threads
+THREADS: Final = 256  # of a block that adds parts
 
 
 def matmul(a: Any, b: Any, kernel: str = "auto", alpha: float = 1, beta: float = 0, out: Any = None) -> Any:
@@ -32,35 +50,29 @@ def matmul(a: Any, b: Any, kernel: str = "auto", alpha: float = 1, beta: float =
         InputError: arrays of different kinds, devices or types, shapes that do not match, strides with gaps, an ``out``
             that overlaps an operand, a kernel that does not exist or lacks the type.
     """
-    given = {"a": a, "b": b} | ({} if out is None else {"out": out})
-    kind = same_place(given)
-    require_type(kind, tuple(C_TYPES), "matmul")
+    kind = operands.type_of("matmul", operands.C_TYPES, {"a": a, "b": b}, out)
     if a.shape[1] != b.shape[0]:
         raise InputError(f"a has shape {a.shape} and b {b.shape}: give b as many rows as a has columns")
-    _check_kernel(kernel, kind)
-    out, *factors = result(out, (a.shape[0], b.shape[1]), {"a": a, "b": b}, alpha, beta)
-    for name, array in (given | {"out": out}).items():
-        strides(name, array)  # refuses what the kernels cannot read
-    if out.size == 0:
-        return out
-    if not is_on_gpu(a):
-        return store_sum(out, a @ b, *factors)
-    _by_kernel(kernel, kind, a, b, out, factors)
-    return out
-
-
-def _check_kernel(kernel: str, kind: str) -> None:
     if kernel not in NAMES:
         raise InputError(f"there is no kernel {kernel!r}: give one of {', '.join(NAMES)}")
     if kernel != "auto" and kind not in RUNGS[kernel]:
         raise InputError(f"kernel {kernel} takes {' or '.join(RUNGS[kernel])}, not {kind}: convert with astype")
+    out, *factors = operands.result(out, (a.shape[0], b.shape[1]), {"a": a, "b": b}, alpha, beta)
+    for name, array in {"a": a, "b": b, "out": out}.items():
+        operands.strides(name, array)  # refuses what the kernels cannot read
+    if out.size == 0:
+        return out
+    if not is_on_gpu(a):
+        return operands.store_sum(out, a @ b, *factors)
+    _by_kernel(kernel, kind, a, b, out, factors)
+    return out
 
 
 def _by_kernel(kernel: str, kind: str, a: Any, b: Any, out: Any, factors: list[Any]) -> None:
     """The transposed product is computed where only that has row-major results."""
-    if not strides("out", out).row_major:
+    if not operands.strides("out", out).row_major:
         a, b, out = b.T, a.T, out.T
-    of_a, of_b, of_out = strides("a", a), strides("b", b), strides("out", out)
+    of_a, of_b, of_out = operands.strides("a", a), operands.strides("b", b), operands.strides("out", out)
     (m, k), n = a.shape, b.shape[1]
     count = parts(kind, m, n, k)
     name = best(kind, m, n, count) if kernel == "auto" else kernel
@@ -68,13 +80,72 @@ def _by_kernel(kernel: str, kind: str, a: Any, b: Any, out: Any, factors: list[A
     if count == 1:
         c, (alpha, beta) = operands.rows(out, of_out), factors
     else:
-        partial, one = empty((count, m, n), out), scalar("alpha", 1, kind)
+        partial, one = operands.empty((count, m, n), out), operands.scalar("alpha", 1, kind)
         c, alpha, beta = operands.rows(partial, Strides(m, n, n, 1)), one, one - one
-    launch = operands.prepare(
-        out, file(name), expression(name, kind, of_a, of_b), variant.shared,
-        a=operands.matrix(a, of_a), b=operands.matrix(b, of_b), c=c, size=operands.size(m, n, k),
-        alpha=alpha, beta=beta,
+    kernel_of = file(name), expression(name, kind, of_a, of_b)
+    operands.launch(
+        out, kernel_of, (variant.blocks(m, n), count), variant.threads, variant.shared, a=operands.matrix(a, of_a),
+        b=operands.matrix(b, of_b), c=c, size=operands.size(m, n, k), alpha=alpha, beta=beta,
     )  # fmt: skip
-    operands.start(out, launch, variant.blocks(m, n), variant.threads, count)
     if count > 1:
         add(partial, (out, of_out), (factors[0], factors[1]), kind)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Throughput of an H200; a fixed measure, so that other GPUs cut sums alike."""
+
+    tiles: int  # tiles that are computed side by side
+    begin: float  # depth by which they would come in the time that another launch takes
+    add: float  # depth by which they would come while one tile of a part is written and added
+
+
+PACES: Final = {"float32": Pace(264, 23, 0.17), "float64": Pace(132, 50, 0.7), "int32": Pace(264, 23, 0.17)}
+
+
+def _adding(kind: str) -> str:
+    return f"gemm_parts<{operands.C_TYPES[kind]}, {EACH}>"
+
+
+def expressions() -> list[tuple[str, str]]:
+    return [(FILE, _adding(kind)) for kind in operands.C_TYPES]
+
+
+def _tiles(kind: str, m: int, n: int) -> int:
+    """Tiles that cover C, in pairs where the kernel takes pairs, whichever way these lie."""
+    rows, columns = -(-m // TILE), -(-n // TILE)
+    if kind != "float32" or min(rows, columns) == 1:
+        return rows * columns
+    return 2 * max(rows * -(-columns // 2), columns * -(-rows // 2))
+
+
+@lru_cache(4096)
+def parts(kind: str, m: int, n: int, k: int) -> int:
+    """Into how many parts, computed side by side, a sum over k is cut: as many as take least time; none is empty."""
+    most = max(1, min(MOST, -(-k // SHORTEST), ROOM // (m * n * np.dtype(kind).itemsize)))
+    least = min(most, -(-k // LONGEST))
+    tiles, pace = _tiles(kind, m, n), PACES[kind]
+
+    def time(count: int) -> float:
+        """In steps of depth."""
+        adding = pace.begin + pace.add * count * m * n / TILE**2 if count > 1 else 0
+        return -(-tiles * count // pace.tiles) * _length(k, count) + adding
+
+    count = min(range(max(1, least), most + 1), key=time)
+    return -(-k // _length(k, count)) if count > 1 else 1
+
+
+def _length(k: int, count: int) -> int:
+    """Depth of a part, of which the last may be shorter."""
+    return STEP * -(-k // (STEP * count))
+
+
+def add(partial: Any, out: tuple[Any, Strides], factors: tuple[Any, Any], kind: str) -> None:
+    """``alpha`` times the sum of parts, (parts, m, n) without gaps, plus ``beta out``."""
+    count, m, n = partial.shape
+    groups = 1 << max(0, -(-count // EACH) - 1).bit_length()
+    operands.launch(
+        out[0], (FILE, _adding(kind)), (-(-m * n * groups // THREADS), 1), THREADS, partial=partial,
+        c=operands.rows(*out), size=operands.size(m, n, 0), parts=np.int32(count), groups=np.int32(groups),
+        alpha=factors[0], beta=factors[1],
+    )  # fmt: skip

@@ -21,7 +21,6 @@ class Variant:
     shared: int = 0  # dynamic shared memory of a block, bytes
 
     def blocks(self, m: int, n: int) -> int:
-        """Blocks that cover C."""
         return -(-m // self.tile[0]) * -(-n // self.tile[1])
 
     def area(self, m: int, n: int) -> int:

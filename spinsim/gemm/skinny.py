@@ -7,8 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from spinsim.errors import InputError
-from spinsim.gemm import operands
-from spinsim.gemm.operands import empty, require_type, result, same_place, store_sum, strides
+from spinsim.gemm.operands import by_rows, empty, launch, matrix, result, rows, size, store_sum, strides, type_of
 from spinsim.machine.memory import is_on_gpu
 
 FILE: Final = "gemm/tall_skinny.cu"
@@ -32,28 +31,20 @@ def _partial(panels_v: int, panels_w: int) -> str:
 
 
 def expressions() -> list[tuple[str, str]]:
-    """Every instance, with its file."""
     names = [*(_partial(*panels) for panels in PARTIAL), "tall_sum", "tall_times_small<1>", "tall_times_small<4>"]
     return [(FILE, name) for name in names]
 
 
-def _check(given: dict[str, Any], product: str, rows: tuple[str, str]) -> None:
-    require_type(same_place(given), ("float64",), product)
-    one, other = (given[name] for name in rows)
+def _check(product: str, given: dict[str, Any], out: Any) -> None:
+    type_of(product, ("float64",), given, out)
+    one, other = given.values()
     if product == "tall_dot" and one.shape[0] != other.shape[0]:
         raise InputError(f"v has shape {one.shape} and w {other.shape}: give both as many rows")
     if product == "tall_matmul" and one.shape[1] != other.shape[0]:
         raise InputError(f"v has shape {one.shape} and y {other.shape}: give y as many rows as v has columns")
-    for name in rows:
-        if given[name].shape[1] > COLUMNS:
-            raise InputError(f"{name} has {given[name].shape[1]} columns: give at most {COLUMNS}, or use matmul")
-
-
-def _row_major(name: str, array: Any) -> Any:
-    where = strides(name, array)
-    if not where.row_major:
-        raise InputError(f"{name} runs along its columns in memory: give it as rows without gaps")
-    return where
+    for name, array in given.items():
+        if array.shape[1] > COLUMNS:
+            raise InputError(f"{name} has {array.shape[1]} columns: give at most {COLUMNS}, or use matmul")
 
 
 def tall_dot(v: Any, w: Any, alpha: float = 1, beta: float = 0, out: Any = None) -> Any:
@@ -72,9 +63,9 @@ def tall_dot(v: Any, w: Any, alpha: float = 1, beta: float = 0, out: Any = None)
         InputError: as for ``matmul``.
     """
     given = {"v": v, "w": w}
-    _check(given | ({} if out is None else {"out": out}), "tall_dot", ("v", "w"))
+    _check("tall_dot", given, out)
     out, factor, kept = result(out, (v.shape[1], w.shape[1]), given, alpha, beta)
-    of_v, of_w, of_out = _row_major("v", v), _row_major("w", w), _row_major("out", out)
+    of_v, of_w, of_out = by_rows("v", v), by_rows("w", w), by_rows("out", out)
     if out.size == 0:
         return out
     if not is_on_gpu(v):
@@ -85,17 +76,16 @@ def tall_dot(v: Any, w: Any, alpha: float = 1, beta: float = 0, out: Any = None)
     length = -(-max(-(-total // STRIPS), STRIP_ROWS) // unit) * unit
     strips, width, strip_size = max(1, -(-total // length)), PANEL * panels[1], PANEL**2 * panels[0] * panels[1]
     partial = empty((strips, strip_size), v)
-    first = operands.prepare(
-        v, FILE, _partial(*panels), 0, v=operands.rows(v, of_v), w=operands.rows(w, of_w), partial=partial,
-        rows=np.int64(total), length=np.int64(length), columns_v=np.int32(v.shape[1]), columns_w=np.int32(w.shape[1]),
+    launch(
+        v, (FILE, _partial(*panels)), (strips, 1), panels[0] * warps * 32, v=rows(v, of_v), w=rows(w, of_w),
+        partial=partial, rows=np.int64(total), length=np.int64(length), columns_v=np.int32(v.shape[1]),
+        columns_w=np.int32(w.shape[1]),
     )  # fmt: skip
-    operands.start(v, first, strips, panels[0] * warps * 32)
-    second = operands.prepare(
-        v, FILE, "tall_sum", 0, partial=partial, c=operands.rows(out, of_out),
-        size=operands.size(v.shape[1], w.shape[1], 0), strips=np.int32(strips), width=np.int32(width),
+    launch(
+        v, (FILE, "tall_sum"), (-(-out.size * 32 // SUM_THREADS), 1), SUM_THREADS, partial=partial,
+        c=rows(out, of_out), size=size(v.shape[1], w.shape[1], 0), strips=np.int32(strips), width=np.int32(width),
         strip_size=np.int32(strip_size), alpha=factor, beta=kept,
     )  # fmt: skip
-    operands.start(v, second, -(-out.size * 32 // SUM_THREADS), SUM_THREADS)
     return out
 
 
@@ -113,18 +103,17 @@ def tall_matmul(v: Any, y: Any, alpha: float = 1, beta: float = 0, out: Any = No
         InputError: as for ``matmul``.
     """
     given = {"v": v, "y": y}
-    _check(given | ({} if out is None else {"out": out}), "tall_matmul", ("v", "y"))
+    _check("tall_matmul", given, out)
     out, factor, kept = result(out, (v.shape[0], y.shape[1]), given, alpha, beta)
-    of_v, of_out = _row_major("v", v), _row_major("out", out)
+    of_v, of_out = by_rows("v", v), by_rows("out", out)
     if out.size == 0:
         return out
     if not is_on_gpu(v):
         return store_sum(out, v @ y, factor, kept)
-    launch = operands.prepare(
-        v, FILE, f"tall_times_small<{_panels(v.shape[1])}>", 0, v=operands.rows(v, of_v),
-        y=operands.matrix(y, strides("y", y)), c=operands.rows(out, of_out),
-        size=operands.size(v.shape[0], y.shape[1], v.shape[1]), alpha=factor, beta=kept,
-    )  # fmt: skip
     wanted = -(-v.shape[0] // (TIMES_ROWS * TIMES_THREADS // 32))
-    operands.start(v, launch, operands.blocks_that_fit(v, launch, TIMES_THREADS, wanted), TIMES_THREADS)
+    launch(
+        v, (FILE, f"tall_times_small<{_panels(v.shape[1])}>"), (wanted, 1), TIMES_THREADS, resident=True,
+        v=rows(v, of_v), y=matrix(y, strides("y", y)), c=rows(out, of_out),
+        size=size(v.shape[0], y.shape[1], v.shape[1]), alpha=factor, beta=kept,
+    )  # fmt: skip
     return out

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from spinsim.errors import InputError
-from spinsim.gemm import operands
-from spinsim.gemm.operands import C_TYPES, empty, require_out, require_type, same_place, strides
+from spinsim.gemm.operands import C_TYPES, by_rows, empty, launch, matrix, require_out, rows, size, type_of
 from spinsim.machine.memory import is_on_gpu
 
 KERNELS: Final = ("tiled", "naive")
@@ -16,12 +15,10 @@ _WORDS: Final = {4: "unsigned", 8: "unsigned long long"}  # by bytes an element
 
 
 def expression(kernel: str, itemsize: int) -> str:
-    """The template instance for elements of so many bytes."""
     return f"transpose_{kernel}<{_WORDS[itemsize]}, {TILE}, {THREAD_ROWS}>"
 
 
 def expressions() -> list[tuple[str, str]]:
-    """Every instance, with its file."""
     return [("gemm/transpose.cu", expression(kernel, bytes_each)) for kernel in KERNELS for bytes_each in _WORDS]
 
 
@@ -36,27 +33,22 @@ def transpose(a: Any, out: Any = None, kernel: str = "tiled") -> Any:
     Raises:
         InputError: as for ``matmul``.
     """
-    given = {"a": a} | ({} if out is None else {"out": out})
-    kind = same_place(given)
-    require_type(kind, tuple(C_TYPES), "transpose")
+    type_of("transpose", C_TYPES, {"a": a}, out)
     if kernel not in KERNELS:
         raise InputError(f"there is no kernel {kernel!r}: give one of {', '.join(KERNELS)}")
     shape = a.shape[1], a.shape[0]
     if out is None:
         out = empty(shape, a)
-    strides_of = {name: strides(name, array) for name, array in {"a": a, "out": out}.items()}
-    for name, where in strides_of.items():
-        if not where.row_major:
-            raise InputError(f"{name} runs along its columns in memory: give it as rows without gaps")
+    of_a, of_out = by_rows("a", a), by_rows("out", out)
     require_out(out, shape, {"a": a})
     if out.size == 0:
         return out
     if not is_on_gpu(a):
         out[...] = a.T
         return out
-    launch = operands.prepare(
-        a, "gemm/transpose.cu", expression(kernel, a.itemsize), 0, a=operands.matrix(a, strides_of["a"]),
-        b=operands.rows(out, strides_of["out"]), size=operands.size(a.shape[0], a.shape[1], 0),
+    blocks = -(-a.shape[0] // TILE) * -(-a.shape[1] // TILE)
+    launch(
+        a, ("gemm/transpose.cu", expression(kernel, a.itemsize)), (blocks, 1), TILE * THREAD_ROWS,
+        a=matrix(a, of_a), b=rows(out, of_out), size=size(a.shape[0], a.shape[1], 0),
     )  # fmt: skip
-    operands.start(a, launch, -(-a.shape[0] // TILE) * -(-a.shape[1] // TILE), TILE * THREAD_ROWS)
     return out

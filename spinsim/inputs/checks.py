@@ -11,8 +11,7 @@ import numpy.typing as npt
 from spinsim.errors import InputError
 
 Array = npt.NDArray[np.float64]
-LARGEST: Final = 2**53
-"""Up to here float64 holds every whole number."""
+LARGEST: Final = 2**53  # up to here float64 holds every whole number
 _RULE: Final = (
     "is a whole number that float64 does not hold (it holds all up to 2^53 = 9007199254740992): divide all values by "
     "a common factor, or choose one that it holds"

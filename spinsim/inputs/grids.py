@@ -105,7 +105,6 @@ def as_text(numbers: Array) -> str:
 
 
 def linear(first: float, last: float, count: int) -> Array:
-    """Evenly spaced numbers; of one it is the first."""
     return np.array([first + (last - first) * (i / max(count - 1, 1)) for i in range(count)])
 
 

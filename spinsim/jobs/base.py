@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from spinsim.errors import InputError, argument, worded
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import h5py
-    from matplotlib.figure import Figure
 
     from spinsim.analysis.summary import Summary
     from spinsim.analysis.tables import Columns
@@ -21,9 +19,9 @@ if TYPE_CHECKING:
     from spinsim.run import Plan
     from spinsim.run.progress import Bar
     from spinsim.settings.config import Config
-    from spinsim.store.forms import Form
+    from spinsim.store.contents import Form
 
-    Draw = dict[str, Callable[[], Figure]]
+Draw = dict[str, Callable[[], Any]]  # functions that draw figures, by the figures' names
 
 
 class Told(NamedTuple):
@@ -53,7 +51,7 @@ class FigureSet(NamedTuple):
 class Drawing(NamedTuple):
     """How figures are wanted; by default all that a run has, as wide as a column, without a word."""
 
-    what: str = "all"  # name of the one figure that is wanted, or ``all``
+    figure: str = "all"  # name of the one figure that is wanted, or ``all``
     style: str = "single"  # width, ``single`` or ``double``
     options: Mapping[str, Any] = {}  # values of the options that were given, by name
     say: Callable[[str], None] = lambda words: None  # takes a line of what the figures show
@@ -76,7 +74,6 @@ class Elsewhere:
 
 
 def at(place: str) -> Any:
-    """A member of a record that stands in this place, as ``Elsewhere`` has it."""
     return Elsewhere(place)
 
 
@@ -85,45 +82,32 @@ class Job:
 
     Members that stand in modules of the job's folder, where ``at`` says, are imported when they are used, so that a
     record costs nothing until then. The methods here serve jobs that have none of their own.
-
-    Attributes:
-        name: The command, the table of its settings, and the root attribute ``job`` of its files.
-        a_run: One of its runs in the words of a sentence, such as "an anneal run".
-        about: A sentence for ``--help`` on what its command does, and more.
-        resumable: Its own settings that ``resume`` may change, in words, empty where the usual words serve.
-        figures: Figures of one file.
-        figures_of_several: Figures of several files together.
-        config: The class of its configurations.
-        plan_type: The class of runs that are ready to begin.
-        form: What the store must know of its files.
-        read: Returns the result of an open file, of its first rows and root attributes; DamageError where the numbers
-            of the file do not fit together.
-        progress: Returns what counts and shows how far a run is, of whether it is silent.
-        describe: Returns what is about to run by a plan, in one sentence.
-        outcome: Returns what is said of a plan's run when it is done; its rate as its progress has it, None where the
-            run was finished before.
-        show: Returns what ``spinsim show`` says of a file.
-        plot: Returns the figures of a result by their names, or their files (``plotting.plot``).
     """
 
-    name: ClassVar[str]
-    a_run: ClassVar[str]
-    about: ClassVar[str]
+    name: ClassVar[str]  # the command, the table of its settings, and the root attribute ``job`` of its files
+    a_run: ClassVar[str]  # one of its runs in the words of a sentence, such as "an anneal run"
+    about: ClassVar[str]  # a sentence for ``--help`` on what its command does, and more
     resumable: ClassVar[Mapping[str, str]] = {}
-    figures: ClassVar[FigureSet] = FigureSet()
-    figures_of_several: ClassVar[FigureSet] = FigureSet()
-    config: type[Config] = at("settings:{0}")
-    plan_type: type[Plan[Any]] = at("running:{0}Plan")
-    form: Form = at("contents:FORM")
+    """Its own settings that ``resume`` may change, in words, empty where the usual words serve."""
+    figures: ClassVar[FigureSet] = FigureSet()  # figures of one file
+    figures_of_several: ClassVar[FigureSet] = FigureSet()  # figures of several files together
+    config: type[Config] = at("settings:{0}")  # the class of its configurations
+    plan_type: type[Plan[Any]] = at("running:{0}Plan")  # the class of runs that are ready to begin
+    form: Form = at("contents:FORM")  # what the store must know of its files
     read: Callable[[h5py.File, int, dict[str, str]], Result] = at("result:read")
+    """Returns the result of an open file, of its first rows and root attributes; DamageError where the numbers of the
+    file do not fit together."""
     progress: Callable[..., Bar] = at("spinsim.run.progress:UpdateProgress")
-    describe: Callable[[Any], str] = at("report:describe")
+    """Returns what counts and shows how far a run is, of whether it is silent."""
+    describe: Callable[[Any], str] = at("report:describe")  # returns what is about to run by a plan, in one sentence
     outcome: Callable[[Any, float | None], Told] = at("report:outcome")
-    show: Callable[[Path], Told] = at("report:show")
+    """Returns what is said of a plan's run when it is done; its rate as its progress has it, None where the run was
+    finished before."""
+    show: Callable[[Path], Told] = at("report:show")  # returns what ``spinsim show`` says of a file
     plot: Callable[..., dict[str, Any]] = at("spinsim.jobs.plotting:plot")
+    """Returns the figures of a result by their names, or their files (``plotting.plot``)."""
 
     def plan(self, config: Any) -> Plan[Any]:
-        """Returns the run of a configuration, ready to begin: its model built, its file named."""
         return self.plan_type.of(config)
 
     def changed(self, config: Any, settings: Mapping[str, Any], path: Path) -> Any:
@@ -180,7 +164,6 @@ class Job:
         return Told({}, [])
 
     def columns(self, result: Any, by: str) -> Columns:
-        """Returns the columns of ``ss.table``, a row for each of what ``by`` names."""
         raise InputError(
             f"a table of {self.a_run} of {result.model.name} is its own dataset().to_dataframe(): ask for that"
         )

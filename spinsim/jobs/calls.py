@@ -22,13 +22,13 @@ from spinsim.engine.moves.move import Move, text_of
 from spinsim.errors import InputError
 from spinsim.inputs.checks import as_floats
 from spinsim.inputs.grids import as_text
-from spinsim.inputs.shared import RANDOM
+from spinsim.inputs.texts import RANDOM
 from spinsim.jobs import job_of
 from spinsim.model.ising import Ising, check_model
 from spinsim.result import Result, load
 from spinsim.run.common import OnUpdates, Plan, Watch, plan_resume, provenance, to_file
 from spinsim.run.identity import tables_of_file
-from spinsim.run.own import as_functions, text_of_measure
+from spinsim.run.own import text_of_measure
 from spinsim.settings.config import AnyConfig, Config, build_config, tables_of
 from spinsim.settings.document import Argument, documented
 from spinsim.settings.setting import nearest
@@ -41,16 +41,14 @@ Check = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
 Given = dict[str, Any]
 Found = TypeVar("Found")
 _NO_FILE: Final = Path(os.devnull)
-_NO_SETTINGS: Final = {"on_updates", "on_rows", "progress"}
-"""Arguments of calls that are no settings."""
+_NO_SETTINGS: Final = {"on_updates", "on_rows", "progress"}  # arguments of calls that are no settings
 _ARGUMENTS: Final = {
     "zero_acceptance": Argument("float", ZERO_ACCEPTANCE),
     "start": Argument("str | ArrayLike"),
     "moves": Argument("str | Sequence[tuple[Move, int]] | None"),
     "measure": Argument("str | Mapping[str, Measure] | None"),
     "on_updates": Argument(
-        "Callable[[int], None] | None",
-        words="Called now and then with the number of spin updates since the last call.",
+        "Callable[[int], None] | None", words="Called now and then with the number of spin updates since the last call."
     ),
     "on_rows": Argument("Callable[[int], None] | None"),
     "progress": Argument("bool", False, "Whether a bar on the terminal or in the notebook shows how far the run is."),
@@ -157,25 +155,16 @@ def run_of_call(
     spins: npt.NDArray[np.int8] | None = None,
     **checks: Check,
 ) -> Any:
-    """Carry out the run of a call whose model is given, in memory or in its file, and return what it comes to.
-
-    Args:
-        job: The class of its configurations.
-        plan_type: The class of its plans.
-        model: What is simulated.
-        given: The arguments of the call by their names, as ``config_of_call`` takes them.
-        spins: Those that ``given["start"]`` names, where they have been looked at.
-        checks: Of numbers, as ``text_of_call`` takes them.
-    """
+    """Carry out the run of a call whose model is given, in memory or in its file, and return what it comes to."""
     given, moves, own = dict(given), given.get("moves"), dict[str, Any]()
     if "start" in given:
-        given["start"], found = start_of_call(given["start"], model, None)
-        own["start"] = found if spins is None else spins
+        given["start"], given_spins = start_of_call(given["start"], model, None)
+        own["start"] = given_spins if spins is None else spins
     if "moves" in given:
         own["moves"] = () if moves is None or isinstance(moves, str) else tuple(moves)
         given["moves"] = moves if isinstance(moves, str) else text_of(own["moves"])
     if "measure" in given:
-        own["measure"] = as_functions(given["measure"])
+        own["measure"] = None if isinstance(given["measure"], str) else given["measure"]
         given["measure"] = text_of_measure(given["measure"])
     config = config_of_call(job, model, given, **checks)
     where = resolve_device(config.run.device, config.run.gpus)
@@ -213,7 +202,6 @@ def config_of_call(job: type[AnyConfig], model: Ising, given: dict[str, Any], **
 
 @lru_cache(maxsize=32)
 def _given_model(name: str) -> ModelSettings:
-    """The table of a model that is given in Python."""
     return ModelSettings(instance=f"{GIVEN_MODEL}{name}")
 
 
@@ -250,7 +238,6 @@ def start_of_call(start: Start, model: Ising, replicas: int | None) -> tuple[str
 
 
 def carried_out(plan: Plan[Any], out: OutFile | None, progress: bool, on_updates: OnUpdates | None) -> Any:
-    """Carry a plan out, into its file where there is one, and return what it comes to."""
     with job_of(plan.config.job).progress(silent=not progress) as bar:
 
         def advance(done: int) -> None:

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from warnings import warn
 
 from spinsim.analysis import figures
@@ -17,26 +17,16 @@ from spinsim.analysis.sizes import check_sizes, compare_sizes, say_crossings, si
 from spinsim.analysis.summary import Summary, summarize
 from spinsim.errors import InputError
 from spinsim.jobs import job_of
-from spinsim.jobs.base import Drawing
+from spinsim.jobs.base import Draw, Drawing, Job
 from spinsim.machine.files import as_path
+from spinsim.result import Result
 from spinsim.settings.setting import either, nearest
-
-if TYPE_CHECKING:
-    from spinsim.jobs.base import Draw, Job
-    from spinsim.result import Result
 
 
 def plot(
     result: Result, names: str | Iterable[str] | None, folder: str | os.PathLike[str] | None, about: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Returns the figures of a run by their names, or their files where a folder is given.
-
-    Args:
-        result: The run.
-        names: Of figures, one or several, None for all that it has.
-        folder: For the files, if any.
-        about: ``style``, ``format`` and ``overwrite`` of ``Result.plot``, and options as ``Job.figures`` names them.
-    """
+    """Returns the figures of a run by their names, or their files where a folder is given."""
     job, options = job_of(result.job), dict(about)
     style, suffix, overwrite = (options.pop(name) for name in ("style", "format", "overwrite"))
     if style not in STYLES:
@@ -63,7 +53,6 @@ def plot(
 
 
 def _check(job: Job, names: Sequence[str] | None, options: Mapping[str, Any]) -> None:
-    """Refuse options that would do nothing."""
     known = job.figures.options
     for name in options:
         if name not in known:
@@ -74,13 +63,11 @@ def _check(job: Job, names: Sequence[str] | None, options: Mapping[str, Any]) ->
 
 
 def averages_of_one(result: Tempered, wanted: Drawing, summary: Callable[[], Summary]) -> Draw:
-    """Returns functions that draw the averages of a run and, where it has any, what orders in it."""
-
     def thermodynamics() -> PaperFigure:
         return figures.averages_figure([result], [summary()], wanted.style, columns=wanted.options.get("columns"))
 
     drawn: Draw = {"thermodynamics": thermodynamics}
-    if wanted.what == "order" or figures.order_names(result):
+    if wanted.figure == "order" or figures.order_names(result):
         drawn["order"] = lambda: figures.order_figure(result, summary(), wanted.style)
     return drawn
 

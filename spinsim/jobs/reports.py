@@ -1,39 +1,52 @@
-"""Lines that reports of several jobs share: heads of ``show``, lowest energies, how exactly a model is held."""
+"""Lines and tables that reports of several jobs share: heads of ``show``, lowest energies, averages on a ladder."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.analysis.runs import lowest as of_samples
+from spinsim.analysis.tables import (
+    Columns,
+    columns_of_samples,
+    estimate_columns,
+    main_columns,
+    own_columns,
+    printed_table,
+    with_error,
+)
+from spinsim.errors import InputError
 from spinsim.inputs.texts import count, quoted, wrapped
-from spinsim.jobs.ladder.running import moves_in_words
+from spinsim.jobs import job_of
+from spinsim.jobs.ladder.result import LadderResult
+from spinsim.jobs.ladder.running import LadderPlan, moves_in_words
+from spinsim.machine.files import is_locked
 from spinsim.model.disorder import RANDOM_KINDS
+from spinsim.model.ising import Ising
 from spinsim.packing import LANES, Packing, block_count
+from spinsim.result import Result
+from spinsim.run import Plan
+from spinsim.run.identity import history_of, length_in_words
+from spinsim.saved import Configurations, in_file
+from spinsim.settings.setting import either
+from spinsim.store import complete_rows, open_to_read, read_attributes
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
     from spinsim.analysis.summary import Summary
-    from spinsim.jobs.ladder.running import LadderPlan
-    from spinsim.model.ising import Ising
-    from spinsim.result import Result
-    from spinsim.run import Plan
-    from spinsim.saved import Configurations
 
-    Ends = tuple[float, float, int]
+Ends = tuple[float, float, int]
 
-MOST_COLUMNS: Final = 4
-"""Averages that fit beside the exchanges."""
+MOST_COLUMNS: Final = 4  # averages that fit beside the exchanges
 
 
 def head(path: Path, result: Result, model: str, run: str, progress: str, state: str) -> list[str]:
     """Returns the lines with which ``show`` begins: how large model and run are, how far, and its state, in words."""
-    from spinsim.run.identity import history_of, length_in_words
-
     attributes = result.attributes
     run_table, of_model = (result.config.get(table) or {} for table in ("run", "model"))
     seeds = [f"{run_table['seed']}"] if "seed" in run_table else []
@@ -63,15 +76,14 @@ def head_of_steps(path: Path, result: Result, replicas: int, rows: int, planned:
     size += f", energies in steps of {model.quantum:g}"
     progress = f"{count(rows, 'row')} recorded" if planned is None else f"{rows} of {planned} steps"
     lines = head(path, result, size, f"{replicas} replicas", progress, state)
-    found = saved_in(path)
-    if found is None:
+    saved = saved_in(path)
+    if saved is None:
         return lines
-    each = count(found.shape[0], "configuration")
-    return [*lines, f"Saved      {each} of each replica, one at every {found.every} steps, {len(found)} in all"]
+    each = count(saved.shape[0], "configuration")
+    return [*lines, f"Saved      {each} of each replica, one at every {saved.every} steps, {len(saved)} in all"]
 
 
 def numbers_of_plan(plan: Plan[Any]) -> dict[str, Any]:
-    """Returns which run it is, for ``--json``."""
     return {
         "job": plan.config.job,
         "file": str(plan.path),
@@ -83,15 +95,6 @@ def numbers_of_plan(plan: Plan[Any]) -> dict[str, Any]:
 
 
 def ladder_sentence(plan: LadderPlan[Any], size: str, axis: tuple[str, str], ends: Ends, length: str) -> str:
-    """Returns what is about to run, in one sentence.
-
-    Args:
-        plan: Of the run.
-        size: Model, its size and groups of copies, in words that copies follow.
-        axis: The ladder's symbol, and what several values of it are called.
-        ends: Its lowest and its highest value, and their number where they are given.
-        length: How long it lasts, behind all else there is to say.
-    """
     low, high, many = ends
     wanted, copies = plan.of_job.to_place, plan.config.run.number_of_replicas
     number = f"{many}" if wanted is None else f"{wanted.count or ''} placed".strip()
@@ -106,69 +109,45 @@ def table_of_places(
     averages: Summary,
     rates: list[str] | None,
     next_place: str,
-    beside: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    others: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> list[str]:
-    """Returns the main averages of a run on a ladder, a line for each place.
-
-    Args:
-        model: Of the run.
-        averages: Of it.
-        rates: Share of the exchanges with the next place that were accepted, None where there are none.
-        next_place: In words.
-        beside: Other columns, by their heads.
-    """
-    from spinsim.analysis.printed import main_columns, table
-
+    """Returns the main averages of a run on a ladder, a line for each place."""
     names = main_columns(model, averages.estimates)[:MOST_COLUMNS]
-    lines = table(averages, names, {**beside, **({"swaps": [*rates, ""]} if rates else {})} or None)
+    lines = printed_table(averages, names, {**others, **({"swaps": [*rates, ""]} if rates else {})} or None)
     if rates:
         lines += wrapped(f"share of the exchanges tried with {next_place} that were accepted.", "swaps: ")
     return lines
 
 
 def solution_lines(plan: Plan[Any]) -> list[str]:
-    """Returns where the lowest states of a run were written, in the words of the problem."""
     return [] if plan.solution is None else [f"Solution       {plan.solution}"]
 
 
 def twice_as_long(plan: Plan[Any]) -> list[str]:
     """Returns the command that makes the run of a plan's file twice as long; none where nothing says how long it is."""
-    from spinsim.jobs import job_of
-    from spinsim.store import read_attributes
-
     own = json.loads(read_attributes(plan.path)["config"])[plan.config.job]  # which may be longer than the plan
     flags = [f" --{name.replace('_', '-')} {2 * own[name]}" for name in job_of(plan.config.job).lengths(plan.config)]
     return [f"spinsim resume {quoted(plan.path)}{''.join(flags)}"] if flags else []
 
 
 def saved_in(path: Path) -> Configurations | None:
-    """Returns the configurations that a file holds, None where it was not to hold any."""
-    from spinsim.saved import in_file
-    from spinsim.store import complete_rows, open_to_read
-
     with open_to_read(path) as file:
         return in_file(file, complete_rows(file))
 
 
 def saved_number(path: Path) -> int:
-    """Returns how many configurations a file holds, for ``--json``."""
     return len(saved_in(path) or ())
 
 
 def completed_by(file: Path) -> str:
-    """Returns who completes the run of a file, in words."""
-    from spinsim.machine.files import is_locked
-
     return "another process is at it" if is_locked(file) else "the same command completes it"
 
 
 def precision(model: Ising) -> dict[str, Any]:
-    """Returns how exactly a model is held, for ``--json``."""
     return {"quantum": model.quantum, "rounded": bool(model.rounded), "rounding_error": model.rounding_error}
 
 
 def round_trip_line(trips: npt.NDArray[np.int64]) -> str:
-    """Returns how often replicas went along the whole ladder and back, ``trips`` (samples, replicas)."""
     return f"Round trips  {trips.mean():.3g} a replica, {int((trips == 0).sum())} of {trips.size} replicas made none"
 
 
@@ -188,18 +167,15 @@ def lowest_lines(model: Ising, best_energy: npt.NDArray[np.float64], anneals: in
 
     ``best_energy`` (samples, replicas) is the lowest that each replica met in so many anneals.
     """
-    from spinsim.analysis.printed import with_error
-    from spinsim.analysis.runs import lowest as of_samples
-
     each = f" (each had {anneals} anneals)" if anneals > 1 else ""
     if model.samples > 1:
-        found, replicas = of_samples(model, best_energy), best_energy.shape[1]
-        mean = float(found.hits.mean())
+        averages, replicas = of_samples(model, best_energy), best_energy.shape[1]
+        mean = float(averages.hits.mean())
         met = f"{mean:.3g}" if mean < 100 else f"{mean:.0f}"
         return [
-            f"Lowest energy  {with_error(found.mean, found.error)} per site, mean over {model.samples} samples",
+            f"Lowest energy  {with_error(averages.mean, averages.error)} per site, mean over {model.samples} samples",
             f"               met by {met} of {replicas} replicas a sample{each}, "
-            f"from {found.hits.min()} to {found.hits.max()}",
+            f"from {averages.hits.min()} to {averages.hits.max()}",
         ]
     lowest = float(best_energy.min())
     hits = int((best_energy == lowest).sum())
@@ -212,3 +188,32 @@ def lowest_lines(model: Ising, best_energy: npt.NDArray[np.float64], anneals: in
     if model.offset:
         lines.append(f"With offset    {lowest + model.offset:.10g}")
     return lines
+
+
+def ladder_columns(
+    result: LadderResult,
+    by: str,
+    where: Callable[[Any], Columns],
+    others: Mapping[str, Callable[[], Columns]],
+    same: tuple[str, ...] = (),
+) -> Columns:
+    """Returns the columns of ``ss.table``.
+
+    ``where`` returns those that say which place a row is of, ``others`` has the other tables of the job by name, and
+    ``same`` other names of the table by place.
+    """
+    from spinsim.analysis.summary import estimates  # which loads SciPy
+
+    def by_place(one: LadderResult) -> Columns:
+        return where(one) | estimate_columns(estimates(one))
+
+    if by in (result.axis.name, *same):
+        return by_place(result)
+    if by == "sample":
+        return columns_of_samples(result, by_place, lambda one: one.best_energy)
+    if by in others:
+        return others[by]()
+    if by in result.measured:
+        return own_columns(result, by)
+    choices = either((result.axis.name, "sample", *others))
+    raise InputError(f"there is no table by {by!r} of this run: choose {choices}")

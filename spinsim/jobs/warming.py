@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+import spinsim
 from spinsim.cuda.compile import finish
 from spinsim.engine import resolve_device
 from spinsim.errors import InputError
@@ -89,7 +90,6 @@ def _by_child(job: str, model: str, device: str) -> list[tuple[str, float]]:
 
 
 def _in_child(job: str, model: str, device: str) -> None:
-    """Do a small run and print what was compiled."""
     compiled.STEPS_BEFORE_LOADING = compiled.STEPS_BEFORE_COMPILING = -1  # what small problems leave to Python too
     RUNS[job][model](device)
     finish()
@@ -124,31 +124,23 @@ MODELS: Final[dict[str, Callable[[], Ising]]] = {
 
 
 def _anneal(model: Callable[[], Ising], device: str) -> None:
-    from spinsim.jobs.anneal.call import anneal
-
-    anneal(model(), [3.0, 2.0], sweeps=2, replicas=4, device=device)
+    spinsim.anneal(model(), [3.0, 2.0], sweeps=2, replicas=4, device=device)
 
 
 def _temper(model: Callable[[], Ising], device: str) -> None:
-    from spinsim.jobs.temper.call import temper
-
-    temper(model(), [2.0, 3.0], sweeps=20, thermalize=10, device=device)
-    temper(model(), [2.0, 3.0], time_limit=0.01, device=device)
+    spinsim.temper(model(), [2.0, 3.0], sweeps=20, thermalize=10, device=device)
+    spinsim.temper(model(), [2.0, 3.0], time_limit=0.01, device=device)
 
 
 def _quantum(couplings: str, device: str) -> None:
-    from spinsim.jobs.quantum.call import quantum
-
-    quantum(
+    spinsim.quantum(
         EdwardsAnderson(square(4), couplings=couplings), k=[0.2, 0.3], slices=8, sweeps=20, thermalize=0, device=device
     )
 
 
 def _transfer(device: str) -> None:
-    from spinsim.jobs.transfer.call import transfer
-
     for layer in (chain(4), square(3), square(4)):  # small vectors are swept by rows, longer ones by columns too
-        transfer(EdwardsAnderson(layer), k=0.3, device=device)
+        spinsim.transfer(EdwardsAnderson(layer), k=0.3, device=device)
 
 
 RUNS: Final[dict[str, dict[str, Callable[[str], None]]]] = {

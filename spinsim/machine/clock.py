@@ -8,36 +8,12 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final
 
-
-class _CompilingTime:
-    """Counts the time during which at least one thread compiles or waits for another that does."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._compiling, self._since, self._total = 0, 0.0, 0.0
-
-    @contextlib.contextmanager
-    def running(self) -> Iterator[None]:
-        """Count a thread meanwhile."""
-        with self._lock:
-            if not self._compiling:
-                self._since = time.perf_counter()
-            self._compiling += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._compiling -= 1
-                if not self._compiling:
-                    self._total += time.perf_counter() - self._since
-
-    def seconds(self) -> float:
-        """The time so far."""
-        with self._lock:
-            return self._total + (time.perf_counter() - self._since if self._compiling else 0.0)
-
-
-_COMPILING: Final = _CompilingTime()
+_lock: Final = threading.Lock()
+_compiling, _since, _total = (
+    0,
+    0.0,
+    0.0,
+)  # threads that compile or wait for one that does, since when, and seconds before
 COMPILED: Final[list[tuple[str, float]]] = []
 """Names of kernels that this process has compiled and the seconds each took; the CPU's that are on disk are not among
 them, those of a GPU are, as CuPy does not say where it has them from."""
@@ -57,12 +33,7 @@ def told_of_compiling(listener: Callable[[bool], None]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def said_to_compile(name: str, waited_for: bool = True) -> Iterator[None]:
-    """Tell listeners that a kernel is compiled meanwhile, and count the time as that of compiling.
-
-    Args:
-        name: Of the kernel.
-        waited_for: True if a run waits; a kernel that is compiled beside it costs no time until it is called.
-    """
+    """Tell listeners that a kernel is compiled meanwhile, and count the time where a run waits for it."""
     with compiling() if waited_for else contextlib.nullcontext():
         began = time.perf_counter()
         _busy.append(name)
@@ -80,14 +51,25 @@ def _tell(busy: bool) -> None:
         listener(busy)
 
 
-def compiling() -> contextlib.AbstractContextManager[None]:
-    """Count what is done meanwhile as the compiling of kernels."""
-    return _COMPILING.running()
+@contextlib.contextmanager
+def compiling() -> Iterator[None]:
+    """Count what a thread does meanwhile as the compiling of kernels."""
+    global _compiling, _since, _total
+    with _lock:
+        _since = _since if _compiling else time.perf_counter()
+        _compiling += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _compiling -= 1
+            _total += 0.0 if _compiling else time.perf_counter() - _since
 
 
 def compiling_seconds() -> float:
-    """Time in which this process has compiled kernels, or read compiled ones from disk, so far."""
-    return _COMPILING.seconds()
+    """Time in which at least one thread of this process has compiled kernels, or read compiled ones from disk."""
+    with _lock:
+        return _total + (time.perf_counter() - _since if _compiling else 0.0)
 
 
 def seconds_without_compiling() -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -15,17 +16,14 @@ from spinsim.machine.clock import compiling, said_to_compile
 _LOCK: Final = threading.RLock()
 if hasattr(os, "register_at_fork"):  # a child that is made meanwhile would wait for a thread that it does not have
     os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
-_LAYOUT: Final = 0x1 | 0x2 | 0x100 | 0x400
-"""NumPy's flags of arrays in the order of C or Fortran, aligned, writable."""
+_LAYOUT: Final = 0x1 | 0x2 | 0x100 | 0x400  # NumPy's flags of arrays in the order of C or Fortran, aligned, writable
 _LARGEST: Final = 2**63 - 1
 STEPS_BEFORE_LOADING = 2**15
 """Steps that Python takes of a loop before its machine code is loaded from disk, which takes as long."""
 _TO_FURTHER: Final = 4
 """Powers of two by which these steps are fewer where what all machine code needs is loaded already."""
-STEPS_BEFORE_COMPILING = 2**19
-"""Steps that Python takes of a loop before it is compiled."""
-_INLINED: Final[list[Callable[..., Any]]] = []
-"""Functions of ``inlined`` that Numba does not know yet."""
+STEPS_BEFORE_COMPILING = 2**19  # steps that Python takes of a loop before it is compiled
+_INLINED: Final[list[Callable[..., Any]]] = []  # functions of ``inlined`` that Numba does not know yet
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -35,7 +33,7 @@ class Compiled:
 
     Args:
         function: In Python.
-        way: Name of the function of machine/compiler.py that makes it one of Numba's.
+        way: Key of ``compiler.WAYS``, or ``intrinsic``.
     """
 
     def __init__(self, function: Callable[..., Any], way: str) -> None:
@@ -50,7 +48,6 @@ class Compiled:
         self.__doc__ = function.__doc__
 
     def __call__(self, *arguments: Any) -> Any:
-        """Call the compiled function."""
         entry = self._entries.get(_kinds(arguments))
         return (entry or self._entry(arguments))(*arguments)
 
@@ -75,7 +72,6 @@ class Compiled:
         return (self._function if is_little else self)(*arguments)
 
     def _entry(self, arguments: tuple[Any, ...]) -> Callable[..., Any]:
-        """Machine code for arguments of these types: from disk, or else compiled and written there."""
         with _LOCK, compiling():
             types = _types(arguments)
             if types not in self._by_types:
@@ -97,13 +93,12 @@ class Compiled:
         return entry
 
     def of_numba(self) -> Any:
-        """Return Numba's form of the function for others that call it."""
         with _LOCK:
             if self._numba is None:
                 from spinsim.machine import compiler
 
                 compiler.learn(_INLINED)
-                self._numba = getattr(compiler, self._way)(self._function)
+                self._numba = compiler.of_numba(self._function, self._way)
             return self._numba
 
     def __getattr__(self, name: str) -> Any:
@@ -114,7 +109,6 @@ class Compiled:
 
 
 def forget(kernel: Compiled) -> None:
-    """Have machine code looked for again, as a new process does."""
     kernel._entries.clear()
     kernel._by_types.clear()
 
@@ -152,34 +146,18 @@ def _types(value: Any) -> str:
     return "float64" if isinstance(value, float) else type(value).__name__
 
 
-def kernel(function: Callable[..., Any]) -> Any:
-    """Compile an entry point: without the interpreter lock, kept on disk until one of the sources changes."""
-    return Compiled(function, "kernel")
-
-
-def real_kernel(function: Callable[..., Any]) -> Any:
-    """Compile an entry point whose last bits are free: sums may be reordered and multiply-adds fused."""
-    return Compiled(function, "real_kernel")
-
-
-def part(function: Callable[..., Any]) -> Any:
-    """Compile a piece of a kernel, always inlined: a call inside a loop would stop its vectorisation."""
-    return Compiled(function, "part")
-
-
-def step(function: Callable[..., Any]) -> Any:
-    """Compile a part of a hot loop that makes and returns no arrays: references to its caller's are not counted."""
-    return Compiled(function, "step")
-
-
-def body(function: Callable[..., Any]) -> Any:
-    """Write a function into the one kernel that calls it, before that is compiled: it is never compiled alone."""
-    return Compiled(function, "body")
-
-
-def intrinsic(definition: Callable[..., Any]) -> Any:
-    """Make an operation for compiled functions, whose definition gives its types and writes its code as Numba asks."""
-    return Compiled(definition, "intrinsic")
+kernel: Callable[..., Any] = partial(Compiled, way="kernel")
+"""Makes a function an entry point: without the interpreter lock, kept on disk until one of the sources changes."""
+real_kernel: Callable[..., Any] = partial(Compiled, way="real_kernel")
+"""Makes an entry point whose last bits are free: sums may be reordered and multiply-adds fused."""
+part: Callable[..., Any] = partial(Compiled, way="part")
+"""Makes a piece of a kernel, always inlined: a call inside a loop would stop its vectorisation."""
+step: Callable[..., Any] = partial(Compiled, way="step")
+"""Makes a part of a hot loop that makes and returns no arrays: references to its caller's are not counted."""
+body: Callable[..., Any] = partial(Compiled, way="body")
+"""Has a function written into the one kernel that calls it, before that is compiled: it is never compiled alone."""
+intrinsic: Callable[..., Any] = partial(Compiled, way="intrinsic")
+"""Makes an operation for compiled functions, whose definition gives its types and writes its code as Numba asks."""
 
 
 def inlined(function: Function) -> Function:

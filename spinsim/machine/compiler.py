@@ -76,21 +76,32 @@ _ENTERED: Final[Any] = {"no_cfunc_wrapper": True}
 _FAST: Final[Any] = {"fastmath": {"reassoc", "contract", "nsz"}}
 
 
-def kernel(function: Callable[..., Any]) -> Any:
-    """Compile a kernel for others that call it."""
-    return njit(**_OPTIONS, **_CALLED)(function)
+WAYS: Final[dict[str, dict[str, Any]]] = {
+    "kernel": _OPTIONS | _CALLED,
+    "real_kernel": _OPTIONS | _CALLED | _FAST,
+    "part": _OPTIONS | _CALLED | {"forceinline": True},
+    # counting references to arrays, which are the caller's, took 7 % of short rounds
+    "step": _OPTIONS | _CALLED | {"forceinline": True, "_nrt": False, "pipeline_class": _Borrowing},
+    "body": _OPTIONS | {"inline": "always"},
+}
+"""Numba's options of functions that others call, as the decorators of ``machine/compiled.py`` are called."""
 
 
-def real_kernel(function: Callable[..., Any]) -> Any:
-    """Compile a kernel whose last bits are free for others that call it."""
-    return njit(**_OPTIONS, **_CALLED, **_FAST)(function)
+def of_numba(function: Callable[..., Any], way: str) -> Any:
+    """Make a function one that other compiled functions call.
+
+    An intrinsic, whose way has no options, gets the type by which Numba knows it wherever it is held.
+    """
+    if way in WAYS:
+        return njit(**WAYS[way])(function)
+    made: Any = extending.intrinsic(function)
+    typing = cpu_target.typing_context
+    typing.refresh()
+    made._numba_type_ = typing.resolve_value_type(made)
+    return made
 
 
 def entry_point(function: Callable[..., Any], way: str) -> Any:
-    """Make a function one that Python calls: a kernel runs without the interpreter lock.
-
-    The last bits of a real kernel are free: sums may be reordered and multiply-adds fused.
-    """
     return njit(**_OPTIONS, **_ENTERED, **(_FAST if way == "real_kernel" else {}))(function)
 
 
@@ -109,7 +120,6 @@ def compiled_for(entry: Any, arguments: tuple[Any, ...]) -> tuple[Callable[..., 
 
 
 def _machine_code(result: Any) -> MachineCode | None:
-    """Take the machine code out of what Numba has compiled; None where it holds for this process alone."""
     library, module = result.library, result.library._final_module
     if library.has_dynamic_globals or result.lifted or result.reload_init:
         return None
@@ -118,31 +128,6 @@ def _machine_code(result: Any) -> MachineCode | None:
     constants = pickle.dumps(list(result.environment.consts))
     names = result.fndesc.llvm_cpython_wrapper_name, result.fndesc.env_name
     return MachineCode(*names, needs, constants, bytes(library._get_compiled_object()))
-
-
-def part(function: Callable[..., Any]) -> Any:
-    """Compile a piece of a kernel, always inlined: a call inside a loop would stop its vectorisation."""
-    return njit(forceinline=True, **_OPTIONS, **_CALLED)(function)
-
-
-def step(function: Callable[..., Any]) -> Any:
-    """Compile a part whose arrays are its caller's: it counts no references to them, which took 7 % of short rounds."""
-    options = _OPTIONS | _CALLED | {"_nrt": False, "pipeline_class": _Borrowing}
-    return njit(forceinline=True, **options)(function)
-
-
-def body(function: Callable[..., Any]) -> Any:
-    """Write a function into the one kernel that calls it, before that is compiled: it is never compiled alone."""
-    return njit(inline="always", **_OPTIONS)(function)
-
-
-def intrinsic(definition: Callable[..., Any]) -> Any:
-    """Make an operation of its own, with the type by which Numba knows it wherever it is held."""
-    made: Any = extending.intrinsic(definition)
-    typing = cpu_target.typing_context
-    typing.refresh()
-    made._numba_type_ = typing.resolve_value_type(made)
-    return made
 
 
 def learn(functions: list[Callable[..., Any]]) -> None:

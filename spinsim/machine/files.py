@@ -66,11 +66,9 @@ class Disk(io.FileIO):
         return os.fstat(self.fileno()).st_size >= size and (at < 0 or self.read(len(mark)) == mark)
 
     def stop(self, reason: OSError) -> None:
-        """Write nothing from now on."""
         self._failure = self._failure or reason
 
     def sync(self) -> None:
-        """Let what is written survive a loss of power."""
         try:
             os.fsync(self.fileno())
         except OSError as error:
@@ -94,11 +92,9 @@ class Disk(io.FileIO):
 
     @property
     def mode_bits(self) -> int:
-        """Who may read and write it."""
         return stat.S_IMODE(os.fstat(self.fileno()).st_mode)
 
     def is_at(self, path: str | os.PathLike[str]) -> bool:
-        """True if this very file still lies under a path; another one may, or none."""
         try:
             return os.path.samestat(os.stat(path), os.fstat(self.fileno()))
         except (FileNotFoundError, NotADirectoryError):
@@ -107,7 +103,6 @@ class Disk(io.FileIO):
             return True
 
     def check(self) -> None:
-        """Raise the error, if there was one."""
         if self._failure:
             raise self._failure
 
@@ -125,15 +120,7 @@ def is_locked(path: str | os.PathLike[str]) -> bool:
 
 @contextlib.contextmanager
 def new_file(path: Path, like: Disk | None = None) -> Iterator[Disk]:
-    """A new file that appears under ``path`` when the block ends well, and else not at all, nor its folder.
-
-    Args:
-        path: Which must be free.
-        like: A file whose permissions it gets, if any.
-
-    Raises:
-        InputError: where the path exists or cannot be written.
-    """
+    """A new file that appears under ``path`` when the block ends well, and else not at all, nor its folder."""
     folder = folder_of(path)
     missing = [parent for parent in (folder, *folder.parents) if not os.path.lexists(parent)]
     try:
@@ -143,7 +130,8 @@ def new_file(path: Path, like: Disk | None = None) -> Iterator[Disk]:
                 yield disk
             finally:
                 disk.check()
-            os.chmod(disk.name, like.mode_bits if like else 0o666 & ~_umask())  # temporary files begin private
+            os.umask(mask := os.umask(0))
+            os.chmod(disk.name, like.mode_bits if like else 0o666 & ~mask)  # temporary files begin private
             os.link(disk.name, path)
     except BaseException as error:
         for parent in missing:
@@ -161,10 +149,6 @@ def new_file(path: Path, like: Disk | None = None) -> Iterator[Disk]:
 @contextlib.contextmanager
 def replacement(path: Path, old: Disk) -> Iterator[Disk]:
     """A new file that takes the place of ``old``, at one stroke, when the block ends well; it has its permissions.
-
-    Args:
-        path: Under which the old one lies.
-        old: Open and locked; the new one is locked likewise until the block has ended.
 
     Raises:
         OSError: where the new one cannot be written, and where the path leads to another file by now.
@@ -221,7 +205,6 @@ def remove_stale(folder: Path, name: str) -> None:
 
 
 def _hidden(name: str) -> str:
-    """Beginning of the names of hidden files beside a file."""
     return f".{name}-"
 
 
@@ -231,7 +214,6 @@ def hidden_name(name: str, middle: str) -> str:
 
 
 def folder_of(path: Path) -> Path:
-    """The folder that a path leads to."""
     try:
         return path.absolute().parent
     except FileNotFoundError as error:
@@ -239,7 +221,6 @@ def folder_of(path: Path) -> Path:
 
 
 def has_directory() -> bool:
-    """True unless the working directory has been removed."""
     try:
         os.getcwd()
     except FileNotFoundError:
@@ -247,14 +228,7 @@ def has_directory() -> bool:
     return True
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 def as_path(path: Any, subject: str) -> Path:
-    """A path from a text or a path."""
     if not isinstance(path, str | os.PathLike):
         raise InputError(
             f"{subject} is given as {type(path).__name__}, which is no path: give a text or a pathlib.Path"
@@ -263,12 +237,6 @@ def as_path(path: Any, subject: str) -> Path:
 
 
 def open_regular(path: str | os.PathLike[str]) -> io.BufferedReader:
-    """A file to be read whole; a pipe or a device could be read for ever.
-
-    Raises:
-        InputError: for those.
-        OSError: where it cannot be opened.
-    """
     number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))  # waits for no pipe
     mode = os.fstat(number).st_mode
     if stat.S_ISREG(mode):

@@ -15,12 +15,10 @@ _ALWAYS_THERE: Final = 2**25
 
 
 def available_bytes() -> int:
-    """Memory that this machine can still give."""
     return int(psutil.virtual_memory().available)
 
 
 def readable(count: float) -> str:
-    """Bytes with a binary unit."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if count < 1024:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"

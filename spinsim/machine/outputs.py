@@ -12,8 +12,7 @@ from typing import Final
 from spinsim.errors import InputError, argument
 from spinsim.machine.files import Disk, new_file, not_written, replacement
 
-CAPTION: Final = "Caption: "
-"""Beginning of the caption of a figure, which tells it from other people's notes."""
+CAPTION: Final = "Caption: "  # beginning of the caption of a figure, which tells it from other people's notes
 _HEAD_BYTES: Final = 4096
 _BEGINNINGS: Final = {
     "pdf": re.compile(rb"%PDF-"),
@@ -32,15 +31,6 @@ _IN_WORDS: Final = {"caption": "caption of a figure", "instance": "instance file
 
 
 def check_output(path: Path, kind: str, overwrite: bool) -> None:
-    """Refuse an output that would replace what it may not: anything that is there, or with ``overwrite`` another kind.
-
-    Links count as what they lead to. Devices and pipes hold nothing that could be lost.
-
-    Args:
-        path: Where the output is to go.
-        kind: Kind of the file: one of those that ``_BEGINNINGS`` tells apart.
-        overwrite: True if a file of the same kind may be replaced.
-    """
     if not os.path.lexists(path) or _is_stream(path):
         return
     if not os.path.isfile(path):
@@ -61,15 +51,7 @@ def check_output(path: Path, kind: str, overwrite: bool) -> None:
 
 
 def write_outputs(outputs: Mapping[Path, tuple[str, bytes]], overwrite: bool = False) -> None:
-    """Write tables and figures, each whole or not at all; a file that has this very content is left as it is.
-
-    Args:
-        outputs: The kind and the content of each path. All are checked before the first is written.
-        overwrite: True to replace files of the same kind.
-
-    Raises:
-        InputError: as ``check_output``, and where a file cannot be written; nothing is left of that one.
-    """
+    """Write tables and figures, each whole or not at all; a file that has this very content is left as it is."""
     to_write = {path: content for path, (_, content) in outputs.items() if not _holds(path, content)}
     for path in to_write:
         check_output(path, outputs[path][0], overwrite)
@@ -95,7 +77,6 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _holds(path: Path, content: bytes) -> bool:
-    """True if a file has this content already."""
     try:
         return path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content
     except (OSError, ValueError):
@@ -103,7 +84,6 @@ def _holds(path: Path, content: bytes) -> bool:
 
 
 def _is_stream(path: Path) -> bool:
-    """True if a path is a device or a pipe."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):

@@ -13,6 +13,7 @@ import hashlib
 import importlib
 import os
 import pickle
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -24,7 +25,65 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
-from spinsim.machine.sources import source_digest
+_ROOT: Final = Path(__file__).parents[1]
+_MAKING: Final = ("machine.compiler", "machine.intrinsics")  # modules that decide how all kernels are compiled
+_IMPORT: Final = re.compile(rb"^[ \t]*from spinsim\.?([\w.]*) import[ \t]*(\([^)]*\)|.*)", re.M)
+_IMPORTED_NAME: Final = re.compile(rb"(\w+)(?:[ \t]+as[ \t]+\w+)?[ \t]*(?:,|\)|#|$)", re.M)
+_COMPILED: Final = re.compile(rb"^@(?:kernel|real_kernel|part|body|inlined|intrinsic)$", re.M)
+
+
+@cache
+def source_digest(module: str) -> str:
+    """SHA-256 of all files that the kernels of a module of the package inline or take constants from."""
+    return hashlib.sha256(b"".join(_digest_of_file(path) for path in sorted(sources(module)))).hexdigest()
+
+
+@cache
+def sources(module: str) -> frozenset[Path]:
+    """Find the files that a module's kernels are made from: its own, and what these import of each other."""
+    files: set[Path] = set()
+    left = [_file(name) for name in (module.removeprefix("spinsim."), *_MAKING)]
+    while left:
+        path = left.pop()
+        if path not in files:
+            files.add(path)
+            left += _imported(path)
+    return frozenset(files)
+
+
+@cache
+def _imported(path: Path) -> tuple[Path, ...]:
+    """Files with compiled functions that a file imports from, and those of constants: of names in capitals."""
+    files: list[Path] = []
+    for home, listed in _IMPORT.findall(_content(path)):
+        names = [name.decode() for name in _IMPORTED_NAME.findall(listed)]
+        module = _file(home.decode())
+        if any(name.isupper() for name in names) or _COMPILED.search(_content(module)):
+            files.append(module)
+        inside = (_file(f"{home.decode()}.{name}".lstrip(".")) for name in names if module.name == "__init__.py")
+        files += [file for file in inside if file.name != "__init__.py" and file.is_file()]
+    return tuple(files)
+
+
+def _file(module: str) -> Path:
+    """Name the file of a module, given without ``spinsim.``.
+
+    An empty folder of a module's name, left by an earlier version in a working tree, is none, as for Python itself.
+    """
+    path = _ROOT.joinpath(*module.split(".")) if module else _ROOT
+    package = path / "__init__.py"
+    return package if package.is_file() else path.with_suffix(".py")
+
+
+@cache
+def _content(path: Path) -> bytes:
+    return path.read_bytes()
+
+
+@cache
+def _digest_of_file(path: Path) -> bytes:
+    return hashlib.sha256(path.relative_to(_ROOT).as_posix().encode() + b"\0" + _content(path)).digest()
+
 
 _PACKAGE: Final = Path(__file__).parents[1]
 _CHECKSUM_BYTES: Final = 32
@@ -43,7 +102,6 @@ class MachineCode(NamedTuple):
 
 
 def find(kernel: str, types: str) -> Callable[..., Any] | None:
-    """Load a kernel for arguments of some types from disk; None where there is none that can be used."""
     for path in _paths(kernel, types):
         code = _read(path, _stamp(kernel))
         if code is not None:
@@ -53,7 +111,6 @@ def find(kernel: str, types: str) -> Callable[..., Any] | None:
 
 
 def is_there(kernel: str, types: str) -> bool:
-    """Return True if a file of this kernel exists, whatever is in it."""
     return any(path.exists() for path in _paths(kernel, types))
 
 
@@ -67,7 +124,6 @@ def keep(kernel: str, types: str, code: MachineCode) -> None:
 
 
 def writable_folder() -> Path | None:
-    """Find the folder that takes kernels; None where none does."""
     for folder in _folders():
         with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
@@ -189,7 +245,6 @@ def _are_there(symbols: tuple[str, ...]) -> bool:
 
 
 def has_loaded() -> bool:
-    """Return True if this process has loaded what all machine code needs, so that more of it costs little."""
     return _llvm.cache_info().currsize > 0
 
 
@@ -211,7 +266,6 @@ def _name_runtime() -> None:
 
 
 def _runtime(name: str) -> ModuleType:
-    """Import a module in C of Numba without Numba itself, which finds it there when it is loaded later."""
     if "numba" in sys.modules or name in sys.modules:
         return importlib.import_module(name)
     numba = find_spec("numba")

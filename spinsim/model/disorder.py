@@ -12,14 +12,12 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.errors import InputError
-from spinsim.inputs.shared import as_seed
-from spinsim.inputs.texts import beyond_ising
+from spinsim.inputs.texts import as_seed, beyond_ising
 from spinsim.model.drawing import GAUSSIAN_GRID, Drawn, dilute, gaussian_rows
 from spinsim.model.geometry.lattice import Lattice
-from spinsim.model.graph import Graph
+from spinsim.model.graph import Graph, along_axes, terms_along
 from spinsim.model.ising import Ising
 from spinsim.model.quanta import relative_change, round_to
-from spinsim.model.terms import along_axes, terms_along
 
 RANDOM_KINDS: Final = ("pm-j", "gaussian")
 KINDS: Final = ("ferromagnet", "antiferromagnet", *RANDOM_KINDS)
@@ -86,11 +84,7 @@ def lattice_model(
     random_field: float = 0.0,
     couplings_along: Sequence[float] | None = None,
 ) -> Ising:
-    """The model of the command line's names: ferromagnet, antiferromagnet, pm-j or gaussian on a lattice.
-
-    Raises:
-        InputError: for an unknown name, for several samples that would all be equal, and as ``EdwardsAnderson`` says.
-    """
+    """The model of the command line's names: ferromagnet, antiferromagnet, pm-j or gaussian on a lattice."""
     _check_disorder(couplings, samples, seed, bond_fraction, dilution, random_field)
     name, along = f"{lattice.label}-{couplings}", couplings_along
     rows: npt.ArrayLike | Drawn = 1.0 if couplings == "ferromagnet" else -1.0

@@ -42,10 +42,7 @@ def _draw(stream, sample, first, k0, k1, out):  # type: ignore[no-untyped-def]
 
 @kernel
 def _draw_signs(stream, sample, first, step, k0, k1, limit, out):  # type: ignore[no-untyped-def]
-    """Fill ``out`` with every ``step``-th sign from number ``first`` on: +1 where uniform integers are below ``limit``.
-
-    All others are -1.
-    """
+    """Fill ``out`` with every ``step``-th sign from ``first`` on, +1 where a uniform is below ``limit``."""
     number = np.uint64(first)
     for i in range(out.size):
         out[i] = np.int8(1) if _uniform(stream, sample, number, k0, k1) < limit else np.int8(-1)
@@ -53,10 +50,7 @@ def _draw_signs(stream, sample, first, step, k0, k1, limit, out):  # type: ignor
 
 
 def uniforms(seed: int, stream: rng.Stream, sample: int, count: int) -> Iterator[tuple[slice, npt.NDArray[np.uint64]]]:
-    """64-bit uniform integers of one sample, piece by piece: where each piece stands among ``count``, and its numbers.
-
-    A piece is overwritten by the next one.
-    """
+    """Pieces of 64-bit uniform integers of one sample, with where they stand; each overwrites the one before."""
     room = np.empty(min(count, AT_ONCE), np.uint64)
     for first in range(0, count, AT_ONCE):
         piece = room[: count - first]
@@ -79,7 +73,6 @@ class Drawn:
         return int(self.bond_fraction * 2.0**64) if self.bond_fraction < 1 else None
 
     def rows(self, bonds: int) -> npt.NDArray[np.int8]:
-        """Couplings (samples, bonds)."""
         rows = np.empty((self.samples, bonds), np.int8)
         pieces = product(range(self.samples), range(0, bonds, AT_ONCE))
         tasks = (partial(self.draw, rows[k, first : first + AT_ONCE], k, first) for k, first in pieces)
@@ -106,19 +99,6 @@ class Drawn:
         return int(rows.min()), int(rows.max())
 
 
-def below(uniform: npt.NDArray[np.uint64], probability: float) -> npt.NDArray[np.bool_]:
-    """True with this probability, from 0 to below 1."""
-    return uniform < np.uint64(int(probability * 2.0**64))
-
-
-def gaussian(uniform: npt.NDArray[np.uint64], deviation: float = 1.0) -> npt.NDArray[np.float64]:
-    """Normal numbers of mean 0 and this standard deviation, on a grid of 2^-24."""
-    from scipy.special import ndtri  # which takes long to load
-
-    between = ((uniform >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
-    return np.asarray(np.rint(deviation * ndtri(between) / GAUSSIAN_GRID) * GAUSSIAN_GRID)
-
-
 def dilute(couplings: Rows, seed: int, dilution: float) -> None:
     """Set the couplings (samples, bonds) of missing bonds to 0, in place.
 
@@ -127,15 +107,18 @@ def dilute(couplings: Rows, seed: int, dilution: float) -> None:
     """
     for sample, row in enumerate(couplings):
         for where, uniform in uniforms(seed, rng.Stream.DILUTION, sample, row.size):
-            row[where][below(uniform, dilution)] = 0
+            row[where][uniform < np.uint64(int(dilution * 2.0**64))] = 0
 
 
 def gaussian_rows(
     samples: int, count: int, seed: int, stream: rng.Stream, deviation: float = 1.0
 ) -> npt.NDArray[np.float64]:
     """Normal numbers (samples, count) of mean 0 and this standard deviation, multiples of 2^-24."""
+    from scipy.special import ndtri  # which takes long to load
+
     rows = np.empty((samples, count))
     for sample, row in enumerate(rows):
         for where, uniform in uniforms(seed, stream, sample, count):
-            row[where] = gaussian(uniform, deviation)
+            between = ((uniform >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+            row[where] = np.rint(deviation * ndtri(between) / GAUSSIAN_GRID) * GAUSSIAN_GRID
     return rows

@@ -18,7 +18,7 @@ import numpy as np
 from spinsim.model.drawing import Drawn
 from spinsim.model.geometry.lattice import space_of
 from spinsim.model.graph import is_kept
-from spinsim.model.problems.labels import label_text
+from spinsim.model.problems.quadratic import label_text
 from spinsim.model.quanta import one_if_equal
 
 if TYPE_CHECKING:
@@ -64,8 +64,7 @@ def content_sha256_of(model: Ising) -> str:
     return model.stated_sha256 if model.stated_sha256 == former_sha256_of(model) else own
 
 
-def former_sha256_of(model: Ising) -> str:
-    """The identity that earlier versions gave a model whose bonds are not listed."""
+def former_sha256_of(model: Ising) -> str:  # of earlier versions, for a model whose bonds are not listed
     return sha256_of(model, not model.graph.is_huge, None)
 
 

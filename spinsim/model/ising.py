@@ -17,29 +17,14 @@ import numpy.typing as npt
 from spinsim.errors import InputError, MissingError
 from spinsim.inputs.texts import count
 from spinsim.machine.memory import require
+from spinsim.model import quanta
 from spinsim.model.drawing import Drawn
 from spinsim.model.geometry.lattice import Lattice
-from spinsim.model.graph import Graph, frozen
+from spinsim.model.graph import Graph, check_terms, frozen, magnitudes_of
 from spinsim.model.identity import Keeping, content_sha256_of
 from spinsim.model.problems.exchange import Exchanged
-from spinsim.model.problems.labels import Labels, as_labels
-from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, finite
-from spinsim.model.quanta import (
-    Rows,
-    are_signs,
-    as_rows,
-    caution_of,
-    common_quantum,
-    distinct,
-    energy_scale_of,
-    extremes_of,
-    largest_local_field_of,
-    relative_change,
-    round_to,
-    units_of,
-    weights_of,
-)
-from spinsim.model.terms import check_terms, magnitudes_of
+from spinsim.model.problems.quadratic import BINARY, SPIN, Labels, Quadratic, as_labels, finite
+from spinsim.model.quanta import Rows
 
 _BYTES_A_LISTED: Final = 24  # bonds, and what makes the list
 
@@ -56,7 +41,7 @@ class Ising(Exchanged, Keeping):
         offset: Constant added to the energy (QUBO instances); reported, never simulated.
         maxcut_weight: Sum of all weights of a MaxCut instance, else None; its cut is (weight - energy) / 2.
         terms: The term of each bond, 0 or 1, shape (bonds,), where the terms of the energy may have inverse
-            temperatures of their own (model/terms.py); None where there is one term.
+            temperatures of their own (model/graph.py); None where there is one term.
         labels: Names of the sites in their order, any hashable objects; None for 0, 1, 2, ...
         vartype: The caller's variables: ``SPIN``, s, or ``BINARY``, x = (1 + s) / 2.
 
@@ -93,23 +78,19 @@ class Ising(Exchanged, Keeping):
     ) -> None:
         self.graph = check_graph(graph)
         self.drawn = couplings if isinstance(couplings, Drawn) else None
-        rows = as_rows(
-            self.sizes_of_couplings if isinstance(couplings, Drawn) else couplings,
-            self.graph.bonds,
-            "couplings",
-            "bonds",
-        )
-        fields = as_rows(field, self.graph.sites, "fields", "sites")
+        given = self.sizes_of_couplings if isinstance(couplings, Drawn) else couplings
+        rows = quanta.as_rows(given, self.graph.bonds, "couplings", "bonds")
+        fields = quanta.as_rows(field, self.graph.sites, "fields", "sites")
         self.samples = max(len(rows), len(fields))
         if {len(rows), len(fields)} - {1, self.samples}:
             raise InputError(
                 f"couplings of {len(rows)} samples and fields of {len(fields)} do not fit: give equal numbers"
             )
-        self.quantum, self.rounded = common_quantum(rows, fields)
+        self.quantum, self.rounded = quanta.common_quantum(rows, fields)
         if self.drawn is not None and self.rounded:
             rows = self.drawn.rows(self.bonds)
-        multiples = [round_to(given, self.quantum) if self.rounded else given for given in (rows, fields)]
-        self.rounding_error = max(map(relative_change, (rows, fields), multiples))
+        multiples = [quanta.round_to(one, self.quantum) if self.rounded else one for one in (rows, fields)]
+        self.rounding_error = max(map(quanta.relative_change, (rows, fields), multiples))
         self.fields = frozen(multiples[1])
         if self.drawn is None or self.rounded:
             self.couplings = frozen(multiples[0])
@@ -128,12 +109,9 @@ class Ising(Exchanged, Keeping):
 
     @property
     def _facts(self) -> dict[str, str]:
-        facts = {
-            "model": self.name,
-            "size": f"{count(self.sites, 'site')}, {count(self.bonds, 'bond')}",
-            "samples": count(self.samples, "sample"),
-        }
-        if np.any(distinct(self.fields)):
+        size = f"{count(self.sites, 'site')}, {count(self.bonds, 'bond')}"
+        facts = {"model": self.name, "size": size, "samples": count(self.samples, "sample")}
+        if np.any(quanta.distinct(self.fields)):
             facts["field"] = f"field {self.fields[0, 0]:g}" if self.uniform_field is not None else "with fields"
         return facts
 
@@ -184,7 +162,7 @@ class Ising(Exchanged, Keeping):
         """True if J is held as one number for all bonds."""
         return self.drawn is None and self.couplings.strides[-1] == 0
 
-    caution = property(caution_of)
+    caution = property(quanta.caution_of)
 
     def integer_couplings(self, sample: int) -> npt.NDArray[np.int64]:
         """J of one sample in quanta, shape (bonds,)."""
@@ -192,7 +170,7 @@ class Ising(Exchanged, Keeping):
 
     def negative_bonds(self) -> npt.NDArray[np.bool_]:
         """True for couplings below 0, shape (1 or samples, bonds); one number for all bonds is not copied."""
-        return np.broadcast_to(distinct(self.couplings) < 0, self.couplings.shape)
+        return np.broadcast_to(quanta.distinct(self.couplings) < 0, self.couplings.shape)
 
     def integer_fields(self, sample: int) -> npt.NDArray[np.int64]:
         """H of one sample in quanta, shape (sites,)."""
@@ -207,14 +185,14 @@ class Ising(Exchanged, Keeping):
         """|J| in quanta where every bond of every sample has the same nonzero one, else None."""
         if self.bonds == 0:
             return None
-        values = distinct(self.sizes_of_couplings)
-        sizes = np.abs(values[:, :1] if are_signs(values) else values)
+        values = quanta.distinct(self.sizes_of_couplings)
+        sizes = np.abs(values[:, :1] if quanta.are_signs(values) else values)
         largest = sizes.max()
         return round(float(largest) / self.quantum) if largest and largest == sizes.min() else None
 
-    weights = cached_property(weights_of)
-    units = cached_property(units_of)
-    largest_local_field = cached_property(largest_local_field_of)
+    weights = cached_property(quanta.weights_of)
+    units = cached_property(quanta.units_of)
+    largest_local_field = cached_property(quanta.largest_local_field_of)
 
     @cached_property
     def term_magnitudes(self) -> tuple[int, ...] | None:
@@ -229,7 +207,7 @@ class Ising(Exchanged, Keeping):
     @cached_property
     def uniform_field(self) -> int | None:
         """Field h in quanta where every site of every sample has the same one, else None."""
-        values = distinct(self.fields)
+        values = quanta.distinct(self.fields)
         return round(float(values[0, 0]) / self.quantum) if values.min() == values.max() else None
 
     @cached_property
@@ -238,8 +216,8 @@ class Ising(Exchanged, Keeping):
         low, high = self.extreme_couplings
         return low if low == high and self.bonds else None
 
-    extreme_couplings = cached_property(extremes_of)
-    energy_scale = cached_property(energy_scale_of)
+    extreme_couplings = cached_property(quanta.extremes_of)
+    energy_scale = cached_property(quanta.energy_scale_of)
     content_sha256 = content_sha256_of
 
     def in_field(self, field: float) -> Ising:
@@ -296,17 +274,13 @@ class Ising(Exchanged, Keeping):
 
 
 def repeated(model: Ising, times: int) -> Ising:
-    """A model with all of its samples so many times over, one group of them after the other.
-
-    Rows that all samples share are shared by all groups; rows of single samples are copied.
-    """
+    """A model with all of its samples so many times over, group by group; shared rows stay shared."""
     if times == 1:
         return model
     groups, order = model.of_samples(0, model.samples), np.tile(np.arange(model.samples), times)
     groups.samples, groups.drawn = len(order), None
-    groups.couplings, groups.fields = (
-        rows[order] if len(rows) > 1 else rows for rows in (model.couplings, model.fields)
-    )
+    both = model.couplings, model.fields
+    groups.couplings, groups.fields = (rows[order] if len(rows) > 1 else rows for rows in both)
     return groups
 
 

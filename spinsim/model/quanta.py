@@ -62,7 +62,6 @@ def one_if_equal(rows: Rows) -> Rows:
 
 
 def round_to(rows: npt.NDArray[Any], quantum: float) -> npt.NDArray[np.float64]:
-    """Values as the nearest multiples of a quantum."""
     return np.asarray(np.rint(rows / quantum) * quantum)
 
 
@@ -106,12 +105,6 @@ def mean_square(rows: Rows, unit: float) -> float:
     return sum_of((values / unit) ** 2) / values.size
 
 
-def _sum_of_sizes(row: Rows) -> float:
-    """Sum of |values| without rounding but of the result."""
-    sizes = np.abs(row)
-    return float(sizes.sum(dtype=np.int64)) if row.dtype == np.int8 else sum_of(sizes)
-
-
 def sum_of(values: npt.NDArray[np.float64]) -> float:
     """The sum of all values, rounded once."""
     numbers = values.reshape(-1)
@@ -150,12 +143,14 @@ def common_quantum(couplings: Rows, fields: Rows) -> tuple[float, bool]:
             continue
         if not values.any():
             continue
-        largest = float(np.abs(values).max())
+        sizes = np.abs(values)
+        largest = float(sizes.max())
         if not largest < _LARGEST_VALUE / rows.shape[1]:
             raise InputError(
                 f"value {largest:g} is too large for exact energies: rescale couplings and fields to order 1"
             )
-        total += max(_sum_of_sizes(row) for row in values) * (rows.shape[1] // values.shape[1])
+        sums = sizes.sum(axis=1, dtype=np.int64) if values.dtype == np.int8 else list(map(sum_of, sizes))
+        total += float(max(sums)) * (rows.shape[1] // values.shape[1])
         bits = lowest_bit(values)
         lowest = bits if lowest is None else min(lowest, bits)
     if lowest is None:
@@ -215,10 +210,7 @@ class Units(NamedTuple):
 
 
 def weights_of(model: Ising) -> tuple[int, npt.NDArray[np.int64]] | None:
-    """The largest unit in quanta of which all |J| are multiples, and |J| of each bond in it, (bonds,).
-
-    None where a J is 0 or samples differ in |J|, as they would then move otherwise alone than together.
-    """
+    """The largest unit in quanta of all |J|, and |J| in it, (bonds,); None where samples differ or one is 0."""
     sizes = np.abs(model.couplings)
     if model.bonds == 0 or not sizes.all() or (len(sizes) > 1 and np.any(sizes != sizes[0])):
         return None
@@ -228,10 +220,7 @@ def weights_of(model: Ising) -> tuple[int, npt.NDArray[np.int64]] | None:
 
 
 def units_of(model: Ising) -> Units | None:
-    """Couplings and fields in the largest unit of which all |J| and |h| are multiples.
-
-    None on lattices, where there are no ``weights`` and where samples differ in |h|.
-    """
+    """Couplings and fields in the largest unit of |J| and |h|; None on lattices and where samples differ."""
     if model.lattice is not None or model.weights is None:
         return None
     sizes = np.abs(model.fields)
@@ -261,22 +250,15 @@ def largest_local_field_of(model: Ising) -> int:
 
 
 class UnitBonds(NamedTuple):
-    """A model as bonds of one |J|: a coupling of several units is as many of them side by side.
-
-    Attributes:
-        graph: Them.
-        negative: Which are below 0, (1 or samples, bonds), in one layout, as kernels are compiled for each.
-        magnitude: Their |J| in quanta.
-        field: h of every site in quanta where the spin is part of the class, else 0.
-        fields: h of each site in units of |J|, (1 or samples, sites), where these count as bonds to a spin that is
-            always +1; None elsewhere.
-    """
+    """A model as bonds of one |J|: a coupling of several units is as many of them side by side."""
 
     graph: Graph
-    negative: npt.NDArray[np.bool_]
-    magnitude: int
-    field: int
+    negative: npt.NDArray[np.bool_]  # (1 or samples, bonds), in one layout, as kernels are compiled for each
+    magnitude: int  # |J| in quanta
+    field: int  # h of every site in quanta where the spin is part of the class, else 0
     fields: npt.NDArray[np.int64] | None
+    """h of each site in units of |J|, (1 or samples, sites), where these count as bonds to a spin that is always +1;
+    None elsewhere."""
 
     @property
     def units(self) -> npt.NDArray[np.int64]:
@@ -286,10 +268,7 @@ class UnitBonds(NamedTuple):
 
 
 def bonds_of_units(model: Ising, in_class: bool) -> UnitBonds | None:
-    """A model as bonds of one |J|; None where |J| and |h| are not multiples of a unit.
-
-    A uniform field is part of the class where ``in_class`` says so and couplings have one |J|.
-    """
+    """A model as bonds of one |J|, or None; where ``in_class``, a uniform field beside one |J| is part of the class."""
     negative, field = np.array(model.negative_bonds(), order="C"), model.uniform_field
     if model.magnitude is not None and field is not None and (in_class or not field):
         return UnitBonds(model.graph, negative, model.magnitude, field, None)

@@ -37,14 +37,10 @@ from spinsim.model.ising import Ising
 
 Floats = npt.NDArray[np.float64]
 
-LEAST_TURN: Final = 1e-9
-"""Gamma Delta tau below which no spin would turn against its neighbours in time."""
-MOST_TURN: Final = 10.0
-"""Gamma Delta tau above which neighbours in time would not know of each other."""
-LEAST_STEP: Final = 1e-9
-"""Step in time of the isotropic form below which neither space nor time would order anything."""
-MOST_STEP: Final = 10.0
-"""Step in time of the isotropic form above which no spin would turn against its neighbours in time."""
+LEAST_TURN: Final = 1e-9  # Gamma Delta tau below which no spin would turn against its neighbours in time
+MOST_TURN: Final = 10.0  # above which neighbours in time would not know of each other
+LEAST_STEP: Final = 1e-9  # in time, of the isotropic form, below which neither space nor time would order anything
+MOST_STEP: Final = 10.0  # above which no spin would turn against its neighbours in time
 _DIGITS: Final = 40
 _BOND_BYTES, _COUPLING_BYTES = 64, 40  # of a bond: its ends and lists of neighbours; and its coupling in each sample
 FEWEST: Final = 2
@@ -70,11 +66,11 @@ def trotter(space: Ising, slices: int, by_term: bool = False, powers: bool = Tru
         slices: Even, 2 or more.
         by_term: True if bonds in space, with the fields, and bonds in time are two terms, whose inverse temperatures
             K_s and K_tau may differ: the general form.
-        powers: True if fourth powers of overlaps are to be measured, which must fit 64 bits.
+        powers: True if fourth powers of overlaps are to be measured, whose sums must fit 64 bits.
 
     Raises:
-        InputError: for slices that are not even or fewer than 2, a model that has slices already, sizes whose sums of
-            fourth powers of overlaps do not fit 64 bits, and those that do not fit in memory.
+        InputError: for slices that are not even or fewer than 2, a model that has slices already, and sizes that do not
+            fit in memory or 64 bits.
     """
     slices = check_slices(slices)
     if space.graph.slices > 1:
@@ -137,9 +133,8 @@ def _couplings_on_lattice(space: Ising, lattice: Lattice) -> npt.NDArray[Any]:
     rows = np.zeros((len(space.couplings), own.most_bonds), space.couplings.dtype)
     present = own.present_bonds()
     rows[:, slice(None) if present is None else present] = space.couplings
-    couplings: npt.NDArray[Any] = np.ones(
-        (len(rows), own.most_bonds // in_space, slices, in_time + in_space), rows.dtype
-    )
+    shape = len(rows), own.most_bonds // in_space, slices, in_time + in_space
+    couplings: npt.NDArray[Any] = np.ones(shape, rows.dtype)
     couplings[..., in_time:] = rows.reshape(len(rows), -1, 1, in_space)
     couplings = couplings.reshape(len(rows), -1)
     present = lattice.present_bonds()
@@ -155,7 +150,6 @@ def _terms(space: Ising, graph: Graph, slices: int) -> npt.NDArray[np.uint8]:
 
 
 def _fields(space: Ising, graph: Graph) -> npt.NDArray[Any]:
-    """The field of each site of space in every slice."""
     if space.fields.strides[-1] == 0:
         return np.asarray(space.fields[0, 0])
     fields = np.empty((len(space.fields), graph.sites), space.fields.dtype)
@@ -165,23 +159,14 @@ def _fields(space: Ising, graph: Graph) -> npt.NDArray[Any]:
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """A ladder of points, arrays of shape (points,), from the end that is deepest in the ordered phase.
+    """A ladder of points, arrays of shape (points,), from the end that is deepest in the ordered phase."""
 
-    Attributes:
-        axis: Quantity along the ladder: ``k`` in the isotropic form, ``gamma`` or ``beta`` in the general one.
-        slices: In time.
-        gamma: Transverse field, in the unit of the couplings.
-        beta: Inverse temperature, in its inverse.
-        k: Step in time, which is the coupling K_s of space, likewise.
-        k_time: Coupling K_tau of neighbours in time.
-    """
-
-    axis: str
-    slices: int
-    gamma: Floats
-    beta: Floats
-    k: Floats
-    k_time: Floats
+    axis: str  # quantity along the ladder: ``k`` in the isotropic form, ``gamma`` or ``beta`` in the general one
+    slices: int  # in time
+    gamma: Floats  # transverse field, in the unit of the couplings
+    beta: Floats  # inverse temperature, in its inverse
+    k: Floats  # step in time, which is the coupling K_s of space, likewise
+    k_time: Floats  # coupling K_tau of neighbours in time
 
     def __len__(self) -> int:
         return len(self.k)
@@ -202,7 +187,6 @@ class Points:
 
 
 def isotropic(k: Floats, slices: int) -> Points:
-    """Returns the points of the isotropic form, k from the largest to the smallest."""
     with np.errstate(over="ignore"):  # what is too large is refused as a temperature 1 / k
         return Points("k", slices, np.asarray(-np.log(np.tanh(k)) / (2 * k)), k * slices, k, k)
 

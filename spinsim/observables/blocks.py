@@ -29,13 +29,10 @@ def block_magnetization(batch: Batch) -> Any:
 
 
 def block_overlap(batch: Batch) -> Any:
-    """The same of q(x) = s(x) s'(x) of two copies.
+    """The same of q(x) = s(x) s'(x) of two copies; raises InputError for one copy alone.
 
     Each copy (or replica, axis 1) is paired with the next one and the last with the first, as in
     ``distances.overlap_correlation``.
-
-    Raises:
-        InputError: for one copy alone.
     """
     return _by_scale(batch, overlaps_of_copies(batch.grid, batch.xp, "block_overlap needs"))
 

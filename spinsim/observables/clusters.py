@@ -27,29 +27,8 @@ from spinsim.observables.distances import overlaps_of_copies
 from spinsim.packing import LANES, pack
 
 if TYPE_CHECKING:
-    from types import ModuleType
-    from typing import Protocol
-
     from spinsim.model.ising import Ising
-
-    class Batch(Protocol):
-        """The batch of configurations that a user's observable is given."""
-
-        @property
-        def spins(self) -> Any: ...
-        @property
-        def axes(self) -> tuple[str, ...]: ...
-        @property
-        def model(self) -> Ising: ...
-        @property
-        def xp(self) -> ModuleType: ...
-        @property
-        def beta(self) -> Any: ...  # inverse temperatures of the last axis of state
-        @property
-        def seed(self) -> int: ...
-        @property
-        def number(self) -> int: ...  # of the measurement
-
+    from spinsim.observables.distances import Batch
 
 Array = npt.NDArray[Any]
 MEASURED: Final = 3  # kind of open bonds that no move uses, beside those of the moves
@@ -115,7 +94,7 @@ def _of_fortuin_kasteleyn(batch: Batch, wraps: bool = False) -> tuple[Array, ...
     words = pack(flat.transpose(0, 2, 1))
     words_of = (np.empty((rows, WIDE), np.uint64)[:, :2] for rows in (model.sites + 1, len(bonds.number)))
     up, opened = words_of  # of the type that moves have, for which there is machine code
-    found = _room(flat.shape[:2], model.sites, steps.shape[1])
+    described = _room(flat.shape[:2], model.sites, steps.shape[1])
     when, key = np.uint64(KINDS * batch.number + MEASURED), rng.split_seed(batch.seed)
     up[model.sites] = ~np.uint64(0)
     for k, block in np.ndindex(words.shape[:2]):
@@ -124,8 +103,8 @@ def _of_fortuin_kasteleyn(batch: Batch, wraps: bool = False) -> tuple[Array, ...
         scaled[:, : mine.stop - mine.start] = of_one[mine].T
         up[:-1] = words[k, block]
         open_bonds(up, bonds, k, scaled, rng.counter_block(np.uint64(k), np.uint64(block)), when, key, opened)
-        describe(opened[:counted], ends, steps, flat[k, mine], *(each[k, mine] for each in found))
-    return tuple(each.reshape(*state, *each.shape[2:]) for each in found)
+        describe(opened[:counted], ends, steps, flat[k, mine], *(each[k, mine] for each in described))
+    return tuple(each.reshape(*state, *each.shape[2:]) for each in described)
 
 
 def _of_overlaps(batch: Batch, wraps: bool = False) -> tuple[Array, ...]:
@@ -133,16 +112,15 @@ def _of_overlaps(batch: Batch, wraps: bool = False) -> tuple[Array, ...]:
     spins, model = _on_host(batch), batch.model
     overlaps = overlaps_of_copies(spins, np, "overlap clusters need").reshape(len(spins), -1, model.sites)
     ends, steps = model.graph.edges, _steps(model, wraps)
-    found = _room(overlaps.shape[:2], model.sites, steps.shape[1])
+    described = _room(overlaps.shape[:2], model.sites, steps.shape[1])
     for k, each in enumerate(overlaps):
         there = model.integer_couplings(k) != 0
         for first in range(0, len(each), LANES):
             some = each[first : first + LANES]
-            opened = pack((2 * ((some[:, ends[:, 0]] == some[:, ends[:, 1]]) & there) - 1).astype(np.int8).T[None])[
-                0, 0
-            ]
-            describe(opened, ends, steps, some, *(one[k, first : first + LANES] for one in found))
-    return tuple(each.reshape(*spins.shape[:-1], *each.shape[2:]) for each in found)
+            joined = (some[:, ends[:, 0]] == some[:, ends[:, 1]]) & there
+            opened = pack((2 * joined - 1).astype(np.int8).T[None])[0, 0]
+            describe(opened, ends, steps, some, *(one[k, first : first + LANES] for one in described))
+    return tuple(each.reshape(*spins.shape[:-1], *each.shape[2:]) for each in described)
 
 
 def _room(shape: tuple[int, ...], sites: int, axes: int) -> tuple[Array, ...]:
@@ -151,11 +129,7 @@ def _room(shape: tuple[int, ...], sites: int, axes: int) -> tuple[Array, ...]:
 
 
 def _steps(model: Ising, wraps: bool) -> npt.NDArray[np.int8]:
-    """Cells from one end of each bond to the other along each axis, (bonds, axes); without axes where nobody asks.
-
-    Raises:
-        InputError: for wrapping without a periodic lattice.
-    """
+    """Cells from one end of each bond to the other, (bonds, axes); InputError where nothing can wrap."""
     lattice = model.lattice
     if not wraps:
         return np.zeros((model.bonds, 0), np.int8)

@@ -21,13 +21,25 @@ if TYPE_CHECKING:
         """The batch of configurations that a user's observable is given."""
 
         @property
+        def spins(self) -> Any: ...  # with the axis of sites last
+
+        @property
         def grid(self) -> Any: ...  # spins with the axes of the lattice last
 
         @property
-        def model(self) -> Ising: ...  # what is simulated
+        def model(self) -> Ising: ...  # that is simulated
 
         @property
-        def xp(self) -> ModuleType: ...  # numPy or CuPy
+        def xp(self) -> ModuleType: ...  # NumPy or CuPy
+
+        @property
+        def beta(self) -> Any: ...  # inverse temperatures of the last axis of state
+
+        @property
+        def seed(self) -> int: ...
+
+        @property
+        def number(self) -> int: ...  # of the measurement
 
 
 def spin_correlation(batch: Batch) -> Any:
@@ -51,11 +63,7 @@ def overlap_correlation(batch: Batch) -> Any:
 
 
 def overlaps_of_copies(spins: Any, xp: ModuleType, needing: str) -> Any:
-    """Return q = s s' of each copy (axis 1) and the next one, of the last and the first; of the shape of ``spins``.
-
-    Raises:
-        InputError: for one copy alone; the sentence begins with ``needing``.
-    """
+    """Return q = s s' of each copy (axis 1) and the next, the last and the first; one alone raises InputError."""
     if spins.shape[1] < 2:
         raise InputError(f"{needing} two copies of each configuration: give replicas 2 or more")
     return spins * xp.roll(spins, -1, axis=1)

@@ -16,18 +16,8 @@ from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.reduction import Source
 from spinsim.model.geometry.lattice import Lattice, space_of
 from spinsim.model.ising import Ising
-from spinsim.observables.observable import Facts
 
-COPY, PAIR = "copy", "copy_pair"
-"""Axes of quantities of every copy, and of every pair of copies."""
-
-
-def number_of_sites(model: Ising) -> int:
-    return model.sites
-
-
-def number_of_bonds(model: Ising) -> int:
-    return max(1, model.bonds)
+COPY, PAIR = "copy", "copy_pair"  # axes of quantities of every copy, and of every pair of copies
 
 
 def bonds_of_slices(model: Ising) -> int:
@@ -63,6 +53,45 @@ def longest_axes(model: Ising) -> tuple[int, ...]:
     return tuple(first + axis for axis, side in enumerate(space.shape) if side == max(space.shape))
 
 
+class Facts(NamedTuple):
+    """Facts that decide which observables a run has."""
+
+    model: Ising
+    copies: int  # replicas at each temperature
+    correlations: bool  # link overlaps and Fourier modes were measured
+    reference: str = ""
+    """To what free energy and entropy between simulated temperatures are related: ``infinity``, or ``hottest`` for the
+    highest temperature of the ladder; empty for all other averages."""
+    staggered: bool = False  # staggered magnetisations were measured
+    in_time: bool = False  # slices of a model of space and time were measured
+    magnetization_modes: bool = True  # Fourier modes of the magnetisation are among the correlations
+
+    @property
+    def field(self) -> bool:
+        return in_field(self.model)
+
+    @property
+    def modes(self) -> bool:
+        """True if Fourier modes of a periodic lattice were measured."""
+        return self.correlations and self.model.lattice is not None and self.model.lattice.periodic
+
+    @property
+    def isotropic(self) -> bool:
+        """True if one number multiplies the action of space and time."""
+        return self.in_time and self.model.terms is None
+
+
+def in_field(model: Ising) -> bool:
+    """Returns whether fields break the symmetry of all spins' reversal, so that averages of m and q need not vanish."""
+    return model.uniform_field != 0
+
+
+def is_uniform(model: Ising) -> bool:
+    """Returns whether translations change nothing: one coupling and one field on a periodic lattice."""
+    periodic = model.lattice is not None and model.lattice.periodic
+    return periodic and model.uniform_field is not None and model.uniform_coupling is not None
+
+
 class Measured(NamedTuple):
     """A quantity of every copy, or pair of copies, at every place of a ladder."""
 
@@ -79,7 +108,7 @@ class Measured(NamedTuple):
     words_in_time: str = ""  # its formula in models of space and time, where that is another one
     moments: tuple[str, ...] = ()
     """Names of the averages of x, |x|, x^2 and x^4, x being it over ``full``; empty for none of them."""
-    full: Callable[[Ising], int] = number_of_sites  # returns the value that stands for full order
+    full: Callable[[Ising], int] = lambda model: model.sites  # returns the value that stands for full order
     elements: Callable[[Ising], tuple[int, ...]] | None = None
     """Returns the positions along its last axis of the numbers whose average x is; by default it has none."""
 
@@ -90,8 +119,8 @@ class Measured(NamedTuple):
 
     def of(self, measurement: Any) -> npt.NDArray[Any]:
         """Returns it as a measurement has it."""
-        found: npt.NDArray[Any] = getattr(measurement, self.field)
-        return found if self.element is None else found[..., self.element]
+        values: npt.NDArray[Any] = getattr(measurement, self.field)
+        return values if self.element is None else values[..., self.element]
 
     def taken_from(self, elements: tuple[int, ...] = ()) -> Source:
         """Returns where sums take it from, or some numbers along its last axis."""
@@ -144,7 +173,7 @@ MEASURED: Final = (
              words_in_time=_MODE_IN_TIME.format(_PRODUCT), needs=("correlations", "lattice", "pairs"),
              moments=("|q(k)|^2",), full=square_of_sites, elements=longest_axes),
     Measured("link_overlap", "sum over bonds of the product of two copies' s_i s_j", per=PAIR, counts="bonds",
-             needs=("correlations", "pairs"), moments=("q_link",), full=number_of_bonds),
+             needs=("correlations", "pairs"), moments=("q_link",), full=lambda model: max(1, model.bonds)),
     Measured("link_overlap_in_space", "sum over bonds in space and slices of the product of two copies' s_x s_y",
              per=PAIR, counts="bonds", needs=("in time", "even", "pairs"), moments=("q_link in space",),
              full=bonds_of_slices),
@@ -175,19 +204,11 @@ class Choice(NamedTuple):
         return {need for need, is_met in met.items() if is_met}
 
     def facts(self, model: Ising) -> Facts:
-        """Returns what decides which observables follow from it."""
         wanted = self.wanted
-        return Facts(
-            model,
-            self.copies,
-            wanted.full,
-            staggered=self.staggered,
-            in_time=bool(wanted.times),
-            magnetization_modes=wanted.magnetization_modes,
-        )
+        in_time, modes = bool(wanted.times), wanted.magnetization_modes
+        return Facts(model, self.copies, wanted.full, "", self.staggered, in_time, modes)
 
     def quantities(self, dimension: int) -> list[Measured]:
-        """Returns what is measured, likewise."""
         met = self.has(dimension)
         return [one for one in MEASURED if met.issuperset(one.needs)]
 

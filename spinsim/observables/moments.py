@@ -21,7 +21,7 @@ where 1 / sinh(2 a) = sinh(2 K_tau) and cosh(2 a) / sinh(2 a) = cosh(2 K_tau).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,17 +29,15 @@ import numpy.typing as npt
 from spinsim.errors import InputError
 from spinsim.inputs.checks import real_array
 from spinsim.observables.measured import MEASURED, PAIR, Measured, in_space
-from spinsim.observables.observable import Observable, Point
+
+if TYPE_CHECKING:
+    from spinsim.observables.table import Observable, Point
 
 Array = npt.NDArray[np.float64]
 
 
 class PerSite:
-    """The quantities of a run over their full order, each (steps, samples, copies or pairs of copies, temperatures).
-
-    Args:
-        run: Result of a job, with its ``model`` and the attributes of ``observables.measured``.
-    """
+    """Quantities of a result over their full order, each (steps, samples, copies or pairs, temperatures)."""
 
     def __init__(self, run: Any) -> None:
         self.run, self.model = run, run.model
@@ -55,7 +53,6 @@ class PerSite:
         return self._found[one.name]
 
     def in_time(self, name: str) -> Array:
-        """Returns a Fourier mode in time over its full order."""
         return np.asarray(getattr(self.run, name)[..., 0] / self.model.sites**2)
 
 
@@ -171,17 +168,14 @@ def time_over_slices(at: Point, zero: Array, smallest: Array) -> Array:
 
 
 def total(at: Point, squares: Array) -> Array:
-    """Returns N times a mean square per site."""
     return np.asarray(at.model.sites * squares)
 
 
 def susceptibility(at: Point, squares: Array) -> Array:
-    """Returns N / T times the mean square, or the variance, of an order parameter per site."""
     return np.asarray(at.model.sites * squares / at.temperature)
 
 
 def heat(at: Point, squares: Array) -> Array:
-    """Returns N / T^2 times the variance of the energy per site."""
     return np.asarray(at.model.sites * squares / at.temperature**2)
 
 

@@ -1,16 +1,21 @@
 """The table of observables: to add one that follows from what is measured, add its record here.
 
-Columns of files and tables stand in this order, so that new ones come after those that are there.
+Conditions that a run must meet for one stand in ``NEEDS``. Columns of files and tables stand in the order of the table,
+so that new ones come after those that are there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from spinsim.errors import argument
+from spinsim.model.ising import Ising
+from spinsim.observables.measured import Facts, is_uniform
 from spinsim.observables.moments import (
     binder_cumulant,
     heat,
@@ -21,13 +26,87 @@ from spinsim.observables.moments import (
     total,
     transverse_magnetization,
 )
-from spinsim.observables.observable import COPIES_IN_FIELD, Array, Facts, Observable, Point
 
+Array = npt.NDArray[np.float64]
+COPIES_IN_FIELD: Final = 4
+"""Copies that the connected spin-glass susceptibility needs: squares of averages come from different pairs of them."""
+_NONE: Final = np.empty(0)
 _NOT_EVEN: Final = (
     "In a field m and q are not distributed evenly about 0: their Binder cumulants and the correlation length of "
     "the overlap are left out, as they would take connected moments and phases of modes that no file holds."
 )
 _ENERGY, _INVERSE = "coupling unit", "1 / coupling unit"
+
+
+class Point(NamedTuple):
+    """Numbers that formulas take beside averages."""
+
+    model: Ising
+    temperature: Array  # (temperatures,); of models of space and time the inverse of the step in time
+    gamma: Array = _NONE  # transverse field of models of space and time, likewise; empty for all others
+    k_time: Array = _NONE  # their coupling of neighbours in time, likewise
+
+
+NEEDS: Final[dict[str, Callable[[Facts], bool]]] = {
+    "field": lambda run: run.field,
+    "zero field": lambda run: not run.field,
+    "uniform": lambda run: is_uniform(run.model),  # so that <m(k)> vanishes
+    "staggered": lambda run: run.staggered,
+    "like sublattices": lambda run: not run.field or is_uniform(run.model),  # m_s is distributed evenly about 0
+    "modes": lambda run: run.modes,
+    "spin modes": lambda run: run.modes and run.magnetization_modes,
+    "links": lambda run: run.correlations and run.copies > 1,
+    "classical": lambda run: not run.in_time,
+    "in time": lambda run: run.in_time,
+    "isotropic": lambda run: run.isotropic,
+    "two copies": lambda run: run.copies > 1,
+    "four copies": lambda run: run.copies >= COPIES_IN_FIELD,
+    "from infinity": lambda run: run.reference == "infinity",
+    "from the hottest": lambda run: run.reference == "hottest",
+}
+"""Conditions of an observable, by the name that its record has for it."""
+
+
+@dataclass(frozen=True)
+class Observable:
+    """One observable, or its form with or without a field: two records of one name, of which a run has one at most."""
+
+    name: str  # of its column in tables and of its dataset in the file's summary
+    label: str  # the head of its column in printed tables
+    symbol: str  # the label of its axis in figures
+    formula: str  # what it is, in words; goes into the file
+    of: str
+    """Quantity that it averages: ``energy``, ``magnetization``, ``staggered_magnetization``, ``overlap``,
+    ``link_overlap`` or ``free_energy``."""
+    moments: tuple[str, ...]  # of whose averages it is a function, see moments.py
+    needs: tuple[str, ...] = ()  # names of what a run must have, see NEEDS
+    value: Callable[..., Array] = lambda _, moment: moment
+    """The function. It takes a ``Point`` and the averages of ``moments`` in turn, (temperatures,) each, and returns
+    that shape."""
+    tau_of: str = ""
+    """The moment whose autocorrelation time says how far its error can be trusted; empty for the first of its own."""
+    units: str = "1"
+    crosses: bool = False  # its curves of several sizes cross at a critical point, as it has no dimension
+    sentence: str = ""  # said where all that it needs but the last is there: what it would take
+    words: str = ""  # the formula as captions of figures have it, with mathtext, where it is not formula and symbol
+
+    @property
+    def series(self) -> str:
+        return self.tau_of or self.moments[0]
+
+    @property
+    def caption(self) -> str:
+        """Words for captions of figures."""
+        _, dollar, rest = self.symbol.partition("$")
+        formula = self.formula.replace("|", "").replace("/ L", "over side")
+        return self.words or f"{formula} {dollar}{rest}".strip()
+
+    def is_in(self, facts: Facts) -> bool:
+        return all(NEEDS[need](facts) for need in self.needs)
+
+    def is_missed_in(self, facts: Facts) -> bool:
+        """Returns whether a run has all that it needs but the last."""
+        return not self.is_in(facts) and all(NEEDS[need](facts) for need in self.needs[:-1])
 
 
 def _binder(
@@ -36,11 +115,9 @@ def _binder(
     """Returns the record of a Binder cumulant U of the moments ``letter``^2 and ^4."""
     head, moments = f"Binder cumulant $U_{symbol}$", (f"{letter}^2", f"{letter}^4")
     formula, words = f"Binder cumulant of {whose}", f"{head} of {whose}"
-    return Observable(name, f"U_{label}", head, formula, of, moments, needs, _cumulant, words=words, **more)
-
-
-def _cumulant(_: Point, second: Array, fourth: Array) -> Array:
-    return binder_cumulant(second, fourth)
+    return Observable(
+        name, f"U_{label}", head, formula, of, moments, needs, lambda _, *of: binder_cumulant(*of), words=words, **more
+    )
 
 
 TABLE: Final = (
@@ -172,10 +249,8 @@ TABLE: Final = (
 """Every observable. Free energies and entropies are those of reweighting alone, the last 14 those of runs that have
 measured slices in time."""
 
-LABELS: Final = {o.name: o.label for o in TABLE}
-"""Heads of printed columns by name."""
-SYMBOLS: Final = {o.name: o.symbol for o in TABLE}
-"""Labels of axes by name."""
+LABELS: Final = {o.name: o.label for o in TABLE}  # heads of printed columns by name
+SYMBOLS: Final = {o.name: o.symbol for o in TABLE}  # labels of axes by name
 LEADING: Final = (
     "energy_per_site specific_heat binder_cumulant correlation_length_over_L overlap_binder_cumulant "
     "overlap_correlation_length_over_L"

@@ -10,9 +10,8 @@ import numpy.typing as npt
 
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.reduction import ABSOLUTE, CONNECTED, Reduced, Source, Term
-from spinsim.observables.measured import PAIR, Choice, longest_axes
+from spinsim.observables.measured import PAIR, Choice, Facts, longest_axes
 from spinsim.observables.moments import moments_of, series_of
-from spinsim.observables.observable import Facts
 from spinsim.observables.table import observables
 
 Array = npt.NDArray[np.float64]
@@ -76,7 +75,6 @@ def reduced_run(facts: Facts, ladder: Ladder) -> Reduced:
 
 
 def term_name(moment: str) -> str:
-    """Return the term that a moment is the average of."""
     return correlation_name(0) if moment == "C(1)" else moment
 
 
@@ -85,23 +83,23 @@ def _forms(facts: Facts, ladder: Ladder) -> dict[str, Callable[[str], Term]]:
     model, places, sites = facts.model, ladder.places, facts.model.sites
     wanted = Wanted(facts.correlations, ladder.times, ladder.even, magnetization_modes=facts.magnetization_modes)
     choice = Choice(facts.copies, wanted, facts.staggered)
-    found: dict[str, Callable[[str], Term]] = {}
+    forms: dict[str, Callable[[str], Term]] = {}
     for one in choice.quantities(len(longest_axes(model))):
         along, of_pairs, full = one.elements(model) if one.elements else (), one.per == PAIR, one.full(model)
         for name, power in zip(one.moments, (1, ABSOLUTE, 2, 4), strict=False):
             if name:
                 scale = 1 / len(along) / full if along else 1 / full
-                found[name] = _plain(one.taken_from(along), scale, power, of_pairs, places)
+                forms[name] = _plain(one.taken_from(along), scale, power, of_pairs, places)
         if one.axis == "time":
             for k in range(len(ladder.times)):
                 name = correlation_name(k, one.name.startswith("even"))
-                found[name] = _plain(one.taken_from((k,)), 1 / full, 1, of_pairs, places)
+                forms[name] = _plain(one.taken_from((k,)), 1 / full, 1, of_pairs, places)
         if one.axis == "axis" and facts.in_time:
             name = "|q(k_time)|^2" if of_pairs else "|m(k_time)|^2"
-            found[name] = _plain(one.taken_from((0,)), 1 / full, 1, of_pairs, places)
+            forms[name] = _plain(one.taken_from((0,)), 1 / full, 1, of_pairs, places)
     if facts.copies > 1:
-        found["connected q^2"] = _plain(Source("overlap"), 1 / sites**2, CONNECTED, True, places)
-    return found | (_energies_in_time(sites, ladder) if facts.in_time else {})
+        forms["connected q^2"] = _plain(Source("overlap"), 1 / sites**2, CONNECTED, True, places)
+    return forms | (_energies_in_time(sites, ladder) if facts.in_time else {})
 
 
 def _energies_in_time(sites: int, ladder: Ladder) -> dict[str, Callable[[str], Term]]:

@@ -8,22 +8,215 @@ NCCL. A member that fails ends the waits of all others; in a group of several ra
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+import socket
+import threading
+import warnings
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.machine.memory import is_on_gpu, using
+from spinsim.machine.memory import is_on_gpu, readable, using
 from spinsim.parallel import session
-from spinsim.parallel.in_memory import Offer, in_memory
-from spinsim.parallel.nccl import Nccl, new_name
-from spinsim.parallel.places import Kept, Place, answers
+from spinsim.parallel.places import Kept, LeftWaitingError, Place, answers
 from spinsim.parallel.ranks import FIRST, name_of
-from spinsim.parallel.serving import AtRank, InThreadAtRank
+from spinsim.parallel.session import AtRank, InThreadAtRank
+
+CONNECT_WITHIN: Final = 60.0  # seconds
+
+
+def new_name(seats: Iterable[tuple[Place, int | None]]) -> Any:
+    """A name by which GPUs at places find each other, None where NCCL is missing, or has two members on one GPU."""
+    gpus = answers([place.request(_gpu, number) for place, number in seats])
+    if None in gpus or len(set(gpus)) < len(gpus):
+        return None
+    from cupy.cuda import nccl
+
+    return nccl.get_unique_id()
+
+
+def _gpu(number: int | None) -> tuple[str, str] | None:
+    """The machine of a GPU and its place there, None where it is none or NCCL is missing."""
+    if number is None:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # CuPy's advice to install it
+        try:
+            from cupy.cuda import Device, nccl
+        except ImportError:
+            return None
+    return (socket.gethostname(), Device(number).pci_bus_id) if nccl.available else None
+
+
+@contextmanager
+def _within(seconds: float) -> Iterator[None]:
+    """End all ranks where something takes longer, as NCCL itself waits for ever."""
+    ranks = session.ranks()
+    assert ranks is not None  # noqa: S101  (members are at several)
+    why = f"GPUs of ranks did not reach each other by NCCL in {seconds:.0f} s (NCCL_DEBUG=INFO tells more)"
+    timer = threading.Timer(seconds, ranks.abort, [why])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+class Nccl:
+    """A member among GPUs; all of them make theirs at the same time, each with its own GPU current."""
+
+    def __init__(self, size: int, name: Any, index: int) -> None:
+        os.environ.setdefault("NCCL_NVLS_ENABLE", "0")  # multicast serves collectives, and fails on some machines
+        from cupy.cuda import Device, nccl, runtime
+
+        self._nccl, self._device = nccl, Device()
+        with _within(CONNECT_WITHIN):
+            try:
+                self._communicator = nccl.NcclCommunicator(size, name, index)
+                self._greet((index + 1) % size, (index - 1) % size)
+            except nccl.NcclError as error:  # which does not say that memory ran out
+                free = readable(runtime.memGetInfo()[0])
+                raise InputError(
+                    f"NCCL does not begin on GPU {self._device.id}, where {free} of memory are free ({error}): end "
+                    "what else uses it, or take other GPUs"
+                ) from error
+
+    def _greet(self, after: int, before: int) -> None:
+        """Send a number to one member and receive one: NCCL connects GPUs when they first do."""
+        import cupy
+
+        mine, theirs = cupy.zeros(1), cupy.empty(1)
+        self.exchange([(mine, after)], [(theirs, before)])
+        self._device.synchronize()
+
+    def __del__(self) -> None:
+        """End without the others, for which the destructor of CuPy's communicator would wait."""
+        if hasattr(self, "_communicator"):
+            self._device.synchronize()
+            self._communicator.abort()
+
+    def exchange(self, give: list[tuple[Any, int]], get: list[tuple[Any, int]]) -> None:
+        """Send arrays to members and receive arrays from them, on the present stream.
+
+        NCCL has no tags: between the same two members the order of sends and receives decides.
+        """
+        import cupy
+
+        stream, byte = cupy.cuda.get_current_stream().ptr, self._nccl.NCCL_UINT8
+        self._nccl.groupStart()
+        for array, to in give:
+            self._communicator.send(array.data.ptr, array.nbytes, byte, to, stream)
+        for into, giver in get:
+            self._communicator.recv(into.data.ptr, into.nbytes, byte, giver, stream)
+        self._nccl.groupEnd()
+
+
+LONGEST_WAIT: Final = 600.0  # seconds that a member waits for another
+
+
+@dataclass(eq=False)
+class Offer:
+    """An array that another member is to copy."""
+
+    array: Any  # array of NumPy or CuPy, in one piece
+    written: Any = None  # on a GPU the event after which the array is there
+    taken: bool = False  # True if it has been copied, or the copy has been queued
+    copied: Any = None  # on a GPU the event after which it has been copied
+
+
+class InMemory:
+    """Offers that the members of one group make each other in one process."""
+
+    def __init__(self) -> None:
+        self._offers: defaultdict[tuple[int, int], deque[Offer]] = defaultdict(deque)
+        self._changed = threading.Condition()
+        self._failure = ""
+
+    def put(self, array: Any, giver: int, taker: int) -> Offer:
+        """Offer an array, which must not change until it is taken; several between the same two keep their order."""
+        offer = Offer(array)
+        if is_on_gpu(array):
+            offer.written = _event_of_now(array)
+        with self._changed:
+            self._offers[giver, taker].append(offer)
+            self._changed.notify_all()
+        return offer
+
+    def copy(self, into: Any, giver: int, taker: int) -> None:
+        waiting = self._offers[giver, taker]
+        self._wait(lambda: bool(waiting), giver)
+        offer = waiting.popleft()
+        if offer.array.nbytes != into.nbytes:
+            raise ValueError(f"{offer.array.nbytes} bytes came where {into.nbytes} were to come")
+        if is_on_gpu(into):
+            with into.device:
+                stream = _stream()
+                stream.wait_event(offer.written)
+                into.data.copy_from_device_async(offer.array.data, into.nbytes, stream)
+            offer.copied = _event_of_now(into)
+        else:
+            into[...] = offer.array
+        with self._changed:
+            offer.taken = True
+            self._changed.notify_all()
+
+    def wait_until_copied(self, offer: Offer, taker: int) -> None:
+        """Return when an array may change again; on a GPU for what the present stream does from now on."""
+        self._wait(lambda: offer.taken, taker)
+        if is_on_gpu(offer.array):
+            with offer.array.device:
+                _stream().wait_event(offer.copied)
+
+    def fail(self, why: str) -> None:
+        with self._changed:
+            self._failure = self._failure or why
+            self._changed.notify_all()
+
+    def _wait(self, until: Callable[[], bool], member: int) -> None:
+        with self._changed:
+            there = self._changed.wait_for(lambda: until() or bool(self._failure), LONGEST_WAIT)
+            if self._failure:
+                raise LeftWaitingError(self._failure)
+        if not there:
+            raise LeftWaitingError(f"member {member} has not answered for {LONGEST_WAIT:.0f} s")
+
+
+def _stream() -> Any:
+    import cupy
+
+    return cupy.cuda.get_current_stream()
+
+
+def _event_of_now(array: Any) -> Any:
+    """An event after all that the present stream of an array's GPU has been given."""
+    import cupy
+
+    with array.device:
+        event = cupy.cuda.Event(disable_timing=True)
+        event.record(_stream())
+    return event
+
+
+_GROUPS: Final[WeakValueDictionary[int, InMemory]] = WeakValueDictionary()
+_OPENING: Final = threading.Lock()
+
+
+def in_memory(group: int) -> InMemory:
+    with _OPENING:
+        shared = _GROUPS.get(group)
+        if shared is None:
+            shared = _GROUPS[group] = InMemory()
+        return shared
+
 
 _numbers = count()  # of groups; rank 0 alone takes them
 
@@ -36,7 +229,6 @@ class Seat(NamedTuple):
 
     @property
     def rank(self) -> int:
-        """The rank at which it is."""
         return self.place.rank if isinstance(self.place, (AtRank, InThreadAtRank)) else FIRST
 
 
@@ -58,9 +250,6 @@ class Group:
         ranks: Rank of each member.
         gpu: Number of this member's GPU, None where it is the CPU.
         nccl: The name of the group for NCCL, None where it does without.
-
-    Attributes:
-        size: How many members there are.
     """
 
     def __init__(self, number: int, index: int, ranks: Sequence[int], gpu: int | None, nccl: Any) -> None:
@@ -151,7 +340,6 @@ class Group:
 
 
 def make_group(seats: Sequence[Seat]) -> list[Member]:
-    """A group with a member at each seat, in their order; no two in the same thread."""
     ranks = [seat.rank for seat in seats]
     number = next(_numbers)
     nccl = new_name(seats) if len(set(ranks)) > 1 else None
@@ -165,11 +353,6 @@ def _join(number: int, index: int, ranks: Sequence[int], gpu: int | None, nccl: 
 
 def together(members: Sequence[Member], function: Any, *arguments: Any) -> list[Any]:
     """Call ``function(group, *arguments)`` at all members at the same time, and return all results.
-
-    Args:
-        members: All members of one group.
-        function: One of a module. What it keeps at its place it returns as ``Kept``.
-        arguments: Plain data, what was kept there, and ``Each`` with one for each member.
 
     Raises:
         Exception: that of a member that failed, not that of one which was left waiting.

@@ -7,8 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-Reply = Callable[[], Any]
-"""Waits for the outcome of what was asked for, and returns it or raises what it raised."""
+Reply = Callable[[], Any]  # waits for the outcome of what was asked for, and returns it or raises what it raised
 
 
 @dataclass

@@ -41,11 +41,6 @@ def awaited(seconds: float, ranks: int, by: str) -> Iterator[None]:
     """While MPI starts, which waits for all ranks and lets no thread of Python run, a small process watches the time.
 
     It ends this one when that has waited for so long.
-
-    Args:
-        seconds: Most of them.
-        ranks: How many were started.
-        by: Program that started them, in words.
     """
     words = (
         f"spinsim: {by} has started {ranks} ranks, of which not all have arrived after {seconds:.0f} s, so that the "
@@ -61,13 +56,6 @@ class Ranks:
     """All processes of a run, of which this one is a rank.
 
     A thread tells the others that this process lives, and ends the job where one of them falls silent.
-
-    Attributes:
-        rank: Number of this process.
-        size: Number of processes.
-
-    Raises:
-        InputError: where mpi4py is missing or knows of other ranks.
     """
 
     def __init__(self, launched: Launched) -> None:
@@ -80,7 +68,7 @@ class Ranks:
             MPI.Init_thread(MPI.THREAD_MULTIPLE)
         atexit.register(MPI.Finalize)
         self._comm = comm = MPI.COMM_WORLD
-        self.rank, self.size = comm.rank, comm.size
+        self.rank, self.size = comm.rank, comm.size  # number of this process and of all
         if self.size != launched.ranks:
             raise InputError(
                 f"{launched.by} has started {launched.ranks} ranks but the MPI library of mpi4py finds {self.size}: "
@@ -96,14 +84,12 @@ class Ranks:
         self._life.start()
 
     def send(self, message: bytes, to: int) -> None:
-        """Send a message; return when its memory may be changed."""
         content = np.frombuffer(message, np.uint8)
         self._send(np.array([content.size], np.int64), to)
         for piece in _pieces(content):
             self._send(piece, to)
 
     def receive(self, sender: int) -> bytes:
-        """Wait for the next message of a rank."""
         size = np.empty(1, np.int64)
         self._receive(size, sender)
         content = np.empty(int(size[0]), np.uint8)
@@ -187,7 +173,6 @@ class Ranks:
 
 
 def _pieces(array: Any) -> list[Any]:
-    """The bytes of an array in one piece, as many at a time as MPI takes."""
     content = array.reshape(-1).view(np.uint8)
     return [content[first : first + PIECE] for first in range(0, content.size, PIECE)]
 
@@ -207,5 +192,4 @@ def why_not() -> str | None:
 
 
 def name_of(rank: int) -> str:
-    """A rank in words, told by its own process."""
     return f"rank {rank} on {socket.gethostname()}, process {os.getpid()}"

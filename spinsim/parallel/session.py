@@ -1,21 +1,214 @@
-"""Ranks of this command: who carries it out, who serves, and what each has of its node."""
+"""Ranks of this command: who carries it out, how the others serve it, and what each has of its node."""
 
 from __future__ import annotations
 
+import io
 import os
+import pickle
 import signal
 import socket
-from collections import Counter
-from collections.abc import Iterator, Sequence
+import threading
+import traceback
+import weakref
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from functools import partial
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from spinsim.errors import InputError
 from spinsim.machine import threads
 from spinsim.parallel.launched import Launched
-from spinsim.parallel.places import answers
+from spinsim.parallel.places import InThread, Kept, LeftWaitingError, Place, Reply, answers, opened
 from spinsim.parallel.ranks import FIRST, Ranks, name_of
-from spinsim.parallel.serving import AtRank, serve
+
+STOP = None  # the message that ends a serving rank
+
+
+class _Pickler(pickle.Pickler):
+    def __init__(self, file: io.BytesIO, number_of: Callable[[Any], int | None]) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self._number_of = number_of
+
+    def persistent_id(self, obj: Any) -> int | None:
+        return self._number_of(obj)
+
+    def reducer_override(self, obj: Any) -> Any:
+        """An array that repeats one number, such as the couplings of a ferromagnet, arrives as such."""
+        if type(obj) is not np.ndarray or obj.size < 2 or 0 not in obj.strides:
+            return NotImplemented
+        distinct = obj[tuple(slice(1) if stride == 0 else slice(None) for stride in obj.strides)]
+        return np.broadcast_to, (distinct.copy(), obj.shape)
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO, of_number: Callable[[int], Any]) -> None:
+        super().__init__(file)
+        self._of_number = of_number
+
+    def persistent_load(self, pid: int) -> Any:
+        return self._of_number(pid)
+
+
+def as_bytes(content: Any, number_of: Callable[[Any], int | None]) -> bytes:
+    """A message; ``number_of`` gives numbers to objects that stay where they are, None to all others."""
+    file = io.BytesIO()
+    _Pickler(file, number_of).dump(content)
+    return file.getvalue()
+
+
+def from_bytes(message: bytes, of_number: Callable[[int], Any]) -> Any:
+    """The content of a message from another rank of the same run; ``of_number`` stands for what has a number."""
+    return _Unpickler(io.BytesIO(message), of_number).load()
+
+
+class RankError(RuntimeError):
+    """Something went wrong at another rank."""
+
+
+class There:
+    """A handle of an object at a serving rank; when nobody has the handle any more, the object goes too."""
+
+    def __init__(self, number: int, dropped: deque[int]) -> None:
+        self.number = number
+        weakref.finalize(self, dropped.append, number)
+
+
+class AtRank(Place):
+    """A serving rank, as rank 0 sees it."""
+
+    def __init__(self, ranks: Ranks, rank: int) -> None:
+        self._ranks, self.rank = ranks, rank
+        self._dropped = deque[int]()
+        self._numbers = count()
+        self._waiting = set[int]()
+        self._sending, self._arriving, self._receiving = threading.Lock(), threading.Condition(), False
+        self._arrived: dict[int, tuple[Any, Exception | None]] = {}
+
+    @property
+    def waiting(self) -> bool:
+        return bool(self._waiting)
+
+    def thread(self, number: int) -> InThreadAtRank:
+        return InThreadAtRank(self, number)
+
+    def request(self, function: Callable[..., Any], *arguments: Any) -> Reply:
+        return self.request_of_thread(0, function, *arguments)
+
+    def request_of_thread(self, thread: int, function: Callable[..., Any], *arguments: Any) -> Reply:
+        """Have a function carried out by one of the rank's threads."""
+        dropped = [self._dropped.popleft() for _ in range(len(self._dropped))]
+        with self._sending:
+            number = next(self._numbers)
+            self._ranks.send(as_bytes((dropped, number, thread, function, arguments), _number_of), self.rank)
+            self._waiting.add(number)
+        return partial(self._answer, number)
+
+    def _answer(self, number: int) -> Any:
+        while not self._has_arrived(number):  # the rank's threads answer in any order
+            try:
+                message = self._ranks.receive(self.rank)
+                which, outcome, failure = from_bytes(message, lambda number: There(number, self._dropped))
+                self._arrived[which] = outcome, failure
+                self._waiting.remove(which)
+            finally:
+                with self._arriving:
+                    self._receiving = False
+                    self._arriving.notify_all()
+        outcome, failure = self._arrived.pop(number)
+        if failure is not None:
+            raise failure
+        return outcome
+
+    def _has_arrived(self, number: int) -> bool:
+        """True if an answer is there; where it is not, the caller is the one of all waiting threads who receives."""
+        with self._arriving:
+            self._arriving.wait_for(lambda: number in self._arrived or not self._receiving)
+            if number in self._arrived:
+                return True
+            self._receiving = True
+            return False
+
+    def stop(self) -> None:
+        self._ranks.send(as_bytes(STOP, _number_of), self.rank)
+
+
+class InThreadAtRank(Place):
+    """A thread of a serving rank, from 1 on, beside others that serve at the same time."""
+
+    def __init__(self, of: AtRank, number: int) -> None:
+        self._of, self._number, self.rank = of, number, of.rank
+
+    def request(self, function: Callable[..., Any], *arguments: Any) -> Reply:
+        return self._of.request_of_thread(self._number, function, *arguments)
+
+
+def _number_of(thing: Any) -> int | None:
+    return thing.number if isinstance(thing, There) else None
+
+
+class _Serving:
+    """Objects of a serving rank, and its threads."""
+
+    def __init__(self, ranks: Ranks) -> None:
+        self._ranks = ranks
+        self._kept: dict[int, Kept] = {}
+        self._numbers = count()
+        self._threads: dict[int, InThread] = {}
+        self._answering = threading.Lock()
+
+    def _keep(self, thing: Any) -> int | None:
+        if not isinstance(thing, Kept):
+            return None
+        number = next(self._numbers)
+        self._kept[number] = thing
+        return number
+
+    def next(self) -> bool:
+        """Take the next request; whether there was one."""
+        message = from_bytes(self._ranks.receive(FIRST), self._kept.__getitem__)
+        if message is STOP:
+            return False
+        dropped, number, thread, function, arguments = message
+        for each in dropped:
+            del self._kept[each]
+        opened_here = opened(arguments)
+        del message, arguments  # what they hold may be dropped next
+        if thread:
+            self._threads.setdefault(thread, InThread()).request(self._in_thread, number, function, opened_here)
+        else:
+            self._carry_out(number, function, opened_here)
+        return True
+
+    def _in_thread(self, number: int, function: Callable[..., Any], arguments: list[Any]) -> None:
+        try:
+            self._carry_out(number, function, arguments)
+        except Exception as error:  # rank 0 waits for an answer
+            self._ranks.abort(f"{name_of(self._ranks.rank)} cannot answer ({error!r})")
+
+    def _carry_out(self, number: int, function: Callable[..., Any], arguments: list[Any]) -> None:
+        outcome: Any = None
+        failure: Exception | None = None
+        try:
+            outcome = function(*arguments)
+        except (InputError, MemoryError) as error:
+            failure = InputError(f"{name_of(self._ranks.rank)}: {error or 'memory ran out'}")
+        except LeftWaitingError as error:
+            failure = LeftWaitingError(f"{name_of(self._ranks.rank)}: {error}")
+        except Exception:
+            failure = RankError(f"{name_of(self._ranks.rank)} has failed:\n{traceback.format_exc()}")
+        arguments.clear()
+        with self._answering:
+            self._ranks.send(as_bytes((number, outcome, failure), self._keep), FIRST)
+
+
+def serve(ranks: Ranks) -> None:
+    serving = _Serving(ranks)
+    while serving.next():
+        pass
 
 
 class OnNode(NamedTuple):
@@ -40,12 +233,10 @@ class _Session:
 
 
 def others() -> tuple[AtRank, ...]:
-    """The ranks that serve this process, none where it is alone."""
     return _Session.others
 
 
 def ranks() -> Ranks | None:
-    """All ranks, as this process sees them; None where it is alone."""
     return _Session.ranks
 
 
@@ -61,16 +252,12 @@ def first_ranks(count: int) -> Iterator[None]:
 
 
 def on_node() -> OnNode:
-    """The place of this process among the ranks of its node."""
     return _Session.on_node
 
 
 @contextmanager
 def joined(how: Launched) -> Iterator[bool]:
     """Join the other ranks: True in the process that carries out the command, False at a rank that has served it.
-
-    Args:
-        how: How it was started with others.
 
     Raises:
         InputError: where the command was started under MPI that cannot be used; on rank 0 alone.
@@ -131,6 +318,5 @@ def _whereabouts() -> tuple[str, frozenset[int]]:
 
 
 def _settle(on_node: OnNode, sharing: int) -> None:
-    """Take one's place on a node, where so many ranks share the processors."""
     _Session.on_node = on_node
     threads.share_processors(sharing)

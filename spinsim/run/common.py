@@ -1,17 +1,22 @@
-"""Common ground of the runs of all jobs: their plans, their models, what their files say about them."""
+"""Common ground of the runs of all jobs: plans, models, what their files say about them, when they are saved."""
 
 from __future__ import annotations
 
 import contextlib
 import glob
 import json
+import math
 import os
 import shutil
+import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final, Generic, Self, TypeVar
 
 import numpy as np
@@ -33,10 +38,10 @@ from spinsim.machine.memory import readable
 from spinsim.model.disorder import RANDOM_KINDS, lattice_model
 from spinsim.model.geometry.cells import CELLS, IN_TIME
 from spinsim.model.geometry.lattice import Lattice
+from spinsim.model.graph import degrees_along
 from spinsim.model.identity import described, described_in
 from spinsim.model.instances import read_instance
 from spinsim.model.ising import Ising, with_list
-from spinsim.model.terms import degrees_along
 from spinsim.model.trotter import trotter
 from spinsim.packing import Packing
 from spinsim.registry import record_of
@@ -44,15 +49,14 @@ from spinsim.result import Result, load, when_asked
 from spinsim.run.identity import (
     AlreadyFinishedError,
     another,
-    as_longer,
     check_stored,
     config_of,
     dynamics_number,
+    extended_history,
     is_longer,
     lengths,
 )
 from spinsim.run.own import functions_of
-from spinsim.run.saving import Saving
 from spinsim.run.search import LENGTHS, has_met_target, targets_of
 from spinsim.sampling import BestSlices, InField
 from spinsim.sampling.portions import updates_a_sweep
@@ -61,6 +65,52 @@ from spinsim.settings.setting import Setting
 from spinsim.settings.shared import ModelSettings
 from spinsim.solution import check_solution, write_solution
 from spinsim.store.contents import Contents
+
+
+class Saving:
+    """Says when to save: every so many seconds, and when the run is asked to stop."""
+
+    def __init__(self, every: float) -> None:
+        self._every, self._last = every, time.monotonic()
+        self.asked_to_stop = False  # True once SIGINT, SIGTERM or SIGHUP has come
+
+    def due(self) -> bool:
+        return self.asked_to_stop or time.monotonic() - self._last >= self._every
+
+    def saved(self) -> None:
+        """A checkpoint was written: leave if that was asked for."""
+        self._last = time.monotonic()
+        if self.asked_to_stop:
+            raise KeyboardInterrupt
+
+    @contextlib.contextmanager
+    def on_signals(self) -> Iterator[None]:
+        """The first SIGINT, SIGTERM or SIGHUP asks to save and stop, the second stops at once.
+
+        A hang-up that is ignored already, as under nohup, stays ignored.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            if self.asked_to_stop:
+                raise KeyboardInterrupt
+            self.asked_to_stop = True
+
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            numbers.append(signal.SIGHUP)
+        before = {number: signal.signal(number, stop) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+NEVER: Final = Saving(math.inf)  # saving of a run without a file: never
+
 
 AnyConfig = TypeVar("AnyConfig", bound=Config)
 AnyPlan = TypeVar("AnyPlan", bound="Plan[Any]")
@@ -72,26 +122,19 @@ OnParts = Callable[[Callable[[], list[float]]], None]
 
 @dataclass(frozen=True)
 class Watch:
-    """Who hears how a run goes.
+    """Who hears how a run goes."""
 
-    Attributes:
-        on_stage: Called with the name of what begins, empty for the run itself, its number of spin updates (of a job
-            that has none, of rows) and, of a resumed run, how many of them were done before.
-        on_updates: Called now and then with the number of these since the last call.
-        on_warning: Called with a sentence.
-        on_parts: Called with a function that says how fast each device is, in updates/ns, where there are several.
-        on_note: Called with what a search has found so far, a few words.
-        on_size: Called with the bytes that the finished file takes at most, and words on which measurements have rows.
-        keeps_rows: True if a run in memory keeps its rows; False where it is only timed.
-    """
-
-    on_stage: OnStage = lambda what, updates, done=0: None
-    on_updates: OnUpdates = lambda updates: None
-    on_warning: OnWarning = lambda sentence: None
+    on_stage: OnStage = lambda stage, updates, done=0: None
+    """Called with the name of what begins, empty for the run itself, its number of spin updates (of a job that has
+    none, of rows) and, of a resumed run, how many of them were done before."""
+    on_updates: OnUpdates = lambda updates: None  # called now and then with the number of these since the last call
+    on_warning: OnWarning = lambda sentence: None  # called with a sentence
     on_parts: OnParts = lambda rates: None
-    on_note: OnWarning = lambda words: None
+    """Called with a function that says how fast each device is, in updates/ns, where there are several."""
+    on_note: OnWarning = lambda words: None  # called with what a search has found so far, a few words
     on_size: Callable[[int, str], None] = lambda file_bytes, rows: None
-    keeps_rows: bool = True
+    """Called with the bytes that the finished file takes at most, and words on which measurements have rows."""
+    keeps_rows: bool = True  # True if a run in memory keeps its rows; False where it is only timed
 
 
 SILENT: Final = Watch()
@@ -126,12 +169,8 @@ class Plan(Generic[AnyConfig]):
 
     @classmethod
     def of(cls, config: AnyConfig) -> Self:
-        """Build the model of a configuration, fill in what it leaves out and name the file.
-
-        Raises:
-            InputError: for anything that keeps the run from beginning.
-        """
-        given = getattr(config, config.job)
+        """Build the model of a configuration, fill in what it leaves out and name the file."""
+        given = config.of_job
         check_nameable(getattr(given, "start", STARTS[0]))
         functions_of(getattr(given, "measure", None))
         device = resolve_device(config.run.device, config.run.gpus)
@@ -142,12 +181,10 @@ class Plan(Generic[AnyConfig]):
 
     @classmethod
     def model_of(cls, config: AnyConfig, device: str) -> Ising:
-        """The model of a configuration."""
         raise NotImplementedError
 
     @classmethod
     def filled_in(cls, config: AnyConfig, model: Ising, device: str) -> AnyConfig:
-        """A configuration with what follows from its model and device, where it was left out."""
         return config
 
     def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:
@@ -155,21 +192,22 @@ class Plan(Generic[AnyConfig]):
         raise NotImplementedError
 
     def in_memory(self, watch: Watch) -> Any:
-        """Run it without a file and return its result."""
         raise NotImplementedError
+
+    @property
+    def of_job(self) -> Any:
+        return self.config.of_job
 
     @property
     def first_packing(self) -> Packing | None:
-        """How spins are held when the file is begun, before a field is set."""
-        return self.packing
+        """How spins are held when the file is begun, before a field is set; None where the model does not say it."""
+        return update_of(self.model).packing
 
     @property
     def rows(self) -> int:
-        """Rows of the finished file."""
         raise NotImplementedError
 
     def is_done(self, rows: int) -> bool:
-        """Return True if so many rows are all there is to do."""
         return rows >= self.rows
 
     @property
@@ -181,11 +219,10 @@ class Plan(Generic[AnyConfig]):
     @property
     def solution(self) -> str | None:
         """The file that the lowest states are to be written to, in the words of the problem."""
-        path: str | None = getattr(getattr(self.config, self.config.job), "solution", None)
+        path: str | None = getattr(self.config.of_job, "solution", None)
         return path
 
     def write_solution(self, result: Result) -> None:
-        """Write the lowest states of a result of the run to their file, if there is to be one."""
         if self.solution is not None:
             write_solution(result.solutions, result.model, self.solution, overwrite=self.path.is_file())
 
@@ -199,7 +236,6 @@ class Plan(Generic[AnyConfig]):
 
     @property
     def outline(self) -> Outline:
-        """Outline of the spins that move: of the model, or of its slices in time."""
         return OfModel(self.model)
 
     @property
@@ -209,13 +245,7 @@ class Plan(Generic[AnyConfig]):
 
     @property
     def replicas(self) -> int | None:
-        """Replicas of each sample; None where that is not known yet."""
         return int(self.config.run.number_of_replicas)
-
-    @property
-    def packing(self) -> Packing | None:
-        """How spins are held; None where that does not follow from the model."""
-        return update_of(self.model).packing
 
     def updates(self, replicas: int) -> int:
         """Attempted spin updates of the whole run with this many replicas of each sample; 0 where it has none."""
@@ -223,14 +253,7 @@ class Plan(Generic[AnyConfig]):
 
 
 def build_model(config: ModelSettings, replicas: int, slices: int = 1, by_term: bool = False) -> Ising:
-    """The model of a configuration, refused before it is built where it cannot fit in memory.
-
-    Args:
-        config: The model in space.
-        replicas: Replicas of each sample.
-        slices: In time; 1 for space alone.
-        by_term: True if space and time are two terms, whose inverse temperatures may differ.
-    """
+    """The model of a configuration, refused before it is built where it cannot fit in memory."""
     if config.instance is not None:
         space = read_instance(config.instance)
         return trotter(space, slices, by_term) if slices > 1 else space
@@ -272,13 +295,11 @@ def dynamics_of(plan: Plan[Any], start: str, zero_acceptance: float) -> Dynamics
 
 
 def check_nameable(start: str) -> None:
-    """Refuse a start that stands for configurations, where there are none."""
     if start not in STARTS:
         raise InputError(f"start {start!r} stands for configurations that are given in Python: choose random or up")
 
 
 def identify(config: Config, model: Ising) -> tuple[Path, dict[str, str]]:
-    """Path and root attributes of a run's file."""
     attributes = provenance(config, model)
     if config.run.out:
         return Path(config.run.out), attributes
@@ -297,13 +318,7 @@ def usual_path(config: Config, name: str, identity: str) -> Path:
 
 
 def provenance(config: Config, model: Ising, typed: Sequence[str] | None = None) -> dict[str, str]:
-    """Root attributes that say what ran.
-
-    Args:
-        config: With every default filled in.
-        model: Model that is simulated.
-        typed: The command and its arguments, by default those of this process.
-    """
+    """Root attributes that say what ran."""
     return {
         "job": config.job,
         "config": config.json(None if config.model.instance is None else described(model)),
@@ -315,21 +330,18 @@ def provenance(config: Config, model: Ising, typed: Sequence[str] | None = None)
 
 
 def command_line(typed: Sequence[str]) -> str:
-    """A command and its arguments in a line."""
     name = Path(typed[0]).name
     program = ["python", "-m", "spinsim"] if name == "__main__.py" else [name]
     return " ".join(map(quoted, [*program, *typed[1:]]))
 
 
 def engine_attributes(engine: Engine | InField | BestSlices) -> dict[str, str]:
-    """Root attributes that say how it ran; the packing follows from the configuration."""
     kind = "cpu" if engine.device_name == "cpu" else "cuda"
     many = f"{engine.devices} x " if engine.devices > 1 else ""
     return {"engine": f"{kind}, {engine.packing}", "devices": many + engine.device_name}
 
 
 def updates_done(engine: Engine | InField | BestSlices) -> int:
-    """Attempted spin updates that an engine has done, those before its run was interrupted among them."""
     return int(engine.half_sweep // engine.colours) * updates_a_sweep(engine)
 
 
@@ -349,14 +361,18 @@ def _identities(config: Config, model: Ising) -> dict[str, str]:
     }
 
 
+def as_longer(plan: AnyPlan, attributes: Mapping[str, str]) -> AnyPlan:
+    """A plan that goes on with the shorter run in its file, whose root attributes these are."""
+    own = plan.attributes
+    history = extended_history(attributes, plan.config, own["command"], own["config_sha256"])
+    return replace(plan, attributes=own | {"history": history}, extends=attributes["config_sha256"])
+
+
 def as_found(plan: AnyPlan) -> tuple[AnyPlan, bool]:
     """A plan as its file has it by now, and whether nothing is left to do.
 
     Where the run was made longer since, its plan is that of the longer one; it is done when its own rows are there.
     Where the file has a shorter one, the plan goes on with that, unless it has met its target.
-
-    Raises:
-        InputError: where the file is another run's.
     """
     try:
         with store.open_to_read(plan.path) as file:
@@ -387,12 +403,12 @@ def as_found(plan: AnyPlan) -> tuple[AnyPlan, bool]:
     if not same or not record_of(plan.config.job).lengths(plan.config):
         raise another(plan.path)
     check_stored(plan.path, attributes, model_sha256)
-    found = config_of(plan.path, attributes, model_sha256)
-    if not known and not is_longer(plan.config, found):
+    stored_config = config_of(plan.path, attributes, model_sha256)
+    if not known and not is_longer(plan.config, stored_config):
         raise another(plan.path)
     if not known and not met:
         return as_longer(plan, attributes), False
-    config = replace(found, run=plan.config.run)
+    config = replace(stored_config, run=plan.config.run)
     done = "finished" in attributes or plan.is_done(rows)
     named = {name: attributes[name] for name in ("config", "config_sha256")}
     return replace(plan, config=config, attributes=plan.attributes | named), done
@@ -403,31 +419,23 @@ def to_file(plan: Plan[Any], watch: Watch = SILENT) -> bool:
 
     A file of the same configuration that was cut short is completed from its last checkpoint.
     """
-    ran = _to_file(plan, watch)
+    begun = os.path.lexists(plan.path)
+    present, done = as_found(plan) if begun else (plan, False)
+    if not done:
+        if present.model.caution:
+            watch.on_warning(present.model.caution)
+        saving = Saving(present.config.run.checkpoint_every)
+        with saving.on_signals():
+            try:
+                present.carry_out(begun, saving, watch)
+            except AlreadyFinishedError:
+                done = True
     if plan.solution is not None:
         plan.write_solution(load(plan.path))
-    return ran
-
-
-def _to_file(plan: Plan[Any], watch: Watch) -> bool:
-    begun = os.path.lexists(plan.path)
-    if begun:
-        plan, done = as_found(plan)
-        if done:
-            return False
-    if plan.model.caution:
-        watch.on_warning(plan.model.caution)
-    saving = Saving(plan.config.run.checkpoint_every)
-    with saving.on_signals():
-        try:
-            plan.carry_out(begun, saving, watch)
-        except AlreadyFinishedError:
-            return False
-    return True
+    return not done
 
 
 def check_disk(path: Path, model: Ising, replicas: int, contents: Contents, rows: int) -> None:
-    """Refuse a run whose file would not fit on its disk."""
     folder = folder_of(path)
     while not folder.exists():
         folder = folder.parent
@@ -449,14 +457,7 @@ def plan_resume(
     moves: Sequence[tuple[Move, int]] = (),
     measure: Mapping[str, Callable[[Any], Any]] | None = None,
 ) -> Plan[Any]:
-    """The plan of the run that a file holds.
-
-    Args:
-        path: Path of the file.
-        changes: Other values of settings of its job, such as more ``sweeps``; those of None stay as they were.
-        run: How it goes on: values of ``RunSettings`` such as the device; those of None stay as they were.
-        moves: The user's own moves that Python gave the run.
-        measure: Functions of the user's own that Python gave the run, by name.
+    """The plan of the run that a file holds, with other settings of its job and its run; None leaves one as it was.
 
     Raises:
         InputError: for a file without a configuration or of other dynamics, and for changes that it cannot have.
@@ -484,18 +485,14 @@ def plan_resume(
 
 
 def _typed(given: Mapping[str, Any], settings: Mapping[str, Setting]) -> dict[str, Any]:
-    """Values of a call as the settings' types, so that 310 and 310.0 seconds are one run; NumPy's numbers serve too.
-
-    Raises:
-        InputError: for a value of another type.
-    """
+    """Values of a call as the settings' types, so that 310 and 310.0 seconds are one run; NumPy's numbers serve too."""
     plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
     return {name: settings[name].typed(value) if name in settings else value for name, value in plain.items()}
 
 
 def _check_start(path: Path, config: Config, start: npt.NDArray[np.int8] | None, is_finished: bool) -> None:
     """Refuse a file whose initial configurations are not those of its run; a saved result has none."""
-    named = getattr(getattr(config, config.job), "start", None)
+    named = getattr(config.of_job, "start", None)
     lost = start is None and str(named).startswith(GIVEN) and not is_finished
     if lost or (start is not None and name_of(start) != named):
         raise InputError(f"{path} is damaged, its start is not the one of its configuration: take another copy of it")

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -30,11 +30,6 @@ class AlreadyFinishedError(Exception):
 
 
 def config_of(path: Path, attributes: Mapping[str, str], model_sha256: str) -> Config:
-    """The configuration that a file holds, whose model has this digest.
-
-    Raises:
-        InputError: where it has none to go on with.
-    """
     tables = _tables(attributes, model_sha256)
     if _is_own(attributes, tables):
         config: Config = record_of(attributes["job"]).config.from_tables(tables)
@@ -65,7 +60,6 @@ def _identity(attributes: Mapping[str, str], tables: Any, model_sha256: str) -> 
 
 
 def dynamics_number(attributes: Mapping[str, str]) -> int:
-    """Number of the dynamics of a file's run: 1 where it is from before there was a number."""
     return int(attributes.get("dynamics", "1"))
 
 
@@ -84,25 +78,16 @@ def tables_of_file(path: str | None, job: str) -> dict[str, dict[str, Any]]:
 
 
 def check_stored(path: Path, attributes: Mapping[str, str], model_sha256: str) -> None:
-    """Refuse a file whose parts do not belong together.
-
-    Args:
-        path: Path of the file.
-        attributes: Root attributes of the file.
-        model_sha256: Of the model that it holds.
-
-    Raises:
-        InputError: where the model or the configuration is not the one that its run began with.
-    """
+    """Refuse a file whose parts do not belong together."""
     if attributes.get("model_sha256", model_sha256) != model_sha256:  # older files have none
         raise InputError(f"{path} is damaged, its model is not the one of its model_sha256: take another copy of it")
     try:
         tables = _tables(attributes, model_sha256)
         own = _is_own(attributes, tables)
-        found = _identity(attributes, tables, model_sha256) if own else sha256(attributes["config"])
+        identity = _identity(attributes, tables, model_sha256) if own else sha256(attributes["config"])
     except (KeyError, TypeError, ValueError, AttributeError, InputError):
-        found = ""
-    if found != attributes.get("config_sha256"):
+        identity = ""
+    if identity != attributes.get("config_sha256"):
         raise InputError(
             f"{path} is damaged, its configuration is not the one of its config_sha256: take another copy of it"
         )
@@ -122,14 +107,13 @@ def history_of(attributes: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def lengths(attributes: Mapping[str, str]) -> list[str]:
-    """``config_sha256`` of each length that a run has had."""
     return [attributes.get("config_sha256", ""), *(entry["config_sha256"] for entry in history_of(attributes))]
 
 
 def extended_history(attributes: Mapping[str, str], config: Config, command: str, identity: str) -> str:
     """The attribute ``history`` of a file of these attributes that ``command`` extends to a longer configuration."""
     names, before = record_of(config.job).lengths(config), json.loads(attributes["config"])[config.job]
-    own = {name: getattr(getattr(config, config.job), name) for name in names}
+    own = {name: getattr(config.of_job, name) for name in names}
     first = _entry(attributes["command"], attributes["created"], attributes["config_sha256"])
     entries = history_of(attributes) or [first | {name: before[name] for name in names}]
     entries.append(_entry(command, store.stamp(), identity) | own)
@@ -143,7 +127,6 @@ def _entry(command: str, date: str, identity: str) -> dict[str, Any]:
 
 
 def length_in_words(entry: Mapping[str, Any]) -> str:
-    """How long an entry of a history says that the run was to be."""
     words = {"sweeps": "{} sweeps", "time_limit": "{:g} s", "anneals": "{} anneals"}
     return " or ".join(how.format(entry[name]) for name, how in words.items() if name in entry)
 
@@ -151,10 +134,6 @@ def length_in_words(entry: Mapping[str, Any]) -> str:
 @contextlib.contextmanager
 def open_own(plan: Any, begun: bool) -> Iterator[store.RunFile]:
     """The file of a plan open for appending, once its identity has been checked under the lock.
-
-    Args:
-        plan: Plan of any job.
-        begun: True if the file was there before this process.
 
     Raises:
         InputError: where it holds another run or is damaged.
@@ -173,16 +152,11 @@ def open_own(plan: Any, begun: bool) -> Iterator[store.RunFile]:
 
 
 def another(path: Path) -> InputError:
-    """The refusal of a file of another run."""
     return InputError(f"{path} holds another run and is never overwritten: {another_path()}")
 
 
 def verify(path: Path) -> str:
-    """Read all of a file; what can be said of it in a few words.
-
-    Raises:
-        InputError: for a file that is missing, damaged, or not of spinsim.
-    """
+    """Read all of a file; what can be said of it in a few words."""
     written = is_locked(path)
     with store.open_to_read(path) as file:
         attributes, rows = store.text_attributes(file), store.complete_rows(file)
@@ -196,48 +170,22 @@ def verify(path: Path) -> str:
     return f"whole, {state}: {rows} rows" + ("" if summed else ", which carry no checksums of their own")
 
 
-if TYPE_CHECKING:
-    from spinsim.run.common import Plan
-
-    AnyPlan = TypeVar("AnyPlan", bound=Plan[Any])
-
-
-def is_longer(config: Config, found: Config) -> bool:
+def is_longer(config: Config, shorter: Config) -> bool:
     """Return True if a configuration is another one of the same job made longer."""
     job = record_of(config.job)
-    names, own, other = job.lengths(config), getattr(config, config.job), getattr(found, config.job)
-    if not names or names != job.lengths(found) or any(getattr(own, name) < getattr(other, name) for name in names):
+    names, own, other = job.lengths(config), config.of_job, shorter.of_job
+    if not names or names != job.lengths(shorter) or any(getattr(own, name) < getattr(other, name) for name in names):
         return False
-    lengthened = replace(found, **{job.name: replace(other, **{name: getattr(own, name) for name in names})})
+    lengthened = replace(shorter, **{job.name: replace(other, **{name: getattr(own, name) for name in names})})
     return lengthened.sha256("") == config.sha256("")  # who asks has compared the models
 
 
-def as_longer(plan: AnyPlan, attributes: Mapping[str, str]) -> AnyPlan:
-    """A plan that goes on with the shorter run in its file, whose root attributes these are."""
-    own = plan.attributes
-    history = extended_history(attributes, plan.config, own["command"], own["config_sha256"])
-    return replace(plan, attributes=own | {"history": history}, extends=attributes["config_sha256"])
+def make_room(plan: Any, contents: Contents, rows: int, like: Mapping[str, npt.NDArray[Any]], thin: int = 1) -> None:
+    """Make room in the file of a plan for all that the longer run has."""
 
-
-def make_room(
-    plan: Plan[Any], contents: Contents, rows: int, like: Mapping[str, npt.NDArray[Any]], thin: int = 1
-) -> None:
-    """Make room in the file of a plan for all that the longer run has.
-
-    Args:
-        plan: Plan of the longer run.
-        contents: Contents of its file.
-        rows: Rows of its file.
-        like: Arrays of the names and shapes of its checkpoints.
-        thin: Rows of the shorter run for each one that is kept.
-
-    Raises:
-        InputError: where the file cannot be extended, or is not the one that the plan was made for.
-    """
-
-    def check(found: Mapping[str, str], model_sha256: str) -> None:
-        check_stored(plan.path, found, model_sha256)
-        if found["config_sha256"] != plan.extends or model_sha256 != plan.attributes["model_sha256"]:
+    def check(stored: Mapping[str, str], model_sha256: str) -> None:
+        check_stored(plan.path, stored, model_sha256)
+        if stored["config_sha256"] != plan.extends or model_sha256 != plan.attributes["model_sha256"]:
             raise InputError(
                 f"{plan.path} was changed by another process meanwhile: "
                 f"look at it with {worded('spinsim show', 'ss.load')} and begin again"

@@ -31,17 +31,14 @@ from spinsim.errors import InputError, argument
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.observables import TABLE, own_observables
-from spinsim.store.contents import COORDINATES, MEASUREMENTS, Contents, Series, summary_series
-from spinsim.store.forms import growing_of, plain_of
-from spinsim.store.row_checksums import CHECKSUM
+from spinsim.store.contents import COORDINATES, MEASUREMENTS, Contents, Series, growing_of, plain_of, summary_series
+from spinsim.store.datasets import CHECKSUM
 
 _SINGLE: Final = 3  # axes of a number for each configuration of a run on a ladder
-REPLICAS: Final = ("sample", "replica")
-"""The first axes of what a function returns of an anneal."""
+REPLICAS: Final = ("sample", "replica")  # the first axes of what a function returns of an anneal
 
 
 def on_ladder(axis: str) -> tuple[str, str, str]:
-    """Returns the first axes of what a function returns, of a ladder along ``axis``."""
     return "sample", "copy", axis
 
 
@@ -83,8 +80,7 @@ class Batch:
 
 
 Measure = Callable[[Batch], Any]
-Given = Mapping[str, Measure] | str | None
-"""Functions as a call gives them: by name, or as the text of a configuration."""
+Given = Mapping[str, Measure] | str | None  # functions as a call gives them: by name, or as the text of a configuration
 
 
 def text_of_measure(given: Given) -> str | None:
@@ -99,38 +95,24 @@ def text_of_measure(given: Given) -> str | None:
     return ",".join(map(str, given)) or None
 
 
-def as_functions(given: Given) -> Mapping[str, Measure] | None:
-    """Returns the functions that a call gives, None where it gives text."""
-    return None if isinstance(given, str) else given
-
-
 def names_of(text: str | None) -> list[str]:
-    """Returns the names of the series that the text of a configuration stands for."""
     return [entry.strip().rpartition(":")[2] for entry in text.split(",")] if text else []
 
 
 def functions_of(text: str | None, given: Given = None) -> dict[str, Measure]:
-    """Returns the functions that the text of a configuration stands for, by the names of their series.
-
-    Args:
-        text: Entries ``module:function``, which are imported, and names of functions in ``given``.
-        given: As a call gives them.
-
-    Raises:
-        InputError: for a module or function that is not there and for a name that is not given or not allowed.
-    """
+    """Returns the functions that the text of a configuration stands for, by the names of their series."""
     own = dict(given) if isinstance(given, Mapping) else {}
     names = names_of(text)
     for name in own.keys() - set(names):
         raise InputError(f"measure {name!r} is no observable of this run, which measures {text or 'none of its own'}")
-    found = {}
+    functions = {}
     for entry, name in zip((text or "").split(","), names, strict=False):
-        if not name.isidentifier() or keyword.iskeyword(name) or name in found:
+        if not name.isidentifier() or keyword.iskeyword(name) or name in functions:
             raise InputError(
                 f"measure {entry!r} has no name of its own: give module:function, or a name such as parity"
             )
-        found[name] = own[name] if name in own else _imported(entry.strip())
-    return found
+        functions[name] = own[name] if name in own else _imported(entry.strip())
+    return functions
 
 
 def _imported(entry: str) -> Measure:
@@ -155,20 +137,10 @@ def _imported(entry: str) -> Measure:
 
 
 class Own:
-    """The functions of a run, tried on its initial configurations.
+    """The functions of a run, tried on the initial configurations of its engine.
 
-    Args:
-        engine: In its initial state.
-        axes: The first axes of what a function returns, ``REPLICAS`` or those ``on_ladder``.
-        copies: Copies of the ladder, if there is one.
-        beta: Inverse temperatures of the ladder.
-        seed: Of the run.
-
-    Attributes:
-        series: Series of the file, one for each function.
-
-    Raises:
-        InputError: for what a function returns, and where configurations have no room.
+    ``axes`` are the first ones of what a function returns, ``REPLICAS`` or those ``on_ladder``; where there is a
+    ladder, it has ``copies`` and inverse temperatures ``beta``.
     """
 
     def __init__(
@@ -180,13 +152,12 @@ class Own:
         beta: Any = 0.0,
         seed: int = 1,
     ) -> None:
-        self._beta, self._seed = beta, seed
-        self._state = axes
+        self._beta, self._seed, self._state = beta, seed, axes
         self._functions, self._model, self._replicas = functions, engine.model, engine.replicas
         by_place = (copies, engine.replicas // copies) if copies else (engine.replicas,)
         self._shape = engine.model.samples, *by_place
         self._xp: ModuleType = np
-        self.series: tuple[Series, ...] = ()
+        self.series: tuple[Series, ...] = ()  # of the file, one for each function
         self._scales: dict[str, npt.NDArray[np.generic]] = {}
         if functions:
             if engine.device_name != "cpu":
@@ -200,9 +171,10 @@ class Own:
         return np.broadcast_to(np.arange(self._replicas).reshape(self._shape[1:]), self._shape)
 
     def _try(self, spins: Spins) -> None:
-        batch = self._batch(spins, self._in_turn)
+        batch, tried = self._batch(spins, self._in_turn), dict[str, npt.NDArray[Any]]()
+        forms: dict[str, tuple[tuple[int, ...], type]] = {}
         for name, function in self._functions.items():
-            values = _on_host(function(batch))
+            values = tried[name] = _on_host(function(batch))
             kind = {"b": np.int64, "i": np.int64, "u": np.int64, "f": np.float64}.get(values.dtype.kind)
             if kind is None:
                 raise InputError(f"measure {name} returns {values.dtype}: return floats or whole numbers")
@@ -211,20 +183,18 @@ class Own:
                     f"measure {name} returns the shape {values.shape}: return a number for each configuration, "
                     f"{self._shape} for {', '.join(self._state)}, or more axes behind these"
                 )
-            axes = [f"{name}_axis_{k}" for k in range(values.ndim - len(self._shape))]
-            self._scales |= {axis: np.arange(n) for axis, n in zip(axes, values.shape[len(self._shape) :], strict=True)}
-            series = _series(name, (*self._state, *axes), kind)
-            self.series += (series,)
-            self._checked(series, values)
+            forms[name] = (0, *values.shape), kind
+        self.series, self._scales = _described(forms, self._state)
+        for series in self.series:
+            self._checked(series, tried[series.name])
 
     def in_contents(self, contents: Contents) -> Contents:
-        """Returns contents that have their series too.
-
-        Raises:
-            InputError: for a name that the file has for something else.
-        """
+        """Returns contents that have their series too."""
+        taken = {one.name for one in contents.series} | set(contents.scales) | {o.name for o in TABLE}
+        taken |= {*COORDINATES, CHECKSUM, "spins"}
         for one in self.series:
-            check_free(one.name, contents)
+            if one.name in taken or one.name.endswith(("_error", "_tau", "_trusted")):
+                raise InputError(f"measure {one.name!r} is a name that results have for something else: choose another")
         more = with_series if self._state == REPLICAS else with_summary
         return more(contents, self.series, self._scales)
 
@@ -236,17 +206,10 @@ class Own:
         beta: float | None = None,
         model: Ising | None = None,
     ) -> dict[str, npt.NDArray[Any]]:
-        """Returns what the functions return of a moment, by name.
+        """Returns what the functions return of a moment, by name; InputError for another form than at first.
 
-        Args:
-            spins: Finds the configuration of a sample and replica at that moment.
-            number: Of the measurement.
-            holder: Replica at each place of the ladder, (samples, copies, places); by default all of them in turn.
-            beta: The present inverse temperature, where there is no ladder.
-            model: The present model, where it is in a field that changes.
-
-        Raises:
-            InputError: where it has another form than at first or is not finite.
+        ``holder`` is the replica at each place of the ladder, (samples, copies, places), by default all in turn;
+        ``beta`` and ``model`` are the present ones where there is no ladder and where a field changes.
         """
         if not self.series:
             return {}
@@ -266,7 +229,6 @@ class Own:
         return values.astype(series.dtype)
 
     def _batch(self, spins: Spins, holder: npt.NDArray[np.integer]) -> Batch:
-        """The configurations by place of the ladder; to a GPU they go as bits."""
         samples, sites = len(holder), self._model.sites
         bits = np.stack([bits_of(spins, k, self._replicas)[holder[k]] for k in range(samples)])
         axes = (*self._state, "site")
@@ -282,19 +244,10 @@ def _on_host(values: Any) -> npt.NDArray[Any]:
     return np.asarray(values.get() if hasattr(values, "get") else values)
 
 
-def _series(name: str, axes: tuple[str, ...], kind: type) -> Series:
-    return Series(name, axes, kind, f"own observable {name}")
-
-
 def with_series(
     contents: Contents, series: tuple[Series, ...], scales: Mapping[str, npt.NDArray[np.generic]]
 ) -> Contents:
-    """Returns contents with more series and the axes that they have of their own."""
-    return (
-        replace(contents, series=(*contents.series, *series), scales={**contents.scales, **scales})
-        if series
-        else contents
-    )
+    return replace(contents, series=(*contents.series, *series), scales={**contents.scales, **scales})
 
 
 def with_summary(
@@ -307,18 +260,6 @@ def with_summary(
     return with_series(replace(contents, sums=(*contents.sums, *summary)), series, scales)
 
 
-def check_free(name: str, contents: Contents) -> None:
-    """Refuse a name that is one of the program's."""
-    taken = {one.name for one in contents.series} | set(contents.scales) | {o.name for o in TABLE}
-    if (
-        name in taken
-        or name in COORDINATES
-        or name in (CHECKSUM, "spins")
-        or name.endswith(("_error", "_tau", "_trusted"))
-    ):
-        raise InputError(f"measure {name!r} is a name that results have for something else: choose another")
-
-
 SeriesOfOwn = tuple[tuple[Series, ...], dict[str, npt.NDArray[np.generic]]]
 """Series of own observables, and the axes that they have of their own."""
 
@@ -328,41 +269,34 @@ def _described(forms: Mapping[str, tuple[tuple[int, ...], type]], first: tuple[s
     series, scales = [], dict[str, npt.NDArray[np.generic]]()
     for name, (shape, kind) in forms.items():
         further = {f"{name}_axis_{k}": np.arange(n) for k, n in enumerate(shape[1 + len(first) :])}
-        series.append(_series(name, (*first, *further), kind))
+        series.append(Series(name, (*first, *further), kind, f"own observable {name}"))
         scales |= further
     return tuple(series), scales
 
 
 def own_of_result(measured: Mapping[str, npt.NDArray[Any]], first: tuple[str, ...]) -> SeriesOfOwn:
-    """Returns the series of own observables (steps, samples, ...) and their own axes."""
     return _described({name: (values.shape, values.dtype.type) for name, values in measured.items()}, first)
 
 
 def own_in_file(file: h5py.File, first: tuple[str, ...]) -> SeriesOfOwn:
-    """Returns the series of a user's own functions that the configuration of a file names, and their own axes.
-
-    Raises:
-        DamageError: where one is missing or of another form.
-    """
     forms: dict[str, tuple[tuple[int, ...], type]] = {}
     for name in names_in_file(file):
-        found = plain_of(file[MEASUREMENTS], name)
-        kind = np.int64 if found.dtype.kind == "i" else np.float64
-        growing_of(file[MEASUREMENTS], name, kind, found.shape[1:])
-        forms[name] = found.shape, kind
+        series = plain_of(file[MEASUREMENTS], name)
+        kind = np.int64 if series.dtype.kind == "i" else np.float64
+        growing_of(file[MEASUREMENTS], name, kind, series.shape[1:])
+        forms[name] = series.shape, kind
     return _described(forms, first)
 
 
 def check_series(path: Path, contents: Contents) -> None:
-    """Refuse functions that return another form than those with which the run of a file began."""
     with store.open_to_read(path) as file:
         for name in names_in_file(file):
             now = next(one for one in contents.series if one.name == name)
-            found = file[now.path]
-            if (found.shape[1:], found.dtype) != (contents.shape(now), np.dtype(now.dtype)):
+            series = file[now.path]
+            if (series.shape[1:], series.dtype) != (contents.shape(now), np.dtype(now.dtype)):
                 raise InputError(
-                    f"measure {name} returns {np.dtype(now.dtype)} {contents.shape(now)}, {path} has {found.dtype} "
-                    f"{found.shape[1:]}: give the function that the run began with"
+                    f"measure {name} returns {np.dtype(now.dtype)} {contents.shape(now)}, {path} has {series.dtype} "
+                    f"{series.shape[1:]}: give the function that the run began with"
                 )
 
 

@@ -1,34 +1,28 @@
-"""The progress of a run: a bar with the share done and the time left, and how fast it was."""
+"""The progress of a run: a bar with the share done and the time left, how fast it was, how long it will take."""
 
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
-from spinsim.machine.clock import compiling_seconds, told_of_compiling
+from spinsim.errors import InputError
+from spinsim.machine.clock import seconds_without_compiling, told_of_compiling
+from spinsim.machine.memory import readable
+from spinsim.run.common import Plan, Watch
+from spinsim.run.sampled import TimedError
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 COMPILING: Final = "compiling kernels (once)"
-MOST_NAMED: Final = 4
-"""Devices of which each is named with its rate; of more, the slowest and the fastest are."""
+MOST_NAMED: Final = 4  # devices of which each is named with its rate; of more, the slowest and the fastest are
 
 
 class Bar:
     """Counts what a run has done and shows it on a terminal's standard error or in a notebook; silent elsewhere.
 
     While kernels are compiled, the bar says so and nothing else.
-
-    Args:
-        silent: True if nothing is shown anywhere.
-        fields: Texts behind the bar, by name, as they are at first.
-
-    Attributes:
-        rate: How fast the run itself is; None where there is no such number.
     """
 
     def __init__(self, silent: bool = False, **fields: Any) -> None:
@@ -44,13 +38,16 @@ class Bar:
             self._task = self._bar.add_task("", total=None, **fields)
             self._compiling = self._bar.add_task(COMPILING, total=None, visible=False, **fields)
 
-    def begin(self, what: str, total: int, done: int = 0) -> None:
+    def begin(self, stage: str, total: int, done: int = 0) -> None:
         """Start the bar anew for what comes now: how much that is, and how much of it was done before."""
         if self._bar is not None:
-            self._bar.reset(self._task, total=total, completed=done, description=what)
+            self._bar.reset(self._task, total=total, completed=done, description=stage)
+
+    def _show(self, **fields: Any) -> None:
+        if self._bar is not None:
+            self._bar.update(self._task, **fields)
 
     def _show_compiling(self, busy: bool) -> None:
-        """Say that kernels are compiled in place of how far the run is."""
         if self._bar is not None:
             self._bar.update(self._compiling, visible=busy)
             self._bar.update(self._task, visible=not busy)
@@ -59,27 +56,20 @@ class Bar:
         """Take what says how fast each of several devices is."""
 
     def note(self, words: str) -> None:
-        """Show a few words beside the bar."""
-        if self._bar is not None:
-            self._bar.update(self._task, description=words)
+        self._show(description=words)
 
     def advance(self, count: int) -> None:
-        """Count what was done since the last call."""
-        if self._bar is not None:
-            self._bar.update(self._task, advance=count)
+        self._show(advance=count)
 
     @property
     def rate(self) -> float | None:
-        """How fast the run itself is; None where there is no such number."""
         return None
 
     @property
     def speed(self) -> list[str]:
-        """How fast the run was, as lines for its report."""
         return []
 
     def stop(self) -> None:
-        """Take the bar away."""
         if self._bar is not None:
             self._bar.stop()
 
@@ -89,9 +79,7 @@ class Bar:
             self._bar.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._listening.__exit__(None, None, None)
         self.stop()
 
@@ -108,33 +96,29 @@ class UpdateProgress(Bar):
         self._done = 0
         self._began: float | None = None
         self._ended: float | None = None
-        self._clock: Callable[[], float] = time.perf_counter
 
-    def begin(self, what: str, total: int, done: int = 0) -> None:
+    def begin(self, stage: str, total: int, done: int = 0) -> None:
         """Start the bar and the clock anew for what comes now: its updates, and how many of them were done before."""
         self._done, self._began = 0, None
-        self._clock = lambda: time.perf_counter() - compiling_seconds()
-        super().begin(what, total, done)
+        super().begin(stage, total, done)
 
     def stop(self) -> None:
         if self._ended is None:
-            self._ended = self._clock()
+            self._ended = seconds_without_compiling()
         super().stop()
 
     @property
     def seconds(self) -> float:
         """Time from when the engine was ready to the end of the run, so far, without that of compiling."""
-        now = self._clock() if self._ended is None else self._ended
+        now = seconds_without_compiling() if self._ended is None else self._ended
         return 0.0 if self._began is None else now - self._began
 
     @property
     def rate(self) -> float:
-        """Updates per nanosecond of the run itself since its engine was ready."""
         return self._done / max(self.seconds, 1e-9) / 1e9
 
     @property
     def speed(self) -> list[str]:
-        """The rate, as a line for the report of the run."""
         return [f"{self.rate:.3g} updates/ns over {self.seconds:.1f} s{_in_words(self._rates())}"]
 
     def watch_parts(self, rates: Callable[[], list[float]]) -> None:
@@ -143,15 +127,14 @@ class UpdateProgress(Bar):
     def advance(self, count: int) -> None:
         """Count finished updates; the first call, of none, starts the clock."""
         if self._began is None:
-            self._began = self._clock()
+            self._began = seconds_without_compiling()
         self._done += count
         if self._bar is not None:
             rate = f"{self.rate:.3g} updates/ns" if self._done else ""
-            self._bar.update(self._task, advance=count, rate=rate, parts=_in_words(self._rates()))
+            self._show(advance=count, rate=rate, parts=_in_words(self._rates()))
 
 
 def _in_words(rates: list[float]) -> str:
-    """How fast each device is while it works, behind the rate of all; nothing where there is one."""
     if len(rates) < 2:
         return ""
     each = [f"{rate:.3g}" for rate in (rates if len(rates) <= MOST_NAMED else (min(rates), max(rates)))]
@@ -165,26 +148,135 @@ class RowProgress(Bar):
     def __init__(self, silent: bool = False) -> None:
         super().__init__(silent, of="")
 
-    def begin(self, what: str, total: int, done: int = 0) -> None:
-        """Start the bar anew for so many rows, of which some were done before."""
-        super().begin(what, total, done)
+    def begin(self, stage: str, total: int, done: int = 0) -> None:
+        super().begin(stage, total, done)
         self._say_rows()
 
     def advance(self, count: int) -> None:
-        """Count finished rows."""
         super().advance(count)
         self._say_rows()
 
     def _say_rows(self) -> None:
         if self._bar is not None:
             task = self._bar.tasks[self._task]
-            self._bar.update(self._task, of=f"{task.completed:g} of {task.total:g}")
+            self._show(of=f"{task.completed:g} of {task.total:g}")
 
 
 def _is_seen() -> bool:
-    """Return True if somebody can look at a bar that moves."""
     if sys.stderr.isatty() or "IPython" not in sys.modules:
         return sys.stderr.isatty()
     from rich.console import Console
 
     return Console().is_jupyter
+
+
+ENOUGH: Final = 1.0  # seconds of a run that tell how long all of it takes
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+
+
+class Outlook(NamedTuple):
+    """Time and room that a run will take."""
+
+    seconds: float | None  # from when its engine is ready to its end; None of a search, whose end nobody knows
+    rate: float  # attempted spin updates per nanosecond
+    file_bytes: int  # size of its finished file at most; what can be compressed takes less
+    rows: str  # which measurements its series have, in words; empty where they have all
+
+    @property
+    def lines(self) -> list[str]:
+        return [
+            *([] if self.seconds is None else [time_line(self.seconds, self.rate)]),
+            size_line(self.file_bytes, self.rows),
+        ]
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        return {"seconds": self.seconds, "updates_per_ns": self.rate, "file_bytes": self.file_bytes}
+
+
+def time_line(seconds: float, rate: float) -> str:
+    return f"Time     about {duration(seconds)} at {rate:.3g} updates/ns"
+
+
+def size_line(file_bytes: int, rows: str) -> str:
+    return f"File     at most {readable(file_bytes)} when it is finished{f'; {rows}' if rows else ''}"
+
+
+def duration(seconds: float) -> str:
+    if seconds < 2 * _MINUTE:
+        return f"{max(1, round(seconds))} s"
+    if seconds < 2 * _HOUR:
+        return f"{seconds / _MINUTE:.0f} min"
+    return f"{seconds / _HOUR:.1f} h" if seconds < 2 * _DAY else f"{seconds / _DAY:.1f} days"
+
+
+class Timing:
+    """Learns from the updates of a run as they come how fast it is.
+
+    ``on_rate`` is called once with the seconds that all of the run takes, None of a search, and the rate, when known.
+    """
+
+    def __init__(self, on_rate: Callable[[float | None, float], None]) -> None:
+        self._on_rate, self._total, self._before = on_rate, 0, 0
+        self._moments: list[tuple[float, int]] = []
+        self._is_run, self._is_told = False, False
+
+    def begin(self, stage: str, updates: int, done: int = 0) -> None:
+        """Take in the stage that begins: the run itself has no name."""
+        self._is_run, self._total, self._before, self._moments = not stage, updates, done, []
+
+    def advance(self, updates: int) -> None:
+        if not self._is_run or self._is_told:
+            return
+        done = self._moments[-1][1] if self._moments else 0
+        self._moments.append((seconds_without_compiling(), done + updates))
+        (began, _), (now, _) = self._moments[0], self._moments[-1]
+        if now - began >= ENOUGH:
+            self._is_told = True
+            rate = self.rate
+            self._on_rate((self._total - self._before) / (rate * 1e9) if self._total else None, rate)
+
+    @property
+    def rate(self) -> float:
+        """Updates per nanosecond in the later half of the time so far, as a run begins slowly; 0 before any."""
+        if not self._moments:
+            return 0.0
+        (began, _), (now, done) = self._moments[0], self._moments[-1]
+        since, before = next(moment for moment in self._moments if moment[0] >= (began + now) / 2)
+        if done == before:
+            (since, before) = self._moments[0]
+        return max(1, done - before) / max(now - since, 1e-9) / 1e9
+
+
+class _EnoughError(Exception):
+    """The run has been timed for long enough."""
+
+
+def outlook(plan: Plan[Any]) -> Outlook:
+    """Time the beginning of a run, keeping no row and writing nothing, and say what all of it will take.
+
+    A ladder that is to be placed is placed first.
+    """
+    numbers: dict[str, Any] = {}
+
+    def on_rate(seconds: float | None, rate: float) -> None:
+        numbers.update(seconds=seconds, rate=rate)
+        raise _EnoughError
+
+    timing = Timing(on_rate)
+    began = seconds_without_compiling()
+    watch = Watch(
+        on_stage=timing.begin,
+        on_updates=timing.advance,
+        on_size=lambda file_bytes, rows: numbers.update(file_bytes=file_bytes, rows=rows),
+        keeps_rows=False,
+    )
+    try:
+        plan.in_memory(watch)
+    except _EnoughError:
+        pass
+    except TimedError:
+        numbers.update(seconds=seconds_without_compiling() - began, rate=timing.rate)
+    if "file_bytes" not in numbers:
+        raise InputError("the length of such a run is not known before: run it, and stop it where it takes too long")
+    return Outlook(**numbers)

@@ -25,11 +25,9 @@ from spinsim.engine.protocols import Reduction
 from spinsim.errors import InputError
 from spinsim.sampling.tempering import Reducing
 from spinsim.store.checkpoints import CHECKPOINTS
-from spinsim.store.contents import MEASUREMENTS, Contents, Series
-from spinsim.store.forms import DamageError, axis_of, group_of, number_of
+from spinsim.store.contents import MEASUREMENTS, Contents, DamageError, Series, axis_of, group_of, number_of
 
-REDUCED: Final = "reduced"
-"""The group of the sums, and what results call them."""
+REDUCED: Final = "reduced"  # the group of the sums, and what results call them
 STRIDE: Final = "stride"
 """The attribute of that group that says how many measurements there are for each row of the series."""
 ALL: Final = "all"
@@ -76,8 +74,7 @@ the others too."""
 _OVER_ENERGY: Final = (RANGE, *COUNTS, *SUMS_OVER_ENERGY)
 _NAMED: Final = ("term", "term_by_copy", "term_followed", "term_judged", "energy_row", "energy_pair_row")
 """Axes of names of terms."""
-_OF_RUN: Final = {"sample", "copy", "replica", "*"}
-"""Axes that all of a run has; others are numbers."""
+_OF_RUN: Final = {"sample", "copy", "replica", "*"}  # axes that all of a run has; others are numbers
 _OPTIONAL: Final = {"overlap_cell", "link_overlap_cell", "chain_followed"}
 """Axes without which a file has no array that goes along them."""
 SUMS: Final = {f"{PREFIX}{name}": f"{REDUCED}/{name}" for name in _STORED}
@@ -97,11 +94,9 @@ class Keeping(NamedTuple):
     by_energy: bool = True  # True if sums over energy are among those added up; files of earlier versions have none
 
     def has_row(self, number: int) -> bool:
-        """Return whether a measurement, counted from 0, has a row."""
         return self.stride > 0 and (number + 1) % self.stride == 0
 
     def rows(self, measurements: int) -> int:
-        """Return the rows of so many measurements."""
         return measurements // self.stride if self.stride else 0
 
 
@@ -109,18 +104,7 @@ EVERYTHING: Final = Keeping()
 
 
 def keeping_of(contents: Contents, measurements: int, series: str, limit: float | None, save_every: int) -> Keeping:
-    """Return which rows a new run keeps.
-
-    Args:
-        contents: Contents of its file with all series, without saved configurations.
-        measurements: How many there will be.
-        series: ``all``, ``none`` or the names of series, with commas between them.
-        limit: Megabytes that all series may take, None for any number.
-        save_every: Measurements for each one whose configurations are saved, which must have rows; 0 for none.
-
-    Raises:
-        InputError: for a name that is no series of the run, and for configurations without rows.
-    """
+    """Return which rows a new run keeps, of ``series`` (all, none or names) within ``limit`` megabytes."""
     if series == NONE:
         if save_every:
             raise InputError("series none keeps no rows for save_configurations: keep a series, or save none")
@@ -160,7 +144,6 @@ def with_names(contents: Contents, names: tuple[str, ...] | None) -> Contents:
 
 
 def with_sums(contents: Contents, reduced: Reduced, stride: int, axis: str) -> Contents:
-    """Return contents that have room for the sums too, of a ladder along an axis."""
     names = [term.name.encode() for term in reduced.terms]
     energies = () if reduced.energies is None else reduced.energies.terms
     chosen = range(len(names)), reduced.by_copy, reduced.followed, reduced.judged, *energies
@@ -179,12 +162,7 @@ def _stored(reduced: Reduced) -> list[str]:
 
 
 def with_sums_of(contents: Contents, file: h5py.File, axis: str) -> Contents:
-    """Return the contents of a file, by its own axes, with the sums that it holds.
-
-    Raises:
-        DamageError: where the group lacks an axis or says no stride, or another one than its series have, and where it
-            is missing though the run has not kept all rows.
-    """
+    """Return the contents of a file, by its own axes, with the sums that it holds."""
     if REDUCED not in file:
         _check_without_sums(file)
         return contents
@@ -224,7 +202,6 @@ def _check_without_sums(file: h5py.File) -> None:
 
 
 def _check_rows(file: h5py.File, stride: int) -> None:
-    """Refuse a file whose series have other rows than a stride gives them."""
     settings = json.loads(file.attrs["config"])[file.attrs["job"]]
     rows, most = len(file[f"{MEASUREMENTS}/sweep"]), settings["sweeps"] // settings["measure_every"]
     expected = Keeping(True, stride).rows(most)
@@ -254,14 +231,6 @@ def reduced_in(
     """Return what a result has of the sums of a file, None where it keeps all series in full.
 
     Of an unfinished run they are those of its last checkpoint.
-
-    Args:
-        file: Whose schema has been checked.
-        attributes: Root attributes of the file.
-        reduced: Makes what the run adds up, from the settings of its job.
-
-    Raises:
-        DamageError: where the file holds other sums.
     """
     if REDUCED not in file:
         return None
@@ -296,7 +265,6 @@ def with_sums_of_result(contents: Contents, result: Any, axis: str) -> Contents:
 
 
 def keeping_in(file: h5py.File) -> Keeping:
-    """Return the rows that a file keeps."""
     if REDUCED not in file:
         return EVERYTHING
     names = tuple(name for name, item in file[MEASUREMENTS].items() if item.ndim > 1)
@@ -307,13 +275,6 @@ def longer(stored: Keeping, contents: Contents, measurements: int, limit: float 
     """Return the rows that a run keeps whose file was begun: all, or every second, fourth, ... of those it has.
 
     A run that has kept all rows goes on to do so.
-
-    Args:
-        stored: Rows that the file keeps.
-        contents: With the series that it keeps.
-        measurements: How many there will be.
-        limit: Megabytes that series may take, None for any number.
-        save_every: Measurements for each one whose configurations are saved.
     """
     if not stored.is_reduced or not stored.stride or limit is None:
         return stored
@@ -321,20 +282,11 @@ def longer(stored: Keeping, contents: Contents, measurements: int, limit: float 
 
 
 class MeasurementSums:
-    """Adds up the measurements of a run as they are made, once its ladder is set.
-
-    Args:
-        reduced: Terms and histograms that are added up.
-        keeping: The rows that the run keeps.
-        all_frames: True if all measurements are wanted on the host too.
-
-    Attributes:
-        reduced: Terms and histograms of a run that keeps such rows.
-    """
+    """Adds up the measurements of a run as they are made, once its ladder is set."""
 
     def __init__(self, reduced: Reduced, keeping: Keeping, all_frames: bool = False) -> None:
         self.reduced, self._stride = replace(reduced, by_energy=keeping.by_energy), keeping.stride
-        self._is_yielded = _every if all_frames else keeping.has_row
+        self._is_yielded = (lambda number: True) if all_frames else keeping.has_row
         self._reduction: Reduction | None = None
 
     def __call__(self, engine: Any) -> Reducing:
@@ -344,19 +296,18 @@ class MeasurementSums:
 
     @property
     def reduction(self) -> Reduction:
-        """The sums, on whichever device."""
         assert self._reduction is not None  # noqa: S101  (tempering has called this)
         return self._reduction
 
     def take_lowest(self, best: Best) -> None:
         """Take over the lowest states that were found where measurements are made."""
-        found = self.reduction.lowest()
-        best.energy[...] = found.energy
-        for sample in found.changed.tolist():
+        lowest = self.reduction.lowest()
+        best.energy[...] = lowest.energy
+        for sample in lowest.changed.tolist():
             if isinstance(best.spins, States):
-                best.spins.bits[sample] = packed_spins(found.spins(sample))
+                best.spins.bits[sample] = packed_spins(lowest.spins(sample))
             else:
-                best.spins[sample] = found.spins(sample)
+                best.spins[sample] = lowest.spins(sample)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return all arrays by the names under which checkpoints hold them."""
@@ -365,20 +316,13 @@ class MeasurementSums:
         return {f"{PREFIX}{name}": array for name, array in arrays.items()}
 
     def datasets(self, state: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
-        """Return what the file holds of the arrays of a checkpoint, by path."""
         return {f"{REDUCED}/{name}": state[f"{PREFIX}{name}"] for name in _stored(self.reduced)}
 
     def restore(self, saved: Mapping[str, npt.NDArray[Any]], best: Best) -> None:
-        """Go back to what a checkpoint holds."""
         arrays = {name: saved[f"{PREFIX}{name}"] for name in self.reduced.arrays()}
         self.reduction.restore(arrays)
         self.reduction.restore_lowest(best.energy, best.spins)
 
     def run(self, config: Any) -> ReducedRun:
-        """Return what a result has of the sums of a run with a configuration."""
-        every = int(getattr(config, config.job).measure_every)
+        every = int(config.of_job.measure_every)
         return ReducedRun(self.reduced, self.reduction.state(), every, self._stride)
-
-
-def _every(number: int) -> bool:
-    return True

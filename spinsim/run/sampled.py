@@ -1,11 +1,10 @@
-"""A run of replicas under way: what annealing, tempering and whatever else samples with an engine share."""
+"""Runs of replicas, ready to begin and under way: what annealing, tempering and all that samples share."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,14 +15,14 @@ from spinsim.engine import Engine
 from spinsim.engine.measuring.cpu_reduction import Best
 from spinsim.engine.protocols import Spins, bits_of
 from spinsim.machine.memory import require
-from spinsim.run.common import Plan, Watch, check_disk, engine_attributes, updates_done
+from spinsim.run.common import NEVER, AnyConfig, Plan, Saving, Watch, check_disk, engine_attributes, updates_done
 from spinsim.run.identity import make_room, open_own
-from spinsim.run.saving import Saving
+from spinsim.run.own import check_series, names_of
 from spinsim.sampling import BestSlices, InField
 from spinsim.saved import in_memory
 from spinsim.store import RunFile
-from spinsim.store.configurations import with_configurations
 from spinsim.store.contents import BEST, Contents, arrays_of_best, rows_at
+from spinsim.store.schema import with_configurations
 
 
 class Kept:
@@ -31,32 +30,25 @@ class Kept:
 
     Series of groups that have a row at every so many-th row of the run alone are kept apart.
 
-    Args:
-        what: Names them in a refusal.
-        mend: Says there how to have fewer.
-
-    Attributes:
-        series: All rows of each series, by name.
-        sparse: Rows of the series of groups that have fewer, by the group's name and their own.
-        sums: Datasets that were written again and again, by path.
-
-    Raises:
-        InputError: where they do not fit in memory.
+    ``in_words`` names rows in a refusal and says how to have fewer; ``keeps_rows`` is False where a run is only timed.
     """
 
-    def __init__(self, contents: Contents, rows: int, what: str, mend: str) -> None:
-        require(2 * contents.room(rows), f"a record of {rows} {what}", mend)
-        self.series: dict[str, npt.NDArray[Any]] = {}
+    def __init__(self, contents: Contents, rows: int, in_words: tuple[str, str], keeps_rows: bool = True) -> None:
+        self._keeps_rows, rows = keeps_rows, rows * keeps_rows
+        require(2 * contents.room(rows), f"a record of {rows} {in_words[0]}", in_words[1])
+        self.series: dict[str, npt.NDArray[Any]] = {}  # all rows of each series, by name
+        # likewise of groups that have fewer rows, by the group's name
         self.sparse: dict[str, dict[str, npt.NDArray[Any]]] = {name: {} for name in contents.numbers}
         self._every = {name: contents.every(name) for name in contents.numbers}
         for s in contents.series:
             room: npt.NDArray[Any] = np.empty((rows // contents.every(s.group), *contents.shape(s)), s.dtype)
             self.sparse.get(s.group, self.series)[s.name] = room
-        self.sums: dict[str, npt.NDArray[Any]] = {}
+        self.sums: dict[str, npt.NDArray[Any]] = {}  # datasets that were written again and again, by path
         self._rows = 0
 
     def write(self, row: Mapping[str, Any]) -> None:
-        """Take in the row of number ``row["step"]``."""
+        if not self._keeps_rows:
+            return
         step = row["step"]
         self._rows = max(self._rows, step + 1)
         for name, series in self.series.items():
@@ -68,6 +60,8 @@ class Kept:
 
     def written(self) -> tuple[dict[str, npt.NDArray[Any]], dict[str, dict[str, npt.NDArray[Any]]]]:
         """Returns series, and those of groups that have fewer rows, as far as they were written."""
+        if not self._keeps_rows:
+            raise TimedError
         sparse = {
             name: {one: values[: self._rows // self._every[name]] for one, values in group.items()}
             for name, group in self.sparse.items()
@@ -75,11 +69,9 @@ class Kept:
         return {name: values[: self._rows] for name, values in self.series.items()}, sparse
 
     def write_again(self, values: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take in datasets of fixed size, by path."""
         self.sums.update(values)
 
     def write_best(self, energy: npt.NDArray[np.float64], spins: npt.NDArray[np.int8] | States) -> None:
-        """Take in the lowest states met so far."""
         self.write_again({f"{BEST}/{name}": array for name, array in arrays_of_best(energy, spins).items()})
 
     def save(self, arrays: Mapping[str, npt.NDArray[Any]], wait: bool = True) -> None:
@@ -90,40 +82,40 @@ class TimedError(Exception):
     """A run of which nothing is kept has ended."""
 
 
-class NothingKept(Kept):
-    """Takes rows of any number and has none of them: of runs that are only timed."""
+class SampledPlan(Plan[AnyConfig]):
+    """A run of replicas that is ready to begin."""
 
-    def __init__(self) -> None:
-        self.sums = {}
+    rows_in_words: ClassVar[tuple[str, str]]
+    """What rows are called where they do not fit in memory, and how to have fewer."""
 
-    def write(self, row: Mapping[str, Any]) -> None:
-        """Forget a row."""
+    def run(self, saving: Saving, watch: Watch, begun: bool) -> Any:
+        """The ``SampledRun`` that is about to begin, or to go on where its file has been begun."""
+        raise NotImplementedError
 
-    def write_again(self, values: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Forget datasets."""
+    def result(self, run: Any, fields: dict[str, Any]) -> Any:
+        """The result of a run in memory, of the fields that this gave."""
+        raise NotImplementedError
 
-    def written(self) -> tuple[dict[str, npt.NDArray[Any]], dict[str, dict[str, npt.NDArray[Any]]]]:
-        """Raise ``TimedError``, as there is no result."""
-        raise TimedError
+    def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:
+        run = self.run(saving, watch, begun)
+        if begun and self.of_job.measure:
+            check_series(self.path, run.contents)
+        run.complete(begun)
 
-
-def kept_by(watch: Watch, contents: Contents, rows: int, what: str, mend: str) -> Kept:
-    """Return room for the rows of a run in memory, as ``Kept`` takes it; none where the run is only timed."""
-    return Kept(contents, rows, what, mend) if watch.keeps_rows else NothingKept()
-
-
-def _with(plan: Plan[Any], others: Mapping[str, str]) -> dict[str, str]:
-    """The attributes of a plan together with others."""
-    return plan.attributes | dict(others)
+    def in_memory(self, watch: Watch) -> Any:
+        run = self.run(NEVER, watch, begun=False)
+        fields = run.in_memory(Kept(run.contents, run.rows, self.rows_in_words, watch.keeps_rows))
+        measured = {name: fields.pop(name) for name in names_of(self.of_job.measure)}
+        result = self.result(run, fields | {"measured": measured})
+        self.write_solution(result)
+        return result
 
 
 class SampledRun(ABC):
-    """A run of replicas under way.
+    """A run of replicas under way."""
 
-    Attributes:
-        engine: Replicas of the run.
-        best: The lowest states met, without the energy of a field that changes.
-    """
+    engine: Engine | InField | BestSlices  # replicas of the run
+    best: Best  # the lowest states met, without the energy of a field that changes
 
     def __init__(self, plan: Plan[Any], saving: Saving, watch: Watch, engine: Engine | InField | BestSlices) -> None:
         self._plan, self._saving, self._watch, self.engine = plan, saving, watch, engine
@@ -140,7 +132,6 @@ class SampledRun(ABC):
 
     @property
     def rows(self) -> int:
-        """Rows of the finished file."""
         return self._plan.rows
 
     @property
@@ -163,7 +154,6 @@ class SampledRun(ABC):
         return self.engine.snapshot() | {f"best_{name}": array.copy() for name, array in best.items()}
 
     def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
-        """Go back to a state."""
         self.engine.restore(saved)
         self.best.energy, sites = saved["best_energy"], self.engine.model.sites
         self.best.spins = States(saved["best_bits"], sites) if "best_bits" in saved else saved["best_spins"]
@@ -173,11 +163,7 @@ class SampledRun(ABC):
     ) -> Mapping[str, Any]:
         """Returns a row of the file together with the configurations of its moment, if they are saved at this row.
 
-        Args:
-            row: Values of the row by the names of series, ``step`` among them.
-            spins: Gives the configuration of a sample and replica at the moment of the row.
-            holder: Replicas in the order in which they are saved, such as the one at each temperature, (samples, ...);
-                by default all of them, (samples, replicas).
+        ``holder`` are the replicas in the order in which they are saved, (samples, ...), by default all of them.
         """
         every, model = self.save_every, self.engine.model
         if not every or (row["step"] + 1) % every:
@@ -189,7 +175,6 @@ class SampledRun(ABC):
         return {"sweep": sweep, **row, "measurement": row["step"], "spins": bits}
 
     def write_best(self, file: RunFile | Kept) -> None:
-        """Write the lowest states met, if a measurement has shown any yet."""
         if np.isfinite(self.best.energy).all():
             file.write_best(self.best.energy, self.best.spins)
 
@@ -214,18 +199,18 @@ class SampledRun(ABC):
         return ""
 
     def updates_done(self) -> int:
-        """Attempted spin updates so far, those before the run was interrupted among them."""
         return updates_done(self.engine)
 
     def in_memory(self, kept: Kept) -> dict[str, Any]:
         """Carry the run out without a file; returns what its result takes of it, by the names there."""
         self.go_on(kept)
         series, sparse = kept.written()
+        plan, others = self._plan, engine_attributes(self.engine) | {"finished": store.stamp()}
         return {name: values for name, values in series.items() if name != "step"} | {
             "best_energy": self.best.energy,
             "best_spins": store.as_shown(self.best.spins, self.engine.model),
             "configurations": in_memory(self.contents, sparse),
-            "attributes": partial(_with, self._plan, engine_attributes(self.engine) | {"finished": store.stamp()}),
+            "attributes": lambda: plan.attributes | others,
         }
 
     @property

@@ -18,27 +18,19 @@ from spinsim.machine.clock import seconds_without_compiling
 from spinsim.model.ising import Ising
 from spinsim.model.problems.targets import check_targets, met, value_name, value_of
 from spinsim.store import text_attributes
-from spinsim.store.contents import Contents, Series
-from spinsim.store.forms import group_of, plain_of
+from spinsim.store.contents import Contents, Series, group_of, plain_of
 
 Array = npt.NDArray[np.float64]
 
 
 def targets_of(model: Ising, text: str | None) -> Array | None:
-    """Returns the target of each sample that a setting stands for, (samples,); None where there is none.
-
-    Raises:
-        InputError: for targets that cannot be read, are too many or too few, or that no state can have.
-    """
     if text is None:
         return None
     return check_targets(model, read_grid("target", text, "a number, or one for each sample: -540,-538", any_sign=True))
 
 
-GROUP: Final = "search"
-"""The group of the outcome of a search that was one run."""
-LENGTHS: Final = ("time_limit", "anneals")
-"""The settings that say how long a search may be."""
+GROUP: Final = "search"  # the group of the outcome of a search that was one run
+LENGTHS: Final = ("time_limit", "anneals")  # the settings that say how long a search may be
 
 
 @dataclass(frozen=True)
@@ -55,8 +47,7 @@ class Outcome:
 
     UNIT: ClassVar[str]
     GROUP: ClassVar[str]
-    OWN: ClassVar[tuple[Series, ...]] = ()
-    """Series of a kind of search, which come first in its group."""
+    OWN: ClassVar[tuple[Series, ...]] = ()  # series of a kind of search, which come first in its group
 
     done: int
     elapsed: float
@@ -71,7 +62,6 @@ class Outcome:
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """Numbers for ``--json``."""
         if self.target is None:
             return {"search_seconds": self.elapsed}
         when = self.met_seconds.tolist()
@@ -98,7 +88,6 @@ class Outcome:
 
     @classmethod
     def read(cls, file: h5py.File, saved: Mapping[str, npt.NDArray[Any]]) -> Self | None:
-        """Returns the outcome that a file holds, if any; ``saved`` has what its last checkpoint says, by path."""
         if cls.GROUP not in file:
             return None
         paths = {s.name: s.path for s in cls.series() if s.path in file}
@@ -107,7 +96,6 @@ class Outcome:
 
     @property
     def datasets(self) -> dict[str, npt.NDArray[Any]]:
-        """Datasets of a file, by path."""
         values = {s.path: getattr(self, s.name) for s in self.series()}
         return {path: np.asarray(value) for path, value in values.items() if value is not None}
 
@@ -144,11 +132,9 @@ class Searched(Outcome):
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """Numbers for ``--json``."""
         return {"search_sweeps": self.done, "search_restarts": self.restarts or 0, **super().numbers}
 
     def in_contents(self, contents: Contents) -> Contents:
-        """Contents with room for it."""
         return with_restarts(contents, self.target, self.restarts is not None)
 
 
@@ -175,12 +161,10 @@ def with_search(
 
 
 def target_in(file: h5py.File, group: str) -> Array | None:
-    """The targets that a file holds in a group of a search; None where it has none."""
     return np.asarray(plain_of(file[group], "target")[...]) if "target" in group_of(file, group) else None
 
 
 def with_search_of(file: h5py.File, contents: Contents) -> Contents:
-    """Contents with the search that a file holds, if any."""
     return with_restarts(contents, target_in(file, GROUP), RESTARTS in file) if GROUP in file else contents
 
 
@@ -197,56 +181,45 @@ class Search:
 
     The clock stands still while kernels are compiled, and counts what was done before a run was interrupted.
 
-    Args:
-        target: Target of each sample, (samples,), None for none.
-        time_limit: Seconds, None for any number.
-        on_note: Called with the best value of a single sample, in words, whenever a better one is met.
-
-    Attributes:
-        met_seconds: Time at which each sample's target was met, (samples,), NaN until then.
-        met_after: Work that was done by then, in a unit of the caller's, ``int64`` (samples,), -1 until then.
+    ``target`` and ``time_limit`` are settings of its job; ``on_note`` is called with the best value of a single sample,
+    in words, whenever a better one is met.
     """
 
     def __init__(
         self,
         model: Ising,
-        target: Array | None,
+        target: str | None,
         time_limit: float | None,
         on_note: Callable[[str], None] = lambda words: None,
     ) -> None:
-        self._model, self._target, self._on_note = model, target, on_note
+        self._model, self.target, self._on_note = model, targets_of(model, target), on_note
         self._lowest_met = math.inf
         self._limit = math.inf if time_limit is None else time_limit
-        self.met_seconds = np.full(model.samples, np.nan)
-        self.met_after = np.full(model.samples, -1)
+        self.met_seconds = np.full(model.samples, np.nan)  # when each sample's target was met, NaN until then
+        self.met_after = np.full(model.samples, -1)  # the caller's work that was done by then, -1 until then
         self._before, self._began = 0.0, seconds_without_compiling()
 
     def begin(self) -> None:
-        """Start the clock, or let it go on after a ``restore``."""
         self._began = seconds_without_compiling()
 
     @property
     def elapsed(self) -> float:
-        """Seconds of the search so far."""
         return self._before + seconds_without_compiling() - self._began
 
     @property
     def is_met(self) -> bool:
-        """True if there are targets and all of them are met."""
-        return self._target is not None and not np.isnan(self.met_seconds).any()
+        return self.target is not None and not np.isnan(self.met_seconds).any()
 
     def is_late(self) -> bool:
-        """True if the time is up."""
         return self.elapsed >= self._limit
 
     @property
     def is_over(self) -> bool:
-        """True if the search ends."""
         return self.is_met or self.is_late()
 
     def outcome(self, done: int, restarts: int | None) -> Searched:
         """Returns the outcome, after so much was done and so many restarts, None where it has none."""
-        return Searched(done, self.elapsed, self._target, self.met_seconds, self.met_after, restarts)
+        return Searched(done, self.elapsed, self.target, self.met_seconds, self.met_after, restarts)
 
     def look(self, energy: Array, after: int) -> None:
         """Take in energies (samples, replicas), of states that are kept, after so much was done."""
@@ -256,12 +229,11 @@ class Search:
                 return
             self._lowest_met = float(lowest[0])
             self._on_note(f"best {value_name(self._model)} {float(value_of(self._model, self._lowest_met)):.10g}")
-        if self._target is not None:
-            new = np.isnan(self.met_seconds) & met(self._model, lowest, self._target)
+        if self.target is not None:
+            new = np.isnan(self.met_seconds) & met(self._model, lowest, self.target)
             self.met_seconds[new], self.met_after[new] = self.elapsed, after
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """All so far, by the names under which checkpoints hold it."""
         return {
             "elapsed": np.array(self.elapsed),
             "met_seconds": self.met_seconds.copy(),
@@ -269,14 +241,12 @@ class Search:
         }
 
     def restore(self, saved: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go back to what a checkpoint holds."""
         self._before = float(saved["elapsed"])
         self.met_seconds, self.met_after = saved["met_seconds"].copy(), saved["met_after"].copy()
         self.begin()
 
 
 def goal(target: str | None, time_limit: float | None, model: Ising) -> str:
-    """Ends of a search, in words that follow its description; empty where nothing ends it."""
     words = [] if target is None else [f"until the {value_name(model)} meets {target}"]
     words += [] if time_limit is None else [f"for at most {time_limit:g} s"]
     return " or ".join(words)
@@ -297,17 +267,10 @@ class Restarts:
 
     A start ends once no sample has met a state lower than all before in this start for ``after`` sweeps. Each later
     start waits twice as long, so that a wait that is too short costs a search no more than a factor.
-
-    Args:
-        after: Sweeps that the first start waits; 0 for no restarts.
-
-    Attributes:
-        number: Restarts so far.
-        before: Sweeps of all earlier starts.
     """
 
     def __init__(self, after: int, samples: int) -> None:
-        self.number, self.before = 0, 0
+        self.number, self.before = 0, 0  # restarts so far, and sweeps of all earlier starts
         self._after, self._since = after, 0
         self._lowest = np.full(samples, np.inf)
 
@@ -322,7 +285,6 @@ class Restarts:
         return self._after > 0 and sweeps - self._since >= self._after << min(self.number, _MOST_DOUBLINGS)
 
     def begin(self, sweeps: int) -> None:
-        """Begin the next start, where the present one ends after so many sweeps."""
         self.number += 1
         self.before += sweeps
         self._since = 0
@@ -336,7 +298,6 @@ class Restarts:
         return dict(zip(NAMES, (*numbers, self._lowest.copy()), strict=True))
 
     def restore(self, saved: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go back to what a checkpoint holds."""
         if self._after:
             self.number, self.before, self._since = (int(saved[name]) for name in NAMES[:3])
             self._lowest = saved[NAMES[3]].copy()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spinsim.sampling.annealing import AnnealFrame, annealing, temperature_schedule
-from spinsim.sampling.in_field import BestSlices, InField
+from spinsim.sampling.measure import BestSlices, InField
 from spinsim.sampling.placement import PlacedLadder, Range, place
 from spinsim.sampling.population import Population
 from spinsim.sampling.tempering import TemperFrame, Times, tempering, tempering_in_beta

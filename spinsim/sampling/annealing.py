@@ -17,11 +17,9 @@ from spinsim.engine.moves.move import Move, Moves
 from spinsim.engine.protocols import Engine
 from spinsim.errors import InputError
 from spinsim.inputs.grids import geometric
-from spinsim.inputs.shared import T_START, T_STOP
-from spinsim.inputs.texts import count
+from spinsim.inputs.texts import T_START, T_STOP, count
 from spinsim.model.ising import Ising
-from spinsim.sampling.in_field import BestSlices, InField
-from spinsim.sampling.measure import Measurement, measure
+from spinsim.sampling.measure import BestSlices, InField, Measurement, measure
 from spinsim.sampling.population import Population
 from spinsim.sampling.portions import Portions, ignore, never, updates_a_sweep
 
@@ -186,7 +184,6 @@ class _Steps:
             one.set(one.values[step])
 
     def set(self, step: int) -> None:
-        """Set the conditions of a step."""
         self._change(step)
         self.engine.set_beta(1.0 / self.ladder[step])
 
@@ -200,7 +197,6 @@ class _Steps:
         population.resample(step, (before / self.ladder[step - 1] if step else 0.0) - after / self.ladder[step])
 
     def frame(self, step: int) -> AnnealFrame:
-        """Returns the measurement at the end of a step."""
         measured, values = measure(self.engine), {one.name: one.values[step] for one in self.changing}
         mean = self.engine.mean_energy.copy() if isinstance(self.engine, BestSlices) else None
         return AnnealFrame(step, float(self.ladder[step]), measured, mean_slice_energy=mean, **values)

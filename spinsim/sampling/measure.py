@@ -1,50 +1,199 @@
-"""Present state of an engine: energies and magnetisations, configurations, and the lowest that replicas have met."""
+"""Engines in a changing field or seen by their best slices; present energies and configurations, and the lowest met."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from functools import partial
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import Bits, of_replica_packed, unpacked_spins
-from spinsim.engine.protocols import Engine, KeptSpins, Spins, bits_of
+from spinsim import packing
+from spinsim.bits import Bits, of_replica_packed, packed_spins, unpacked_spins
+from spinsim.engine.choosing import choose_packing
+from spinsim.engine.layouts.unpacked import total_energies
+from spinsim.engine.protocols import Counts, Engine, KeptSpins, Spins, bits_of
+from spinsim.errors import InputError
 from spinsim.machine.memory import require
+from spinsim.machine.threads import Threads
+from spinsim.model.graph import colouring
+from spinsim.model.ising import Ising
+from spinsim.model.trotter import check_turn, coupling_in_time
 from spinsim.packing import Packing
-from spinsim.sampling.in_field import BestSlices, InField
+
+
+class InField:
+    """An ``Engine`` of a model in a uniform field that is set as often as one likes.
+
+    It stands for an engine of the model in the present field, which takes over the configurations and the count of
+    half-sweeps of the one before: acceptance knows the field, random numbers do not.
+
+    Args:
+        make: Gives an engine of another model with as many replicas of as many samples on the same device.
+
+    Attributes:
+        field: The present one, which is added to the model's own.
+    """
+
+    def __init__(self, engine: Engine, make: Callable[[Ising], Engine]) -> None:
+        self._model, self._engine, self._make = engine.model, engine, make
+        self.field = 0.0
+
+    def check(self, field: float) -> Ising:
+        """The model in a field."""
+        model = self._model.in_field(field)
+        model.field_changes = field != 0
+        if _is_rounded(model, self._model):
+            raise InputError(
+                f"field {field:g} is so large that the couplings of {model.name} would be rounded away beside it: "
+                "give a smaller one"
+            )
+        return model
+
+    def set_field(self, field: float) -> None:
+        if field == self.field:
+            return
+        model, saved = self.check(field), self._engine.snapshot()
+        del self._engine  # the next one may need its room
+        self._engine, self.field = self._make(model), field
+        self._engine.restore(saved)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_engine"], name)
+
+
+def _is_rounded(model: Ising, without: Ising) -> bool:
+    """Return True if the couplings of a model are of other sizes in a field than without it.
+
+    Graphs of large degrees, and of couplings and fields that are few units, have another update in a field that
+    changes, which holds spins alike; all others have the same.
+    """
+    if choose_packing(model) == choose_packing(without):
+        return False
+    if model.terms is not None or without.weights is None:
+        return True
+    return model.weights is None or not np.array_equal(model.weights[1], without.weights[1])
+
+
+_COPIES: Final = 4  # of a block's spins, a byte each, while its slices are counted
+
+
+class BestSlices:
+    """An ``Engine`` of space and time that stands for one of space: each replica is shown by its best slice.
+
+    A replica of ``trotter(space, slices, by_term=True)`` is a ring of slices, each a configuration of space. The weight
+    exp(- K_s E_s - K_tau E_tau) is that of the quantum model in the transverse field Gamma at the inverse temperature
+    beta, with K_s = beta / slices and K_tau = -ln tanh(Gamma K_s) / 2 (model/trotter.py). As Gamma falls, slices are
+    bound ever more tightly to their neighbours: simulated quantum annealing.
+
+    Sweeps, states and random numbers are those of the engine of space and time. Energies, magnetisations and
+    configurations are those of the slice of lowest energy, the first among equals.
+
+    Source: R. Martonak, G. E. Santoro, E. Tosatti, Phys. Rev. B 66, 094203 (2002).
+
+    Args:
+        engine: Engine of the slices in time; an ``InField`` of these where a uniform field is to change.
+        threads: CPU threads that look for the best slices, None for all.
+
+    Attributes:
+        model: The one in space, in the present uniform field.
+        field: The present uniform field, which is added to the model's own.
+        engine: As given.
+        slices: In time.
+        gamma: The present transverse field.
+        mean_energy: Mean energy of the slices of each replica, in the unit of the couplings, (samples, replicas), when
+            they were counted last.
+    """
+
+    def __init__(self, space: Ising, engine: Engine | InField, threads: int | None = None) -> None:
+        self.model, self.engine, self.slices, self.gamma = space, engine, engine.model.graph.slices, np.inf
+        self._space, self.field = space, 0.0
+        self._threads, self._lines = Threads(threads), engine.model.graph.world_lines()
+        self._first = np.flatnonzero(colouring(space.graph) == 0) if space.is_bipartite else np.empty(0, np.int64)
+        shape = space.samples, engine.replicas
+        at_once = min(self._threads.count, space.samples * packing.block_count(engine.replicas))
+        needed = space.sites * (space.samples * engine.replicas + at_once * _COPIES * packing.LANES * self.slices)
+        require(needed, f"finding the best of {self.slices} slices of {space.name}", "take fewer replicas or slices")
+        self.mean_energy = np.empty(shape)
+        self._best = np.empty((*shape, space.sites), np.int8)
+
+    def check(self, gamma: float, temperature: float) -> None:
+        """Refuse a transverse field at which slices would not know of each other, or nothing would move."""
+        check_turn(gamma, 1 / temperature / self.slices)
+
+    def set_field(self, field: float) -> None:
+        """Set the uniform field of all slices, before ``set_beta``."""
+        if field != self.field:
+            cast("InField", self.engine).set_field(field)
+            self.field, self.model = field, self._space.in_field(field)
+
+    def set_gamma(self, gamma: float) -> None:
+        """Set the transverse field for the next ``set_beta``."""
+        self.gamma = gamma
+
+    def set_beta(self, beta: float) -> None:
+        """Set the inverse temperature of the quantum model, in the present transverse field."""
+        step = beta / self.slices
+        self.engine.set_beta([[step, coupling_in_time(self.gamma, step)]])
+
+    def counts(self) -> Counts:
+        """Energy and magnetisation of the best slice of every replica."""
+        words = np.asarray(self.engine.snapshot()["spins"], np.uint64)
+        totals = np.zeros((3, self.model.samples, self.replicas), np.int64)
+        blocks = range(words.shape[1])
+        self._threads.run(partial(self._count, words, totals, k, b) for k in range(self.model.samples) for b in blocks)
+        return Counts(*totals)
+
+    def _count(self, words: npt.NDArray[np.uint64], totals: npt.NDArray[np.int64], sample: int, block: int) -> None:
+        model, first = self.model, block * packing.LANES
+        mine = slice(first, min(first + packing.LANES, self.replicas))
+        width = mine.stop - first
+        spins = packing.unpack(words[sample : sample + 1, block : block + 1], width)[0][self._lines]
+        energy = np.zeros((1, self.slices * width), np.int64)
+        total_energies(
+            np.ascontiguousarray(spins.reshape(model.sites, -1)), model.graph.edges, model.bonds,
+            model.integer_couplings(sample), model.integer_fields(sample), energy, np.zeros(energy.size, np.int64),
+        )  # fmt: skip
+        by_slice = energy.reshape(self.slices, width)
+        best = by_slice.argmin(axis=0)
+        chosen = spins[:, best, np.arange(width)]
+        self._best[sample, mine] = chosen.T
+        self.mean_energy[sample, mine] = by_slice.sum(axis=0) * (model.quantum / self.slices)
+        totals[0, sample, mine] = by_slice.min(axis=0)
+        totals[1, sample, mine] = chosen.sum(axis=0, dtype=np.int64)
+        if self._first.size:
+            totals[2, sample, mine] = 2 * chosen[self._first].sum(axis=0, dtype=np.int64) - totals[1, sample, mine]
+
+    def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
+        """Returns the best slice of a replica when they were counted last, shape (sites,), +1 or -1."""
+        return np.array(self._best[sample, replica])
+
+    def bits(self, sample: int, replica: int) -> Bits:
+        return packed_spins(self._best[sample, replica])
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["engine"], name)
 
 
 class Measurement(NamedTuple):
-    """Totals of every replica, each of shape (samples, replicas).
-
-    Attributes:
-        energy: Total energy, ``float64``, exact: an integer number of the model's quanta below 2^53.
-        magnetization: Sum of spins, ``int64``.
-        staggered_magnetization: Sum over the first sublattice less that over the second, ``int64``; 0 where the model
-            is not bipartite.
-    """
+    """Totals of every replica, each of shape (samples, replicas)."""
 
     energy: npt.NDArray[np.float64]
-    magnetization: npt.NDArray[np.int64]
+    """Total energy, ``float64``, exact: an integer number of the model's quanta below 2^53."""
+    magnetization: npt.NDArray[np.int64]  # sum of spins, ``int64``
     staggered_magnetization: npt.NDArray[np.int64]
+    """Sum over the first sublattice less that over the second, ``int64``; 0 where the model is not bipartite."""
 
 
 def measure(engine: Engine | InField | BestSlices) -> Measurement:
-    """Energies and magnetisations of the engine's present state."""
     counts = engine.counts()
     energy = counts.energy * np.float64(engine.model.quantum)
     return Measurement(energy, counts.magnetization, counts.staggered_magnetization)
 
 
 class BestOfEach:
-    """Keeps the lowest energy of every replica and its configuration.
-
-    Attributes:
-        energy: Lowest energy, shape (samples, replicas).
-        bits: Configurations of lowest energy as ``spinsim.bits`` says, (samples, replicas, bytes); the first met among
-            equals.
-    """
+    """Keeps the lowest energy of every replica and its configuration, the first met among equals, as bits."""
 
     def __init__(self, engine: Engine | InField | BestSlices) -> None:
         samples, sites = engine.model.samples, engine.model.sites
@@ -64,7 +213,6 @@ class BestOfEach:
         np.minimum(self.energy, energy, out=self.energy)
 
     def spins(self, sample: int) -> npt.NDArray[np.int8]:
-        """Configurations of lowest energy of one sample, +1 and -1, (replicas, sites)."""
         return unpacked_spins(self.bits[sample], self._sites)
 
 

@@ -56,32 +56,22 @@ _FIRST: Final = 16  # temperatures while their number is open
 _LEAST_RATE: Final = 0.02  # rarer exchanges are too few to count: their distance follows from mean energies
 _SHIFTS: Final = 8  # by which series of two temperatures are paired
 _FARTHEST: Final = 13.0  # erfc(d / 2) < 1e-19
-REPLICAS: Final = 1024
-"""Replicas of the pre-run, of all samples together, which fill words."""
+REPLICAS: Final = 1024  # replicas of the pre-run, of all samples together, which fill words
 _SWEEPS: Final = 10
 _HALVINGS: Final = 40
 _MOST: Final = 10_000
 
 
 class Placement(NamedTuple):
-    """Ladders and exchange rates of each iteration of placing temperatures; rows of fewer temperatures end with NaN.
+    """Ladders and exchange rates of each iteration of placing temperatures; rows of fewer temperatures end with NaN."""
 
-    Attributes:
-        temperature: Ladder of each iteration, (iterations, most temperatures).
-        swap_rate: How often its neighbours exchange, (iterations, most temperatures - 1).
-    """
-
-    temperature: Array
-    swap_rate: Array
+    temperature: Array  # ladder of each iteration, (iterations, most temperatures)
+    swap_rate: Array  # how often its neighbours exchange, (iterations, most temperatures - 1)
 
 
 @dataclass(frozen=True)
 class Range:
-    """Ends of a ladder to be placed.
-
-    Raises:
-        InputError: for ends that do not rise and for a count that no ladder has.
-    """
+    """Ends of a ladder to be placed."""
 
     low: float  # lowest temperature, or what stands in its place
     high: float  # highest one
@@ -101,7 +91,6 @@ class Range:
 
     @property
     def ends(self) -> str:
-        """Both ends as they were written."""
         return ":".join(str(self).removeprefix(PREFIX).split(":")[:2])
 
 
@@ -117,14 +106,12 @@ Betas = Callable[[Array], Array]
 
 
 def read_count(counts: Sequence[str]) -> int | None:
-    """Returns what stands behind the ends of a range, at most one number; ValueError for anything else."""
     if len(counts) > 1:
         raise ValueError(counts)
     return int(counts[0]) if counts else None
 
 
 def read_range(text: str) -> Range:
-    """Read ``auto:LO:HI`` or ``auto:LO:HI:COUNT``."""
     try:
         low, high, *counts = text.removeprefix(PREFIX).split(":")
         return Range(float(low), float(high), read_count(counts))
@@ -188,7 +175,6 @@ def place(
 
 
 def _energies(frames: Iterable[TemperFrame | None]) -> Array:
-    """All energies, (steps, samples, copies, temperatures, terms)."""
     energies = []
     for frame in frames:
         if frame is None:
@@ -198,7 +184,6 @@ def _energies(frames: Iterable[TemperFrame | None]) -> Array:
 
 
 def first_samples(model: Ising) -> Ising:
-    """The samples that take part."""
     if model.samples <= MOST_SAMPLES:
         return model
     return Ising(model.graph, model.couplings[:MOST_SAMPLES], model.fields[:MOST_SAMPLES], terms=model.terms)
@@ -207,12 +192,9 @@ def first_samples(model: Ising) -> Ising:
 def exchange_rates(step: Array, energy: Array) -> Array:
     """Mean of min(1, exp(-dbeta dE)) for each pair of neighbours.
 
-    Replicas at two temperatures are independent of each other, so each copy's series goes with every copy's, shifted by
-    eighths of its length.
-
-    Args:
-        step: From the inverse temperatures of each point down to the next one's, (temperatures - 1, terms).
-        energy: Totals of each term, (steps, samples, copies, temperatures, terms).
+    ``step`` (temperatures - 1, terms) leads down to the next inverse temperature, ``energy`` is (steps, samples,
+    copies, temperatures, terms). Replicas at two temperatures are independent of each other, so each copy's series
+    goes with every copy's, shifted by eighths of its length.
 
     Returns:
         Rates (temperatures - 1,), to a resolution of 2^-32.
@@ -229,7 +211,6 @@ def exchange_rates(step: Array, energy: Array) -> Array:
 
 
 def _distances(steps: Array, rates: Array, energy: Array) -> list[float]:
-    """Distances between neighbours."""
     columns = np.moveaxis(energy, (-2, -1), (0, 1))
     means = [[fsum(term.flat) / term.size for term in column] for column in columns]
     distances = []
@@ -243,7 +224,6 @@ def _distances(steps: Array, rates: Array, energy: Array) -> list[float]:
 
 
 def _distance(rate: float) -> float:
-    """The d of rate = erfc(d / 2); 0 for a rate of 1."""
     return _halved(_FARTHEST, 50, lambda d: _erfc(0.5 * d) > rate)[0]
 
 
@@ -268,7 +248,6 @@ def _erfc(x: float) -> float:
 
 
 def _count(wanted: Range, total: float) -> int:
-    """Number of temperatures of a ladder of this length."""
     if total < 1e-3:
         raise InputError(
             f"{wanted.name} {wanted} cannot be placed, as all energies were equal there: "
@@ -302,7 +281,6 @@ def _equally_far(wanted: Range, ladder: Array, distances: list[float], count: in
 
 
 def six_digits(value: float) -> float:
-    """Rounded, so that ladders are readable."""
     return float(f"{value:.6g}")
 
 
@@ -346,7 +324,6 @@ def overlapping_temperatures(
 
 
 def _next(energy: Array, beta: float, last: float, overlap: float) -> float:
-    """The temperature after 1 / beta, by energies (samples, replicas) at beta."""
     above = energy - energy.min(axis=1, keepdims=True)
     far = 1 / last - beta
     if overlap_of(above, far) >= overlap:

@@ -24,7 +24,7 @@ from spinsim.engine.moves.resample import choose_parents
 from spinsim.engine.protocols import Engine
 from spinsim.errors import InputError
 from spinsim.inputs.grids import geometric
-from spinsim.inputs.shared import as_seed
+from spinsim.inputs.texts import as_seed
 from spinsim.model.ising import Ising
 
 Array = npt.NDArray[np.float64]
@@ -49,9 +49,6 @@ class Population:
         family: Family of each replica, int32 (samples, replicas).
         log_partition: ln Z, (samples, populations).
         parents: Replicas of each population that were copied at the last resampling, int64 (samples, populations).
-
-    Raises:
-        InputError: for populations that are not equally large.
     """
 
     def __init__(self, engine: Engine, count: int = 1, seed: int | None = 1, rng_rounds: int = rng.ROUNDS) -> None:
@@ -63,12 +60,7 @@ class Population:
         self.parents = np.full((samples, count), replicas // count)
 
     def resample(self, step: int, exponent: Array) -> None:
-        """Let replicas be copied by their weights.
-
-        Args:
-            step: Number of the resampling.
-            exponent: beta E before the change less beta E after it, (samples, replicas).
-        """
+        """Let replicas be copied by exp(exponent): beta E before the change less beta E after it, of each replica."""
         samples, populations = self.parents.shape
         by_population = exponent.reshape(samples * populations, -1)
         largest = by_population.max(axis=1)
@@ -98,11 +90,9 @@ class Population:
         return np.asarray((word.reshape(-1) | np.uint64(1)) * 2.0**-32)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """All that a later ``restore`` needs besides the engine's own state."""
         return {"family": self.family, "log_partition": self.log_partition, "parents": self.parents}
 
     def restore(self, saved: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go back to a state."""
         self.family, self.log_partition, self.parents = (np.array(saved[name]) for name in self.state())
 
 
@@ -131,7 +121,6 @@ def check_last(model: Ising, last: float) -> float:
 
 
 def check_populations(count: int, replicas: int) -> None:
-    """Refuse populations that are not equally large."""
     if count < 1 or replicas % count:
         raise InputError(
             f"{replicas} replicas make no {count} populations of equal size: give a number that divides the replicas"

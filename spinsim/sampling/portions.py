@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from spinsim.machine.clock import seconds_without_compiling
 from spinsim.model.ising import Ising
-from spinsim.sampling.in_field import BestSlices, InField
+from spinsim.sampling.measure import BestSlices, InField
 
 UPDATES: Final = {"cpu": 2e8, "cuda": 1e11}
 """Most spin updates of a portion of a device; much shorter ones would keep a GPU waiting for the host."""
@@ -34,7 +34,6 @@ def ignore(*_: object) -> None:
 
 
 def never() -> bool:
-    """Return False: a run does not pause."""
     return False
 
 
@@ -45,22 +44,14 @@ def sweeps_a_portion(engine: Swept | InField | BestSlices, unit: int = 1) -> int
 
 
 class Portions:
-    """Number of sweeps between two reports: few at first, then as many as take a fraction of a second.
-
-    Args:
-        unit: Number of sweeps of which portions are multiples.
-
-    Attributes:
-        sweeps: Sweeps of the next portion.
-    """
+    """Number of sweeps between two reports: few at first, then as many as take a fraction of a second."""
 
     def __init__(self, engine: Swept | InField | BestSlices, unit: int = 1) -> None:
         self._unit, self._most = unit, sweeps_a_portion(engine, unit)
-        self.sweeps = max(1, self._most // _FIRST // unit) * unit
+        self.sweeps = max(1, self._most // _FIRST // unit) * unit  # of the next portion
         self._began = 0.0
 
     def begin(self) -> None:
-        """Begin a portion."""
         self._began = seconds_without_compiling()
 
     def end(self) -> None:

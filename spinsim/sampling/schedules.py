@@ -96,7 +96,6 @@ class Schedule:
         self.total, self._marks = int(sweeps.sum()), _marks(len(betas))
 
     def end_of_step(self, place: int) -> int:
-        """Return how many sweeps are done when the temperature of a sweep is left."""
         return int(self._ends[np.searchsorted(self._ends, place, "right")])
 
     def between(self, first: int, stop: int) -> tuple[Betas, Counts, Marks]:
@@ -128,7 +127,6 @@ class Schedule:
 
 @lru_cache(maxsize=32)
 def _marks(steps: int) -> Marks:
-    """Return after which of so many inverse temperatures energies are looked at."""
     marks = np.zeros(steps, np.bool_)
     marks[[step - 1 for step in {round(steps * look / LOOKS) for look in range(1, LOOKS + 1)} if step]] = True
     return marks
@@ -203,7 +201,6 @@ class _Pace:
         return fitting
 
     def portion(self, fitting: int) -> int:
-        """Return how many of the sweeps that fit come next."""
         if not self._limited:
             return min(self._portions.sweeps, fitting)
         few = max(1, fitting // _OF_REST) if self._known else fitting

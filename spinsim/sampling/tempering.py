@@ -50,11 +50,7 @@ class TemperFrame:
 
 @dataclass(frozen=True)
 class Times:
-    """How long and how often, in sweeps.
-
-    Raises:
-        InputError: for numbers that are not whole, too small or do not divide each other.
-    """
+    """How long and how often, in sweeps."""
 
     thermalize: int  # before the first measurement
     sweeps: int  # sweeps of the measured part
@@ -74,12 +70,10 @@ class Times:
 
     @property
     def measurements(self) -> int:
-        """Rows that a run yields."""
         return self.sweeps // self.measure_every
 
     @property
     def total(self) -> int:
-        """Sweeps of the whole run."""
         return self.thermalize + self.sweeps
 
 
@@ -90,8 +84,7 @@ class Reducing(NamedTuple):
     is_yielded: Callable[[int], bool]  # takes the number of a measurement
 
 
-Reduce = Callable[[Engine], Reducing]
-"""Makes what adds up the measurements of an engine on its ladder."""
+Reduce = Callable[[Engine], Reducing]  # makes what adds up the measurements of an engine on its ladder
 
 
 def tempering(
@@ -198,7 +191,7 @@ def _temper(
     at_once = on_cpu and engine.devices == 1  # which has measured when it is asked
     waiting: deque[tuple[int, Callable[[], LadderMeasurement]]] = deque()
     on_updates, pause = on_updates or ignore, pause or never
-    reduction, is_yielded = (None, _always) if reducing is None else reducing
+    reduction, is_yielded = (None, lambda number: True) if reducing is None else reducing
     on_updates(0)
     done = engine.half_sweep // engine.colours
     while done < times.total:
@@ -236,7 +229,3 @@ def _temper(
             yield TemperFrame(number, (number + 1) * every, later())
         if stop:
             yield None
-
-
-def _always(number: int) -> bool:
-    return True

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Final, Self, TypeVar, get_type_hints
 
 from spinsim.errors import InputError
-from spinsim.inputs.shared import RANDOM, drawn_seed
+from spinsim.inputs.texts import RANDOM, drawn_seed
 from spinsim.machine.files import open_regular
 from spinsim.settings.setting import Setting, Table, nearest, once, settings_of
 from spinsim.settings.shared import ModelSettings, RunSettings
@@ -29,25 +29,15 @@ Begun = Callable[[str | None, str], Tables]
 
 
 def table(kind: type[AnyTable], **varied: dict[str, Any]) -> Any:
-    """The field of a configuration that holds a table.
-
-    Args:
-        kind: Dataclass of the table.
-        varied: Attributes of ``Setting`` that its settings have in this job, where they are not the usual ones.
-    """
     defaults = {name: about["default"] for name, about in varied.items() if "default" in about}
     return dataclasses.field(default_factory=lambda: kind(**defaults), metadata=varied)
 
 
 @dataclass(frozen=True)
 class Config:
-    """One run; each job has a subclass with a table of its own.
+    """One run; each job has a subclass with a table of its own."""
 
-    Attributes:
-        job: The command that runs it, and the name of its table.
-    """
-
-    job: ClassVar[str]
+    job: ClassVar[str]  # the command that runs it, and the name of its table
 
     model: ModelSettings = table(ModelSettings)
     run: RunSettings = table(RunSettings)
@@ -58,12 +48,11 @@ class Config:
             if value != one.default:
                 raise InputError(f"{one.name} {value} means nothing to {self.job}: leave it out")
 
-    def json(self, described: Mapping[str, Any] | None = None) -> str:
-        """Everything, as canonical JSON.
+    @property
+    def of_job(self) -> Any:
+        return getattr(self, self.job)
 
-        Args:
-            described: Settings that a model which is an instance answers to, in place of a lattice by name.
-        """
+    def json(self, described: Mapping[str, Any] | None = None) -> str:
         tables, instance = self._plain(), self.model.instance
         if instance is not None:
             tables["model"] = {**(described or {}), "instance": instance}
@@ -82,13 +71,7 @@ class Config:
 
     @classmethod
     def identity(cls, tables: Tables, model_sha256: str | None, dynamics: int | None = None) -> str:
-        """Identity of a run with these tables: SHA-256 of what determines the numbers, and of nothing else.
-
-        Args:
-            tables: As JSON has them.
-            model_sha256: Content of the model where it is an instance.
-            dynamics: The number that the run has, by default the present one.
-        """
+        """Identity of a run with these tables: SHA-256 of what determines the numbers, and of nothing else."""
         from spinsim import rng
 
         kinds = kinds_of(cls)
@@ -118,13 +101,11 @@ class Config:
 
 @once
 def kinds_of(job: type[Config]) -> Mapping[str, type[Table]]:
-    """The dataclass of each of a job's tables."""
     return MappingProxyType({name: kind for name, kind in get_type_hints(job).items() if name != "job"})
 
 
 @once
 def tables_of(job: type[Config]) -> Mapping[str, Mapping[str, Setting]]:
-    """The settings of each of a job's tables, as they are in that job."""
     varied = {one.name: one.metadata for one in fields(job)}
     return MappingProxyType(
         {
@@ -136,24 +117,18 @@ def tables_of(job: type[Config]) -> Mapping[str, Mapping[str, Setting]]:
 
 @once
 def _unused_of(job: type[Config]) -> tuple[tuple[str, Setting], ...]:
-    """The tables and settings that mean nothing to a job."""
     return tuple((name, one) for name, settings in tables_of(job).items() for one in settings.values() if one.unused)
 
 
 @once
 def _default_of(job: type[AnyConfig]) -> AnyConfig:
-    """The configuration of a job of which nothing is given."""
     return job()
 
 
 def build_config(job: type[AnyConfig], *layers: Tables, begun: Begun = lambda out, job: {}) -> AnyConfig:
     """A job's configuration from layers of tables; later layers win, and a value of None leaves the earlier one.
 
-    Args:
-        job: Which it is.
-        layers: Layers of tables.
-        begun: Returns the tables of the run of a job that a result file holds; seeds that are to be drawn are those of
-            the run which the configuration would go on with.
+    ``begun`` returns the tables of the run that a file holds: a run that goes on has its seeds, where they were drawn.
     """
     kinds, settings = kinds_of(job), tables_of(job)
     merged: dict[str, dict[str, Any]] = {name: {} for name in kinds}
@@ -176,7 +151,6 @@ def build_config(job: type[AnyConfig], *layers: Tables, begun: Begun = lambda ou
 
 
 def _draw_seeds(job: type[Config], merged: dict[str, dict[str, Any]], begun: Begun) -> None:
-    """Put numbers in place of seeds that are to be drawn."""
     seeds = [(name, one.name) for name, settings in tables_of(job).items() for one in settings.values() if one.is_seed]
     drawn = [(name, key) for name, key in seeds if merged[name].get(key) == RANDOM]
     stored = begun(merged["run"].get("out"), job.job) if drawn else {}
@@ -186,12 +160,10 @@ def _draw_seeds(job: type[Config], merged: dict[str, dict[str, Any]], begun: Beg
 
 
 def canonical_json(tables: dict[str, Any]) -> str:
-    """JSON with sorted keys and no spaces."""
     return json.dumps(tables, sort_keys=True, separators=(",", ":"))
 
 
 def sha256(text: str) -> str:
-    """Hexadecimal SHA-256 of a text."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -199,13 +171,7 @@ _LONGEST: Final = 2**20
 
 
 def read_toml(path: str | Path, job: type[Config], jobs: Iterable[type[Config]]) -> dict[str, dict[str, Any]]:
-    """The tables of a job's configuration file, their names and keys checked; those of other jobs are left out.
-
-    Args:
-        path: Path of the file.
-        job: Whose tables are wanted.
-        jobs: All that there are, whose tables may stand in the same file.
-    """
+    """The tables of a job's configuration file, their names and keys checked; those of other jobs are left out."""
     valid = {name: list(settings) for other in jobs for name, settings in tables_of(other).items()}
     tables = _parse(path)
     for name, table in tables.items():
@@ -220,7 +186,6 @@ def read_toml(path: str | Path, job: type[Config], jobs: Iterable[type[Config]])
 
 
 def _parse(path: str | Path) -> dict[str, Any]:
-    """Tables of a TOML file."""
     try:
         with open_regular(path) as file:
             text = file.read(_LONGEST + 1)

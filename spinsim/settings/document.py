@@ -8,7 +8,7 @@ from inspect import Parameter, Signature, cleandoc, signature
 from textwrap import wrap
 from typing import Any, Final, NamedTuple, TypeVar
 
-from spinsim.inputs.shared import RANDOM
+from spinsim.inputs.texts import RANDOM
 from spinsim.settings.config import Config, kinds_of, tables_of
 from spinsim.settings.setting import Setting, Table, settings_of
 
@@ -33,13 +33,9 @@ from numpy.typing import ArrayLike
 from spinsim.engine.moves.move import Move
 """
 _COLUMNS: Final = ("key", "flag", "what it is", "values", "unit", "default")
-_SECTIONS: Final = ("Args:", "Raises:")
-"""Sections of items."""
-_PROSE: Final = ("Returns:",)
-_INDENT: Final = 4
+_SECTIONS: Final = ("Args:", "Returns:", "Raises:")
 _ITEM: Final = re.compile(r"    \w+: ")
-_WIDTH: Final = 92
-"""Width of docstrings, which ``help`` indents."""
+_WIDTH: Final = 92  # width of docstrings, which ``help`` indents
 
 
 class Argument(NamedTuple):
@@ -54,7 +50,6 @@ _TYPES: Final = {int: "a whole number", float: "a number", str: "text", bool: "t
 
 
 def page(jobs: Iterable[type[Config]]) -> str:
-    """The page that has every setting once, as Markdown."""
     jobs = list(jobs)
     parts = [_HEAD]
     for name, kind in kinds_of(Config).items():
@@ -72,7 +67,6 @@ def _head(name: str, kind: type[Table]) -> str:
 
 
 def _rows(settings: Iterable[Setting]) -> str:
-    """A table of settings, a row each."""
     rows = [_COLUMNS, ("---",) * len(_COLUMNS), *map(_row, settings)]
     return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |\n" for row in rows)
 
@@ -83,7 +77,6 @@ def _row(one: Setting) -> tuple[str, ...]:
 
 
 def _values(one: Setting) -> str:
-    """Allowed values of a setting, in words."""
     if one.choices:
         return ", ".join(f"`{value}`" for value in one.choices)
     if one.numbers is not None:
@@ -118,7 +111,7 @@ def _variations(job: type[Config], name: str, kind: type[Table]) -> list[str]:
 def signatures(calls: Iterable[Callable[..., Any]]) -> str:
     """Calls with all their parameters and docstrings, as a stub from which editors complete and type checkers check."""
     calls = list(calls)
-    results = {call.__annotations__["return"]: call.__module__.replace(".call", ".result") for call in calls}
+    results = {call.__annotations__["return"]: call.__module__.replace(".running", ".result") for call in calls}
     imports = [f"from {module} import {name}\n" for name, module in sorted(results.items(), key=lambda item: item[1])]
     return _STUB + "".join(
         [
@@ -131,7 +124,6 @@ def signatures(calls: Iterable[Callable[..., Any]]) -> str:
 
 
 def _with_docstring(call: Callable[..., Any]) -> str:
-    """Returns a call as a stub has it."""
     text = "\n".join(f"    {line}" if line else "" for line in (call.__doc__ or "").splitlines())
     head = re.sub(r"'([^']*)',$", r'"\1",', str(signature(call)), flags=re.MULTILINE)
     return f'\ndef {call.__name__}{head}:\n    """{text.strip()}\n    """\n'
@@ -153,8 +145,7 @@ def documented(
     """
 
     def complete(function: Function) -> Function:
-        text = cleandoc(function.__doc__ or "").splitlines()
-        head, args, tail = _split(text)
+        head, args, tail = _split(cleandoc(function.__doc__ or "").splitlines())
         parameters = list(_parameters(settings, order, others))
         for one in parameters:
             words = others[one.name].words if one.name in others else ""
@@ -192,24 +183,19 @@ class _Lines(Signature):
 def _parameters(
     settings: Mapping[str, Setting], order: Sequence[str], others: Mapping[str, Argument]
 ) -> Iterable[Parameter]:
-    """Returns the parameters of a call."""
     yield Parameter("model", Parameter.POSITIONAL_OR_KEYWORD, annotation=_Plain("Ising"))
     places = [name.removesuffix("?") for name in order]
     for name in dict.fromkeys([*places, *settings]):
         kind = Parameter.POSITIONAL_OR_KEYWORD if name in places else Parameter.KEYWORD_ONLY
         other = others.get(name, Argument())
-        default = _shown(settings[name]) if name in settings and other.default is None else other.default
+        default = other.default
+        if name in settings and default is None and not settings[name].shown:  # else it depends on others
+            default = settings[name].default
         said = (other.type or _type(settings[name])) + (" | None" if f"{name}?" in order else "")
         yield Parameter(name, kind, default=default, annotation=_Plain(said))
 
 
-def _shown(one: Setting) -> Any:
-    """Returns the default of a setting, None where it depends on others and is told in words."""
-    return None if one.shown else one.default
-
-
 def _type(one: Setting) -> str:
-    """Returns the type of a setting in words."""
     kind = "str | os.PathLike[str]" if one.is_path else one.kind.__name__
     if one.numbers is not None:
         kind = "ArrayLike | str"
@@ -217,7 +203,6 @@ def _type(one: Setting) -> str:
 
 
 def _sentence(one: Setting) -> str:
-    """Returns a setting as an argument's description."""
     rule = f" ({one.allowed})" if one.allowed and not one.choices else ""
     rule += "; None draws a fresh one" if one.is_seed else ""
     default = f"; by default {one.shown}" if one.shown else ""
@@ -225,7 +210,6 @@ def _sentence(one: Setting) -> str:
 
 
 def _split(lines: list[str]) -> tuple[list[str], dict[str, list[str]], list[str]]:
-    """Returns lines of a docstring up to ``Args:``, the arguments' own by their names, and the lines after these."""
     start = lines.index("Args:") + 1
     end = next((i for i in range(start, len(lines)) if not lines[i].strip()), len(lines))
     args: dict[str, list[str]] = {}
@@ -239,25 +223,15 @@ def _split(lines: list[str]) -> tuple[list[str], dict[str, list[str]], list[str]
 
 def _wrapped(lines: list[str]) -> list[str]:
     """Returns the paragraphs and items of a docstring in lines of one width."""
-    units: list[list[str]] = [[]]
-    in_items = False
+    units: list[str] = []
     for line in lines:
-        indent = len(line) - len(line.lstrip())
-        if not line.strip() or line in _SECTIONS or line in _PROSE:
-            in_items = line in _SECTIONS or (in_items and not line.strip())
-            units += [[line], []]
-        elif in_items and indent == _INDENT and units[-1]:
-            units.append([line])
+        goes_on = units and units[-1] and units[-1] not in _SECTIONS and line.strip() and not _ITEM.match(line)
+        if goes_on and line not in _SECTIONS:
+            units[-1] += f" {line.strip()}"
         else:
-            units[-1].append(line)
-    return [part for unit in units if unit for part in _unit(unit)]
-
-
-def _unit(lines: list[str]) -> list[str]:
-    """Returns a paragraph or an item in lines of one width."""
-    if not lines[0]:
-        return [""]
-    indent = (len(lines[0]) - len(lines[0].lstrip())) * " "
-    deeper = "    " if (len(lines) > 1 and lines[1].startswith(f"{indent} ")) or _ITEM.match(lines[0]) else ""
-    text = " ".join(line.strip() for line in lines)
-    return wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent + deeper, break_on_hyphens=False)
+            units.append(line.rstrip())
+    wrapped: list[str] = []
+    for unit in units:
+        indent = unit[: len(unit) - len(unit.lstrip())] + "    " * bool(_ITEM.match(unit))
+        wrapped += wrap(unit, _WIDTH, subsequent_indent=indent, break_on_hyphens=False) or [""]
+    return wrapped

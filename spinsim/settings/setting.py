@@ -66,7 +66,6 @@ class Setting:
 
     @property
     def option(self) -> str | None:
-        """The flag as it is typed, None where there is none."""
         if self.is_argument:
             return None
         return f"--{self.name.replace('_', '-')}" if self.flag == "" else self.flag
@@ -101,7 +100,6 @@ class Setting:
         return f"{noun}{' of ' + self.unit if self.unit == 'seconds' else ''}, at least {self.low}"
 
     def check(self, value: Any) -> None:
-        """Refuse a value that is not allowed."""
         if value is None:
             return
         if self.is_path and (not value or "\0" in value):
@@ -150,7 +148,6 @@ class Setting:
 
 
 def setting(default: Any, help: str, **about: Any) -> Any:  # noqa: A002  (as in argparse)
-    """The field of a dataclass that is a setting; ``about`` are attributes of ``Setting``."""
     return dataclasses.field(default=default, metadata={_KEY: Setting(help, default, **about)})
 
 
@@ -173,7 +170,6 @@ class Table:
 
     @classmethod
     def stored(cls, table: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Values of a table of a file that are settings of its run."""
         return table
 
     @classmethod
@@ -194,7 +190,6 @@ def once(function: Callable[[Kind], Found]) -> Callable[[Kind], Found]:
 
 @once
 def settings_of(kind: type[Table]) -> Mapping[str, Setting]:
-    """The settings of a table by name, in the order of its fields."""
     hints = get_type_hints(kind)
     settings = {}
     for field in dataclasses.fields(cast("Any", kind)):
@@ -205,7 +200,6 @@ def settings_of(kind: type[Table]) -> Mapping[str, Setting]:
 
 
 def either(values: tuple[Any, ...]) -> str:
-    """Values as words, such as ``chain, square or cubic``."""
     *most, last = map(str, values)
     return f"{', '.join(most)} or {last}" if most else last
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from spinsim.errors import InputError, argument
-from spinsim.inputs.shared import check_gpus
+from spinsim.inputs.texts import check_gpus
 from spinsim.model.geometry.cells import CELLS
 from spinsim.settings.setting import GRID, SIDES, Table, setting
 
@@ -18,8 +18,7 @@ GIVEN_MODEL: Final = "python:"
 """With the model's name it is the ``instance`` of a run whose model was given in Python; the file of the run holds it,
 and its content is part of the run's identity."""
 _RANDOM: Final = ("pm-j", "gaussian")
-AUTO: Final = "auto"
-"""Asks for Houdayer moves where they pay."""
+AUTO: Final = "auto"  # asks for Houdayer moves where they pay
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,6 @@ class ModelSettings(Table):
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """Side lengths, x first."""
         dimension = CELLS[self.lattice].dimension
         parts = self.size.lower().split("x")
         if not all(re.fullmatch(r"0*[1-9][0-9]{0,9}", part) for part in parts):
@@ -106,7 +104,6 @@ class ModelSettings(Table):
 
     @classmethod
     def check_given(cls, given: Mapping[str, Any]) -> None:
-        """Refuse an instance together with settings of a lattice."""
         others = sorted(set(given) - {"instance"})
         if given.get("instance") is not None and others:
             raise InputError(
@@ -164,7 +161,6 @@ class RunSettings(Table):
         return self.replicas
 
     def check_together(self) -> None:
-        """Refuse what names no GPUs."""
         if self.gpus is not None:
             check_gpus(self.gpus)
 
@@ -265,11 +261,7 @@ houdayer = partial(
 
 
 def with_clusters(given: dict[str, Any]) -> None:
-    """Put the moves in place of the name of clusters, among the settings of a job in place.
-
-    Raises:
-        InputError: for a number of sweeps without a name, and for clusters that the moves have already.
-    """
+    """Put the moves in place of the name of clusters, among the settings of a job in place."""
     name, every, moves = given.get("clusters"), given.get("clusters_every"), given.get("moves")
     if name is None and every is not None:
         raise InputError(f"clusters_every {every} goes with clusters alone: give {argument('clusters')} too")
@@ -282,11 +274,7 @@ def with_clusters(given: dict[str, Any]) -> None:
 
 
 def with_houdayer(given: dict[str, Any]) -> None:
-    """Put the moves in place of a number of sweeps between Houdayer moves, among the settings of a job in place.
-
-    Raises:
-        InputError: for anything else than a whole number and ``auto``, and for a number beside such moves.
-    """
+    """Put the moves in place of a number of sweeps between Houdayer moves, among the settings of a job in place."""
     every, moves = given.get("houdayer"), given.get("moves")
     if every is None or every == AUTO:
         return
@@ -302,7 +290,6 @@ def with_houdayer(given: dict[str, Any]) -> None:
 
 
 def check_limited(target: str | None, limit: float | None, changes: Mapping[str, Any], path: Path) -> None:
-    """Refuse to change the time limit of a run that has none."""
     if limit is None and "time_limit" in changes:
         kind_of_run = "a run that no time ends" if target is None else "a search that goes on until its target is met"
         raise InputError(f"{path} holds {kind_of_run}: leave {argument('time_limit')} out")

@@ -19,7 +19,7 @@ from spinsim.store.contents import arrays_of_best as arrays_of_best
 from spinsim.store.creating import create as create
 from spinsim.store.creating import stamp as stamp
 from spinsim.store.datasets import scale_attributes as scale_attributes
-from spinsim.store.extending import extend as extend
+from spinsim.store.finishing import extend as extend
 from spinsim.store.models import as_shown as as_shown
 from spinsim.store.models import best_of as best_of
 from spinsim.store.models import lists_bonds as lists_bonds

@@ -18,14 +18,22 @@ import numpy.typing as npt
 from spinsim.bits import States, packed_spins
 from spinsim.errors import InputError, worded
 from spinsim.inputs.texts import quoted
-from spinsim.machine.files import Disk, not_written, remove_stale
+from spinsim.machine.files import Disk, not_written
 from spinsim.store.checkpoints import check_checkpoints, read_checkpoint, write_checkpoint
-from spinsim.store.contents import BEST, SUMMARY_GROUP, Series, arrays_of_best, rows_at
-from spinsim.store.finishing import finish_file, keep
-from spinsim.store.forms import DamageError, check_texts
+from spinsim.store.contents import (
+    BEST,
+    SUMMARY_GROUP,
+    DamageError,
+    Series,
+    arrays_of_best,
+    check_texts,
+    damage_of,
+    rows_at,
+)
+from spinsim.store.datasets import CHECKSUM, UNKNOWN, check_rows, row_checksums
+from spinsim.store.finishing import finish_file, hold, keep
 from spinsim.store.models import identity
 from spinsim.store.reading import complete_rows, series_by_group
-from spinsim.store.row_checksums import CHECKSUM, UNKNOWN, check_rows, row_checksums
 
 _FLUSH_SECONDS: Final = 0.5
 _PENDING_BYTES: Final = 2**24
@@ -33,13 +41,7 @@ Saved = dict[str, npt.NDArray[Any]]
 
 
 class RunFile:
-    """The file of a run open for appending.
-
-    Args:
-        path: Path of the file, as made by ``create``.
-        disk: The same, open and locked.
-        thread: Where everything is written.
-    """
+    """The file of a run, as ``create`` made it, open and locked for appending; all is written in one thread."""
 
     def __init__(self, path: Path, disk: Disk, thread: Executor) -> None:
         self.path, self._disk, self._thread = path, disk, thread
@@ -70,10 +72,7 @@ class RunFile:
             self._hand_over()
 
     def replace(self, row: Mapping[str, Any], mark: str) -> None:
-        """Write a row that is there already anew, with other numbers.
-
-        The series ``mark`` comes after all others have been handed over: it says whether the row is the new one.
-        """
+        """Write other numbers to a row that is there; the series ``mark`` comes last and says so."""
         self.flush()
         series = self._groups[0][1]
         values = _rows_of(series, [row])
@@ -91,11 +90,7 @@ class RunFile:
             self._thread.submit(write, cells).result()
 
     def flush(self) -> None:
-        """Hand every row to the operating system.
-
-        Raises:
-            InputError: where another file, or none, lies under the path by now.
-        """
+        """Hand every row to the operating system; raises InputError where the path leads elsewhere by now."""
         self._hand_over()
         self._wait()
         self._check_place()
@@ -111,10 +106,8 @@ class RunFile:
 
     def _checked(self, check: Callable[..., None], *given: Any) -> None:
         """Call a function in the thread that writes; the damage that it finds becomes one sentence."""
-        try:
+        with damage_of(self.path):
             self._thread.submit(check, *given).result()
-        except DamageError as error:
-            raise InputError(f"{self.path} is damaged, {error}: take another copy of it") from error
 
     def _hand_over(self) -> None:
         """Let the thread write the rows so far, once it is done with those before."""
@@ -147,8 +140,6 @@ class RunFile:
         self._disk.check()
 
     def write_again(self, values: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Write datasets of fixed size, by path."""
-
         def write() -> None:
             for path, value in values.items():
                 self._file[path][...] = value
@@ -156,25 +147,20 @@ class RunFile:
         self._thread.submit(write).result()
 
     def write_summary(self, values: Mapping[Series, npt.NDArray[Any]]) -> list[str]:
-        """Write what an analysis found, and NaN to all else in /summary; names of series that the file has no room for.
-
-        Files of older versions lack some; one that goes by another formula, as its ``long_name`` tells, is no room.
-        """
+        """Write an analysis, and NaN to all else in /summary; names that older files have no room for."""
         group = self._file.get(SUMMARY_GROUP, {})
-        kept = {s: value for s, value in values.items() if s.name in group and _long_name(group[s.name]) == s.long_name}
+        names = {name: group[name].attrs.get("long_name", b"") for name in list(group)}
+        texts = {name: one.decode() if isinstance(one, bytes) else str(one) for name, one in names.items()}
+        kept = {series: value for series, value in values.items() if texts.get(series.name) == series.long_name}
         self.forget_summary()
         self.write_again({series.path: value for series, value in kept.items()})
         return [series.name for series in values if series not in kept]
 
     def save(self, arrays: Mapping[str, npt.NDArray[Any]], wait: bool = True) -> None:
-        """Replace the older of the two checkpoints, once all rows before it are written.
+        """Replace the older of the two checkpoints by the state of the run, once all rows before it are written.
 
-        A file that Python wrote has none: its run begins anew.
-
-        Args:
-            arrays: The state of the run.
-            wait: True to return when it is written. Else it is written while the caller goes on, its arrays must not
-                change before ``flush``, and an error is raised by a later call.
+        A file that Python wrote has none: its run begins anew. Without ``wait`` it is written while the caller goes on:
+        arrays must not change before ``flush``, and an error is raised by a later call.
         """
         self._hand_over()
         rows, end = self._handed, self._end
@@ -194,11 +180,9 @@ class RunFile:
     def saved(self, like: Mapping[str, npt.NDArray[Any]] | None = None) -> tuple[Saved | None, str]:
         """The newest checkpoint that is whole, if any, and a sentence where a newer one is damaged.
 
-        Args:
-            like: Arrays of the names and shapes that it must have.
-
         Raises:
-            InputError: where it has others or is of other dynamics, and where a row from before it is damaged.
+            InputError: where it is of other dynamics, where its arrays have not the names and shapes of ``like``, and
+                where a row from before it is damaged.
         """
 
         def read() -> tuple[Saved | None, str, int]:
@@ -209,15 +193,12 @@ class RunFile:
         arrays, damaged, self._end = self._thread.submit(read).result()
         self.check_rows(self._end)
         if arrays and like is not None and _forms(arrays) != _forms(like):
-            raise InputError(f"{self.path} is damaged, its checkpoint is of another run: take another copy of it")
+            with damage_of(self.path):
+                raise DamageError("its checkpoint is of another run")
         return arrays, damaged
 
     def check_rows(self, end: int | None = None) -> None:
-        """Compare the first rows of the run with their checksums; those of older files have none.
-
-        Args:
-            end: How many, by default all.
-        """
+        """Compare the first rows of the run, by default all, with their checksums; those of older files have none."""
 
         def check() -> None:
             rows = complete_rows(self._file) if end is None else end
@@ -243,11 +224,7 @@ class RunFile:
         self.write_again({f"{BEST}/{name}": array for name, array in arrays_of_best(energy, spins).items()})
 
     def finish(self, keep_checkpoint: bool = False) -> None:
-        """The run is complete: when the file is closed, it is packed and says so (``packing.finish_file``).
-
-        Args:
-            keep_checkpoint: True if the run may be extended from its last state.
-        """
+        """The run is complete: when the file is closed it is packed, with its checkpoint if that is kept."""
         self.flush()
         self.check_rows()
         self._finished, self._keep_checkpoint = True, keep_checkpoint
@@ -255,10 +232,7 @@ class RunFile:
     def close(self) -> bool:
         """Write all that is left and let go of the file; False where something else lies under its path by now.
 
-        A finished run's file takes its last form.
-
-        Raises:
-            OSError: the first error in writing.
+        A finished run's file takes its last form. The first error in writing is raised, an OSError.
         """
         try:
             self._hand_over()
@@ -274,27 +248,15 @@ class RunFile:
     def rescue(self) -> InputError:
         """Keep under a new name what was written to a file that has gone from its path, and say so."""
         name = self._thread.submit(keep, self.path, self._disk, self._finished, self._keep_checkpoint).result()
-        on = (
-            ""
-            if self._finished
-            else f": {worded(f'spinsim resume {quoted(name)}', f'ss.resume({str(name)!r})')} goes on from there"
-        )
-        kept = "the finished run is" if self._finished else "all of it is"
+        call = worded(f"spinsim resume {quoted(name)}", f"ss.resume({str(name)!r})")
+        kept, on = ("the finished run is", "") if self._finished else ("all of it is", f": {call} goes on from there")
         return InputError(f"{self.path} was moved, removed or replaced while a run wrote it; {kept} kept in {name}{on}")
-
-
-def _long_name(dataset: h5py.Dataset) -> str:
-    text = dataset.attrs.get("long_name", "")
-    return text.decode() if isinstance(text, bytes) else str(text)
 
 
 def _rows_of(series: Mapping[str, h5py.Dataset], rows: list[Mapping[str, Any]]) -> dict[str, npt.NDArray[Any]]:
     """The values of rows in the types of a group's series, by name, without their checksums."""
-    return {
-        name: np.array([row[name] for row in rows], dataset.dtype)
-        for name, dataset in series.items()
-        if name != CHECKSUM
-    }
+    named = {name: dataset.dtype for name, dataset in series.items() if name != CHECKSUM}
+    return {name: np.array([row[name] for row in rows], dtype) for name, dtype in named.items()}
 
 
 def _forms(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, tuple[tuple[int, ...], bool]]:
@@ -320,19 +282,3 @@ def open_to_append(path: Path) -> Iterator[RunFile]:
                     raise file.rescue()
     except OSError as error:
         raise not_written(path, error) from error
-
-
-@contextlib.contextmanager
-def hold(path: Path) -> Iterator[Disk]:
-    """The file under a path, locked; what killed processes left beside it is removed.
-
-    Raises:
-        OSError: where it is not there or another process holds it.
-    """
-    remove_stale(Path(os.path.realpath(path)).parent, os.path.basename(os.path.realpath(path)))
-    while True:
-        with Disk(path, "r+") as disk:
-            disk.lock()
-            if disk.is_at(path):  # else another one took its place before it was locked
-                yield disk
-                return

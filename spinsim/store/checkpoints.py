@@ -12,16 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
-from spinsim.store.contents import BEST
+from spinsim.store.contents import BEST, Form, form_of
 from spinsim.store.datasets import Compressing, compressed, name_axes, set_aside
-from spinsim.store.forms import Form, form_of
 
 _LONG_NAME: Final = "two states to go on from, for spinsim itself; the one of the higher serial is newer"
 
-CHECKPOINTS: Final = "checkpoint"
-"""Their group."""
-_RANDOM: Final = "spins"
-"""The array of spins in bits, which hardly become fewer when they are compressed."""
+CHECKPOINTS: Final = "checkpoint"  # their group
+_RANDOM: Final = "spins"  # the array of spins in bits, which hardly become fewer when they are compressed
 _LARGE: Final = 2**20  # bytes of such an array that is left as it is
 SAME: Final = "same"
 """The attribute that names arrays which a finished file does not hold twice: they are those of other datasets."""
@@ -37,7 +34,6 @@ def saved_as(form: Form) -> dict[str, str]:
 
 
 def make_checkpoints(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Make two slots, both empty, for arrays like these."""
     group.attrs.update({"long_name": _LONG_NAME, "dynamics": rng.DYNAMICS})
     for name in NUMBERS:
         group.create_dataset(name, (2,), np.int64, dcpl=set_aside())
@@ -48,21 +44,9 @@ def make_checkpoints(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]]) 
 
 
 def pack_checkpoints(
-    group: h5py.Group,
-    arrays: Mapping[str, npt.NDArray[Any]],
-    rows: int,
-    compressing: Compressing,
-    same: Sequence[str] = (),
+    group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]], rows: int, compressing: Compressing, same: Sequence[str]
 ) -> None:
-    """Two slots that are not written again: the first holds a run's last state, the second takes no room.
-
-    Args:
-        group: Group of the new file.
-        arrays: The state.
-        rows: Rows of the run that were written before.
-        compressing: Writes what is compressed.
-        same: Names of arrays that other datasets hold too (``saved_as``), which take no room of their own.
-    """
+    """Two slots that are not written again: a run's last state, without arrays in ``same``, and an empty one."""
     group.attrs.update({"long_name": _LONG_NAME, "dynamics": rng.DYNAMICS})
     if same:
         group.attrs[SAME] = " ".join(same)
@@ -86,14 +70,7 @@ def pack_checkpoints(
 def write_checkpoint(
     group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]], rows: int, sync: Callable[[], None]
 ) -> None:
-    """Write the older of the two slots anew.
-
-    Args:
-        group: Group of the checkpoints.
-        arrays: Arrays to save.
-        rows: Rows of the run that were written before.
-        sync: Brings all that is flushed to the disk.
-    """
+    """Write the older of the two slots anew, after so many rows; ``sync`` brings all that is flushed to the disk."""
     serials = group["serial"][...]
     slot = int(serials.argmin())
     group["serial"][slot] = 0

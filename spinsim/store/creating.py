@@ -17,10 +17,9 @@ from spinsim.machine.files import Disk, new_file
 from spinsim.model.ising import Ising
 from spinsim.store.checkpoints import make_checkpoints
 from spinsim.store.contents import BEST, BITS, BYTE, ENERGY, START, Contents, Series
-from spinsim.store.datasets import bare_dimension, label, scale, set_aside, written_once
+from spinsim.store.datasets import CHECKSUM, LONG_NAME, bare_dimension, label, scale, set_aside, written_once
 from spinsim.store.models import write_model, write_start
 from spinsim.store.reading import SCHEMA
-from spinsim.store.row_checksums import CHECKSUM, LONG_NAME
 from spinsim.store.schema import TEXTS
 
 CONVENTIONS: Final = {
@@ -56,16 +55,10 @@ def create(
     best_of: int = 0,
     checkpoint: Mapping[str, npt.NDArray[Any]] | None = None,
 ) -> None:
-    """Make the file of a run that has not begun.
+    """Make the file of a run that has not begun, complete with its model and with room for so many rows.
 
-    Args:
-        path: Where; its folder is made if missing.
-        model: Stored in full: the file stands alone.
-        contents: Contents of the file.
-        rows: Rows that there is room for.
-        attributes: Root attributes beside the conventions: job, config, config_sha256, engine and so on.
-        best_of: Replicas of each sample whose lowest states are kept, 0 for none.
-        checkpoint: Arrays like those that checkpoints hold; None where there will be none.
+    Its folder is made if missing. Root attributes are given beside the conventions, as are the replicas of each sample
+    whose lowest states are kept, ``best_of``, 0 for none, and arrays like those that checkpoints hold.
 
     Raises:
         InputError: where the path exists or cannot be written; nothing is left behind.
@@ -116,7 +109,6 @@ def begin(disk: Disk, root: Mapping[str, Any], finished: bool = False) -> None:
 
 
 def extended(disk: Disk) -> h5py.File:
-    """Open a new file for everything but its root attributes."""
     return h5py.File(disk, "r+", libver=_FIXED_INDEX, **_NO_STRADDLING)
 
 

@@ -1,18 +1,21 @@
-"""Datasets of a file: labelled, with named axes, with room set aside; and chunks that are compressed side by side.
+"""Datasets of a file: labelled, with named axes, with room set aside; compressed chunks; checksums of rows.
 
-HDF5 filters one chunk after the other, in one thread. What is written here is what its filters shuffle, deflate and
+HDF5 filters one chunk after the other, in one thread. What is compressed here is what its filters shuffle, deflate and
 fletcher32 would make, in this order, so that HDF5 reads it.
+
+A finished file has HDF5's own checksums on every dataset. While rows are appended, chunks are written in place and
+carry none: a series beside the others holds the CRC-32 of each row, and grows together with them.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import reduce
 from itertools import product
 from math import prod
-from types import TracebackType
 from typing import Any, Final, Self
 
 import h5py
@@ -20,6 +23,17 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.machine.threads import available_threads
+from spinsim.store.contents import DamageError
+
+LEVEL: Final = 1  # of deflate
+_PIECE_BYTES: Final = 2**24  # of datasets that are in memory at a time
+_MODULUS: Final = 65535  # of Fletcher's sums
+_AHEAD_BYTES: Final = 2**26  # of chunks that are read before the first of them is written; file layouts depend on it
+Place = tuple[slice, ...]
+CHECKSUM: Final = "row_checksum"  # dataset of the checksums in each group of series; older files have none
+LONG_NAME: Final = "CRC-32 of the bytes of the row, of all series in the order of their names; 0 while it is replaced"
+UNKNOWN: Final = 0
+_SHORT_ROW: Final = 2**12  # bytes
 
 
 def set_aside() -> h5py.h5p.PropDCID:
@@ -30,17 +44,14 @@ def set_aside() -> h5py.h5p.PropDCID:
 
 
 def compressed() -> dict[str, Any]:
-    """Compression of what is written once."""
     return {"compression": "gzip", "compression_opts": LEVEL, "shuffle": True}
 
 
 def written_once(group: h5py.Group, name: str, values: npt.NDArray[np.generic]) -> h5py.Dataset:
-    """A dataset of numbers that never change, with a checksum."""
     return group.create_dataset(name, data=values, **({"fletcher32": True} if values.size else {}))
 
 
 def scale(group: h5py.Group, name: str, values: npt.NDArray[np.generic], units: str = "1") -> None:
-    """An axis with coordinates."""
     dataset = written_once(group, name, values)
     dataset.attrs.update(scale_attributes(name, units))
     if values.dtype.kind == "S":
@@ -49,7 +60,6 @@ def scale(group: h5py.Group, name: str, values: npt.NDArray[np.generic], units: 
 
 
 def scale_attributes(name: str, units: str = "1") -> dict[str, str]:
-    """Attributes of an axis."""
     return {"long_name": name.replace("_", " "), "units": units}
 
 
@@ -78,17 +88,8 @@ def name_axes(group: h5py.Group) -> None:
 def label(dataset: h5py.Dataset, scales: tuple[str, ...], long_name: str, units: str) -> None:
     """Say what a dataset is, and which axes of its group it has."""
     dataset.attrs.update({"long_name": long_name, "units": units})
-    group = dataset.parent
     for axis, scale in enumerate(scales):
-        dataset.dims[axis].attach_scale(group[scale])
-
-
-LEVEL: Final = 1  # of deflate
-_PIECE_BYTES: Final = 2**24  # of datasets that are in memory at a time
-_MODULUS: Final = 65535  # of Fletcher's sums
-_AHEAD_BYTES: Final = 2**26  # of chunks that are read before the first of them is written; file layouts depend on it
-
-Place = tuple[slice, ...]
+        dataset.dims[axis].attach_scale(dataset.parent[scale])
 
 
 def pieces(series: Sequence[h5py.Dataset], rows: int) -> Iterator[slice]:
@@ -98,10 +99,7 @@ def pieces(series: Sequence[h5py.Dataset], rows: int) -> Iterator[slice]:
 
 
 class Compressing:
-    """Chunks of new datasets, compressed side by side in threads and written in the order in which they are given.
-
-    Use it as a context, which ends when all chunks are written.
-    """
+    """Chunks of new datasets, compressed in threads; at the end of the context all are written, in turn."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(available_threads())
@@ -109,12 +107,7 @@ class Compressing:
         self._bytes = 0
 
     def fill(self, new: h5py.Dataset, values: h5py.Dataset | npt.NDArray[Any]) -> None:
-        """Fill a new, empty dataset that has the filters of ``compressed`` with numbers of its shape and type.
-
-        Args:
-            new: What is filled, by the end of the context.
-            values: Read at once.
-        """
+        """Fill a new, empty dataset with the filters of ``compressed`` by the end of the context."""
         ranges = [range(0, length, size) for length, size in zip(values.shape, new.chunks, strict=True)]
         for first in product(*ranges):
             chunk = _chunk(values, new, first)
@@ -131,9 +124,7 @@ class Compressing:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         with self._pool:
             while self._waiting and kind is None:
                 self._write_first()
@@ -141,9 +132,8 @@ class Compressing:
 
 def _chunk(old: h5py.Dataset | npt.NDArray[Any], new: h5py.Dataset, first: tuple[int, ...]) -> npt.NDArray[Any]:
     """The numbers of one chunk; past the ends of the dataset the fill value."""
-    values: npt.NDArray[Any] = old[
-        tuple(slice(start, start + size) for start, size in zip(first, new.chunks, strict=True))
-    ]
+    within = tuple(slice(start, start + size) for start, size in zip(first, new.chunks, strict=True))
+    values: npt.NDArray[Any] = old[within]
     if values.shape == new.chunks:
         return values
     whole = np.full(new.chunks, new.fillvalue, old.dtype)
@@ -168,3 +158,31 @@ def fletcher32(content: bytes) -> int:
     sums = int(words.sum()), int((words * np.arange(len(words), 0, -1, dtype=np.uint64)).sum())
     low, high = ((total - 1) % _MODULUS + 1 if total else 0 for total in sums)  # sums are folded, never 0 again
     return high << 16 | low
+
+
+def row_checksums(values: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.uint32]:
+    """Return the checksum of each row, from every series of a group but the checksums, in the types of the file."""
+    if not values:
+        return np.empty(0, np.uint32)
+    columns = [np.ascontiguousarray(values[name]) for name in sorted(values)]
+    rows = len(columns[0])
+    octets = [column.reshape(rows, -1).view(np.uint8) for column in columns if column.size]
+    if sum(part.shape[1] for part in octets) <= _SHORT_ROW:  # one call a row is faster than one for each series
+        octets = [np.concatenate(octets, axis=1)]
+    sums = (reduce(lambda total, part: zlib.crc32(part[row].data, total), octets, 0) for row in range(rows))
+    return np.fromiter((total or 1 for total in sums), np.uint32, rows)  # 0 has a meaning of its own
+
+
+def check_rows(series: Mapping[str, h5py.Dataset], end: int) -> None:
+    """Compare the first rows of a group, all of its series by name, with their checksums, if it has any."""
+    named = dict(series)
+    stored = named.pop(CHECKSUM, None)
+    if stored is None or not named:
+        return
+    end = min(max(end, 0), len(stored))
+    for rows in pieces(list(named.values()), end):
+        known = stored[rows]
+        wrong = (known != UNKNOWN) & (known != row_checksums({name: dataset[rows] for name, dataset in named.items()}))
+        if wrong.any():
+            row = rows.start + int(wrong.argmax())
+            raise DamageError(f"row {row} of {stored.parent.name.strip('/')} is not the one that was written")

@@ -1,9 +1,15 @@
-"""The file of a finished run, written anew: compressed, with checksums, without the room that it no longer needs."""
+"""The file of a run written anew, in place of the old one: packed where the run is finished, or with more room.
+
+A packed one is compressed, has checksums, and lacks the room that a finished run no longer needs.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import count
 from math import prod
 from pathlib import Path
@@ -11,37 +17,50 @@ from typing import Any, Final
 
 import h5py
 import numpy as np
-import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.machine.files import Disk, new_file, replacement
-from spinsim.store.checkpoints import CHECKPOINTS, pack_checkpoints, read_checkpoint, saved_as
-from spinsim.store.creating import begin, extended, mark_finished
-from spinsim.store.datasets import Compressing, compressed
-from spinsim.store.forms import form_of
-from spinsim.store.row_checksums import CHECKSUM
+from spinsim.machine.files import Disk, new_file, not_written, remove_stale, replacement
+from spinsim.store.checkpoints import (
+    CHECKPOINTS,
+    check_checkpoints,
+    copy_checkpoints,
+    copy_into,
+    datasets_of,
+    pack_checkpoints,
+    read_checkpoint,
+    saved_as,
+)
+from spinsim.store.contents import BEST, Contents, check_texts, damage_of, form_of
+from spinsim.store.creating import begin, extended, mark_finished, write_new
+from spinsim.store.datasets import CHECKSUM, Compressing, compressed, pieces, row_checksums
+from spinsim.store.models import identity, read_model
+from spinsim.store.reading import complete_rows, every_of, growing, series_by_group
 
 _CHUNK_BYTES: Final = 2**20
 _PIECE_BYTES: Final = 2**24
 _REWRITTEN: Final = "/summary"  # in place, by every analysis: compressed chunks would move
-_OF_SPINSIM: Final = frozenset({"/model", f"/{CHECKPOINTS}", _REWRITTEN})
-"""Groups to which nothing can be added."""
+_OF_SPINSIM: Final = frozenset({"/model", f"/{CHECKPOINTS}", _REWRITTEN})  # groups to which nothing can be added
 _LARGE: Final = "/best/bits"  # half a minute a gigabyte, of spins that hardly become fewer
+
+
+@contextlib.contextmanager
+def hold(path: Path) -> Iterator[Disk]:
+    """The file under a path, locked, or an OSError; what killed processes left near it is removed."""
+    remove_stale(Path(os.path.realpath(path)).parent, os.path.basename(os.path.realpath(path)))
+    while True:
+        with Disk(path, "r+") as disk:
+            disk.lock()
+            if disk.is_at(path):  # else another one took its place before it was locked
+                yield disk
+                return
 
 
 def finish_file(path: Path, disk: Disk, keep_checkpoint: bool) -> bool:
     """Let the packed file take the place of a run's file, with its mark of being finished.
 
-    A process that is killed on the way leaves the one or the other, whole. Where there is no room for the packed one,
-    or the file has a second name, which would go on naming the old one, the file is marked as it is.
-
-    Args:
-        path: Path of the run's file.
-        disk: The same, open and locked; HDF5 is done with it.
-        keep_checkpoint: True if the run can be extended from its last state.
-
-    Returns:
-        False where something else lies under the path by now.
+    The file is open and locked, and HDF5 is done with it. A process that is killed on the way leaves the one or the
+    other, whole. Where there is no room for the packed one, or the file has a second name, which would go on naming the
+    old one, the file is marked as it is. Returns False where something else lies under the path by now.
     """
     try:
         if path.stat().st_nlink > 1:
@@ -56,17 +75,7 @@ def finish_file(path: Path, disk: Disk, keep_checkpoint: bool) -> bool:
 
 
 def keep(path: Path, disk: Disk, finished: bool, keep_checkpoint: bool) -> Path:
-    """Write a run's file, which lies under its path no longer, under the first free name beside it.
-
-    Args:
-        path: Where it was.
-        disk: The file, still open; HDF5 is done with it.
-        finished: True if the run is; it is packed then.
-        keep_checkpoint: As for ``finish_file``.
-
-    Returns:
-        The name, such as ``run-1.h5``.
-    """
+    """Write a run's file that has gone from its path under the first free name there, such as ``run-1.h5``."""
     for number in count(1):
         name = path.with_name(f"{path.stem}-{number}{path.suffix}")
         try:
@@ -96,7 +105,6 @@ def _copy_file(old: Disk, new: Disk) -> None:
 
 
 def pack(old: h5py.File, disk: Disk, keep_checkpoint: bool) -> None:
-    """Write a finished run to a new file."""
     begin(disk, {name: old.attrs[name] for name in list(old.attrs) if name != "finished"}, finished=True)
     with extended(disk) as new, Compressing() as compressing:
         for name in list(old):
@@ -105,21 +113,10 @@ def pack(old: h5py.File, disk: Disk, keep_checkpoint: bool) -> None:
         _attach_scales(old, new, {})
         saved, _, rows = read_checkpoint(old.get(CHECKPOINTS) if keep_checkpoint else None)
         if saved is not None:
-            pack_checkpoints(new.create_group(CHECKPOINTS), saved, rows, compressing, _same(old, saved))
-
-
-def _same(file: h5py.File, saved: Mapping[str, npt.NDArray[Any]]) -> list[str]:
-    """Names of large arrays of a checkpoint that datasets of its file hold too."""
-    paths = {name: path for name, path in saved_as(form_of(file)).items() if name in saved and path in file}
-    large = {name: path for name, path in paths.items() if saved[name].nbytes > _CHUNK_BYTES}
-    return [name for name, path in large.items() if np.array_equal(file[path][...], saved[name])]
-
-
-def _copy_group(old: h5py.Group, new: h5py.Group, compressing: Compressing) -> None:
-    _copy_attributes(old, new)
-    for name in list(old):
-        if name != CHECKSUM:
-            _copy_item(old, new, name, compressing)
+            paths = {name: path for name, path in saved_as(form_of(old)).items() if name in saved and path in old}
+            large = {name: path for name, path in paths.items() if saved[name].nbytes > _CHUNK_BYTES}
+            same = [name for name, path in large.items() if np.array_equal(old[path][...], saved[name])]
+            pack_checkpoints(new.create_group(CHECKPOINTS), saved, rows, compressing, same)
 
 
 def copy_unknown(old: h5py.File, new: h5py.File) -> None:
@@ -128,10 +125,8 @@ def copy_unknown(old: h5py.File, new: h5py.File) -> None:
         copied = _copy_lacking(old, new, compressing)
     scales: dict[str, h5py.Dataset] = {}
     for path in copied:
-        if isinstance(new.get(path), h5py.Group):
+        if new.get(path) is not None:
             _attach_scales(old[path], new[path], scales)
-        elif isinstance(new.get(path), h5py.Dataset):
-            _attach_scales_of(old[path], new[path], scales)
 
 
 def _copy_lacking(old: h5py.Group, new: h5py.Group, compressing: Compressing) -> list[str]:
@@ -157,7 +152,11 @@ def _copy_item(old: h5py.Group, new: h5py.Group, name: str, compressing: Compres
         return
     item = old[name]
     if isinstance(item, h5py.Group):
-        _copy_group(item, new.create_group(name), compressing)
+        group = new.create_group(name)
+        _copy_attributes(item, group)
+        for member in list(item):
+            if member != CHECKSUM:
+                _copy_item(item, group, member, compressing)
     elif isinstance(item, h5py.Dataset):
         _copy_dataset(item, new, name, compressing)
     else:
@@ -179,9 +178,8 @@ def _copy_dataset(old: h5py.Dataset, group: h5py.Group, name: str, compressing: 
         filters = {} if group.name == _REWRITTEN or old.name == _LARGE else compressed()
         plain = old.dtype.kind in "iuf"
         fill = old.fillvalue if plain else None  # HDF5 has no room for a long text there
-        new = group.create_dataset(
-            name, old.shape, old.dtype, chunks=chunks, fillvalue=fill, fletcher32=True, **filters
-        )
+        how = {"chunks": chunks, "fillvalue": fill, "fletcher32": True} | filters
+        new = group.create_dataset(name, old.shape, old.dtype, **how)
         if filters and plain:
             compressing.fill(new, old)
         else:
@@ -209,21 +207,14 @@ def _copy_attributes(old: h5py.Group | h5py.Dataset, new: h5py.Group | h5py.Data
             new.attrs[name] = old.attrs[name]
 
 
-def _attach_scales(old: h5py.Group, new: h5py.Group, scales: dict[str, h5py.Dataset]) -> None:
-    """Give datasets their axes; ``scales`` holds those of the new file that were looked up, by their names."""
-    for name in list(new):
-        if isinstance(new.get(name, getlink=True), h5py.HardLink):
-            item = old[name]
-            if isinstance(item, h5py.Group):
-                _attach_scales(item, new[name], scales)
-            elif isinstance(item, h5py.Dataset):
-                _attach_scales_of(item, new[name], scales)
-
-
-def _attach_scales_of(old: h5py.Dataset, new: h5py.Dataset, scales: dict[str, h5py.Dataset]) -> None:
-    if old.is_scale or not old.shape:
-        return
-    for axis in range(old.ndim):
+def _attach_scales(old: Any, new: Any, scales: dict[str, h5py.Dataset]) -> None:
+    """Give a dataset, or those of a group, their axes; ``scales`` holds those of the new file by their names."""
+    if isinstance(old, h5py.Group):
+        for name in list(new):
+            if isinstance(new.get(name, getlink=True), h5py.HardLink):
+                _attach_scales(old[name], new[name], scales)
+    has_axes = isinstance(old, h5py.Dataset) and not old.is_scale and old.shape
+    for axis in range(old.ndim) if has_axes else ():
         attached: list[h5py.h5d.DatasetID] = []
         if h5py.h5ds.get_num_scales(old.id, axis):  # what users add has none
             h5py.h5ds.iterate(old.id, axis, attached.append, 0)
@@ -232,3 +223,89 @@ def _attach_scales_of(old: h5py.Dataset, new: h5py.Dataset, scales: dict[str, h5
             if path not in scales:
                 scales[path] = new.file[path]
             h5py.h5ds.attach_scale(new.id, scales[path].id, axis)
+
+
+def extend(
+    path: Path,
+    contents: Contents,
+    rows: int,
+    check: Callable[[Mapping[str, str], str], None],
+    attributes: Mapping[str, str],
+    saved: Mapping[str, tuple[int, ...]],
+    thin: int = 1,
+) -> None:
+    """Give a run's file room for ``rows`` rows and other attributes: a copy takes its place at one stroke.
+
+    Args:
+        path: Path of the file.
+        contents: Contents of the file, but for series that a file of an older version lacks.
+        rows: Rows that there shall be room for.
+        check: Called with its root attributes and the SHA-256 of the model in it; raises where they are wrong.
+        attributes: Root attributes that it gets.
+        saved: Shapes of the arrays that its checkpoints shall hold, longer ones along the first axis among them.
+        thin: Rows of the file for each one that is kept; saved configurations all stay.
+
+    Raises:
+        InputError: where the file has no checkpoint or one of other dynamics, is open elsewhere, or its copy cannot be
+            written.
+    """
+
+    def write(disk: Disk) -> None:
+        with h5py.File(disk, "r") as old:
+            check_texts(old)
+            stated, model_sha256 = identity(old)
+            check(stated, model_sha256)
+            if CHECKPOINTS not in old:
+                raise InputError(
+                    f"{path} holds no checkpoint to go on from, like copies from Python and searches that earlier "
+                    "versions finished: resume the file that the run wrote, or begin another run"
+                )
+            check_checkpoints(old[CHECKPOINTS], path)
+            slot = datasets_of(old[CHECKPOINTS], 0)
+            arrays = {name: np.empty(saved.get(name, one.shape), one.dtype) for name, one in slot.items()}
+            root = {name: value for name, value in stated.items() if name != "finished"} | dict(attributes)
+            best_of = old["best/energy"].shape[1] if "best" in old else 0
+            longer = replace(contents, series=tuple(series for series in contents.series if series.path in old))
+            with replacement(path, disk) as room:
+                write_new(room, read_model(old), longer, rows, root, best_of, arrays, "best/spins" in old)
+                with h5py.File(room, "r+") as new:
+                    _take_over(old, new, thin)
+                    copy_unknown(old, new)
+
+    try:
+        with damage_of(path), hold(path) as disk, ThreadPoolExecutor(1) as thread:
+            thread.submit(write, disk).result()
+    except OSError as error:
+        raise not_written(path, error) from error
+
+
+def _take_over(old: h5py.File, new: h5py.File, thin: int) -> None:
+    """Copy everything measured and saved, of groups with all rows of the run every so many-th row."""
+    for dataset in growing(old):
+        copy, every = new[dataset.name], thin if every_of(dataset.parent) == 1 else 1
+        copy.resize(len(dataset) // every, axis=0)
+        for piece in pieces([dataset], len(copy)):
+            first, stop = piece.start * every, piece.stop * every
+            copy[piece] = dataset[first:stop][every - 1 :: every]
+    for _, series in series_by_group(new):
+        if thin > 1:  # the rows that are left get numbers, and saved configurations those that they belong to
+            series["step"][...] = np.arange(len(series["step"]))
+            if "measurement" in series:
+                series["measurement"][...] = (series["measurement"][...] + 1) // thin - 1
+        if thin > 1 or series[CHECKSUM].name not in old:
+            _add_checksums(series)
+    copy_checkpoints(old[CHECKPOINTS], new[CHECKPOINTS], complete_rows(old), thin)
+    for group in (BEST, *form_of(old).groups):
+        for name in list(new[group]) if group in old else []:
+            item = new[group][name]
+            if isinstance(item, h5py.Dataset) and not item.chunks and not item.is_scale:  # written again and again
+                copy_into(item, old[item.name])
+
+
+def _add_checksums(series: Mapping[str, h5py.Dataset]) -> None:
+    """Fill in the checksums of a group's rows, which a finished file or an older one does not have."""
+    measured = {name: dataset for name, dataset in series.items() if name != CHECKSUM}
+    rows = min(map(len, measured.values()))
+    series[CHECKSUM].resize(rows, axis=0)
+    for piece in pieces(list(measured.values()), rows):
+        series[CHECKSUM][piece] = row_checksums({name: dataset[piece] for name, dataset in measured.items()})

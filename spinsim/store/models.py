@@ -17,12 +17,10 @@ from spinsim.model.geometry.cells import KNOWN
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
-from spinsim.model.problems.labels import Labels, label_in, label_text
-from spinsim.model.problems.quadratic import SPIN, Quadratic
+from spinsim.model.problems.quadratic import SPIN, Labels, Quadratic, label_in, label_text
 from spinsim.model.quanta import distinct
-from spinsim.store.contents import BEST, DRAWN, ENERGY, OF_LATTICE, START
+from spinsim.store.contents import BEST, DRAWN, ENERGY, OF_LATTICE, START, DamageError
 from spinsim.store.datasets import bare_dimension, compressed, label
-from spinsim.store.forms import DamageError
 from spinsim.store.reading import text_attributes
 
 _ROOM: Final = 2  # times what is stored, to read and check it
@@ -33,16 +31,8 @@ _BYTES_A_GIVEN: Final = 16  # of a value, and where it stands
 
 def write_model(group: h5py.Group, model: Ising) -> None:
     """Store a model in full: the file stands alone. Of a large lattice bonds and drawn couplings follow from it."""
-    group.attrs.update(
-        {
-            "name": model.name,
-            "sites": model.sites,
-            "quantum": model.quantum,
-            "rounded": model.rounded,
-            "rounding_error": model.rounding_error,
-            "offset": model.offset,
-        }
-    )
+    for name in ("name", "sites", "quantum", "rounded", "rounding_error", "offset"):
+        group.attrs[name] = getattr(model, name)
     if model.maxcut_weight is not None:
         group.attrs["maxcut_weight"] = model.maxcut_weight
     if model.graph.slices > 1:
@@ -117,12 +107,10 @@ def _is_drawn(model: Ising) -> bool:
 
 
 def lists_bonds(file: h5py.File) -> bool:
-    """True if a file holds the bonds of its model as a list."""
     return "edges" in file["model"]
 
 
 def _write_labels(group: h5py.Group, names: Labels) -> None:
-    """Store what the caller calls the sites, as JSON."""
     texts = [label_text(name).encode() for name in names]
     if len(set(texts)) < len(texts):
         raise InputError("some labels cannot be told apart in a file: name sites by texts, numbers or tuples of them")
@@ -172,16 +160,11 @@ def write_start(group: h5py.Group, start: npt.NDArray[np.int8]) -> None:
 
 
 def read_start(file: h5py.File) -> npt.NDArray[np.int8] | None:
-    """Initial configurations where they were given, (1 or samples, 1 or replicas, sites)."""
     return file[f"{START}/spins"][...] if START in file else None
 
 
 def read_model(file: h5py.File) -> Ising:
-    """The model of a run, rebuilt from its file.
-
-    Raises:
-        DamageError: where bonds lead to other sites than they may, or numbers are none.
-    """
+    """The model of a run, rebuilt from its file; DamageError where bonds lead elsewhere or numbers are none."""
     group = file["model"]
     attrs = group.attrs
     lattice = None
@@ -218,12 +201,7 @@ def read_model(file: h5py.File) -> Ising:
 def best_of(
     file: h5py.File, saved: Mapping[str, npt.NDArray[Any]]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int8] | States]:
-    """The lowest energies and states of a run as its file holds them.
-
-    Args:
-        file: File of the run, which has them.
-        saved: Datasets of its last checkpoint by path, where they are to be taken instead.
-    """
+    """The lowest energies and states of a run, of its last checkpoint, ``saved`` by path, where that has them."""
     there = {name: saved.get(f"{BEST}/{name}") for name in ("energy", "spins", "bits") if name in file[BEST]}
     arrays = {name: file[f"{BEST}/{name}"][...] if array is None else array for name, array in there.items()}
     if "spins" in arrays:
@@ -238,20 +216,14 @@ def as_shown(states: npt.NDArray[np.int8] | States, model: Ising) -> npt.NDArray
 
 def _edges(stored: h5py.Dataset, lattice: Lattice | None) -> npt.NDArray[np.int32]:
     """Bonds as stored, which on a lattice must be its own."""
-    edges = np.asarray(stored[...])
-    if lattice is not None and not _are_those_of(edges, lattice):
+    edges, first = np.asarray(stored[...]), 0
+    for piece in lattice.edges_in_pieces() if lattice is not None else ():
+        if not np.array_equal(edges[first : first + len(piece)], piece):
+            raise DamageError("bonds of its model are not those of its lattice")
+        first += len(piece)
+    if lattice is not None and len(edges) != first:
         raise DamageError("bonds of its model are not those of its lattice")
     return edges
-
-
-def _are_those_of(edges: npt.NDArray[np.int32], lattice: Lattice) -> bool:
-    """True if bonds are those of a lattice, in their order."""
-    first = 0
-    for piece in lattice.edges_in_pieces():
-        if not np.array_equal(edges[first : first + len(piece)], piece):
-            return False
-        first += len(piece)
-    return len(edges) == first
 
 
 def _bytes(stored: h5py.Dataset) -> int:

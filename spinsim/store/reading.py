@@ -27,12 +27,9 @@ from spinsim.errors import InputError, worded
 from spinsim.machine.files import Disk, is_locked, not_written
 from spinsim.machine.memory import require
 from spinsim.store.checkpoints import CHECKPOINTS, read_checkpoint
-from spinsim.store.configurations import CONFIGURATIONS, check_configurations
-from spinsim.store.contents import BEST, EVERY, SUMMARY_GROUP
-from spinsim.store.datasets import pieces
-from spinsim.store.forms import DamageError, check_texts, form_of
-from spinsim.store.row_checksums import CHECKSUM, check_rows
-from spinsim.store.schema import check_schema, contents_of
+from spinsim.store.contents import BEST, EVERY, SUMMARY_GROUP, DamageError, check_texts, damage_of, form_of
+from spinsim.store.datasets import CHECKSUM, check_rows, pieces
+from spinsim.store.schema import CONFIGURATIONS, check_configurations, check_schema, contents_of
 
 try:
     import resource
@@ -45,15 +42,8 @@ _WAIT: Final = 0.025
 _CLOCK_STEP: Final = 50_000_000  # nanoseconds; a file can be written twice at what its system takes for one time
 _checked: Final[dict[tuple[int, int], tuple[int, int]]] = {}  # files by their numbers: when written last, and bytes
 _FOREIGN: Final = (
-    AttributeError,
-    LookupError,
-    MemoryError,
-    OSError,
-    OverflowError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
+    AttributeError, LookupError, MemoryError, OSError, OverflowError, RuntimeError, TypeError, ValueError
+)  # fmt: skip
 """Errors of h5py on damaged files."""
 
 
@@ -82,7 +72,6 @@ def series_by_group(file: h5py.File) -> list[tuple[int, dict[str, h5py.Dataset]]
 
 
 def every_of(group: h5py.Group) -> int:
-    """Returns how many rows of the run there are for each row of a group."""
     return int(group.attrs.get(EVERY, 1))
 
 
@@ -92,14 +81,10 @@ def complete_rows(file: h5py.File) -> int:
 
 
 def check_room(file: h5py.File, rows: int) -> None:
-    """Refuse to read a file whose series do not fit in memory."""
     read = [item for item in growing(file) if EVERY not in item.parent.attrs]  # the others when they are asked for
     needed = rows * sum(item.dtype.itemsize * prod(item.shape[1:]) for item in read)
-    require(
-        needed,
-        f"what {Path(os.fsdecode(file.filename)).name} holds",
-        worded("look at it with 'spinsim show'", "use a machine with more"),
-    )
+    mend = worded("look at it with 'spinsim show'", "use a machine with more")
+    require(needed, f"what {Path(os.fsdecode(file.filename)).name} holds", mend)
 
 
 def attributes(file: h5py.File) -> dict[str, Any]:
@@ -110,12 +95,10 @@ def attributes(file: h5py.File) -> dict[str, Any]:
 
 
 def text_attributes(file: h5py.File) -> dict[str, str]:
-    """Root attributes of a spinsim file as text."""
     return {key: str(value) for key, value in attributes(file).items()}
 
 
 def read_attributes(path: Path) -> dict[str, Any]:
-    """The root attributes of a spinsim file."""
     with open_to_read(path) as file:
         return attributes(file)
 
@@ -135,12 +118,13 @@ def open_to_read(path: Path) -> Iterator[h5py.File]:
     """A spinsim file, checked and open for reading; one that another process writes is shown as far as it is by now.
 
     No lock is held: nobody who writes has to wait. Rows up to the lengths that are seen here are whole and stay: they
-    are written in place and the lengths after them. What is written again and again comes from ``last_saved``.
-
-    Raises:
-        InputError: for a missing file, one that is not of this schema, and one that is damaged.
+    are written in place and the lengths after them. What is written again and again comes from ``last_saved``. A
+    missing file, one that is not of this schema, and one that is damaged raise InputError.
     """
-    _check_there(path)
+    if os.path.isdir(path):
+        raise InputError(f"{path} is a directory: give a file that spinsim wrote")
+    if not os.path.isfile(path):
+        raise InputError(f"{path} is not there: give the path of a spinsim file")
     for tries_left in reversed(range(_TRIES)):
         try:
             file = _open_checked(path)
@@ -149,27 +133,18 @@ def open_to_read(path: Path) -> Iterator[h5py.File]:
             if not tries_left or not is_locked(path):
                 raise
             time.sleep(_WAIT)  # a header was read while it was written
-    with file:
+    with file, damage_of(path):
         try:
             yield file
-        except DamageError as error:
-            raise InputError(f"{path} is damaged, {error}: take another copy of it") from error
         except (KeyError, OSError, RuntimeError) as error:
-            raise InputError(f"{path} is damaged, a part cannot be read: take another copy of it") from error
-
-
-def _check_there(path: Path) -> None:
-    if os.path.isdir(path):
-        raise InputError(f"{path} is a directory: give a file that spinsim wrote")
-    if not os.path.isfile(path):
-        raise InputError(f"{path} is not there: give the path of a spinsim file")
+            raise DamageError("a part cannot be read") from error
 
 
 def _open_checked(path: Path) -> h5py.File:
-    """A file whose schema has been checked."""
     with contextlib.suppress(OSError):  # it has gone meanwhile, which is told below
         if not _is_known(os.stat(path)) and survives(lambda: _look(path)) is False:
-            raise InputError(f"{path} is damaged, its headers lead in a circle or nowhere: take another copy of it")
+            with damage_of(path):
+                raise DamageError("its headers lead in a circle or nowhere")
     try:
         file = _open_unlocked(path)
     except BlockingIOError as error:
@@ -178,16 +153,15 @@ def _open_checked(path: Path) -> h5py.File:
         raise InputError(f"{path} cannot be read ({error.strerror}): check its permissions") from error
     except (OSError, RuntimeError, ValueError) as error:
         raise InputError(f"{path} is not an HDF5 file: give a file that spinsim wrote") from error
-    try:
-        _check_version(path, file)
-        _check_unless_known(file)
-    except BaseException as error:
-        file.close()
-        if isinstance(error, DamageError):
-            raise InputError(f"{path} is damaged, {error}: take another copy of it") from error
-        if isinstance(error, _FOREIGN) and not isinstance(error, InputError):
-            raise InputError(f"{path} is damaged, a part cannot be read: take another copy of it") from error
-        raise
+    with damage_of(path):
+        try:
+            _check_version(path, file)
+            _check_unless_known(file)
+        except BaseException as error:
+            file.close()
+            if isinstance(error, _FOREIGN) and not isinstance(error, InputError):
+                raise DamageError("a part cannot be read") from error
+            raise
     return file
 
 
@@ -312,16 +286,8 @@ def _check_version(path: Path, file: h5py.File) -> None:
 def verify(file: h5py.File, written: bool) -> bool:
     """Read every number of a file whose schema has been checked; HDF5 compares the checksums that it has.
 
-    Args:
-        file: Open for reading.
-        written: True if another process writes it meanwhile: its checkpoints are left alone then.
-
-    Returns:
-        Whether every series has checksums.
-
-    Raises:
-        DamageError: for what can be read and is wrong all the same.
-        OSError: for what cannot be read, numbers with a wrong checksum among it.
+    The checkpoints of a file that another process writes meanwhile, ``written``, are left alone. Returns True if every
+    series has checksums. What can be read and is wrong all the same raises DamageError, what cannot be read OSError.
     """
     check_texts(file)
     summed = True
@@ -334,7 +300,11 @@ def verify(file: h5py.File, written: bool) -> bool:
     if not written:
         for every, series in series_by_group(file):
             check_rows(series, rows // every)
-    _check_steps(file)
+    for name in groups_of(file):  # rows are numbered from 0
+        if "step" in file[name]:
+            steps = file[name]["step"][...]
+            if not np.array_equal(steps, np.arange(len(steps))):
+                raise DamageError(f"the rows of {name} are not numbered in turn")
     form_of(file).check_numbers(file, rows)
     check_configurations(file, rows)
     if CHECKPOINTS in file and not written:
@@ -346,19 +316,6 @@ def verify(file: h5py.File, written: bool) -> bool:
 
 def _read(item: h5py.Dataset) -> None:
     """Every number, in pieces."""
-    if not item.size or item.dtype.hasobject or not item.id.get_storage_size():
-        return
-    if not item.ndim:
-        item[()]
-        return
-    for piece in pieces([item], len(item)):
-        item[piece]
-
-
-def _check_steps(file: h5py.File) -> None:
-    """Rows are numbered from 0."""
-    for name in groups_of(file):
-        if "step" in file[name]:
-            steps = file[name]["step"][...]
-            if not np.array_equal(steps, np.arange(len(steps))):
-                raise DamageError(f"the rows of {name} are not numbered in turn")
+    if item.size and not item.dtype.hasobject and item.id.get_storage_size():
+        for piece in pieces([item], len(item)) if item.ndim else [()]:
+            item[piece]

@@ -2,28 +2,44 @@
 
 It looks at every group, dataset and attribute that readers use: whether it is there, a plain part of this very file, of
 the right type, and of the shape that its axes give it. Numbers themselves are not read, but for axes and attributes.
+
+The group /configurations holds the spins of all replicas at every so many-th row of a run, a bit each. Bit b of byte k
+is site 8 k + b, set where the spin is +1; bits past the last site are 0. Replicas stand in the order of their copies
+and temperatures, whatever configurations they exchanged before.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from math import isfinite
 from typing import Final
 
 import h5py
 import numpy as np
 
+from spinsim.bits import spins_up
 from spinsim.model.geometry.cells import KNOWN
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.problems.quadratic import BINARY, SPIN
 from spinsim.registry import FOLDERS
 from spinsim.store.checkpoints import CHECKPOINTS, NUMBERS, SAME, saved_as
-from spinsim.store.configurations import with_saved
-from spinsim.store.contents import BEST, BYTE, DRAWN, EVERY, OF_LATTICE, START, SUMMARY_GROUP, Contents, Series, Sizes
-from spinsim.store.forms import (
+from spinsim.store.contents import (
+    BEST,
+    BITS,
+    BYTE,
+    DRAWN,
+    EVERY,
+    MEASUREMENTS,
+    OF_LATTICE,
+    START,
+    SUMMARY_GROUP,
+    Contents,
     DamageError,
     Form,
+    Series,
+    Sizes,
     attribute_of,
     axis_of,
     check_dataset,
@@ -36,13 +52,71 @@ from spinsim.store.forms import (
     rows_of,
     text_of,
 )
-from spinsim.store.row_checksums import CHECKSUM
+from spinsim.store.datasets import CHECKSUM, pieces
 
+CONFIGURATIONS: Final = "configurations"  # the group, and what runs without a file call the same
 TEXTS: Final = ("job", "config", "config_sha256", "spinsim_version", "command", "created", "engine", "devices")
 """Root attributes that every file has, beside ``schema`` and ``finished``."""
 _BOUNDARIES: Final = ("periodic", "open")
 _OF_MODEL: Final = {"edges", "couplings", "fields", "terms", "labels", "bond", "end", "sample", "site"}
 _GIVEN: Final = {"given", "given_ends", "given_values"}
+
+
+def with_configurations(contents: Contents, every: int, sites: int) -> Contents:
+    """Returns contents that have room for configurations too, of all replicas that the first series is measured of.
+
+    Beside the spins of so many sites stands what says where a row of the measurements stands, such as its temperature,
+    and the sweeps done. There are so many rows of the run for ``every`` saved one; where it is 0 contents stay as they
+    are.
+    """
+    if not every:
+        return contents
+    measured = {series.name: series for series in contents.series if series.group == MEASUREMENTS}
+    sweep = Series("sweep", (), np.int64, "sweeps done")
+    series = (
+        Series("step", (), np.int64, "saved row"),
+        Series("measurement", (), np.int64, "row of /measurements of the same moment"),
+        *({"sweep": sweep} | {name: measured[name] for name in contents.coordinates(MEASUREMENTS)}).values(),
+        Series("spins", (*next(one.axes for one in measured.values() if one.axes), BYTE), np.uint8, f"spins, {BITS}"),
+    )
+    return replace(
+        contents,
+        scales={**contents.scales, BYTE: np.arange(-(-sites // 8))},
+        series=(*contents.series, *(one._replace(group=CONFIGURATIONS) for one in series)),
+        numbers={**contents.numbers, CONFIGURATIONS: {EVERY: every, "sites": sites}},
+    )
+
+
+def with_saved(contents: Contents, file: h5py.File, sites: int) -> Contents:
+    """Returns contents together with the configurations in a file, which have a multiple of the model's sites."""
+    if CONFIGURATIONS not in file:
+        return contents
+    every, own = (int(number_of(group_of(file, CONFIGURATIONS), name, "iu")) for name in (EVERY, "sites"))
+    if every < 1 or own < 1 or own % sites:
+        raise DamageError(f"its configurations are said to be of {own} sites, saved at every {every}th row")
+    return with_configurations(contents, every, own)
+
+
+def check_configurations(file: h5py.File, rows: int) -> None:
+    """Refuse configurations with other rows or sums of spins than the first rows of the measurements."""
+    if CONFIGURATIONS not in file:
+        return
+    group, measured = file[CONFIGURATIONS], file[MEASUREMENTS]
+    every, sites = (int(group.attrs[name]) for name in (EVERY, "sites"))
+    spins, own = group["spins"], rows // every
+    at = np.arange(every - 1, rows, every)
+    for name in set(group) & set(measured) - {"step", "spins", CHECKSUM}:
+        if not group[name].is_scale and not np.array_equal(group[name][:own], measured[name][...][at]):
+            raise DamageError(f"{name} of its configurations is not that of its measurements")
+    if not np.array_equal(group["measurement"][:own], at):
+        raise DamageError("the configurations are not numbered by every so many-th measurement")
+    for piece in pieces([spins], own):
+        bits = spins[piece]
+        sums = 2 * spins_up(bits) - sites
+        if sites % 8 and (bits[..., -1] >> np.uint8(sites % 8)).any():
+            raise DamageError("its configurations have bits set past the last site")
+        if any((sums[k] != measured["magnetization"][at[piece.start + k]]).any() for k in range(len(bits))):
+            raise DamageError("its configurations do not have the sums of spins that were measured")
 
 
 def check_schema(file: h5py.File) -> None:
@@ -61,8 +135,10 @@ def check_schema(file: h5py.File) -> None:
     rows: dict[Series, int] = {}
     for name in contents.groups:
         rows |= _check_group(group_of(file, name), contents)
-    if file.attrs["finished"]:
-        _check_equal_rows(rows, contents)
+    if file.attrs["finished"]:  # all series are as long as they should be
+        most = max((rows[series] for series in contents.series if contents.every(series.group) == 1), default=0)
+        if any(rows[series] != most // contents.every(series.group) for series in contents.series):
+            raise DamageError("its series have rows of different numbers though the run is finished")
     if BEST in file or form.has_best:
         best = group_of(file, BEST)
         for axis, length in (("sample", sizes.samples), ("replica", replicas)):
@@ -73,17 +149,19 @@ def check_schema(file: h5py.File) -> None:
         length = sizes.sites if by_site else -(-sizes.sites // 8)
         check_dataset(best, axis, np.int8, (length,))
         check_dataset(best, name, kind, (sizes.samples, length))
-    if START in file:
-        _check_start(group_of(file, START), sizes, replicas)
+    if START in file:  # one configuration for all where an axis has length 1
+        start = group_of(file, START)
+        shape = plain_of(start, "spins").shape
+        if len(shape) != 3 or shape[0] not in (1, sizes.samples) or shape[1] not in (1, replicas):
+            raise DamageError(f"its start has the shape {shape}")
+        check_dataset(start, "spins", np.int8, (*shape[:2], sizes.sites))
     if CHECKPOINTS in file:
         _check_checkpoints(file, form)
     if SUMMARY_GROUP in file:
-        ladders = [
-            len(contents.scales[name]) for name in ("temperature", "k", "gamma", "beta") if name in contents.scales
-        ]
+        axes = [contents.scales[name] for name in ("temperature", "k", "gamma", "beta") if name in contents.scales]
         group = group_of(file, SUMMARY_GROUP)
         for name in list(group):
-            check_dataset(group, name, np.float64, tuple(ladders[:1] or [-1]))
+            check_dataset(group, name, np.float64, (len(axes[0]) if axes else -1,))
 
 
 def contents_of(file: h5py.File) -> Contents:
@@ -93,21 +171,6 @@ def contents_of(file: h5py.File) -> Contents:
     samples = model["sample" if "couplings" in model.attrs else "couplings"].shape[0]
     sizes = Sizes(samples, int(model.attrs["sites"]), model["bond"].shape[0], cell.dimension if cell else 0)
     return with_saved(form_of(file).contents(file, sizes)[0], file, sizes.sites)
-
-
-def _check_equal_rows(rows_of_series: dict[Series, int], contents: Contents) -> None:
-    """All series of a finished run are as long as they should be."""
-    rows = max((rows_of_series[series] for series in contents.series if contents.every(series.group) == 1), default=0)
-    if any(rows_of_series[series] != rows // contents.every(series.group) for series in contents.series):
-        raise DamageError("its series have rows of different numbers though the run is finished")
-
-
-def _check_start(group: h5py.Group, sizes: Sizes, replicas: int) -> None:
-    """Initial configurations, one for all where an axis has length 1."""
-    shape = plain_of(group, "spins").shape
-    if len(shape) != 3 or shape[0] not in (1, sizes.samples) or shape[1] not in (1, replicas):
-        raise DamageError(f"its start has the shape {shape}")
-    check_dataset(group, "spins", np.int8, (*shape[:2], sizes.sites))
 
 
 def _check_config(job: str, form: Form, text: str) -> None:
@@ -136,11 +199,8 @@ def _check_group(group: h5py.Group, contents: Contents) -> dict[Series, int]:
         values = contents.scales[axis]
         if not np.array_equal(axis_of(group, axis, values.dtype if values.dtype.kind != "S" else None), values):
             raise DamageError(f"the axis {name}/{axis} has other values than it should have")
-    own = {
-        series: growing_of(group, series.name, series.dtype, contents.shape(series))
-        for series in contents.series
-        if series.group == name
-    }
+    series_of = [series for series in contents.series if series.group == name]
+    own = {series: growing_of(group, series.name, series.dtype, contents.shape(series)) for series in series_of}
     room = {dataset.maxshape[0] for dataset in own.values()}
     if own and CHECKSUM in group:
         room.add(growing_of(group, CHECKSUM, np.uint32, ()).maxshape[0])
@@ -169,23 +229,22 @@ def _check_model(group: h5py.Group) -> Sizes:
     samples = rows_of(item_of(group, "sample" if "couplings" in follow else "couplings"))
     if sites < 1 or samples < 1 or (lattice.sites != sites if lattice else sites >= 2**31):
         raise DamageError(f"its model of {sites} sites and {samples} samples is not that of its lattice or couplings")
-    if "edges" not in follow:
-        check_dataset(group, "edges", np.int32, (bonds, 2))
-    if "couplings" not in follow:
-        in_bytes = "edges" in follow and plain_of(group, "couplings").dtype == np.int8
-        check_dataset(group, "couplings", np.int8 if in_bytes else np.float64, (samples, bonds))
-    if "fields" in group:
-        check_dataset(group, "fields", np.float64, (samples, sites))
-    if "terms" in group:
-        check_dataset(group, "terms", np.uint8, (bonds,))
+    in_bytes = "edges" in follow and "couplings" not in follow and plain_of(group, "couplings").dtype == np.int8
+    forms: dict[str, tuple[type, tuple[int, ...]]] = {
+        "edges": (np.int32, (bonds, 2)),
+        "couplings": (np.int8 if in_bytes else np.float64, (samples, bonds)),
+        "fields": (np.float64, (samples, sites)),
+        "terms": (np.uint8, (bonds,)),
+    }
+    forms |= {name: (np.int8, (n,)) for name, n in (("bond", bonds), ("end", 2), ("sample", samples), ("site", sites))}
+    for name, form in forms.items():
+        if name in group or name not in follow | {"fields", "terms", "site"}:
+            check_dataset(group, name, *form)
     if "given" in group:
         given = rows_of(item_of(group, "given"))
         number_of(group, "given_offset", "f")
         check_dataset(group, "given_ends", np.int32, (given, 2))
         check_dataset(group, "given_values", np.float64, (given,))
-    for name, length in (("bond", bonds), ("end", 2), ("sample", samples), ("site", sites)):
-        if name in group or name != "site":
-            check_dataset(group, name, np.int8, (length,))
     _check_labels(group, sites)
     unknown = set(group) - _OF_MODEL - (_GIVEN if "given" in group else set())
     if unknown or ("site" in group) != ("fields" in group or "labels" in group):
@@ -210,7 +269,6 @@ def _what_follows(group: h5py.Group, lattice: Lattice | None) -> set[str]:
 
 
 def _check_labels(group: h5py.Group, sites: int) -> None:
-    """Check the labels of sites and the kind of variables."""
     if "vartype" in group.attrs and text_of(group, "vartype") not in (SPIN, BINARY):
         raise DamageError("its model has variables of no known kind")
     if "first_label" in group.attrs:

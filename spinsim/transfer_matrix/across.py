@@ -23,13 +23,11 @@ from spinsim.transfer_matrix.vectors import Share
 FILE: Final = "transfer_matrix/across.cu"
 MOST_TOP: Final = 4  # bits that tell parts apart
 THREADS: Final = 256
-ROOM: Final = {"cpu": 2**20, "cuda": 2**25}
-"""Amplitudes of a buffer: 256 MiB on a GPU."""
-_LANES: Final = {"cpu": 1, "cuda": 2}
-"""Buffers; that of one round travels while that of another is mixed."""
+ROOM: Final = {"cpu": 2**20, "cuda": 2**25}  # amplitudes of a buffer: 256 MiB on a GPU
+_LANES: Final = {"cpu": 1, "cuda": 2}  # buffers; that of one round travels while that of another is mixed
 
 
-def bytes_beside(device: str) -> int:
+def buffer_bytes(device: str) -> int:
     """Bytes of all buffers on a device, at most."""
     return 8 * ROOM[device] * _LANES[device]
 
@@ -51,13 +49,8 @@ class _Lane(NamedTuple):
 class Across:
     """These factors on one device's part of a vector, at all parts at the same time.
 
-    Args:
-        layer: Layer of the whole vector.
-        share: Part on this device; at least ``top`` + 1 bits lie within a part.
-        device: ``cpu`` or ``cuda``.
-
-    Attributes:
-        piece: Amplitudes that are worked on together, of which a round takes two pieces.
+    The layer is that of the whole vector; at least ``top`` + 1 bits lie within a part. A round takes two pieces of
+    ``piece`` amplitudes.
     """
 
     def __init__(self, layer: Layer, share: Share, device: str) -> None:
@@ -70,7 +63,9 @@ class Across:
             import cupy
 
             buffers = [cupy.empty((parts, 2, chunk)) for _ in range(min(_LANES[device], self._rounds))]
-            self._lanes = [_Lane(buffer, CudaMix(buffer, *factors), new_stream()) for buffer in buffers]
+            streams = (cupy.cuda.Stream(non_blocking=True) for _ in buffers)  # none waits for another
+            pairs = zip(buffers, streams, strict=True)
+            self._lanes = [_Lane(buffer, CudaMix(buffer, *factors), stream) for buffer, stream in pairs]
         else:
             buffer = np.empty((parts, 2, chunk))
             self._lanes = [_Lane(buffer, partial(_mix, buffer, *factors))]
@@ -78,29 +73,21 @@ class Across:
     def __call__(self, y: Any, before: OfPiece = _nothing, after: OfPiece = _nothing) -> None:
         """Apply them to a part, in place; on a GPU one buffer travels while another is mixed.
 
-        Args:
-            y: The part.
-            before: Makes a piece of it ready, by its number.
-            after: Goes on with a piece, while others travel.
+        ``before`` makes a piece of the part ready, by its number, and ``after`` goes on with it while others travel.
         """
-        if self._lanes[0].stream is None:
-            self._all_rounds(y, before, after)
-            return
-        with along_with([lane.stream for lane in self._lanes]):
-            self._all_rounds(y, before, after)
-
-    def _all_rounds(self, y: Any, before: OfPiece, after: OfPiece) -> None:
+        streams = [lane.stream for lane in self._lanes if lane.stream is not None]
         chunks, parts = y.reshape(self._shape), range(self._share.size)
-        for number in range(self._rounds):
-            first = number * len(parts)
-            lane = self._lanes[number % len(self._lanes)]
-            pieces = number, 2 * self._rounds - 1 - number
-            with lane.stream or nullcontext():
-                for piece in pieces:
-                    before(piece)
-                self._round(lane, [(chunks[first + j], chunks[len(chunks) - 1 - first - j]) for j in parts])
-                for piece in pieces:
-                    after(piece)
+        with along_with(streams) if streams else nullcontext():
+            for number in range(self._rounds):
+                first = number * len(parts)
+                lane = self._lanes[number % len(self._lanes)]
+                pieces = number, 2 * self._rounds - 1 - number
+                with lane.stream or nullcontext():
+                    for piece in pieces:
+                        before(piece)
+                    self._round(lane, [(chunks[first + j], chunks[len(chunks) - 1 - first - j]) for j in parts])
+                    for piece in pieces:
+                        after(piece)
 
     def _round(self, lane: _Lane, pairs: list[tuple[Any, Any]]) -> None:
         """One of them: ``pairs`` are the chunks that each device mixes, with those that mirror them."""
@@ -134,43 +121,23 @@ def _pair(one: Any, other: Any, factor: float) -> None:
 
 
 def across_instances() -> list[tuple[str, str]]:
-    """The kernel's instances, with their file."""
     return [(FILE, instance("across", top)) for top in range(1, MOST_TOP + 1)]
 
 
 class CudaMix:
-    """The factors of all parts, on chunks in a buffer (parts, 2, chunk) of which the second ones mirror the first.
-
-    Args:
-        buffer: Vector that is changed.
-        ratio: The factors are [[1, ratio], [ratio, 1]].
-        flip: The same of the flip of all spins, 0 where it is no factor.
-    """
+    """The factors of ``_mix`` on chunks in a buffer (parts, 2, chunk) of which the second ones mirror the first."""
 
     def __init__(self, buffer: Any, ratio: float, flip: float) -> None:
         parts, _, chunk = buffer.shape
         device = buffer.device.id
-        arguments = {
-            "buffer": buffer,
-            "chunk": np.uint64(chunk),
-            "ratio": np.float64(ratio),
-            "flip": np.float64(flip),
-        }
-        self._launch = Launch(device, FILE, instance("across", parts.bit_length() - 1), arguments)
+        numbers = {"chunk": np.uint64(chunk), "ratio": np.float64(ratio), "flip": np.float64(flip)}
+        self._launch = Launch(device, FILE, instance("across", parts.bit_length() - 1), {"buffer": buffer} | numbers)
         self._blocks = min(-(-chunk // THREADS), 16 * multiprocessors(device))
 
     def __call__(self) -> None:
-        """Mix them, on the present stream."""
         import cupy
 
         self._launch(cupy.cuda.get_current_stream(), (self._blocks, 1, 1), THREADS)
-
-
-def new_stream() -> Any:
-    """A stream of the present GPU that waits for no other."""
-    import cupy
-
-    return cupy.cuda.Stream(non_blocking=True)
 
 
 @contextmanager

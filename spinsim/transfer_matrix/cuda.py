@@ -31,7 +31,6 @@ DIAGONAL: Final = struct_type(own=ADDRESS, outer=ADDRESS, cross=ADDRESS)
 
 
 def instantiations() -> list[tuple[str, str]]:
-    """Pairs of a kernel file and an expression that names a function or a template instance of it."""
     passes = product(TILES, KINDS, (False, True))
     ours = [*((FILE, instance("butterfly", *of_pass)) for of_pass in passes), (START_FILE, "start_vector")]
     return ours + across_instances()
@@ -77,17 +76,14 @@ def plan_passes(bits: int, sector: bool) -> list[Pass]:
 
 
 def _diagonal_alone(bits: int) -> Pass:
-    """A last pass without factors."""
     return Pass(FEWEST_BITS, COLUMNS, bits - FEWEST_BITS + RUN, range(0))
 
 
 class CudaButterfly:
     """D B D by butterflies; the diagonal comes from tables of a tile's and of all other spins.
 
-    Args:
-        layer: Layer to apply, at least ``FEWEST_BITS`` bits.
-        device: Number of the GPU.
-        across: Factors of bits that are no bits of this layer, where its vectors are parts of longer ones.
+    A layer has at least ``FEWEST_BITS`` bits; ``across`` are the factors of bits that are none of its, where its
+    vectors are parts of longer ones.
     """
 
     def __init__(self, layer: Layer, device: int = 0, across: Across | None = None) -> None:
@@ -105,11 +101,10 @@ class CudaButterfly:
     def __call__(self, x: Any, out: Any) -> None:
         """Out = T x; they may be the same vector."""
         first, *others = self._launches
-        if self._across is None:
+        if self._across is None or self._in_pieces == 0:
             first(x, out)
-        elif self._in_pieces == 0:
-            first(x, out)
-            self._across(out)
+            if self._across:
+                self._across(out)
         else:
             ready = others[: self._in_pieces - 1]
             others = others[self._in_pieces - 1 :]
@@ -130,11 +125,7 @@ class CudaKronecker:
     """D B D by products with 64 x 64 factors (``spinsim.gemm``), between two passes of the diagonal.
 
     Twelve bits go in one pass with a factor on both sides of each tile, the others six, five or seven at a time.
-
-    Args:
-        layer: Layer to apply, at least ``FEWEST_BITS`` bits.
-        device: Number of the GPU.
-        across: Factors of bits that are no bits of this layer, where its vectors are parts of longer ones.
+    Arguments as of ``CudaButterfly``.
     """
 
     def __init__(self, layer: Layer, device: int = 0, across: Across | None = None) -> None:
@@ -144,14 +135,10 @@ class CudaKronecker:
         self._first = _PassLaunch(layer, first, False, device)
         self._last = _PassLaunch(layer, _diagonal_alone(layer.bits), True, device)
         self._across = across
-        self._tile = cupy.asarray(_factor(layer.ratio, 6, 6))
-        self._groups = [
-            (position, cupy.asarray(_factor(layer.ratio, bits, active)))
-            for position, bits, active in _split(layer.bits - 12)
-        ]
+        self._tile, groups = cupy.asarray(_factor(layer.ratio, 6, 6)), _split(layer.bits - 12)
+        self._groups = [(position, cupy.asarray(_factor(layer.ratio, *of_bits))) for position, *of_bits in groups]
 
     def __call__(self, x: Any, out: Any) -> None:
-        """Out = T x."""
         self._first(x, out)
         if self._across:
             self._across(out)

@@ -9,7 +9,7 @@ the lowest of them: degenerate levels come out as often as they are there, and a
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final
 
@@ -59,10 +59,6 @@ class Levels:
     steps: int  # products that it took
     cause: Cause = Cause.NONE  # why levels are missing
 
-    def without_the_rest(self) -> Levels:
-        """These levels with vectors of their own, which do not keep a whole basis in memory."""
-        return replace(self, vectors=self.vectors.copy())
-
     def problem(self, tolerance: float, where: str = "", basis: bool = True) -> NotConvergedError | None:
         """A refusal that names missing levels and the mend, None where none is missing."""
         if self.cause is Cause.NONE:
@@ -97,16 +93,10 @@ class ThickRestart:
         vectors: Arithmetic on the device of T.
         wanted: Levels.
         tolerance: Relative residual at which a level has converged.
-        seed: Seed of the start vector.
-        plane: Which of the vectors of that seed.
+        seed: Seed of the start vector, of which there is one for each ``plane``.
         basis: Stored vectors, more than the wanted ones.
         most_steps: Products of T after which it gives up the levels that have not converged. For those that have it may
             take as many again to see that none above them is missing.
-
-    Attributes:
-        steps: Products so far.
-        done: True if there is nothing left to do.
-        gave_up: True if steps were used up or levels given up.
     """
 
     def __init__(
@@ -128,13 +118,14 @@ class ThickRestart:
             raise InputError(f"basis {basis} is too small for {wanted} eigenvalues: give at least {wanted + SPARE}")
         self._apply, self._vectors, self._asked, self._wanted = apply, vectors, wanted, wanted
         self._tolerance, self._most_steps = tolerance, most_steps
-        self._limit, self._cause, self.gave_up = most_steps, Cause.NONE, False
+        self._limit, self._cause = most_steps, Cause.NONE
+        self.gave_up = False  # True if steps were used up or levels given up
         self._reached = np.full(wanted, np.nan)  # residuals, for levels that are given up
         self._seed, self._plane, self._starts = seed, plane, 0
         self._basis = vectors.empty(self._size + 1)
         self._projected = np.zeros((self._size, self._size))
         self._checked = np.zeros(wanted)  # levels when the iteration last began with a new vector
-        self._kept = self.steps = 0
+        self._kept = self.steps = 0  # stored vectors that go on, and products so far
         self.done = False
         self._begin()
 

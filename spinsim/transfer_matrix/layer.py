@@ -1,4 +1,4 @@
-"""One layer of a transfer matrix: its states, their weights, its bonds to the next layer.
+"""One layer of a transfer matrix: its states, their weights, its bonds to the next layer; couplings that a run has.
 
 T = D B D between the 2^N states of neighbouring layers, with D = exp(k/2 (sum J s s + sum h s)) on the diagonal and
 B = product over sites of [[e^k', e^-k'], [e^-k', e^k']]. Bit i of a state is the spin of site i, 1 is up. A constant,
@@ -12,12 +12,14 @@ all spins is one more factor of B beside those of the sites that are free: B = (
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, Final
+from math import inf, log, sqrt
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
+from spinsim.inputs.grids import read_grid
 from spinsim.model.ising import Ising
 
 SECTORS: Final = {"even": 1, "odd": -1, "all": 0}
@@ -26,6 +28,9 @@ LARGEST_EXPONENT: Final = 600.0  # exp of twice as much still has a reciprocal i
 SMALLEST_K: Final = 1e-300  # its reciprocal is a temperature
 SMALLEST_K_TIME: Final = 1e-8  # below it 1 - e^(-2 k_time), which all levels but one have as a factor, loses its digits
 _Array = npt.NDArray[np.float64]
+CRITICAL: Final = {1: log(1 + sqrt(2)) / 2, 2: 0.22165463}
+"""Critical k of the ferromagnet, J = 1, that layers of one and two dimensions make; the latter is from A. Ferrenberg,
+J. Xu, D. Landau, Phys. Rev. E 97, 043301 (2018)."""
 
 
 def sectors_of(model: Ising, sector: str = "both") -> tuple[str, ...]:
@@ -39,7 +44,6 @@ def sectors_of(model: Ising, sector: str = "both") -> tuple[str, ...]:
 
 
 def check_sector(sector: str) -> None:
-    """Refuse a sector other than ``both``, ``even`` and ``odd``."""
     if sector not in ("both", "even", "odd"):
         raise InputError(f"sector {sector!r} is unknown: choose even, odd or both")
 
@@ -47,18 +51,14 @@ def check_sector(sector: str) -> None:
 def check_couplings(model: Ising, k: float, k_time: float) -> None:
     """Refuse couplings between spins that overflow, vanish by rounding or that a transfer matrix cannot have."""
     largest = LARGEST_EXPONENT / model.sites
+    strength = max((_strength(model, k) for k in range(model.samples)), default=0.0) * model.quantum
     for name, value, low, high in (
-        ("k", k, SMALLEST_K, _largest_k(model)),
+        ("k", k, SMALLEST_K, LARGEST_EXPONENT / strength if strength else LARGEST_EXPONENT),
         ("k_time", k_time, SMALLEST_K_TIME, largest),
     ):
         if not low <= value <= high:
             rule = "is not positive" if not value > 0 else "overflows" if value > high else "is lost to rounding"
             raise InputError(f"{name} {value:.6g} {rule}: give a number from {low:g} to {high:.4g} for this layer")
-
-
-def _largest_k(model: Ising) -> float:
-    strength = max((_strength(model, k) for k in range(model.samples)), default=0.0) * model.quantum
-    return LARGEST_EXPONENT / strength if strength else LARGEST_EXPONENT
 
 
 def _strength(model: Ising, sample: int) -> float:
@@ -67,21 +67,17 @@ def _strength(model: Ising, sample: int) -> float:
 
 
 class Layer:
-    """The bonds and fields of one disorder sample, in one sector.
+    """The bonds and fields of one disorder sample, in one sector: ``even``, ``odd``, or ``all`` without that symmetry.
 
-    Args:
-        k: Coupling inside the layer, J / T.
-        k_time: Coupling between layers.
-        sector: ``even``, ``odd``, or ``all`` where there is no such symmetry.
+    The couplings inside the layer are k = J / T, those between layers ``k_time``.
 
     Attributes:
-        sites: Spins of a layer.
-        bits: Spins that are free in this sector.
-        dimension: Amplitudes of a vector, 2^bits.
+        sites: Spins of a layer, of which ``bits`` are free in this sector; vectors have 2^bits amplitudes,
+            ``dimension``.
         sign: +1, -1, or 0 for ``all``.
         ratio: e^(-2 k_time).
         log_scale: Logarithm of what T is divided by.
-        pairs: k/2 times the coupling of sites i and j, symmetric, shape (sites, sites).
+        pairs: k/2 times the coupling of sites i and j, symmetric, (sites, sites).
         fields: k/2 times the field on each site.
         offset: k/2 times the largest energy that the couplings allow.
     """
@@ -118,15 +114,11 @@ class Layer:
         couplings, fields = self.free(couplings, fields)
         spins = 2.0 * (index >> np.arange(top) & 1) - 1
         constant = fields[left:] @ spins + spins @ couplings[left:, left:] @ spins / 2
-        part._exact = (
-            couplings[:left, :left],
-            fields[:left] + couplings[:left, left:] @ spins,
-            strength - float(constant),
-            half,
-        )
+        inside, local = couplings[:left, :left], fields[:left] + couplings[:left, left:] @ spins
+        part._exact = inside, local, strength - float(constant), half
         part.sites = part.bits = left
         part.dimension, part.sign = 1 << left, 0
-        part.pairs, part.fields = half * part._exact[0], half * part._exact[1]
+        part.pairs, part.fields = half * inside, half * local
         part.offset = half * part._exact[2]
         return part
 
@@ -157,3 +149,68 @@ def linear(xp: Any, weights: _Array, constant: float = 0.0) -> Any:
         values[1 << i : 2 << i] = values[: 1 << i] + float(weight)
         values[: 1 << i] -= float(weight)
     return values
+
+
+class Points(NamedTuple):
+    """Couplings of every point."""
+
+    k: npt.NDArray[np.float64]  # 1 / T, which multiplies the couplings of the layer, shape (points,)
+    k_time: npt.NDArray[np.float64]  # coupling between layers, a number without unit, likewise
+
+
+class Given(NamedTuple):
+    """Couplings that are given."""
+
+    k: npt.NDArray[np.float64] | None  # as in ``Points``; None for those of the ferromagnet's transition
+    k_time: npt.NDArray[np.float64] | None  # likewise, one or as many; None where it is k times |J|
+
+    def points(self, model: Ising | None) -> Points:
+        """Couplings of every point, for layers of a model; None where it is not known yet."""
+        return make_points(critical(model) if self.k is None else self.k, self.k_time, model)
+
+
+def read_given(temperature: str | None, k: str | None, k_time: str | None) -> Given:
+    """Couplings from texts as ``grids.read_grid`` takes them, of T in the unit of the couplings, k = 1 / T, k_time."""
+    if temperature is not None and k is not None:
+        raise InputError(f"temperature {temperature!r} and k {k!r} say the same thing, k = 1 / T: leave one out")
+    inside = None if k is None else read_grid("k", k)
+    if temperature is not None:
+        inside = inverse(read_grid("temperature", temperature))
+    return Given(inside, None if k_time is None else read_grid("k_time", k_time))
+
+
+def critical(model: Ising | None) -> npt.NDArray[np.float64]:
+    """The k at which the ferromagnet on the layer's lattice with the layer's |J| has its transition, (1,)."""
+    dimension = model.lattice.dimension if model and model.lattice else 2
+    return np.array([CRITICAL.get(dimension, CRITICAL[2]) / (model.coupling_unit if model else 1.0)])
+
+
+def make_points(k: npt.ArrayLike, k_time: npt.ArrayLike | None, model: Ising | None = None) -> Points:
+    """Points from numbers above 0; ``k_time`` is by default k times the |J| of all bonds, 1 where they share none."""
+    inside = positive("k", k)
+    scale = model.coupling_unit if model else 1.0
+    between = scale * inside if k_time is None else positive("k_time", k_time)
+    if between.size not in (1, inside.size):
+        raise InputError(
+            f"{between.size} numbers k_time do not fit {inside.size} of k or temperature: give one or as many"
+        )
+    return Points(inside, np.broadcast_to(between, inside.shape).copy())
+
+
+def inverse(temperature: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Couplings k = 1 / T; what overflows becomes infinite, which ``make_points`` refuses."""
+    with np.errstate(over="ignore"):
+        return np.asarray(1 / temperature)
+
+
+def positive(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    try:
+        numbers = np.atleast_1d(np.asarray(values, np.float64))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} {values!r} cannot be read as numbers: give floats") from error
+    if numbers.ndim != 1 or not numbers.size:
+        raise InputError(f"{name} has shape {numbers.shape}: give one number, or a list of them")
+    bad = numbers[~((numbers > 0) & (numbers < inf))]
+    if bad.size:
+        raise InputError(f"{name} {bad[0]} does not make a transfer matrix: give finite numbers above 0")
+    return numbers

@@ -11,10 +11,10 @@ from scipy.sparse.linalg import LinearOperator
 
 from spinsim.errors import InputError
 from spinsim.machine.threads import Threads
-from spinsim.transfer_matrix import cpu
 from spinsim.transfer_matrix.across import Across
+from spinsim.transfer_matrix.cuda import FEWEST_BITS, CudaButterfly, CudaKronecker
 from spinsim.transfer_matrix.layer import Layer
-from spinsim.transfer_matrix.vectors import Share, module
+from spinsim.transfer_matrix.vectors import Share, columns, module, rows
 
 METHODS: Final = ("auto", "butterfly", "kronecker")
 FACTOR_BITS: Final = 6  # of a Kronecker factor: 64 x 64
@@ -57,24 +57,19 @@ class TransferOperator(LinearOperator):
         across, here = None, layer
         if share and share.top:
             across, here = Across(layer, share, device), layer.part(share.index, share.top)
-        self.method = _choose(here, device) if method == "auto" else method
-        self._product = self._make(here, threads, across)
-
-    def _make(self, layer: Layer, threads: Threads | int | None, across: Across | None) -> Any:
-        """The product with T on a device, by a method."""
-        if self.device == "cuda":
-            from spinsim.transfer_matrix.cuda import FEWEST_BITS, CudaButterfly, CudaKronecker
-
-            if layer.bits >= FEWEST_BITS:
-                kind = CudaButterfly if self.method == "butterfly" else CudaKronecker
-                return kind(layer, module("cuda").cuda.Device().id, across)
-            if self.method == "butterfly":
-                raise InputError(
-                    f"a layer of {layer.bits} free spins is too small for butterflies on a GPU: leave method out"
-                )
+        has_tiles = device != "cuda" or here.bits >= FEWEST_BITS
+        self.method = method if method != "auto" else "butterfly" if has_tiles else "kronecker"  # the faster of the two
+        if self.method == "butterfly" and not has_tiles:
+            raise InputError(
+                f"a layer of {here.bits} free spins is too small for butterflies on a GPU: leave method out"
+            )
+        if device == "cuda" and has_tiles:
+            kind = CudaButterfly if self.method == "butterfly" else CudaKronecker
+            self._product: Any = kind(here, module("cuda").cuda.Device().id, across)
         elif self.method == "butterfly":
-            return _CpuButterfly(layer, threads if isinstance(threads, Threads) else Threads(threads), across)
-        return _Kronecker(layer, module(self.device), across)
+            self._product = _CpuButterfly(here, threads if isinstance(threads, Threads) else Threads(threads), across)
+        else:
+            self._product = _Kronecker(here, module(device), across)
 
     def apply(self, x: Any, out: Any) -> Any:
         """T x into ``out``, another vector; returns it."""
@@ -93,15 +88,6 @@ class TransferOperator(LinearOperator):
         return self
 
 
-def _choose(layer: Layer, device: str) -> str:
-    """The faster method: butterflies wherever there is a tile of them."""
-    if device == "cuda":
-        from spinsim.transfer_matrix.cuda import FEWEST_BITS
-
-        return "butterfly" if layer.bits >= FEWEST_BITS else "kronecker"
-    return "butterfly"
-
-
 class _CpuButterfly:
     """Two passes over memory, of rows and of columns, by all threads; ``across`` changes the vector between them."""
 
@@ -114,16 +100,15 @@ class _CpuButterfly:
         layer, low, bits = self._layer, self._low, self._layer.bits
         q, flip = layer.ratio, layer.sign * layer.ratio
         both = low == bits and not self._across
-        self._split(partial(cpu.rows, x, self._diagonal, out, low, q, flip, both), 1 << (bits - low))
+        self._split(partial(rows, x, self._diagonal, out, low, q, flip, both), 1 << (bits - low))
         if self._across:
             self._across(out)
             if low == bits:
                 out *= self._diagonal
         if low < bits:
-            self._split(partial(cpu.columns, self._diagonal, out, low, bits, _COLUMN, q), (1 << low) // _COLUMN)
+            self._split(partial(columns, self._diagonal, out, low, bits, _COLUMN, q), (1 << low) // _COLUMN)
 
     def _split(self, task: Any, count: int) -> None:
-        """Ranges of rows or columns, several a thread so that none waits long for the last; small layers take one."""
         large = self._threads.count > 1 and self._layer.bits > _ONE_THREAD_BITS
         parts = min(count, 4 * self._threads.count) if large else 1
         edges = [count * i // parts for i in range(parts + 1)]

@@ -18,18 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import eigh_tridiagonal, eigvalsh_tridiagonal
 
-from spinsim.transfer_matrix.lanczos import (
-    FRESH,
-    INVARIANT,
-    MOST_STEPS,
-    ROUNDING,
-    TOLERANCE,
-    Apply,
-    Cause,
-    Levels,
-    leading,
-    true_residual,
-)
+from spinsim.transfer_matrix import lanczos
+from spinsim.transfer_matrix.lanczos import Apply, Cause, Levels
 from spinsim.transfer_matrix.vectors import Share, Vectors
 
 Array = npt.NDArray[np.float64]
@@ -50,25 +40,18 @@ class _Ritz(NamedTuple):
 
 
 class _Recurrence:
-    """v, the vector before it and the next one, in three buffers, orthogonal to all ``deflated`` vectors.
-
-    Attributes:
-        deflated: Eigenvectors of length 1.
-        diagonal: Diagonal of the tridiagonal matrix, as far as it is known.
-        off_diagonal: Off-diagonal of the same matrix, likewise.
-        products: With T, of all runs.
-    """
+    """v, the vector before it and the next one, in three buffers, orthogonal to all ``deflated`` vectors."""
 
     def __init__(self, apply: Apply, vectors: Vectors, seed: int, plane: int) -> None:
         self._apply, self._vectors = apply, vectors
         self._before, self._v, self._next = vectors.empty(), vectors.empty(), vectors.empty()
         self._seed, self._plane = seed, plane
-        self.deflated: list[Any] = []
-        self.products = 0
+        self.deflated: list[Any] = []  # eigenvectors of length 1
+        self.products = 0  # with T, of all runs
 
     def begin(self, number: int) -> None:
         """From the start vector of that number, again and again the same."""
-        self.diagonal: list[float] = []
+        self.diagonal: list[float] = []  # of the tridiagonal matrix, as far as it is known
         self.off_diagonal: list[float] = []
         self._length = 0.0
         self._before[:] = 0
@@ -83,7 +66,6 @@ class _Recurrence:
             self._vectors.add(-self._vectors.dot(x, w), x, w)
 
     def step(self) -> None:
-        """The next row of the tridiagonal matrix."""
         w = self._apply(self._v, self._next)
         self.products += 1
         self._vectors.add(-self._length, self._before, w)
@@ -97,13 +79,11 @@ class _Recurrence:
         self.off_diagonal.append(self._length)
 
     @property
-    def exhausted(self) -> bool:
-        """True if the Krylov space ends here."""
-        return self._length <= INVARIANT * max(map(abs, self.diagonal))
+    def exhausted(self) -> bool:  # the Krylov space ends here
+        return self._length <= lanczos.INVARIANT * max(map(abs, self.diagonal))
 
     @property
-    def to_look(self) -> bool:
-        """True if it is time for the Ritz values."""
+    def to_look(self) -> bool:  # it is time for the Ritz values
         return self.exhausted or len(self.diagonal) % (1 + len(self.diagonal) // _LOOKS) == 0
 
     def vector(self, number: int, components: Array, x: Any) -> tuple[float, float]:
@@ -116,7 +96,7 @@ class _Recurrence:
             self._vectors.add(float(component), self._v, x)
         x *= 1 / self._vectors.norm(x)
         self.products += 1
-        return true_residual(self._apply, self._vectors, x, self._next)
+        return lanczos.true_residual(self._apply, self._vectors, x, self._next)
 
 
 class _Search:
@@ -137,9 +117,9 @@ class _Search:
     def _known(self, ritz: _Ritz) -> bool:
         """True if that level is known well enough: to be a level, or only to say that nothing is missing."""
         if self._below(ritz):
-            return ritz.residual <= FRESH * min(value for value, _ in self._levels)
+            return ritz.residual <= lanczos.FRESH * min(value for value, _ in self._levels)
         aim = self._tolerance if len(self._reached) == 1 else min(self._tolerance, _HELD)
-        meaningless = ROUNDING / 10 * max([ritz.value, *(value for value, _ in self._levels)])
+        meaningless = lanczos.ROUNDING / 10 * max([ritz.value, *(value for value, _ in self._levels)])
         return ritz.residual <= max(aim * ritz.value, meaningless)
 
     def _run(self) -> _Ritz:
@@ -178,7 +158,7 @@ class _Search:
         x = self._vectors.empty()
         value, residual = self._iteration.vector(self._starts, ritz.components, x)
         copied = max((abs(self._vectors.dot(other, x)) for other in self._iteration.deflated), default=0.0)
-        if residual > 10 * self._tolerance or copied > FRESH:  # the recurrence has converged: what is left is rounding
+        if residual > 10 * self._tolerance or copied > lanczos.FRESH:  # it has converged: what is left is rounding
             self._give_up(Cause.DROWNED, ritz._replace(residual=residual * value))
             return
         self._iteration.deflated.append(x)
@@ -201,7 +181,6 @@ class _Search:
         self.done = not self._wanted or (self._below(ritz) and self._known(ritz))
 
     def levels(self) -> Levels:
-        """All levels, from the largest on."""
         value, residual = np.full(len(self._reached), np.nan), self._reached
         for i, level in enumerate(sorted(self._levels, reverse=True)):
             value[i], residual[i] = level
@@ -212,15 +191,12 @@ def one_by_one(
     apply: Apply,
     vectors: Vectors,
     wanted: int,
-    tolerance: float = TOLERANCE,
+    tolerance: float = lanczos.TOLERANCE,
     seed: int = 1,
     plane: int = 0,
-    most_steps: int = MOST_STEPS,
+    most_steps: int = lanczos.MOST_STEPS,
 ) -> Levels:
-    """Leading levels with room for ``VECTORS`` vectors and one for each level.
-
-    Arguments as of ``ThickRestart``, but ``most_steps`` are those of each level.
-    """
+    """Leading levels with room for ``VECTORS`` vectors and one a level; ``most_steps`` are those of each."""
     search = _Search(_Recurrence(apply, vectors, seed, plane), vectors, wanted, tolerance, most_steps)
     while not search.done:
         search.advance()
@@ -231,10 +207,10 @@ def at_once(
     apply: Apply,
     vectors: Vectors,
     wanted: int,
-    tolerance: float = TOLERANCE,
+    tolerance: float = lanczos.TOLERANCE,
     seed: int = 1,
     plane: int = 0,
-    most_steps: int = MOST_STEPS,
+    most_steps: int = lanczos.MOST_STEPS,
 ) -> Levels:
     """Leading levels with room for one vector more than ``VECTORS``, degenerate ones once; arguments likewise."""
     iteration = _Recurrence(apply, vectors, seed, plane)
@@ -247,14 +223,15 @@ def at_once(
             ritz = genuine(np.array(iteration.diagonal), np.array(iteration.off_diagonal), wanted, vectors.share)
             error, value = np.array([r.residual for r in ritz]), np.array([r.value for r in ritz])
             residual = error / value
-            drowned = len(ritz) == wanted and bool((error <= np.maximum(tolerance * value, ROUNDING * value[0])).all())
+            least = np.maximum(tolerance * value, lanczos.ROUNDING * value[:1])
+            drowned = len(ritz) == wanted and bool((error <= least).all())
             ended |= drowned
     value, reached, x = np.full(wanted, np.nan), np.full(wanted, np.nan), vectors.empty()
     reached[: len(residual)] = residual
-    kept = leading(residual, tolerance)
+    kept = lanczos.leading(residual, tolerance)
     for level in range(kept):
         value[level], reached[level] = iteration.vector(0, ritz[level].components, x)
-    kept = leading(reached[:kept], 10 * tolerance)
+    kept = lanczos.leading(reached[:kept], 10 * tolerance)
     value[kept:] = np.nan
     cause = Cause.NONE if kept == wanted else Cause.DROWNED if drowned else Cause.STEPS
     return Levels(value, reached, None, iteration.products, cause)

@@ -1,9 +1,9 @@
-"""The spectrum of one disorder sample at one temperature: sector after sector, and what follows from them."""
+"""The spectrum of one disorder sample at one temperature: sector after sector, and its matrix elements."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -15,29 +15,108 @@ from spinsim.machine.memory import available_bytes, readable
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 from spinsim.parallel.session import on_node
-from spinsim.transfer_matrix.across import bytes_beside
-from spinsim.transfer_matrix.elements import interlayer, matrix_elements, place_of
-from spinsim.transfer_matrix.lanczos import (
-    MOST_STEPS,
-    SPARE,
-    TOLERANCE,
-    Cause,
-    Levels,
-    NotConvergedError,
-    ThickRestart,
-    default_basis,
-)
+from spinsim.transfer_matrix import lanczos
+from spinsim.transfer_matrix.across import buffer_bytes
+from spinsim.transfer_matrix.lanczos import Cause, Levels, NotConvergedError, ThickRestart
 from spinsim.transfer_matrix.layer import MOST_SITES, SECTORS, Layer
 from spinsim.transfer_matrix.operator import METHODS, TransferOperator
 from spinsim.transfer_matrix.recurrence import VECTORS, at_once, one_by_one
 from spinsim.transfer_matrix.vectors import Share, Vectors
 
 Array = npt.NDArray[np.float64]
-
-RESOLUTION: Final = 1e-14
-"""Resolution of ln(lambda_0 / lambda), by rounding in T."""
+RESOLUTION: Final = 1e-14  # resolution of ln(lambda_0 / lambda), by rounding in T
 _FEWEST: Final = 4  # stored vectors beside the wanted ones below which Lanczos does without a basis
 _TINY: Final = 2**12  # amplitudes of vectors so short that a basis is always stored
+
+
+def matrix_elements(model: Ising, vectors: dict[str, Any], place: Place) -> dict[str, Array]:
+    """<0|s_i|level> and <0|s_i s_j|level> of the first sector's lowest state.
+
+    s_i leads from even states to odd ones and s_i s_j back, so that ``sigma`` (level, site) needs both sectors and has
+    their odd states, ``sigma_sigma`` (level, bond) those of the first sector. In a field both have all states. The sign
+    of a vector is free: it is chosen so that the first large element is positive. Levels that are degenerate may be any
+    mixture of each other.
+    """
+    first = next(iter(vectors))
+    ground = vectors[first][0]
+    others = vectors.get("odd") if first == "even" else vectors.get("all")
+    elements: dict[str, Array] = {}
+    if others is not None:
+        sums = [[_sum(ground * x, site, place.fixed) for site in range(model.sites)] for x in others]
+        elements["sigma"] = np.stack([place.share.sum(np.array(row)) for row in sums])
+    pairs = np.stack([_bonds(ground * x, model.graph.edges, place) for x in vectors[first]])
+    elements["sigma_sigma"] = pairs
+    signs = np.array([_sign(row) for row in elements["sigma"]]) if others is not None else np.ones(len(pairs))
+    if first == "all":
+        signs[0] = 1.0  # expectation values of one state
+        elements["sigma_sigma"] = pairs * signs[:, None]
+    else:
+        elements["sigma_sigma"][1:] *= np.array([_sign(row) for row in pairs[1:]])[:, None]
+    if others is not None:
+        elements["sigma"] = elements["sigma"] * signs[:, None]
+    return elements
+
+
+def _sign(row: Array) -> float:
+    """Sign of the first element of at least half the largest size."""
+    sizes = np.abs(row)
+    if not sizes.size or not sizes.max() > 0:
+        return 1.0
+    return float(np.sign(row[np.argmax(sizes >= sizes.max() / 2)]))
+
+
+class Place(NamedTuple):
+    """Amplitudes of a vector on this device."""
+
+    fixed: dict[int, int]
+    """Spins that are the same in all their states, +1 or -1 by site: the last one where it is down, and those whose
+    values tell parts of a vector from each other."""
+    share: Share  # part on this device
+
+
+def place_of(layer: Layer, share: Share) -> Place:
+    """Where a device's part of vectors of a layer is."""
+    free = layer.bits - share.top
+    fixed = {free + bit: 2 * (share.index >> bit & 1) - 1 for bit in range(share.top)}
+    return Place(fixed | ({layer.sites - 1: -1} if layer.sign else {}), share)
+
+
+def _weighted(w: Any, site: int, fixed: dict[int, int]) -> Any:
+    """The sum over the spin of a site of s w, a vector of half the length; s w where the spin is fixed."""
+    if site in fixed:
+        return fixed[site] * w
+    halves = w.reshape(-1, 2, 1 << site)
+    return (halves[:, 1] - halves[:, 0]).reshape(-1)
+
+
+def _sum(w: Any, site: int, fixed: dict[int, int]) -> float:
+    """Sum of s w over the states that are here."""
+    return fixed[site] * float(w.sum()) if site in fixed else float(_weighted(w, site, fixed).sum())
+
+
+def _bonds(w: Any, edges: npt.NDArray[np.int32], place: Place) -> Array:
+    """Sum of s_i s_j w over all states, for each bond."""
+    sums, halves = np.zeros(len(edges)), {}
+    for bond in np.argsort(edges.max(axis=1), kind="stable"):
+        low, high = sorted(int(end) for end in edges[bond])
+        if high not in halves:
+            halves = {high: _weighted(w, high, place.fixed)}
+        sums[bond] = _sum(halves[high], low, place.fixed)
+    return place.share.sum(sums)
+
+
+def interlayer(operator: TransferOperator, vectors: Vectors, x: Any, place: Place) -> float:
+    """Sum over sites of <x| s_i T s_i |x>, the eigenvalue of x times s_i s_i'; T is of the sector of s_i x."""
+    y, out, total = vectors.empty(), vectors.empty(), 0.0
+    for site in range(operator.layer.sites):
+        y[:] = x
+        if site in place.fixed:
+            y *= place.fixed[site]
+        else:
+            y.reshape(-1, 2, 1 << site)[:, 0] *= -1
+        operator.apply(y, out)
+        total += vectors.dot(y, out)
+    return total
 
 
 @dataclass(frozen=True)
@@ -45,12 +124,12 @@ class Settings:
     """Parameters of the search for levels."""
 
     eigenvalues: int = 2  # levels of each sector
-    tolerance: float = TOLERANCE  # relative residual at which a level has converged
+    tolerance: float = lanczos.TOLERANCE  # relative residual at which a level has converged
     method: str = "auto"  # how T is applied, see ``TransferOperator``
     basis: int | None = None  # stored vectors, 0 for none, None for as many as serve and fit
     seed: int = 1  # seed of the start vectors
     device: str = "cpu"  # ``cpu`` or ``cuda``
-    most_steps: int = MOST_STEPS  # products of T after which levels of a sector that have not converged are given up
+    most_steps: int = lanczos.MOST_STEPS  # products of T after which levels of a sector are given up
 
     def __post_init__(self) -> None:
         if not 1 <= self.eigenvalues <= 1000:
@@ -59,44 +138,29 @@ class Settings:
             raise InputError(f"tolerance {self.tolerance} is out of range: give a number from 1e-14 to 0.1")
         if self.method not in METHODS:
             raise InputError(f"method {self.method!r} is unknown: choose one of {', '.join(METHODS)}")
-        if self.basis is not None and self.basis and self.basis < self.eigenvalues + SPARE:
+        if self.basis is not None and self.basis and self.basis < self.eigenvalues + lanczos.SPARE:
             raise InputError(
                 f"basis {self.basis} is too small for {self.eigenvalues} eigenvalues: "
-                f"give at least {self.eigenvalues + SPARE}, or 0 for none"
+                f"give at least {self.eigenvalues + lanczos.SPARE}, or 0 for none"
             )
         if self.most_steps < 1:
             raise InputError(f"most_steps {self.most_steps} are too few: give at least 1")
 
 
 class Fit(NamedTuple):
-    """Vectors that fit in memory beside all else that a task needs.
+    """Vectors that fit in memory beside all else that a task needs."""
 
-    Attributes:
-        basis: Stored vectors, 0 for Lanczos without a basis.
-        fits_eigenvectors: True if there an eigenvector of each level fits, so that degenerate levels are told apart.
-    """
-
-    basis: int
-    fits_eigenvectors: bool = True
+    basis: int  # stored vectors, 0 for Lanczos without a basis
+    fits_eigenvectors: bool = True  # there an eigenvector of each level fits, so that degenerate levels are told apart
 
 
 def fit(
-    sites: int,
-    sectors: tuple[str, ...],
-    settings: Settings,
-    tasks: int = 1,
-    devices: int = 1,
-    there: int | None = None,
+    sites: int, sectors: tuple[str, ...], settings: Settings, tasks: int = 1, devices: int = 1, there: int | None = None
 ) -> Fit:
     """Vectors that fit in memory; a layer that cannot fit at all is refused before anything is allocated.
 
-    Args:
-        sites: Sites of the layer.
-        sectors: As named by ``sectors_of``.
-        settings: With the basis that was asked for, if any.
-        tasks: Tasks that run at the same time.
-        devices: Devices that share each vector.
-        there: Bytes that each of them has, None for what this process has.
+    So many ``tasks`` run at the same time, and so many ``devices`` share each vector, each with ``there`` bytes, by
+    default those that this process has.
     """
     if sites > MOST_SITES:
         raise InputError(f"{sites} sites make 2^{sites} states: choose a layer of up to {MOST_SITES} sites")
@@ -105,12 +169,12 @@ def fit(
         raise InputError(f"{settings.eigenvalues} eigenvalues exceed the {states} states of a sector: give fewer")
     size = 8 * states * tasks // devices
     memory = room(None if settings.device == "cpu" else 0) if there is None else there
-    memory -= bytes_beside(settings.device) if devices > 1 else 0
+    memory -= buffer_bytes(settings.device) if devices > 1 else 0
     on_cpu = 2 if settings.device == "cpu" else 1  # the diagonal, and what is at work
     others = settings.eigenvalues * (len(sectors) > 1) + on_cpu + 1
     vectors = memory // size
     free = settings.basis is None or (settings.basis == 0 and states <= _TINY)
-    wanted = min(default_basis(settings.eigenvalues) if free else settings.basis or 0, states)
+    wanted = min(lanczos.default_basis(settings.eigenvalues) if free else settings.basis or 0, states)
     if free and wanted + others > vectors:
         wanted = max(vectors - others, 0)
         if wanted < settings.eigenvalues + _FEWEST:
@@ -140,16 +204,8 @@ def room(gpu: int | None) -> int:
 class Solver:
     """Finds the levels of every sector of one sample at one temperature, a cycle of Lanczos at a time.
 
-    Args:
-        model: The layer, with all its samples.
-        k: Coupling inside the layer.
-        k_time: Coupling between layers.
-        sectors: In which order.
-        room: Vectors that fit in memory, as ``fit`` says.
-        on_product: Called before every product with T; what it raises ends the search.
-
-    Attributes:
-        done: True if all sectors are finished.
+    ``room`` says which vectors fit in memory; ``on_product`` is called before every product with T, and what it raises
+    ends the search.
     """
 
     def __init__(
@@ -173,7 +229,6 @@ class Solver:
 
     @property
     def done(self) -> bool:
-        """True if there is nothing left to do."""
         return len(self._finished) == len(self._sectors)
 
     def _operator(self, sector: str) -> TransferOperator:
@@ -190,7 +245,7 @@ class Solver:
         self._vectors = Vectors(self._at.layer.dimension, s.device, self._threads, self._share)
         if self._room.basis:
             plane = list(SECTORS).index(sector)
-            basis = max(self._room.basis, min(s.eigenvalues + SPARE, self._vectors.dimension))
+            basis = max(self._room.basis, min(s.eigenvalues + lanczos.SPARE, self._vectors.dimension))
             self._iteration = ThickRestart(
                 self._apply, self._vectors, s.eigenvalues, s.tolerance, s.seed, plane, basis, s.most_steps
             )
@@ -210,13 +265,13 @@ class Solver:
             return
         self._iteration.cycle()
         if self._iteration.done:
-            levels = self._iteration.levels().without_the_rest()
+            levels = self._iteration.levels()
+            levels = replace(levels, vectors=levels.vectors.copy())
             self._iteration = None  # its basis goes before the next one comes
             self._finish(levels)
 
     @property
     def problems(self) -> list[NotConvergedError]:
-        """One for each sector with levels that did not converge."""
         problems = []
         for sector, levels in zip(self._sectors, self._finished, strict=False):
             where = f"sample {self._sample}, k = {self._k:.6g}, sector {sector}: "
@@ -300,10 +355,7 @@ class Solver:
 
 
 def _lengths(scaled: Array) -> dict[str, Any]:
-    """Correlation lengths 1 / ln(lambda_0 / lambda) in layers, infinite where rounding hides them, and the gap.
-
-    The gap needs the next level of the first sector and the first one of the other, as far as these were asked for.
-    """
+    """Correlation lengths 1 / ln(lambda_0 / lambda) in layers, infinite where rounding hides them; the gap."""
     distance = scaled[0, 0] - scaled
     distance[0, 0] = np.nan
     distance = np.where(distance < RESOLUTION, np.where(np.isnan(distance), np.nan, 0.0), distance)

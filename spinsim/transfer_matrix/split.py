@@ -23,8 +23,7 @@ from spinsim.transfer_matrix.vectors import Share
 Saved = dict[str, npt.NDArray[Any]]
 FEWEST_BITS: Final = {"cpu": 18, CUDA: 24}
 """Least bits of vectors that are worth sharing: with shorter ones devices would wait for each other."""
-_SHARED: Final = ("basis", "finished_vectors")
-"""Vectors in a snapshot; everything else is the same at all devices."""
+_SHARED: Final = ("basis", "finished_vectors")  # vectors in a snapshot; everything else is the same at all devices
 
 
 class Chosen(NamedTuple):
@@ -36,15 +35,7 @@ class Chosen(NamedTuple):
 
 
 def choose(sites: int, sectors: tuple[str, ...], settings: Settings, device: str, tasks: int = 1) -> Chosen:
-    """The devices that share each vector: all that are asked for, more where it would not fit one GPU.
-
-    Args:
-        sites: Sites of the layer.
-        sectors: As named by ``sectors_of``.
-        settings: How levels are found.
-        device: As ``resolve_device`` returns it.
-        tasks: Tasks that run at the same time on one device.
-    """
+    """The devices that share each vector: all that are asked for, more where it would not fit one GPU."""
     given = seats(device)
     members = _most(len(given), sites - (sectors != ("all",)), settings.device)
     while True:
@@ -86,12 +77,8 @@ def _in_words(mine: Sequence[Seat], given: Sequence[Seat]) -> str:
 class SplitSolver:
     """A ``Solver`` at every device of a group, each with its part of all vectors.
 
-    Args:
-        given: Arguments of ``Solver`` up to ``room``.
-        on_product: Called before every product; what it raises ends the task. None for nothing.
-
-    Attributes:
-        done: True if all sectors are finished.
+    Its arguments up to ``room`` are ``given``; ``on_product`` is called before every product, and what it raises ends
+    the task.
     """
 
     def __init__(
@@ -106,24 +93,19 @@ class SplitSolver:
         self._solvers = Each(together(members, _make, given, threads, first, on_product is not None))
 
     def advance(self) -> None:
-        """As of ``Solver``.
-
-        Raises:
-            KeyboardInterrupt: where ``on_product`` did.
-        """
+        """As of ``Solver``; raises KeyboardInterrupt where ``on_product`` did."""
         stopped, self.done = together(self._members, _advance, self._solvers)[0]
         if stopped:
             raise KeyboardInterrupt
 
     @property
     def problems(self) -> list[NotConvergedError]:
-        return cast("list[NotConvergedError]", together(self._members, _problems, self._solvers)[0])
+        return cast("list[NotConvergedError]", together(self._members, _call, self._solvers, "problems")[0])
 
     def row(self) -> dict[str, Any]:
         return cast("dict[str, Any]", together(self._members, _call, self._solvers, "row")[0])
 
     def snapshot(self) -> Saved:
-        """As of ``Solver``: that of all devices is the one of a single device."""
         parts: list[Saved] = together(self._members, _call, self._solvers, "snapshot")
         return parts[0] | {name: np.concatenate([part[name] for part in parts], axis=-1) for name in _SHARED}
 
@@ -168,9 +150,6 @@ def _advance(group: Group, solver: Solver) -> tuple[bool, bool]:
     return False, solver.done
 
 
-def _problems(group: Group, solver: Solver) -> list[NotConvergedError]:
-    return solver.problems
-
-
-def _call(group: Group, solver: Solver, method: str, *arguments: Any) -> Any:
-    return getattr(solver, method)(*arguments)
+def _call(group: Group, solver: Solver, name: str, *arguments: Any) -> Any:
+    member = getattr(solver, name)
+    return member(*arguments) if callable(member) else member

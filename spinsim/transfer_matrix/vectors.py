@@ -1,6 +1,9 @@
 """Long vectors on the CPU (NumPy, with Numba kernels) or a GPU (CuPy): what Lanczos does with them, in one place.
 
 Sums go over blocks of fixed size in a fixed order, so that on the CPU no number of threads changes a bit.
+
+To the butterflies of the CPU a vector of 2^bits amplitudes is a table of 2^(bits - low) rows of 2^low. The first pass
+takes rows, which lie in one piece and fit the second-level cache; the second takes narrow columns of all rows.
 """
 
 from __future__ import annotations
@@ -15,16 +18,129 @@ import numpy.typing as npt
 from spinsim import rng
 from spinsim.cuda.device import multiprocessors
 from spinsim.cuda.launch import Launch, round_keys
-from spinsim.machine.compiled import kernel
+from spinsim.machine.compiled import kernel, part, real_kernel
 from spinsim.machine.threads import Threads
 from spinsim.parallel.group import Group
-from spinsim.transfer_matrix import cpu
 
 START_FILE: Final = "transfer_matrix/start_vector.cu"
 BLOCK: Final = 4096  # amplitudes of a sum: a few rows of it fit the first-level cache
 _LONGEST: Final = 2**30  # what cuBLAS takes at a time
 _ROTATED: Final = 2**18, 2**22  # columns that are multiplied at a time, on the CPU and on a GPU
 Array = npt.NDArray[np.float64]
+
+
+@part
+def _pair(y, first, distance, width, q):  # type: ignore[no-untyped-def]
+    """One factor [[1, q], [q, 1]] on ``width`` neighbouring pairs."""
+    for j in range(first, first + width):
+        a, b = y[j], y[j + distance]
+        y[j] = a + q * b
+        y[j + distance] = b + q * a
+
+
+@part
+def _quadruple(y, first, distance, width, q):  # type: ignore[no-untyped-def]
+    """Two factors, of distances d and 2 d."""
+    for j in range(first, first + width):
+        a, b, c, d = y[j], y[j + distance], y[j + 2 * distance], y[j + 3 * distance]
+        e, f, g, h = a + q * b, b + q * a, c + q * d, d + q * c
+        y[j] = e + q * g
+        y[j + distance] = f + q * h
+        y[j + 2 * distance] = g + q * e
+        y[j + 3 * distance] = h + q * f
+
+
+@part
+def _octuple(y, first, q):  # type: ignore[no-untyped-def]
+    """Three factors on eight neighbours."""
+    for j in range(first, first + 8, 2):
+        a, b = y[j], y[j + 1]
+        y[j], y[j + 1] = a + q * b, b + q * a
+    _quadruple(y, first, 2, 2, q)
+
+
+@real_kernel
+def rows(x, diagonal, y, low, q, flip, both, first, last):  # type: ignore[no-untyped-def]
+    """Diagonal, flip of all spins where not 0, ``low`` factors and, where ``both``, the diagonal, on some rows."""
+    size = 1 << low
+    for row in range(first, last):
+        begin, end = row * size, (row + 1) * size
+        if flip != 0.0:
+            top = x.size - 1
+            for i in range(begin, end):
+                y[i] = diagonal[i] * x[i] + flip * (diagonal[top - i] * x[top - i])
+        else:
+            for i in range(begin, end):
+                y[i] = diagonal[i] * x[i]
+        bit = 0
+        if low >= 3:
+            for i in range(begin, end, 8):
+                _octuple(y, i, q)
+            bit = 3
+        while bit + 1 < low:
+            for i in range(begin, end, 4 << bit):
+                _quadruple(y, i, 1 << bit, 1 << bit, q)
+            bit += 2
+        if bit < low:
+            for i in range(begin, end, 2 << bit):
+                _pair(y, i, 1 << bit, 1 << bit, q)
+        if both:
+            for i in range(begin, end):
+                y[i] *= diagonal[i]
+
+
+@real_kernel
+def columns(diagonal, y, low, bits, width, q, first, last):  # type: ignore[no-untyped-def]
+    """The factors from ``low`` on and the diagonal, in place, on columns of ``width`` from ``first`` to ``last``."""
+    for column in range(first, last):
+        begin = column * width
+        bit = low
+        while bit + 1 < bits:
+            step = 1 << bit
+            for high in range(0, 1 << bits, 4 << bit):
+                for row in range(0, step, 1 << low):
+                    _quadruple(y, begin + high + row, step, width, q)
+            bit += 2
+        if bit < bits:
+            step = 1 << bit
+            for high in range(0, 1 << bits, 2 << bit):
+                for row in range(0, step, 1 << low):
+                    _pair(y, begin + high + row, step, width, q)
+        for row in range(0, 1 << bits, 1 << low):
+            for i in range(begin + row, begin + row + width):
+                y[i] *= diagonal[i]
+
+
+@real_kernel
+def project(basis, w, size, first, last, out):  # type: ignore[no-untyped-def]
+    """out[block, j] = sum over a block of ``size`` amplitudes of basis[j] w; blocks from ``first`` to ``last``."""
+    for block in range(first, last):
+        begin, end = block * size, min((block + 1) * size, w.size)
+        part = w[begin:end]
+        for j in range(len(basis)):
+            row, total = basis[j, begin:end], 0.0
+            for i in range(part.size):
+                total += row[i] * part[i]
+            out[block, j] = total
+
+
+@real_kernel
+def subtract(basis, factors, w, size, first, last):  # type: ignore[no-untyped-def]
+    """W minus the sum of factors[j] basis[j], in place; four rows at a time, as w would else be stored too often."""
+    for block in range(first, last):
+        begin, end = block * size, min((block + 1) * size, w.size)
+        part = w[begin:end]
+        j = 0
+        while j + 4 <= len(basis):
+            a, b, c, d = basis[j, begin:end], basis[j + 1, begin:end], basis[j + 2, begin:end], basis[j + 3, begin:end]
+            for i in range(part.size):
+                part[i] -= factors[j] * a[i] + factors[j + 1] * b[i] + factors[j + 2] * c[i] + factors[j + 3] * d[i]
+            j += 4
+        while j < len(basis):
+            row, factor = basis[j, begin:end], factors[j]
+            for i in range(part.size):
+                part[i] -= factor * row[i]
+            j += 1
 
 
 @kernel
@@ -42,19 +158,12 @@ def _fill(first, out, block, plane, k0, k1):  # type: ignore[no-untyped-def]
 
 
 def fill_on_gpu(out: Any, first: int, seed: int, block: int, plane: int) -> None:
-    """Draw the numbers of ``_fill`` on a GPU."""
     import cupy
 
     room = out if out.size % 2 == 0 else cupy.empty(out.size + 1)
     pairs, device = room.size // 2, out.device.id
-    arguments = {
-        "out": room,
-        "first": np.uint64(first // 2),
-        "pairs": np.uint64(pairs),
-        "block": np.uint32(block),
-        "plane": np.uint32(plane),
-        "key": round_keys(seed),
-    }
+    arguments = {"out": room, "first": np.uint64(first // 2), "pairs": np.uint64(pairs), "key": round_keys(seed)}
+    arguments |= {"block": np.uint32(block), "plane": np.uint32(plane)}
     blocks = min(-(-pairs // 256), 16 * multiprocessors(device))
     Launch(device, START_FILE, "start_vector", arguments)(cupy.cuda.get_current_stream(), (blocks, 1, 1), 256)
     if room is not out:
@@ -64,13 +173,8 @@ def fill_on_gpu(out: Any, first: int, seed: int, block: int, plane: int) -> None
 class Share:
     """A part of 2^-top of the amplitudes, and what is added up over all parts.
 
-    Args:
-        group: The device's group, of 2^top members; None where it has everything.
-
-    Attributes:
-        index: Number of the part.
-        size: How many parts there are.
-        top: Bits of an amplitude's number that say whose it is, the highest ones.
+    Without a group, which has 2^top members, it is the whole. ``index`` is the number of the part, ``size`` how many
+    there are; the highest ``top`` bits of an amplitude's number say whose it is.
     """
 
     def __init__(self, group: Group | None = None) -> None:
@@ -90,7 +194,6 @@ class Share:
         return [self._group.sum(array if mine else np.zeros_like(array)) for array in arrays]
 
     def exchange(self, give: list[tuple[Any, int]], get: list[tuple[Any, int]]) -> None:
-        """As ``Group.exchange``."""
         assert self._group is not None  # noqa: S101  (it has nothing to exchange)
         self._group.exchange(give, get)
 
@@ -98,14 +201,7 @@ class Share:
 class Vectors:
     """Arithmetic with vectors of one length on one device, or with its part of vectors that several devices share.
 
-    Args:
-        device: ``cpu`` or ``cuda``.
-        threads: CPU threads, a pool or a number.
-        share: Part of each vector on this device, None for all; others call the same methods.
-
-    Attributes:
-        length: Amplitudes that are here.
-        xp: NumPy or CuPy.
+    Members of a group call the same methods. ``length`` are the amplitudes that are here, ``xp`` is NumPy or CuPy.
     """
 
     def __init__(
@@ -126,12 +222,9 @@ class Vectors:
         if self.device == "cuda":
             fill_on_gpu(out, before, seed, block, plane)
             return
-        keys = rng.split_seed(seed)
-        step = 2**16
-        self.threads.run(
-            partial(_fill, before + first, out[first : first + step], block, plane, *keys)
-            for first in range(0, self.length, step)
-        )
+        keys, step = rng.split_seed(seed), 2**16
+        pieces = ((first, out[first : first + step]) for first in range(0, self.length, step))
+        self.threads.run(partial(_fill, before + first, piece, block, plane, *keys) for first, piece in pieces)
 
     def _by_blocks(self, task: Callable[[int, int], None]) -> None:
         """``task(first, last)`` over ranges of blocks, one range a thread where that pays."""
@@ -143,17 +236,16 @@ class Vectors:
         if self.device == "cuda":
             return self.share.sum(np.asarray((basis @ w).get()))
         sums = np.empty((-(-self.length // BLOCK), len(basis)))
-        self._by_blocks(lambda first, last: cpu.project(basis, w, BLOCK, first, last, sums))
+        self._by_blocks(lambda first, last: project(basis, w, BLOCK, first, last, sums))
         return self.share.sum(np.asarray(np.add.reduce(sums, axis=0)))
 
     def subtract(self, basis: Any, factors: Array, w: Any) -> None:
-        """Take the sum of factors[j] basis[j] from w."""
         if self.device == "cuda":
             from cupy import cublas
 
             cublas.gemv("N", -1.0, basis.T, self.xp.asarray(factors), 1.0, w)
         else:
-            self._by_blocks(lambda first, last: cpu.subtract(basis, factors, w, BLOCK, first, last))
+            self._by_blocks(lambda first, last: subtract(basis, factors, w, BLOCK, first, last))
 
     def add(self, factor: float, x: Any, y: Any) -> None:
         """Y becomes y + factor x, without room for another vector."""
@@ -166,7 +258,6 @@ class Vectors:
             self.subtract(x[None], np.array([-factor]), y)
 
     def dot(self, x: Any, y: Any) -> float:
-        """Product of two vectors."""
         if self.device == "cuda":
             from cupy import cublas
 
@@ -176,7 +267,6 @@ class Vectors:
         return float(self.overlaps(x[None], y)[0])
 
     def norm(self, x: Any) -> float:
-        """Euclidean length."""
         return float(np.sqrt(self.dot(x, x)))
 
     def rotate(self, basis: Any, mixing: Array) -> None:
@@ -188,7 +278,6 @@ class Vectors:
             piece[: len(rows)] = rows @ piece
 
     def numpy(self, x: Any) -> Array:
-        """A copy in NumPy of what is here."""
         return np.asarray(x.get() if self.device == "cuda" else x.copy())
 
 

@@ -11,9 +11,9 @@ from made_up import tempered
 from walkers import relaxation, walk
 
 import spinsim as ss
-from spinsim.analysis.equilibration import FALSE_ALARMS
+from spinsim.analysis.equilibration import FALSE_ALARMS, judge, walks
+from spinsim.analysis.reduced import FollowedSeries
 from spinsim.analysis.summary import summarize
-from spinsim.analysis.verdict import judge, walks
 
 PLACES, RATE, COPIES = 8, 0.5, 2
 TAU = relaxation(PLACES, RATE)
@@ -33,7 +33,7 @@ def verdicts(samples: int, length: float, start: float, runs: int, seed: int) ->
     run, found = made(samples), Counter[str]()
     for k in range(runs):
         own = {"permutation": walked.permutation[:, k], "round_trips": walked.round_trips[k]}
-        judged = judge(replace(run, **own), {"energy": walked.energy[:, k]})
+        judged = judge(replace(run, **own), {"energy": FollowedSeries(walked.energy[:, k])})
         found[judged.words.split(":")[0].split(",")[0]] += 1
     return found
 

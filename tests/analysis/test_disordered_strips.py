@@ -9,8 +9,8 @@ import pytest
 from harness import one_sentence, run
 
 import spinsim as ss
-from spinsim.analysis.printed import with_error
 from spinsim.analysis.strips import length_crossings, length_curve, scaled_lengths
+from spinsim.analysis.tables import with_error
 from spinsim.jobs.transfer.figures import lengths_figure
 
 TEMPERATURES = np.linspace(1.4, 3.8, 13)

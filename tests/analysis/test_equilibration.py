@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pytest
+from by_series import equilibration
 from processes import ar1, rho_of
 
-import spinsim as ss
-from spinsim.analysis.equilibration import FALSE_ALARMS, equilibration
+from spinsim.analysis.equilibration import FALSE_ALARMS
 
 LENGTH = 1000
 
@@ -101,9 +101,3 @@ def test_short_and_constant_runs_are_undecided() -> None:
         assert not found.equilibrated
         assert not found.drifts
         assert found.verdict.startswith("undecided")
-
-
-@pytest.mark.parametrize(("shape", "words"), [((7,), "at least 8"), ((8, 2, 2), "samples")])
-def test_refusals(shape: tuple[int, ...], words: str) -> None:
-    with pytest.raises(ss.InputError, match=words):
-        equilibration(np.ones(shape))

@@ -11,9 +11,9 @@ from made_up import glass
 
 import spinsim as ss
 from spinsim.analysis.figures import averages_figure
-from spinsim.analysis.printed import all_columns, table
 from spinsim.analysis.reweighted import reweighted
 from spinsim.analysis.summary import summarize
+from spinsim.analysis.tables import all_columns, printed_table
 from spinsim.observables import LABELS, SYMBOLS, TABLE, Facts, Observable, observables, printed_order
 from spinsim.observables import table as observables_table
 from spinsim.observables.moments import MOMENTS
@@ -65,7 +65,7 @@ def test_one_record_is_all_that_an_observable_takes(monkeypatch: pytest.MonkeyPa
     with h5py.File(result.save(tmp_path / "run.h5")) as file:
         assert file[f"summary/{record.name}"].attrs["long_name"] == record.formula
         assert f"summary/{record.name}_error" in file
-    assert "R_q" in table(found, [record.name])[0]
+    assert "R_q" in printed_table(found, [record.name])[0]
     assert record.name in all_columns(found.estimates)
     assert averages_figure([result], [found], columns=record.name).axes[0].get_ylabel() == record.symbol
     assert record.name in reweighted(result, result.temperature[2:4]).estimates

@@ -11,9 +11,8 @@ from exact import assert_agree
 from same import added_up
 
 import spinsim as ss
-from spinsim.analysis import over_energy as analysis
-from spinsim.analysis.over_energy import can_reweight
-from spinsim.analysis.reweighted import Reweighting, reweighted
+from spinsim.analysis import reweighted as analysis
+from spinsim.analysis.reweighted import Reweighting, can_reweight, reweighted
 from spinsim.analysis.runs import COPY_SERIES, PAIR_SERIES, sample_of
 from spinsim.engine.measuring import energies as over_energy
 

@@ -6,22 +6,22 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from by_series import copies_disagree, equilibration
 from processes import ar1, rho_of
 from same import added_up, energies_alone, word
 
 import spinsim as ss
 from spinsim.analysis.autocorrelation import integrated_time
-from spinsim.analysis.equilibration import approach, equilibration
-from spinsim.analysis.followed import FollowedSeries
+from spinsim.analysis.equilibration import approach, compare_copies, walks
 from spinsim.analysis.gaps import correlation_in_time, gaps
 from spinsim.analysis.overlaps import bins_for, overlap_distribution
+from spinsim.analysis.reduced import FollowedSeries
 from spinsim.analysis.reweighted import reweighted
 from spinsim.analysis.runs import sample_of, samples_of
 from spinsim.analysis.sizes import compare_sizes
 from spinsim.analysis.sources import FollowedTerm, SeriesSource, facts_of, measurements_of, reduced_of
 from spinsim.analysis.summary import resampled, summarize
 from spinsim.analysis.tables import estimate_columns
-from spinsim.analysis.verdict import compare_copies, copies_disagree, walks
 from spinsim.engine.cpu import CpuEngine
 from spinsim.engine.measuring.cpu_reduction import HostReduction
 from spinsim.jobs import job_of

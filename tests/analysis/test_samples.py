@@ -12,9 +12,9 @@ from made_up import tempered
 
 import spinsim as ss
 from spinsim.analysis.overlaps import overlap_distribution
-from spinsim.analysis.printed import with_error
 from spinsim.analysis.runs import lowest, sample_of
 from spinsim.analysis.summary import summarize
+from spinsim.analysis.tables import with_error
 
 MODEL = ss.EdwardsAnderson(ss.cubic(4), samples=3, seed=1)
 

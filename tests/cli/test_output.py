@@ -11,8 +11,8 @@ from harness import one_sentence, run
 from made_up import tempered
 
 import spinsim as ss
-from spinsim.analysis.printed import all_columns, main_columns, with_error
 from spinsim.analysis.summary import summarize
+from spinsim.analysis.tables import all_columns, main_columns, with_error
 from spinsim.inputs.texts import WIDTH
 
 WITHOUT_WIDTH = ("Command", "Identity", "Results", "Next", " " * 9 + "spinsim")

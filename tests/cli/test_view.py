@@ -11,7 +11,7 @@ from PIL import Image
 
 import spinsim as ss
 from spinsim.analysis.figures.configurations import Panels
-from spinsim.cli.view import view
+from spinsim.cli.plot import view
 from spinsim.errors import InputError
 
 MODELS = {

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from products import CASES, TYPES, Array, back, check_exact, placed, whole
 
 import spinsim as ss
-from spinsim.gemm import splitting
+from spinsim.gemm import product as splitting
 
 gpu = pytest.mark.gpu
 # m, k, n: where all is one part, where it is many, and where these are long

@@ -16,7 +16,7 @@ from harness import Outcome, finish, one_sentence, run, spinsim, tree
 import spinsim as ss
 from spinsim import cli
 from spinsim.inputs.texts import printable, quoted
-from spinsim.run.saving import Saving
+from spinsim.run.common import Saving
 
 RUN = "anneal --size 4 --steps 2 --sweeps 1 --replicas 2"
 ODD = "a\nb\x1b[31m'c\udcff.h5"  # a new line, a colour, a quote, a byte that is not UTF-8

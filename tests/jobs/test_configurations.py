@@ -21,12 +21,11 @@ from spinsim.bits import of_replica_packed, packed_spins, unpacked_spins
 from spinsim.engine import Dynamics, create_engine
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES
 from spinsim.jobs.anneal.settings import Anneal
-from spinsim.jobs.ladder.contents import contents_of_run
-from spinsim.jobs.ladder.places import Temperatures
+from spinsim.jobs.ladder.contents import Temperatures, contents_of_run
 from spinsim.jobs.temper.settings import Temper
 from spinsim.observables.measured import Choice
 from spinsim.settings.config import build_config
-from spinsim.store.configurations import with_configurations
+from spinsim.store.schema import with_configurations
 
 MODELS = {
     "replica-packed": lambda: ss.EdwardsAnderson(ss.cubic(3), samples=2, seed=1),

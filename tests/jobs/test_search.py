@@ -14,8 +14,7 @@ from places import DATA
 import spinsim as ss
 from spinsim import rng
 from spinsim.errors import InputError
-from spinsim.jobs.anneal.running import AnnealPlan
-from spinsim.jobs.anneal.search import AnnealSearch
+from spinsim.jobs.anneal.running import AnnealPlan, AnnealSearch
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.run import Watch
 from spinsim.run.common import to_file
@@ -200,11 +199,11 @@ def test_a_file_with_room_for_more_anneals_is_resumed(tmp_path: Path, monkeypatc
 
     calls, path, how = 0, tmp_path / "a.h5", HOW | {"target": -1000}
     monkeypatch.setattr("spinsim.model.problems.targets._bound", lambda model, sample: -2000.0)
-    monkeypatch.setattr("spinsim.jobs.anneal.search._BYTES", 0)
-    monkeypatch.setattr("spinsim.jobs.anneal.search._FEWEST", 100)
+    monkeypatch.setattr("spinsim.jobs.anneal.running._BYTES", 0)
+    monkeypatch.setattr("spinsim.jobs.anneal.running._FEWEST", 100)
     with pytest.raises(KeyboardInterrupt):
         ss.anneal(MODEL, out=path, checkpoint_every=0, on_updates=interrupt, **how)
-    monkeypatch.setattr("spinsim.jobs.anneal.search._FEWEST", 8)
+    monkeypatch.setattr("spinsim.jobs.anneal.running._FEWEST", 8)
     monkeypatch.setattr(AnnealSearch, "is_met", property(lambda search: search.number >= 10))
     resumed = ss.resume(path).anneals
     assert resumed is not None

@@ -235,7 +235,7 @@ import spinsim as ss
 from spinsim import store
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES
 from spinsim.jobs.ladder.contents import contents_of_run
-from spinsim.jobs.ladder.places import Temperatures
+from spinsim.jobs.ladder.contents import Temperatures
 from spinsim.observables.measured import Choice
 
 model = ss.EdwardsAnderson(ss.cubic(8), samples=100)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import spinsim
-from spinsim.machine import sources
+from spinsim.machine import stored
 from spinsim.machine.compiled import Compiled
 
 ROOT = Path(spinsim.__file__).parent
@@ -56,7 +56,7 @@ def used_by(function: types.FunctionType) -> Iterator[types.FunctionType]:
 @pytest.mark.parametrize("path", KERNELS, ids=name_of)
 def test_kernels_are_stamped_with_all_they_may_inline(path: Path) -> None:
     """Constants are found by the imports as Python reads them; functions by what each compiled function names."""
-    stamped = sources.sources(name_of(path))
+    stamped = stored.sources(name_of(path))
     assert {path, ROOT / "machine/compiler.py", ROOT / "machine/intrinsics.py"} <= stamped
     for part in stamped & set(KERNELS):
         assert constants_from(part) <= stamped
@@ -83,10 +83,10 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str | None)
         with open(root / changed, "a") as file:
             file.write("# changed\n")
         (root / "rng").mkdir()  # a folder that an earlier version left in a working tree
-    monkeypatch.setattr(sources, "_ROOT", root)
-    for cached in (sources.source_digest, sources.sources, sources._imported, sources._content, sources._digest):
+    monkeypatch.setattr(stored, "_ROOT", root)
+    for cached in (stored.source_digest, stored.sources, stored._imported, stored._content, stored._digest_of_file):
         cached.cache_clear()
-    return {name_of(path): sources.source_digest(name_of(path)) for path in KERNELS}
+    return {name_of(path): stored.source_digest(name_of(path)) for path in KERNELS}
 
 
 def test_a_changed_part_is_seen_by_its_users_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,12 +98,12 @@ def test_a_changed_part_is_seen_by_its_users_alone(tmp_path: Path, monkeypatch: 
             users = {
                 name_of(path)
                 for path in KERNELS
-                if tmp_path / changed.replace("/", "-") / "spinsim" / changed in sources.sources(name_of(path))
+                if tmp_path / changed.replace("/", "-") / "spinsim" / changed in stored.sources(name_of(path))
             }
             assert differing == users
             assert bool(users) == (changed != "errors.py")
             assert (len(users) == len(KERNELS)) == (changed == "machine/compiler.py")
     finally:
         monkeypatch.undo()
-        for cached in (sources.source_digest, sources.sources, sources._imported, sources._content, sources._digest):
+        for cached in (stored.source_digest, stored.sources, stored._imported, stored._content, stored._digest_of_file):
             cached.cache_clear()

@@ -18,7 +18,7 @@ from spinsim.engine.choosing import choose
 from spinsim.engine.update import OfModel
 from spinsim.errors import InputError
 from spinsim.model.disorder import lattice_model
-from spinsim.model.terms import degrees_along
+from spinsim.model.graph import degrees_along
 from spinsim.packing import Packing
 from spinsim.settings.shared import ModelSettings
 

@@ -7,7 +7,7 @@ import pytest
 
 import spinsim as ss
 from spinsim.engine.devices import seats
-from spinsim.parallel import in_memory
+from spinsim.parallel import group as groups
 from spinsim.parallel.group import Each, Group, Member, Seat, make_group, together
 from spinsim.parallel.places import Here, InThread, Kept, LeftWaitingError
 
@@ -107,16 +107,16 @@ def test_sizes_that_differ_are_found() -> None:
 
 
 def test_waits_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_memory, "LONGEST_WAIT", 0.05)
+    monkeypatch.setattr(groups, "LONGEST_WAIT", 0.05)
     with pytest.raises(LeftWaitingError, match="member 0 has not answered for 0 s"):
         together(group(2), wait_for_nobody)
 
 
 def test_what_members_share_goes_with_their_group() -> None:
     members = group(2)
-    before = len(in_memory._GROUPS)
+    before = len(groups._GROUPS)
     del members
-    assert len(in_memory._GROUPS) == before - 1
+    assert len(groups._GROUPS) == before - 1
 
 
 def test_every_device_has_a_thread() -> None:

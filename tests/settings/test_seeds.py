@@ -11,7 +11,7 @@ import pytest
 from harness import one_sentence, run
 
 import spinsim as ss
-from spinsim.inputs.shared import RANDOM
+from spinsim.inputs.texts import RANDOM
 from spinsim.jobs import all_jobs
 from spinsim.jobs.temper.settings import Temper
 from spinsim.run.identity import tables_of_file

@@ -141,8 +141,8 @@ def test_runs_go_on_with_and_without_lists(tmp_path: Path, monkeypatch, begun: s
     run(f"{LINE} --out {tmp_path / 'whole.h5'}")
     files = [tmp_path / f"{how}.h5" for how in ("resumed", "again")]
     for path in files:
-        monkeypatch.setattr("spinsim.run.saving.Saving.due", lambda saving: True)
-        monkeypatch.setattr("spinsim.run.saving.Saving.saved", stop_after_two())
+        monkeypatch.setattr("spinsim.run.common.Saving.due", lambda saving: True)
+        monkeypatch.setattr("spinsim.run.common.Saving.saved", stop_after_two())
         CliRunner().invoke(app, f"{LINE} --out {path}".split())
         with h5py.File(path) as file:
             assert (file.attrs["finished"], len(file["measurements/energy"])) == (b"", 2)

@@ -17,8 +17,8 @@ import spinsim as ss
 from spinsim import cli, store
 from spinsim.errors import InputError
 from spinsim.run.identity import verify
+from spinsim.store.datasets import CHECKSUM, row_checksums
 from spinsim.store.reading import growing
-from spinsim.store.row_checksums import CHECKSUM, row_checksums
 
 OWN = ("command", "config", "history")
 MODEL = "--size 4 --couplings pm-j --samples 2 --checkpoint-every 0.00001"

@@ -14,7 +14,7 @@ from spinsim.engine.moves.metropolis.anisotropic.update import LEAST_CLASS_BITS,
 from spinsim.engine.moves.metropolis.dense.cuda_bytes import CLUSTER, serves
 from spinsim.engine.moves.metropolis.packed.classes import MAX_DEGREE_IN_FIELD, Kind
 from spinsim.engine.moves.metropolis.replica_packed.cuda_degrees import TREE_BITS
-from spinsim.model.terms import MOST_TERMS
+from spinsim.model.graph import MOST_TERMS
 from spinsim.rng import FEWER_ROUNDS, ROUNDS
 
 PHILOX_ROUNDS = (FEWER_ROUNDS, ROUNDS)

@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 from instances import OF_ENGINES
 
 from spinsim.cuda.compile import OPTIONS, source
-from spinsim.gemm import factors, rungs, skinny, splitting, transposing
+from spinsim.gemm import factors, rungs, skinny, transposing
+from spinsim.gemm import product as matmul
 from spinsim.transfer_matrix.cuda import instantiations as of_transfer
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
@@ -42,7 +43,7 @@ INFO = re.compile(r"^ptxas (info|  ).*\n", re.MULTILINE)
 
 def instantiations() -> list[tuple[str, str]]:
     """Every instance of the package, with its file."""
-    products = (module.expressions() for module in (rungs, splitting, transposing, factors, skinny))
+    products = (module.expressions() for module in (rungs, matmul, transposing, factors, skinny))
     return [*OF_ENGINES, *chain.from_iterable(products), *of_transfer()]
 
 

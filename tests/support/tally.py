@@ -16,14 +16,12 @@ from spinsim.jobs.reports import head_of_steps
 from spinsim.model.ising import Ising
 from spinsim.result import Result, load
 from spinsim.run import Plan, Watch
-from spinsim.run.common import build_model, identify
+from spinsim.run.common import Saving, build_model, identify
 from spinsim.run.identity import open_own
 from spinsim.run.progress import Bar, RowProgress
-from spinsim.run.saving import Saving
 from spinsim.settings.config import Config, table
 from spinsim.settings.setting import Table, setting
-from spinsim.store.contents import Contents, Series
-from spinsim.store.forms import Form, group_of, length_of
+from spinsim.store.contents import Contents, Form, Series, group_of, length_of
 
 GROUP = "tally"
 

@@ -16,7 +16,7 @@ from spinsim.machine.threads import Threads
 from spinsim.parallel.group import Group, Seat, make_group, together
 from spinsim.parallel.places import Here, InThread
 from spinsim.transfer_matrix import Fit, Layer, Settings, Solver, TransferOperator, Vectors, across, split
-from spinsim.transfer_matrix.points import make_points
+from spinsim.transfer_matrix.layer import make_points
 from spinsim.transfer_matrix.split import FEWEST_BITS, Chosen, SplitSolver, choose
 from spinsim.transfer_matrix.vectors import Share
 

@@ -29,7 +29,7 @@ from spinsim.transfer_matrix import (
     one_by_one,
     sectors_of,
 )
-from spinsim.transfer_matrix.points import make_points
+from spinsim.transfer_matrix.layer import make_points
 
 K_C = 1 / CRITICAL_TEMPERATURE
 SECTORS = ("even", "odd")

@@ -4,9 +4,9 @@ What a job alone draws lies in its folder below ``spinsim/jobs``.
 """
 
 from spinsim.analysis.figures.averages import averages_figure as averages_figure
+from spinsim.analysis.figures.averages import crossings_figure as crossings_figure
 from spinsim.analysis.figures.averages import order_figure as order_figure
 from spinsim.analysis.figures.averages import order_names as order_names
-from spinsim.analysis.figures.crossings import crossings_figure as crossings_figure
 from spinsim.analysis.figures.panels import ladder_label as ladder_label
 from spinsim.analysis.figures.paper import FORMATS as FORMATS
 from spinsim.analysis.figures.paper import STYLES as STYLES

@@ -1,36 +1,24 @@
-"""Averages of runs in equilibrium against temperature, k, Gamma or beta, of one size or of several."""
+"""Averages of runs in equilibrium against temperature, k, Gamma or beta, of one size or several, and crossings."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
+import matplotlib.style
 import numpy as np
+import numpy.typing as npt
 from matplotlib.axes import Axes
 
 from spinsim.analysis import onsager
-from spinsim.analysis.figures.panels import (
-    BARS,
-    OFF_SCALE,
-    OPEN,
-    curve_label,
-    curve_styles,
-    draw_estimate,
-    draw_exact,
-    draw_heat,
-    is_onsager,
-    ladder_label,
-    run_text,
-    scale_logarithmically,
-    show_zero,
-)
-from spinsim.analysis.figures.paper import PaperFigure, drawn_panels
+from spinsim.analysis.figures import panels
+from spinsim.analysis.figures.paper import GREY, PAPER, PaperFigure, draw_legend, drawn_panels, lay_panels
 from spinsim.analysis.kinds import favours_parallel_spins
-from spinsim.analysis.printed import chosen_columns
 from spinsim.analysis.runs import Tempered
-from spinsim.analysis.sizes import order_parameter, size_label
+from spinsim.analysis.sizes import Comparison, order_parameter, size_label
 from spinsim.analysis.sources import facts_of
 from spinsim.analysis.summary import Summary, observables_of
+from spinsim.analysis.tables import chosen_columns
 from spinsim.errors import InputError
 from spinsim.observables import CROSSING, DRAWN, SYMBOLS
 
@@ -41,6 +29,12 @@ _EXACT: Final = {
 }
 _NEAR_ZERO: Final = 0.4  # of the largest value: an axis whose values begin above it shows no 0
 _DECADES: Final = 1.3  # that a positive quantity spans where its axis is logarithmic
+Array = npt.NDArray[np.float64]
+_INSET: Final = 0.36  # of the width and of the height of a panel
+_TICKS: Final = 0.12  # likewise, for the labels of its ticks
+_EDGE: Final = 0.04  # likewise, to the frame
+_WIDEST: Final = 0.36  # of the range of temperatures: a wider one enlarges nothing
+_FINE: Final = 400  # points along the curves
 
 
 def averages_figure(
@@ -63,8 +57,8 @@ def averages_figure(
             names = chosen_columns(columns, summary.estimates)
     else:
         common = [name for name in summaries[0].estimates if all(name in summary.estimates for summary in summaries)]
-        panels = DRAWN["energy"] + DRAWN.get(observable or _order(results), ())
-        names = [name for panel in panels for name in [one for one in panel if one in common][:1]]
+        drawn = DRAWN["energy"] + DRAWN.get(observable or _order(results), ())
+        names = [name for panel in drawn for name in [one for one in panel if one in common][:1]]
     return _draw_names(results, summaries, names, style)
 
 
@@ -96,17 +90,19 @@ def _order(results: Sequence[Tempered]) -> str:
 
 def _draw_names(results: Sequence[Tempered], summaries: Sequence[Summary], names: list[str], style: str) -> PaperFigure:
     several = len(results) > 1
-    labels = [curve_label(size_label(result.model)) if several else run_text(result) for result in results]
-    against = ladder_label(results[0].axis)
+    labels = [
+        panels.curve_label(size_label(result.model)) if several else panels.run_text(result) for result in results
+    ]
+    against = panels.ladder_label(results[0].axis)
     height = 1.35 if len(names) > 3 and style == "single" else 1.6
-    with drawn_panels(style, len(names), height, against) as (figure, panels):
+    with drawn_panels(style, len(names), height, against) as (figure, axes):
         is_open = False
-        for ax, name in zip(panels, names, strict=True):
-            for run in zip(results, summaries, labels, curve_styles(len(results)), strict=True):
+        for ax, name in zip(axes, names, strict=True):
+            for run in zip(results, summaries, labels, panels.curve_styles(len(results)), strict=True):
                 is_open |= _draw_run(ax, name, *run, joined=several)
             ax.set_ylabel(SYMBOLS[name])
             _scale(ax, name, results, summaries)
-    off_scale = any(line.get_label() == "off scale" for ax in panels for line in ax.lines)
+    off_scale = any(line.get_label() == "off scale" for ax in axes for line in ax.lines)
     figure.caption = _caption(names, results, is_open, off_scale)
     return figure
 
@@ -114,12 +110,11 @@ def _draw_names(results: Sequence[Tempered], summaries: Sequence[Summary], names
 def _draw_run(
     ax: Axes, name: str, result: Tempered, summary: Summary, label: str, look: tuple[str, str], *, joined: bool
 ) -> bool:
-    """One estimate of one run, in a colour with a marker; returns whether some of its errors cannot be trusted."""
     x, estimate = result.axis.values, summary.estimates[name]
     if name != "specific_heat":
-        return draw_estimate(ax, x, estimate, look[0], label, joined, look[1])
+        return panels.draw_estimate(ax, x, estimate, look[0], label, joined, look[1])
     energy = summary.estimates["energy_per_site"].value
-    return draw_heat(ax, x, estimate, energy, look[0], label, joined, look[1])
+    return panels.draw_heat(ax, x, estimate, energy, look[0], label, joined, look[1])
 
 
 def _scale(ax: Axes, name: str, results: Sequence[Tempered], summaries: Sequence[Summary]) -> None:
@@ -128,22 +123,140 @@ def _scale(ax: Axes, name: str, results: Sequence[Tempered], summaries: Sequence
     values = values[np.isfinite(values)]
     positive = len(values) > 0 and values.min() > 0
     if "susceptibility" in name and positive and np.log10(np.ptp(values) / values.min()) > _DECADES:
-        scale_logarithmically(ax)
+        panels.scale_logarithmically(ax)
         return
     couplings = {result.model.coupling_unit for result in results}
-    if name in _EXACT and len(couplings) == 1 and all(is_onsager(result.model) for result in results):
+    if name in _EXACT and len(couplings) == 1 and all(panels.is_onsager(result.model) for result in results):
         temperature = np.concatenate([result.temperature for result in results])
-        draw_exact(ax, temperature, _EXACT[name], couplings.pop(), 1.3 if name == "specific_heat" else None)
+        panels.draw_exact(ax, temperature, _EXACT[name], couplings.pop(), 1.3 if name == "specific_heat" else None)
     if name != "energy_per_site" and len(values) and 0 <= values.min() < _NEAR_ZERO * values.max():
-        show_zero(ax)
+        panels.show_zero(ax)
 
 
 def _caption(names: list[str], results: Sequence[Tempered], is_open: bool, off_scale: bool) -> str:
     run = results[0]
     captions = {o.name: o.caption for o in observables_of(run)}
-    runs = "; ".join(f"{result.model.name}, {run_text(result)}" for result in results)
+    runs = "; ".join(f"{result.model.name}, {panels.run_text(result)}" for result in results)
     quantities = " and ".join(filter(None, (", ".join(captions[name] for name in names[:-1]), captions[names[-1]])))
-    sentences = [f"{quantities[0].upper()}{quantities[1:]} against {ladder_label(run.axis)}, of {runs}.", BARS]
-    sentences += [OPEN] if is_open else []
-    sentences += [OFF_SCALE] if off_scale else []
-    return " ".join(sentences)
+    first = f"{quantities[0].upper()}{quantities[1:]} against {panels.ladder_label(run.axis)}, of {runs}."
+    return " ".join([first, panels.BARS, *[panels.OPEN] * is_open, *[panels.OFF_SCALE] * off_scale])
+
+
+def crossings_figure(
+    comparisons: Sequence[Comparison], style: str = "single", against: str = panels.TEMPERATURE
+) -> PaperFigure:
+    """Each estimate against temperature or what stands in its place, a panel each, with crossings and errors.
+
+    Points whose error cannot be trusted are open and have no bar, and so have crossings between such points. An inset
+    shows what lies around the crossings, where the panel has room for it.
+    """
+    with matplotlib.style.context(PAPER):
+        figure, axes = lay_panels(style, len(comparisons), 2.3, against)
+        is_open = False
+        for ax, comparison in zip(axes, comparisons, strict=True):
+            is_open |= _draw(ax, comparison)
+            ax.set_ylabel(SYMBOLS[comparison.name])
+        figure.align_ylabels()
+        draw_legend(figure, *axes)
+        figure.draw_without_rendering()  # panels have their places: room for insets can be measured
+        for ax, comparison in zip(axes, comparisons, strict=True):
+            _draw_inset(ax, comparison)
+    insets = any(ax.child_axes for ax in axes)
+    figure.caption = _crossings_caption(comparisons, is_open, against, insets)
+    return figure
+
+
+def _draw(ax: Axes, comparison: Comparison) -> bool:
+    """Curves and crossings; whether some errors of the curves cannot be trusted."""
+    is_open = False
+    colours = {}
+    for curve, (colour, marker) in zip(comparison.curves, panels.curve_styles(len(comparison.curves)), strict=True):
+        label, colours[curve.label] = panels.curve_label(curve.label), colour
+        is_open |= panels.draw_estimate(
+            ax, curve.temperature, curve.estimate, colour, label, joined=True, marker=marker
+        )
+    for pair in comparison.crossings:
+        if not np.isnan(pair.crossing.value):
+            error = pair.crossing.error if pair.trusted else np.nan
+            of_both = colours[pair.labels[0]], colours[pair.labels[1]]
+            panels.mark_crossing(ax, pair.crossing.value, pair.height, error, of_both)
+    return is_open
+
+
+def _draw_inset(ax: Axes, comparison: Comparison) -> None:
+    """The surroundings of the crossings, in the corner where the panel is empty; nothing where none is."""
+    window, corner = _window(comparison), _empty_corner(ax, comparison)
+    if window is None or corner is None:
+        return
+    left, lower = corner
+    inset = ax.inset_axes((left, lower, _INSET, _INSET))
+    _draw(inset, comparison)
+    low, high, bottom, top = window
+    inset.set_xlim(low, high)
+    inset.set_ylim(bottom, top)
+    inset.tick_params(labelsize=6, pad=1.5)
+    inset.locator_params(nbins=3)
+    ax.indicate_inset((low, bottom, high - low, top - bottom), edgecolor=GREY, lw=0.6, alpha=1)
+
+
+def _window(comparison: Comparison) -> tuple[float, float, float, float] | None:
+    """Returns the ends of an inset along x and along y: crossings with two errors and two points on both sides."""
+    crossed = [pair for pair in comparison.crossings if np.isfinite(pair.crossing.value)]
+    if not crossed:
+        return None
+    grid = np.unique(np.concatenate([curve.temperature for curve in comparison.curves]))
+    ends = []
+    for pair in crossed:
+        value, error = pair.crossing.value, 2 * pair.crossing.error
+        above = int(np.searchsorted(grid, value))
+        ends += [min(value - error, grid[max(0, above - 1)]), max(value + error, grid[min(len(grid) - 1, above)])]
+    low, high = max(min(ends), grid[0]), min(max(ends), grid[-1])
+    low, high = low - 0.05 * (high - low), high + 0.05 * (high - low)
+    if high - low > _WIDEST * (grid[-1] - grid[0]):
+        return None
+    fine = np.linspace(max(low, grid[0]), min(high, grid[-1]), _FINE)
+    heights = np.concatenate([_between(curve.temperature, curve.estimate.value, fine) for curve in comparison.curves])
+    heights = heights[np.isfinite(heights)]
+    margin = 0.08 * np.ptp(heights)
+    return float(low), float(high), float(heights.min() - margin), float(heights.max() + margin)
+
+
+def _between(x: Array, y: Array, fine: Array) -> Array:
+    """Values on the line through points, NaN beyond them."""
+    known = np.isfinite(y)
+    return np.interp(fine, x[known], y[known], left=np.nan, right=np.nan) if known.any() else np.full_like(fine, np.nan)
+
+
+def _empty_corner(ax: Axes, comparison: Comparison) -> tuple[float, float] | None:
+    """Lower left corner of an inset with its tick labels' room, in fractions of the panel, that hides no curve."""
+    (low, high), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+    fine = np.linspace(low, high, _FINE)
+    points = []
+    for curve in comparison.curves:
+        error = np.where(curve.estimate.trusted, np.nan_to_num(curve.estimate.error), 0)
+        for shift in (-error, error):
+            y = _between(curve.temperature, curve.estimate.value + shift, fine)
+            points.append(np.stack([(fine - low) / (high - low), (y - bottom) / (top - bottom)]))
+    x, y = np.concatenate(points, axis=1)
+    left, right = _TICKS + _EDGE, 1 - _INSET - _EDGE
+    for start, lower in ((right, right), (left, left), (left, right), (right, left)):
+        inside = (
+            (x > start - _TICKS) & (x < start + _INSET + _EDGE) & (y > lower - _TICKS) & (y < lower + _INSET + _EDGE)
+        )
+        if not inside.any():
+            return start, lower
+    return None
+
+
+def _crossings_caption(comparisons: Sequence[Comparison], is_open: bool, against: str, insets: bool) -> str:
+    sentences = [f"Curves of several sizes against {against}."]
+    for comparison in comparisons:
+        pairs = "; ".join(panels.in_math(pair.sentence) for pair in comparison.crossings)
+        sentences.append(f"{SYMBOLS[comparison.name]}: {pairs}.")
+    sentences.append(panels.BARS)
+    if any(np.isfinite(pair.crossing.value) for comparison in comparisons for pair in comparison.crossings):
+        sentences.append(
+            f"Diamonds in the colours of two sizes are their {panels.CROSSINGS}, with bars where the error is known"
+            f"{'; insets enlarge them' * insets}."
+        )
+    return " ".join([*sentences, panels.OPEN] if is_open else sentences)

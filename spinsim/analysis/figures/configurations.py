@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Sequence
+from itertools import product
 from typing import Any, Final, Literal
 
 import matplotlib.style
@@ -86,7 +87,7 @@ class Panels:
     def show(self, figure: Figure, row: int) -> None:
         """Show another saved row."""
         spins = self.saved.row(self._number("step", row, "row"))[self.chosen]
-        for artist, (place, layer) in zip(self._drawn, self._places_and_layers(), strict=True):
+        for artist, (place, layer) in zip(self._drawn, product(self.places, self.layers), strict=True):
             flat = spins[place].reshape(math.prod(self.lattice.shape[2:]), -1)[layer]
             if self.lattice.joins_layers:
                 artist.set_data(flat.reshape(-1, self.lattice.shape[0]))
@@ -118,20 +119,14 @@ class Panels:
             raise InputError(f"{name} is not in the run: give a number from 0 to {length - 1}")
         return number % length
 
-    def _places_and_layers(self) -> list[tuple[int, int]]:
-        return [(place, layer) for place in self.places for layer in self.layers]
-
     def _titles(self) -> list[str]:
         values = self.saved.axes[self.name]
         symbol = {"temperature": "T", "gamma": r"\Gamma", "beta": r"\beta"}.get(self.name, self.name)
-        where = [
-            f"${symbol} = {values[place]:.4g}$" if self.name != "replica" else f"replica {place}"
-            for place in self.places
-        ]
-        return [text + (f", layer {layer}" if len(self.layers) > 1 else "") for text in where for layer in self.layers]
+        form = "replica {0}" if self.name == "replica" else f"${symbol} = {{1:.4g}}$"
+        form += ", layer {2}" if len(self.layers) > 1 else ""
+        return [form.format(place, values[place], layer) for place, layer in product(self.places, self.layers)]
 
     def _extent(self) -> tuple[float, float]:
-        """Width and height of a layer."""
         if self.lattice.joins_layers:
             return self.lattice.shape[0], (*self.lattice.shape, 1)[1]
         width, height = np.ptp(self.lattice.site_positions(), axis=0) + 1

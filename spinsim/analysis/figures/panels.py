@@ -63,14 +63,9 @@ def is_constant(temperature: Array) -> bool:
 def is_onsager(model: Ising) -> bool:
     """Return True if the model is a periodic square ferromagnet with equal couplings in zero field."""
     lattice = model.lattice
-    return (
-        lattice is not None
-        and lattice.name == "square"
-        and lattice.present_bonds() is None
-        and model.magnitude is not None
-        and model.extreme_couplings[0] > 0
-        and not np.any(model.fields)
-    )
+    if lattice is None or lattice.name != "square" or lattice.present_bonds() is not None:
+        return False
+    return model.magnitude is not None and model.extreme_couplings[0] > 0 and not np.any(model.fields)
 
 
 def size_text(model: Ising) -> str:
@@ -85,7 +80,6 @@ def ladder_label(axis: Axis) -> str:
 
 
 def curve_label(size: str) -> str:
-    """A size as ``sizes.size_label`` has it, as a formula."""
     return "${}$".format(size.replace("x", r"\times"))
 
 
@@ -105,7 +99,6 @@ def _text(model: Ising, samples: int, each: str) -> str:
 
 
 def sides(lattice: Lattice) -> str:
-    """Such as "8 x 8 x 8", for a formula."""
     return r" \times ".join(map(str, lattice.shape))
 
 
@@ -142,10 +135,7 @@ def draw_exact(
     coupling: float,
     highest: float | None = None,
 ) -> None:
-    """The infinite lattice over the range of the data, in a panel that has any; at one temperature a level line.
-
-    The axis follows the curve no further than ``highest`` times where that of the data ends.
-    """
+    """The infinite lattice over the range of the data, no higher than ``highest`` times where these end."""
     if not ax.containers:
         return
     top = ax.get_ylim()[1]
@@ -208,7 +198,6 @@ def is_off_scale(temperature: Array, energy: Array, heat: Array) -> npt.NDArray[
 
 
 def mark_off_scale(ax: Axes, x: Array) -> None:
-    """A mark above the frame at each x."""
     if len(x):
         place: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "clip_on": False, "ms": 2.5, "mec": "none"}
         ax.plot(x, np.full(len(x), 1.04), "^", color=VERMILION, label="off scale", **place)

@@ -26,8 +26,7 @@ from spinsim.machine.outputs import CAPTION, write_outputs
 
 FORMATS: Final = ("pdf", "png", "svg")
 
-STYLES: Final = {"single": 3.4, "double": 7.0}
-"""Widths: of a column, and of a page of two."""
+STYLES: Final = {"single": 3.4, "double": 7.0}  # widths: of a column, and of a page of two
 _IN_A_ROW: Final = 3  # panels across two columns
 _LEGEND: Final = 0.4  # height that is set aside for it
 _LEGEND_COLUMNS: Final = 6
@@ -70,11 +69,7 @@ PAPER: Final[list[str | dict[str, Any]]] = ["default", _STYLE]  # a user's matpl
 
 
 class PaperFigure(Figure):
-    """A figure of one width, with its caption.
-
-    Attributes:
-        caption: Whole sentences on what is drawn and how far it is to be trusted, with formulas as LaTeX writes them.
-    """
+    """A figure of one width, with its caption in whole sentences, whose formulas are as LaTeX writes them."""
 
     def __init__(self, style: str, height: float, layout: Literal["constrained", "compressed"] = "constrained") -> None:
         if style not in STYLES:
@@ -84,10 +79,7 @@ class PaperFigure(Figure):
 
 
 def lay_panels(style: str, count: int, height: float, xlabel: str = "") -> tuple[PaperFigure, list[Axes]]:
-    """A figure of panels one under the other or, across two columns, of up to three in a row, ``height`` each.
-
-    ``xlabel`` belongs to the abscissae where all panels have the same; it stands under the lowest ones.
-    """
+    """Panels, ``height`` each, under each other or up to three in a row; the lowest have ``xlabel``."""
     in_a_row = 1 if style == "single" else 2 if count == 4 else min(count, _IN_A_ROW)
     rows = -(-count // in_a_row)
     figure = PaperFigure(style, _LEGEND + rows * height)
@@ -165,14 +157,12 @@ def _picture(figure: Figure, path: Path) -> tuple[str, bytes]:
 
 
 def draw_legend(figure: Figure, *axes: Axes) -> None:
-    """One legend for all panels, above them, where it hides nothing, in as few rows as fit the width.
-
-    Error bars, which matplotlib lists last, come first.
-    """
-    keys = [pair for ax in axes for pair in sorted(zip(*ax.get_legend_handles_labels(), strict=True), key=_is_line)]
+    """One legend for all panels, above them, in as few rows as fit the width; error bars come first."""
     unique: dict[str, Any] = {}
-    for handle, label in keys:
-        unique.setdefault(label, handle)
+    for ax in axes:
+        pairs = zip(*ax.get_legend_handles_labels(), strict=True)  # error bars, which matplotlib lists last, come first
+        for handle, label in sorted(pairs, key=lambda pair: not isinstance(pair[0], Container)):
+            unique.setdefault(label, handle)
     most = min(len(unique), _LEGEND_COLUMNS)
     even = {-(-len(unique) // rows) for rows in range(1, len(unique) + 1)}  # numbers of columns that fill their rows
     for columns in sorted((k for k in even if k <= most), reverse=True):
@@ -185,7 +175,3 @@ def draw_legend(figure: Figure, *axes: Axes) -> None:
         if columns == 1 or box is None or box.width <= figure.bbox.width:
             break
         legend.remove()
-
-
-def _is_line(pair: tuple[object, str]) -> bool:
-    return not isinstance(pair[0], Container)

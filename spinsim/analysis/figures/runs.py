@@ -9,15 +9,7 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 
 from spinsim.analysis.equilibration import TESTED, approach
-from spinsim.analysis.figures.panels import (
-    POINTS,
-    TEMPERATURE,
-    in_math,
-    run_text,
-    show_zero,
-    some_temperatures,
-    tick_integers,
-)
+from spinsim.analysis.figures import panels
 from spinsim.analysis.figures.paper import BLUE, GREY, SKY, VERMILION, PaperFigure, drawn_panels
 from spinsim.analysis.overlaps import bins_for, overlap_distribution
 from spinsim.analysis.runs import Tempered
@@ -38,6 +30,10 @@ _LABELS: Final = {
 }
 
 
+def _named(result: Tempered) -> str:
+    return f"{result.model.name}, {panels.run_text(result)}"
+
+
 def equilibration_figure(result: Tempered, summary: Summary, style: str = "single") -> PaperFigure:
     """Averages over the last half of the run, the quarter before and so on, at temperatures from lowest to highest.
 
@@ -46,24 +42,24 @@ def equilibration_figure(result: Tempered, summary: Summary, style: str = "singl
     """
     averages = approach(result)
     between = np.sqrt(averages.last_sweep[-TESTED - 1] * averages.last_sweep[-TESTED])  # the points of two bins
-    with drawn_panels(style, len(averages.mean), 1.7, "sweeps after thermalisation") as (figure, panels):
-        for ax, (name, mean) in zip(panels, averages.mean.items(), strict=True):
+    with drawn_panels(style, len(averages.mean), 1.7, "sweeps after thermalisation") as (figure, axes):
+        for ax, (name, mean) in zip(axes, averages.mean.items(), strict=True):
             ax.axvspan(between, averages.last_sweep[-1], color=GREY, alpha=0.15, linewidth=0, zorder=0)
-            for k, colour in some_temperatures(result.temperature):
+            for k, colour in panels.some_temperatures(result.temperature):
                 error, label = averages.error[name][:, k], f"$T = {result.temperature[k]:.3g}$"
                 bars = np.where(np.isfinite(error), error, 0)  # none where a series does not move
                 look: dict[str, Any] = {"fmt": "o-", "lw": 0.6, "mec": "none", "color": colour, "label": label}
-                ax.errorbar(averages.last_sweep, mean[:, k], bars, **look, **POINTS)
+                ax.errorbar(averages.last_sweep, mean[:, k], bars, **look, **panels.POINTS)
             if name == "link_residual":
                 ax.axhline(0, color=GREY, linewidth=0.8, zorder=1)
             ax.set_ylabel(_LABELS[name])
             ax.set_xscale("log")
     residual = " The last panel is 0 in equilibrium." if "link_residual" in averages.mean else ""
     verdicts = " ".join(f"{name}: {e.verdict}." for name, e in summary.equilibration.items())
-    verdicts, verdict = in_math(verdicts), in_math(summary.verdict)
+    verdicts, verdict = panels.in_math(verdicts), panels.in_math(summary.verdict)
     figure.caption = (
         f"Averages over the last half of the measurements, the quarter before and so on, each bin at its last sweep, "
-        f"of {result.model.name}, {run_text(result)}. Bars are standard errors; the verdict compares the shaded bins."
+        f"of {_named(result)}. Bars are standard errors; the verdict compares the shaded bins."
         f"{residual} The run: {verdict}. Of the lowest temperature, {verdicts}"
     )
     return figure
@@ -88,7 +84,7 @@ def exchange_figure(result: Tempered, style: str = "single") -> PaperFigure:
     (sweeps,) = source.sweep_of(np.array([source.measurements - 1]))
     figure.caption = (
         f"Share of exchanges accepted between neighbouring temperatures, at their geometric mean, and histogram of "
-        f"round trips from the highest temperature to the lowest and back, of {result.model.name}, {run_text(result)}."
+        f"round trips from the highest temperature to the lowest and back, of {_named(result)}."
         f"{bars} Of {result.round_trips.size} replicas {none} made no round trip; the mean is "
         f"{result.round_trips.mean():.3g} in {sweeps} sweeps."
     )
@@ -104,11 +100,11 @@ def _draw_rates(ax: Axes, result: Tempered) -> None:
         reach = np.maximum(np.stack([mean - rates.min(axis=0), rates.max(axis=0) - mean]), 0)
         ax.errorbar(x, mean, reach, fmt="none", color=SKY, elinewidth=1.6, capsize=0, label="range of samples")
     label = "mean of samples" if len(rates) > 1 else "rate"
-    ax.plot(x, mean, "o", ms=POINTS["ms"], mec="none", color=BLUE, label=label)
+    ax.plot(x, mean, "o", ms=panels.POINTS["ms"], mec="none", color=BLUE, label=label)
     margin = 0.03 * np.ptp(ladder)
     ax.set_xlim(ladder.min() - margin, ladder.max() + margin)  # the whole ladder, not the middles of its pairs alone
     ax.set_ylim(0, 1)
-    ax.set_xlabel(TEMPERATURE)
+    ax.set_xlabel(panels.TEMPERATURE)
     ax.set_ylabel("exchanges accepted")
 
 
@@ -123,8 +119,8 @@ def _draw_trips(ax: Axes, trips: npt.NDArray[np.int64]) -> None:
     if none:
         ax.bar([-0.5], [none], 1, color=VERMILION, label="no round trip", **style)
     ax.set_xlim((0 if none else least) - 0.5, edges[-1] - 0.5)
-    tick_integers(ax.xaxis)
-    tick_integers(ax.yaxis)
+    panels.tick_integers(ax.xaxis)
+    panels.tick_integers(ax.yaxis)
     ax.set_xlabel("round trips")
     ax.set_ylabel("replicas")
 
@@ -135,7 +131,7 @@ def overlap_figure(result: Tempered, style: str = "single") -> PaperFigure:
     Without a field it is the mean of P(q) and P(-q), which are equal. There is no band where the error cannot be
     trusted.
     """
-    chosen, even = some_temperatures(result.temperature), not in_field(result.model)
+    chosen, even = panels.some_temperatures(result.temperature), not in_field(result.model)
     is_known = True
     with drawn_panels(style, 1, 2.4) as (figure, (ax,)):
         for k, colour in chosen:
@@ -151,13 +147,13 @@ def overlap_figure(result: Tempered, style: str = "single") -> PaperFigure:
         ax.set_xticks([-1, -0.5, 0, 0.5, 1])
         ax.set_xlabel("overlap $q$")
         ax.set_ylabel("distribution $P(q)$")
-        show_zero(ax)
+        panels.show_zero(ax)
     over = "over samples" if result.model.samples > 1 else "of one sample, from its autocorrelation times"
     symmetry = ", the mean of $P(q)$ and $P(-q)$" if even else ""
     none = "" if is_known else " There is none where the error cannot be trusted."
     figure.caption = (
         f"Distribution $P(q)$ of the overlap of two copies at {len(chosen)} of {len(result.temperature)} temperatures, "
-        f"of {result.model.name}, {run_text(result)}{symmetry}, in bins as wide as its noise asks for. Bands are "
+        f"of {_named(result)}{symmetry}, in bins as wide as its noise asks for. Bands are "
         f"standard errors {over}.{none}"
     )
     return figure
@@ -189,7 +185,7 @@ def draw_cuts(model: Ising, course: Course, style: str = "single") -> PaperFigur
         ax.set_xlabel(course.unit)
         ax.set_ylabel("cut")
         if (cuts == np.rint(cuts)).all():
-            tick_integers(ax.yaxis)
+            panels.tick_integers(ax.yaxis)
     figure.caption = (
         f"Cuts of the MaxCut instance {model.name}, {course.run}, against {course.unit}: mean and range of the "
         f"replicas{course.which}, and the best that was measured so far. The best is "

@@ -40,8 +40,8 @@ from spinsim.engine.split.engine import (
 )
 from spinsim.errors import InputError
 from spinsim.machine.threads import Threads
+from spinsim.model.graph import MOST_TERMS
 from spinsim.model.ising import Ising
-from spinsim.model.terms import MOST_TERMS
 
 if TYPE_CHECKING:
     from spinsim.engine.cuda import CudaEngine

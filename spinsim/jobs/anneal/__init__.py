@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from spinsim.errors import InputError, argument
 from spinsim.jobs.base import FigureSet, Job, PlotOption, at
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from spinsim.jobs.anneal.settings import Anneal
 
 
@@ -22,7 +21,7 @@ class AnnealJob(Job):
     about = "Cool replicas of an Ising model or spin glass through a temperature schedule."
     recounted = at("running:recounted")
     form = at("result:FORM")
-    columns = at("tables:columns")
+    columns = at("report:columns")
     draw = at("figures:draw")
     resumable: ClassVar[Mapping[str, str]] = {
         "time_limit": "Seconds that a search shall last in all at most",
@@ -34,7 +33,6 @@ class AnnealJob(Job):
     )
 
     def changed(self, config: Anneal, settings: Mapping[str, Any], path: Path) -> Anneal:
-        """Returns the configuration of a file's search with more time or more anneals."""
         from spinsim.settings.shared import check_limited
 
         a = config.anneal
@@ -60,7 +58,6 @@ class AnnealJob(Job):
         )
 
     def lengths(self, config: Anneal) -> tuple[str, ...]:
-        """Returns the names of the settings that say how long a search is, its time and its anneals as far as given."""
         from spinsim.run.search import LENGTHS
 
         a = config.anneal

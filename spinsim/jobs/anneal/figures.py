@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import matplotlib.style
 import numpy as np
@@ -16,38 +16,19 @@ from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 
 from spinsim.analysis import onsager
+from spinsim.analysis.figures import panels
 from spinsim.analysis.figures.configurations import draw_discs
-from spinsim.analysis.figures.panels import (
-    BARS,
-    FIELD,
-    OFF_SCALE,
-    POINTS,
-    TEMPERATURE,
-    draw_exact,
-    is_constant,
-    is_off_scale,
-    is_onsager,
-    mark_off_scale,
-    replicas_text,
-    show_zero,
-    sides,
-    tick_integers,
-)
 from spinsim.analysis.figures.paper import BLUE, ORANGE, PAPER, STYLES, PaperFigure, drawn_panels
 from spinsim.analysis.figures.runs import Course, check_begun, draw_cuts
 from spinsim.analysis.kinds import favours_parallel_spins
-from spinsim.analysis.population import FEWEST, MANY
-from spinsim.analysis.thermodynamics import OrderParameter, Thermodynamics, thermodynamics
+from spinsim.analysis.thermodynamics import FEWEST, MANY, OrderParameter, Thermodynamics, thermodynamics
 from spinsim.errors import InputError
+from spinsim.jobs.anneal.report import quantum_energies
 from spinsim.jobs.anneal.result import AnnealResult
-from spinsim.jobs.anneal.tables import quantum_energies
-from spinsim.jobs.base import Drawing
+from spinsim.jobs.base import Draw, Drawing
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.ising import Ising
 from spinsim.observables import SYMBOLS, TABLE
-
-if TYPE_CHECKING:
-    from spinsim.jobs.base import Draw
 
 Array = npt.NDArray[np.float64]
 _THIN: Final = 15  # ratio of sides beyond which the short one has no room for tick labels
@@ -56,30 +37,25 @@ _MOST_DRAWN: Final = 2**26  # sites
 
 
 def draw(results: Sequence[AnnealResult], wanted: Drawing) -> Draw:
-    """Returns functions that draw the figures that can be drawn of a run, by their names."""
     (result,), sample = results, wanted.options.get("sample")
     figures: Draw = {"thermodynamics": partial(thermodynamics_figure, result, wanted.style)}
-    if wanted.what == "cut" or result.model.maxcut_weight is not None:
+    if wanted.figure == "cut" or result.model.maxcut_weight is not None:
         figures["cut"] = partial(cut_figure, result, wanted.style)
     reason = why_no_configuration(result, sample or 0)
-    if wanted.what == "configuration" or sample is not None or not reason:
+    if wanted.figure == "configuration" or sample is not None or not reason:
         figures["configuration"] = partial(configuration_figure, result, sample or 0, wanted.style)
-    elif wanted.what == "all" and result.model.lattice is not None:
+    elif wanted.figure == "all" and result.model.lattice is not None:
         wanted.warn(f"No figure of the configuration: {reason}.")
     return figures
 
 
 def cut_figure(result: AnnealResult, style: str = "single") -> PaperFigure:
-    """Cuts against sweeps: mean and range of the replicas, and the best measured so far.
-
-    The abscissa is the step where it is not known how many sweeps a step had.
-    """
     steps = len(result.energy)
     check_begun(result.model, steps)
     sweeps = result.config.get(result.job, result.config).get("sweeps")
     done = np.arange(1, steps + 1, dtype=np.float64) * (sweeps or 1)
     shown, unit, lowest = result.energy.reshape(steps, -1), "sweeps" if sweeps else "steps", result.lowest_energy.min()
-    course = Course(result.energy, shown, done, unit, float(lowest), replicas_text(result))
+    course = Course(result.energy, shown, done, unit, float(lowest), panels.replicas_text(result))
     return draw_cuts(result.model, course, style)
 
 
@@ -100,76 +76,74 @@ def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperF
     table, model = thermodynamics(result), result.model
     if result.field is not None:
         return _loop_figure(result, result.field, table, style)
-    temperature, counts_steps = table.temperature, is_constant(table.temperature)
-    x, abscissae = temperature, TEMPERATURE
+    temperature, counts_steps = table.temperature, panels.is_constant(table.temperature)
+    x, abscissae = temperature, panels.TEMPERATURE
     if counts_steps:
         x, abscissae = np.arange(len(x), dtype=np.float64), f"step number, all at $T = {temperature[0]:.6g}$"
     order = table.order_parameter(model)
     names = ["energy_per_site", "specific_heat", *([order.name] if _is_shown(order, model) else [])]
-    off_scale = is_off_scale(temperature, table.energy, table.specific_heat)
+    off_scale = panels.is_off_scale(temperature, table.energy, table.specific_heat)
     heat = np.where(off_scale, np.nan, table.specific_heat)
-    with _panels(style, names, abscissae) as (figure, panels):
-        _draw_series(panels[0], x, table.energy, table.energy_error, replicas_text(result))
+    with _panels(style, names, abscissae) as (figure, axes):
+        _draw_series(axes[0], x, table.energy, table.energy_error, panels.replicas_text(result))
         why = "undefined for a single replica" if result.energy.shape[2] == 1 else "nowhere the slope of the energy"
-        _draw_series(panels[1], x, heat, table.specific_heat_error, why_none=why)
+        _draw_series(axes[1], x, heat, table.specific_heat_error, why_none=why)
         if len(names) > 2:
-            _draw_series(panels[2], x, order.mean, order.error)
-        if is_onsager(model):
-            draw_exact(panels[0], temperature, onsager.energy, model.coupling_unit)
-            draw_exact(panels[1], temperature, onsager.specific_heat, model.coupling_unit, 1.3)
-            draw_exact(panels[2], temperature, onsager.magnetization, model.coupling_unit)
-        for ax in panels[1:]:
-            show_zero(ax)
-        mark_off_scale(panels[1], x[off_scale])
+            _draw_series(axes[2], x, order.mean, order.error)
+        if panels.is_onsager(model):
+            panels.draw_exact(axes[0], temperature, onsager.energy, model.coupling_unit)
+            panels.draw_exact(axes[1], temperature, onsager.specific_heat, model.coupling_unit, 1.3)
+            panels.draw_exact(axes[2], temperature, onsager.magnetization, model.coupling_unit)
+        for ax in axes[1:]:
+            panels.show_zero(ax)
+        panels.mark_off_scale(axes[1], x[off_scale])
         if counts_steps:
             margin = max(0.5, len(x) / 30)
-            for ax in panels:
+            for ax in axes:
                 ax.set_xlim(-margin, len(x) - 1 + margin)
-                tick_integers(ax.xaxis)
+                panels.tick_integers(ax.xaxis)
         elif result.family is not None:  # from infinity on
-            panels[-1].set_xscale("log")
+            axes[-1].set_xscale("log")
     figure.caption = _caption(result, table, bool(off_scale.any()))
     return figure
 
 
 @contextmanager
 def _panels(style: str, names: Sequence[str], abscissa: str) -> Iterator[tuple[PaperFigure, list[Axes]]]:
-    """A figure with a panel for each observable."""
-    with drawn_panels(style, len(names), 1.4, abscissa) as (figure, panels):
-        for ax, name in zip(panels, names, strict=True):
+    with drawn_panels(style, len(names), 1.4, abscissa) as (figure, axes):
+        for ax, name in zip(axes, names, strict=True):
             ax.set_ylabel(SYMBOLS[name])
-        yield figure, panels
+        yield figure, axes
 
 
 def _is_shown(order: OrderParameter, model: Ising) -> bool:
-    """Returns whether an order parameter is more than the noise of finite sizes."""
     return model.maxcut_weight is None and (order.name != "abs_magnetization" or favours_parallel_spins(model))
 
 
 def _quantum_figure(result: AnnealResult, gamma: Array, style: str) -> PaperFigure:
-    """Energies per site of best slices, and of all slices, against the transverse field."""
-    with _panels(style, ["energy_per_site"], FIELD) as (figure, (ax,)):
+    with _panels(style, ["energy_per_site"], panels.FIELD) as (figure, (ax,)):
         best, mean = quantum_energies(result)
         _draw_series(ax, gamma, *best, "best slices")
         _draw_series(ax, gamma, *mean, "all slices", color=ORANGE)
     figure.caption = (
         f"Energy per site of the best slice of each replica, and of all its slices, after each step of "
-        f"{result.model.name}, {replicas_text(result)}. {BARS[:-1]} {_entries(result)}."
+        f"{result.model.name}, {panels.replicas_text(result)}. {panels.BARS[:-1]} {_entries(result)}."
     )
     return figure
 
 
 def _loop_figure(result: AnnealResult, field: Array, table: Thermodynamics, style: str) -> PaperFigure:
-    """Energy and magnetisation per site against the field, in the order of the steps."""
     temperature = table.temperature
-    where = f", at $T = {temperature[0]:.6g}$" if is_constant(temperature) else ""
-    with _panels(style, ["energy_per_site", "magnetization"], f"field $h${where}") as (figure, panels):
-        _draw_series(panels[0], field, table.energy, table.energy_error, replicas_text(result))
-        _draw_series(panels[1], field, table.signed_magnetization, table.signed_magnetization_error)
+    where = f", at $T = {temperature[0]:.6g}$" if panels.is_constant(temperature) else ""
+    with _panels(style, ["energy_per_site", "magnetization"], f"field $h${where}") as (figure, axes):
+        _draw_series(axes[0], field, table.energy, table.energy_error, panels.replicas_text(result))
+        _draw_series(axes[1], field, table.signed_magnetization, table.signed_magnetization_error)
     quantities = (
         rf"Energy, that of the field included, and magnetisation $\langle m\rangle$ per site of {result.model.name}"
     )
-    figure.caption = f"{quantities}, {replicas_text(result)}, after each step. {BARS[:-1]} {_entries(result)}."
+    figure.caption = (
+        f"{quantities}, {panels.replicas_text(result)}, after each step. {panels.BARS[:-1]} {_entries(result)}."
+    )
     return figure
 
 
@@ -183,11 +157,10 @@ def _draw_series(
         ax.set_yticks([], minor=True)
         return
     bars = None if np.isnan(error).all() else error
-    ax.errorbar(x, mean, bars, fmt="o", mec="none", color=color, label=label, **POINTS)
+    ax.errorbar(x, mean, bars, fmt="o", mec="none", color=color, label=label, **panels.POINTS)
 
 
 def _entries(result: AnnealResult) -> str:
-    """Over what errors are taken, in words."""
     if result.model.samples > 1:
         return "over samples"
     if result.parents is None:
@@ -202,8 +175,8 @@ def _caption(result: AnnealResult, table: Thermodynamics, off_scale: bool) -> st
     if _is_shown(order, result.model):
         quantities = f"Energy, specific heat and {next(o.caption for o in TABLE if o.name == order.name)}"
     sentences = [
-        f"{quantities} after each step of {result.model.name}, {replicas_text(result)}.",
-        f"{BARS[:-1]} {_entries(result)}.",
+        f"{quantities} after each step of {result.model.name}, {panels.replicas_text(result)}.",
+        f"{panels.BARS[:-1]} {_entries(result)}.",
     ]
     left_out = int(np.isnan(table.specific_heat).sum())
     if left_out and result.energy.shape[2] > 1:
@@ -211,7 +184,7 @@ def _caption(result: AnnealResult, table: Thermodynamics, off_scale: bool) -> st
             f"The specific heat is left out at {left_out} of {len(table.temperature)} steps, where it is not the slope "
             "of the energy: the replicas have frozen."
         )
-    return " ".join([*sentences, OFF_SCALE] if off_scale else sentences)
+    return " ".join([*sentences, panels.OFF_SCALE] if off_scale else sentences)
 
 
 def configuration_figure(result: AnnealResult, sample: int = 0, style: str = "single") -> PaperFigure:
@@ -225,7 +198,7 @@ def configuration_figure(result: AnnealResult, sample: int = 0, style: str = "si
         figure = _draw_spins(lattice, result.best_spins[sample], style)
         figure.draw_without_rendering()  # one pass of the layout misjudges axes of fixed aspect; saving is the second
     of = f"sample {sample} of {model.name}" if model.samples > 1 else model.name
-    layer = rf", layer ${_layer(lattice)}$ of ${sides(lattice)}$" if lattice.dimension > 2 else ""
+    layer = rf", layer ${_layer(lattice)}$ of ${panels.sides(lattice)}$" if lattice.dimension > 2 else ""
     figure.caption = (
         f"State of the lowest energy met, $E = {result.best_energy[sample].min():.10g}$, by {of}{layer}. "
         f"{'Squares' if lattice.joins_layers else 'Discs'} are spins, +1 orange and -1 blue."
@@ -259,7 +232,6 @@ def why_no_configuration(result: AnnealResult, sample: int = 0) -> str:
 
 
 def _layer(lattice: Lattice) -> str:
-    """The coordinates that all sites that are drawn share, such as z = 0."""
     return " = ".join([*"zw"[: lattice.dimension - 2], "0"])
 
 
@@ -283,8 +255,8 @@ def _draw_spins(lattice: Lattice, spins: npt.NDArray[np.int8], style: str) -> Pa
         )
     else:
         draw_discs(ax, lattice.site_positions()).set_facecolor(np.where(spins > 0, ORANGE, BLUE).tolist())
-    tick_integers(ax.xaxis)
-    tick_integers(ax.yaxis)
+    panels.tick_integers(ax.xaxis)
+    panels.tick_integers(ax.yaxis)
     if chain or _THIN * height < width:
         ax.set_yticks([])
     if _THIN * width < height:

@@ -1,4 +1,4 @@
-"""Reports of annealing runs: before they begin, when they are done, and by ``show``; probabilities of success."""
+"""Reports of annealing runs, before they begin, when they are done and by ``show``; their tables; success."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.population import ENOUGH, FEWEST, MANY
-from spinsim.analysis.printed import with_error
 from spinsim.analysis.runs import FEWEST_FOR_ERRORS
 from spinsim.analysis.runs import lowest as of_samples
-from spinsim.analysis.thermodynamics import thermodynamics
+from spinsim.analysis.tables import Columns, columns_of_samples, with_error
+from spinsim.analysis.thermodynamics import ENOUGH, FEWEST, MANY, mean_of_replicas, over_samples, thermodynamics
 from spinsim.analysis.time_to_solution import (
     Estimate,
     in_words,
@@ -23,22 +22,12 @@ from spinsim.analysis.time_to_solution import (
     success_probability,
     time_to_solution,
 )
+from spinsim.errors import InputError
 from spinsim.inputs.texts import count, quoted
-from spinsim.jobs.anneal.result import AnnealResult, with_rows
+from spinsim.jobs import reports
+from spinsim.jobs.anneal.result import AnnealResult, Anneals, with_rows
 from spinsim.jobs.anneal.running import AnnealPlan
-from spinsim.jobs.anneal.search import Anneals
-from spinsim.jobs.anneal.tables import of_populations, quantum_energies
 from spinsim.jobs.base import Told
-from spinsim.jobs.reports import (
-    empty_lanes,
-    head_of_steps,
-    lowest_lines,
-    numbers_of_plan,
-    precision,
-    saved_number,
-    solution_lines,
-    twice_as_long,
-)
 from spinsim.model.ising import Ising
 from spinsim.result import load_as
 from spinsim.run.search import goal
@@ -46,7 +35,6 @@ from spinsim.store import open_to_read
 
 
 def describe(plan: AnnealPlan) -> str:
-    """Returns what is about to run, in one sentence."""
     a, model = plan.config.anneal, plan.model
     samples = f"{model.samples} samples x " if model.samples > 1 else ""
     replicas = count(plan.config.run.number_of_replicas, "replica")
@@ -79,10 +67,14 @@ def outcome(plan: AnnealPlan, rate: float | None) -> Told:
     with open_to_read(plan.path) as file:
         best_energy, rows = file["best/energy"][...], len(file["measurements/energy"])
         last_energy = file["measurements/energy"][-1] if rows else None
-        lanes = empty_lanes(str(file.attrs["engine"]), plan.config.run.number_of_replicas, 1)
+        lanes = reports.empty_lanes(str(file.attrs["engine"]), plan.config.run.number_of_replicas, 1)
         anneals = Anneals.read(file, {})
     numbers = _summary(plan, best_energy, last_energy) | {"updates_per_ns": rate}
-    lines = lowest_lines(plan.model, best_energy, 1 if anneals is None else anneals.done) + lanes + solution_lines(plan)
+    lines = (
+        reports.lowest_lines(plan.model, best_energy, 1 if anneals is None else anneals.done)
+        + lanes
+        + reports.solution_lines(plan)
+    )
     following = [f"spinsim plot {quoted(plan.path)}"] if rows else []
     if plan.config.anneal.populations and rows:
         of_last, about_last = _last_step(load_as(AnnealResult, plan.path))
@@ -92,20 +84,19 @@ def outcome(plan: AnnealPlan, rate: float | None) -> Told:
     numbers |= anneals.numbers
     verdict = anneals.verdict(plan.model, best_energy.min(axis=1))
     missed = anneals.target is not None and not anneals.is_met
-    following += twice_as_long(plan) if missed else []
+    following += reports.twice_as_long(plan) if missed else []
     return Told(numbers, [*lines, anneals.line], following, verdict, missed)
 
 
 def _summary(
     plan: AnnealPlan, best_energy: npt.NDArray[np.float64], last_energy: npt.NDArray[np.float64] | None
 ) -> dict[str, Any]:
-    """Returns the main numbers of a finished run; energies (samples, replicas), None where no step was done."""
     model, lowest = plan.model, float(best_energy.min())
-    numbers: dict[str, Any] = numbers_of_plan(plan) | {
+    numbers: dict[str, Any] = reports.numbers_of_plan(plan) | {
         "lowest_energy": lowest,
         "lowest_energy_per_site": lowest / model.sites,
         "last_energy_per_site": None if last_energy is None else float(last_energy.mean()) / model.sites,
-        **precision(model),
+        **reports.precision(model),
     }
     if model.samples > 1:
         averages = of_samples(model, best_energy)
@@ -122,15 +113,14 @@ def _summary(
 
 
 def show(path: Path) -> Told:
-    """Returns what ``spinsim show`` says of a file."""
     result = load_as(AnnealResult, path)
     rows, replicas = len(result.energy), result.energy.shape[2]
     settings = result.config.get(result.job, {})
     planned = rows if settings.get("growing") else settings.get("steps", rows)
     numbers, lines = _main(result)
     about = result.attributes | {"file": str(path), "steps": rows, "planned_steps": planned}
-    about |= {"configurations": saved_number(path)}
-    head = head_of_steps(path, result, replicas, rows, planned if result.anneals is None else None)
+    about |= {"configurations": reports.saved_number(path)}
+    head = reports.head_of_steps(path, result, replicas, rows, planned if result.anneals is None else None)
     if result.anneals is not None:  # of which the steps are those of the first anneal
         about |= result.anneals.numbers
         verdict = result.anneals.verdict(result.model, result.lowest_energy.min(axis=1)) if result.finished else ""
@@ -139,11 +129,10 @@ def show(path: Path) -> Told:
     if success is not None:
         about |= {"success": success.numbers}
         head.append(f"Success        {success.line}")
-    return Told(about | numbers, head + empty_lanes(result.attributes["engine"], replicas, 1) + lines)
+    return Told(about | numbers, head + reports.empty_lanes(result.attributes["engine"], replicas, 1) + lines)
 
 
 def _ten(steps: int) -> list[int]:
-    """Returns the numbers of ten rows, evenly spread over all."""
     return sorted({round(k * (steps - 1) / 9) for k in range(10)})
 
 
@@ -152,13 +141,11 @@ def _text(number: float) -> str:
 
 
 def _line(first: float, *texts: str) -> str:
-    """Returns a row of a table that begins with a temperature or field, in eight characters or so."""
     begin = f"{first:.6f}" if abs(first) < 10 else f"{first:.6g}"
     return " ".join(f"{text:>10}" for text in (begin, *texts)).removeprefix("  ")
 
 
 def _by_gamma(result: AnnealResult, gamma: npt.NDArray[np.float64]) -> list[str]:
-    """Returns a table of the energies of best slices, and of all slices, in steps of a quantum anneal."""
     lines = ["  Gamma  E/N of best slices      error  of all slices      error"]
     (best, best_error), (mean, mean_error) = quantum_energies(result)
     for k in _ten(len(gamma)):
@@ -168,12 +155,11 @@ def _by_gamma(result: AnnealResult, gamma: npt.NDArray[np.float64]) -> list[str]
 
 
 def _main(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
-    """Returns the main numbers of a run, for ``--json`` and as lines."""
     lowest, anneals = result.lowest_energy, result.anneals
     if not lowest.size:
         return {"lowest_energy": None}, []
-    numbers = {"lowest_energy": float(lowest.min()), **precision(result.model)}
-    lines = lowest_lines(result.model, lowest, 1 if anneals is None else anneals.done)
+    numbers = {"lowest_energy": float(lowest.min()), **reports.precision(result.model)}
+    lines = reports.lowest_lines(result.model, lowest, 1 if anneals is None else anneals.done)
     if not len(result.temperature):
         return numbers, lines
     if anneals is not None and len(anneals.planned):
@@ -200,7 +186,6 @@ def _main(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
 
 
 def _last_step(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
-    """Returns the main numbers of the last step of a population run, for ``--json`` and as lines."""
     last = with_rows(result, slice(-1, None))
     averages = {name: float(column[0]) for name, column in of_populations(last).items()}
     number, size, entropy = last.families
@@ -228,25 +213,21 @@ def _last_step(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
 
 
 def _with_error(averages: Mapping[str, float], name: str) -> str:
-    """Returns a number of a table with its error, or alone where it has none."""
     value, error = averages[name], averages[f"{name}_error"]
     return with_error(value, error) if np.isfinite(error) else f"{value:.7g}"
 
 
 def _no_errors(populations: int) -> str:
-    """Returns why errors are left out."""
     groups = "populations" if populations >= MANY else "families"
     return f"there are no errors, as too few {groups} are left to know them (by their shares in Z fewer than {FEWEST})"
 
 
 def _span(values: np.typing.NDArray[Any]) -> str:
-    """Returns numbers as the one, or the least and the largest of them."""
     least, most = f"{values.min():.4g}", f"{values.max():.4g}"
     return least if least == most else f"{least} to {most}"
 
 
 def _by_temperature(result: AnnealResult) -> list[str]:
-    """Returns a table of free energies, entropies and families, means over samples."""
     lines = ["       T        F/N      error        S/N      error   families      rho_t"]
     columns = of_populations(result)
     names = ("free_energy_per_site", "free_energy_per_site_error", "entropy_per_site", "entropy_per_site_error")
@@ -287,7 +268,6 @@ class Success:
 
     @property
     def line(self) -> str:
-        """The same in a line."""
         anneals = f"of {count(self.anneals, 'anneal')} of {self.sweeps} sweeps"
         if self.of_anneal is None or self.tts is None:
             return f"{anneals} the last met the target, and the search stopped at this first success: p is not known"
@@ -329,3 +309,67 @@ def success_of(
     times = anneals.seconds[used]
     tts = time_to_solution(times, of_anneal)
     return Success(sweeps, replicas, trials, of_replica, of_anneal, float(times.mean()), tts)
+
+
+Array = npt.NDArray[np.float64]
+
+
+def columns(result: AnnealResult, by: str) -> Columns:
+    if not len(result.temperature):
+        raise InputError(f"the run of {result.model.name} has no finished step: there is nothing to tabulate yet")
+    if by == "temperature":
+        return _averages_by_step(result)
+    if by == "sample":
+        return columns_of_samples(result, _averages_by_step, lambda one: one.lowest_energy)
+    raise InputError(f"there is no table by {by!r} of this run: choose temperature or sample")
+
+
+def of_populations(result: AnnealResult) -> Columns:
+    if result.family is None or result.parents is None:
+        return {}
+    populations, families, sites = result.populations, result.families, result.model.sites
+    free, entropy = populations.free_energy(), populations.entropy(result.energy)
+    size = result.energy.shape[2] / result.parents.shape[2]
+    return {
+        **_with_bars("free_energy_per_site", *(part / sites for part in over_samples(*free))),
+        **_with_bars("entropy_per_site", *(part / sites for part in over_samples(*entropy))),
+        "families": families.number.mean(axis=(1, 2)),
+        "mean_square_family_size": families.mean_square_size.mean(axis=(1, 2)),
+        "family_entropy": families.entropy.mean(axis=(1, 2)),
+        "share_of_parents": result.parents.mean(axis=(1, 2)) / size,
+    }
+
+
+def _with_bars(name: str, mean: Array, error: Array) -> Columns:
+    return {name: mean, f"{name}_error": error}
+
+
+def _averages_by_step(result: AnnealResult) -> Columns:
+    if result.gamma is not None:
+        best, mean = quantum_energies(result)
+        columns = {"temperature": result.temperature, "gamma": result.gamma, **_with_bars("energy_per_site", *best)}
+        return columns | _with_bars("mean_slice_energy_per_site", *mean)
+    averages = thermodynamics(result)
+    columns = {"temperature": averages.temperature}
+    if result.field is not None:
+        columns["field"] = result.field
+        columns |= _with_bars("magnetization", averages.signed_magnetization, averages.signed_magnetization_error)
+    columns |= of_populations(result)
+    columns |= _with_bars("energy_per_site", averages.energy, averages.energy_error)
+    columns |= _with_bars("specific_heat", averages.specific_heat, averages.specific_heat_error)
+    columns["specific_heat_trusted"] = averages.specific_heat_trusted
+    columns |= _with_bars("abs_magnetization", averages.magnetization, averages.magnetization_error)
+    if result.staggered_magnetization is not None:
+        sublattices = averages.staggered_magnetization, averages.staggered_magnetization_error
+        columns |= _with_bars("abs_staggered_magnetization", *sublattices)
+    return columns
+
+
+def quantum_energies(result: AnnealResult) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Returns energies per site at each step with their errors, of the best slice of each replica and of all slices.
+
+    Means are over replicas and samples, (steps,); errors are NaN where a single replica of a single sample allows none.
+    """
+    assert result.mean_slice_energy is not None  # noqa: S101  (it is a quantum anneal)
+    sites = result.model.sites
+    return mean_of_replicas(result.energy / sites), mean_of_replicas(result.mean_slice_energy / sites)

@@ -2,30 +2,146 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from dataclasses import field as default
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, Self, cast
 
 import h5py
 import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
-from spinsim.analysis.population import Families, Populations
 from spinsim.analysis.runs import Annealed
+from spinsim.analysis.thermodynamics import Families, Populations
 from spinsim.bits import Bits, States, unpacked_spins
 from spinsim.errors import MissingError
+from spinsim.inputs.checks import as_floats
 from spinsim.inputs.texts import count
-from spinsim.jobs.anneal.search import ANNEALS, SUMS, Anneals, with_those_of
 from spinsim.model.ising import Ising
+from spinsim.model.problems.targets import met
 from spinsim.result import when_asked
 from spinsim.run.own import REPLICAS, own_in_file, own_of_result, with_series
+from spinsim.run.search import Outcome, target_in, with_search
 from spinsim.saved import Configurations, in_file
 from spinsim.solution import Lowest
-from spinsim.store.contents import BITS, BYTE, ENERGY, MEASUREMENTS, STAGGERED, TEMPERATURE, Contents, Series, Sizes
-from spinsim.store.forms import Form, group_of, length_of
+from spinsim.store.contents import (
+    BITS,
+    BYTE,
+    ENERGY,
+    MEASUREMENTS,
+    STAGGERED,
+    TEMPERATURE,
+    Contents,
+    DamageError,
+    Form,
+    Series,
+    Sizes,
+    group_of,
+    length_of,
+)
+
+Array = npt.NDArray[np.float64]
+
+ANNEALS: Final = "anneals"  # the group of the anneals of a search
+OF_ANNEALS: Final = (
+    Series("energy", ("anneal", "sample", "replica"), np.float64, "lowest energy met in the anneal", ENERGY, ANNEALS),
+    Series("sweeps", ("anneal",), np.int64, "sweeps of the anneal, 0 of those that were not begun", "1", ANNEALS),
+    Series("planned", ("anneal",), np.int64, "sweeps of the whole anneal", "1", ANNEALS),
+    Series("seconds", ("anneal",), np.float64, "time of the anneal", "s", ANNEALS),
+)
+"""Recorded of each anneal."""
+
+
+@dataclass(frozen=True)
+class Anneals(Outcome):
+    """The anneals of a search, of which the first is the run of the same settings without a search.
+
+    ``done`` counts those too that are not in these arrays: of very many the first are recorded.
+
+    Attributes:
+        energy: Lowest energy that each replica met in each anneal, (anneals, samples, replicas), of the Ising model.
+        sweeps: Sweeps of each, ``int64`` (anneals,): fewer than ``planned`` where the search ended within it.
+        planned: Sweeps that each has when it goes on to its end, likewise.
+        seconds: Time of each, without the compiling of kernels, (anneals,).
+    """
+
+    UNIT: ClassVar[str] = "anneal"
+    GROUP: ClassVar[str] = ANNEALS
+    OWN: ClassVar[tuple[Series, ...]] = OF_ANNEALS
+
+    energy: Array
+    sweeps: npt.NDArray[np.int64]
+    planned: npt.NDArray[np.int64]
+    seconds: Array
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        return {"anneals": self.done, **super().numbers}
+
+    @property
+    def line(self) -> str:
+        return f"Anneals        {self.done} in {self.elapsed:.3g} s"
+
+    @property
+    def whole(self) -> npt.NDArray[np.bool_]:
+        """Marks of the anneals that went on to their end, (anneals,)."""
+        return np.asarray(self.sweeps == self.planned)
+
+    def hits(self, model: Ising, target: npt.ArrayLike | None = None) -> npt.NDArray[np.int64]:
+        """Number of replicas that met a target, by default that of the search, in each anneal, (anneals, samples)."""
+        given = self.target if target is None else as_floats(target, "target")
+        wanted = np.atleast_1d(np.asarray(given, np.float64))
+        hits = [met(model, energy, wanted).sum(axis=1) for energy in self.energy]
+        return np.asarray(hits, np.int64).reshape(len(self.energy), -1)
+
+    @classmethod
+    def of(cls, values: Mapping[str, npt.NDArray[Any]], target: Array | None) -> Self:
+        """Returns the anneals that arrays by the names of attributes say, which may have room for more."""
+        return super().of({**values, **{s.name: values[s.name][: int(values["done"])] for s in OF_ANNEALS}}, target)
+
+    @property
+    def datasets(self) -> dict[str, npt.NDArray[Any]]:
+        rows = self.energy, self.sweeps, self.planned, self.seconds
+        each = recorded(max(1, len(self.sweeps)), self.energy.shape[1:], rows)
+        return super().datasets | {s.path: each[s.name] for s in OF_ANNEALS}
+
+    def in_contents(self, contents: Contents) -> Contents:
+        return with_anneals(contents, max(1, len(self.sweeps)), self.target)
+
+
+SAVED_AS: Final = {"done": "anneals_done"} | {s.name: f"anneal_{s.name}" for s in OF_ANNEALS}
+"""Names under which checkpoints hold attributes that they would not know by their own name."""
+SUMS: Final = {SAVED_AS.get(s.name, s.name): s.path for s in Anneals.series()}
+"""Paths of what is written again and again, by the names under which checkpoints hold it."""
+
+
+def recorded(rows: int, shape: tuple[int, ...], columns: Iterable[Any]) -> dict[str, npt.NDArray[Any]]:
+    """Arrays for each anneal, with room for so many, of these samples and replicas, by the names of series."""
+    each: dict[str, npt.NDArray[Any]] = {}
+    for series in OF_ANNEALS:
+        empty = np.nan if series.dtype is np.float64 else 0
+        each[series.name] = np.full((rows, *shape[: len(series.axes) - 1]), empty, series.dtype)
+    for values, first in zip(each.values(), columns, strict=False):
+        values[: len(first)] = first
+    return each
+
+
+def with_anneals(contents: Contents, anneals: int, target: Array | None) -> Contents:
+    contents = replace(contents, scales={**contents.scales, "anneal": np.arange(anneals)})
+    return with_search(contents, target, Anneals)
+
+
+def with_those_of(file: h5py.File, contents: Contents) -> Contents:
+    if ANNEALS not in file:
+        return contents
+    group = group_of(file, ANNEALS)
+    anneals = length_of(group, "anneal")
+    if not anneals:
+        raise DamageError("its search has no anneals")
+    return with_anneals(contents, anneals, target_in(file, ANNEALS))
+
 
 _POPULATIONS: Final = "sample", "population"
 _SERIES: Final = (
@@ -61,16 +177,7 @@ def anneal_contents(
     states_of: int = 0,
     populations: int = 0,
 ) -> Contents:
-    """Returns contents with a row after each temperature of the schedule, or each transverse field.
-
-    Args:
-        samples: Samples of the model.
-        replicas: Replicas of each sample.
-        parts: Which series it has of those that ``PART_OF`` names.
-        start: Initial configurations where they were given.
-        states_of: Sites of the lowest states of every replica, 0 where they are not kept.
-        populations: Populations of each sample, 0 where none are resampled.
-    """
+    """Returns contents with a row after each temperature of the schedule, or each transverse field."""
     series = [one for one in _SERIES if one.name not in PART_OF or PART_OF[one.name] in parts]
     if "gamma" in parts:
         best = "total energy of the best slice"
@@ -87,7 +194,6 @@ def anneal_contents(
 
 
 def _contents_of(file: h5py.File, sizes: Sizes) -> tuple[Contents, int]:
-    """Returns the contents that a file should have, by its own axes, and the replicas of each sample."""
     group = group_of(file, MEASUREMENTS)
     replicas, parts = length_of(group, "replica"), [part for part in PART_OF if part in group]
     states_of = sizes.sites if "best_states" in group else 0
@@ -255,7 +361,6 @@ def with_rows(result: AnnealResult, which: Any) -> AnnealResult:
 
 
 def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> AnnealResult:
-    """The first rows of a file."""
     m = file["measurements"]
     saved = {} if "finished" in attributes else store.last_saved(file)
     best_energy, best_spins = store.best_of(file, saved)
@@ -263,12 +368,9 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> AnnealResult
     model = store.read_model(file)
     return AnnealResult(
         model=model,
-        temperature=m["temperature"][:rows],
-        energy=m["energy"][:rows],
-        magnetization=m["magnetization"][:rows],
         best_energy=best_energy,
         best_spins=cast("Any", partial(store.as_shown, best_spins, model)),  # unpacked when asked for
-        **{name: m[name][:rows] for name in PART_OF if name in m},
+        **{s.name: m[s.name][:rows] for s in _SERIES if s.name in m and s.name != "step"},
         best_states=states.get(STATES["best_states"]),
         configurations=in_file(file, rows),
         anneals=Anneals.read(file, saved),

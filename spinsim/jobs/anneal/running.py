@@ -1,16 +1,19 @@
-"""Wiring of an annealing run: configuration -> model -> engine -> schedule -> file or memory."""
+"""Annealing runs: their plan, the run under way, and ``ss.anneal`` of one model or of several."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
-from typing import Any, Final, cast
+from functools import cached_property, partial, wraps
+from inspect import signature
+from pathlib import Path
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine import Dynamics, Engine, create_engine
+from spinsim.acceptance import check_temperatures
+from spinsim.engine import Dynamics, Engine, create_engine, resolve_device
 from spinsim.engine.given import set_spins
 from spinsim.engine.moves.move import moves_of_run
 from spinsim.engine.split.filling import USUAL, replicas_that_fill
@@ -18,20 +21,32 @@ from spinsim.engine.split.slabs import slabs_in_words
 from spinsim.engine.update import OfModel, Outline
 from spinsim.errors import InputError
 from spinsim.inputs.grids import as_text
-from spinsim.inputs.shared import T_START
-from spinsim.jobs.anneal.result import STATES, AnnealResult, anneal_contents, with_rows
-from spinsim.jobs.anneal.search import SUMS, AnnealSearch, recorded_in
+from spinsim.inputs.texts import T_START, count, seeds_of
+from spinsim.jobs.anneal.result import (
+    ANNEALS,
+    OF_ANNEALS,
+    SAVED_AS,
+    STATES,
+    SUMS,
+    AnnealResult,
+    Anneals,
+    anneal_contents,
+    recorded,
+    with_anneals,
+    with_rows,
+)
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
+from spinsim.jobs.calls import call_of, run_of_call, start_of_call
 from spinsim.machine.memory import require
+from spinsim.machine.threads import WORTH_A_THREAD, Threads
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import check_slices, trotter
-from spinsim.packing import Packing
-from spinsim.run.common import Plan, Watch, build_model, dynamics_of
+from spinsim.packing import LANES, Packing
+from spinsim.run.common import Saving, Watch, build_model, dynamics_of
 from spinsim.run.identity import tables_of_file
-from spinsim.run.own import REPLICAS, Own, check_series, functions_of, names_of
-from spinsim.run.sampled import Kept, SampledRun, kept_by
-from spinsim.run.saving import NEVER, Saving
-from spinsim.run.search import seed_of_start
+from spinsim.run.own import REPLICAS, Own, functions_of
+from spinsim.run.sampled import Kept, SampledPlan, SampledRun
+from spinsim.run.search import Search, seed_of_start
 from spinsim.sampling import AnnealFrame, BestSlices, InField, Population, annealing
 from spinsim.sampling.annealing import automatic_temperatures
 from spinsim.sampling.measure import BestOfEach, Measurement, measure, present_spins
@@ -40,11 +55,13 @@ from spinsim.sampling.population import check_populations
 from spinsim.saved import saved_of
 from spinsim.settings.setting import settings_of
 from spinsim.settings.shared import RunSettings
-from spinsim.store import RunFile
+from spinsim.store import RunFile, open_to_read
+from spinsim.store.contents import Contents, group_of, length_of
+
+Array = npt.NDArray[np.float64]
 
 _BYTES_A_STEP: Final = 24  # of a replica: energy and sums of spins
-POPULATION: Final = 4096
-"""Least replicas of a sample of a population run that is not told, as families die out."""
+POPULATION: Final = 4096  # least replicas of a sample of a population run that is not told, as families die out
 _MOST_REPLICAS: Final = int(settings_of(RunSettings)["replicas"].high or 0)
 
 
@@ -58,7 +75,6 @@ class OfSlices(OfModel):
 
     @property
     def largest_degree(self) -> int:
-        """Bonds of the site that has most of them."""
         return super().largest_degree + 2
 
     @property
@@ -67,8 +83,84 @@ class OfSlices(OfModel):
         return (super().largest_degree, 2) if self.one_magnitude else None
 
 
-class AnnealPlan(Plan[Anneal]):
+_BYTES: Final = 2**22  # of recorded energies
+_FEWEST, _MOST = 8, 4096
+
+
+class AnnealSearch(Search):
+    """The anneals of a run under way, the only one of a run that is no search; ``recorded`` are those its file has."""
+
+    def __init__(
+        self,
+        model: Ising,
+        replicas: int,
+        settings: AnnealSettings,
+        on_note: Callable[[str], None] = lambda words: None,
+        recorded: int = 0,
+    ) -> None:
+        super().__init__(model, settings.target, settings.time_limit, on_note)
+        self._most = settings.anneals or (None if settings.ends_early else 1)
+        shape, size = (model.samples, replicas), model.samples * replicas
+        fit = min(_MOST, max(_FEWEST, _BYTES // (8 * size)))
+        # how many are recorded one by one, none of a single anneal that nothing ends early
+        self.recorded = (max(recorded, settings.anneals or 0) or fit) if settings.is_search else 0
+        if self.recorded * size > _BYTES:  # the question itself takes longer than an easy problem
+            require(32.0 * self.recorded * size, count(self.recorded, "anneal"), "give fewer")
+        self._each: list[tuple[Any, ...]] = []  # in the order of OF_ANNEALS
+        self.number, self._lowest, self._since = 0, np.full(shape, np.inf), 0.0  # of the present anneal
+
+    def look_at(self, energy: Array) -> None:
+        """Take in energies (samples, replicas) of the present anneal, of states that are kept."""
+        np.minimum(self._lowest, energy, out=self._lowest)
+        self.look(energy, self.number + 1)
+
+    @property
+    def is_last(self) -> bool:
+        return self.is_over or self.number + 1 == self._most
+
+    def end_anneal(self, sweeps: int, planned: int) -> None:
+        now = self.elapsed
+        if self.number < self.recorded:
+            self._each.append((self._lowest, sweeps, planned, now - self._since))
+        self.number += 1
+        self._lowest, self._since = np.full_like(self._lowest, np.inf), now
+
+    def _values(self, rows: int) -> dict[str, npt.NDArray[Any]]:
+        each = recorded(rows, self._lowest.shape, zip(*self._each, strict=True))
+        return each | {"done": np.array(self.number, np.int64)} | super().state()
+
+    def written(self) -> dict[str, npt.NDArray[Any]]:
+        return {SAVED_AS.get(name, name): values for name, values in self._values(self.recorded).items()}
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        if not self.recorded:
+            return {}
+        return self.written() | {"anneal_lowest": self._lowest, "anneal_since": np.array(self._since)}
+
+    def restore(self, saved: Mapping[str, npt.NDArray[Any]]) -> None:
+        if self.recorded:
+            super().restore(saved)
+            self.number = int(saved["anneals_done"])
+            rows = [saved[SAVED_AS[s.name]][: self.number] for s in OF_ANNEALS]
+            self._each = list(zip(*rows, strict=True))
+            self._lowest, self._since = saved["anneal_lowest"].copy(), float(saved["anneal_since"])
+
+    def in_contents(self, contents: Contents) -> Contents:
+        return with_anneals(contents, self.recorded, self.target) if self.recorded else contents
+
+    def result(self) -> Anneals | None:
+        return Anneals.of(self._values(len(self._each)), self.target) if self.recorded else None
+
+
+def recorded_in(path: Path) -> int:
+    with open_to_read(path) as file:
+        return length_of(group_of(file, ANNEALS), "anneal") if ANNEALS in file else 0
+
+
+class AnnealPlan(SampledPlan[Anneal]):
     """An annealing run that is ready to begin."""
+
+    rows_in_words = "steps", "choose fewer steps, samples or replicas"
 
     def __post_init__(self) -> None:
         every = self.save_every
@@ -111,17 +203,10 @@ class AnnealPlan(Plan[Anneal]):
 
     @cached_property
     def first(self) -> AnnealSettings:
-        """The settings of the first anneal of a search, or of the only one."""
         return self.config.anneal.of_anneal(0)
 
     @property
-    def temperatures(self) -> npt.NDArray[np.float64]:
-        """The schedule, of a search that of the first anneal."""
-        return self.first.ladder
-
-    @property
     def rows(self) -> int:
-        """One for each temperature of the first anneal."""
         return self.first.steps
 
     @property
@@ -142,36 +227,20 @@ class AnnealPlan(Plan[Anneal]):
         return slabs or super().split
 
     @property
-    def packing(self) -> Packing | None:
-        """Packing of spins; slices in time are another model than this one, and so is each field."""
-        a = self.config.anneal
-        return None if a.quantum or a.fields is not None else super().packing
-
-    @property
     def first_packing(self) -> Packing | None:
-        return None if self.config.anneal.quantum else super().packing
+        return None if self.config.anneal.quantum else super().first_packing
 
-    def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:
-        run = _Annealing(self, saving, watch, recorded_in(self.path) if begun else 0)
-        if begun and self.config.anneal.measure:
-            check_series(self.path, run.contents)
-        run.complete(begun)
+    def run(self, saving: Saving, watch: Watch, begun: bool) -> _Annealing:
+        return _Annealing(self, saving, watch, recorded_in(self.path) if begun else 0)
 
-    def in_memory(self, watch: Watch) -> AnnealResult:
-        run = _Annealing(self, NEVER, watch)
-        room = kept_by(watch, run.contents, self.rows, "steps", "choose fewer steps, samples or replicas")
-        fields = run.in_memory(room)
-        measured = {name: fields.pop(name) for name in names_of(self.config.anneal.measure)}
-        result = AnnealResult(self.model, **fields, measured=measured)
-        self.write_solution(result)
-        return result
+    def result(self, run: _Annealing, fields: dict[str, Any]) -> AnnealResult:
+        return AnnealResult(self.model, **fields)
 
     def updates(self, replicas: int) -> int:
         a = self.config.anneal
         return 0 if a.ends_early else self.updates_of_first(replicas, a.anneals or 1)
 
     def updates_of_first(self, replicas: int, anneals: int) -> int:
-        """Attempted updates of the first ``anneals`` anneals."""
         a = self.config.anneal
         lengths = sum(a.of_anneal(k).length for k in range(anneals)) if a.growing else anneals * a.length
         return self.model.sites * a.slices_in_time * self.model.samples * replicas * lengths
@@ -201,11 +270,9 @@ class _Annealing(SampledRun):
 
     @property
     def _present(self) -> AnnealSettings:
-        """The settings of the present anneal."""
         return self._anneal.config.anneal.of_anneal(self._search.number)
 
     def _begin_schedule(self) -> None:
-        """Begin the schedule of the present anneal with the present replicas, and with its own random numbers."""
         a, run, watch = self._present, self._anneal.config.run, self._watch
         engine, seed = cast("Engine", self.engine), seed_of_start(run.seed, self._search.number)
         self._population = Population(engine, a.populations, seed, run.rng_rounds) if a.populations else None
@@ -218,7 +285,6 @@ class _Annealing(SampledRun):
         return self._saving.due() or self._search.is_late()
 
     def _begin_anneal(self) -> None:
-        """Begin the present anneal anew, with its own random numbers."""
         del self._frames, self._population, self.engine  # the next one may need its room
         self.engine = _engine_of(self._anneal, self._search.number)
         self._begin_schedule()
@@ -253,7 +319,6 @@ class _Annealing(SampledRun):
         return self._anneal.updates_of_first(self.engine.replicas, self._search.number) + super().updates_done()
 
     def go_on(self, file: RunFile | Kept) -> None:
-        """Write all rows that are to come, those of the first anneal, and search on as long as that is wanted."""
         self.begin()
         self._search.begin()
         while self._finish_anneal(file):
@@ -281,7 +346,6 @@ class _Annealing(SampledRun):
 
     @property
     def may_go_on(self) -> bool:
-        """True of a search whose targets are not met."""
         return self._search.recorded > 0 and not self._search.is_met
 
     def _measure(self, frame: AnnealFrame, file: RunFile | Kept) -> None:
@@ -300,7 +364,6 @@ class _Annealing(SampledRun):
         file.write(self.with_spins(row | frame.measured._asdict() | own, spins))
 
     def _keep_lowest(self, measured: Measurement, field: float) -> None:
-        """Keep the lowest of the present states, whose energies were measured in a field."""
         energy, quantum = measured.energy, self.engine.model.quantum
         if field:  # as the model holds it
             energy = energy + float(np.rint(field / quantum) * quantum) * measured.magnetization
@@ -371,3 +434,93 @@ def recounted(result: AnnealResult, device: str, threads: int | None) -> AnnealR
     if result.staggered_magnetization is not None:
         counted["staggered_magnetization"] = staggered
     return replace(with_rows(result, rows), **counted)
+
+
+Call = TypeVar("Call", bound=Callable[..., Any])
+
+
+def of_models(call: Call) -> Call:
+    """Let a call whose first argument is a model also take a list of them, and return a list of results.
+
+    Each result has the bits of a call with its model alone. Model k of the list, from 0 on, has the seed ``seed + k``,
+    modulo 2^64. Large models are annealed side by side on the CPU, each on one thread; small ones, and those on a GPU,
+    one after the other.
+    """
+    parameters = signature(call)
+    defaults = {name: one.default for name, one in parameters.parameters.items()}
+
+    @wraps(call)
+    def of_one_or_many(*args: Any, **settings: Any) -> Any:
+        models = args[0] if args else settings.get("model")
+        if not isinstance(models, list | tuple):
+            return call(*args, **settings)
+        given = parameters.bind(*args, **settings).arguments  # some say no more than that they were given
+        value = defaults | given
+        if value["out"] is not None or value["solution"] is not None:
+            raise InputError("out and solution name a file for one model: leave them out, and save each result")
+        on_cpu = resolve_device(value["device"], value["gpus"]) == "cpu"
+        side_by_side = on_cpu and _are_worth_threads(models, value["replicas"], value["sweeps"])
+        pool = Threads(value["threads"] if side_by_side else 1)
+        if side_by_side:
+            given |= {"threads": 1}
+        results: list[Any] = [None] * len(models)
+
+        def anneal_one(k: int, seed: Any) -> None:
+            try:
+                results[k] = call(**given | {"model": models[k], "seed": seed})
+            except InputError as error:
+                raise InputError(f"model {k} of the list: {error}") from error
+
+        # threads of small models would wait for each other in Python
+        pool.run(partial(anneal_one, k, seed) for k, seed in enumerate(seeds_of(value["seed"], len(models))))
+        return results
+
+    return cast("Call", of_one_or_many)
+
+
+def _are_worth_threads(models: Sequence[Any], replicas: Any, sweeps: Any) -> bool:
+    """Return True if a temperature of each model takes much longer in compiled code than in Python."""
+    sizes = [getattr(model, "sites", 0) * getattr(model, "samples", 0) for model in models]
+    try:
+        return len(models) > 1 and min(sizes) * (replicas or LANES) * (sweeps or 1) >= WORTH_A_THREAD * LANES
+    except TypeError:  # settings that the call refuses
+        return False
+
+
+@of_models
+@call_of(
+    Anneal,
+    "temperatures sweeps? replicas seed start zero_acceptance rng_rounds device threads on_updates field target "
+    "out checkpoint_every progress measure moves",
+)
+def anneal(model: Ising, given: dict[str, Any]) -> AnnealResult:  # noqa: D417  (the settings describe themselves)
+    """Anneal replicas of a model through a list of temperatures.
+
+    Args:
+        model: Model to anneal; or a list of models, of which model k has the seed ``seed + k``.
+        temperatures: In order of use, up or down, in the unit of the couplings, shape (steps,); or text as the command
+            line takes it, such as ``3:0.1:100g``. Without them the ends, their number and the spacing are settings.
+        start: Initial spins: ``random``, ``up``, or configurations of +1 and -1, shape (sites,), (samples, sites) or
+            (samples, replicas, sites).
+        field: A uniform field for each temperature, (steps,) or text, which is added to the model's own fields and is
+            part of the energies; one temperature alone serves all of them.
+        target: Value of the problem that ends the search, one or one for each sample: the cut of a MaxCut instance,
+            else the energy, with the constant of the problem.
+        measure: Observables of your own, functions by name, as ``ss.temper`` takes them; they return floats or whole
+            numbers of the shape (samples, replicas), or with more axes behind these.
+        moves: Moves, as ``ss.temper`` takes them: ``[(move, 10)]``.
+
+    Returns:
+        Energies and magnetisations after each temperature, and the lowest states met; of a list of models a list, each
+        as a call with that model alone returns it.
+
+    Raises:
+        InputError: for bad temperatures, numbers out of range, a run that does not fit in memory, and a file that holds
+            another run.
+        KeyboardInterrupt: on Ctrl-C; a run with a file has saved itself.
+    """
+    given["start"], spins = start_of_call(given.get("start", AnnealSettings.start), model, given.get("replicas"))
+    if given.get("replicas") is None and spins is not None and spins.shape[1] > 1:
+        given["replicas"] = spins.shape[1]
+    result: AnnealResult = run_of_call(Anneal, AnnealPlan, model, given, spins, temperatures=check_temperatures)
+    return result

@@ -8,22 +8,11 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from spinsim.errors import InputError, argument
-from spinsim.inputs.shared import T_START, T_STOP
+from spinsim.inputs.texts import T_START, T_STOP
+from spinsim.settings import shared
 from spinsim.settings.config import Config, table
 from spinsim.settings.setting import GRID, Table, setting
-from spinsim.settings.shared import (
-    RunSettings,
-    clusters,
-    clusters_every,
-    own_measure,
-    own_moves,
-    solution,
-    start,
-    target,
-    time_limit,
-    with_clusters,
-    zero_acceptance,
-)
+from spinsim.settings.shared import RunSettings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,8 +20,7 @@ if TYPE_CHECKING:
 
     from spinsim.model.ising import Ising
 
-_LISTED: Final = "list"
-"""The schedule of a run whose temperatures are listed."""
+_LISTED: Final = "list"  # the schedule of a run whose temperatures are listed
 _GAMMA_START: Final = 1.5
 _GAMMA_STOP: Final = 0.05
 _T_SLICE: Final = 0.5
@@ -52,7 +40,7 @@ class AnnealSettings(Table):
     given, the ends, ``steps`` and the ``schedule`` of a finished configuration say what they come to.
     """
 
-    start: str = start()
+    start: str = shared.start()
     temperatures: str | None = setting(
         None,
         "Instead of ends and steps, every temperature in order of use: 3:0.1:100, evenly spaced; 3:0.1:100g, "
@@ -133,9 +121,9 @@ class AnnealSettings(Table):
     best_states: bool = setting(
         False, "Keep the lowest state that every replica met, not that of each sample alone", before=False
     )
-    solution: str | None = solution()
-    target: str | None = target()
-    time_limit: float | None = time_limit()
+    solution: str | None = shared.solution()
+    target: str | None = shared.target()
+    time_limit: float | None = shared.time_limit()
     anneals: int | None = setting(
         None,
         "Anneals at most, one after the other, each with random numbers of its own; the series are those of the first",
@@ -150,14 +138,13 @@ class AnnealSettings(Table):
         "target or a time limit does it",
         before=False,
     )
-    zero_acceptance: float = zero_acceptance()
-    moves: str | None = own_moves()
-    clusters: str | None = clusters()
-    clusters_every: int = clusters_every()
-    measure: str | None = own_measure()
+    zero_acceptance: float = shared.zero_acceptance()
+    moves: str | None = shared.own_moves()
+    clusters: str | None = shared.clusters()
+    clusters_every: int = shared.clusters_every()
+    measure: str | None = shared.own_measure()
 
     def check_together(self) -> None:
-        """Refuse unreadable lists, other numbers of fields than temperatures, and what rules each other out."""
         for name in ("gamma_start", "gamma_stop", "slices", "beta"):
             if not self.quantum and getattr(self, name) is not None:
                 raise InputError(
@@ -203,7 +190,6 @@ class AnnealSettings(Table):
 
     @cached_property
     def fields(self) -> npt.NDArray[np.float64] | None:
-        """The field of each step, None where it does not change."""
         if self.field is None:
             return None
         from spinsim.inputs.grids import read_grid
@@ -212,7 +198,6 @@ class AnnealSettings(Table):
 
     @cached_property
     def ladder(self) -> npt.NDArray[np.float64]:
-        """Every temperature, in order of use, of a configuration whose ends are filled in."""
         import numpy as np
 
         from spinsim.sampling.annealing import temperature_schedule
@@ -225,19 +210,16 @@ class AnnealSettings(Table):
         return temperature_schedule(self.t_start, self.t_stop, self.steps, self.schedule)
 
     def of_anneal(self, number: int) -> AnnealSettings:
-        """The settings of the anneal of this number, those of a single one."""
         if not self.growing:
             return self
         return _grown(self, min(number, _MOST_DOUBLINGS))
 
     @property
     def length(self) -> int:
-        """Sweeps of a whole anneal."""
         return self.steps * self.sweeps
 
     @property
     def ends_early(self) -> bool:
-        """True if a target or the time may end the run."""
         return self.target is not None or self.time_limit is not None
 
     @property
@@ -247,12 +229,10 @@ class AnnealSettings(Table):
 
     @property
     def slices_in_time(self) -> int:
-        """Slices of a quantum anneal, 1 of a thermal one."""
         return (self.slices or _SLICES) if self.quantum else 1
 
     @cached_property
     def gammas(self) -> npt.NDArray[np.float64] | None:
-        """The transverse field of each step, of a configuration whose ends are filled in; None without one."""
         from spinsim.sampling.annealing import temperature_schedule
 
         if self.gamma_start is None or self.gamma_stop is None:
@@ -262,7 +242,6 @@ class AnnealSettings(Table):
 
     @classmethod
     def check_given(cls, given: Mapping[str, Any]) -> None:
-        """Refuse temperatures that are given twice."""
         for name, others, with_what in _GIVEN_TOGETHER:
             said = sorted(set(others) & set(given))
             if said and given.get(name) not in (None, False):
@@ -335,13 +314,12 @@ class Anneal(Config):
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
         """Let the anneals of a search grow where no length is given."""
         given = tables[cls.job]
-        with_clusters(given)
+        shared.with_clusters(given)
         searches = {"target", "time_limit"} & set(given)
         if searches and not _LENGTHS & set(given) and not given.get("populations"):
             given.setdefault("growing", True)
 
     def with_temperatures(self, model: Ising) -> Anneal:
-        """The configuration with its temperature ends filled in."""
         from spinsim.inputs.grids import as_text
         from spinsim.sampling.annealing import automatic_temperatures
         from spinsim.sampling.population import temperatures_from_infinity

@@ -7,19 +7,16 @@ reports, tables and figures.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from spinsim.jobs.base import FigureSet, Job, PlotOption
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class LadderJob(Job):
     """The record of a job whose runs are on a ladder."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Give figures the options that those of all ladders have."""
         super().__init_subclass__(**kwargs)
         columns = {"columns": PlotOption(f"the thermodynamics of {cls.name} runs", ("thermodynamics",))}
         several = {
@@ -36,6 +33,6 @@ class LadderJob(Job):
         """Take every file: its series can be averaged."""
 
     def recounted(self, result: Any, device: str, threads: int | None) -> Any:
-        from spinsim.jobs.ladder.rows import recounted
+        from spinsim.jobs.ladder.running import recounted
 
         return recounted(result, device, threads)

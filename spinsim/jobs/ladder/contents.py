@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import h5py
 import numpy as np
@@ -16,28 +16,64 @@ from spinsim import store
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.reduction import Reduced
 from spinsim.errors import InputError
-from spinsim.jobs.ladder.local import LOCAL, LOCAL_SUMS, local_series
-from spinsim.jobs.ladder.places import Places, Temperatures
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import FEWEST, Points, general, isotropic
 from spinsim.observables import observables
-from spinsim.observables.measured import Choice
+from spinsim.observables.measured import Choice, quantities_of
 from spinsim.observables.terms import Ladder, reduced_run
 from spinsim.run import search
 from spinsim.run.own import on_ladder, own_in_file, with_series
 from spinsim.run.reducing import REDUCED, with_sums_of
 from spinsim.run.reducing import SUMS as REDUCED_SUMS
 from spinsim.sampling.placement import Placement
-from spinsim.store.contents import ENERGY, INVERSE, MEASUREMENTS, TEMPERATURE, Contents, Series, Sizes, summary_series
+from spinsim.store.contents import (
+    ENERGY,
+    INVERSE,
+    MEASUREMENTS,
+    TEMPERATURE,
+    Contents,
+    DamageError,
+    Form,
+    Series,
+    Sizes,
+    axis_of,
+    group_of,
+    length_of,
+    summary_series,
+)
 from spinsim.store.datasets import pieces
-from spinsim.store.forms import DamageError, Form, axis_of, group_of, length_of
 
-TEMPERING: Final = "tempering"
-"""The group of the exchanges."""
-PLACEMENT: Final = "placement"
-"""The group that says how the ladder was placed."""
-POINTS: Final = "points"
-"""The group that has the points of the general form."""
+Floats = npt.NDArray[np.float64]
+
+_NONE: Final = np.empty(0)
+
+
+@dataclass(frozen=True)
+class Temperatures:
+    """A ladder of temperatures, with what ``Points`` has."""
+
+    values: Floats  # from the lowest to the highest, in the unit of the couplings
+
+    axis: ClassVar[str] = "temperature"
+    slices: ClassVar[int] = 1
+    is_general: ClassVar[bool] = False
+    gamma: ClassVar[Floats] = _NONE
+    k_time: ClassVar[Floats] = _NONE
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def couplings(self) -> Floats:
+        return np.asarray(1.0 / self.values)
+
+
+Places = Temperatures | Points  # a ladder of either kind
+
+
+TEMPERING: Final = "tempering"  # the group of the exchanges
+PLACEMENT: Final = "placement"  # the group that says how the ladder was placed
+POINTS: Final = "points"  # the group that has the points of the general form
 UNITS: Final = {"temperature": TEMPERATURE, "k": INVERSE, "gamma": ENERGY, "beta": INVERSE}
 """Quantities along which a ladder may go."""
 SUMS: Final = {
@@ -46,8 +82,10 @@ SUMS: Final = {
     "trips": f"{TEMPERING}/round_trips",
 }
 """Paths of what is written again and again, by the names under which checkpoints hold it."""
-EXCHANGES: Final = {path.rpartition("/")[2]: path for path in SUMS.values()}
-"""The same by the names of a result."""
+LOCAL: Final = "local"  # the group of the sums for local susceptibilities
+LOCAL_SUMS: Final = {name: f"{LOCAL}/{name}" for name in ("local_squares", "local_measurements")}
+"""Their paths, by the names under which checkpoints and results hold them."""
+EXCHANGES: Final = {path.rpartition("/")[2]: path for path in SUMS.values()}  # the same by the names of a result
 _IN_TERMS: Final = "A = E_s + E_tau in space and time, the weight being exp(-k E_s - k_time E_tau)"
 
 
@@ -59,28 +97,17 @@ def contents_of_run(
     start: npt.NDArray[np.int8] | None = None,
     local: bool = False,
 ) -> Contents:
-    """Returns contents with a row after every few sweeps, places from the coldest end or deepest in the ordered phase.
-
-    Args:
-        model: What is simulated, of quantum runs in space and time.
-        choice: What is measured.
-        ladder: Where.
-        placement: How the ladder was placed, if it was.
-        start: Initial configurations where they were given.
-        local: True if sums for local susceptibilities are kept.
-    """
+    """Returns contents with a row for each measurement, places from the coldest end or deepest in the ordered phase."""
     contents = measured_contents(Sizes.of(model), choice, ladder, placement, local)
     summary = model.once(_summary, choice, ladder.axis)
     return replace(contents, sums=(*contents.sums, *summary), start=start)
 
 
 def _summary(model: Ising, choice: Choice, axis: str) -> list[Series]:
-    """Returns room for what an analysis finds."""
     return summary_series(observables(choice.facts(model)), axis)
 
 
 def reduced_of_run(model: Ising, choice: Choice, ladder: Places) -> Reduced:
-    """Returns what a long run adds up, of the arguments of ``contents_of_run``."""
     wanted = choice.wanted
     places = Ladder(len(ladder), wanted.times, ladder.gamma, ladder.k_time, wanted.even)
     return reduced_run(choice.facts(model), places)
@@ -127,8 +154,7 @@ def measured_contents(
 
 
 def _series_of(sizes: Sizes, choice: Choice, ladder: Places) -> list[Series]:
-    """Returns the series of what is measured, step and sweep first."""
-    found = [
+    series = [
         Series("step", (), np.int64, "measurement"),
         Series("sweep", (), np.int64, "sweeps done since thermalisation"),
     ]
@@ -138,14 +164,13 @@ def _series_of(sizes: Sizes, choice: Choice, ladder: Places) -> list[Series]:
             kind = np.int32 if getattr(sizes, kind) < 2**31 else np.int64
         words = (choice.wanted.times and one.words_in_time) or one.words
         axes = ("sample", one.per, ladder.axis, *filter(None, [one.axis]))
-        found.append(Series(one.name, axes, kind, words, one.unit))
+        series.append(Series(one.name, axes, kind, words, one.unit))
     if ladder.is_general:
-        found = [one._replace(long_name=_IN_TERMS) if one.name == "action" else one for one in found]
-    return found
+        series = [one._replace(long_name=_IN_TERMS) if one.name == "action" else one for one in series]
+    return series
 
 
 def _given(placement: Placement) -> tuple[tuple[Series, npt.NDArray[np.float64]], ...]:
-    """Datasets of a placement."""
     ladders = "temperatures of each iteration of the pre-run, NaN past the last"
     rates = "mean probability there of an exchange with the next temperature"
     return (
@@ -172,14 +197,32 @@ def _given_points(points: Places) -> list[tuple[Series, npt.NDArray[np.float64]]
     ]
 
 
+def local_series(axis: str) -> tuple[Series, ...]:
+    squares = "sum over measurements of (sum over slices of a site's spin)^2"
+    return (
+        Series("local_squares", ("sample", "copy", axis, "site"), np.int64, squares, "1", LOCAL),
+        Series("local_measurements", ("sample",), np.int64, "measurements in the sums", "1", LOCAL),
+    )
+
+
+def all_series(
+    in_time: bool, series: Mapping[str, Any], rows: int, shape: tuple[int, int, int]
+) -> dict[str, npt.NDArray[Any]]:
+    """Returns the first rows of all quantities, those that were not measured without pairs, copies or the last axis."""
+    return {
+        one.name: series[one.name][:rows] if one.name in series else one.nothing(rows, shape)
+        for one in quantities_of(in_time)
+    }
+
+
 def temperatures_in(file: h5py.File) -> Temperatures:
-    """Returns the ladder of a tempering run's file; DamageError where it is none."""
     return Temperatures(_values_of(group_of(file, MEASUREMENTS), "temperature", rising=True))
 
 
 def points_in(file: h5py.File) -> Points:
-    """Returns the ladder of a quantum run's file; DamageError where it is none."""
-    slices = _slices_in(file)
+    slices = int(group_of(file, "model").attrs.get("slices", 1))
+    if slices < FEWEST:
+        raise DamageError("its model has no slices in time")
     if POINTS not in file:
         return isotropic(_values_of(group_of(file, MEASUREMENTS), "k", rising=False), slices)
     group = group_of(file, POINTS)
@@ -193,13 +236,6 @@ def points_in(file: h5py.File) -> Points:
     return points
 
 
-def _slices_in(file: h5py.File) -> int:
-    slices = int(group_of(file, "model").attrs.get("slices", 1))
-    if slices < FEWEST:
-        raise DamageError("its model has no slices in time")
-    return slices
-
-
 def times_in(file: h5py.File, slices: int) -> tuple[int, ...]:
     """Returns the times of correlations that a file has, none of space alone; DamageError where they do not rise."""
     if slices == 1:
@@ -211,11 +247,6 @@ def times_in(file: h5py.File, slices: int) -> tuple[int, ...]:
 
 
 def _values_of(group: h5py.Group, name: str, rising: bool) -> npt.NDArray[np.float64]:
-    """Returns the ladder of a file, from its coldest end.
-
-    Raises:
-        DamageError: where it is not positive or does not go one way.
-    """
     ladder = axis_of(group, name, np.float64)
     steps = np.diff(ladder) if rising else -np.diff(ladder)
     if not (len(ladder) and np.isfinite(ladder).all() and (ladder > 0).all() and (steps > 0).all()):
@@ -225,7 +256,6 @@ def _values_of(group: h5py.Group, name: str, rising: bool) -> npt.NDArray[np.flo
 
 
 def placement_outline(file: h5py.File) -> Placement | None:
-    """Returns a placement of the sizes of a file's, without its numbers."""
     if PLACEMENT not in file:
         return None
     iterations, rungs = (length_of(group_of(file, PLACEMENT), name) for name in ("iteration", "rung"))
@@ -233,7 +263,6 @@ def placement_outline(file: h5py.File) -> Placement | None:
 
 
 def placement_of(file: h5py.File) -> Placement | None:
-    """How the temperatures of a file were placed; None where they were given."""
     group = file.get(PLACEMENT)
     return None if group is None else Placement(group["temperature"][...], group["swap_rate"][...])
 
@@ -249,17 +278,13 @@ def written_again(
     """
     saved = {} if "finished" in attributes else store.last_saved(file)
     paths = EXCHANGES | {name: path for name, path in more.items() if path in file}
-    found = {name: saved[path] if path in saved else file[path][...] for name, path in paths.items()}
+    arrays = {name: saved[path] if path in saved else file[path][...] for name, path in paths.items()}
     energy, spins = store.best_of(file, saved) if "best" in file else (np.full(1, np.inf), None)
-    return found | ({"best_energy": energy, "best_spins": spins} if np.isfinite(energy).all() else {})
+    return arrays | ({"best_energy": energy, "best_spins": spins} if np.isfinite(energy).all() else {})
 
 
 def read_permutation(file: h5py.File, rows: int) -> npt.NDArray[np.int64]:
-    """Returns the replicas at each place of the ladder in the first rows of a file.
-
-    Raises:
-        DamageError: for replicas that do not exist.
-    """
+    """Returns the replicas at each place of the ladder in the first rows of a file."""
     permutation = file[TEMPERING]["permutation"][:rows]
     replicas = permutation.shape[2] * permutation.shape[3]
     if permutation.min(initial=0) < 0 or permutation.max(initial=0) >= replicas:
@@ -268,18 +293,16 @@ def read_permutation(file: h5py.File, rows: int) -> npt.NDArray[np.int64]:
 
 
 def check_permutation(file: h5py.File, rows: int) -> None:
-    """Refuse a permutation that does not have every replica at one place."""
     series = file[TEMPERING]["permutation"]
     copies, places = series.shape[2:]
     replicas = np.arange(copies * places)
     for piece in pieces([series], rows):
-        found = series[piece].reshape(-1, len(replicas))
-        if not (np.sort(found, axis=1) == replicas).all():
+        holders = series[piece].reshape(-1, len(replicas))
+        if not (np.sort(holders, axis=1) == replicas).all():
             raise DamageError("its permutation does not name every replica once")
 
 
 def _contents_in(places_in: Callable[[h5py.File], Places], file: h5py.File, sizes: Sizes) -> tuple[Contents, int]:
-    """Returns the contents that a file should have, by its own axes, and the replicas of each sample."""
     group = group_of(file, MEASUREMENTS)
     copies, ladder = length_of(group, "copy"), places_in(file)
     times = times_in(file, ladder.slices)

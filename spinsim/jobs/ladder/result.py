@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
+import h5py
 import numpy as np
 import numpy.typing as npt
 
@@ -18,7 +19,10 @@ from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.reduction import Reduced
 from spinsim.inputs.texts import count
 from spinsim.jobs.ladder.contents import (
+    LOCAL_SUMS,
     TEMPERING,
+    Places,
+    all_series,
     contents_of_run,
     placement_of,
     read_permutation,
@@ -26,9 +30,6 @@ from spinsim.jobs.ladder.contents import (
     times_in,
     written_again,
 )
-from spinsim.jobs.ladder.local import LOCAL_SUMS
-from spinsim.jobs.ladder.places import Places
-from spinsim.jobs.ladder.rows import all_series
 from spinsim.model.ising import Ising
 from spinsim.observables.measured import Choice
 from spinsim.run.own import names_in_file, on_ladder, own_of_result, with_summary
@@ -37,9 +38,6 @@ from spinsim.run.search import GROUP as SEARCH
 from spinsim.sampling.placement import Placement
 from spinsim.saved import Configurations, in_file
 from spinsim.store.contents import MEASUREMENTS, SUMMARY_GROUP, Contents
-
-if TYPE_CHECKING:
-    import h5py
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -88,7 +86,6 @@ class LadderResult(Tempered):
 
     @property
     def choice(self) -> Choice:
-        """Choice of the quantities that were measured."""
         facts, (times, even) = facts_of(self), self._times
         wanted = Wanted(facts.correlations, times, even, magnetization_modes=facts.magnetization_modes)
         return Choice(self.permutation.shape[2], wanted, facts.staggered)
@@ -119,19 +116,18 @@ class LadderResult(Tempered):
 
     def _written_again(self, contents: Contents) -> dict[str, npt.NDArray[Any]]:
         others = SUMMARY_GROUP, SEARCH, REDUCED
-        found = {s.path: getattr(self, s.name) for s in contents.sums if s.group not in others}
+        datasets = {s.path: getattr(self, s.name) for s in contents.sums if s.group not in others}
         arrays = {} if self.reduced is None else self.reduced.arrays
-        return found | {s.path: arrays[s.name] for s in contents.sums if s.group == REDUCED}
+        return datasets | {s.path: arrays[s.name] for s in contents.sums if s.group == REDUCED}
 
     @property
     def _run_facts(self) -> dict[str, str]:
         done = {"steps": count(measurements_of(self), "measurement")}
-        return {"copies": f"{self.permutation.shape[2]} copies", **self._ladder_facts, **done}
-
-    @property
-    def _ladder_facts(self) -> dict[str, str]:
-        """The ladder in words."""
-        raise NotImplementedError
+        values, name = self.axis.values, self.axis.name
+        in_space = name == "temperature"
+        kind, number = ("temperatures", count(len(values), name)) if in_space else ("points", f"{len(values)} {name}")
+        ends = f"{number} from {values.min():g} to {values.max():g}"
+        return {"copies": f"{self.permutation.shape[2]} copies", kind: ends, **done}
 
     @classmethod
     def read(cls, file: h5py.File, rows: int, attributes: dict[str, str], ladder: Places, **fields: Any) -> Self:

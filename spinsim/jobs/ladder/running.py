@@ -2,50 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import h5py
 import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
-from spinsim.engine import Engine, create_engine
+from spinsim.engine import Dynamics, Engine, create_engine
+from spinsim.engine.given import set_spins
 from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.engine.moves.houdayer.move import usual_every
 from spinsim.engine.moves.move import OWN_MOVES, moves_of_run
-from spinsim.jobs.ladder.contents import EXCHANGES, SUMS, contents_of_run, placement_of, reduced_of_run
-from spinsim.jobs.ladder.local import LOCAL_SUMS, LocalSums
-from spinsim.jobs.ladder.places import Places
-from spinsim.jobs.ladder.rows import all_series, row_of
-from spinsim.model.ising import Ising, repeated
-from spinsim.observables.measured import Choice, quantities_of
-from spinsim.run.common import AnyConfig, Plan, Watch, dynamics_of
-from spinsim.run.own import Own, check_series, functions_of, names_of, on_ladder
-from spinsim.run.reducing import (
-    EVERYTHING,
-    Keeping,
-    MeasurementSums,
-    keeping_in,
-    keeping_of,
-    longer,
-    with_names,
-    with_sums,
+from spinsim.engine.protocols import present_measurement
+from spinsim.errors import InputError
+from spinsim.jobs.ladder.contents import (
+    EXCHANGES,
+    LOCAL_SUMS,
+    SUMS,
+    Places,
+    all_series,
+    contents_of_run,
+    placement_of,
+    reduced_of_run,
 )
-from spinsim.run.sampled import Kept, SampledRun, kept_by
-from spinsim.run.saving import NEVER, Saving
+from spinsim.machine.memory import require
+from spinsim.model.ising import Ising, repeated
+from spinsim.observables.measured import Choice, Measured, quantities_of
+from spinsim.run.common import AnyConfig, Saving, Watch, dynamics_of
+from spinsim.run.own import Own, functions_of, on_ladder
+from spinsim.run.reducing import Keeping, MeasurementSums, keeping_in, keeping_of, longer, with_names, with_sums
+from spinsim.run.sampled import Kept, SampledPlan, SampledRun
 from spinsim.sampling import TemperFrame, place
 from spinsim.sampling.placement import Placement
 from spinsim.sampling.tempering import tempering_in_beta
+from spinsim.saved import saved_of
 from spinsim.settings.shared import AUTO
 from spinsim.store import RunFile
 from spinsim.store.contents import MEASUREMENTS, Contents
 
+_COPIES: Final = 4  # in memory: the sums, what a measurement adds and a checkpoint under way
+
+
+class LocalSums:
+    """Sums of measurements, replicas sorted by copy and point."""
+
+    def __init__(self, engine: Engine, copies: int, places: int) -> None:
+        model = engine.model
+        if model.fields.any():
+            raise InputError(
+                f"local susceptibilities of {model.name}, which is in a field, would hold the square of each spin's "
+                "average: leave local_susceptibility out"
+            )
+        shape = model.samples, copies, places, model.sites // model.graph.slices
+        require(_COPIES * 8 * int(np.prod(shape)), "sums for local susceptibilities", "take fewer samples or copies")
+        self._squares, self._measurements = engine.local_squares(), np.zeros(model.samples, np.int64)
+
+    def add(self, frame: TemperFrame) -> None:
+        self._squares.add(frame.spins, frame.holder)
+        self._measurements += 1
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        return {"local_squares": self._squares.sums(), "local_measurements": self._measurements.copy()}
+
+    def restore(self, saved: Mapping[str, npt.NDArray[Any]]) -> None:
+        self._squares.set_sums(saved["local_squares"])
+        self._measurements[...] = saved["local_measurements"]
+
 
 def with_usual_moves(config: AnyConfig, model: Ising, copies: int) -> AnyConfig:
     """A configuration with Houdayer moves among its moves, where it is to have them if they pay."""
-    t: Any = getattr(config, config.job)
+    t = config.of_job
     if t.houdayer != AUTO:
         return config
     every = usual_every(model, getattr(t, "searches", False)) if copies > 1 else None
@@ -64,13 +93,16 @@ def moves_in_words(moves: str | None, asked: str | None) -> str:
     return "".join(f", {one}" for one in words)
 
 
-class LadderPlan(Plan[AnyConfig]):
+class LadderPlan(SampledPlan[AnyConfig]):
     """A run on a ladder that is ready to begin.
 
     The table of its job has ``times``, ``to_place`` (None where the ladder is given), ``points`` (the ladder then),
     ``points_of`` values that are placed, ``wanted`` and ``adds_local`` (what is measured), ``measure``, and ``places``,
-    how many there will be as far as the configuration tells. ``form`` says how the store reads its files.
+    how many there will be as far as the configuration tells.
     """
+
+    rows_in_words = MEASUREMENTS, "measure less often"
+    ladder_in: Callable[[h5py.File], Places]  # returns the ladder that the run of a file has begun with
 
     def placed_by(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Returns the inverse temperatures of values that are placed, or couplings in space and in time."""
@@ -78,118 +110,62 @@ class LadderPlan(Plan[AnyConfig]):
         self.check_ladder(ladder)
         return np.asarray(ladder.couplings)
 
-    def ladder_in(self, file: h5py.File) -> Places:
-        """The ladder that the run of a file has begun with."""
-        raise NotImplementedError
-
     def check_ladder(self, ladder: Any) -> None:
-        """Refuse a ladder that does not suit the model."""
         raise NotImplementedError
 
     def result_on(self, ladder: Any, **fields: Any) -> Any:
-        """The result of a run in memory on a ladder, of the fields that results of both jobs have."""
         raise NotImplementedError
+
+    @property
+    def run_type(self) -> type[LadderRun]:
+        return LadderRun
 
     def new_ladder(self, saving: Saving, watch: Watch) -> tuple[Places, Placement | None]:
         """The ladder of a new run, and how it was placed if that was asked for."""
         t, run = self.of_job, self.config.run
         if t.to_place is None:
             return t.points, None
-
-        def stop() -> bool:
-            return saving.asked_to_stop
-
         dynamics = dynamics_of(self, t.start, t.zero_acceptance)
-        how = dynamics, self.device, run.threads, watch.on_updates, watch.on_stage, stop, self.placed_by
-        values, placement = place(self.model, t.to_place, *how)
+        how = dynamics, self.device, run.threads, watch.on_updates, watch.on_stage, lambda: saving.asked_to_stop
+        values, placement = place(self.model, t.to_place, *how, self.placed_by)
         return t.points_of(values), placement
 
     def engine_on(self, ladder: Places, seed: int | None = None, groups: int = 1) -> Engine:
-        """The replicas of so many groups of copies in their initial state."""
         run, t, start = self.config.run, self.of_job, self.start
         if start is not None and len(start) > 1:
             start = np.tile(start, (groups, 1, 1))
         dynamics = dynamics_of(self, t.start, t.zero_acceptance)
+        model = self.model.once(repeated, groups) if groups > 1 else self.model
+        dynamics = dynamics if seed is None else replace(dynamics, seed=seed)
+        how = dynamics, self.device, run.threads, start
         return create_engine(
-            self.model.once(repeated, groups) if groups > 1 else self.model,
-            run.number_of_replicas * len(ladder),
-            dynamics if seed is None else replace(dynamics, seed=seed),
-            self.device,
-            run.threads,
-            start,
-            slabs=False,
-            round_sweeps=self.round_sweeps,
+            model, run.number_of_replicas * len(ladder), *how, slabs=False, round_sweeps=self.round_sweeps
         )
 
     @property
     def choice(self) -> Choice:
-        """Quantities that the run measures."""
         wanted = self.of_job.wanted
         return Choice(self.config.run.number_of_replicas, wanted, not wanted.times and self.model.is_bipartite)
 
-    def run_on(
-        self,
-        ladder: Any,
-        placement: Placement | None,
-        saving: Saving,
-        watch: Watch,
-        stored: Keeping | None = None,
-    ) -> LadderRun:
-        """The run on a ladder, about to begin; ``stored`` are the rows that its file keeps, where it has been begun."""
-        t, choice, seed = self.of_job, self.choice, self.config.run.seed
-        self.check_ladder(ladder)
-        engine = self.engine_on(ladder)
-        contents = contents_of_run(self.model, choice, ladder, placement, self.start, t.adds_local)
-        keeping, sums = self.keeping(contents, stored), None
-        if keeping.is_reduced:
-            reduced = reduced_of_run(self.model, choice, ladder)
-            sums = MeasurementSums(reduced, keeping, t.adds_local)
-            contents = with_sums(with_names(contents, keeping.names), sums.reduced, keeping.stride, ladder.axis)
-        moves = moves_of_run(self.moves, t.moves, f"ss.{self.config.job}")
-        how = watch.on_updates, saving.due, choice.wanted, None, moves, seed, sums
-        frames = tempering_in_beta(engine, ladder.couplings, t.times, choice.copies, *how)
-        local = LocalSums(engine, choice.copies, len(ladder)) if t.adds_local else None
-        functions, axes = functions_of(t.measure, self.measure), on_ladder(ladder.axis)
-        own = Own(functions, engine, axes, choice.copies, ladder.couplings, seed)
-        return LadderRun(self, saving, watch, engine, frames, contents, own, local, keeping, sums, stored)
-
     def keeping(self, contents: Contents, stored: Keeping | None) -> Keeping:
-        """The rows that the run keeps, of a file with these contents."""
         t, rows = self.of_job, self.rows
         if stored is None:
             return keeping_of(contents, rows, t.series, t.series_limit, self.save_every)
         return longer(stored, with_names(contents, stored.names), rows, t.series_limit, self.save_every)
 
-    def result_of(self, ladder: Places, placement: Placement | None, found: dict[str, Any]) -> Any:
-        """The result of a run in memory, of what ``LadderRun.in_memory`` returns."""
-        shape = self.model.samples, self.config.run.number_of_replicas, len(ladder)
-        series = all_series(ladder.slices > 1, found, len(found["sweep"]), shape)
-        result = self.result_on(ladder, model=self.model, placement=placement, **(found | series))
-        self.write_solution(result)
-        return result
-
-    def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:
+    def run(self, saving: Saving, watch: Watch, begun: bool) -> LadderRun:
         if begun:
             with store.open_to_read(self.path) as file:
                 ladder, placement, stored = self.ladder_in(file), placement_of(file), keeping_in(file)
         else:
             (ladder, placement), stored = self.new_ladder(saving, watch), None
-        run = self.run_on(ladder, placement, saving, watch, stored)
-        if begun and self.of_job.measure:
-            check_series(self.path, run.contents)
-        run.complete(begun)
+        return self.run_type(self, ladder, placement, saving, watch, stored)
 
-    def in_memory(self, watch: Watch) -> Any:
-        ladder, placement = self.new_ladder(NEVER, watch)
-        run = self.run_on(ladder, placement, NEVER, watch)
-        found = run.in_memory(kept_by(watch, run.contents, run.rows, MEASUREMENTS, "measure less often"))
-        measured = {name: found.pop(name) for name in names_of(self.of_job.measure)}
-        return self.result_of(ladder, placement, found | {"measured": measured})
-
-    @property
-    def of_job(self) -> Any:
-        """The table of its job."""
-        return getattr(self.config, self.config.job)
+    def result(self, run: LadderRun, fields: dict[str, Any]) -> Any:
+        ladder, placement = run.placed
+        shape = self.model.samples, self.config.run.number_of_replicas, len(ladder)
+        fields |= all_series(ladder.slices > 1, fields, len(fields["sweep"]), shape)
+        return self.result_on(ladder, model=self.model, placement=placement, **fields)
 
     @property
     def rows(self) -> int:
@@ -211,35 +187,42 @@ class LadderPlan(Plan[AnyConfig]):
 
 
 class LadderRun(SampledRun):
-    """A run on a ladder under way.
+    """A run on a ladder under way; ``stored`` are the rows that its file keeps, where it has been begun."""
 
-    Args:
-        frames: Measurements as tempering yields them, on this engine.
-        own: Observables of the user's own, if there are any.
-        local: Sums for local susceptibilities, if they are wanted.
-        sums: The measurements added up, where not all rows are kept.
-        stored: The rows that its file keeps, where it has been begun.
-    """
+    _sums: MeasurementSums | None = None  # the measurements added up, where not all rows are kept
+    _local: LocalSums | None = None  # sums for local susceptibilities, if they are wanted
 
     def __init__(
         self,
         plan: LadderPlan[Any],
+        ladder: Places,
+        placement: Placement | None,
         saving: Saving,
         watch: Watch,
-        engine: Engine,
-        frames: Iterator[TemperFrame | None],
-        contents: Contents,
-        own: Own | None = None,
-        local: LocalSums | None = None,
-        keeping: Keeping = EVERYTHING,
-        sums: MeasurementSums | None = None,
         stored: Keeping | None = None,
     ) -> None:
-        super().__init__(plan, saving, watch, engine)
-        self._keeping, self._sums, self._stored = keeping, sums, stored or keeping
-        self._local, self._own = local, own
-        self._frames, self._measured = frames, quantities_of(bool(plan.of_job.wanted.times))
-        self.contents = contents if own is None else own.in_contents(contents)
+        t, choice, seed = plan.of_job, plan.choice, plan.config.run.seed
+        plan.check_ladder(ladder)
+        super().__init__(plan, saving, watch, plan.engine_on(ladder))
+        self.placed = ladder, placement
+        engine: Any = self.engine
+        contents = contents_of_run(plan.model, choice, ladder, placement, plan.start, t.adds_local)
+        self._keeping = plan.keeping(contents, stored)
+        self._stored = stored or self._keeping
+        if self._keeping.is_reduced:
+            reduced = reduced_of_run(plan.model, choice, ladder)
+            self._sums = MeasurementSums(reduced, self._keeping, t.adds_local)
+            contents = with_names(contents, self._keeping.names)
+            contents = with_sums(contents, self._sums.reduced, self._keeping.stride, ladder.axis)
+        moves = moves_of_run(plan.moves, t.moves, f"ss.{plan.config.job}")
+        how = watch.on_updates, saving.due, choice.wanted, None, moves, seed, self._sums
+        self._frames = tempering_in_beta(engine, ladder.couplings, t.times, choice.copies, *how)
+        if t.adds_local:
+            self._local = LocalSums(engine, choice.copies, len(ladder))
+        functions, axes = functions_of(t.measure, plan.measure), on_ladder(ladder.axis)
+        self._own = Own(functions, engine, axes, choice.copies, ladder.couplings, seed)
+        self._measured = quantities_of(bool(choice.wanted.times))
+        self.contents = self._own.in_contents(contents)
 
     @property
     def rows(self) -> int:
@@ -260,7 +243,6 @@ class LadderRun(SampledRun):
         return self._keeping.stride // max(1, self._stored.stride) or 1
 
     def go_on(self, file: RunFile | Kept) -> None:
-        """Write all rows that are to come, and a state from which the run can be extended."""
         self.begin()
         for frame in self._frames:
             if frame is None:
@@ -272,7 +254,7 @@ class LadderRun(SampledRun):
             if self._local is not None:
                 self._local.add(frame)
             if self._keeping.has_row(frame.step):
-                own = {} if self._own is None else self._own.row(frame.spins, frame.step, frame.holder)
+                own = self._own.row(frame.spins, frame.step, frame.holder)
                 row = row_of(self._measured, frame) | own | {"step": frame.step // self._keeping.stride}
                 file.write(self.with_spins(row, frame.spins, frame.holder))
         self._save(file, is_last=True)
@@ -291,7 +273,6 @@ class LadderRun(SampledRun):
         file.save(state, wait=is_last)
 
     def _write_again(self, file: RunFile | Kept) -> None:
-        """Write exchanges, sums and lowest states as they are now."""
         file.write_again(self._sums_of(self.engine.begin_exchange()()))
         if self._local is not None:
             file.write_again({LOCAL_SUMS[name]: value for name, value in self._local.state().items()})
@@ -299,7 +280,6 @@ class LadderRun(SampledRun):
 
     @staticmethod
     def _sums_of(e: Exchange) -> dict[str, npt.NDArray[np.int64]]:
-        """Datasets of the exchange, by path."""
         return {path: getattr(e, name) for name, path in SUMS.items()}
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
@@ -314,11 +294,41 @@ class LadderRun(SampledRun):
             self._sums.restore(saved, self.best)
 
     def in_memory(self, kept: Kept) -> dict[str, Any]:
-        found, local = super().in_memory(kept), {} if self._local is None else LOCAL_SUMS
+        fields, local = super().in_memory(kept), {} if self._local is None else LOCAL_SUMS
         if self._sums is not None:
-            found["reduced"] = self._sums.run(self._plan.config)
-        return found | {name: kept.sums[path] for name, path in {**EXCHANGES, **local}.items()}
+            fields["reduced"] = self._sums.run(self._plan.config)
+        return fields | {name: kept.sums[path] for name, path in {**EXCHANGES, **local}.items()}
 
     @property
     def may_go_on(self) -> bool:
         return True
+
+
+def row_of(measured: Sequence[Measured], frame: TemperFrame) -> dict[str, Any]:
+    always = {"step": frame.step, "sweep": frame.sweep, "permutation": frame.measurement.holder}
+    return always | {one.name: one.of(frame) for one in measured}
+
+
+def recounted(result: Any, device: str, threads: int | None) -> Any:
+    """Returns a run with its saved measurements alone, counted anew by an engine that is given the spins.
+
+    Replica c T + k of the engine is copy c at place k of T, as no exchange has taken place there.
+    """
+    saved, rows = saved_of(result)
+    model, (copies, places), wanted = result.model, saved.shape[2:], result.choice.wanted
+    engine = create_engine(model, copies * places, Dynamics(), device, threads, slabs=False, round_sweeps=1)
+    engine.set_ladder(result.places.couplings, copies)
+    engine.prepare_measurements(1, wanted)
+    unexchanged, measured = engine.begin_exchange()(), []
+    for number, sweep in enumerate(result.sweep[rows]):
+        set_spins(engine, saved.row(number).reshape(model.samples, copies * places, model.sites), unexchanged)
+        frame = TemperFrame(number, int(sweep), present_measurement(engine, wanted))
+        measured.append(row_of(quantities_of(bool(wanted.times)), frame))
+    series: dict[str, Any] = {}
+    for name in measured[0].keys() - {"step", "permutation"}:
+        recorded, counted = getattr(result, name), np.stack([each[name] for each in measured])
+        was_measured = counted.shape[1:] == recorded.shape[1:]
+        series[name] = counted.astype(recorded.dtype) if was_measured else recorded[rows]
+    series["measured"] = {name: values[rows] for name, values in result.measured.items()}
+    # what is of all measurements is left out
+    return replace(result, **series, permutation=result.permutation[rows], configurations=None, reduced=None)

@@ -25,7 +25,7 @@ class QuantumJob(LadderJob):
         "-ln tanh(k) / (2 k). The general form, with --gamma and --beta: the step in time is beta / slices, the "
         "coupling in time -ln tanh(gamma step) / 2."
     )
-    columns = at("tables:columns")
+    columns = at("report:columns")
     draw = at("figures:draw")
     analysis = at("report:in_time_lines")
     together = at("report:extrapolations")
@@ -33,11 +33,10 @@ class QuantumJob(LadderJob):
     figures = FigureSet(("thermodynamics", "order", "time", "gaps", "local"))
     form = at("spinsim.jobs.ladder.contents:QUANTUM_FORM")
 
-    def kept(self, result: QuantumResult, found: Summary) -> AtStep | None:
-        """Returns the averages of a run of the general form."""
+    def kept(self, result: QuantumResult, summary: Summary) -> AtStep | None:
         from spinsim.jobs.quantum.extrapolation import at_step
 
-        return at_step(result, found.estimates) if result.points.is_general else None
+        return at_step(result, summary.estimates) if result.points.is_general else None
 
     def recounted(self, result: QuantumResult, device: str, threads: int | None) -> QuantumResult:
         from dataclasses import replace

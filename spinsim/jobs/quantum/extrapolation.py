@@ -30,10 +30,8 @@ from spinsim.result import load_as
 
 Floats = npt.NDArray[np.float64]
 
-FEWEST: Final = 3
-"""Runs that test the law; two draw a line through two points."""
-FALSE_ALARMS: Final = 0.01
-"""Probability with which the law is said not to hold for one of all fits though it does."""
+FEWEST: Final = 3  # runs that test the law; two draw a line through two points
+FALSE_ALARMS: Final = 0.01  # probability with which the law is said not to hold for one of all fits though it does
 OF_SLICES: Final = ("correlation_in_time_1", "link_overlap", "spin_glass_susceptibility")
 """Averages over slices that are none of the quantum model: they count its slices, or bonds in time."""
 _RESAMPLES: Final = 500
@@ -43,26 +41,17 @@ _ROUNDING: Final = 1e-5  # relative, of couplings that are held as multiples of 
 
 
 class AtStep(NamedTuple):
-    """Averages of one run.
+    """Averages of one run."""
 
-    Attributes:
-        axis: Of its ladder.
-        slices: In time.
-        gamma: Transverse field at each point, (points,).
-        beta: Inverse temperature, likewise.
-        space: The model in space.
-        estimates: Its averages by name.
-        resampled: Of several samples, each average's bootstrap rows (1 + resamples, points): runs of one model draw the
-            same samples. None of one sample, whose runs are independent.
-    """
-
-    axis: Axis
-    slices: int
-    gamma: Floats
-    beta: Floats
-    space: Ising
-    estimates: Mapping[str, Estimate]
+    axis: Axis  # of its ladder
+    slices: int  # in time
+    gamma: Floats  # transverse field at each point, (points,)
+    beta: Floats  # inverse temperature, likewise
+    space: Ising  # the model in space
+    estimates: Mapping[str, Estimate]  # its averages by name
     resampled: Mapping[str, Floats] | None
+    """Of several samples, each average's bootstrap rows (1 + resamples, points): runs of one model draw the same
+    samples. None of one sample, whose runs are independent."""
 
 
 class Extrapolated(NamedTuple):
@@ -108,7 +97,7 @@ class Extrapolation:
         """Names of the averages that do not follow the law at some point, by their chi^2."""
         known = {name: e.probability[np.isfinite(e.probability)] for name, e in self.estimates.items()}
         tests = sum(map(len, known.values()))
-        return [name for name, found in known.items() if (found < FALSE_ALARMS / max(1, tests)).any()]
+        return [name for name, probabilities in known.items() if (probabilities < FALSE_ALARMS / max(1, tests)).any()]
 
     @property
     def verdict(self) -> str:
@@ -135,10 +124,10 @@ class Extrapolation:
 
     def columns(self) -> Columns:
         """Returns all as columns of a table, a row for each point."""
-        found: Columns = {self.axis.name: self.axis.values, "gamma": self.gamma, "beta": self.beta}
+        columns: Columns = {self.axis.name: self.axis.values, "gamma": self.gamma, "beta": self.beta}
         for name, e in self.estimates.items():
-            found |= {name if part == "value" else f"{name}_{part}": getattr(e, part) for part in e._fields}
-        return found
+            columns |= {name if part == "value" else f"{name}_{part}": getattr(e, part) for part in e._fields}
+        return columns
 
 
 def extrapolate(runs: Iterable[QuantumResult | str | os.PathLike[str]]) -> Extrapolation:
@@ -175,22 +164,21 @@ def extrapolate(runs: Iterable[QuantumResult | str | os.PathLike[str]]) -> Extra
     return extrapolated(steps)
 
 
-def at_step(result: QuantumResult, found: Mapping[str, Estimate]) -> AtStep:
-    """Returns what is kept of a run whose averages are ``found``."""
+def at_step(result: QuantumResult, averages: Mapping[str, Estimate]) -> AtStep:
     rows = resampled(result, _RESAMPLES, seed=0) if result.model.samples > 1 else None
-    return AtStep(result.axis, result.slices, result.gamma, result.beta, first_slice(result.model), found, rows)
+    return AtStep(result.axis, result.slices, result.gamma, result.beta, first_slice(result.model), averages, rows)
 
 
 def groups(steps: Sequence[AtStep]) -> list[list[AtStep]]:
     """Returns runs that differ in nothing but their slices together, those of two or more numbers of these."""
-    found: list[list[AtStep]] = []
+    alike: list[list[AtStep]] = []
     for step in steps:
-        own = next((group for group in found if _differ_in_slices(step, group[0])), None)
+        own = next((group for group in alike if _differ_in_slices(step, group[0])), None)
         if own is None:
-            found.append([step])
+            alike.append([step])
         else:
             own.append(step)
-    return [group for group in found if len({step.slices for step in group}) > 1]
+    return [group for group in alike if len({step.slices for step in group}) > 1]
 
 
 def _differ_in_slices(one: AtStep, other: AtStep) -> bool:
@@ -204,16 +192,14 @@ def _differ_in_slices(one: AtStep, other: AtStep) -> bool:
 
 
 def extrapolated(steps: Sequence[AtStep]) -> Extrapolation:
-    """Returns the extrapolation of runs that differ in their slices alone."""
     steps = sorted(steps, key=lambda step: step.slices)
     names = [name for name in steps[0].estimates if all(name in step.estimates for step in steps)]
-    found = {name: _extrapolated(steps, name) for name in names if name not in OF_SLICES}
+    fits = {name: _extrapolated(steps, name) for name in names if name not in OF_SLICES}
     one = steps[0]
-    return Extrapolation(one.axis, tuple(step.slices for step in steps), one.gamma, one.beta, found)
+    return Extrapolation(one.axis, tuple(step.slices for step in steps), one.gamma, one.beta, fits)
 
 
 def _extrapolated(steps: Sequence[AtStep], name: str) -> Extrapolated:
-    """Returns the fits of one average at all points."""
     each = [step.estimates[name] for step in steps]
     trusted = np.logical_and.reduce([e.trusted for e in each])
     rows = [step.resampled[name] for step in steps if step.resampled is not None]
@@ -243,8 +229,8 @@ def _fit(squares: Floats, values: Floats, covariance: Floats, samples: int) -> t
     inverse = np.linalg.inv(covariance)
     line = np.stack([np.ones_like(squares), squares], axis=1)
     spread = np.linalg.inv(line.T @ inverse @ line)
-    found = spread @ line.T @ inverse @ values
-    rest = values - line @ found
+    parameters = spread @ line.T @ inverse @ values
+    rest = values - line @ parameters
     score = float(rest @ inverse @ rest)
     # what samples have in common is most of their error, which the scatter about the line says nothing of
     wider = score / freedom if freedom and samples == 1 else 1.0
@@ -254,4 +240,4 @@ def _fit(squares: Floats, values: Floats, covariance: Floats, samples: int) -> t
         probability = float(chdtrc(freedom, score))
     elif samples > freedom > 0:  # the covariance is known from so many samples: Hotelling's distribution
         probability = float(fdtrc(freedom, samples - freedom, score * (samples - freedom) / (freedom * (samples - 1))))
-    return float(found[0]), float(error[0]), float(found[1]), float(error[1]), score, probability
+    return float(parameters[0]), float(error[0]), float(parameters[1]), float(error[1]), score, probability

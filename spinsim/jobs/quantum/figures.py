@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import matplotlib.style
 import numpy as np
@@ -19,32 +19,27 @@ from spinsim.analysis.sources import measurements_of
 from spinsim.analysis.summary import FEWEST_STEPS as FEWEST_MEASUREMENTS
 from spinsim.analysis.summary import summarize
 from spinsim.errors import InputError
-from spinsim.jobs.base import Drawing
+from spinsim.jobs.base import Draw, Drawing
 from spinsim.jobs.plotting import averages_of_one, figures_of_several
 from spinsim.jobs.quantum.result import QuantumResult
 
-if TYPE_CHECKING:
-    from spinsim.jobs.base import Draw
-
 _MOST_BINS: Final = 40
-_WIDE: Final = 4
-"""Ratio of the ends of gaps from which on their axis is logarithmic."""
+_WIDE: Final = 4  # ratio of the ends of gaps from which on their axis is logarithmic
 _TOLD: Final = "Points less than an error above 0 are left out."
 _SYMBOLS: Final = {"k": "$k$", "gamma": r"$\Gamma$", "beta": r"$\beta$"}
 
 
 def draw(results: Sequence[QuantumResult], wanted: Drawing) -> Draw:
-    """Returns functions that draw the figures that can be drawn of one run or several, by their names."""
     if len(results) > 1:
         return figures_of_several(results, wanted)
     (result,) = results
     figures: Draw = {}
-    if wanted.what in ("thermodynamics", "order") or measurements_of(result) >= FEWEST_MEASUREMENTS:
+    if wanted.figure in ("thermodynamics", "order") or measurements_of(result) >= FEWEST_MEASUREMENTS:
         figures |= averages_of_one(result, wanted, cache(partial(summarize, result)))
     figures["time"] = partial(time_figure, result, wanted.style)
-    if wanted.what == "gaps" or (result.model.samples > 1 and _has_gaps(result)):
+    if wanted.figure == "gaps" or (result.model.samples > 1 and _has_gaps(result)):
         figures["gaps"] = partial(gaps_figure, result, wanted.style)
-    if wanted.what == "local" or result.local_squares is not None:
+    if wanted.figure == "local" or result.local_squares is not None:
         figures["local"] = partial(local_figure, result, wanted.style)
     return figures
 
@@ -56,9 +51,9 @@ def time_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
     drawn = {parity: _decays(result, one, parity) for parity in parities}
     with matplotlib.style.context(PAPER):
         figure, axes = lay_panels(style, len(parities), 2.4, r"time $t$ (slices)")
-        for ax, (parity, found) in zip(axes, drawn.items(), strict=True):
+        for ax, (parity, of_parity) in zip(axes, drawn.items(), strict=True):
             for place, colour in some_temperatures(result.axis.values):
-                _draw_decay(ax, found[place], result.slices, colour, _point(result, place))
+                _draw_decay(ax, of_parity[place], result.slices, colour, _point(result, place))
             ax.set_ylabel(f"$C(t)$, {parity}" if len(axes) > 1 else "$C(t)$")
             scale_logarithmically(ax)
             tick_integers(ax.xaxis)
@@ -66,13 +61,12 @@ def time_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
     lines = "Lines are the lowest level, $c\\cosh[\\Delta(L_\\tau/2 - t)]$, within the window of its fit."
     which = "Correlations in time" + (" of the first sample" if result.model.samples > 1 else "")
     about = [f"{which} of {result.model.name}."]
-    about += [_of_operators(parity, found[0].operators) for parity, found in drawn.items()]
+    about += [_of_operators(parity, of_parity[0].operators) for parity, of_parity in drawn.items()]
     figure.caption = " ".join([*about, BARS, _TOLD, *([lines] if _has_gaps(result) else [])])
     return figure
 
 
 def _of_operators(parity: str, number: int) -> str:
-    """Returns a sentence on what a panel shows."""
     simple, kind = {"odd": ("spins", "spins"), "even": ("products of neighbours", "products of two spins")}[parity]
     if number == 1:
         return f"{parity.capitalize()} parity: {simple}, averaged."
@@ -80,26 +74,22 @@ def _of_operators(parity: str, number: int) -> str:
 
 
 def _point(result: QuantumResult, place: int) -> str:
-    """Returns the label of a point of the ladder."""
     return f"{_SYMBOLS[result.axis.name]} $= {result.axis.values[place]:.4g}$"
 
 
 def _has_gaps(result: QuantumResult) -> bool:
-    """Returns whether gaps can be fitted."""
     return not result.model.fields.any() and measurements_of(result) >= FEWEST_STEPS
 
 
 def _decays(result: QuantumResult, one: QuantumResult, parity: str) -> list[Decay]:
-    """Returns C(t) of a sample at each point with the fits, or without where there are none."""
     if _has_gaps(result):
         return decays(result, parity)
-    found = correlation_in_time(one, parity)
-    errors = np.where(found.trusted, found.error, np.nan)
-    return [Decay(found.time, value, error) for value, error in zip(found.value, errors, strict=True)]
+    curve = correlation_in_time(one, parity)
+    errors = np.where(curve.trusted, curve.error, np.nan)
+    return [Decay(curve.time, value, error) for value, error in zip(curve.value, errors, strict=True)]
 
 
 def _draw_decay(ax: Axes, of: Decay, slices: int, colour: Any, label: str) -> None:
-    """Draw C(t), where it is an error above 0, and its fit."""
     told = of.value > np.nan_to_num(of.error)
     ax.errorbar(of.time[told], of.value[told], of.error[told], fmt="o", color=colour, mec="none", label=label, **POINTS)
     if of.first:
@@ -109,10 +99,10 @@ def _draw_decay(ax: Axes, of: Decay, slices: int, colour: Any, label: str) -> No
 
 def gaps_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
     """Draw the share of samples whose gap is at most so large, of each parity at some points of the ladder."""
-    found = gaps_by_parity(result)
+    gaps = gaps_by_parity(result)
     with matplotlib.style.context(PAPER):
-        figure, axes = lay_panels(style, len(found), 2.2)
-        for ax, (parity, of) in zip(axes, found.items(), strict=True):
+        figure, axes = lay_panels(style, len(gaps), 2.2)
+        for ax, (parity, of) in zip(axes, gaps.items(), strict=True):
             for place, colour in some_temperatures(result.axis.values):
                 order = np.argsort(of.gap[:, place])[: np.isfinite(of.gap[:, place]).sum()]
                 share = (np.arange(len(order)) + 0.5) / len(of.gap)
@@ -125,11 +115,11 @@ def gaps_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
             ax.set_ylabel("share of samples")
             ax.set_ylim(0, 1)
         draw_legend(figure, axes[0])
-    lost = sum(int((~np.isfinite(of.gap)).sum()) for of in found.values())
+    lost = sum(int((~np.isfinite(of.gap)).sum()) for of in gaps.values())
     about = [
         f"Gaps of {result.model.samples} samples of {result.model.name}: the share of samples with at most that gap."
     ]
-    about += [_of_operators(parity, int(of.operators[0, 0])) for parity, of in found.items()]
+    about += [_of_operators(parity, int(of.operators[0, 0])) for parity, of in gaps.items()]
     about += [f"The {lost} gaps without a good fit count as larger ones."] if lost else []
     figure.caption = " ".join([*about, BARS])
     return figure
@@ -137,15 +127,17 @@ def gaps_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
 
 def local_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
     """Draw the distribution of local susceptibilities over sites and samples, at some points of the ladder."""
-    found = np.log10(result.local_susceptibility.mean(axis=1))
-    samples, _, sites = found.shape
-    if not np.isfinite(found).all():
+    logarithms = np.log10(result.local_susceptibility.mean(axis=1))
+    samples, _, sites = logarithms.shape
+    if not np.isfinite(logarithms).all():
         raise InputError("the run has no measurement in its sums for local susceptibilities yet: let it go on")
-    edges = np.linspace(found.min(), found.max() + 1e-9, max(4, min(_MOST_BINS, round(np.sqrt(samples * sites)))) + 1)
+    edges = np.linspace(
+        logarithms.min(), logarithms.max() + 1e-9, max(4, min(_MOST_BINS, round(np.sqrt(samples * sites)))) + 1
+    )
     with matplotlib.style.context(PAPER):
         figure, (ax,) = lay_panels(style, 1, 2.4, r"local susceptibility $\chi_x$ (1 / coupling unit)")
         for place, colour in some_temperatures(result.axis.values):
-            share, _ = np.histogram(found[:, place], edges, density=True)
+            share, _ = np.histogram(logarithms[:, place], edges, density=True)
             ax.stairs(share, 10**edges, color=colour, label=_point(result, place))
         scale_logarithmically(ax, "x")
         ax.set_yscale("log")

@@ -1,4 +1,4 @@
-"""Reports on quantum runs: before they begin, when they are done, and by ``show`` and ``analyze``."""
+"""Reports on quantum runs, before they begin, when they are done, by ``show`` and ``analyze``, and their tables."""
 
 from __future__ import annotations
 
@@ -10,31 +10,21 @@ import numpy as np
 
 from spinsim import store
 from spinsim.analysis.gaps import FEWEST_STEPS as FEWEST_FOR_GAPS
-from spinsim.analysis.gaps import Gaps, gaps_by_parity
-from spinsim.analysis.printed import as_tables, with_error
+from spinsim.analysis.gaps import Gaps, correlation_in_time, gaps_by_parity, has_connected
+from spinsim.analysis.runs import sample_of
 from spinsim.analysis.sources import measurements_of
 from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
+from spinsim.analysis.tables import Columns, as_tables, below_each_other, with_error
 from spinsim.inputs.texts import quoted, wrapped
+from spinsim.jobs import reports
 from spinsim.jobs.base import Told
 from spinsim.jobs.quantum.extrapolation import OF_SLICES, AtStep, Extrapolation, extrapolated, groups
 from spinsim.jobs.quantum.result import QuantumResult
 from spinsim.jobs.quantum.running import QuantumPlan
-from spinsim.jobs.quantum.settings import QuantumSettings
-from spinsim.jobs.reports import (
-    MOST_COLUMNS,
-    empty_lanes,
-    head_of_steps,
-    ladder_sentence,
-    numbers_of_plan,
-    precision,
-    round_trip_line,
-    saved_number,
-    table_of_places,
-)
 from spinsim.observables import LABELS
 from spinsim.result import load_as
-from spinsim.store.configurations import CONFIGURATIONS
 from spinsim.store.contents import MEASUREMENTS
+from spinsim.store.schema import CONFIGURATIONS
 
 MOST_BYTES: Final = 2**28
 """Size of the series of a run up to which its averages are found as soon as it is done or shown."""
@@ -44,49 +34,37 @@ _LEFT_OUT: Final = "Averages are left out, as {}: spinsim analyze finds them."
 
 
 def describe(plan: QuantumPlan) -> str:
-    """Returns what is about to run, in one sentence."""
     q, model = plan.config.quantum, plan.model
     axis, values = q.ends.axis, q.ends.values
     samples = f"{model.samples} samples x " if model.samples > 1 else ""
     size = f"Quantum {model.name}: {model.sites // q.slices} sites x {q.slices} slices, {samples}"
-    length = f"{_other(q)}{q.thermalize} + {q.sweeps} sweeps"
-    return ladder_sentence(plan, size, (axis, axis), (values.min(), values.max(), len(values)), length)
-
-
-def _other(q: QuantumSettings) -> str:
-    """Returns what is the same at all points of the general form."""
-    if not q.is_general:
-        return ""
-    return f"gamma = {q.ends.gamma[0]:.4g}, " if q.ends.axis == "beta" else f"beta = {q.ends.beta[0]:.4g}, "
+    length = f"{q.thermalize} + {q.sweeps} sweeps"
+    if q.is_general:  # what is the same at all points
+        same = f"gamma = {q.ends.gamma[0]:.4g}" if axis == "beta" else f"beta = {q.ends.beta[0]:.4g}"
+        length = f"{same}, {length}"
+    return reports.ladder_sentence(plan, size, (axis, axis), (values.min(), values.max(), len(values)), length)
 
 
 def outcome(plan: QuantumPlan, rate: float | None) -> Told:
-    """Returns what is said of a run when it is done."""
     numbers, lines = _told(plan.path)
-    about = numbers_of_plan(plan) | {"slices": plan.model.graph.slices}
+    about = reports.numbers_of_plan(plan) | {"slices": plan.model.graph.slices}
     path = quoted(plan.path)
     following = [f"spinsim analyze {path} --all", f"spinsim plot {path}"]
     return Told(about | numbers | {"updates_per_ns": rate}, lines, following)
 
 
 def show(path: Path) -> Told:
-    """Returns what ``spinsim show`` says of a file."""
     result = load_as(QuantumResult, path)
     numbers, lines = _told(path, result)
-    about = result.attributes | {"file": str(path), "configurations": saved_number(path)}
-    return Told(about | numbers, _head(path, result) + lines)
-
-
-def _head(path: Path, result: QuantumResult) -> list[str]:
-    """Returns the lines with which ``show`` begins."""
-    run = result.config.get(result.job, {})
-    done = measurements_of(result)
+    about = result.attributes | {"file": str(path), "configurations": reports.saved_number(path)}
+    run, done = result.config.get(result.job, {}), measurements_of(result)
     planned = run["sweeps"] // run["measure_every"] if run else done
-    return head_of_steps(path, result, result.round_trips.shape[1], done, planned)
+    return Told(
+        about | numbers, reports.head_of_steps(path, result, result.round_trips.shape[1], done, planned) + lines
+    )
 
 
 def _told(path: Path, result: QuantumResult | None = None) -> tuple[dict[str, Any], list[str]]:
-    """Returns what a file says, as numbers and as lines; it is not read again where its result is given."""
     with store.open_to_read(path) as file:
         rows = store.complete_rows(file)
         size = rows * sum(item.dtype.itemsize * int(np.prod(item.shape[1:])) for item in file[MEASUREMENTS].values())
@@ -97,56 +75,53 @@ def _told(path: Path, result: QuantumResult | None = None) -> tuple[dict[str, An
     steps = measurements_of(result)
     if steps < FEWEST_STEPS:
         return {"steps": steps}, [_LEFT_OUT.format("too few measurements are there so far")]
-    found = summarize(result)
-    numbers = {"steps": steps, **precision(result.model)}
+    summary = summarize(result)
+    numbers = {"steps": steps, **reports.precision(result.model)}
     numbers |= {name: getattr(result, name).tolist() for name in ("k", "gamma", "beta", "k_time")}
     numbers |= {"swap_rate": result.swap_rate.tolist(), "round_trips": int(result.round_trips.sum())}
-    return numbers | {"averages": as_tables(found)}, _report(result, found, bits <= MOST_SAVED_BYTES)
+    return numbers | {"averages": as_tables(summary)}, _report(result, summary, bits <= MOST_SAVED_BYTES)
 
 
-def _report(result: QuantumResult, found: Summary, with_gaps: bool) -> list[str]:
-    """Return lines on exchanges, averages at each point, gaps if they are soon found, and equilibrium."""
+def _report(result: QuantumResult, summary: Summary, with_gaps: bool) -> list[str]:
     exchanges = len(result.swap_rate) > 0  # not of a single point
-    lines = [round_trip_line(result.round_trips)] if exchanges else []
-    lines += empty_lanes(result.attributes["engine"], result.round_trips.shape[1], len(result.k))
+    lines = [reports.round_trip_line(result.round_trips)] if exchanges else []
+    lines += reports.empty_lanes(result.attributes["engine"], result.round_trips.shape[1], len(result.k))
     rates = [f"{rate:.3f}" for rate in result.swap_rate]
     others = {"k": ("Gamma", result.gamma), "gamma": ("beta", result.beta), "beta": ("Gamma", result.gamma)}
     head, values = others[result.axis.name]
-    beside = {head: [f"{value:.4f}" for value in values]}
-    lines += table_of_places(result.model, found, rates, f"the next {result.axis.symbol}", beside)
+    others_at = {head: [f"{value:.4f}" for value in values]}
+    lines += reports.table_of_places(result.model, summary, rates, f"the next {result.axis.symbol}", others_at)
     later = "gaps are left out, as many configurations are there: spinsim analyze finds them."
     of_gaps = in_time_lines(result) if with_gaps else wrapped(later, "Gap      ")
-    return lines + of_gaps + wrapped(found.verdict, "Verdict  ")
+    return lines + of_gaps + wrapped(summary.verdict, "Verdict  ")
 
 
 def in_time_lines(result: QuantumResult) -> list[str]:
-    """Returns the gaps of both parities from correlations in time, or why there are none."""
     if result.model.fields.any():
         return wrapped("gaps are left out, as a field breaks parity.", "Gap      ")
     if measurements_of(result) < FEWEST_FOR_GAPS:
         return wrapped(f"gaps are left out, as they take {FEWEST_FOR_GAPS} measurements.", "Gap      ")
-    found = gaps_by_parity(result)
-    lines = _of_one(result, found) if result.model.samples == 1 else _of_samples(result, found)
-    if any((of.operators == 1).any() for of in found.values()):
+    gaps = gaps_by_parity(result)
+    lines = _of_one(result, gaps) if result.model.samples == 1 else _of_samples(result, gaps)
+    if any((of.operators == 1).any() for of in gaps.values()):
         lines += wrapped(
             "from the average over sites or bonds: levels nearer each other than it tells apart raise the gap. Saved "
             "configurations of a small space tell them apart (--save-configurations 1).", "average: ",
         )  # fmt: skip
-    for parity in (parity for parity, of in found.items() if not np.isfinite(of.gap).any()):
+    for parity in (parity for parity, of in gaps.items() if not np.isfinite(of.gap).any()):
         lines += wrapped(
             "C(t) is lost in noise before three times, or no window fits: measure longer, or take smaller steps in "
             "time (more slices at the same gamma and beta).", f"no gap of {parity} parity: ",
         )  # fmt: skip
-    if "even" not in found:
+    if "even" not in gaps:
         lines += wrapped("take --even-correlations, or saved configurations, and two copies.", "gaps of even parity: ")
     return lines
 
 
-def _of_one(result: QuantumResult, found: Mapping[str, Gaps]) -> list[str]:
-    """Returns the gaps of one sample, a line for each point and parity."""
+def _of_one(result: QuantumResult, gaps: Mapping[str, Gaps]) -> list[str]:
     head = f"{'parity':>8}{'gap a step':>14}{'gap / k':>13}{'operators':>11}{'window':>8}{'chi^2':>8}{'freedom':>9}"
     lines = ["", f"{result.axis.symbol:>8}{head}"]
-    for parity, of in found.items():
+    for parity, of in gaps.items():
         for p, (at, k) in enumerate(zip(result.axis.values, result.k, strict=True)):
             gap, error = float(of.gap[0, p]), float(of.error[0, p])
             window, quality = "-", f"{'-':>8}{'-':>9}"
@@ -165,18 +140,17 @@ def _of_one(result: QuantumResult, found: Mapping[str, Gaps]) -> list[str]:
 
 
 def _operators(of: Gaps, place: int) -> str:
-    """Returns of what a C(t) was combined, in a word."""
     number = int(of.operators[0, place])
     return "average" if number == 1 else str(number)
 
 
-def _of_samples(result: QuantumResult, found: Mapping[str, Gaps]) -> list[str]:
+def _of_samples(result: QuantumResult, gaps: Mapping[str, Gaps]) -> list[str]:
     """Returns the middle and the ends of the gaps of several samples, a line for each point and parity."""
     head = (
         f"{'parity':>8}{'median gap':>12}{'smallest':>12}{'largest':>12}{'operators':>11}{'fitted':>8}{'median p':>10}"
     )
     lines = ["", f"{result.axis.symbol:>8}{head}"]
-    for parity, of in found.items():
+    for parity, of in gaps.items():
         for p, at in enumerate(result.axis.values):
             there = np.isfinite(of.gap[:, p])
             numbers, probability = f"{'-':>12}{'-':>12}{'-':>12}", "-"
@@ -195,12 +169,12 @@ def _of_samples(result: QuantumResult, found: Mapping[str, Gaps]) -> list[str]:
 
 def extrapolations(kept: list[AtStep], choose: Callable[[Mapping[str, Any]], list[str]]) -> Told:
     """Returns averages at Delta tau = 0 of runs that differ in their slices alone, and whether they follow its law."""
-    found: list[Extrapolation] = []
+    each: list[Extrapolation] = []
     lines: list[str] = []
     for group in groups(kept):
         first = {step.slices: step for step in reversed(group)}
         one = extrapolated(list(first.values()))
-        found.append(one)
+        each.append(one)
         slices = " and ".join([", ".join(map(str, one.slices[:-1])), str(one.slices[-1])])
         lines += wrapped(f"{len(one.slices)} runs that differ in their slices alone, {slices}, at Delta tau = 0:")
         names = choose({**one.estimates, **dict.fromkeys(OF_SLICES)})
@@ -208,24 +182,99 @@ def extrapolations(kept: list[AtStep], choose: Callable[[Mapping[str, Any]], lis
         lines += wrapped(f"a + b Delta tau^2 fitted to the averages; {one.verdict}.", "Law      ")
         if len(first) < len(group):
             lines += wrapped("of runs with equal slices the first was taken, others were left out.", "Note     ")
-    return Told({"extrapolations": [_as_lists(one) for one in found]} if found else {}, lines)
+    numbers = [
+        {"slices": list(one.slices), **{name: values.tolist() for name, values in one.columns().items()}}
+        | {"verdict": one.verdict}
+        for one in each
+    ]
+    return Told({"extrapolations": numbers} if each else {}, lines)
 
 
-def _at_no_step(found: Extrapolation, names: list[str]) -> list[str]:
-    """Returns a line for each point, with the least probability of chi^2 among its columns."""
+def _at_no_step(extrapolation: Extrapolation, names: list[str]) -> list[str]:
     lines = []
-    for first in range(0, len(names), MOST_COLUMNS):
-        some = names[first : first + MOST_COLUMNS]
-        lines.append(f"{found.axis.symbol:>8}" + "".join(f"{LABELS[name]:>15}" for name in some) + f"{'p':>8}")
-        for p, at in enumerate(found.axis.values):
-            each = [found.estimates[name] for name in some]
+    for first in range(0, len(names), reports.MOST_COLUMNS):
+        some = names[first : first + reports.MOST_COLUMNS]
+        lines.append(f"{extrapolation.axis.symbol:>8}" + "".join(f"{LABELS[name]:>15}" for name in some) + f"{'p':>8}")
+        for p, at in enumerate(extrapolation.axis.values):
+            each = [extrapolation.estimates[name] for name in some]
             cells = "".join(f"{with_error(float(e.value[p]), float(e.error[p])):>15}" for e in each)
             known = [float(e.probability[p]) for e in each if np.isfinite(e.probability[p])]
             lines.append(f"{at:8.5g}{cells}" + (f"{min(known):8.2g}" if known else f"{'-':>8}"))
     return lines
 
 
-def _as_lists(found: Extrapolation) -> dict[str, Any]:
-    """Returns an extrapolation for ``--json``."""
-    lists = {name: values.tolist() for name, values in found.columns().items()}
-    return {"slices": list(found.slices), **lists, "verdict": found.verdict}
+def columns(result: QuantumResult, by: str) -> Columns:
+    others: dict[str, Callable[[], Columns]] = {
+        "time": lambda: below_each_other([_by_time(result, k) for k in range(result.model.samples)]),
+        "gap": lambda: _gaps(result),
+        "site": lambda: _sites(result),
+    }
+    return reports.ladder_columns(result, by, _where, others, ("k", "temperature"))  # the latter is the table's default
+
+
+def _sites(result: QuantumResult) -> Columns:
+    local = result.local_susceptibility
+    samples, copies, places, sites = local.shape
+    spread = local.std(axis=1, ddof=1) if copies > 1 else np.full((samples, places, sites), np.nan)
+    return {
+        "sample": np.repeat(np.arange(samples), places * sites),
+        **{name: np.tile(np.repeat(values, sites), samples) for name, values in _where(result).items()},
+        "site": np.tile(np.arange(sites), samples * places),
+        "local_susceptibility": local.mean(axis=1).ravel(),
+        "local_susceptibility_error": spread.ravel() / np.sqrt(copies),
+    }
+
+
+def _where(result: QuantumResult) -> Columns:
+    names = dict.fromkeys((result.axis.name, "k", "gamma", "beta", "k_time"))
+    return {name: getattr(result, name) for name in names}
+
+
+def _by_time(result: QuantumResult, sample: int) -> Columns:
+    one = sample_of(result, sample)
+    curves = {"correlation": correlation_in_time(one)}
+    if has_connected(one):
+        curves["even_correlation"] = correlation_in_time(one, "even")
+    places, times = curves["correlation"].value.shape
+    columns: Columns = {
+        "sample": np.full(places * times, sample),
+        **{name: np.repeat(values, times) for name, values in _where(result).items()},
+        "time": np.tile(curves["correlation"].time, places),
+    }
+    for name, curve in curves.items():
+        columns[name] = curve.value.ravel()
+        columns[f"{name}_error"] = np.where(curve.trusted, curve.error, np.nan).ravel()
+    return columns
+
+
+def _gaps(result: QuantumResult) -> Columns:
+    """Returns the gaps of each sample, a row for each point, per step in time and per unit of energy.
+
+    Columns of even parity are there where it was measured; those of odd parity have no prefix.
+    """
+    samples = result.model.samples
+    columns: Columns = {
+        "sample": np.repeat(np.arange(samples), len(result.k)),
+        **{name: np.tile(values, samples) for name, values in _where(result).items()},
+    }
+    for parity, of in gaps_by_parity(result).items():
+        prefix = "" if parity == "odd" else "even_"
+        columns |= {prefix + name: values for name, values in _of_parity(result, of).items()}
+    return columns
+
+
+def _of_parity(result: QuantumResult, gaps: Gaps) -> Columns:
+    k = np.tile(result.k, len(gaps.gap))
+    return {
+        "gap": gaps.gap.ravel(),
+        "gap_error": gaps.error.ravel(),
+        "energy_gap": gaps.gap.ravel() / k,
+        "energy_gap_error": gaps.error.ravel() / k,
+        "operators": gaps.operators.ravel(),
+        "levels": gaps.levels.ravel(),
+        "first_time": gaps.first.ravel(),
+        "last_time": gaps.last.ravel(),
+        "chi_squared": gaps.chi_squared.ravel(),
+        "degrees_of_freedom": gaps.freedom.ravel(),
+        "probability": gaps.probability.ravel(),
+    }

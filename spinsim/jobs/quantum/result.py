@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+import h5py
 import numpy as np
 
 from spinsim.analysis.runs import Axis, Even, InTime
@@ -16,7 +17,6 @@ from spinsim.model.trotter import Points
 from spinsim.observables.moments import transverse_magnetization
 
 if TYPE_CHECKING:
-    import h5py
     import xarray
 
 _AXES: Final = {
@@ -131,12 +131,11 @@ class QuantumResult(LadderResult):
 
     @property
     def _even(self) -> Even | None:
-        """Products of neighbours in space, if they were measured."""
-        found = self.even_correlation_in_time
-        if not found.shape[-1]:
+        even = self.even_correlation_in_time
+        if not even.shape[-1]:
             return None
         products = self.slices * len(self.model.graph.bonds_in_space())
-        return Even(found / products, self.link_overlap_in_space / products)
+        return Even(even / products, self.link_overlap_in_space / products)
 
     @property
     def slices(self) -> int:
@@ -185,13 +184,7 @@ class QuantumResult(LadderResult):
     def _run_facts(self) -> dict[str, str]:
         return {"slices": f"{self.slices} slices", **super()._run_facts}
 
-    @property
-    def _ladder_facts(self) -> dict[str, str]:
-        values = self.axis.values
-        return {"points": f"{len(self.points)} {self.axis.name} from {values.min():g} to {values.max():g}"}
-
 
 def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> QuantumResult:
-    """The first rows of a file."""
     points = points_in(file)
     return QuantumResult.read(file, rows, attributes, points, points=points, time=file["measurements/time"][...])

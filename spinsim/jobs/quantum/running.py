@@ -1,20 +1,20 @@
-"""Wiring of a quantum run: configuration -> model of space and time -> ladder of points -> engine -> file or memory."""
+"""Plans of quantum runs, and ``ss.quantum``."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-import h5py
 import numpy as np
 
 from spinsim.acceptance import HOTTEST
 from spinsim.errors import InputError
+from spinsim.jobs.calls import call_of, run_of_call
 from spinsim.jobs.ladder.contents import points_in
 from spinsim.jobs.ladder.running import LadderPlan, with_usual_moves
 from spinsim.jobs.quantum.result import QuantumResult
-from spinsim.jobs.quantum.settings import Quantum
-from spinsim.model.ising import Ising
-from spinsim.model.trotter import Points
+from spinsim.jobs.quantum.settings import Quantum, QuantumSettings
+from spinsim.model.ising import Ising, check_model
+from spinsim.model.trotter import Points, trotter
 from spinsim.run.common import build_model
 
 _MOST_STEP: Final = 1e60  # in time: errors of specific heats hold the fourth power of beta
@@ -23,6 +23,8 @@ _MOST_STEP: Final = 1e60  # in time: errors of specific heats hold the fourth po
 class QuantumPlan(LadderPlan[Quantum]):
     """A quantum run that is ready to begin; its model is that of space and time."""
 
+    ladder_in = staticmethod(points_in)
+
     @classmethod
     def model_of(cls, config: Quantum, device: str) -> Ising:
         q = config.quantum
@@ -30,22 +32,62 @@ class QuantumPlan(LadderPlan[Quantum]):
 
     @classmethod
     def filled_in(cls, config: Quantum, model: Ising, device: str) -> Quantum:
-        """A configuration with moves, where they were left to the model."""
         return with_usual_moves(config, model, config.run.number_of_replicas)
-
-    def ladder_in(self, file: h5py.File) -> Points:
-        return points_in(file)
 
     def check_ladder(self, ladder: Points) -> None:
         """Refuse steps in time at which space is too hot to mix, or so cold that numbers overflow."""
         scale = self.model.energy_scale
         least, most = 1 / (HOTTEST * scale) if scale else 0.0, _MOST_STEP
         for step in ladder.k[(ladder.k < least) | (ladder.k > most)]:
-            what = "the step in time, beta / slices," if ladder.is_general else "k"
+            name = "the step in time, beta / slices," if ladder.is_general else "k"
             raise InputError(
-                f"{what} is {step:.3g}, but couplings of {self.model.name} take {least:.3g} to {most:.3g}: give others"
+                f"{name} is {step:.3g}, but couplings of {self.model.name} take {least:.3g} to {most:.3g}: give others"
             )
 
     def result_on(self, ladder: Points, **fields: Any) -> QuantumResult:
         times = np.array(self.config.quantum.time_list, np.int64)
         return QuantumResult(points=ladder, time=times, **fields)
+
+
+@call_of(
+    Quantum,
+    "k slices sweeps thermalize replicas measure_every swap_every correlation_times even_correlations "
+    "local_susceptibility seed start zero_acceptance rng_rounds device threads on_updates out checkpoint_every "
+    "progress gamma beta measure moves",
+)
+def quantum(model: Ising, given: dict[str, Any]) -> QuantumResult:  # noqa: D417  (the settings describe themselves)
+    """The transverse-field Ising model in slices of imaginary time, tempered in k, Gamma or beta.
+
+    In the isotropic form, the default, the weight is exp(-k A) with A = -(sum over slices of J s s over bonds, h s over
+    sites and s(tau) s(tau + 1) over sites); the transverse field is Gamma = -ln tanh(k) / (2 k), the inverse
+    temperature k times ``slices``. In the general form, with ``gamma`` and ``beta``, bonds and fields of space have the
+    weight k = beta / ``slices`` and bonds in time -ln tanh(gamma k) / 2: averages are those of the quantum model at any
+    gamma and beta, up to terms of order k^2.
+
+    Args:
+        model: What to simulate, in space alone.
+        k: Steps in time of the isotropic form, shape (k,), in any order; or text as the command line takes it, such as
+            ``auto:0.25:0.31``. By default 0.2:0.3:16, where no ``gamma`` is given.
+        correlation_times: Times in slices at which spins are correlated with themselves; 1 is always among them. By
+            default 1, 2, 3, ... to half of the slices, 16 at most.
+        start: Initial spins: ``random``, ``up``, or configurations of +1 and -1 in space and time, shape (sites,),
+            (samples, sites) or (samples, copies times points, sites), of which number c T + i is copy c at the i-th of
+            T points from the end that is deepest in the ordered phase.
+        gamma: Transverse fields of the general form in the unit of the couplings, one or several in any order, or text.
+        beta: Its inverse temperatures, likewise; one of the two is a single number.
+        measure: Observables of your own, functions by name, as ``ss.temper`` takes them.
+        moves: Moves of configurations in space and time, likewise; clusters of ``Houdayer`` moves grow in time too.
+
+    Returns:
+        Actions, magnetisations, correlations in time and overlaps of every copy at every point, and what became of the
+        exchanges.
+
+    Raises:
+        InputError: for bad points or slices, numbers out of range, a run that does not fit in memory, and a file that
+            holds another run.
+        KeyboardInterrupt: on Ctrl-C; a run with a file has saved itself.
+    """
+    slices, by_term = given.get("slices", QuantumSettings.slices), given.get("gamma") is not None
+    in_time = trotter(check_model(model), slices, by_term=by_term)
+    result: QuantumResult = run_of_call(Quantum, QuantumPlan, in_time, given)
+    return result

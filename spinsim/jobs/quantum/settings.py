@@ -7,22 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from spinsim.errors import InputError
+from spinsim.settings import shared
 from spinsim.settings.config import Config, table
 from spinsim.settings.setting import GRID, Table, setting
-from spinsim.settings.shared import (
-    RunSettings,
-    clusters,
-    clusters_every,
-    houdayer,
-    own_measure,
-    own_moves,
-    series,
-    series_limit,
-    start,
-    with_clusters,
-    with_houdayer,
-    zero_acceptance,
-)
+from spinsim.settings.shared import RunSettings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,8 +20,7 @@ if TYPE_CHECKING:
     from spinsim.model.trotter import Points
     from spinsim.sampling import Range, Times
 
-MOST_TIMES: Final = 16
-"""Times that are correlated by default, at most."""
+MOST_TIMES: Final = 16  # times that are correlated by default, at most
 _K: Final = "0.2:0.3:16"
 _ENDS: Final = {"k": "0.25:0.31", "gamma": "2:4", "beta": "0.5:4"}  # of ladders to be placed, as one writes them
 
@@ -46,7 +33,7 @@ class QuantumSettings(Table):
     along the one that has several values.
     """
 
-    start: str = start()
+    start: str = shared.start()
     k: str | None = setting(
         None,
         "Steps in time, which are the couplings of the isotropic form: 0.25:0.31:16, evenly spaced; 0.25:0.31:16g, "
@@ -83,17 +70,15 @@ class QuantumSettings(Table):
         unit="slices",
         numbers=GRID,
     )
-    moves: str | None = own_moves()
-    clusters: str | None = clusters()
-    clusters_every: int = clusters_every()
-    houdayer: str | None = houdayer(shown="none")
-    measure: str | None = own_measure()
-    series: str = series()
-    series_limit: float | None = series_limit()
+    moves: str | None = shared.own_moves()
+    clusters: str | None = shared.clusters()
+    clusters_every: int = shared.clusters_every()
+    houdayer: str | None = shared.houdayer(shown="none")
+    measure: str | None = shared.own_measure()
+    series: str = shared.series()
+    series_limit: float | None = shared.series_limit()
     even_correlations: bool = setting(
-        False,
-        "Correlate products of neighbours in space at these times too, for gaps of even parity",
-        before=False,
+        False, "Correlate products of neighbours in space at these times too, for gaps of even parity", before=False
     )
     magnetization_modes: bool = setting(
         True,
@@ -105,10 +90,9 @@ class QuantumSettings(Table):
         "Add up each site's (sum over slices of its spin)^2 at measurements, for the distribution of local responses",
         before=False,
     )
-    zero_acceptance: float = zero_acceptance()
+    zero_acceptance: float = shared.zero_acceptance()
 
     def check_together(self) -> None:
-        """Refuse lengths that do not divide each other, odd slices, lists that are no ladder or no times, two forms."""
         from spinsim.model.trotter import check_slices
 
         _ = self.times
@@ -126,26 +110,24 @@ class QuantumSettings(Table):
 
     @cached_property
     def times(self) -> Times:
-        """How long and how often."""
         from spinsim.sampling.tempering import Times
 
         return Times(self.thermalize, self.sweeps, self.measure_every, self.swap_every)
 
     @cached_property
     def time_list(self) -> tuple[int, ...]:
-        """Times of correlations in slices, rising."""
         from spinsim.inputs.grids import read_grid
 
         text, last = self.correlation_times, self.slices // 2
         if text is None:
             return tuple(range(1, min(MOST_TIMES, last) + 1))
-        found = read_grid("correlation_times", text, "whole numbers such as 1,2,4,8")
-        for time in found:
+        numbers = read_grid("correlation_times", text, "whole numbers such as 1,2,4,8")
+        for time in numbers:
             if time != int(time) or time > last:
                 raise InputError(
                     f"correlation time {time:g} is not allowed: give whole numbers from 1 to {last}, half of the slices"
                 )
-        return tuple(sorted({1, *map(int, found)}))
+        return tuple(sorted({1, *map(int, numbers)}))
 
     @cached_property
     def to_place(self) -> Range | None:
@@ -206,25 +188,21 @@ class QuantumSettings(Table):
 
     @property
     def wanted(self) -> Wanted:
-        """Quantities that are measured of copies at equal points."""
         from spinsim.engine.measuring.correlations import Wanted
 
         return Wanted(True, self.time_list, self.even_correlations, magnetization_modes=self.magnetization_modes)
 
     @property
     def adds_local(self) -> bool:
-        """True if sums for local susceptibilities are kept."""
         return self.local_susceptibility
 
     @property
     def places(self) -> int:
-        """How many points there will be, as far as the configuration tells."""
         wanted = self.to_place
         return len(self.points) if wanted is None else wanted.count or 2
 
     @property
     def is_general(self) -> bool:
-        """True if space and time have couplings of their own."""
         return self.gamma is not None
 
     @cached_property
@@ -238,11 +216,11 @@ class QuantumSettings(Table):
         if self.gamma is not None and self.beta is not None:
             return general(read_grid("gamma", self.gamma), read_grid("beta", self.beta), self.slices)
         text = self.k or _K
-        found = np.sort(read_grid("k", text, form("auto:0.25:0.31")))[::-1]
-        if not (np.diff(found) < 0).all():
+        steps = np.sort(read_grid("k", text, form("auto:0.25:0.31")))[::-1]
+        if not (np.diff(steps) < 0).all():
             raise InputError(f"k {shown(text)} has equal values: give each once")
-        check_steps(found)
-        return isotropic(found, self.slices)
+        check_steps(steps)
+        return isotropic(steps, self.slices)
 
 
 @dataclass(frozen=True)
@@ -257,7 +235,7 @@ class Quantum(Config):
     @classmethod
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
         """Fill in the ladder of the isotropic form, where no other is given, and moves."""
-        with_clusters(tables[cls.job])
-        with_houdayer(tables[cls.job])
+        shared.with_clusters(tables[cls.job])
+        shared.with_houdayer(tables[cls.job])
         if tables[cls.job].keys().isdisjoint({"k", "gamma", "beta"}):
             tables[cls.job]["k"] = _K

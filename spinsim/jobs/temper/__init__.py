@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from spinsim.errors import InputError, argument
@@ -10,8 +11,6 @@ from spinsim.jobs.base import FigureSet, at
 from spinsim.jobs.ladder import LadderJob
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from spinsim.jobs.temper.settings import Temper
 
 
@@ -21,7 +20,7 @@ class TemperJob(LadderJob):
     name = "temper"
     a_run = "a temper run"
     about = "Simulate an Ising model or spin glass in equilibrium at many temperatures that exchange configurations."
-    columns = at("tables:columns")
+    columns = at("report:columns")
     draw = at("figures:draw")
     resumable: ClassVar[Mapping[str, str]] = {
         "sweeps": "Measured sweeps that a tempering or quantum run shall have in all",
@@ -31,7 +30,6 @@ class TemperJob(LadderJob):
     form = at("spinsim.jobs.ladder.contents:TEMPER_FORM")
 
     def changed(self, config: Temper, settings: Mapping[str, Any], path: Path) -> Temper:
-        """Returns the configuration of a file's run with more sweeps, of a search with more time."""
         from spinsim.settings.shared import check_limited
 
         t = config.temper
@@ -45,7 +43,6 @@ class TemperJob(LadderJob):
         return changed
 
     def lengths(self, config: Temper) -> tuple[str, ...]:
-        """Returns the names of the settings that say how long a run is, of a search the time if it has a limit."""
         t = config.temper
         return ("sweeps",) if not t.searches else () if t.time_limit is None else ("time_limit",)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,37 +13,29 @@ from spinsim.analysis.figures.paper import PaperFigure
 from spinsim.analysis.figures.runs import Course, check_begun, draw_cuts
 from spinsim.analysis.sources import facts_of
 from spinsim.analysis.summary import summarize
-from spinsim.jobs.base import Drawing
+from spinsim.jobs.base import Draw, Drawing
 from spinsim.jobs.plotting import averages_of_one, figures_of_several
 from spinsim.jobs.temper.result import TemperResult
 
-if TYPE_CHECKING:
-    from spinsim.jobs.base import Draw
-
 
 def draw(results: Sequence[TemperResult], wanted: Drawing) -> Draw:
-    """Returns functions that draw the figures that can be drawn of one run or several, by their names."""
     if len(results) > 1:
         return figures_of_several(results, wanted)
-    (result,), what, style = results, wanted.what, wanted.style
+    (result,), figure, style = results, wanted.figure, wanted.style
     summary = cache(partial(summarize, result))
     figures = averages_of_one(result, wanted, summary)
-    if what == "cut" or result.model.maxcut_weight is not None:
+    if figure == "cut" or result.model.maxcut_weight is not None:
         figures["cut"] = partial(cut_figure, result, style)
-    if what == "overlap" or facts_of(result).copies > 1:
+    if figure == "overlap" or facts_of(result).copies > 1:
         figures["overlap"] = partial(draw_series.overlap_figure, result, style)
-    if what == "exchange" or result.attempts.any():
+    if figure == "exchange" or result.attempts.any():
         figures["exchange"] = partial(draw_series.exchange_figure, result, style)
     figures["equilibration"] = lambda: draw_series.equilibration_figure(result, summary(), style)
     return figures
 
 
 def cut_figure(result: TemperResult, style: str = "single") -> PaperFigure:
-    """Cuts against sweeps: mean and range of the copies at the lowest temperature, and the best of all so far.
-
-    Raises:
-        InputError: for a model that is no MaxCut instance, and where nothing is measured yet.
-    """
+    """Cuts against sweeps: mean and range of the copies at the lowest temperature, and the best of all so far."""
     check_begun(result.model, len(result.energy))
     best = result.energy if result.best_energy is None else result.best_energy
     course = Course(

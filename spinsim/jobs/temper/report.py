@@ -1,4 +1,4 @@
-"""Reports of tempering runs: before they begin, when they are done, and by ``show``.
+"""Reports of tempering runs, before they begin, when they are done and by ``show``, and their tables.
 
 Main numbers come from the file piece by piece, as it may be larger than memory.
 """
@@ -6,6 +6,7 @@ Main numbers come from the file piece by piece, as it may be larger than memory.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -15,28 +16,18 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
-from spinsim.analysis.printed import as_tables
+from spinsim.analysis.equilibration import Approach, approach
+from spinsim.analysis.overlaps import overlap_distribution
 from spinsim.analysis.reduced import ReducedRun
+from spinsim.analysis.runs import sample_of
 from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
+from spinsim.analysis.tables import Columns, as_tables, below_each_other
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count, quoted, wrapped
-from spinsim.jobs import job_of
+from spinsim.jobs import job_of, reports
 from spinsim.jobs.base import Told
 from spinsim.jobs.ladder.contents import placement_of, temperatures_in, written_again
 from spinsim.jobs.ladder.result import reduced_of_file
-from spinsim.jobs.reports import (
-    empty_lanes,
-    head_of_steps,
-    ladder_sentence,
-    lowest_lines,
-    numbers_of_plan,
-    precision,
-    round_trip_line,
-    saved_number,
-    solution_lines,
-    table_of_places,
-    twice_as_long,
-)
 from spinsim.jobs.temper.result import TemperResult
 from spinsim.jobs.temper.running import TemperPlan
 from spinsim.model.ising import Ising
@@ -46,8 +37,7 @@ from spinsim.sampling.placement import Placement
 
 Array = npt.NDArray[np.float64]
 
-PIECE_BYTES: Final = 2**24
-"""Size of a series' part that is in memory at a time; at least a row."""
+PIECE_BYTES: Final = 2**24  # size of a series' part that is in memory at a time; at least a row
 
 
 @dataclass(frozen=True)
@@ -77,15 +67,7 @@ class TemperOverview(Result):
 
 
 def overview(path: str | os.PathLike[str], model: Ising | None = None) -> TemperOverview:
-    """Read the main numbers of a tempering file; of an unfinished run, of the steps it has.
-
-    Args:
-        path: Of the file.
-        model: That it holds, where that is known; by default it is read.
-
-    Raises:
-        InputError: for a missing file, one that spinsim did not write and one of another job.
-    """
+    """Read the main numbers of a tempering file; of an unfinished run, of the steps it has."""
     with store.open_to_read(Path(path)) as file:
         attributes = store.text_attributes(file)
         if attributes["job"] != TemperResult.job:
@@ -124,13 +106,11 @@ def _means(group: h5py.Group, rows: int, sites: int) -> dict[str, Array]:
 
 
 def _means_of(run: ReducedRun) -> dict[str, Array]:
-    """The same from sums over all measurements."""
     with np.errstate(invalid="ignore"):
         return {name: run.mean(name).mean(axis=0) for name in ("energy", "m^2", "q^2") if name in run.names}
 
 
 def _mean(series: h5py.Dataset, rows: int, power: int) -> Array:
-    """Mean power of the first rows of (steps, samples, copies, temperatures) at each temperature."""
     piece = max(1, PIECE_BYTES // (8 * int(np.prod(series.shape[1:]))))
     total = np.zeros(series.shape[-1])
     for first in range(0, rows, piece):
@@ -146,143 +126,158 @@ _BYTES_A_REPLICA: Final = 64  # of a measurement, correlations included
 
 
 def describe(plan: TemperPlan) -> str:
-    """Returns what is about to run, in one sentence."""
     t, model, wanted = plan.config.temper, plan.model, plan.config.temper.to_place
     ends = (t.ladder[0], t.ladder[-1], len(t.ladder)) if wanted is None else (wanted.low, wanted.high, 0)
     samples = f"{model.samples} samples x " if model.samples > 1 else ""
     groups = f"{t.number_of_groups} groups of " if t.number_of_groups > 1 else ""
     size = f"Tempering {model.name}: {model.sites} sites, {model.bonds} bonds, {samples}{groups}"
-    return ladder_sentence(plan, size, ("T", "temperatures"), ends, _length(plan))
+    return reports.ladder_sentence(plan, size, ("T", "temperatures"), ends, _length(plan))
 
 
 def _length(plan: TemperPlan) -> str:
-    """Returns how long a run is, in words."""
     t = plan.config.temper
     return goal(t.target, t.time_limit, plan.model) if t.searches else f"{t.thermalize} + {t.sweeps} sweeps"
 
 
 def outcome(plan: TemperPlan, rate: float | None) -> Told:
-    """Returns what is said of a run when it is done."""
-    found = overview(plan.path, None if rate is None else plan.model)
-    if found.search is not None:
-        return _outcome_of_search(plan, found, found.search, rate)
-    averages = _averages_of(plan.path, found)
-    numbers = numbers_of_plan(plan) | _numbers(found, averages) | {"updates_per_ns": rate}
-    return Told(numbers, _report(found, averages) + solution_lines(plan), _following(plan, averages))
-
-
-def _outcome_of_search(plan: TemperPlan, found: TemperOverview, search: Searched, rate: float | None) -> Told:
-    """Returns what is said of a search when it is done: what it found, and whether that is what it was to find."""
-    numbers = numbers_of_plan(plan) | _numbers(found, None) | search.numbers | {"updates_per_ns": rate}
-    lines = _search_lines(found, search) + solution_lines(plan)
+    main = overview(plan.path, None if rate is None else plan.model)
+    averages = None if main.search is not None else _averages_of(plan.path, main)
+    numbers, updates = reports.numbers_of_plan(plan) | _numbers(main, averages), {"updates_per_ns": rate}
+    path, written, search = quoted(plan.path), reports.solution_lines(plan), main.search
+    if search is None:
+        following = [f"spinsim analyze {path} --all", f"spinsim plot {path}"]
+        is_short = averages is not None and (averages.problems or averages.doubts)
+        following += reports.twice_as_long(plan) if is_short else []
+        return Told(numbers | updates, _report(main, averages) + written, following)
     missed = search.target is not None and not search.is_met
-    following = [f"spinsim show {quoted(plan.path)} --solution", *(twice_as_long(plan) if missed else [])]
-    return Told(numbers, lines, following, _verdict(found, search), missed)
+    following = [f"spinsim show {path} --solution", *(reports.twice_as_long(plan) if missed else [])]
+    lines = _search_lines(main, search) + written
+    return Told(numbers | search.numbers | updates, lines, following, _verdict(main, search), missed)
 
 
-def _verdict(found: TemperOverview, search: Searched) -> str:
-    """Returns whether the targets of a search were met, in a line."""
-    return "" if found.best_energy is None else search.verdict(found.model, found.best_energy.min(axis=1))
+def _verdict(main: TemperOverview, search: Searched) -> str:
+    return "" if main.best_energy is None else search.verdict(main.model, main.best_energy.min(axis=1))
 
 
-def _search_lines(found: TemperOverview, search: Searched) -> list[str]:
-    """Returns lines on what a search did and found."""
-    groups = found.config.get(found.job, {}).get("groups", 1)
+def _search_lines(main: TemperOverview, search: Searched) -> list[str]:
+    groups = main.config.get(main.job, {}).get("groups", 1)
     side_by_side = f" of {groups} groups" if groups > 1 else ""
     first = " (first group)" if groups > 1 else ""
     again = "" if search.restarts is None else f", {count(search.restarts, 'restart')}"
-    lines = [] if found.best_energy is None else lowest_lines(found.model, found.best_energy)
+    lines = [] if main.best_energy is None else reports.lowest_lines(main.model, main.best_energy)
     lines.append(f"Search         {search.done} sweeps{side_by_side} in {search.elapsed:.3g} s{again}")
-    if len(found.temperature) == 1:  # nothing to exchange
+    if len(main.temperature) == 1:  # nothing to exchange
         return lines
-    low, high = np.nanmin(found.swap_rate), np.nanmax(found.swap_rate)
+    low, high = np.nanmin(main.swap_rate), np.nanmax(main.swap_rate)
     return [
         *lines,
         f"Exchanges      {low:.3f} to {high:.3f} of those tried with the next temperature were accepted{first}",
-        round_trip_line(found.round_trips) + first,
+        reports.round_trip_line(main.round_trips) + first,
     ]
 
 
 def show(path: Path) -> Told:
-    """Returns what ``spinsim show`` says of a file."""
-    found = overview(path)
-    run, replicas = found.config.get(found.job, {}), found.round_trips.shape[1]
-    planned = run["sweeps"] // run["measure_every"] if run else found.steps
-    about = found.attributes | {"file": str(path), "steps": found.steps, "planned_steps": planned}
-    about |= {"configurations": saved_number(path)}
-    head = head_of_steps(path, found, replicas, found.steps, planned if found.search is None else None)
-    if found.search is not None:
-        said = _verdict(found, found.search) if found.finished else ""
-        lines = head + _search_lines(found, found.search) + ([f"Target         {said}"] if said else [])
-        return Told(about | _numbers(found, None) | found.search.numbers, lines)
-    if not found.steps:
+    main = overview(path)
+    run, replicas = main.config.get(main.job, {}), main.round_trips.shape[1]
+    planned = run["sweeps"] // run["measure_every"] if run else main.steps
+    about = main.attributes | {"file": str(path), "steps": main.steps, "planned_steps": planned}
+    about |= {"configurations": reports.saved_number(path)}
+    head = reports.head_of_steps(path, main, replicas, main.steps, planned if main.search is None else None)
+    if main.search is not None:
+        said = _verdict(main, main.search) if main.finished else ""
+        lines = head + _search_lines(main, main.search) + ([f"Target         {said}"] if said else [])
+        return Told(about | _numbers(main, None) | main.search.numbers, lines)
+    if not main.steps:
         return Told(about | {"round_trips": 0}, head)
-    averages = _averages_of(path, found)
-    return Told(about | _numbers(found, averages), head + _report(found, averages))
+    averages = _averages_of(path, main)
+    return Told(about | _numbers(main, averages), head + _report(main, averages))
 
 
-def _averages_of(path: Path, found: TemperOverview) -> Summary | None:
+def _averages_of(path: Path, main: TemperOverview) -> Summary | None:
     """Returns averages with errors; None where the series are too short for them, or too long to be read here."""
-    size = _BYTES_A_REPLICA * found.rows * found.round_trips.size
-    return summarize(load_as(TemperResult, path)) if found.steps >= FEWEST_STEPS and size <= MOST_BYTES else None
+    size = _BYTES_A_REPLICA * main.rows * main.round_trips.size
+    return summarize(load_as(TemperResult, path)) if main.steps >= FEWEST_STEPS and size <= MOST_BYTES else None
 
 
-def _following(plan: TemperPlan, averages: Summary | None) -> list[str]:
-    """Returns commands that go on from here: all averages, figures, and a longer run where this one was too short."""
-    path = quoted(plan.path)
-    lines = [f"spinsim analyze {path} --all", f"spinsim plot {path}"]
-    if averages is not None and (averages.problems or averages.doubts):
-        lines += twice_as_long(plan)
-    return lines
-
-
-def _report(found: TemperOverview, averages: Summary | None) -> list[str]:
-    """Returns lines on exchanges, on means at each temperature with the errors known, and on equilibrium."""
-    known, exchanges = bool(np.isfinite(found.swap_rate).all()), len(found.temperature) > 1
-    lines = [round_trip_line(found.round_trips)] if exchanges else []
+def _report(main: TemperOverview, averages: Summary | None) -> list[str]:
+    known, exchanges = bool(np.isfinite(main.swap_rate).all()), len(main.temperature) > 1
+    lines = [reports.round_trip_line(main.round_trips)] if exchanges else []
     if not known:
         lines = ["Exchanges and round trips are known from the first checkpoint on"]
-    lines += empty_lanes(found.attributes["engine"], found.round_trips.shape[1], len(found.temperature))
-    if found.placement is not None:
-        last = found.placement.swap_rate[-1]
+    lines += reports.empty_lanes(main.attributes["engine"], main.round_trips.shape[1], len(main.temperature))
+    if main.placement is not None:
+        last = main.placement.swap_rate[-1]
         low, high = np.nanmin(last), np.nanmax(last)
-        lines.append(f"Temperatures {len(found.temperature)}, placed; exchanges in the pre-run {low:.3f} to {high:.3f}")
-    rates = [f"{rate:.3f}" for rate in found.swap_rate] if known and exchanges else None
+        lines.append(f"Temperatures {len(main.temperature)}, placed; exchanges in the pre-run {low:.3f} to {high:.3f}")
+    rates = [f"{rate:.3f}" for rate in main.swap_rate] if known and exchanges else None
     if averages is None:
-        lines += _without_errors(found, rates)
+        lines += _without_errors(main, rates)
     else:
-        lines += table_of_places(found.model, averages, rates, "the next temperature")
+        lines += reports.table_of_places(main.model, averages, rates, "the next temperature")
         lines += wrapped(averages.verdict, "Verdict  ")
-    return lines if found.best_energy is None else lines + lowest_lines(found.model, found.best_energy)
+    return lines if main.best_energy is None else lines + reports.lowest_lines(main.model, main.best_energy)
 
 
-def _without_errors(found: TemperOverview, rates: list[str] | None) -> list[str]:
-    """Returns means without errors, a line each temperature."""
-    overlap = found.overlap_squared
+def _without_errors(main: TemperOverview, rates: list[str] | None) -> list[str]:
+    overlap = main.overlap_squared
     lines = [
         "       T        E/N     <m^2>" + ("" if overlap is None else "     <q^2>") + ("   swaps" if rates else "")
     ]
-    for k, temperature in enumerate(found.temperature):
-        row = f"{temperature:8.5g} {found.energy[k]:10.6f} {found.magnetization_squared[k]:9.6f}"
+    for k, temperature in enumerate(main.temperature):
+        row = f"{temperature:8.5g} {main.energy[k]:10.6f} {main.magnetization_squared[k]:9.6f}"
         row += "" if overlap is None else f" {overlap[k]:9.6f}"
         lines.append(row + (f"{[*rates, ''][k]:>8}" if rates else ""))
     return [*lines, "Means have no errors here: spinsim analyze finds them."]
 
 
-def _numbers(found: TemperOverview, averages: Summary | None) -> dict[str, Any]:
-    """Returns what ``_report`` says, for ``--json``."""
-    lowest = None if found.best_energy is None else float(found.best_energy.min())
-    is_cut = lowest is not None and found.model.maxcut_weight is not None
+def _numbers(main: TemperOverview, averages: Summary | None) -> dict[str, Any]:
+    lowest = None if main.best_energy is None else float(main.best_energy.min())
+    is_cut = lowest is not None and main.model.maxcut_weight is not None
     return {
-        "temperatures": found.temperature.tolist(),
-        "energy_per_site": found.energy.tolist(),
-        "magnetization_squared": found.magnetization_squared.tolist(),
-        "overlap_squared": None if found.overlap_squared is None else found.overlap_squared.tolist(),
-        "swap_rate": found.swap_rate.tolist(),
-        "placed": found.placement is not None,
-        **precision(found.model),
-        "round_trips": int(found.round_trips.sum()),
+        "temperatures": main.temperature.tolist(),
+        "energy_per_site": main.energy.tolist(),
+        "magnetization_squared": main.magnetization_squared.tolist(),
+        "overlap_squared": None if main.overlap_squared is None else main.overlap_squared.tolist(),
+        "swap_rate": main.swap_rate.tolist(),
+        "placed": main.placement is not None,
+        **reports.precision(main.model),
+        "round_trips": int(main.round_trips.sum()),
         "lowest_energy": lowest,
-        "cut": float(found.model.cut(lowest)) if is_cut and lowest is not None else None,
+        "cut": float(main.model.cut(lowest)) if is_cut and lowest is not None else None,
         "averages": None if averages is None else as_tables(averages),
     }
+
+
+def columns(result: TemperResult, by: str) -> Columns:
+    others: dict[str, Callable[[], Columns]] = {
+        "overlap": lambda: below_each_other([_overlaps(result, k) for k in range(result.model.samples)]),
+        "bin": lambda: _bins(approach(result)),
+    }
+    return reports.ladder_columns(result, by, lambda one: {"temperature": one.temperature}, others)
+
+
+def _overlaps(result: TemperResult, sample: int) -> Columns:
+    main = overlap_distribution(sample_of(result, sample))
+    temperatures, bins = main.density.shape
+    return {
+        "sample": np.full(main.density.size, sample),
+        "temperature": np.repeat(result.temperature, bins),
+        "q": np.tile(main.q, temperatures),
+        "width": np.tile(main.width, temperatures),
+        "probability_density": main.density.ravel(),
+        "probability_density_error": np.where(main.trusted, main.error, np.nan).ravel(),
+    }
+
+
+def _bins(main: Approach) -> Columns:
+    bins, temperatures = len(main.start), len(main.temperature)
+    columns: Columns = {
+        "temperature": np.repeat(main.temperature, bins),
+        "first_sweep": np.tile(main.first_sweep, temperatures),
+        "last_sweep": np.tile(main.last_sweep, temperatures),
+        "measurements": np.tile(main.stop - main.start, temperatures),
+    }
+    for name, mean in main.mean.items():
+        columns |= {name: mean.T.ravel(), f"{name}_error": main.error[name].T.ravel()}
+        columns[f"{name}_verdict"] = np.repeat(main.verdict[name], bins)
+    return columns

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import h5py
 import numpy as np
 import numpy.typing as npt
 
 from spinsim import store
 from spinsim.analysis.runs import Axis, temperatures
-from spinsim.inputs.texts import count
-from spinsim.jobs.ladder.contents import temperatures_in
-from spinsim.jobs.ladder.places import Temperatures
+from spinsim.jobs.ladder.contents import Temperatures, temperatures_in
 from spinsim.jobs.ladder.result import Floats, Integers, LadderResult
 from spinsim.run.search import Searched, read_search
 from spinsim.solution import Lowest
 from spinsim.store.contents import Contents
-
-if TYPE_CHECKING:
-    import h5py
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -67,14 +63,8 @@ class TemperResult(LadderResult):
     def _lowest(self) -> Lowest:
         return Lowest(self.best_energy, self.best_spins)
 
-    @property
-    def _ladder_facts(self) -> dict[str, str]:
-        low, high = self.temperature[0], self.temperature[-1]
-        return {"temperatures": f"{count(len(self.temperature), 'temperature')} from {low:g} to {high:g}"}
-
 
 def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TemperResult:
-    """The first rows of a file."""
     ladder = temperatures_in(file)
     search = read_search(file, {} if "finished" in attributes else store.last_saved(file))
     return TemperResult.read(file, rows, attributes, ladder, temperature=ladder.values, search=search)

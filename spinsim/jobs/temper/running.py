@@ -1,41 +1,232 @@
-"""Wiring of a parallel tempering run: configuration -> model -> ladder -> engine -> exchanges -> file or memory."""
+"""Runs of parallel tempering: their plan, searches for low states, and ``ss.temper``."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
-import h5py
+import numpy as np
+import numpy.typing as npt
 
 from spinsim.acceptance import check_temperatures
 from spinsim.analysis.kinds import is_symmetric_glass
 from spinsim.engine import check_run
 from spinsim.engine.choosing import choose
+from spinsim.engine.measuring.cpu_reduction import Best
+from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.engine.moves.move import moves_of_run
+from spinsim.engine.protocols import Spins
 from spinsim.engine.split.filling import copies_of_search, groups_of_search
 from spinsim.engine.update import OfModel, Outline
 from spinsim.inputs.texts import count
-from spinsim.jobs.ladder.contents import contents_of_run, temperatures_in
-from spinsim.jobs.ladder.places import Temperatures
-from spinsim.jobs.ladder.running import LadderPlan, LadderRun, with_usual_moves
+from spinsim.jobs.calls import call_of, run_of_call
+from spinsim.jobs.ladder.contents import Temperatures, contents_of_run, temperatures_in
+from spinsim.jobs.ladder.running import LadderPlan, LadderRun, row_of, with_usual_moves
 from spinsim.jobs.temper.result import TemperResult
-from spinsim.jobs.temper.search import Started, TemperSearch, rows_of_search
 from spinsim.jobs.temper.settings import Temper, usual_restart
 from spinsim.machine.memory import require
 from spinsim.machine.threads import available_threads
 from spinsim.model.ising import Ising, repeated
+from spinsim.observables.measured import quantities_of
 from spinsim.parallel.session import others
 from spinsim.rng import HALF_SWEEP_BITS
-from spinsim.run.common import Watch, build_model, usual_path
+from spinsim.run.common import Saving, Watch, build_model, usual_path
 from spinsim.run.identity import tables_of_file
-from spinsim.run.reducing import Keeping
-from spinsim.run.saving import Saving
-from spinsim.run.search import Search, seed_of_start, targets_of, with_restarts
-from spinsim.sampling import Times
+from spinsim.run.reducing import EVERYTHING, Keeping
+from spinsim.run.sampled import Kept, SampledRun
+from spinsim.run.search import RESTARTS, SUMS, Restarts, Search, seed_of_start, with_restarts
+from spinsim.sampling import TemperFrame, Times
 from spinsim.sampling.placement import Placement
+from spinsim.sampling.portions import updates_a_sweep
 from spinsim.sampling.tempering import tempering_in_beta
 from spinsim.settings.shared import AUTO
+from spinsim.store import RunFile
+
+_COUNTED: Final = ("attempts", "accepts", "trips")
+_OF_SAMPLES: Final = ("spins", *Exchange._fields)  # arrays of a snapshot that have a row for each sample
+_OF_GROUPS: Final = "groups_"  # before names of checkpoints that hold all groups, where others hold the first one
+
+
+def rows_of_search(plan: LadderPlan[Temper]) -> range:
+    """Numbers of the measurements that are rows of the file: the first ones after thermalisation."""
+    t = plan.config.temper
+    first = -(-t.thermalize // t.measure_every)
+    return range(first, first + plan.rows)
+
+
+class TemperSearch(LadderRun):
+    """A search under way: groups of copies side by side, which begin anew where they have met nothing lower for long.
+
+    The first group searches alone for some sweeps, which is enough for easy problems, before the others join it. The
+    engine then has the samples of one group after the other. Every measurement is a look at all energies; those of the
+    first group after thermalisation are rows of the file, until these are full or the search begins anew.
+    """
+
+    _keeping = _stored = EVERYTHING
+
+    def __init__(
+        self,
+        plan: TemperPlan,
+        ladder: Temperatures,
+        placement: Placement | None,
+        saving: Saving,
+        watch: Watch,
+        stored: Keeping | None = None,
+    ) -> None:
+        t, self._samples, choice = plan.config.temper, plan.model.samples, plan.choice
+        self._search = Search(plan.model, t.target, t.time_limit, watch.on_note)
+        self.placed, self._moves = (ladder, placement), moves_of_run(plan.moves, t.moves, "ss.temper")
+        plan.check_ladder(ladder)
+        _check_groups(plan, choice.copies * len(ladder))
+        self._groups, self._only_first = t.number_of_groups, t.number_of_groups > 1
+        self._rows, self._measured = rows_of_search(plan), quantities_of(in_time=False)
+        self._plan, self._saving, self._watch = plan, saving, watch
+        self._start(0, 1)
+        SampledRun.__init__(self, plan, saving, watch, self.engine)
+        self.best = Best(self.engine.model, self.engine.replicas, self._samples)
+        self._every, self._sweeps_of_first = t.measure_every, t.sweeps_of_first_group
+        self._restarts, self._has_restarts = Restarts(t.restart_after or 0, self._samples), bool(t.restart_after)
+        self._done, self._exchange = 0, self.engine.begin_exchange()()
+        contents = contents_of_run(plan.model, choice, ladder, placement, plan.start)
+        self.contents = with_restarts(contents, self._search.target, self._has_restarts)
+
+    def _start(self, number: int, groups: int) -> None:
+        """Make the replicas of so many groups in the start of a number, and their measurements without end."""
+        plan: Any = self._plan
+        t, choice, seed = plan.config.temper, plan.choice, seed_of_start(plan.config.run.seed, number)
+        engine = plan.engine_on(self.placed[0], seed, groups)
+        most = _longest(t.measure_every, engine.colours) if groups == t.number_of_groups else t.sweeps_of_first_group
+        times = Times(0, most, t.measure_every, t.swap_every)
+        rows = () if number else self._rows
+        how = self._watch.on_updates, self._is_to_pause, choice.wanted, rows, self._moves, seed
+        self._frames = tempering_in_beta(engine, self.placed[0].couplings, times, choice.copies, *how)
+        self.engine = engine
+
+    def _is_to_pause(self) -> bool:
+        return self._saving.due() or self._search.is_late()
+
+    def go_on(self, file: RunFile | Kept) -> None:
+        self.begin()
+        self._search.begin()
+        go_on = self._search_on(file)
+        while go_on is not None:
+            go_on()
+            go_on = self._search_on(file)
+        self._write_again(file)
+
+    def _search_on(self, file: RunFile | Kept) -> Callable[[], None] | None:
+        """Search on with the present replicas; returns what makes the next ones, None where the search ends."""
+        for frame in self._frames:
+            if frame is not None:
+                self._look(frame, file)
+                if self._search.is_met:
+                    return None
+                if self._restarts.is_due(self._done - self._restarts.before):
+                    return self._restart
+            elif self._done and self._search.is_late():
+                file.save(self.state())  # from which a search of a longer time goes on
+                return None
+            elif self._saving.due():
+                self._save(file)
+                self._saving.saved()
+        return self._join if self._only_first else None
+
+    def _join(self) -> None:
+        first = self.engine.snapshot()
+        self._make_all()
+        every = self.engine.snapshot()
+        self.engine.restore({name: _followed(array, every[name]) for name, array in first.items()})
+
+    def _restart(self) -> None:
+        """Begin anew with all groups, whose exchanges are counted from the last measurement on."""
+        counted = {name: getattr(self._exchange, name) for name in _COUNTED}
+        self._restarts.begin(self._done - self._restarts.before)
+        self._make_all()
+        every = self.engine.snapshot()
+        self.engine.restore(every | {name: _followed(array, 0 * every[name]) for name, array in counted.items()})
+
+    def _make_all(self) -> None:
+        del self._frames, self.engine  # the next ones may need their room
+        self._only_first = False
+        self._start(self._restarts.number, self._groups)
+
+    def _look(self, frame: TemperFrame, file: RunFile | Kept) -> None:
+        energy, spins = self._lowest_of_groups(frame)
+        self.best.update(energy, spins)
+        sweeps = (frame.step + 1) * self._every
+        self._done, self._exchange = self._restarts.before + sweeps, frame.exchange
+        self._search.look(energy, self._done)
+        self._restarts.look(energy.min(axis=1), sweeps)
+        if frame.step in self._rows and not self._restarts.number:
+            row = frame.step - self._rows.start
+            first = {
+                name: value[: self._samples] for name, value in row_of(self._measured, frame).items() if np.ndim(value)
+            }
+            values = first | {"step": row, "sweep": (row + 1) * self._every}
+            file.write(self.with_spins(values, frame.spins, frame.holder[: self._samples]))
+
+    def _lowest_of_groups(self, frame: TemperFrame) -> tuple[npt.NDArray[np.float64], Spins]:
+        energy = frame.replica_energy
+        if len(energy) == self._samples:
+            return energy, frame.spins
+        of_groups = energy.reshape(-1, self._samples, energy.shape[1])
+        group = of_groups.argmin(axis=0)
+        return of_groups.min(axis=0), lambda k, r: frame.spins(int(group[k, r]) * self._samples + k, r)
+
+    def _write_again(self, file: RunFile | Kept) -> None:
+        first = {name: getattr(self._exchange, name)[: self._samples] for name in _COUNTED}
+        file.write_again(self._sums_of(self._exchange._replace(**first)))
+        searched = {"done": np.array(self._done, np.int64)} | self._search.state()
+        file.write_again({SUMS[name]: value for name, value in searched.items()})
+        if self._has_restarts:
+            file.write_again({RESTARTS: np.array(self._restarts.number, np.int64)})
+        self.write_best(file)
+
+    def updates_done(self) -> int:
+        return self._restarts.before * updates_a_sweep(self.engine) + super().updates_done()
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """The state from which the search can go on, as a checkpoint holds it: with room for all groups."""
+        state = super().state()
+        if self._groups > 1:
+            if self._only_first:
+                state |= {name: self._with_room(state[name]) for name in _OF_SAMPLES}
+            state |= {_OF_GROUPS + name: state[name] for name in _COUNTED}
+            state |= {name: state[name][: self._samples] for name in _COUNTED}
+        return state | {"done": np.array(self._done, np.int64)} | self._search.state() | self._restarts.state()
+
+    def _with_room(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return np.concatenate([array, *[np.zeros_like(array)] * (self._groups - 1)])
+
+    def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
+        self._restarts.restore(saved)
+        if self._groups > 1:
+            saved = saved | {name: saved[_OF_GROUPS + name] for name in _COUNTED}
+            has_one = not self._restarts.number and saved["half_sweep"] <= self._sweeps_of_first * self.engine.colours
+            if has_one:
+                saved |= {name: saved[name][: self._samples] for name in _OF_SAMPLES}
+        if self._restarts.number or (self._groups > 1 and not has_one):
+            self._make_all()
+        super().restore(saved)
+        self._search.restore(saved)
+        self._done, self._exchange = int(saved["done"]), self.engine.begin_exchange()()
+
+    def in_memory(self, kept: Kept) -> dict[str, Any]:
+        whole = super().in_memory(kept)
+        restarts = self._restarts.number if self._has_restarts else None
+        return whole | {"search": self._search.outcome(self._done, restarts)}
+
+    @property
+    def may_go_on(self) -> bool:
+        return not self._search.is_met
+
+
+def _followed(first: npt.NDArray[Any], every: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The rows of the first samples, followed by those of all samples behind them; a number as it is."""
+    return np.concatenate([first, every[len(first) :]]) if first.ndim else first
+
 
 Tables = dict[str, dict[str, Any]]
 """A configuration as its file has it, by tables and settings; empty where no file has been begun."""
@@ -43,6 +234,8 @@ Tables = dict[str, dict[str, Any]]
 
 class TemperPlan(LadderPlan[Temper]):
     """A tempering run that is ready to begin."""
+
+    ladder_in = staticmethod(temperatures_in)
 
     @classmethod
     def model_of(cls, config: Temper, device: str) -> Ising:
@@ -73,12 +266,10 @@ class TemperPlan(LadderPlan[Temper]):
 
     @property
     def groups(self) -> Ising:
-        """The model of all groups of a search, each of which has all samples."""
         return self.model.once(repeated, self.config.temper.number_of_groups)
 
     @property
     def outline(self) -> Outline:
-        """Samples of all groups, which devices share out."""
         return OfModel(self.groups)
 
     def updates(self, replicas: int) -> int:
@@ -87,9 +278,6 @@ class TemperPlan(LadderPlan[Temper]):
     def is_done(self, rows: int) -> bool:
         return super().is_done(rows) and not self.config.temper.searches
 
-    def ladder_in(self, file: h5py.File) -> Temperatures:
-        return temperatures_in(file)
-
     def check_ladder(self, ladder: Temperatures) -> None:
         """Refuse temperatures at which the couplings of the model would not be felt, or would overflow."""
         check_temperatures(ladder.values, self.model.energy_scale)
@@ -97,43 +285,12 @@ class TemperPlan(LadderPlan[Temper]):
     def result_on(self, ladder: Temperatures, **fields: Any) -> TemperResult:
         return TemperResult(temperature=ladder.values, **fields)
 
-    def run_on(
-        self,
-        ladder: Temperatures,
-        placement: Placement | None,
-        saving: Saving,
-        watch: Watch,
-        stored: Keeping | None = None,
-    ) -> LadderRun:
-        """The run on a ladder, about to begin, or the search."""
-        t, choice = self.config.temper, self.choice
-        if not t.searches:
-            return super().run_on(ladder, placement, saving, watch, stored)
-        target = targets_of(self.model, t.target)
-        search = Search(self.model, target, t.time_limit, watch.on_note)
-        rows = rows_of_search(self)
-
-        def is_to_pause() -> bool:
-            return saving.due() or search.is_late()
-
-        def start(number: int, groups: int) -> Started:
-            seed = seed_of_start(self.config.run.seed, number)
-            engine = self.engine_on(ladder, seed, groups)
-            most = _longest(t.measure_every, engine.colours) if groups == t.number_of_groups else t.sweeps_alone
-            times = Times(0, most, t.measure_every, t.swap_every)
-            how = copies, watch.on_updates, is_to_pause, choice.wanted, () if number else rows, moves, seed
-            return engine, tempering_in_beta(engine, ladder.couplings, times, *how)
-
-        copies, moves = choice.copies, moves_of_run(self.moves, t.moves, "ss.temper")
-        self.check_ladder(ladder)
-        _check_groups(self, copies * len(ladder))
-        contents = contents_of_run(self.model, choice, ladder, placement, self.start)
-        contents = with_restarts(contents, target, bool(t.restart_after))
-        return TemperSearch(self, saving, watch, start, contents, search)
+    @property
+    def run_type(self) -> type[LadderRun]:
+        return TemperSearch if self.config.temper.searches else LadderRun
 
 
 def _sized(config: Temper, model: Ising, device: str, begun: Tables) -> Temper:
-    """A configuration with the size of a search where it was left out."""
     run, t = config.run, config.temper
     if None not in (run.replicas, t.groups, t.restart_after):
         return config
@@ -168,11 +325,10 @@ def _with_modes(config: Temper, model: Ising, begun: Tables) -> Temper:
 
 
 def _check_groups(plan: TemperPlan, replicas: int) -> None:
-    """Refuse groups that have no room, before the first of them begins to search."""
     outline, groups = plan.outline, count(plan.config.temper.number_of_groups, "group")
     if plan.device == "cpu":
-        what = f"a search of {outline.sites} sites x {plan.model.samples} samples x {replicas} replicas x {groups}"
-        require(choose(outline).needed_bytes(outline, replicas), what, "give fewer groups or replicas")
+        subject = f"a search of {outline.sites} sites x {plan.model.samples} samples x {replicas} replicas x {groups}"
+        require(choose(outline).needed_bytes(outline, replicas), subject, "give fewer groups or replicas")
     check_run(plan.groups, replicas, 0, 1)
 
 
@@ -180,3 +336,43 @@ def _longest(unit: int, colours: int) -> int:
     """As many sweeps as random numbers have room for, a multiple of a unit."""
     most: int = 2**HALF_SWEEP_BITS // colours
     return most // unit * unit
+
+
+@call_of(
+    Temper,
+    "temperatures sweeps thermalize replicas measure_every swap_every seed start zero_acceptance rng_rounds "
+    "device threads on_updates moves correlations? target out checkpoint_every progress measure",
+)
+def temper(model: Ising, given: dict[str, Any]) -> TemperResult:  # noqa: D417  (the settings describe themselves)
+    """Parallel tempering in equilibrium.
+
+    Args:
+        model: What to simulate.
+        temperatures: From the lowest to the highest, in the unit of the couplings, shape (temperatures,); or text as
+            the command line takes it, such as ``auto:0.7:2.0``. By default 16 in a geometric row from 0.3 to 0.8 times
+            the root mean square local field; in a search and where there is no lattice 32 (64 beyond 4000 sites) from
+            twice the last to 2/3 of the first temperature of an anneal; in a search beyond 4000 sites 128 in equal
+            steps from three times the last to half of the first.
+        replicas: Copies at each temperature, 2 by default. A search has by default as many as make 128 replicas, 1 to 8
+            (1 of dense problems on a CPU), in several ``groups``; given a number it has one group.
+        start: Initial spins: ``random``, ``up``, or configurations of +1 and -1, shape (sites,), (samples, sites) or
+            (samples, copies times temperatures, sites), of which number c T + k is copy c at temperature k of T.
+        target: Value of the problem that ends the search, one or one for each sample: the cut of a MaxCut instance,
+            else the energy, with the constant of the problem.
+        moves: Moves, such as ``Houdayer``, ``SwendsenWang``, ``Wolff``, ``SeededClusters`` or objects of your own with
+            a ``name`` and ``apply(batch)``, each with the number of sweeps after which it is applied:
+            ``[(Houdayer(), 16)]``, also ``"houdayer:16"``. Names of your own moves as text are refused.
+        measure: Observables of your own, functions by name: ``{"parity": parity}``. Each takes a batch of spins
+            (``spins``, ``grid``, ``axes``, ``model``, ``xp``) and returns floats or whole numbers of the shape
+            (samples, copies, temperatures), or with more axes behind these. Text names them as ``module:function``.
+
+    Returns:
+        Energies, magnetisations and overlaps of every copy at every temperature, and what became of the exchanges.
+
+    Raises:
+        InputError: for bad temperatures, numbers out of range, a run that does not fit in memory, and a file that holds
+            another run.
+        KeyboardInterrupt: on Ctrl-C; a run with a file has saved itself.
+    """
+    result: TemperResult = run_of_call(Temper, TemperPlan, model, given, temperatures=check_temperatures)
+    return result

@@ -8,39 +8,24 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from spinsim.errors import InputError
+from spinsim.settings import shared
 from spinsim.settings.config import Config, table
 from spinsim.settings.setting import GRID, Table, setting
-from spinsim.settings.shared import (
-    RunSettings,
-    clusters,
-    clusters_every,
-    houdayer,
-    own_measure,
-    own_moves,
-    series,
-    series_limit,
-    solution,
-    start,
-    target,
-    time_limit,
-    with_clusters,
-    with_houdayer,
-    zero_acceptance,
-)
+from spinsim.settings.shared import RunSettings
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
     from spinsim.engine.measuring.correlations import Wanted
-    from spinsim.jobs.ladder.places import Temperatures
+    from spinsim.jobs.ladder.contents import Temperatures
     from spinsim.model.ising import Ising
     from spinsim.sampling import Range, Times
 
 _LOWEST: Final = 0.3
 _HIGHEST: Final = 0.8
 RESTART_AFTER: Final = 50_000
-ALONE: Final = 50  # sweeps that easy problems take, for which several groups would only be more work
+FIRST_GROUP_SWEEPS: Final = 50  # sweeps that easy problems take, for which several groups would only be more work
 _COUNT: Final = 16
 _WIDE_COUNT: Final = 32
 _LARGE: Final = 4000  # sites beyond which neighbouring temperatures must lie closer
@@ -62,7 +47,7 @@ def usual_restart(sites: int) -> int:
 class TemperSettings(Table):
     """The ladder of temperatures and the length of the run."""
 
-    start: str = start()
+    start: str = shared.start()
     temperatures: str | None = setting(
         None,
         "From the lowest to the highest: 0.8:2:16, evenly spaced; 0.8:2:16g, geometric; 0.8,1.0,1.3; auto:0.8:2 or "
@@ -86,9 +71,7 @@ class TemperSettings(Table):
     measure_every: int = setting(10, "Sweeps between measurements", low=1)
     swap_every: int = setting(1, "Sweeps between exchanges of temperatures", low=1)
     correlations: bool = setting(
-        True,
-        "Measure link overlaps and the smallest Fourier modes; by default not in searches",
-        before=False,
+        True, "Measure link overlaps and the smallest Fourier modes; by default not in searches", before=False
     )
     magnetization_modes: bool | None = setting(
         None,
@@ -96,13 +79,13 @@ class TemperSettings(Table):
         shown="no for glasses with symmetric +-J or Gaussian couplings in zero field, where they are noise; else yes",
         before=True,
     )
-    moves: str | None = own_moves()
-    clusters: str | None = clusters()
-    clusters_every: int = clusters_every()
-    houdayer: str | None = houdayer(shown="none; of searches on graphs auto")
-    measure: str | None = own_measure()
-    series: str = series()
-    series_limit: float | None = series_limit()
+    moves: str | None = shared.own_moves()
+    clusters: str | None = shared.clusters()
+    clusters_every: int = shared.clusters_every()
+    houdayer: str | None = shared.houdayer(shown="none; of searches on graphs auto")
+    measure: str | None = shared.own_measure()
+    series: str = shared.series()
+    series_limit: float | None = shared.series_limit()
     groups: int | None = setting(
         1,
         "Groups of copies that search side by side, each with its own random numbers; series, exchanges and round "
@@ -122,10 +105,10 @@ class TemperSettings(Table):
         high=10**12,
         before=0,
     )
-    target: str | None = target()
-    time_limit: float | None = time_limit()
-    solution: str | None = solution()
-    zero_acceptance: float = zero_acceptance()
+    target: str | None = shared.target()
+    time_limit: float | None = shared.time_limit()
+    solution: str | None = shared.solution()
+    zero_acceptance: float = shared.zero_acceptance()
 
     @classmethod
     def check_given(cls, given: Mapping[str, Any]) -> None:
@@ -141,11 +124,9 @@ class TemperSettings(Table):
 
     @property
     def searches(self) -> bool:
-        """True if a target or the time ends the run."""
         return self.target is not None or self.time_limit is not None
 
     def check_together(self) -> None:
-        """Refuse lengths that do not divide each other, no ladder, and settings of searches in other runs."""
         _ = self.times
         for name, usual in (("groups", 1), ("restart_after", 0)):
             value = getattr(self, name)
@@ -161,19 +142,17 @@ class TemperSettings(Table):
             _ = self.ladder
 
     @property
-    def sweeps_alone(self) -> int:
+    def sweeps_of_first_group(self) -> int:
         """Sweeps of the first group of a search before the others join it."""
-        return max(1, ALONE // self.measure_every) * self.measure_every
+        return max(1, FIRST_GROUP_SWEEPS // self.measure_every) * self.measure_every
 
     @property
     def number_of_groups(self) -> int:
-        """Groups of copies, of a configuration in which their number is filled in."""
         assert self.groups is not None  # noqa: S101
         return self.groups
 
     @cached_property
     def times(self) -> Times:
-        """How long and how often."""
         from spinsim.sampling.tempering import Times
 
         return Times(self.thermalize, self.sweeps, self.measure_every, self.swap_every)
@@ -188,30 +167,25 @@ class TemperSettings(Table):
 
     @property
     def wanted(self) -> Wanted:
-        """Quantities measured of copies at equal temperatures, in a configuration whose choice is filled in."""
         from spinsim.engine.measuring.correlations import Wanted
 
         return Wanted(self.correlations, magnetization_modes=bool(self.magnetization_modes))
 
     @property
     def adds_local(self) -> bool:
-        """False: there are no local susceptibilities without slices in time."""
         return False
 
     @property
     def points(self) -> Temperatures:
-        """The ladder given."""
         return self.points_of(self.ladder)
 
     def points_of(self, values: npt.NDArray[np.float64]) -> Temperatures:
-        """The ladder of temperatures that a pre-run places."""
-        from spinsim.jobs.ladder.places import Temperatures
+        from spinsim.jobs.ladder.contents import Temperatures
 
         return Temperatures(values)
 
     @property
     def places(self) -> int:
-        """How many temperatures there will be, as far as the configuration tells."""
         if self.temperatures is None:
             return 1
         wanted = self.to_place
@@ -219,7 +193,6 @@ class TemperSettings(Table):
 
     @cached_property
     def ladder(self) -> npt.NDArray[np.float64]:
-        """The temperatures given, from the lowest to the highest, in the unit of the couplings."""
         import numpy as np
 
         from spinsim.acceptance import check_temperatures
@@ -269,8 +242,8 @@ class Temper(Config):
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
         """Leave the size of a search to its model and device, and give it no correlations, unless it has its own."""
         given = tables[cls.job]
-        with_clusters(given)
-        with_houdayer(given)
+        shared.with_clusters(given)
+        shared.with_houdayer(given)
         if {"target", "time_limit"} & set(given):
             if tables["run"].setdefault("replicas", None) is None:
                 given.setdefault("groups", None)
@@ -279,7 +252,7 @@ class Temper(Config):
 
     def with_temperatures(self, model: Ising) -> Temper:
         """The configuration with its ladder filled in: for searches and graphs one as wide as an anneal."""
-        from spinsim.inputs.shared import T_START
+        from spinsim.inputs.texts import T_START
         from spinsim.sampling.annealing import automatic_temperatures
 
         if self.temper.temperatures is not None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from pathlib import Path
+from typing import ClassVar
 
 from spinsim.errors import InputError
 from spinsim.inputs.texts import quoted
 from spinsim.jobs.base import FigureSet, Job, PlotOption, at
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 _AVERAGE = PlotOption("the lengths of transfer runs", ("lengths",))
 
@@ -36,7 +33,6 @@ class TransferJob(Job):
     )
 
     def check_averages(self, path: Path) -> None:
-        """Refuse every file: levels are no averages."""
         raise InputError(
             f"{path} holds {self.a_run}, whose levels are no averages: 'spinsim show {quoted(path)}' prints them and "
             f"'spinsim plot {quoted(path)}' draws the correlation length over the width"

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import floor, isnan, log10
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from spinsim.analysis.figures.panels import TEMPERATURE, curve_styles, mark_crossing, scale_logarithmically, sides
 from spinsim.analysis.figures.paper import PaperFigure, drawn_panels
-from spinsim.analysis.printed import with_error
 from spinsim.analysis.strips import LengthCrossing, length_crossings, length_curve, scaled_lengths
+from spinsim.analysis.tables import with_error
 from spinsim.errors import InputError, worded
-from spinsim.jobs.base import Drawing
+from spinsim.jobs.base import Draw, Drawing
 from spinsim.jobs.transfer.result import TransferResult
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from spinsim.jobs.base import Draw
 
 
 def draw(results: Sequence[TransferResult], wanted: Drawing) -> Draw:
-    """Returns a function that draws xi / L of one run or more and says where neighbouring widths cross."""
     average, near = wanted.options.get("average", "mean"), wanted.options.get("near")
     for result in results:
         _say_what_is_left_out(result, wanted.warn)
@@ -57,7 +51,6 @@ def _say_what_is_left_out(result: TransferResult, warn: Callable[[str], None]) -
 
 
 def _where(c: LengthCrossing) -> str:
-    """Returns the temperature of a crossing with what is known of its errors."""
     known = [error for error in (c.error, c.interpolation) if not isnan(error)]
     decimals = max(2, min(10, 1 - floor(log10(max(known) or 1e-10)))) if known else 3
     where = f"{c.temperature:.{decimals}f}" if isnan(c.error) else f"{with_error(c.temperature, c.error)} over samples"
@@ -101,7 +94,6 @@ def lengths_figure(
 
 
 def _label(result: TransferResult) -> str:
-    """The sides of a layer, as a formula."""
     return f"$L = {sides(result.model.lattice)}$" if result.model.lattice else result.model.name
 
 
@@ -122,6 +114,5 @@ def _caption(results: Sequence[TransferResult], crossings: Sequence[LengthCrossi
 
 
 def given_by(result: TransferResult) -> list[str]:
-    """Names of ``temperature`` and ``k`` that a run was given."""
     settings = result.config.get("transfer", result.config)
     return [name for name in ("temperature", "k") if settings.get(name) is not None]

@@ -20,7 +20,6 @@ MOST_NAMED: Final = 3
 
 
 def describe(plan: TransferPlan) -> str:
-    """Returns what is about to run, in one sentence."""
     work, model = plan.work(), plan.model
     bits = model.sites - (work.sectors != ("all",))
     stored = f"{work.room.basis} stored vectors" if work.room.basis else "no stored vectors"
@@ -34,13 +33,11 @@ def describe(plan: TransferPlan) -> str:
 
 
 def outcome(plan: TransferPlan, rate: float | None) -> Told:
-    """Returns what is said of a run when it is done, or has been tried to the end."""
     result = load_as(TransferResult, plan.path)
     return Told({"file": str(plan.path)} | _summary(result), _report(result) + _lacking(result, plan.path))
 
 
 def show(path: Path) -> Told:
-    """Returns what ``spinsim show`` says of a file."""
     result = load_as(TransferResult, path)
     model, attributes = result.model, result.attributes
     rows, planned = int(result.there.sum()), result.planned_rows
@@ -53,7 +50,6 @@ def show(path: Path) -> Told:
 
 
 def _report(result: TransferResult) -> list[str]:
-    """Returns the main numbers, a line each sector of each sample and coupling."""
     levels = [f"ln lambda_{i}" for i in range(min(result.levels.shape[-1], 3))]
     head = "  sample          T          k  sector" + "".join(f"{name:>17}" for name in levels)
     lines = [head + "   residual         xi"]
@@ -77,7 +73,6 @@ def _report(result: TransferResult) -> list[str]:
 
 
 def _lacking(result: TransferResult, path: Path) -> list[str]:
-    """Returns which rows lack levels, and what to do about that, in a line; none where all are complete."""
     rows = np.argwhere(result.incomplete)
     if not len(rows):
         return []
@@ -102,7 +97,6 @@ def _longest(lengths: Any, in_noise: Any) -> str:
 
 
 def _summary(result: TransferResult) -> dict[str, Any]:
-    """Returns the same numbers for ``--json``."""
     names = ("log_eigenvalue", "residual", "correlation_length")
     tables = {name: getattr(result, {"log_eigenvalue": "levels"}.get(name, name)).tolist() for name in names}
     single = ("gap", "free_energy_per_site", "energy_per_site")

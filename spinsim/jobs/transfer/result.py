@@ -16,16 +16,14 @@ from spinsim import store
 from spinsim.analysis.runs import Strips
 from spinsim.inputs.texts import count
 from spinsim.model.ising import Ising
-from spinsim.store.contents import ENERGY, Contents, Series, Sizes
-from spinsim.store.forms import DamageError, Form, axis_of, group_of, length_of
-from spinsim.transfer_matrix.points import read_given
+from spinsim.store.contents import ENERGY, Contents, DamageError, Form, Series, Sizes, axis_of, group_of, length_of
+from spinsim.transfer_matrix.layer import read_given
 from spinsim.transfer_matrix.spectrum import RESOLUTION
 
 if TYPE_CHECKING:
     import xarray
 
-SPECTRUM: Final = "spectrum"
-"""The group of the levels."""
+SPECTRUM: Final = "spectrum"  # the group of the levels
 SECTORS: Final = (b"even", b"odd", b"all")
 MOST_NOISE: Final = 0.01  # of a correlation length that counts
 _FIELDS: Final = {"log_eigenvalue": "levels"}  # series whose field has another name
@@ -61,7 +59,6 @@ def transfer_contents(sites: int, bonds: int, sectors: tuple[str, ...], levels: 
 
 
 def _contents_of(file: h5py.File, sizes: Sizes) -> tuple[Contents, int]:
-    """Returns the contents that a file should have, by its own axes; there are no replicas."""
     group = group_of(file, SPECTRUM)
     sectors, levels = axis_of(group, "sector", None).tolist(), length_of(group, "level")
     if not sectors or not set(sectors) <= set(SECTORS) or len(set(sectors)) < len(sectors):
@@ -70,7 +67,6 @@ def _contents_of(file: h5py.File, sizes: Sizes) -> tuple[Contents, int]:
 
 
 def check_samples(file: h5py.File, rows: int) -> int:
-    """Refuse rows whose samples do not come in turn; returns how many points a sample has."""
     samples, there = file[SPECTRUM]["sample"][:rows], len(file["model/sample"])
     points = int((samples == 0).sum())
     if not np.array_equal(samples, np.arange(rows) // max(1, points)) or rows > points * there:
@@ -142,7 +138,9 @@ class TransferResult(Strips):
     @property
     def log_eigenvalue(self) -> dict[str, npt.NDArray[np.float64]]:
         """``levels`` by sector, the level first: (levels, samples, points), of which axes of length 1 are left out."""
-        return {name: _level_first(self.levels[:, :, i]) for i, name in enumerate(self.sectors)}
+        first = np.moveaxis(self.levels, -1, 0)  # (levels, samples, points, sectors)
+        shape = len(first), *(n for n in first.shape[1:3] if n > 1)
+        return {name: first[..., i].reshape(shape) for i, name in enumerate(self.sectors)}
 
     @property
     def there(self) -> npt.NDArray[np.bool_]:
@@ -195,7 +193,6 @@ class TransferResult(Strips):
         return self._labelled(self._contents, where | self._values(sample, point))
 
     def _values(self, sample: Any, point: Any) -> dict[str, Any]:
-        """The values of one row or several, by names of series."""
         return {name: getattr(self, _FIELDS.get(name, name))[sample, point] for name in values_of(self._contents)}
 
     @property
@@ -220,13 +217,7 @@ class TransferResult(Strips):
                 file.finish()
 
 
-def _level_first(levels: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    moved = np.moveaxis(levels, -1, 0)
-    return moved.reshape(len(moved), *(n for n in moved.shape[1:] if n > 1))
-
-
 def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TransferResult:
-    """The first rows of a file; points are those of sample 0."""
     group, model = file[SPECTRUM], store.read_model(file)
     sectors = tuple(name.decode() for name in group["sector"][...])
     points = check_samples(file, rows)

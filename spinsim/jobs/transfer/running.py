@@ -1,11 +1,11 @@
-"""A transfer-matrix run: its wiring, and its tasks, every sample at every coupling, in succession or side by side."""
+"""A transfer-matrix run: its tasks, every sample at every coupling, in succession or side by side; ``ss.transfer``."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from math import prod
 from operator import itemgetter
@@ -20,6 +20,7 @@ from spinsim import store
 from spinsim.engine.devices import gpu_numbers
 from spinsim.errors import InputError, worded
 from spinsim.inputs.texts import count
+from spinsim.jobs.calls import call_of, run_of_call
 from spinsim.jobs.transfer.result import TransferResult, place_of, tabulated, transfer_contents, values_of
 from spinsim.jobs.transfer.settings import Transfer
 from spinsim.machine.threads import Threads, available_threads
@@ -27,14 +28,11 @@ from spinsim.model.ising import Ising
 from spinsim.parallel.group import Member, make_group
 from spinsim.parallel.places import InThread, Kept, Place, answers
 from spinsim.parallel.session import others
-from spinsim.run.common import Plan, Watch, build_model, check_disk
+from spinsim.run.common import Plan, Saving, Watch, build_model, check_disk
 from spinsim.run.identity import open_own
-from spinsim.run.saving import Saving
 from spinsim.store import RunFile
-from spinsim.store.contents import Contents
 from spinsim.transfer_matrix.lanczos import NotConvergedError
-from spinsim.transfer_matrix.layer import check_couplings, sectors_of
-from spinsim.transfer_matrix.points import Points
+from spinsim.transfer_matrix.layer import Points, check_couplings, positive, sectors_of
 from spinsim.transfer_matrix.spectrum import Settings, Solver
 from spinsim.transfer_matrix.split import SplitSolver, choose
 
@@ -57,16 +55,7 @@ class SolvedRow(NamedTuple):
 
 
 class Work:
-    """All tasks of a run: every sample at every point, on a device as ``resolve_device`` returns it.
-
-    Attributes:
-        sectors: Their names.
-        rows: Number of tasks.
-        contents: Of the file.
-        devices: How many share each vector.
-        split: How they do, in a sentence; empty where there is but one.
-        room: For vectors in memory.
-    """
+    """All tasks of a run: every sample at every point, on a device as ``resolve_device`` returns it."""
 
     def __init__(
         self,
@@ -81,12 +70,13 @@ class Work:
         self.sectors = sectors_of(model, sector)
         for extreme in (np.min, np.max):
             check_couplings(model, float(extreme(points.k)), float(extreme(points.k_time)))
-        self.rows = model.samples * len(points.k)
-        self.contents: Contents = transfer_contents(model.sites, model.bonds, self.sectors, settings.eigenvalues)
+        self.rows = model.samples * len(points.k)  # number of tasks
+        self.contents = transfer_contents(model.sites, model.bonds, self.sectors, settings.eigenvalues)
         self._threads = Threads(threads if settings.device == "cpu" else 1)
         small = settings.device == "cpu" and model.sites <= SMALL_BITS
         at_once = min(self._threads.count, self.rows) if small else 1
         chosen = choose(model.sites, self.sectors, settings, device or settings.device, at_once)
+        # devices that share each vector, room for vectors in memory, and how they are shared in a sentence
         self._seats, self.room, self.split = chosen
         self._threads_given, self.devices = threads, len(self._seats)
         self._at_once = at_once if self.devices == 1 else 1
@@ -108,14 +98,12 @@ class Work:
         )
 
     def solver(self, step: int, on_product: OnProduct | None = None) -> AnySolver:
-        """The solver of one row, with all threads."""
         given = self.model, *self._task(step)
         if self.devices == 1 and self._seats[0].gpu in (None, 0):
             return _SOLVER(*given, self._threads, on_product or (lambda: None))
         return SplitSolver(self._members, given, self._threads_given, on_product)
 
     def _task(self, step: int) -> tuple[Any, ...]:
-        """Arguments of a solver behind the model."""
         place = place_of(step, *self.points)
         ladder = float(place["k"]), float(place["k_time"])
         return place["sample"], *ladder, self.sectors, self.settings, self.room
@@ -125,7 +113,6 @@ class Work:
         return make_group(self._seats)
 
     def row(self, step: int, values: Row, problems: list[NotConvergedError]) -> SolvedRow:
-        """A row of the file, of what a solver that is done returns."""
         own = {name: values[name] for name in values_of(self.contents)}
         return SolvedRow(place_of(step, *self.points) | own, problems)
 
@@ -199,14 +186,12 @@ def _solve(model: Ising, on_product: OnProduct | None, *task: Any) -> tuple[Row,
 
 
 def _solved(solver: AnySolver) -> tuple[Row, list[NotConvergedError]]:
-    """Values of a row and the levels that did not converge; the solver's vectors go with it."""
     while not solver.done:
         solver.advance()
     return solver.row(), solver.problems
 
 
 def saved_state(step: int, solver: AnySolver) -> Saved:
-    """A checkpoint within a task."""
     return solver.snapshot() | {"row": np.array(step)}
 
 
@@ -289,7 +274,6 @@ class TransferPlan(Plan[Transfer]):
                 file.finish()
 
     def in_memory(self, watch: Watch) -> TransferResult:
-        """Run it without a file and return its result; levels that do not converge are refused."""
         work = self.work()
         if work.caution:
             watch.on_warning(work.caution)
@@ -324,7 +308,6 @@ def _check_points(plan: TransferPlan, points: Points, stored: h5py.Group, rows: 
 def _saved_on_the_way(
     work: Work, steps: Iterable[int], file: RunFile, saved: Saved | None, saving: Saving
 ) -> Iterator[SolvedRow]:
-    """The rows to come, one after the other, with checkpoints."""
     for step in steps:
         solver = work.solver(step)
         if saved is not None and int(saved["row"]) == step:
@@ -338,7 +321,6 @@ def _saved_on_the_way(
 
 
 def _where(device: str, devices: int) -> dict[str, str]:
-    """Root attributes that say how it ran."""
     kind = "cpu"
     if device != "cpu":
         from spinsim.cuda.device import names
@@ -346,3 +328,40 @@ def _where(device: str, devices: int) -> dict[str, str]:
         kind = names()[gpu_numbers(device)[0]]
     name = f"{devices} x {kind}" if devices > 1 else kind
     return {"engine": f"{'cpu' if device == 'cpu' else 'cuda'}, transfer matrix", "devices": name}
+
+
+@call_of(
+    Transfer,
+    "k temperature k_time eigenvalues sector tolerance method basis seed device threads most_steps on_rows out "
+    "checkpoint_every progress",
+)
+def transfer(model: Ising, given: dict[str, Any]) -> TransferResult:  # noqa: D417  (the settings describe themselves)
+    """Leading eigenvalues of the transfer matrix whose layer is ``model``, for each sample.
+
+    T = D B D with D = exp(k/2 (sum J s s + sum h s)) and bonds k_time between the layers.
+
+    Args:
+        model: One layer, of up to some 30 sites: a chain for strips, a square for bars, or any graph.
+        k: 1 / T, one or many, or text as the command line takes it, such as ``0.2:0.3:11``.
+        temperature: Instead of k, in the unit of the couplings. Without both, the transition of the ferromagnet.
+        k_time: Coupling between layers, a number without unit, one or as many; by default k times the |J| that all
+            bonds of the layer share, 1 where they do not.
+        sector: ``even`` or ``odd`` under the flip of all spins, or ``both``; in a field there is one sector, ``all``.
+        tolerance: Residual |T x - lambda x| / lambda at which a level has converged, from 1e-14 to 0.1.
+        basis: Stored vectors, 0 for none (fewest memory, no matrix elements); by default as many as serve and fit.
+        on_rows: Called with the number of samples and points that were finished since the last call.
+
+    Returns:
+        ln of the eigenvalues, residuals, correlation lengths, energies and matrix elements. With ``out``, levels that
+        did not converge are NaN, with a warning, and ``resume`` tries them again.
+
+    Raises:
+        InputError: for couplings that overflow, a layer that does not fit, levels that do not converge where there is
+            no ``out``, and a file that holds another run.
+        KeyboardInterrupt: on Ctrl-C; a run with a file has saved itself.
+    """
+    of_k, of_temperature, of_time = (partial(positive, name) for name in ("k", "temperature", "k_time"))
+    result: TransferResult = run_of_call(
+        Transfer, TransferPlan, model, given, k=of_k, temperature=of_temperature, k_time=of_time
+    )
+    return result

@@ -13,7 +13,7 @@ from spinsim.settings.shared import ModelSettings, RunSettings
 
 if TYPE_CHECKING:
     from spinsim.model.ising import Ising
-    from spinsim.transfer_matrix.points import Given, Points
+    from spinsim.transfer_matrix.layer import Given, Points
     from spinsim.transfer_matrix.spectrum import Settings
 
 _SQUARE_WIDTH: Final = "4"
@@ -40,14 +40,12 @@ class TransferSettings(Table):
     most_steps: int = setting(5000, "Products with T after which levels are given up", low=1, physics=False)
 
     def check_together(self) -> None:
-        """Refuse couplings that cannot be read and a basis that is too small."""
         self.settings(0, "cpu")
         self.points(None)
 
     @cached_property
     def given(self) -> Given:
-        """Couplings as they were given."""
-        from spinsim.transfer_matrix.points import read_given
+        from spinsim.transfer_matrix.layer import read_given
 
         return read_given(self.temperature, self.k, self.k_time)
 
@@ -56,7 +54,6 @@ class TransferSettings(Table):
         return self.given.points(model)
 
     def settings(self, seed: int, device: str) -> Settings:
-        """Settings of the solver."""
         from spinsim.transfer_matrix.spectrum import Settings
 
         kind = device.partition(":")[0]

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from spinsim.errors import InputError
 from spinsim.machine.outputs import write_outputs
-from spinsim.model.formats import bqm_file, lines, matrix_market
+from spinsim.model.formats import bqm_file, lines
 from spinsim.model.formats.source import Source
 from spinsim.model.problems.quadratic import Quadratic
 
@@ -41,7 +41,7 @@ FORMATS: Final = (
     ),
     Format("edge list", (".edgelist", ".edges"), None, lines.read_edge_list, lines.write_edge_list),
     Format("Biq Mac QUBO", (".sparse",), None, lines.read_biq_mac, lines.write_biq_mac),
-    Format("MatrixMarket", (".mtx", ".mm"), _begins("%"), matrix_market.read, matrix_market.write),
+    Format("MatrixMarket", (".mtx", ".mm"), _begins("%"), lines.read_matrix_market, lines.write_matrix_market),
     Format("COO", (".coo",), _begins("#"), lines.read_coo, lines.write_coo),
     Format("qbsolv", (".qubo",), _begins("cCpP"), lines.read_qbsolv, lines.write_qbsolv),
     Format("rudy", (".mc", ".rud", ".rudy", ".txt"), lambda _: True, lines.read_rudy, lines.write_rudy),

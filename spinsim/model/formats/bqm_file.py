@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from spinsim.errors import InputError
 from spinsim.model.formats.source import MOST_SITES, Source
-from spinsim.model.problems.labels import Labels, as_labels, label_of, plain_label
-from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, one_half
+from spinsim.model.problems.quadratic import BINARY, SPIN, Labels, Quadratic, as_labels, label_of, one_half, plain_label
 
 MAGIC: Final = b"DIMODBQM"
 _LABELS: Final = b"VARS"
@@ -64,17 +63,11 @@ class _Reader:
             raise ValueError
         ends, values = half
         order = np.lexsort((ends[:, 1], ends[:, 0]))
-        every = np.arange(sites)
-        return Quadratic(
-            sites,
-            np.concatenate([np.stack([every, every], axis=1), ends[order]]),
-            np.concatenate([linear["value"].astype(np.float64), values[order]]),
-            about["vartype"],
-            float(offset),
-            self._labels(sites),
-            about.get("maxcut") is True and about["vartype"] == SPIN and not linear["value"].any() and not offset,
-            self._source.model_name,
-        )
+        every, vartype, labels = np.arange(sites), about["vartype"], self._labels(sites)
+        ends = np.concatenate([np.stack([every, every], axis=1), ends[order]])
+        values = np.concatenate([linear["value"].astype(np.float64), values[order]])
+        is_maxcut = about.get("maxcut") is True and vartype == SPIN and not linear["value"].any() and not offset
+        return Quadratic(sites, ends, values, vartype, float(offset), labels, is_maxcut, self._source.model_name)
 
     def _labels(self, sites: int) -> Labels:
         said = self._about["variables"]

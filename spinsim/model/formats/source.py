@@ -20,8 +20,16 @@ from spinsim.inputs.checks import LARGEST, check_whole, check_word
 from spinsim.inputs.texts import printable
 from spinsim.machine.files import as_path, open_regular
 from spinsim.machine.memory import require
-from spinsim.model.problems.labels import Labels, as_labels, label_of, plain_label
-from spinsim.model.problems.quadratic import LARGEST_VALUE, Ends, Quadratic, Values
+from spinsim.model.problems.quadratic import (
+    LARGEST_VALUE,
+    Ends,
+    Labels,
+    Quadratic,
+    Values,
+    as_labels,
+    label_of,
+    plain_label,
+)
 
 FORMATS: Final = (
     "give a rudy / G-set / Biq Mac file ('n m', then lines 'i j w' or 'i j'; with the suffix .sparse a QUBO), a dimod "
@@ -39,14 +47,7 @@ _COLUMNS: Final = {2: "two, two sites", 3: "three, two sites and a value"}
 
 
 class Source:
-    """An instance file, whose lines count from 1; one that gzip packed is unpacked.
-
-    Attributes:
-        name: As messages have it.
-        model_name: Name of the model that it holds: that of the file without its last suffix.
-        suffix: In small letters.
-        data: Bytes of the file.
-    """
+    """An instance file, whose lines count from 1; one that gzip packed is unpacked."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         file = as_path(path, "an instance")
@@ -55,7 +56,7 @@ class Source:
         if self.data.startswith(_GZIP):
             self.data = _unpacked(self.data, self.name)
             file = file.with_suffix("") if file.suffix.lower() == ".gz" else file
-        self.model_name, self.suffix = printable(file.stem), file.suffix.lower()
+        self.model_name, self.suffix = printable(file.stem), file.suffix.lower()  # the former without its last suffix
 
     @cached_property
     def text(self) -> str:
@@ -77,7 +78,6 @@ class Source:
 
     @cached_property
     def first(self) -> int:
-        """Number of the first line that is not blank."""
         return next(number for number, line in enumerate(self.lines, 1) if line.strip())
 
     def line(self, number: int) -> str:
@@ -159,10 +159,10 @@ def _labels(said: list[Any] | range, sites: int, name: str) -> Labels:
 
 
 def note_text(problem: Quadratic, comment: str, first: int, **facts: Any) -> str:
-    """The comment line that holds what a format has no other place for; empty where there is nothing.
+    """The comment line that holds facts for which a format has no other place; empty where there are none.
 
-    ``comment`` begins comments of the format, which itself counts variables from ``first``; of what is ``beside``
-    nothing is said that is 0 or False.
+    ``comment`` begins comments of the format, which itself counts variables from ``first``; facts that are 0 or False
+    are left out.
     """
     said = {name: value for name, value in facts.items() if value}
     names = problem.names
@@ -205,41 +205,26 @@ def _unpacked(data: bytes, name: str) -> bytes:
 
 
 class Terms:
-    """The lines below a header.
+    """The lines below a header, numbers of sites from ``low`` to ``high`` and a value each.
 
-    Args:
-        header: Number of its line.
-        low: Least number of a site.
-        high: Largest.
-        comments: First characters of comments, which may stand among them.
-        unweighted: True if lines may also be ``i j`` alone, all of them; their values are 1.
-
-    Attributes:
-        ends: Both sites of each term as the file numbers them, ``int64`` (terms, 2).
-        values: The value of each term, ``float64`` (terms,).
-
-    Raises:
-        InputError: for the first line that is no term.
+    Comments, told by their first characters, may stand among them. Lines may also be ``i j`` alone, all of them, where
+    terms may be ``unweighted``; their values are 1. ``ends`` are both sites of each term as the file numbers them,
+    ``int64`` (terms, 2), ``values`` are ``float64`` (terms,). The first line that is no term raises InputError.
     """
 
     def __init__(
-        self,
-        source: Source,
-        header: int,
-        low: int,
-        high: int,
-        comments: str = "",
-        unweighted: bool = False,
+        self, source: Source, header: int, low: int, high: int, comments: str = "", unweighted: bool = False
     ) -> None:
-        self._source = source
-        self._header = header
-        self._body = source.below(header, comments)
+        self._source, self._header, self._body = source, header, source.below(header, comments)
         first = next((line for line in self._body if line.strip()), "")
         self._columns = 2 if unweighted and len(first.split()) == 2 else 3
         table = self._parse()
         self.values = table[:, 2] if self._columns == 3 else np.ones(len(table))
         self.demand(np.abs(self.values) < LARGEST_VALUE, "the value must be finite and below 1e300: correct it")
-        self._check_whole()
+        # whole numbers beyond those of float64 are refused
+        for term in np.flatnonzero(np.abs(self.values) >= LARGEST).tolist() if self._columns == 3 else []:
+            at = self.line_number(term)
+            check_word(self._body[at - header - 1].split()[2], f"the value in line {at} of {source.name}")
         one, other = table[:, 0], table[:, 1]
         self.demand((np.rint(one) == one) & (np.rint(other) == other), "sites have whole numbers: correct the index")
         inside = (np.minimum(one, other) >= low) & (np.maximum(one, other) <= high)
@@ -252,14 +237,6 @@ class Terms:
     def demand(self, good: npt.NDArray[np.bool_], rule: str) -> None:
         if not good.all():
             raise self._source.refusal(self.line_number(int(np.argmin(good))), rule)
-
-    def _check_whole(self) -> None:
-        """Refuse values that are whole numbers beyond those of float64."""
-        for term in np.flatnonzero(np.abs(self.values) >= LARGEST).tolist() if self._columns == 3 else []:
-            number = self.line_number(term)
-            check_word(
-                self._body[number - self._header - 1].split()[2], f"the value in line {number} of {self._source.name}"
-            )
 
     def line_number(self, term: int) -> int:
         """Line of a term; a slow search, for refusals only."""
@@ -328,13 +305,10 @@ def check_sites(source: Source, header: int, sites: int, name: str) -> None:
         raise source.refusal(header, f"{name} = {sites} is not a number of sites: use 1 to {MOST_SITES}")
 
 
-def lines_of(ends: Ends, values: Values | None = None) -> str:
+def lines_of(ends: Ends, values: Values) -> str:
     """Lines of terms; values to the last digit, without exponents, which not all readers know."""
-    if values is None:
-        return "".join(f"{i} {j}\n" for i, j in ends.tolist())
     return "".join(f"{i} {j} {number(value)}\n" for (i, j), value in zip(ends.tolist(), values.tolist(), strict=True))
 
 
 def number(value: float) -> str:
-    """The shortest decimal that is read as this value."""
     return np.format_float_positional(value, trim="-")

@@ -59,7 +59,6 @@ class UnitCell:
 
     @property
     def coordination(self) -> int:
-        """Number of bonds at a site where none is missing."""
         return 2 * len(self.bonds) // self.sites
 
     @property

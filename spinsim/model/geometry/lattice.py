@@ -24,6 +24,7 @@ from spinsim.packing import rows_fill_groups
 _BONDS_AT_ONCE: Final = 2**16  # that stay in a cache while they are hashed
 WAVE_BITS: Final = 64  # of cosines and sines behind the point, before they are rounded to float64
 _GUARD_BITS: Final = 64  # more while they are computed: enough for 2^31 steps
+_PI: Final = 0x3243F6A8885A308D313198A2E03707344  # with so many bits behind the point
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,10 @@ class Lattice:
 
     def __post_init__(self) -> None:
         if self.cell is None:
-            object.__setattr__(self, "cell", _rectangular(len(self.shape)))  # type: ignore[unreachable]
+            cells = (c for c in CELLS.values() if c.is_rectangular and c.dimension == len(self.shape))  # type: ignore[unreachable]
+            object.__setattr__(self, "cell", next(cells, None))
+            if self.cell is None:
+                raise InputError(f"a lattice of {len(self.shape)} dimensions is not supported: give one to four sides")
         if len(self.shape) != self.dimension:
             raise InputError(f"{self.name} lattices have {self.dimension} sides, not {len(self.shape)}: give as many")
         for side in self.shape:
@@ -91,8 +95,7 @@ class Lattice:
     @property
     def rows_can_be_packed(self) -> bool:
         """True if the lattice can be site-packed: square or cubic, with sides that ``packing`` takes."""
-        rows_fill = rows_fill_groups(self.shape, self.periodic)
-        return self.joins_layers and self.dimension in (2, 3) and rows_fill
+        return self.joins_layers and self.dimension in (2, 3) and rows_fill_groups(self.shape, self.periodic)
 
     def edges(self) -> npt.NDArray[np.int32]:
         """The bonds' end sites in the standard order; shape (bonds, 2)."""
@@ -154,14 +157,9 @@ class Lattice:
             steps = weight * along % rule.number
             colour += steps.reshape(-1, *[1] * (axis + 1))
         colour %= rule.number
-        return _without_gaps(colour.reshape(-1)) if rule.number > 2 else colour.reshape(-1)
-
-    def _continues(self, axis: int) -> bool:
-        """True if the cell's rule of colours holds across the periodic boundary of an axis."""
-        side, rule = self.shape[axis], self.cell.colours
-        if axis == rule.alternating:
-            return side % 2 == 0
-        return side * rule.weight[axis] % rule.number == 0 or (side == 1 and self.joins_layers)
+        colour = colour.reshape(-1)
+        used = np.bincount(colour) > 0
+        return colour if used.all() else (np.cumsum(used, dtype=np.int32) - 1)[colour]  # few cells may lack a colour
 
     @property
     def is_bipartite(self) -> bool:
@@ -171,7 +169,11 @@ class Lattice:
     @property
     def _colours_continue(self) -> bool:
         """True if the colours of the cell's rule fit together where the lattice closes on itself."""
-        return not self.periodic or all(map(self._continues, range(self.dimension)))
+        rule, bare = self.cell.colours, self.joins_layers
+        return not self.periodic or all(
+            side % 2 == 0 if axis == rule.alternating else side * weight % rule.number == 0 or (side == 1 and bare)
+            for axis, (side, weight) in enumerate(zip(self.shape, rule.weight, strict=True))
+        )
 
     def layers(self, axis: int) -> npt.NDArray[np.int32]:
         """The sites layer by layer along an axis, (layers, sites a layer); each site of a cell has its own layers."""
@@ -222,25 +224,12 @@ class Lattice:
         return prod(max(0, side - missing) for side, missing in zip(self.shape, ends, strict=True))
 
 
-def _rectangular(dimension: int) -> UnitCell:
-    for cell in CELLS.values():
-        if cell.is_rectangular and cell.dimension == dimension:
-            return cell
-    raise InputError(f"a lattice of {dimension} dimensions is not supported: give one to four sides")
-
-
 def _moved(grid: npt.NDArray[np.int32], step: tuple[int, ...]) -> npt.NDArray[np.int32]:
     """The entries ``step`` cells further in a periodic array (..., Ly, Lx)."""
     moves: Iterator[tuple[int, int]] = ((grid.ndim - 1 - axis, -by) for axis, by in enumerate(step) if by)
     for axis, by in moves:
         grid = np.roll(grid, by, axis)
     return grid
-
-
-def _without_gaps(colour: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Colours numbered from 0 up: a lattice of few cells may lack one."""
-    used = np.bincount(colour) > 0
-    return colour if used.all() else (np.cumsum(used, dtype=np.int32) - 1)[colour]
 
 
 def chain(length: int, periodic: bool = True) -> Lattice:
@@ -380,29 +369,13 @@ def wave(side: int) -> npt.NDArray[np.float64]:
     """
     bits = WAVE_BITS + _GUARD_BITS
     one = 1 << bits
-    cosine, sine = _of_angle(2 * _pi(bits) // side, bits)
+    cosine, sine = _of_angle(2 * _PI // side, bits)
     waves = np.empty((2, side))
     c, s = one, 0
     for x in range(side):
         waves[:, x] = [((part >> _GUARD_BITS - 1) + 1 >> 1) / (1 << WAVE_BITS) for part in (c, s)]
         c, s = (c * cosine - s * sine) >> bits, (s * cosine + c * sine) >> bits
     return waves
-
-
-def _pi(bits: int) -> int:
-    """Pi in fixed point by Machin's formula."""
-    extra = 32
-    one = 1 << bits + extra
-
-    def arctangent(inverse: int) -> int:
-        term, total, k = one // inverse, 0, 1
-        while term:
-            total += term // k if k % 4 == 1 else -(term // k)
-            term //= inverse * inverse
-            k += 2
-        return total
-
-    return 4 * (4 * arctangent(5) - arctangent(239)) >> extra
 
 
 def _of_angle(angle: int, bits: int) -> tuple[int, int]:

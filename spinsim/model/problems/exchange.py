@@ -17,8 +17,8 @@ from spinsim.model.problems.quadratic import SPIN, Quadratic, are_rounded, quadr
 
 if TYPE_CHECKING:
     from spinsim.model.ising import Ising
-    from spinsim.model.problems.labels import Labels
-    from spinsim.model.problems.matrices import Matrices
+    from spinsim.model.problems.objects import Matrices
+    from spinsim.model.problems.quadratic import Labels
 
 
 class Exchanged(Described):
@@ -99,9 +99,7 @@ class Exchanged(Described):
         Raises:
             InputError: for what is no such matrix.
         """
-        from spinsim.model.problems.matrices import from_matrix
-
-        return cls.from_quadratic(from_matrix(matrix, field, offset, kind, labels, name))
+        return cls.from_quadratic(objects.from_matrix(matrix, field, offset, kind, labels, name))
 
     @classmethod
     def from_networkx(
@@ -147,9 +145,7 @@ class Exchanged(Described):
         Args:
             kind: ``ising`` for J, symmetric, and h; ``qubo`` for Q, upper triangular, without a field.
         """
-        from spinsim.model.problems.matrices import to_matrix
-
-        return to_matrix(self.quadratic, kind)
+        return objects.to_matrix(self.quadratic, kind)
 
     def to_networkx(self, weight: str = "weight", field: str = "field") -> Any:
         """A ``networkx.Graph`` of its labels with J on edges and h on nodes; of a QUBO with its values.

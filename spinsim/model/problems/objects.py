@@ -1,32 +1,48 @@
-"""Problems as objects with labels: dictionaries of QUBOs, graphs of NetworkX, and models of dimod.
+"""Problems as objects with labels: dictionaries of QUBOs, graphs of NetworkX, models of dimod; and as matrices.
 
 A QUBO is {(u, v): value}, the sum of value x_u x_v with x = 0, 1. Edges of a graph have J and its nodes h, in the signs
 of this program; a graph with the attribute ``maxcut`` has the weights of a MaxCut instance, w = -J, and one whose
 attribute ``vartype`` is BINARY the values of a QUBO.
+
+Matrices are NumPy's or SciPy's sparse ones, as ``Exchanged.from_matrix`` describes them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sized
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.model.problems.labels import as_labels, no_pair, shown, site_of
-from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, Values, number_in
+from spinsim.inputs.checks import as_floats
+from spinsim.model.problems.quadratic import (
+    BINARY,
+    SPIN,
+    Labels,
+    Quadratic,
+    Values,
+    as_labels,
+    no_pair,
+    number_in,
+    one_half,
+    shown,
+    site_of,
+)
+
+if TYPE_CHECKING:
+    from scipy import sparse
+
 
 Qubo = dict[tuple[Hashable, Hashable], float]
 Sites = npt.NDArray[np.int64]
+KINDS = ("ising", "qubo")
 
 
 def from_qubo(qubo: Any, offset: Any = 0.0, name: str = "qubo") -> Quadratic:
-    """The problem of a dictionary or matrix; variables in the order in which the keys name them first."""
     if not isinstance(qubo, Mapping):
-        from spinsim.model.problems.matrices import from_matrix  # which loads SciPy
-
         return from_matrix(qubo, None, offset, "qubo", None, name)
     known: dict[Hashable, int] = {}
     terms, values = [], []
@@ -42,7 +58,6 @@ def from_qubo(qubo: Any, offset: Any = 0.0, name: str = "qubo") -> Quadratic:
 
 
 def to_qubo(problem: Quadratic) -> tuple[Qubo, float]:
-    """The dictionary, and the constant beside it; every variable has its linear term, so that none is lost."""
     binary = problem.of_vartype(BINARY)
     linear, ends, pairs = binary.added_up()
     names = problem.names
@@ -54,16 +69,12 @@ def to_qubo(problem: Quadratic) -> tuple[Qubo, float]:
 def _from_terms(
     known: dict[Hashable, int], terms: list[tuple[int, int]], values: list[float], **others: object
 ) -> Quadratic:
-    """A problem of terms whose variables have been numbered in the order in which their labels came."""
     ends = np.array(terms, np.int64).reshape(-1, 2)
     return Quadratic(len(known), ends, np.array(values, np.float64), labels=tuple(known), **others)  # type: ignore[arg-type]
 
 
 def from_networkx(graph: Any, weight: str, field: str, maxcut: bool, name: str) -> Quadratic:
-    """The problem of an undirected graph: sites in the order of its nodes; parallel edges add.
-
-    An edge without the attribute ``weight`` has J = 1, a node without ``field`` h = 0.
-    """
+    """The problem of an undirected graph: sites in the order of its nodes; parallel edges add."""
     try:
         nodes, edges, directed = list(graph.nodes(data=True)), list(graph.edges(data=True)), graph.is_directed()
         about = dict(graph.graph)
@@ -75,7 +86,9 @@ def from_networkx(graph: Any, weight: str, field: str, maxcut: bool, name: str) 
         raise InputError("a directed graph has no couplings of pairs: give graph.to_undirected()")
     if not nodes:
         raise InputError("a graph without nodes has nothing to simulate: add at least one")
-    maxcut, vartype = maxcut or about.get("maxcut") is True, _vartype(about)
+    maxcut, vartype = maxcut or about.get("maxcut") is True, about.get("vartype", SPIN)
+    if not isinstance(vartype, str) or vartype not in (SPIN, BINARY):
+        raise InputError(f"attribute vartype of the graph is {shown(vartype)}: give SPIN or BINARY, or leave it out")
     linear, quadratic = _signs(maxcut, vartype)
     known: dict[Hashable, int] = {}
     terms, values = [], []
@@ -98,20 +111,12 @@ def from_networkx(graph: Any, weight: str, field: str, maxcut: bool, name: str) 
     return given.check().with_each_pair_once()
 
 
-def _vartype(about: dict[str, Any]) -> str:
-    vartype = about.get("vartype", SPIN)
-    if not isinstance(vartype, str) or vartype not in (SPIN, BINARY):
-        raise InputError(f"attribute vartype of the graph is {shown(vartype)}: give SPIN or BINARY, or leave it out")
-    return vartype
-
-
 def _signs(maxcut: bool, vartype: str) -> tuple[float, float]:
     """The signs in a problem of what stands on nodes and on edges."""
     return (1.0, 1.0) if vartype == BINARY else (-1.0, 1.0 if maxcut else -1.0)
 
 
 def to_networkx(problem: Quadratic, weight: str, field: str) -> Any:
-    """A ``networkx.Graph`` that ``from_networkx`` takes, with the attributes vartype, offset and maxcut."""
     try:
         import networkx as nx
     except ImportError as error:
@@ -129,7 +134,6 @@ def to_networkx(problem: Quadratic, weight: str, field: str) -> Any:
 
 
 def from_bqm(bqm: Any, name: str = "bqm") -> Quadratic:
-    """The problem of a ``dimod.BinaryQuadraticModel``, spin or binary; variables in their order there."""
     variables, kind = variables_of(bqm)
     if not variables:
         raise InputError("a dimod model without variables has nothing to simulate: add at least one")
@@ -213,3 +217,107 @@ def import_dimod() -> ModuleType:
         raise InputError("dimod is missing: install spinsim[dimod] to use its models") from error
     module: ModuleType = dimod
     return module
+
+
+class Matrices(NamedTuple):
+    """A problem as ``from_matrix`` takes it."""
+
+    matrix: sparse.csr_array
+    """J, symmetric, or Q, upper triangular with linear terms on its diagonal: a sparse array of SciPy."""
+    field: Values | None  # h of each site; None of a QUBO
+    offset: float  # the constant
+
+
+def from_matrix(matrix: Any, field: Any, offset: Any, kind: str, labels: Labels | None, name: str) -> Quadratic:
+    if kind not in KINDS:
+        raise InputError(f"kind {kind!r} of a matrix is unknown: choose ising or qubo")
+    rows, columns, values, sites = _entries(matrix, fold=kind == "qubo")
+    constant = number_in(offset, "offset")
+    ends = np.stack([rows, columns], axis=1)
+    names = as_labels(labels, sites)
+    if kind == "qubo":
+        if field is not None:
+            raise InputError("a QUBO matrix has its linear terms on the diagonal: leave field out")
+        return Quadratic(sites, ends, values, BINARY, constant, names, name=name).check().with_each_pair_once()
+    diagonal = rows == columns
+    if values[diagonal].any():
+        raise InputError(
+            f"an Ising matrix has {values[diagonal][0]:g} on its diagonal, though s_i s_i = 1 is a constant: "
+            "set it to 0 and give fields as field"
+        )
+    half = one_half(ends[~diagonal], values[~diagonal])
+    if half is None:
+        raise InputError(
+            f"an Ising matrix of {sites} sites is neither symmetric nor triangular: give J_ij = J_ji, or each pair once"
+        )
+    ends, values = np.sort(half[0], axis=1), half[1]
+    at, fields = _fields(field, sites)
+    every = np.concatenate([np.stack([at, at], axis=1), ends])
+    return Quadratic(sites, every, 0.0 - np.concatenate([fields, values]), SPIN, constant, names, name=name).check()
+
+
+def _entries(matrix: Any, fold: bool) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Values, int]:
+    """Rows, columns and values of entries that are not 0, the lower half on the upper to ``fold``; and the side."""
+    from scipy import sparse  # which takes long to load
+
+    if not sparse.issparse(matrix):
+        try:
+            matrix = np.asarray(matrix)
+        except ValueError as error:
+            raise InputError("the matrix is ragged: give rows of equal lengths") from error
+    given: Any = matrix
+    sides, kind = given.shape, given.dtype.kind
+    if len(sides) > 2:
+        raise InputError(
+            f"a tensor of shape {sides} is of degree {len(sides)}, higher than quadratic: give a matrix, reduce other "
+            "terms to pairs first"
+        )
+    if kind not in "biuf":
+        kinds = "complex numbers" if kind == "c" else f"{given.dtype} values"
+        raise InputError(f"the matrix holds {kinds}: give a square matrix of real numbers")
+    if len(sides) != 2 or sides[0] != sides[1] or not sides[0]:
+        raise InputError(f"the matrix has shape {sides}: give a square one, a row for each site")
+    if not sparse.issparse(given):
+        dense: Values = as_floats(given, "a value of the matrix")
+        if fold:
+            with np.errstate(over="ignore", invalid="ignore"):  # infinite sums are refused as such values are
+                dense = np.triu(dense) + np.tril(dense, -1).T
+        rows, columns = np.nonzero(dense)
+        return rows, columns, dense[rows, columns], sides[0]
+    form: Any = sparse.coo_array
+    entries = form(given)
+    entries.sum_duplicates()
+    row, column = (np.asarray(part).astype(np.int64) for part in entries.coords)
+    order = np.lexsort((column, row))
+    return row[order], column[order], as_floats(entries.data, "a value of the matrix")[order], sides[0]
+
+
+def _fields(field: Any, sites: int) -> tuple[npt.NDArray[np.int64], Values]:
+    """Sites with a field, and these."""
+    try:
+        given = np.asarray(0.0 if field is None else field)
+        number = given.dtype.kind in "biuf"
+    except ValueError:
+        number = False
+    if not number or given.shape not in ((), (sites,)):
+        raise InputError(f"field of type {type(field).__name__} does not fit: give a number, or one for each site")
+    values = np.broadcast_to(as_floats(given, "a value of field"), sites)
+    at = np.flatnonzero(values)
+    return at, values[at]
+
+
+def to_matrix(problem: Quadratic, kind: str) -> Matrices:
+    if kind not in KINDS:
+        raise InputError(f"kind {kind!r} of a matrix is unknown: choose ising or qubo")
+    from scipy import sparse
+
+    given = problem.of_vartype(BINARY if kind == "qubo" else SPIN)
+    shape = (problem.sites, problem.sites)
+    if kind == "qubo":
+        ends, values, _ = given.each_once()
+        return Matrices(sparse.csr_array((values, tuple(np.sort(ends, axis=1).T)), shape), None, given.offset)
+    linear, ends, pairs = given.added_up()
+    low, high = np.sort(ends, axis=1).T
+    both = np.concatenate([low, high]), np.concatenate([high, low])
+    couplings = 0.0 - np.concatenate([pairs, pairs])
+    return Matrices(sparse.csr_array((couplings, both), shape), 0.0 - linear, given.offset)

@@ -17,14 +17,12 @@ def value_name(model: Ising) -> str:
 
 
 def value_of(model: Ising, energy: npt.ArrayLike) -> Array:
-    """Values of a problem at energies of its Ising model: cuts, or energies with the constant."""
     if model.maxcut_weight is not None:
         return model.cut(energy)
     return np.asarray(energy, np.float64) + model.offset
 
 
 def check_targets(model: Ising, targets: npt.ArrayLike) -> Array:
-    """The target of each sample, (samples,), from one or as many."""
     given = np.atleast_1d(as_floats(targets, "target"))
     if given.shape not in ((1,), (model.samples,)):
         raise InputError(

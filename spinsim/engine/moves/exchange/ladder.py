@@ -25,8 +25,8 @@ import numpy.typing as npt
 
 from spinsim.acceptance import check_beta, check_betas
 from spinsim.errors import InputError
+from spinsim.model.graph import MOST_TERMS
 from spinsim.model.ising import Ising
-from spinsim.model.terms import MOST_TERMS
 
 NOWHERE, FROM_HOT, FROM_COLD = range(3)
 """Which end of the ladder a replica was at last; the coldest counts only after the hottest."""

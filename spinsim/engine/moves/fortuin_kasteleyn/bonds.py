@@ -24,8 +24,8 @@ from spinsim import rng
 from spinsim.acceptance import LARGEST_EXPONENT, exp_reduced
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.intrinsics import trailing_zeros
+from spinsim.model.graph import MOST_TERMS
 from spinsim.model.ising import Ising
-from spinsim.model.terms import MOST_TERMS
 from spinsim.packing import LANES
 
 CLUSTERS: Final = np.uint64(rng.Stream.FORTUIN_KASTELEYN)

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from spinsim.cuda.compile import FLAGS, Instances, instance, parameters
 from spinsim.cuda.device import require_memory, shared_memory
@@ -20,7 +21,7 @@ from spinsim.engine.cuda import CudaParts
 from spinsim.engine.layouts.replica_packed.cuda_words import OrderedWords, place_of
 from spinsim.engine.moves.fortuin_kasteleyn.bonds import KINDS, SEEDED, SWENDSEN_WANG, WOLFF, Bonds
 from spinsim.engine.moves.fortuin_kasteleyn.cuda_flood import FLOOD, FLOODS, LINES, WIDTH, Rows, rows_of
-from spinsim.engine.moves.fortuin_kasteleyn.move import clusters_of, most_halvings
+from spinsim.engine.moves.fortuin_kasteleyn.move import Clusters, clusters_of, most_halvings
 from spinsim.engine.moves.move import FastPath, Moment
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES
@@ -36,14 +37,17 @@ FEW_LEVELS: Final = 4  # sizes of bonds whose thresholds a block keeps
 MOST_PARTS: Final = 16  # blocks that share the columns of a block of replicas
 COLUMNS_A_WARP: Final = 8  # at least
 MOST_PARENTS: Final = 2**28  # of replicas that are joined in memory at a time
+FIRST_LEAF: Final = 2**31  # in place of a label, of the first leaf
+NO_BOND: Final = 2**32 - 1
 BONDS: Final = struct_type(
-    places=ADDRESS, number=ADDRESS, negative=ADDRESS, level=ADDRESS, costs=ADDRESS, terms=ADDRESS, pairs=ADDRESS,
-    labels=ADDRESS, starts=ADDRESS, negative_stride=SIZE, level_stride=SIZE, count=np.uint32, columns=np.uint32,
-    levels=np.uint32,
+    places=ADDRESS, number=ADDRESS, negative=ADDRESS, level=ADDRESS, costs=ADDRESS, terms=ADDRESS, larger=ADDRESS,
+    smaller=ADDRESS, labels=ADDRESS, negative_stride=SIZE, level_stride=SIZE, count=np.uint32, columns=np.uint32,
+    leaf_columns=np.uint32, leaf_width=np.uint32, width=np.uint32, levels=np.uint32,
 )  # fmt: skip
 SITES: Final = struct_type(
-    site=ADDRESS, place=ADDRESS, label=ADDRESS, count=np.uint32, columns=np.uint32, most=np.uint32
-)
+    site=ADDRESS, place=ADDRESS, label=ADDRESS, count=np.uint32, joined=np.uint32, columns=np.uint32,
+    joined_columns=np.uint32, most=np.uint32,
+)  # fmt: skip
 LADDER: Final = struct_type(holder=ADDRESS, beta=ADDRESS, copies=np.uint32, temperatures=np.uint32, terms=np.uint32)
 BATCH: Final = struct_type(
     state=ADDRESS, opened=ADDRESS, chosen=ADDRESS, blocks=np.uint32, replicas=np.uint32, move=np.uint32,
@@ -63,20 +67,126 @@ class Room(NamedTuple):
 
     warps: int
     size: int
-    has_pairs: bool
+    has_bonds: bool
 
 
-def room_for(sites: int, bonds: int, shared: int) -> Room | None:
-    """Shared memory of a block for replicas of so many sites; None where not even one has room."""
-    columns, pairs = -(-sites // WIDTH), 4 * WIDTH * -(-bonds // WIDTH)
-    quads = -(-columns // 4)
+def room_for(columns: int, bond_columns: int, shared: int) -> Room | None:
+    """Shared memory of a block for replicas of so many columns of labels; None where not even one has room."""
+    bonds, quads = 2 * WIDTH * bond_columns, -(-columns // 4)
     replica = 4 * (max(WIDTH, 4 * quads + 1) + 64 * quads + 1)
-    if sites >= 2**16 - 1 or replica > shared:
+    if replica > shared:
         return None
-    beside_pairs = max(0, shared - pairs) // replica
-    has_pairs = beside_pairs >= min(ENOUGH, shared // replica)
-    warps = min(MOST_WARPS, beside_pairs if has_pairs else shared // replica)
-    return Room(warps, warps * replica + has_pairs * pairs, has_pairs)
+    beside_bonds = max(0, shared - bonds) // replica
+    has_bonds = beside_bonds >= min(ENOUGH, shared // replica)
+    warps = min(MOST_WARPS, beside_bonds if has_bonds else shared // replica)
+    return Room(warps, warps * replica + has_bonds * bonds, has_bonds)
+
+
+class Layout:
+    """Where bonds and sites of a model lie in words: in their own order, those of a lattice that is flooded.
+
+    Args:
+        clusters: Of the model.
+
+    Attributes:
+        bond_at: Bond at each place of the columns, NO_BOND in holes.
+        site_at: Site at each position of the columns, the number of sites in holes.
+        label: Of each site, uint32 (sites,), from FIRST_LEAF on of leaves.
+        joined: Labels.
+        lists: Labels that bonds join, by name.
+        leaf_columns: Columns of bonds of leaves.
+        widths: Bonds of a leaf and of a label, with holes.
+    """
+
+    def __init__(self, clusters: Clusters) -> None:
+        count, edges = clusters.order.size, len(clusters.bonds.number)
+        self.joined, self.leaf_columns, self.widths = count, 0, (0, 0)
+        none = np.zeros(0, np.uint16)
+        self.lists: dict[str, Any] = {"larger": none, "smaller": none, "labels": none}
+        self.label = np.arange(count, dtype=np.uint32)
+        self.bond_at, self.site_at = columns_of(np.arange(edges), NO_BOND), columns_of(np.arange(count), count)
+
+    @property
+    def columns(self) -> int:
+        return len(self.site_at) // WIDTH
+
+    @property
+    def bond_columns(self) -> int:
+        return len(self.bond_at) // WIDTH
+
+    @property
+    def joined_columns(self) -> int:
+        return -(-self.joined // WIDTH)
+
+
+class InMemory(Layout):
+    """Labels of all sites in the order in which they lead, the first one's the largest."""
+
+    def __init__(self, clusters: Clusters) -> None:
+        super().__init__(clusters)
+        order = clusters.order[::-1]
+        self.label[order] = np.arange(order.size)
+        self.site_at = columns_of(order, order.size)
+        self.lists["labels"] = np.append(self.label, np.uint32(order.size))[clusters.bonds.ends]
+
+
+class InShared(Layout):
+    """Labels of all sites but leaves, and groups of bonds of each leaf and of each label with larger ones.
+
+    Raises:
+        ValueError: where a label has more such bonds than a word, or there are more labels than halves of words count.
+    """
+
+    def __init__(self, clusters: Clusters) -> None:
+        super().__init__(clusters)
+        order, ends, leaves = clusters.order, clusters.bonds.ends, clusters.leaves
+        self.joined = count = order.size - leaves
+        joined, leaf = order[:count][::-1], order[count:]
+        self.label[joined], self.label[leaf] = np.arange(count), FIRST_LEAF + np.arange(leaves)
+        labels = np.append(self.label, np.uint32(count))[ends]  # a leaf's above all others
+        lower, upper = labels.min(axis=1), labels.max(axis=1)
+        of_leaf = upper >= FIRST_LEAF
+        group, larger = np.where(of_leaf, upper - FIRST_LEAF, lower), np.where(of_leaf, lower, upper)
+        places, columns, widths = np.zeros(len(ends), np.int64), [0, 0], [0, 0]
+        for k, (bonds, groups) in enumerate(((np.flatnonzero(of_leaf), leaves), (np.flatnonzero(~of_leaf), count))):
+            bonds = bonds[np.lexsort((-larger[bonds].astype(np.int64), group[bonds]))]
+            begin = np.searchsorted(group[bonds], np.arange(groups + 1))
+            widths[k] = max(int(np.diff(begin).max(initial=0)), int(k == 0))
+            if widths[k] > WIDTH or count >= 2**16 - 1:
+                raise ValueError("labels that do not fit")
+            if widths[k]:
+                word, part = np.divmod(group[bonds], WIDTH // widths[k])
+                columns[k] = -(-groups // (WIDTH // widths[k]))
+                member = np.arange(len(bonds)) - begin[group[bonds]]
+                places[bonds] = (k * columns[0] + word) * WIDTH + part * widths[k] + member
+        self.widths, self.leaf_columns = (widths[0], widths[1]), columns[0]
+        self.bond_at = np.full(WIDTH * sum(columns), NO_BOND, np.uint32)
+        self.bond_at[places] = np.arange(len(ends))
+        halves = {name: np.zeros(self.bond_at.size, np.uint16) for name in ("larger", "smaller")}
+        halves["larger"][places], halves["smaller"][places] = larger, lower
+        self.lists |= halves
+        of_word = WIDTH // widths[0]
+        word, part = np.divmod(np.arange(leaves), of_word)
+        at = np.full(WIDTH * of_word * -(-columns[0] // WIDTH), order.size, np.uint32)
+        at[(word // WIDTH * of_word + part) * WIDTH + word % WIDTH] = leaf
+        self.site_at = np.append(columns_of(joined, order.size), at)
+
+
+def columns_of(numbers: npt.NDArray[Any], hole: int) -> npt.NDArray[np.uint32]:
+    """Numbers in whole columns."""
+    filled = np.full(-(-numbers.size // WIDTH) * WIDTH, hole, np.uint32)
+    filled[: numbers.size] = numbers
+    return filled
+
+
+def layout_for(clusters: Clusters, shared: int) -> tuple[Layout, Room | None]:
+    """Labels in shared memory of so many bytes, with the room for them, or in memory."""
+    try:
+        layout = InShared(clusters)
+    except ValueError:
+        return InMemory(clusters), None
+    room = room_for(layout.joined_columns, layout.bond_columns, shared)
+    return (layout, room) if room else (InMemory(clusters), None)
 
 
 def fast_path(kind: int, model: Ising, replicas: int, first_sample: int, parts: CudaParts) -> FastPath | None:
@@ -116,16 +226,13 @@ class ClustersOnGpu:
         self._replicas, self._kept = replicas, list[Any]()
         self._ladder: tuple[tuple[int, ...], bytes, Any] | None = None
         clusters, device, (samples, blocks, count, _) = model.once(clusters_of), parts.queue.device, words.present.shape
-        bonds, edges = clusters.bonds, len(clusters.bonds.number)
-        columns, of_bonds, lanes = -(-count // WIDTH), -(-edges // WIDTH), samples * blocks * LANES
-        needed = sum(array.nbytes for array in bonds) + 12 * count + 12 * edges + 4 * lanes * (columns + of_bonds)
-        require_memory(device, needed, f"the bonds of clusters of {model.name}")
-        shared = shared_memory(device)
+        shared, bonds, lanes = shared_memory(device), clusters.bonds, samples * blocks * LANES
         rows = None if kind == SWENDSEN_WANG else rows_of(model, shared)
-        room = room_for(count, edges, shared)
-        order = np.arange(count) if rows else clusters.order[::-1]
-        label, place = np.empty(count + 1, np.uint32), place_of(words.site_at)
-        label[order], label[count] = np.arange(count), count
+        layout, room = (Layout(clusters), None) if rows else layout_for(clusters, shared)
+        columns, of_bonds = layout.columns, layout.bond_columns
+        needed = sum(array.nbytes for array in bonds) + 12 * count + (32 * WIDTH + 4 * lanes) * (columns + of_bonds)
+        require_memory(device, needed, f"the bonds of clusters of {model.name}")
+        place = np.append(place_of(words.site_at), np.uint32(count))
         opened, chosen = (cupy.empty(lanes * each, cupy.uint32) for each in (of_bonds, columns))
         self._kept += [words, opened, chosen]
         batch = record(
@@ -133,13 +240,12 @@ class ClustersOnGpu:
             first_sample=first_sample,
         )  # fmt: skip
         sites = self._record(
-            SITES, site=np.ascontiguousarray(order, np.uint32), place=place[order], label=label[:count], count=count,
-            columns=columns, most=most_halvings(count),
+            SITES, site=layout.site_at, place=place[layout.site_at], label=layout.label, count=count,
+            joined=layout.joined, columns=columns, joined_columns=layout.joined_columns, most=most_halvings(count),
         )  # fmt: skip
-        turned = None if rows else label
         self._common = {
-            "batch": batch, "sites": sites, "samples": np.uint32(samples), "time": np.uint64(0),
-            "bonds": self._bonds(bonds, turned, np.append(place, np.uint32(count)), bool(room)),
+            "batch": batch, "sites": sites, "bonds": self._bonds(bonds, layout, place), "samples": np.uint32(samples),
+            "time": np.uint64(0),
         }  # fmt: skip
         choosing = self._launch(FILE, instance("choose", len(bonds.costs) <= FEW_LEVELS, not rows))
         self._launches = [Launched(choosing, (self._parts(of_bonds + columns), blocks, samples), THREADS)]
@@ -164,7 +270,7 @@ class ClustersOnGpu:
 
     def _in_shared(self, room: Room) -> list[Launched]:
         """The kernel whose warps find the clusters of a replica each."""
-        launch = self._launch(JOIN, instance("join_in_shared", room.has_pairs), room.size)
+        launch = self._launch(JOIN, instance("join_in_shared", room.has_bonds), room.size)
         blocks = -(-self._model.samples * self._replicas // room.warps)
         return [Launched(launch, (blocks, 1, 1), room.warps * WIDTH)]
 
@@ -199,26 +305,17 @@ class ClustersOnGpu:
         self._kept.extend(on_device.values())
         return record(kind, **on_device)
 
-    def _bonds(self, bonds: Bonds, label: Any, place: Any, are_pairs: bool) -> Any:
-        """The bonds, with labels in the order of the smaller one that each joins, that to the largest one first."""
-        count, columns = len(bonds.number), -(-len(bonds.number) // WIDTH)
-        order, none = np.arange(count), np.zeros((0, 2), np.uint32)
-        lists: dict[str, Any] = {"pairs": none, "labels": none, "starts": none}
-        if label is not None:
-            labels = np.sort(label[bonds.ends], axis=1)
-            order = np.lexsort((-labels[:, 1].astype(np.int64), labels[:, 0]))
-            labels = labels[order]
-            begins, packed = np.zeros(columns * WIDTH, np.uint8), np.zeros(columns * WIDTH, np.uint32)
-            begins[:count] = np.diff(labels[:, 0], prepend=np.uint32(2**32 - 1)) != 0
-            lists["starts"] = np.packbits(begins, bitorder="little").view(np.uint32)
-            packed[:count] = labels[:, 0] | labels[:, 1] << 16
-            lists["pairs" if are_pairs else "labels"] = packed if are_pairs else labels
-        for name in ("number", "negative", "level"):
-            lists[name] = np.ascontiguousarray(getattr(bonds, name)[..., order])
+    def _bonds(self, bonds: Bonds, layout: Layout, place: Any) -> Any:
+        """The bonds where they lie; one without size in each hole."""
+        at, count = layout.bond_at, layout.bond_at.size
+        order, is_hole = np.where(at == NO_BOND, 0, at), at == NO_BOND
+        level = np.ascontiguousarray(np.where(is_hole, -1, bonds.level[:, order]), np.int32)
         return self._record(
-            BONDS, **lists, places=place[bonds.ends[order]], costs=bonds.costs, terms=bonds.terms, count=count,
-            columns=columns, levels=len(bonds.costs), negative_stride=count if len(bonds.negative) > 1 else 0,
-            level_stride=count if len(bonds.level) > 1 else 0,
+            BONDS, **layout.lists, places=place[bonds.ends[order]], number=bonds.number[order], level=level,
+            negative=np.ascontiguousarray(bonds.negative[:, order]), costs=bonds.costs, terms=bonds.terms,
+            negative_stride=count if len(bonds.negative) > 1 else 0, level_stride=count if len(level) > 1 else 0,
+            count=len(bonds.number), columns=layout.bond_columns, leaf_columns=layout.leaf_columns,
+            leaf_width=layout.widths[0], width=layout.widths[1], levels=len(bonds.costs),
         )  # fmt: skip
 
     def __call__(self, moment: Moment, holder: Any) -> None:
@@ -235,7 +332,7 @@ class ClustersOnGpu:
         )
         now: dict[str, Any] = {"time": np.uint64(KINDS * moment.time + self._kind), "key": round_keys(moment.seed)}
         for number, (launch, grid, threads, draws) in enumerate(self._launches):
-            of_ladder = {} if number else {"ladder": ladder}  # only the first kernel knows temperatures
+            of_ladder: dict[str, Any] = {} if number else {"ladder": ladder}  # only the first kernel knows temperatures
             launch(self._queue.stream, grid, threads, **of_ladder, **(now if draws else {}))
 
 

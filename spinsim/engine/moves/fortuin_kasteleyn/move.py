@@ -10,7 +10,8 @@ the others flip
 
 Each keeps Boltzmann's law: open bonds depend on the spins as Edwards and Sokal say, and what flips depends on open
 bonds and on numbers that are drawn apart from spins. The leader of a cluster is its site that comes first in an order
-in which neighbours are far from each other (``order_of``): parts of clusters find it in few steps.
+in which neighbours are far from each other: parts of clusters find it in few steps. Leaves come last (``leaves_of``),
+half of a lattice of two sublattices: clusters of several sites are found without them.
 
 Random numbers are of the stream ``FORTUIN_KASTELEYN``; the half-sweep field is 4 times the applications before plus the
 number of the kind. The coin of a site is plane ``COIN``, group = site, bit b of word w for replica 32 w + b of the
@@ -51,6 +52,7 @@ from spinsim.engine.moves.fortuin_kasteleyn.lattice.words import flip_batch, is_
 from spinsim.engine.moves.move import Batch, Moment
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.memory import require
+from spinsim.model.graph import colouring
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES, Packing, block_count, lane_masks, pack, unpack
 
@@ -64,6 +66,7 @@ LEAST_LANES: Final = (
     20,
 )  # replicas for each site of the longest side that are worth a flood in 1, 2, 3 dimensions
 BOND_BYTES: Final = 200  # of lists, and of words of open bonds
+MOST_LEAF_BONDS: Final = 32  # of a leaf, that to the ghost among them
 SCATTER: Final = 2654435769  # 2^32 over the golden ratio, odd
 
 Words = npt.NDArray[np.uint64]
@@ -75,29 +78,42 @@ class Clusters(NamedTuple):
     Attributes:
         bonds: Its bonds.
         order: Site of each rank, uint32 (sites,).
+        leaves: Sites at its end that no bonds join to each other; each leads alone or not at all.
         rows: Rows of its lattice, where clusters can be flooded; None of others.
         labels: Labels that each bond joins, int32 (bonds, 2): 0 is the ghost, 1 + r the site of rank r.
     """
 
     bonds: Bonds
     order: npt.NDArray[np.uint32]
+    leaves: int
     rows: Rows | None
     labels: npt.NDArray[np.int32]
 
 
-def order_of(sites: int) -> npt.NDArray[np.uint32]:
-    """Return the sites in the order in which they lead: by their number times an odd one, modulo 2^32."""
-    return np.argsort(np.arange(sites, dtype=np.uint32) * np.uint32(SCATTER), kind="stable").astype(np.uint32)
+def leaves_of(model: Ising, bonds: Bonds) -> npt.NDArray[np.bool_]:
+    """Sites that no bonds join to each other and that have few: of the colour with the most sites, (sites,)."""
+    colour = colouring(model.graph)
+    few = np.bincount(bonds.ends.ravel(), minlength=model.sites)[: model.sites] <= MOST_LEAF_BONDS
+    leaves: npt.NDArray[np.bool_] = few & (colour == np.argmax(np.bincount(colour)))
+    return leaves
+
+
+def order_of(leaves: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint32]:
+    """Return the sites in the order in which they lead: by their number times an odd one, modulo 2^32, leaves last."""
+    scattered = np.arange(leaves.size, dtype=np.uint32) * np.uint32(SCATTER)
+    return np.lexsort((scattered, leaves)).astype(np.uint32)
 
 
 def clusters_of(model: Ising) -> Clusters:
     """Return what clusters of a model are found from."""
     require(BOND_BYTES * (model.bonds + model.sites), f"the clusters of {model.name}")
-    bonds, order, lattice = bonds_of(model), order_of(model.sites), model.lattice
+    bonds, lattice = bonds_of(model), model.lattice
+    leaves = leaves_of(model, bonds)
+    order = order_of(leaves)
     rows = Rows.of(lattice, order) if lattice and axes_of(model) else None
     label = np.zeros(model.sites + 1, np.int32)
     label[order] = np.arange(1, model.sites + 1)
-    return Clusters(bonds, order, rows, label[bonds.ends])
+    return Clusters(bonds, order, int(np.count_nonzero(leaves)), rows, label[bonds.ends])
 
 
 def is_flood_faster(rows: Rows, side: int, lanes: int, by_leader: bool) -> bool:
@@ -190,7 +206,7 @@ class Flips:
             first: The first of the samples.
         """
         blocks, sites = words.shape[1:3]
-        (bonds, order, rows, labels), kind = self._clusters, self._kind
+        (bonds, order, _, rows, labels), kind = self._clusters, self._kind
         when, key = np.uint64(KINDS * moment.time + kind), rng.split_seed(moment.seed)
         side = max(self._lattice.shape) if self._lattice else 0
         by_leader, most, scaled = kind == SWENDSEN_WANG, most_halvings(sites), beta * self._quantum

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import spinsim as ss
 from spinsim import rng
 from spinsim.acceptance import acceptance
+from spinsim.model.graph import colouring
 
 Spins = npt.NDArray[np.int8]
 
@@ -49,7 +50,11 @@ def move(spins: Spins, beta: Any, model: ss.Ising, name: str, seed: int, sample:
     terms = np.zeros(len(ends), int)
     if model.terms is not None:
         terms[: model.bonds] = model.terms
-    order = np.argsort(sites * 2654435769 % 2**32)
+    colour = colouring(model.graph)
+    leaves = colour == np.argmax(
+        [np.sum(colour == c) for c in range(colour.max() + 1)]
+    )  # no model here has 32 bonds a site
+    order = np.array(sorted(sites, key=lambda i: (leaves[i], i * 2654435769 % 2**32)))
     most = max(1, int(np.ceil(np.log2(model.sites))))
     for r, one in enumerate(spins):
         with_ghost = np.append(one, 1)

@@ -18,8 +18,8 @@ from spinsim.engine.moves.metropolis.anisotropic.update import TermPlan
 from spinsim.engine.moves.metropolis.packed.classes import Limits
 from spinsim.engine.moves.metropolis.replica_packed.cuda import UNBOUNDED, engine_of
 from spinsim.engine.moves.metropolis.replica_packed.cuda_tables import DeviceTables, TableSweeper
+from spinsim.model.graph import MOST_TERMS
 from spinsim.model.ising import Ising
-from spinsim.model.terms import MOST_TERMS
 
 THREADS: Final = 128  # of a block that sweeps
 RESIDENT: Final = 4  # such blocks on one multiprocessor: more would only begin where these end

@@ -19,9 +19,8 @@ from spinsim.engine.moves.metropolis.replica_packed.update import WORD_BYTES, Lo
 from spinsim.engine.protocols import Engine
 from spinsim.engine.update import Outline, Pace, Update, by_sites, bytes_with_adjacency, engine_of
 from spinsim.errors import InputError
-from spinsim.model.graph import colouring
+from spinsim.model.graph import MOST_TERMS, colouring
 from spinsim.model.ising import Ising
-from spinsim.model.terms import MOST_TERMS
 from spinsim.packing import Packing
 
 LEAST_CLASS_BITS, MOST_CLASS_BITS = 4, 6  # of which kernels are made

@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from spinsim.engine.moves.metropolis.packed.classes import Classes
 from spinsim.machine.compiled import kernel
-from spinsim.model.graph import Graph, adjacency
-from spinsim.model.terms import MOST_TERMS, adjacency_by_term
+from spinsim.model.graph import MOST_TERMS, Graph, adjacency, adjacency_by_term
 
 
 class Costs(NamedTuple):

@@ -10,9 +10,8 @@ import numpy.typing as npt
 from spinsim.engine.layouts.unpacked import WORDS
 from spinsim.engine.moves.metropolis.replica_packed.update import pack
 from spinsim.engine.update import Outline, Pace, Update, by_sites, bytes_with_adjacency, engine_of
-from spinsim.model.graph import adjacency, colouring
+from spinsim.model.graph import MOST_TERMS, adjacency, adjacency_by_term, colouring
 from spinsim.model.ising import Ising
-from spinsim.model.terms import MOST_TERMS, adjacency_by_term
 from spinsim.packing import LANES, Packing
 
 
