@@ -11,6 +11,7 @@ from spinsim import rng
 from spinsim.acceptance import ZERO_ACCEPTANCE, check_zero_acceptance
 from spinsim.errors import InputError
 from spinsim.inputs.shared import as_seed
+from spinsim.inputs.signatures import in_lines
 
 Start = Literal["random", "up"]
 NO_TEMPERATURE: Final = "no temperature is set: call set_beta before sweep"
@@ -30,6 +31,7 @@ class _Seed:
         vars(instance)[self._name] = rng.check_seed(as_seed(seed))
 
 
+@in_lines
 @dataclass(frozen=True)
 class Dynamics:
     """How replicas move; part of a run's configuration.

@@ -15,6 +15,7 @@ import numpy as np
 from spinsim.cuda.compile import finish
 from spinsim.engine import resolve_device
 from spinsim.errors import InputError
+from spinsim.inputs.signatures import in_lines
 from spinsim.machine import compiled, stored
 from spinsim.machine.clock import COMPILED
 from spinsim.machine.threads import available_threads
@@ -38,6 +39,7 @@ class Warmed(NamedTuple):
         return sum(seconds for _, seconds in self.kernels)
 
 
+@in_lines
 def warm_up(
     jobs: Iterable[str] | None = None,
     device: str = "auto",

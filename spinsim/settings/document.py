@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from inspect import Parameter, Signature, cleandoc, signature
+from inspect import Parameter, cleandoc, signature
 from textwrap import wrap
 from typing import Any, Final, NamedTuple, TypeVar
 
 from spinsim.inputs.shared import RANDOM
+from spinsim.inputs.signatures import Lines, Plain
 from spinsim.settings.config import Config, kinds_of, tables_of
 from spinsim.settings.setting import Setting, Table, settings_of
 
@@ -162,45 +163,24 @@ def documented(
             head += args.get(one.name) or [f"    {one.name}: {line}"]
         told: Any = function
         told.__doc__ = "\n".join(_wrapped([*head, *tail]))
-        told.__signature__ = _Lines(parameters, return_annotation=_Plain(function.__annotations__["return"]))
+        told.__signature__ = Lines(parameters, return_annotation=Plain(function.__annotations__["return"]))
         return function
 
     return complete
-
-
-class _Plain(str):
-    """A type in words, which signatures show without quotes."""
-
-    __slots__ = ()
-    __repr__ = str.__str__
-
-
-class _Lines(Signature):
-    """A signature that is shown with a parameter a line."""
-
-    def __str__(self) -> str:
-        lines = "".join(f"    {one},\n" for one in self.parameters.values() if one.kind is not Parameter.KEYWORD_ONLY)
-        keywords = [f"    {one},\n" for one in self.parameters.values() if one.kind is Parameter.KEYWORD_ONLY]
-        star = "    *,\n" if keywords else ""
-        return f"(\n{lines}{star}{''.join(keywords)}) -> {self.return_annotation!r}"
-
-    def format(self, **_: Any) -> str:
-        """Text of the signature, for Python's later versions."""
-        return str(self)
 
 
 def _parameters(
     settings: Mapping[str, Setting], order: Sequence[str], others: Mapping[str, Argument]
 ) -> Iterable[Parameter]:
     """Returns the parameters of a call."""
-    yield Parameter("model", Parameter.POSITIONAL_OR_KEYWORD, annotation=_Plain("Ising"))
+    yield Parameter("model", Parameter.POSITIONAL_OR_KEYWORD, annotation=Plain("Ising"))
     places = [name.removesuffix("?") for name in order]
     for name in dict.fromkeys([*places, *settings]):
         kind = Parameter.POSITIONAL_OR_KEYWORD if name in places else Parameter.KEYWORD_ONLY
         other = others.get(name, Argument())
         default = _shown(settings[name]) if name in settings and other.default is None else other.default
         said = (other.type or _type(settings[name])) + (" | None" if f"{name}?" in order else "")
-        yield Parameter(name, kind, default=default, annotation=_Plain(said))
+        yield Parameter(name, kind, default=default, annotation=Plain(said))
 
 
 def _shown(one: Setting) -> Any:

@@ -17,6 +17,7 @@ from spinsim.analysis.population import Families, Populations
 from spinsim.analysis.runs import Annealed
 from spinsim.bits import Bits, States, unpacked_spins
 from spinsim.errors import MissingError
+from spinsim.inputs.signatures import in_lines
 from spinsim.inputs.texts import count
 from spinsim.jobs.anneal.search import ANNEALS, SUMS, Anneals, with_those_of
 from spinsim.model.ising import Ising
@@ -106,6 +107,7 @@ FORM: Final = Form(
 )
 
 
+@in_lines
 @dataclass(frozen=True, repr=False)
 class AnnealResult(Annealed):
     """Measurements of an annealing run.

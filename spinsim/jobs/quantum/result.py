@@ -10,6 +10,7 @@ import numpy as np
 
 from spinsim.analysis.runs import Axis, Even, InTime
 from spinsim.errors import MissingError, argument
+from spinsim.inputs.signatures import in_lines
 from spinsim.jobs.ladder.contents import points_in
 from spinsim.jobs.ladder.result import Floats, Integers, LadderResult
 from spinsim.model.trotter import Points
@@ -27,6 +28,7 @@ _AXES: Final = {
 """Symbol of what a ladder goes along, and its coldest end in words."""
 
 
+@in_lines
 @dataclass(frozen=True, repr=False, kw_only=True)
 class QuantumResult(LadderResult):
     """Measurements of a quantum run, replicas sorted by copy and point; more are those of ``LadderResult``.

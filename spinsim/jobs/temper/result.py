@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.analysis.runs import Axis, temperatures
+from spinsim.inputs.signatures import in_lines
 from spinsim.inputs.texts import count
 from spinsim.jobs.ladder.contents import temperatures_in
 from spinsim.jobs.ladder.places import Temperatures
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import h5py
 
 
+@in_lines
 @dataclass(frozen=True, repr=False, kw_only=True)
 class TemperResult(LadderResult):
     """Measurements of a tempering run, replicas sorted by copy and temperature; more are those of ``LadderResult``.
