@@ -17,6 +17,7 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.bits import Bits, States, spins_up, unpacked_spins
 from spinsim.errors import InputError, argument
+from spinsim.inputs.signatures import in_lines
 from spinsim.inputs.texts import Described, count
 from spinsim.machine.memory import require
 from spinsim.result import Result
@@ -32,6 +33,7 @@ _BATCH_BYTES: Final = 2**24  # of spins that iterating unpacks at a time
 Labels = Mapping[str, npt.NDArray[Any]]
 
 
+@in_lines
 class Configurations(Described):
     """Saved configurations, one after another, as a sequence of arrays of +1 and -1 that has labels of its own length.
 
@@ -265,7 +267,7 @@ def configurations(run: Result | str | os.PathLike[str]) -> Configurations:
             saved = in_file(file, complete_rows(file))
     if saved is None:
         raise InputError(
-            f"{name} has saved no configurations: make it anew with {argument('save_configurations', 1)} or more"
+            f"{name} has saved no configurations: run it again with {argument('save_configurations', 1)} or more"
         )
     return saved
 

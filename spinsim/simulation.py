@@ -55,7 +55,8 @@ class Simulation(Described):
             in memory.
 
     Examples:
-        >>> quench = ss.Simulation(ss.Ising(ss.square(16)), temperature=1.5, replicas=4, seed=3, device="cpu")
+        >>> model = ss.Ising(ss.square(16))
+        >>> quench = ss.Simulation(model, temperature=1.5, replicas=4, seed=3, device="cpu")
         >>> quench.sweep(100)
         >>> quench.energy.shape  # (samples, replicas)
         (1, 4)

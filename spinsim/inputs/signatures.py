@@ -7,7 +7,7 @@ from types import FunctionType
 from typing import Any, Final, TypeVar
 
 Named = TypeVar("Named")
-_WIDTH: Final = 80
+_WIDTH: Final = 64
 _FEW: Final = 3
 
 

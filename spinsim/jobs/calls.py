@@ -51,13 +51,13 @@ _ARGUMENTS: Final = {
     "measure": Argument("str | Mapping[str, Measure] | None"),
     "on_updates": Argument(
         "Callable[[int], None] | None",
-        words="Called now and then with the number of spin updates since the last call.",
+        words="Function called now and then with the number of spin updates since its last call.",
     ),
     "on_rows": Argument("Callable[[int], None] | None"),
-    "progress": Argument("bool", False, "Whether a bar on the terminal or in the notebook shows how far the run is."),
+    "progress": Argument("bool", False, "Show a progress bar on the terminal or in the notebook."),
     "out": Argument(
-        words="File that the run is written to, with checkpoints; the same call, or ``resume``, completes it. Without "
-        "one the run is kept in memory."
+        words="File for the run and its checkpoints; the same call, or ``resume``, completes an interrupted run. "
+        "Without a file the run is kept in memory."
     ),
 }
 """Arguments of calls that are no settings, or that they take in other forms than files."""

@@ -46,9 +46,10 @@ def warm_up(
     threads: int | None = None,
     on_warmed: Callable[[Warmed], None] = lambda warmed: None,
 ) -> list[Warmed]:
-    """Compile the kernels of common runs and keep them on disk: runs of these jobs then compile nothing.
+    """Compile the kernels of common runs ahead of time and keep them on disk.
 
-    Each of the small runs that need them is a process of its own.
+    Runs of these jobs then compile nothing. Each kernel is compiled by a small run in a process of
+    its own.
 
     Args:
         jobs: Names of jobs, such as ``["anneal"]``; all by default.

@@ -41,19 +41,18 @@ def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
     """The Edwards-Anderson spin glass (J. Phys. F 5, 965 (1975)) on a lattice.
 
     Args:
-        lattice: Where the bonds are.
+        lattice: Lattice of the bonds.
         samples: Number of disorder samples.
-        seed: Disorder seed; sample k depends on it and on k alone. None draws a fresh one, which
-            the model's ``origin`` and the ``config`` of its runs name.
+        seed: Disorder seed; sample k depends on the seed and k alone. None draws a fresh one, which
+            ``model.origin`` and ``result.config`` hold.
         couplings: ``pm-j`` or ``gaussian``.
-        bond_fraction: Share of positive bonds of ``pm-j``; with 1 it is a ferromagnet, whose
-            disorder is what follows.
-        field: Uniform or site-wise field h; beside Gaussian couplings or a random field it is
-            rounded to their grid, so that a sample is the same whichever samples go with it.
-        dilution: Probability that a bond is missing: its coupling is then 0, it stays in the graph.
+        bond_fraction: Share of positive bonds of ``pm-j``; with 1 it is a ferromagnet.
+        field: Uniform or site-wise field h. With Gaussian couplings or a random field it is rounded
+            to their grid, so that a sample does not depend on the other samples.
+        dilution: Probability that a bond is missing. It stays in the graph with the coupling 0.
         random_field: Standard deviation of a Gaussian field at each site, which is added to
             ``field``.
-        couplings_along: A factor of the couplings along each axis, such as (1, 1, 0.5), of lattices
+        couplings_along: Factor of the couplings along each axis, such as (1, 1, 0.5), for lattices
             whose bonds lie along axes.
 
     Raises:

@@ -21,6 +21,7 @@ from spinsim import rng
 from spinsim.engine.moves.exchange.ladder import holders
 from spinsim.engine.protocols import Counting, Saves
 from spinsim.errors import InputError
+from spinsim.inputs.signatures import in_lines
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES, Packing, pack, pack_sites, unpack, unpack_sites
@@ -54,6 +55,7 @@ class Moment(NamedTuple):
     number: int = 0
 
 
+@in_lines
 class Batch:
     """Configurations that a move changes in place, all replicas of all samples.
 

@@ -142,15 +142,15 @@ class Exchanged(Described):
         return cls.from_quadratic(objects.from_bqm(bqm, name))
 
     def to_qubo(self) -> tuple[objects.Qubo, float]:
-        """The problem as ``{(u, v): value}`` of its labels, and the constant: ``from_qubo`` takes both.
+        """The problem as ``{(u, v): value}`` by labels, and the constant, as ``from_qubo`` takes them.
 
         Raises:
-            InputError: for several samples, as all of these.
+            InputError: for several samples.
         """
         return objects.to_qubo(self.quadratic)
 
     def to_matrix(self, kind: str = "ising") -> Matrices:
-        """The problem as ``matrix, field, offset``, which ``from_matrix`` takes in this order: SciPy's sparse array.
+        """Sparse matrix, field and offset of the problem, as ``from_matrix`` takes them.
 
         Args:
             kind: ``ising`` for J, symmetric, and h; ``qubo`` for Q, upper triangular, without a
@@ -161,7 +161,7 @@ class Exchanged(Described):
         return to_matrix(self.quadratic, kind)
 
     def to_networkx(self, weight: str = "weight", field: str = "field") -> Any:
-        """A ``networkx.Graph`` of its labels with J on edges and h on nodes; of a QUBO with its values.
+        """A ``networkx.Graph`` with J on edges and h on nodes; of a QUBO with the QUBO's values.
 
         Raises:
             InputError: where NetworkX is not installed.
