@@ -111,9 +111,9 @@ def anneal(
             default 0.05 x the same.
         slices: Slices in imaginary time, an even number (a whole number from 2 to 1048576); by
             default 32.
-        beta: Inverse temperature of a quantum anneal without temperatures; a single slice has
-            the temperature slices / beta (a number from 1e-100 to 1e+100); by default slices /
-            (0.5 x the root mean square local field).
+        beta: Inverse temperature of a quantum anneal without temperatures; a slice has the
+            temperature slices / beta (a number from 1e-100 to 1e+100); by default slices / (0.5
+            x the root mean square local field).
         best_states: Keep the lowest state of every replica, not only of every sample.
         solution: File for the lowest states by the labels of the problem, .txt or .json.
         time_limit: Search for this long, not counting the compiling of kernels (a positive

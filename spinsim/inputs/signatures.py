@@ -49,7 +49,8 @@ def in_lines(named: Named) -> Named:
         plain = signature(function)
         if len(str(plain)) > _WIDTH:
             said = [one.replace(annotation=_plain(one.annotation)) for one in plain.parameters.values()]
-            function.__signature__ = Lines(said, return_annotation=_plain(plain.return_annotation))
+            told: Any = function
+            told.__signature__ = Lines(said, return_annotation=_plain(plain.return_annotation))
     return named
 
 

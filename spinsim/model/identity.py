@@ -55,8 +55,8 @@ class Keeping:
 def content_sha256_of(model: Ising) -> str:
     """Identity of the model: SHA-256 of its sites, bonds, couplings, fields, offsets and labels.
 
-    Bonds that are not listed count by their lattice, couplings by their recipe or as bytes of +-1,
-    equal values as one number. Earlier versions took more of them as lists.
+    Bonds that are not listed count by their lattice, couplings by recipe or as bytes, equal
+    values as one number. Earlier versions took more of them as lists.
     """
     own = sha256_of(model, model.graph.is_listed, model.drawn)
     if model.stated_sha256 in ("", own) or model.graph.is_listed:

@@ -56,8 +56,7 @@ class Ising(Exchanged, Keeping):
         field: h of each site: a number, an array (sites,) or (samples, sites).
         name: Short name for files and figures.
         offset: Constant added to the energy (QUBO instances); reported, never simulated.
-        maxcut_weight: Sum of all weights of a MaxCut instance, else None. Its cut is
-            (maxcut_weight - energy) / 2.
+        maxcut_weight: Sum of all weights of a MaxCut instance, whose cut is (sum - energy) / 2.
         terms: The term of each bond, 0 or 1, shape (bonds,), where the terms of the energy may have
             inverse temperatures of their own (model/terms.py); None where there is one term.
         labels: Names of the sites in their order, any hashable objects; None for 0, 1, 2, ...
@@ -74,8 +73,7 @@ class Ising(Exchanged, Keeping):
         problem: The quadratic problem that it was made from, with the values as given, else None.
         drawn: Recipe of couplings that are drawn later (+-J of ``EdwardsAnderson``), else None.
         field_changes: True if the field changes during the run.
-        origin: Settings of ``[model]`` by which it was made, beyond those that follow from it
-            (model/identity.py).
+        origin: Settings of ``[model]`` that made it, as far as they do not follow from it.
         stated_sha256: Identity that a file gives the model; empty where it is in none.
 
     Raises:
