@@ -72,8 +72,8 @@ def anneal(
         zero_acceptance: Acceptance of flips that cost nothing (a number above 0 and at most 1);
             by default 1 - 2^-6.
         rng_rounds: Philox rounds: 10 or 7.
-        device: Device of the run; auto takes a GPU if there is one, gpu means cuda: auto, cpu,
-            cuda or gpu.
+        device: Device (auto takes a GPU if there is one, gpu means cuda): auto, cpu, cuda or
+            gpu.
         threads: CPU threads; the result does not depend on their number (a whole number from 1
             to 4096); by default all.
         on_updates: Function called now and then with the number of spin updates since its last
@@ -203,8 +203,8 @@ def temper(
         zero_acceptance: Acceptance of flips that cost nothing (a number above 0 and at most 1);
             by default 1 - 2^-6.
         rng_rounds: Philox rounds: 10 or 7.
-        device: Device of the run; auto takes a GPU if there is one, gpu means cuda: auto, cpu,
-            cuda or gpu.
+        device: Device (auto takes a GPU if there is one, gpu means cuda): auto, cpu, cuda or
+            gpu.
         threads: CPU threads; the result does not depend on their number, for a given number of
             groups (a whole number from 1 to 4096); by default all.
         on_updates: Function called now and then with the number of spin updates since its last
@@ -333,8 +333,8 @@ def quantum(
         zero_acceptance: Acceptance of flips that cost nothing (a number above 0 and at most 1);
             by default 1 - 2^-6.
         rng_rounds: Philox rounds: 10 or 7.
-        device: Device of the run; auto takes a GPU if there is one, gpu means cuda: auto, cpu,
-            cuda or gpu.
+        device: Device (auto takes a GPU if there is one, gpu means cuda): auto, cpu, cuda or
+            gpu.
         threads: CPU threads; the result does not depend on their number (a whole number from 1
             to 4096); by default all.
         on_updates: Function called now and then with the number of spin updates since its last
@@ -419,8 +419,8 @@ def transfer(
             many as help and fit.
         seed: Seed of the start vectors, 64 bits (a whole number from 0 to
             18446744073709551615); None draws a fresh one.
-        device: Device of the run; auto takes a GPU if there is one, gpu means cuda: auto, cpu,
-            cuda or gpu.
+        device: Device (auto takes a GPU if there is one, gpu means cuda): auto, cpu, cuda or
+            gpu.
         threads: CPU threads (a whole number from 1 to 4096); by default all.
         most_steps: Products with T after which levels are given up (a whole number, at least
             1).
@@ -430,7 +430,7 @@ def transfer(
             interrupted run. Without a file the run is kept in memory.
         checkpoint_every: Seconds between checkpoints (a number of seconds, at least 0).
         progress: Show a progress bar on the terminal or in the notebook.
-        gpus: GPUs that share each vector: all, how many, or their numbers such as 0,2; by
+        gpus: GPUs that share each vector: all, how many, or a list of numbers such as 0,2; by
             default one for each process.
 
     Returns:

@@ -52,15 +52,17 @@ def plot(
     columns: Annotated[
         str | None,
         typer.Option(
-            help="Of temper and quantum runs, what the thermodynamics are to show, such as "
-            "binder_cumulant,link_overlap."
+            help="Averages to draw as thermodynamics of temper and quantum runs, such as binder_cumulant,link_overlap."
         ),
     ] = None,
     near: Annotated[
         float | None, Real(help="Temperature (or k, Gamma, beta) near which to look for crossings.")
     ] = None,
     average: Annotated[
-        str | None, typer.Option(help="Of xi of transfer runs over samples, mean or typical, exp[ln xi].  [mean]")
+        str | None,
+        typer.Option(
+            help="Average of xi over samples of transfer runs: mean, or typical, which is exp[ln xi].  [mean]"
+        ),
     ] = None,
     out: Annotated[
         str | None,

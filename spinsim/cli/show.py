@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 def show(
     files: Annotated[list[Path], typer.Argument(help="Files that spinsim wrote.", metavar="FILE...")],
     as_json: Annotated[
-        bool, typer.Option("--json", help="The same as one JSON object, a list of them for several files.")
+        bool, typer.Option("--json", help="Print one JSON object, a list of them for several files.")
     ] = False,
     solution: Annotated[
-        bool, typer.Option("--solution", help="Instead the lowest states, a line 'label value' for each variable.")
+        bool,
+        typer.Option("--solution", help="Print the lowest states instead, a line 'label value' for each variable."),
     ] = False,
 ) -> None:
-    """Say what is in files, how far their runs got and their main numbers."""
+    """Summarise files: settings, progress of the run and main numbers."""
     from spinsim.jobs import job_of
     from spinsim.store import read_attributes
 
@@ -47,9 +48,9 @@ def _solutions(file: Path) -> Told:
 
 
 def check(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files that spinsim wrote.")]) -> None:
-    """Read all of every FILE, compare checksums and identities, and say in a line each whether it is whole.
+    """Verify every byte of each FILE by its checksums and identity, and print a line for each.
 
-    Status 0 if all are, else 2.
+    The exit status is 0 if all files are whole, else 2.
     """
     from spinsim.errors import InputError
     from spinsim.run.identity import verify

@@ -27,7 +27,7 @@ def view(
 ) -> None:
     """Draw saved configurations: the spins at up to eight temperatures, or layers of a lattice of three dimensions.
 
-    An --out that ends in .gif is an animation of all saved rows, at most 200 of them.
+    With an --out that ends in .gif, draw an animation of up to 200 saved rows.
     """
     from spinsim.analysis.figures import save_figure
     from spinsim.analysis.figures.configurations import Panels

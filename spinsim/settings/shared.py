@@ -131,7 +131,7 @@ class RunSettings(Table):
     rng_rounds: int = setting(10, "Philox rounds", choices=(10, 7))
     device: str = setting(
         "auto",
-        "Device of the run; auto takes a GPU if there is one, gpu means cuda",
+        "Device (auto takes a GPU if there is one, gpu means cuda)",
         choices=("auto", "cpu", "cuda", "gpu"),
         physics=False,
     )

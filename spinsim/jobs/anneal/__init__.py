@@ -25,8 +25,8 @@ class AnnealJob(Job):
     columns = at("tables:columns")
     draw = at("figures:draw")
     resumable: ClassVar[Mapping[str, str]] = {
-        "time_limit": "Seconds that a search shall last in all at most",
-        "anneals": "Anneals that a search shall have in all at most",
+        "time_limit": "Longest duration of a search from its beginning",
+        "anneals": "Largest number of anneals of a search from its beginning",
     }
     figures = FigureSet(
         ("thermodynamics", "cut", "configuration"),
