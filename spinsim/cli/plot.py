@@ -36,8 +36,8 @@ def plot(
         str,
         typer.Option(
             "--what",
-            help="all, or one: thermodynamics or configuration of an anneal run; thermodynamics, order, overlap, "
-            "exchange or equilibration of a temper run; thermodynamics, order, time, gaps or local of a quantum run; "
+            help="all, or one: thermodynamics, configuration or landscape of an anneal run; thermodynamics, order, "
+            "overlap, exchange or equilibration of a temper run; thermodynamics, order, time, gaps or local of a quantum run; "
             "cut of a MaxCut run; crossings or thermodynamics of several sizes; lengths of transfer runs.",
         ),
     ] = "all",

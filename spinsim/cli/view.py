@@ -20,14 +20,14 @@ def view(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="pdf, png or svg for a picture, gif for an animation of all rows.  [<FILE>-spins.png]"
+            metavar="FILE", help="pdf, png or svg for a picture, gif or mp4 for an animation.  [<FILE>-spins.png]"
         ),
     ] = None,
     overwrite: flags.Overwrite = False,
 ) -> None:
     """Draw saved configurations: the spins at up to eight temperatures, or layers of a lattice of three dimensions.
 
-    With an --out that ends in .gif, draw an animation of up to 200 saved rows.
+    With an --out that ends in .gif or .mp4 (which takes ffmpeg), draw an animation of up to 200 saved rows.
     """
     from spinsim.analysis.figures import save_figure
     from spinsim.analysis.figures.configurations import Panels
@@ -37,8 +37,9 @@ def view(
 
     panels = Panels(configurations(file), load(file).model.lattice, sample, copy)
     path = out or file.with_name(f"{file.stem}-spins.png")
-    if path.suffix.lower() == ".gif":
-        write_outputs({path: ("gif", panels.animation())}, overwrite)
+    kind = path.suffix.lower().removeprefix(".")
+    if kind in ("gif", "mp4"):
+        write_outputs({path: (kind, panels.animation(kind))}, overwrite)
     else:
         save_figure(panels.draw(row), path, overwrite)
     say(path)

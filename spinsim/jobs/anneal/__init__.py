@@ -29,8 +29,8 @@ class AnnealJob(Job):
         "anneals": "Largest number of anneals of a search from its beginning",
     }
     figures = FigureSet(
-        ("thermodynamics", "cut", "configuration"),
-        {"sample": PlotOption("the configuration of an anneal run", ("configuration",))},
+        ("thermodynamics", "cut", "configuration", "landscape"),
+        {"sample": PlotOption("the configuration or landscape of an anneal run", ("configuration", "landscape"))},
     )
 
     def changed(self, config: Anneal, settings: Mapping[str, Any], path: Path) -> Anneal:
