@@ -61,12 +61,12 @@ def anneal(
         temperatures: In order of use, up or down, in the unit of the couplings, shape (steps,);
             or text as the command line takes it, such as ``3:0.1:100g``. By default they follow
             from ``t_start``, ``t_stop``, ``steps`` and ``schedule``.
-        sweeps: Sweeps at each temperature (a whole number from 1 to 1000000000000).
-        replicas: Replicas of each sample (a whole number from 1 to 2097152); by default 128, on
-            a GPU as many as fill it (in searches up to 8192); in searches of dense problems on
-            a CPU 16, in a quantum anneal 128, in populations at least 4096.
-        seed: Seed of the dynamics, 64 bits (a whole number from 0 to 18446744073709551615);
-            None draws a fresh one.
+        sweeps: Sweeps at each temperature (a whole number from 1 to 10^12).
+        replicas: Replicas of each sample (a whole number from 1 to 2^21); by default 128, on a
+            GPU as many as fill it (in searches up to 8192); in searches of dense problems on a
+            CPU 16, in a quantum anneal 128, in populations at least 4096.
+        seed: Seed of the dynamics, 64 bits (a whole number from 0 to 2^64 - 1); None draws a
+            fresh one.
         start: Initial spins: ``random``, ``up``, or configurations of +1 and -1, shape
             (sites,), (samples, sites) or (samples, replicas, sites).
         zero_acceptance: Acceptance of flips that cost nothing (a number above 0 and at most 1);
@@ -95,11 +95,11 @@ def anneal(
             the first below infinity.
         t_stop: Last temperature (a positive finite number, at least 1e-300); by default 0.05 x
             the same.
-        steps: Number of temperatures (a whole number from 1 to 1000000000).
+        steps: Number of temperatures (a whole number from 1 to 10^9).
         schedule: Spacing: linear or geometric.
         populations: Population annealing: divide the replicas of each sample into this number
             of populations, which are resampled when the temperature changes; 0 for none (a
-            whole number from 0 to 2097152).
+            whole number from 0 to 2^21).
         overlap: Instead of steps, the overlap of the energies of populations at neighbouring
             temperatures, which a pre-run places from infinity to t_stop; each resampling then
             removes a share of 1 - overlap of the replicas (a number from 0.1 to 0.99).
@@ -109,7 +109,7 @@ def anneal(
             least 1e-300); by default 1.5 x the root mean square local field.
         gamma_stop: Last transverse field (a positive finite number, at least 1e-300); by
             default 0.05 x the same.
-        slices: Slices in imaginary time, an even number (a whole number from 2 to 1048576); by
+        slices: Slices in imaginary time, an even number (a whole number from 2 to 2^20); by
             default 32.
         beta: Inverse temperature of a quantum anneal without temperatures; a slice has the
             temperature slices / beta (a number from 1e-100 to 1e+100); by default slices / (0.5
@@ -119,7 +119,7 @@ def anneal(
         time_limit: Search for this long, not counting the compiling of kernels (a positive
             finite number, at least 0.001).
         anneals: Largest number of anneals, each with random numbers of its own; series are
-            those of the first (a whole number from 1 to 1048576); by default 1, and any number
+            those of the first (a whole number from 1 to 2^20); by default 1, and any number
             with a target or a time limit.
         growing: Begin with a short anneal and double the length of each next one, up to the
             given length; the default of searches without a length.
@@ -128,7 +128,7 @@ def anneal(
         gpus: GPUs that share the work: all, how many, or a list of numbers such as 0,2; by
             default one for each process.
         save_configurations: Save all spins after every so many steps of the schedule, a bit a
-            spin; 0 saves none (a whole number from 0 to 1000000000000).
+            spin; 0 saves none (a whole number from 0 to 10^12).
 
     Returns:
         Energies and magnetisations after each temperature, and the lowest states met; for a
@@ -187,7 +187,7 @@ def temper(
             first temperature of an anneal; searches beyond 4000 sites 128 in equal steps from
             three times the last to half of the first.
         sweeps: Measured sweeps; in a search the recorded sweeps, after which it goes on (a
-            whole number from 1 to 1000000000000).
+            whole number from 1 to 10^12).
         thermalize: Sweeps before the first measurement; in a search before the first recorded
             row (a whole number, at least 0).
         replicas: Copies at each temperature, 2 by default. A search takes 1 to 8, so that a
@@ -195,8 +195,8 @@ def temper(
             a number given it has one group.
         measure_every: Sweeps between measurements (a whole number, at least 1).
         swap_every: Sweeps between exchanges of temperatures (a whole number, at least 1).
-        seed: Seed of the dynamics, 64 bits (a whole number from 0 to 18446744073709551615);
-            None draws a fresh one.
+        seed: Seed of the dynamics, 64 bits (a whole number from 0 to 2^64 - 1); None draws a
+            fresh one.
         start: Initial spins: ``random``, ``up``, or configurations of +1 and -1, shape
             (sites,), (samples, sites) or (samples, copies times temperatures, sites). Replica c
             T + k is copy c at temperature k of T.
@@ -239,19 +239,18 @@ def temper(
             keeps every second, fourth, ... row, in at most a quarter of the limit (a positive
             finite number, at least 0.001).
         groups: Independent groups of copies in a search; series, exchanges and round trips are
-            those of the first group (a whole number from 1 to 262144); by default 1; in
-            searches without --replicas one for each CPU thread, or as many as fill a GPU.
+            those of the first group (a whole number from 1 to 2^18); by default 1; in searches
+            without --replicas one for each CPU thread, or as many as fill a GPU.
         restart_after: Sweeps without a lower state after which a search restarts with new
             random numbers, twice as many after each restart; 0 for never (a whole number from 0
-            to 1000000000000); by default 50000 in searches, beyond 4000 sites 250 for each
-            site.
+            to 10^12); by default 50000 in searches, beyond 4000 sites 250 for each site.
         time_limit: Search for this long, not counting the compiling of kernels (a positive
             finite number, at least 0.001).
         solution: File for the lowest states by the labels of the problem, .txt or .json.
         gpus: GPUs that share the work: all, how many, or a list of numbers such as 0,2; by
             default one for each process.
         save_configurations: Save all spins at every so many measurements, a bit a spin; 0 saves
-            none (a whole number from 0 to 1000000000000).
+            none (a whole number from 0 to 10^12).
 
     Returns:
         Energies, magnetisations and overlaps of every copy at every temperature, and the rates
@@ -312,10 +311,10 @@ def quantum(
         model: Model in space.
         k: Steps in time of the isotropic form, shape (k,), in any order; or text as the command
             line takes it, such as ``auto:0.25:0.31``; by default 0.2:0.3:16.
-        slices: Slices in time, an even number (a whole number from 2 to 1048576).
-        sweeps: Measured sweeps (a whole number from 1 to 1000000000000).
+        slices: Slices in time, an even number (a whole number from 2 to 2^20).
+        sweeps: Measured sweeps (a whole number from 1 to 10^12).
         thermalize: Sweeps before the first measurement (a whole number, at least 0).
-        replicas: Copies at each k, two or more for overlaps (a whole number from 1 to 2097152).
+        replicas: Copies at each k, two or more for overlaps (a whole number from 1 to 2^21).
         measure_every: Sweeps between measurements (a whole number, at least 1).
         swap_every: Sweeps between exchanges (a whole number, at least 1).
         correlation_times: Times in slices at which spins are correlated with themselves; 1 is
@@ -324,8 +323,8 @@ def quantum(
             parity.
         local_susceptibility: Measure the local susceptibility of each site, from the square of
             its sum over slices.
-        seed: Seed of the dynamics, 64 bits (a whole number from 0 to 18446744073709551615);
-            None draws a fresh one.
+        seed: Seed of the dynamics, 64 bits (a whole number from 0 to 2^64 - 1); None draws a
+            fresh one.
         start: Initial spins: ``random``, ``up``, or configurations of +1 and -1 in space and
             time, shape (sites,), (samples, sites) or (samples, copies times points, sites).
             Replica c T + i is copy c at the i-th of T points, counted from the end deepest in
@@ -364,7 +363,7 @@ def quantum(
         gpus: GPUs that share the work: all, how many, or a list of numbers such as 0,2; by
             default one for each process.
         save_configurations: Save all spins at every so many measurements, a bit a spin; 0 saves
-            none (a whole number from 0 to 1000000000000).
+            none (a whole number from 0 to 10^12).
 
     Returns:
         Actions, magnetisations, correlations in time and overlaps of every copy at every point,
@@ -417,8 +416,8 @@ def transfer(
         method: How T is applied: butterfly, kronecker or auto.
         basis: Stored vectors; 0 takes least memory and gives no matrix elements. By default as
             many as help and fit.
-        seed: Seed of the start vectors, 64 bits (a whole number from 0 to
-            18446744073709551615); None draws a fresh one.
+        seed: Seed of the start vectors, 64 bits (a whole number from 0 to 2^64 - 1); None draws
+            a fresh one.
         device: Device (auto takes a GPU if there is one, gpu means cuda): auto, cpu, cuda or
             gpu.
         threads: CPU threads (a whole number from 1 to 4096); by default all.

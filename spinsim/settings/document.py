@@ -90,7 +90,19 @@ def _values(one: Setting) -> str:
     if one.numbers is not None:
         return f"text, {_TYPES[one.numbers.kind]} or a list of such"
     fresh = f", or `{RANDOM}` for a fresh one" if one.is_seed else ""
-    return "a path" if one.is_path else (one.allowed or _TYPES[one.kind]) + fresh
+    return "a path" if one.is_path else (_allowed(one) or _TYPES[one.kind]) + fresh
+
+
+def _allowed(one: Setting) -> str:
+    """Allowed values of a setting, in words, with powers in the place of long numbers."""
+    return re.sub(r"\d{6,}", lambda number: _power(int(number[0])), one.allowed)
+
+
+def _power(number: int) -> str:
+    """A number as a power of ten or two where it is one, or one less."""
+    digits, bits = len(str(number)) - 1, (number + 1).bit_length() - 1
+    near = {10**digits: f"10^{digits}", 2**bits: f"2^{bits}", 2**bits - 1: f"2^{bits} - 1"}
+    return near.get(number, str(number))
 
 
 def _default(one: Setting) -> str:
@@ -198,7 +210,7 @@ def _type(one: Setting) -> str:
 
 def _sentence(one: Setting) -> str:
     """Returns a setting as an argument's description."""
-    rule = f" ({one.allowed})" if one.allowed and not one.choices else ""
+    rule = f" ({_allowed(one)})" if one.allowed and not one.choices else ""
     rule += "; None draws a fresh one" if one.is_seed else ""
     default = f"; by default {one.shown}" if one.shown else ""
     return f"{one.described}{rule}{default}."
