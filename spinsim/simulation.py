@@ -37,10 +37,9 @@ class Simulation(Described):
         seed: Seed of the dynamics, 64 bits; None draws a fresh one.
         start: Initial spins: ``random``, ``up``, or configurations of +1 and -1, shape (sites,),
             (samples, sites) or (samples, replicas, sites).
-        device: Where it runs: ``auto`` for a GPU where there is one, ``cpu`` or ``cuda``.
-        gpus: GPUs that share out samples, replicas or slabs: all, how many, or their numbers such
-            as 0,2.
-        threads: CPU threads, None for all; no number changes the outcome.
+        device: ``auto`` (a GPU if there is one), ``cpu`` or ``cuda``.
+        gpus: GPUs that share the work: all, how many, or a list of numbers such as 0,2.
+        threads: CPU threads, None for all; the result does not depend on their number.
         zero_acceptance: Acceptance of flips that cost nothing.
         rng_rounds: Philox rounds, 10 or 7.
 
@@ -51,8 +50,7 @@ class Simulation(Described):
         sweeps: Sweeps done: attempted updates of each spin.
 
     Raises:
-        InputError: for bad temperatures, a start that does not fit the model, and what does not fit
-            in memory.
+        InputError: for bad temperatures, a start that does not fit, and too little memory.
 
     Examples:
         >>> model = ss.Ising(ss.square(16))

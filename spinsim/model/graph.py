@@ -34,22 +34,20 @@ class Graph:
 
     Args:
         sites: Number of sites.
-        edges: End sites of each bond, integers of shape (bonds, 2); those of ``lattice`` where left
-            out.
+        edges: End sites of each bond, integers (bonds, 2); by default those of ``lattice``.
         lattice: The lattice it came from, if any.
-        slices: Slices in time of a graph of space and time, along axis 0 of its lattice; 1 of any
-            other.
+        slices: Slices of a graph of space and time, along axis 0 of its lattice; else 1.
 
     Attributes:
-        edges: The bonds, held as ``int32``. A lattice makes them only when asked: large ones do
-            without, of which those whose rows can be packed may have more than such numbers hold.
-        is_listed: True if files hold the list of bonds, as those of a lattice of at most
-            ``MOST_LISTED`` bonds do; runs of others hold lowest states a bit a site.
-        is_huge: True of a lattice of more than ``HUGE`` bonds, whose lowest states results show as
+        edges: The bonds, ``int32``. A lattice lists them only when they are read; runs of large
+            lattices do without.
+        is_listed: True if files hold the list of bonds (lattices of at most ``MOST_LISTED`` bonds).
+            Runs of other lattices hold lowest states a bit a site.
+        is_huge: True for lattices of more than ``HUGE`` bonds, whose results have lowest states as
             ``bits.States``.
 
     Raises:
-        InputError: for bonds that are no integers, lead nowhere or join a site to itself.
+        InputError: for bonds that are not integers, end at no site, or join a site to itself.
 
     Examples:
         >>> ss.Ising(ss.Graph(3, [(0, 1), (1, 2), (2, 0)])).bonds

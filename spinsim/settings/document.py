@@ -119,7 +119,7 @@ def _variations(job: type[Config], name: str, kind: type[Table]) -> list[str]:
         if one == usual[key]:
             continue
         if one.unused:
-            lines.append(f"- `{key}` means nothing there.\n")
+            lines.append(f"- `{key}` has no meaning there.\n")
         elif one.option is None and not one.is_argument:
             lines.append(f"- `{key}` has no flag.\n")
         else:

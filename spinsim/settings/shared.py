@@ -124,7 +124,7 @@ class ModelSettings(Table):
 
 @dataclass(frozen=True)
 class RunSettings(Table):
-    """How many replicas, which random numbers, where and how it runs."""
+    """Number of replicas, random numbers, devices and output of a run."""
 
     replicas: int | None = setting(128, "Replicas of each sample", low=1, high=2**21)
     seed: int = setting(1, "Seed of the dynamics, 64 bits", low=0, high=2**64 - 1, is_seed=True)

@@ -48,8 +48,8 @@ _LENGTHS: Final = {"steps", "sweeps", "temperatures", "field"}
 class AnnealSettings(Table):
     """The temperature schedule: every temperature, or the ends, their number and how they are spaced.
 
-    With ``quantum`` there is one of transverse fields too, by default at one temperature. Where ``temperatures`` are
-    given, the ends, ``steps`` and the ``schedule`` of a finished configuration say what they come to.
+    With ``quantum`` there is a schedule of transverse fields too, by default at one temperature. If ``temperatures``
+    are given, the ends, ``steps`` and ``schedule`` of a finished configuration follow from them.
     """
 
     start: str = start()

@@ -40,7 +40,7 @@ class TransferSettings(Table):
     )
     tolerance: float = setting(1e-10, "Relative residual of a level", low=1e-14, high=0.1)
     method: str = setting("auto", "How T is applied", choices=("butterfly", "kronecker", "auto"))
-    basis: int | None = setting(None, "Stored vectors, 0 for none", shown="as many as serve and fit", low=0)
+    basis: int | None = setting(None, "Stored vectors, 0 for none", shown="as many as help and fit", low=0)
     most_steps: int = setting(5000, "Products with T after which levels are given up", low=1, physics=False)
 
     def check_together(self) -> None:
