@@ -14,6 +14,7 @@
 
 constexpr u32 STREAM_CLUSTERS = HOST(rng.Stream.FORTUIN_KASTELEYN);
 constexpr int THREADS = HOST(engine.moves.fortuin_kasteleyn.cuda.THREADS), MOST_WARPS = HOST(engine.moves.fortuin_kasteleyn.cuda.MOST_WARPS);
+constexpr int ENOUGH_IDLE = HOST(engine.moves.fortuin_kasteleyn.cuda.ENOUGH_IDLE);
 constexpr int JOINING = HOST(engine.moves.fortuin_kasteleyn.cuda.JOINING);
 constexpr int FEW = HOST(engine.moves.fortuin_kasteleyn.cuda.FEW_LEVELS), PLANES = HOST(engine.moves.fortuin_kasteleyn.bonds.PLANES);
 constexpr u32 TAIL = HOST(engine.moves.fortuin_kasteleyn.bonds.TAIL), COIN = HOST(engine.moves.fortuin_kasteleyn.move.COIN);
@@ -267,116 +268,166 @@ __device__ __forceinline__ u32 first_of(u32 open, u32 starts) {
     return there & ~(above << 1 & ~starts);
 }
 
-// The open bonds of a replica, word by word of the calling thread; the next word is on its way.
-struct Words {
-    const u32 *opened, *starts;
-    u32 columns, column, open, start;
+// Shared memory by its address, which the compiler would make anew from a pointer each time.
+__device__ __forceinline__ u32 word_at(u32 address) {
+    u32 word;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(address) : "memory");
+    return word;
+}
+__device__ __forceinline__ void set_word(u32 address, u32 word) { asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(word) : "memory"); }
+__device__ __forceinline__ u32 half_at(u32 address) {
+    u32 half;
+    asm volatile("ld.shared.u16 %0, [%1];" : "=r"(half) : "r"(address) : "memory");
+    return half;
+}
+__device__ __forceinline__ void set_half(u32 address, u32 half) { asm volatile("st.shared.u16 [%0], %1;" ::"r"(address), "r"(half) : "memory"); }
 
-    __device__ __forceinline__ Words(const u32* opened, const Bonds& bonds)
-        : opened(opened), starts(bonds.starts), columns(bonds.columns), column(threadIdx.x % WIDTH) { fetch(); }
-    __device__ __forceinline__ void fetch() {
-        if (column < columns) open = __ldg(opened + (size_t)column * LANES), start = __ldg(starts + column);
+// The clusters of one replica as trees, for a warp: the parent of a label is a larger label of the same cluster, or itself of a root.
+// Parents are halves of words. All threads go on together, so that nobody writes between another's reading and writing.
+template <bool IN_SHARED>
+struct Trees {
+    u32 parents, slots, near_pairs;  // addresses: of parents; of pairs that threads hand to others; of those of bonds
+    const u32* pairs;
+
+    __device__ __forceinline__ u32 parent_of(u32 label) const { return half_at(parents + 2 * label); }
+    __device__ __forceinline__ void hang(u32 label, u32 parent) const { set_half(parents + 2 * label, parent); }
+    __device__ __forceinline__ u32 pair_of(u32 bond) const { return IN_SHARED ? word_at(near_pairs + 4 * bond) : __ldg(pairs + bond); }
+
+    // Lets labels meet bond by bond. A thread has 32 bonds of a column, and every 32nd column; the next word is on its way.
+    __device__ __forceinline__ void join(const u32* opened, const u32* starts, u32 columns) const {
+        const u32 lane = threadIdx.x % WIDTH, before = (1u << lane) - 1;
+        u32 base = 0, open, start;
+        const auto fetch = [&] {
+            open = start = 0;
+            if (base + lane < columns) open = __ldg(opened + (size_t)(base + lane) * LANES), start = __ldg(starts + base + lane);
+        };
+        // The first bond of each label hangs it at once.
+        for (fetch(); base < columns;) {
+            const u32 mine = (base + lane) * WIDTH;
+            u32 first = first_of(open, start);
+            base += WIDTH, fetch();
+            while (first) {
+                const u32 bond = __ffs(first) - 1;
+                first &= first - 1;
+                const u32 next = first ? __ffs(first) - 1 : bond;
+                first &= first - 1;
+                const u32 pair = pair_of(mine + bond), other = pair_of(mine + next);
+                hang(pair & 0xffff, pair >> 16), hang(other & 0xffff, other >> 16);
+            }
+        }
+        __syncwarp();
+        base = 0, fetch();
+        // All others join trees, two at a time in each thread: the smaller of two labels hangs on the larger one, which is done where it
+        // was a root; else its old parent goes on (Rem's algorithm with splicing: M. M. A. Patwary, J. Blair, F. Manne, SEA 2010).
+        u32 rest = 0, mine = 0, one[2] = {}, other[2] = {};
+        for (;;) {
+            const u32 idle[2] = {__ballot_sync(ALL, one[0] == other[0]), __ballot_sync(ALL, one[1] == other[1])};
+            const u32 free = __popc(idle[0]) + __popc(idle[1]);
+            if (free >= ENOUGH_IDLE) {  // threads that have bonds left hand one each to those that have less to do
+                u32 ready = __ballot_sync(ALL, rest);
+                if (!ready && base < columns) {
+                    mine = (base + lane) * WIDTH, rest = open & ~first_of(open, start);
+                    base += WIDTH, fetch();
+                    ready = __ballot_sync(ALL, rest);
+                }
+                const u32 handed = min((u32)__popc(ready), free), place = __popc(ready & before);
+                if (rest && place < handed) {
+                    set_word(slots + 4 * place, pair_of(mine + __ffs(rest) - 1));
+                    rest &= rest - 1;
+                }
+                __syncwarp();
+                u32 slot = __popc(idle[0] & before);
+#pragma unroll
+                for (int k = 0; k < 2; ++k) {
+                    if (one[k] == other[k] && slot < handed) {
+                        const u32 pair = word_at(slots + 4 * slot);
+                        one[k] = pair & 0xffff, other[k] = pair >> 16;
+                    }
+                    slot = __popc(idle[0]) + __popc(idle[1] & before);
+                }
+                if (free == 2 * WIDTH && !handed && base >= columns) return;
+            }
+            u32 small[2], large[2], above[2];
+#pragma unroll
+            for (int k = 0; k < 2; ++k) small[k] = min(one[k], other[k]), large[k] = max(one[k], other[k]), above[k] = parent_of(small[k]);
+            __syncwarp();
+#pragma unroll
+            for (int k = 0; k < 2; ++k) {
+                if (small[k] == large[k]) continue;
+                if (above[k] < large[k]) hang(small[k], large[k]);
+                one[k] = above[k], other[k] = large[k];  // a root is read again: several may have written
+            }
+            __syncwarp();
+        }
     }
-    __device__ __forceinline__ bool is_left() const { return column < columns; }
-    __device__ __forceinline__ void next() { column += WIDTH, fetch(); }
+
+    // Lets all labels hang on their roots, from the largest down; does `visit` with each column, its last one several times.
+    template <typename Visit>
+    __device__ __forceinline__ void settle(u32 columns, Visit visit) const {
+        const u32 lane = threadIdx.x % WIDTH;
+        for (u32 quad = (columns + 3) / 4; quad-- > 0;) {
+            u32 label[4], root[4], above[4];
+            bool is_left;
+#pragma unroll
+            for (u32 k = 0; k < 4; ++k) label[k] = min(4 * quad + k, columns - 1) * WIDTH + lane, above[k] = parent_of(label[k]);
+            do {
+                is_left = false;
+#pragma unroll
+                for (u32 k = 0; k < 4; ++k) root[k] = above[k], above[k] = parent_of(root[k]), is_left |= above[k] != root[k];
+            } while (__any_sync(ALL, is_left));
+#pragma unroll
+            for (u32 k = 0; k < 4; ++k) hang(label[k], root[k]);
+            __syncwarp();
+#pragma unroll
+            for (u32 k = 4; k-- > 0;) visit(min(4 * quad + k, columns - 1), root[k]);
+        }
+    }
 };
 
-// Finds the clusters of a replica, a warp each: block (replicas of all samples). parent[label] is a larger label of the same cluster, or
-// itself of a root. The threads of a warp go on together, so that nobody writes between another's reading and writing.
+// Finds the clusters of a replica, a warp each: block (replicas of all samples).
 template <bool IN_SHARED>
 __global__ __launch_bounds__(MOST_WARPS * WIDTH) void join_in_shared(Batch batch, Bonds bonds, Sites sites, u32 samples, u64 time, Key key) {
     extern __shared__ u32 in_shared[];
     const u32 lane = threadIdx.x % WIDTH, warp = threadIdx.x / WIDTH, warps = blockDim.x / WIDTH, columns = sites.columns;
-    const u32* pairs = bonds.pairs;
     u32* room = in_shared;
     if (IN_SHARED) {
         for (u32 i = threadIdx.x; i < bonds.columns * WIDTH; i += blockDim.x) in_shared[i] = bonds.pairs[i];
         __syncthreads();
-        pairs = in_shared, room += bonds.columns * WIDTH;
+        room += bonds.columns * WIDTH;
     }
     const u32 unit = blockIdx.x * warps + warp;
     if (unit >= samples * batch.replicas) return;
     const u32 sample = unit / batch.replicas, replica = unit % batch.replicas;
     const size_t row = (size_t)sample * batch.blocks + replica / LANES;
-    const u32* const opened = batch.opened + row * bonds.columns * LANES + replica % LANES;
     u32* const chosen = batch.chosen + row * columns * LANES + replica % LANES;
-    u32* const marks = room + warp * (17 * columns + 2);  // which leaders flip, and a word for the ghost
-    u32* const twos = marks + columns + 1;                // parents, two in a word
-    u16* const parent = (u16*)twos;
-    for (u32 i = lane; i <= 16 * columns; i += WIDTH) twos[i] = 2 * i | (2 * i + 1) << 16;
+    u32* const slots = room + warp * (WIDTH + 17 * columns + 2);
+    u32* const marks = slots + WIDTH;         // which leaders flip, and a word for the ghost
+    u32* const parents = marks + columns + 1; // two in a word
+    for (u32 i = lane; i <= 16 * columns; i += WIDTH) parents[i] = 2 * i | (2 * i + 1) << 16;
     for (u32 i = lane; i <= columns; i += WIDTH)
         marks[i] = batch.move == SWENDSEN_WANG && i < columns ? chosen[(size_t)i * LANES] : 0;
     __syncwarp();
+    const auto address = [](const u32* word) { return (u32)__cvta_generic_to_shared(word); };
+    const Trees<IN_SHARED> trees{address(parents), address(slots), address(in_shared), bonds.pairs};
+    trees.join(batch.opened + row * bonds.columns * LANES + replica % LANES, bonds.starts, bonds.columns);
 
-    // The first bond of each label hangs it at once.
-    for (Words words(opened, bonds); words.is_left();) {
-        const u32 column = words.column;
-        u32 first = first_of(words.open, words.start);
-        words.next();
-        for (; first; first &= first - 1) {
-            const u32 pair = pairs[column * WIDTH + __ffs(first) - 1];
-            parent[pair & 0xffff] = pair >> 16;
-        }
+    const auto mark = [&](u32 root) { atomicOr(marks + root / WIDTH, 1u << root % WIDTH); };
+    if (batch.move == SEEDED) {
+        trees.settle(columns, [&](u32 column, u32 root) { if (chosen[(size_t)column * LANES] >> lane & 1) mark(root); });
+    } else if (batch.move == WOLFF) {
+        const u32 own = draw_own(replica, batch.first_sample + sample, counter_half_sweep(time, STREAM_CLUSTERS), key).x;
+        u32 root = sites.label[__umulhi(own, sites.count)];
+        while (trees.parent_of(root) != root) root = trees.parent_of(root);
+        if (lane == 0) mark(root);
     }
     __syncwarp();
-
-    // All others join trees (M. M. A. Patwary, J. Blair, F. Manne, SEA 2010, Rem's algorithm with splicing): the smaller of two labels
-    // hangs on the larger one, which is done where it was a root; else its old parent goes on.
-    Words words(opened, bonds);
-    u32 one = 0, other = 0, rest = 0, column = 0;
-    for (;;) {
-        if (one == other) {
-            while (!rest && words.is_left()) {
-                column = words.column;
-                rest = words.open & ~first_of(words.open, words.start);
-                words.next();
-            }
-            if (rest) {
-                const u32 pair = pairs[column * WIDTH + __ffs(rest) - 1];
-                one = pair & 0xffff, other = pair >> 16, rest &= rest - 1;
-            }
-        }
-        if (!__any_sync(ALL, one != other)) break;
-        const u32 small = min(one, other), large = max(one, other), above = parent[small];
-        __syncwarp();
-        if (small != large && above < large) parent[small] = large;
-        __syncwarp();
-        // A root has got a parent now, of whichever thread wrote last: it is read again.
-        if (small != large) one = above, other = large;
-    }
-
-    // Roots, from the largest labels down, whose parents are done but for those in the same column.
-    const auto root_of = [&](u32 label) {
-        u32 root = parent[label], above = parent[root];
-        while (__any_sync(ALL, above != root)) root = above, above = parent[root];
-        return root;
-    };
-    const auto is_marked = [&](u32 label) { return marks[label / WIDTH] >> label % WIDTH & 1; };
-    if (batch.move != SWENDSEN_WANG) {
-        for (u32 c = columns; c-- > 0;) {
-            const u32 label = c * WIDTH + lane, root = root_of(label);
-            parent[label] = root;
-            __syncwarp();
-            if (batch.move == SEEDED && chosen[(size_t)c * LANES] >> lane & 1) atomicOr(marks + root / WIDTH, 1u << root % WIDTH);
-        }
-        __syncwarp();
-        if (batch.move == WOLFF && lane == 0) {
-            const u32 own = draw_own(replica, batch.first_sample + sample, counter_half_sweep(time, STREAM_CLUSTERS), key).x;
-            const u32 root = parent[sites.label[__umulhi(own, sites.count)]];
-            marks[root / WIDTH] = 1u << root % WIDTH;
-        }
-        __syncwarp();
-    }
+    const u32 marked = address(marks);
     u32 kept = 0;
-    for (u32 c = columns; c-- > 0;) {
-        const u32 label = c * WIDTH + lane, root = root_of(label);
-        __syncwarp();
-        parent[label] = root;
-        __syncwarp();
-        const u32 flips = __ballot_sync(ALL, root != sites.count && is_marked(root));
-        if (lane == c % WIDTH) kept = flips;
-        if (c % WIDTH == 0 && c + lane < columns) chosen[(size_t)(c + lane) * LANES] = kept;
-    }
+    trees.settle(columns, [&](u32 column, u32 root) {
+        const u32 flips = __ballot_sync(ALL, root != sites.count && word_at(marked + root / WIDTH * 4) >> root % WIDTH & 1);
+        if (lane == column % WIDTH) kept = flips;
+        if (column % WIDTH == 0 && column + lane < columns) chosen[(size_t)(column + lane) * LANES] = kept;
+    });
 }
 
 // Returns the root of a label; labels on the way come nearer to it. Other threads join trees meanwhile.

@@ -27,6 +27,7 @@ FILE: Final = "clusters/fortuin_kasteleyn.cu"
 THREADS: Final = 256  # of a block that draws bonds or flips sites
 JOINING: Final = 512  # of a block that joins a replica's sites in memory
 MOST_WARPS: Final = 32  # of a block whose warps have a replica each
+ENOUGH_IDLE: Final = 24  # of the 64 bonds that a warp can have in hand, so that new ones are handed out
 ENOUGH: Final = 8  # such warps, for which labels of bonds are worth their shared memory
 WIDTH: Final = 32  # bonds or labels of a column
 FEW_LEVELS: Final = 4  # sizes of bonds whose thresholds a block keeps
@@ -63,7 +64,7 @@ class Room(NamedTuple):
 def room_for(sites: int, bonds: int, shared: int) -> Room | None:
     """Shared memory of a block for replicas of so many sites; None where not even one has room."""
     columns, pairs = -(-sites // WIDTH), 4 * WIDTH * -(-bonds // WIDTH)
-    replica = 4 * (17 * columns + 2)
+    replica = 4 * (WIDTH + 17 * columns + 2)
     if sites >= 2**16 - 1 or replica > shared:
         return None
     beside_pairs = max(0, shared - pairs) // replica
@@ -179,7 +180,9 @@ class ClustersOnGpu:
     def _bonds(self, bonds: Bonds, label: Any, place: Any, are_pairs: bool) -> Any:
         """The bonds in the order of the smaller label that each joins."""
         count, labels = len(bonds.number), np.sort(label[bonds.ends], axis=1)
-        order = np.argsort(labels[:, 0], kind="stable")
+        order = np.lexsort(
+            (-labels[:, 1].astype(np.int64), labels[:, 0])
+        )  # the first bond of a label is that to the largest one
         labels, columns = labels[order], -(-count // WIDTH)
         begins = np.zeros(columns * WIDTH, np.uint8)
         begins[:count] = np.diff(labels[:, 0], prepend=np.uint32(2**32 - 1)) != 0
