@@ -108,20 +108,24 @@ __device__ __noinline__ u32 planes_of(const Bonds& bonds, u32 level, const Lanes
 }
 
 // Sets the lanes that have bond e open; `open` holds those whose ends differ.
+template <bool IS_FEW>
 __device__ __forceinline__ void open_bond(const Bonds& bonds, u32 e, u32 sample, const Lanes& lanes, const When& when, u32 (&open)[WORDS]) {
     const int k = bonds.level[sample * bonds.level_stride + e];
-    const bool is_few = bonds.levels <= FEW;
+    if (k < 0) {
+        for (u32& word : open) word = 0;
+        return;
+    }
     const u32 flip = 0u - bonds.negative[sample * bonds.negative_stride + e];
     const Prefix prefix = philox_prefix(bonds.number[e], when.word1, when.time.word2, when.key);
     u32 undecided[WORDS];
 #pragma unroll
     for (u32 w = 0; w < WORDS; ++w) {
-        u32 plane[PLANES], always = ALL;
-        if (k >= 0 && is_few) {
+        u32 plane[PLANES], always;
+        if constexpr (IS_FEW) {
 #pragma unroll
             for (int p = 0; p < PLANES; ++p) plane[p] = word_of(lanes.level[k].plane[p], w);
             always = word_of(lanes.level[k].always, w);
-        } else if (k >= 0) {
+        } else {
             always = planes_of(bonds, k, lanes, w, plane);
         }
         const u32 there = ~(open[w] ^ flip) & ~always;
@@ -146,7 +150,7 @@ __device__ __forceinline__ void open_bond(const Bonds& bonds, u32 e, u32 sample,
         const u32 bits = undecided[0] ? undecided[0] : undecided[1] ? undecided[1] : undecided[2] ? undecided[2] : undecided[3];
         const u32 bit = bits & (0u - bits), lane = WIDTH * w + __ffs(bits) - 1;
         const uint4 random = philox_finish<MOST_ROUNDS>(prefix, when.time.word3 | (TAIL + lane), when.key);
-        const u64 whole = is_few ? lanes.level[k].threshold[lane] : threshold_of(bonds, k, lanes, lane).value;
+        const u64 whole = IS_FEW ? lanes.level[k].threshold[lane] : threshold_of(bonds, k, lanes, lane).value;
         const u32 closes = ((u64)random.x << 32 | random.y) < whole << PLANES ? bit : 0;
 #pragma unroll
         for (u32 v = 0; v < WORDS; ++v)
@@ -167,8 +171,7 @@ __device__ __forceinline__ void lay_lanes(Lanes& lanes, const Bonds& bonds, cons
         lanes.beta[1][r % LANES] = ladder.beta[t * ladder.terms + ladder.terms - 1];
     }
     __syncthreads();
-    if (bonds.levels > FEW) return;
-    for (u32 i = thread; i < LANES * bonds.levels; i += blockDim.x) {
+    for (u32 i = thread; bonds.levels <= FEW && i < LANES * bonds.levels; i += blockDim.x) {
         const u32 k = i / LANES, lane = i % LANES, w = lane / WIDTH;
         Level& level = lanes.level[k];
         const Threshold t = threshold_of(bonds, k, lanes, lane);
@@ -209,7 +212,8 @@ __device__ __forceinline__ void sow(u32 site, const Lanes& lanes, const When& wh
     }
 }
 
-// Fills `opened` and, but for Wolff moves, `chosen`: block (part of the columns, block of replicas, sample), a warp a column.
+// Fills `opened` and, but for Wolff moves, `chosen`, of bonds of few sizes or of any: block (part of the columns, block of replicas, sample), a warp a column.
+template <bool IS_FEW>
 __global__ __launch_bounds__(THREADS) void choose(Batch batch, Bonds bonds, Sites sites, Ladder ladder, u64 time, Key key) {
     __shared__ Lanes lanes;
     const u32 sample = blockIdx.z, block = blockIdx.y, lane = threadIdx.x % WIDTH, warps = blockDim.x / WIDTH;
@@ -229,7 +233,7 @@ __global__ __launch_bounds__(THREADS) void choose(Batch batch, Bonds bonds, Site
             const uint2 at = bonds.places[i];
             const uint4 one = spins(at.x), other = spins(at.y);
             words[0] = one.x ^ other.x, words[1] = one.y ^ other.y, words[2] = one.z ^ other.z, words[3] = one.w ^ other.w;
-            open_bond(bonds, i, sample, lanes, when, words);
+            open_bond<IS_FEW>(bonds, i, sample, lanes, when, words);
         } else if (!is_bond && i < sites.count && batch.move == SEEDED) {
             sow(sites.site[i], lanes, when, words);
         } else if (!is_bond && i < sites.count) {
@@ -341,7 +345,7 @@ struct Trees {
                 for (int k = 0; k < 2; ++k) {
                     if (one[k] == other[k] && slot < handed) {
                         const u32 pair = word_at(slots + 4 * slot);
-                        one[k] = pair & 0xffff, other[k] = pair >> 16;
+                        one[k] = parent_of(pair & 0xffff), other[k] = parent_of(pair >> 16);
                     }
                     slot = __popc(idle[0]) + __popc(idle[1] & before);
                 }
@@ -361,28 +365,30 @@ struct Trees {
         }
     }
 
-    // Lets all labels hang on their roots, from the largest down; does `visit` with each column, its last one several times.
+    // Lets all labels hang on their roots, from the largest down, four columns at a time; does `visit` with their roots.
     template <typename Visit>
-    __device__ __forceinline__ void settle(u32 columns, Visit visit) const {
-        const u32 lane = threadIdx.x % WIDTH;
-        for (u32 quad = (columns + 3) / 4; quad-- > 0;) {
-            u32 label[4], root[4], above[4];
+    __device__ __forceinline__ void settle(u32 quads, Visit visit) const {
+        for (u32 quad = quads; quad-- > 0;) {
+            const u32 own = parents + 2 * (4 * WIDTH * quad + threadIdx.x % WIDTH);
+            u32 root[4], above[4];
             bool is_left;
 #pragma unroll
-            for (u32 k = 0; k < 4; ++k) label[k] = min(4 * quad + k, columns - 1) * WIDTH + lane, above[k] = parent_of(label[k]);
+            for (u32 k = 0; k < 4; ++k) above[k] = half_at(own + 2 * WIDTH * k);
             do {
                 is_left = false;
 #pragma unroll
                 for (u32 k = 0; k < 4; ++k) root[k] = above[k], above[k] = parent_of(root[k]), is_left |= above[k] != root[k];
             } while (__any_sync(ALL, is_left));
 #pragma unroll
-            for (u32 k = 0; k < 4; ++k) hang(label[k], root[k]);
+            for (u32 k = 0; k < 4; ++k) set_half(own + 2 * WIDTH * k, root[k]);
             __syncwarp();
-#pragma unroll
-            for (u32 k = 4; k-- > 0;) visit(min(4 * quad + k, columns - 1), root[k]);
+            visit(quad, root);
         }
     }
 };
+
+// Words of shared memory for a replica of so many columns of labels.
+__device__ __forceinline__ u32 room_of_replica(u32 columns) { return max(WIDTH, (columns + 3) / 4 * 4 + 1) + (columns + 3) / 4 * 64 + 1; }
 
 // Finds the clusters of a replica, a warp each: block (replicas of all samples).
 template <bool IN_SHARED>
@@ -400,20 +406,24 @@ __global__ __launch_bounds__(MOST_WARPS * WIDTH) void join_in_shared(Batch batch
     const u32 sample = unit / batch.replicas, replica = unit % batch.replicas;
     const size_t row = (size_t)sample * batch.blocks + replica / LANES;
     u32* const chosen = batch.chosen + row * columns * LANES + replica % LANES;
-    u32* const slots = room + warp * (WIDTH + 17 * columns + 2);
-    u32* const marks = slots + WIDTH;         // which leaders flip, and a word for the ghost
-    u32* const parents = marks + columns + 1; // two in a word
-    for (u32 i = lane; i <= 16 * columns; i += WIDTH) parents[i] = 2 * i | (2 * i + 1) << 16;
-    for (u32 i = lane; i <= columns; i += WIDTH)
-        marks[i] = batch.move == SWENDSEN_WANG && i < columns ? chosen[(size_t)i * LANES] : 0;
+    const u32 quads = (columns + 3) / 4, marked = 4 * quads + 1;
+    u32* const marks = room + warp * room_of_replica(columns);  // which leaders flip, the ghost not; before, pairs that threads hand on
+    u32* const parents = marks + max(WIDTH, marked);            // two in a word
+    for (u32 i = lane; i <= 64 * quads; i += WIDTH) parents[i] = 2 * i | (2 * i + 1) << 16;
     __syncwarp();
     const auto address = [](const u32* word) { return (u32)__cvta_generic_to_shared(word); };
-    const Trees<IN_SHARED> trees{address(parents), address(slots), address(in_shared), bonds.pairs};
+    const Trees<IN_SHARED> trees{address(parents), address(marks), address(in_shared), bonds.pairs};
     trees.join(batch.opened + row * bonds.columns * LANES + replica % LANES, bonds.starts, bonds.columns);
 
-    const auto mark = [&](u32 root) { atomicOr(marks + root / WIDTH, 1u << root % WIDTH); };
+    for (u32 i = lane; i < marked; i += WIDTH) marks[i] = batch.move == SWENDSEN_WANG && i < columns ? chosen[(size_t)i * LANES] : 0;
+    __syncwarp();
+    const auto mark = [&](u32 root) { if (root != sites.count) atomicOr(marks + root / WIDTH, 1u << root % WIDTH); };
     if (batch.move == SEEDED) {
-        trees.settle(columns, [&](u32 column, u32 root) { if (chosen[(size_t)column * LANES] >> lane & 1) mark(root); });
+        trees.settle(quads, [&](u32 quad, const u32 (&root)[4]) {
+#pragma unroll
+            for (u32 k = 0; k < 4; ++k)
+                if (4 * quad + k < columns && chosen[(size_t)(4 * quad + k) * LANES] >> lane & 1) mark(root[k]);
+        });
     } else if (batch.move == WOLFF) {
         const u32 own = draw_own(replica, batch.first_sample + sample, counter_half_sweep(time, STREAM_CLUSTERS), key).x;
         u32 root = sites.label[__umulhi(own, sites.count)];
@@ -421,12 +431,13 @@ __global__ __launch_bounds__(MOST_WARPS * WIDTH) void join_in_shared(Batch batch
         if (lane == 0) mark(root);
     }
     __syncwarp();
-    const u32 marked = address(marks);
     u32 kept = 0;
-    trees.settle(columns, [&](u32 column, u32 root) {
-        const u32 flips = __ballot_sync(ALL, root != sites.count && word_at(marked + root / WIDTH * 4) >> root % WIDTH & 1);
-        if (lane == column % WIDTH) kept = flips;
-        if (column % WIDTH == 0 && column + lane < columns) chosen[(size_t)(column + lane) * LANES] = kept;
+    trees.settle(quads, [&](u32 quad, const u32 (&root)[4]) {
+        u32 flips[4];
+#pragma unroll
+        for (u32 k = 0; k < 4; ++k) flips[k] = __ballot_sync(ALL, word_at(address(marks) + root[k] / WIDTH * 4) >> root[k] % WIDTH & 1);
+        if (lane / 4 == quad % 8) kept = lane & 2 ? (lane & 1 ? flips[3] : flips[2]) : (lane & 1 ? flips[1] : flips[0]);
+        if (quad % 8 == 0 && 4 * quad + lane < columns) chosen[(size_t)(4 * quad + lane) * LANES] = kept;
     });
 }
 

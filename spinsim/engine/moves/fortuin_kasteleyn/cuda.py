@@ -27,7 +27,7 @@ FILE: Final = "clusters/fortuin_kasteleyn.cu"
 THREADS: Final = 256  # of a block that draws bonds or flips sites
 JOINING: Final = 512  # of a block that joins a replica's sites in memory
 MOST_WARPS: Final = 32  # of a block whose warps have a replica each
-ENOUGH_IDLE: Final = 24  # of the 64 bonds that a warp can have in hand, so that new ones are handed out
+ENOUGH_IDLE: Final = 16  # of the 64 bonds that a warp can have in hand, so that new ones are handed out
 ENOUGH: Final = 8  # such warps, for which labels of bonds are worth their shared memory
 WIDTH: Final = 32  # bonds or labels of a column
 FEW_LEVELS: Final = 4  # sizes of bonds whose thresholds a block keeps
@@ -48,8 +48,8 @@ BATCH: Final = struct_type(
     first_sample=np.uint32,
 )  # fmt: skip
 INSTANCES: Final[Instances] = (
-    *((FILE, name) for name in ("choose", "join_in_memory", "flip_sites")),
-    *((FILE, instance("join_in_shared", in_shared)) for in_shared in FLAGS),
+    *((FILE, name) for name in ("join_in_memory", "flip_sites")),
+    *((FILE, instance(name, flag)) for name in ("choose", "join_in_shared") for flag in FLAGS),
 )
 
 
@@ -64,7 +64,8 @@ class Room(NamedTuple):
 def room_for(sites: int, bonds: int, shared: int) -> Room | None:
     """Shared memory of a block for replicas of so many sites; None where not even one has room."""
     columns, pairs = -(-sites // WIDTH), 4 * WIDTH * -(-bonds // WIDTH)
-    replica = 4 * (WIDTH + 17 * columns + 2)
+    quads = -(-columns // 4)
+    replica = 4 * (max(WIDTH, 4 * quads + 1) + 64 * quads + 1)
     if sites >= 2**16 - 1 or replica > shared:
         return None
     beside_pairs = max(0, shared - pairs) // replica
@@ -132,7 +133,11 @@ class ClustersOnGpu:
             "sites": sites, "samples": np.uint32(samples), "time": np.uint64(0),
         }  # fmt: skip
         self._launches = [
-            Launched(self._launch("choose"), (self._parts(bond_columns + columns), blocks, samples), THREADS),
+            Launched(
+                self._launch(instance("choose", len(bonds.costs) <= FEW_LEVELS)),
+                (self._parts(bond_columns + columns), blocks, samples),
+                THREADS,
+            ),
             *(self._in_shared(room) if room else self._in_memory(samples, count)),
             Launched(self._launch("flip_sites"), (self._parts(columns), blocks, samples), THREADS),
         ]

@@ -71,7 +71,9 @@ def test_same_as_oracle(name: str, device: str) -> None:
         np.testing.assert_array_equal(engine.begin_exchange()().place, place)
 
 
-@pytest.mark.parametrize("room", [0, 2 * 4 * (32 + 17 * 3 + 2), 2**18], ids=["in memory", "without pairs", "in shared memory"])
+@pytest.mark.parametrize(
+    "room", [0, 2 * 4 * (32 + 64 + 1), 2**18], ids=["in memory", "without pairs", "in shared memory"]
+)
 def test_clusters_joined_elsewhere(emulated: None, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
     monkeypatch.setattr(cuda, "shared_memory", lambda device: room)
     monkeypatch.setattr(cuda, "MOST_PARENTS", 0)
