@@ -1,54 +1,12 @@
-// Fortuin-Kasteleyn moves of replica-packed words: spinsim/engine/moves/fortuin_kasteleyn/move.py says which clusters flip.
-//
-//   state[sample][block][place][4]         spins: bit b of word w is replica 128 block + 32 w + b
-//   opened[sample][block][column][lane]    of 32 bonds of one of 128 replicas those that are open
-//   chosen[sample][block][column][lane]    of 32 labels of a replica those chosen; after join_* those whose sites flip
-//
-// Labels are sites in the order in which they lead, the first one's the largest: the largest label of a cluster is its leader's, and
-// the ghost, which never flips, has the largest of all, the number of sites. Bonds are in order of the smaller label that they join.
-// 1. choose draws open bonds and the coins or seeds of sites, 128 replicas a thread, and turns them: a word is then 32 bonds or labels.
-// 2. join_in_shared finds the clusters of a replica by union-find, a warp a replica, its labels in shared memory; join_in_memory does it
-// for more labels than fit, a block a replica. 3. flip_sites turns back what flips.
+// Open bonds of Fortuin-Kasteleyn moves, 128 replicas a thread, and the flips of sites whose clusters have been found.
 #include "bits/transpose.cuh"
+#include "clusters/fortuin_kasteleyn.cuh"
 #include "random/acceptance.cuh"
 
-constexpr u32 STREAM_CLUSTERS = HOST(rng.Stream.FORTUIN_KASTELEYN);
-constexpr int THREADS = HOST(engine.moves.fortuin_kasteleyn.cuda.THREADS), MOST_WARPS = HOST(engine.moves.fortuin_kasteleyn.cuda.MOST_WARPS);
-constexpr int ENOUGH_IDLE = HOST(engine.moves.fortuin_kasteleyn.cuda.ENOUGH_IDLE);
-constexpr int JOINING = HOST(engine.moves.fortuin_kasteleyn.cuda.JOINING);
 constexpr int FEW = HOST(engine.moves.fortuin_kasteleyn.cuda.FEW_LEVELS), PLANES = HOST(engine.moves.fortuin_kasteleyn.bonds.PLANES);
 constexpr u32 TAIL = HOST(engine.moves.fortuin_kasteleyn.bonds.TAIL), COIN = HOST(engine.moves.fortuin_kasteleyn.move.COIN);
-constexpr u32 OWN = HOST(engine.moves.fortuin_kasteleyn.move.OWN), SEEDS = HOST(engine.moves.fortuin_kasteleyn.move.SEEDS);
-constexpr u32 SWENDSEN_WANG = HOST(engine.moves.fortuin_kasteleyn.move.SWENDSEN_WANG);
-constexpr u32 WOLFF = HOST(engine.moves.fortuin_kasteleyn.move.WOLFF);
-constexpr u32 SEEDED = HOST(engine.moves.fortuin_kasteleyn.move.SEEDED);
-constexpr u32 LANES = 128, WIDTH = 32, WORDS = 4, ALL = ~0u, MOST_PLANES = 32;
+constexpr u32 SEEDS = HOST(engine.moves.fortuin_kasteleyn.move.SEEDS), MOST_PLANES = 32;
 static_assert(PLANES == 8, "two calls hold the first planes");
-
-typedef unsigned short u16;
-
-// Bonds as spinsim/engine/moves/fortuin_kasteleyn/bonds.py has them, in the order above; places are those of their ends.
-struct Bonds {
-    const uint2* places;   // the ghost's is the number of sites
-    const u32* number;
-    const u8* negative;
-    const int* level;
-    const double* costs;
-    const u8* terms;
-    const u32* pairs;      // the labels that each joins, the smaller one in the lower half, where they fit; whole columns
-    const uint2* labels;   // the same where they do not
-    const u32* starts;     // of each column, the bonds with which a smaller label begins
-    size_t negative_stride, level_stride;  // 0 where all samples share them
-    u32 count, columns, levels;
-};
-CHECK_STRUCT(Bonds, engine.moves.fortuin_kasteleyn.cuda.BONDS);
-
-struct Sites {
-    const u32 *site, *place;     // of each label
-    const u32 *label;            // of each site
-    u32 count, columns, most;    // the largest k of seeds
-};
-CHECK_STRUCT(Sites, engine.moves.fortuin_kasteleyn.cuda.SITES);
 
 // Replicas at their temperatures: holder[sample][copy][temperature], beta[temperature][term] times the quantum.
 struct Ladder {
@@ -57,14 +15,6 @@ struct Ladder {
     u32 copies, temperatures, terms;
 };
 CHECK_STRUCT(Ladder, engine.moves.fortuin_kasteleyn.cuda.LADDER);
-
-// The rows of words of all samples and blocks.
-struct Batch {
-    uint4* state;
-    u32 *opened, *chosen;
-    u32 blocks, replicas, move, first_sample;
-};
-CHECK_STRUCT(Batch, engine.moves.fortuin_kasteleyn.cuda.BATCH);
 
 __device__ __forceinline__ u32 word_of(const uint4& v, u32 w) { return w == 0 ? v.x : w == 1 ? v.y : w == 2 ? v.z : v.w; }
 
@@ -185,11 +135,6 @@ __device__ __forceinline__ void lay_lanes(Lanes& lanes, const Bonds& bonds, cons
     }
 }
 
-// Returns what a replica draws: its site in x, its k in y.
-__device__ __forceinline__ uint4 draw_own(u32 replica, u32 sample, const HalfSweep& time, const Key& key) {
-    return philox<MOST_ROUNDS>(replica, counter_block(sample, 0), time.word2, time.word3 | OWN, key);
-}
-
 // Lays which of the lanes of a block want each plane of seeds.
 __device__ __forceinline__ void lay_wants(Lanes& lanes, u32 most, u32 sample, u32 block, const When& when) {
     for (u32 i = threadIdx.x; i < (MOST_PLANES + 1) * LANES; i += blockDim.x) {
@@ -212,8 +157,8 @@ __device__ __forceinline__ void sow(u32 site, const Lanes& lanes, const When& wh
     }
 }
 
-// Fills `opened` and, but for Wolff moves, `chosen`, of bonds of few sizes or of any: block (part of the columns, block of replicas, sample), a warp a column.
-template <bool IS_FEW>
+// Fills `opened` and, but for Wolff moves, `chosen`, of bonds of few sizes or of any, turned or not: block (part of the columns, block of replicas, sample), a warp a column.
+template <bool IS_FEW, bool ARE_TURNED>
 __global__ __launch_bounds__(THREADS) void choose(Batch batch, Bonds bonds, Sites sites, Ladder ladder, u64 time, Key key) {
     __shared__ Lanes lanes;
     const u32 sample = blockIdx.z, block = blockIdx.y, lane = threadIdx.x % WIDTH, warps = blockDim.x / WIDTH;
@@ -242,12 +187,16 @@ __global__ __launch_bounds__(THREADS) void choose(Batch batch, Bonds bonds, Site
         }
         u32* const to = (is_bond ? batch.opened + row * bonds.columns * LANES : batch.chosen + row * sites.columns * LANES) + column * LANES;
         __syncwarp();
+        if constexpr (ARE_TURNED) {
 #pragma unroll
-        for (u32 w = 0; w < WORDS; ++w) to[WIDTH * w + lane] = transpose_across(words[w]);
+            for (u32 w = 0; w < WORDS; ++w) to[WIDTH * w + lane] = transpose_across(words[w]);
+        } else {
+            ((uint4*)to)[lane] = make_uint4(words[0], words[1], words[2], words[3]);
+        }
     }
 }
 
-// Flips sites by what `chosen` has in the end: block (part of the columns, block of replicas, sample), a warp a column.
+// Flips sites by what `chosen`, turned, has in the end: block (part of the columns, block of replicas, sample), a warp a column.
 __global__ __launch_bounds__(THREADS) void flip_sites(Batch batch, Sites sites) {
     const u32 sample = blockIdx.z, block = blockIdx.y, lane = threadIdx.x % WIDTH, warps = blockDim.x / WIDTH;
     const size_t row = (size_t)sample * batch.blocks + block;
@@ -262,229 +211,5 @@ __global__ __launch_bounds__(THREADS) void flip_sites(Batch batch, Sites sites) 
         uint4& spins = batch.state[row * sites.count + sites.place[label]];
         const uint4 old = spins;
         spins = make_uint4(old.x ^ flips[0], old.y ^ flips[1], old.z ^ flips[2], old.w ^ flips[3]);
-    }
-}
-
-// Returns the bonds, of those open in a column, that hang their smaller label on the larger one at once: the first one of each label.
-__device__ __forceinline__ u32 first_of(u32 open, u32 starts) {
-    const u32 there = open & (0u - (starts & (0u - starts)));  // a label that has begun in an earlier column may hang already
-    const u32 sum = (there | ~starts) + there, above = there | (~starts & (sum ^ there ^ (there | ~starts)));
-    return there & ~(above << 1 & ~starts);
-}
-
-// Shared memory by its address, which the compiler would make anew from a pointer each time.
-__device__ __forceinline__ u32 word_at(u32 address) {
-    u32 word;
-    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(address) : "memory");
-    return word;
-}
-__device__ __forceinline__ void set_word(u32 address, u32 word) { asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(word) : "memory"); }
-__device__ __forceinline__ u32 half_at(u32 address) {
-    u32 half;
-    asm volatile("ld.shared.u16 %0, [%1];" : "=r"(half) : "r"(address) : "memory");
-    return half;
-}
-__device__ __forceinline__ void set_half(u32 address, u32 half) { asm volatile("st.shared.u16 [%0], %1;" ::"r"(address), "r"(half) : "memory"); }
-
-// The clusters of one replica as trees, for a warp: the parent of a label is a larger label of the same cluster, or itself of a root.
-// Parents are halves of words. All threads go on together, so that nobody writes between another's reading and writing.
-template <bool IN_SHARED>
-struct Trees {
-    u32 parents, slots, near_pairs;  // addresses: of parents; of pairs that threads hand to others; of those of bonds
-    const u32* pairs;
-
-    __device__ __forceinline__ u32 parent_of(u32 label) const { return half_at(parents + 2 * label); }
-    __device__ __forceinline__ void hang(u32 label, u32 parent) const { set_half(parents + 2 * label, parent); }
-    __device__ __forceinline__ u32 pair_of(u32 bond) const { return IN_SHARED ? word_at(near_pairs + 4 * bond) : __ldg(pairs + bond); }
-
-    // Lets labels meet bond by bond. A thread has 32 bonds of a column, and every 32nd column; the next word is on its way.
-    __device__ __forceinline__ void join(const u32* opened, const u32* starts, u32 columns) const {
-        const u32 lane = threadIdx.x % WIDTH, before = (1u << lane) - 1;
-        u32 base = 0, open, start;
-        const auto fetch = [&] {
-            open = start = 0;
-            if (base + lane < columns) open = __ldg(opened + (size_t)(base + lane) * LANES), start = __ldg(starts + base + lane);
-        };
-        // The first bond of each label hangs it at once.
-        for (fetch(); base < columns;) {
-            const u32 mine = (base + lane) * WIDTH;
-            u32 first = first_of(open, start);
-            base += WIDTH, fetch();
-            while (first) {
-                const u32 bond = __ffs(first) - 1;
-                first &= first - 1;
-                const u32 next = first ? __ffs(first) - 1 : bond;
-                first &= first - 1;
-                const u32 pair = pair_of(mine + bond), other = pair_of(mine + next);
-                hang(pair & 0xffff, pair >> 16), hang(other & 0xffff, other >> 16);
-            }
-        }
-        __syncwarp();
-        base = 0, fetch();
-        // All others join trees, two at a time in each thread: the smaller of two labels hangs on the larger one, which is done where it
-        // was a root; else its old parent goes on (Rem's algorithm with splicing: M. M. A. Patwary, J. Blair, F. Manne, SEA 2010).
-        u32 rest = 0, mine = 0, one[2] = {}, other[2] = {};
-        for (;;) {
-            const u32 idle[2] = {__ballot_sync(ALL, one[0] == other[0]), __ballot_sync(ALL, one[1] == other[1])};
-            const u32 free = __popc(idle[0]) + __popc(idle[1]);
-            if (free >= ENOUGH_IDLE) {  // threads that have bonds left hand one each to those that have less to do
-                u32 ready = __ballot_sync(ALL, rest);
-                if (!ready && base < columns) {
-                    mine = (base + lane) * WIDTH, rest = open & ~first_of(open, start);
-                    base += WIDTH, fetch();
-                    ready = __ballot_sync(ALL, rest);
-                }
-                const u32 handed = min((u32)__popc(ready), free), place = __popc(ready & before);
-                if (rest && place < handed) {
-                    set_word(slots + 4 * place, pair_of(mine + __ffs(rest) - 1));
-                    rest &= rest - 1;
-                }
-                __syncwarp();
-                u32 slot = __popc(idle[0] & before);
-#pragma unroll
-                for (int k = 0; k < 2; ++k) {
-                    if (one[k] == other[k] && slot < handed) {
-                        const u32 pair = word_at(slots + 4 * slot);
-                        one[k] = parent_of(pair & 0xffff), other[k] = parent_of(pair >> 16);
-                    }
-                    slot = __popc(idle[0]) + __popc(idle[1] & before);
-                }
-                if (free == 2 * WIDTH && !handed && base >= columns) return;
-            }
-            u32 small[2], large[2], above[2];
-#pragma unroll
-            for (int k = 0; k < 2; ++k) small[k] = min(one[k], other[k]), large[k] = max(one[k], other[k]), above[k] = parent_of(small[k]);
-            __syncwarp();
-#pragma unroll
-            for (int k = 0; k < 2; ++k) {
-                if (small[k] == large[k]) continue;
-                if (above[k] < large[k]) hang(small[k], large[k]);
-                one[k] = above[k], other[k] = large[k];  // a root is read again: several may have written
-            }
-            __syncwarp();
-        }
-    }
-
-    // Lets all labels hang on their roots, from the largest down, four columns at a time; does `visit` with their roots.
-    template <typename Visit>
-    __device__ __forceinline__ void settle(u32 quads, Visit visit) const {
-        for (u32 quad = quads; quad-- > 0;) {
-            const u32 own = parents + 2 * (4 * WIDTH * quad + threadIdx.x % WIDTH);
-            u32 root[4], above[4];
-            bool is_left;
-#pragma unroll
-            for (u32 k = 0; k < 4; ++k) above[k] = half_at(own + 2 * WIDTH * k);
-            do {
-                is_left = false;
-#pragma unroll
-                for (u32 k = 0; k < 4; ++k) root[k] = above[k], above[k] = parent_of(root[k]), is_left |= above[k] != root[k];
-            } while (__any_sync(ALL, is_left));
-#pragma unroll
-            for (u32 k = 0; k < 4; ++k) set_half(own + 2 * WIDTH * k, root[k]);
-            __syncwarp();
-            visit(quad, root);
-        }
-    }
-};
-
-// Words of shared memory for a replica of so many columns of labels.
-__device__ __forceinline__ u32 room_of_replica(u32 columns) { return max(WIDTH, (columns + 3) / 4 * 4 + 1) + (columns + 3) / 4 * 64 + 1; }
-
-// Finds the clusters of a replica, a warp each: block (replicas of all samples).
-template <bool IN_SHARED>
-__global__ __launch_bounds__(MOST_WARPS * WIDTH) void join_in_shared(Batch batch, Bonds bonds, Sites sites, u32 samples, u64 time, Key key) {
-    extern __shared__ u32 in_shared[];
-    const u32 lane = threadIdx.x % WIDTH, warp = threadIdx.x / WIDTH, warps = blockDim.x / WIDTH, columns = sites.columns;
-    u32* room = in_shared;
-    if (IN_SHARED) {
-        for (u32 i = threadIdx.x; i < bonds.columns * WIDTH; i += blockDim.x) in_shared[i] = bonds.pairs[i];
-        __syncthreads();
-        room += bonds.columns * WIDTH;
-    }
-    const u32 unit = blockIdx.x * warps + warp;
-    if (unit >= samples * batch.replicas) return;
-    const u32 sample = unit / batch.replicas, replica = unit % batch.replicas;
-    const size_t row = (size_t)sample * batch.blocks + replica / LANES;
-    u32* const chosen = batch.chosen + row * columns * LANES + replica % LANES;
-    const u32 quads = (columns + 3) / 4, marked = 4 * quads + 1;
-    u32* const marks = room + warp * room_of_replica(columns);  // which leaders flip, the ghost not; before, pairs that threads hand on
-    u32* const parents = marks + max(WIDTH, marked);            // two in a word
-    for (u32 i = lane; i <= 64 * quads; i += WIDTH) parents[i] = 2 * i | (2 * i + 1) << 16;
-    __syncwarp();
-    const auto address = [](const u32* word) { return (u32)__cvta_generic_to_shared(word); };
-    const Trees<IN_SHARED> trees{address(parents), address(marks), address(in_shared), bonds.pairs};
-    trees.join(batch.opened + row * bonds.columns * LANES + replica % LANES, bonds.starts, bonds.columns);
-
-    for (u32 i = lane; i < marked; i += WIDTH) marks[i] = batch.move == SWENDSEN_WANG && i < columns ? chosen[(size_t)i * LANES] : 0;
-    __syncwarp();
-    const auto mark = [&](u32 root) { if (root != sites.count) atomicOr(marks + root / WIDTH, 1u << root % WIDTH); };
-    if (batch.move == SEEDED) {
-        trees.settle(quads, [&](u32 quad, const u32 (&root)[4]) {
-#pragma unroll
-            for (u32 k = 0; k < 4; ++k)
-                if (4 * quad + k < columns && chosen[(size_t)(4 * quad + k) * LANES] >> lane & 1) mark(root[k]);
-        });
-    } else if (batch.move == WOLFF) {
-        const u32 own = draw_own(replica, batch.first_sample + sample, counter_half_sweep(time, STREAM_CLUSTERS), key).x;
-        u32 root = sites.label[__umulhi(own, sites.count)];
-        while (trees.parent_of(root) != root) root = trees.parent_of(root);
-        if (lane == 0) mark(root);
-    }
-    __syncwarp();
-    u32 kept = 0;
-    trees.settle(quads, [&](u32 quad, const u32 (&root)[4]) {
-        u32 flips[4];
-#pragma unroll
-        for (u32 k = 0; k < 4; ++k) flips[k] = __ballot_sync(ALL, word_at(address(marks) + root[k] / WIDTH * 4) >> root[k] % WIDTH & 1);
-        if (lane / 4 == quad % 8) kept = lane & 2 ? (lane & 1 ? flips[3] : flips[2]) : (lane & 1 ? flips[1] : flips[0]);
-        if (quad % 8 == 0 && 4 * quad + lane < columns) chosen[(size_t)(4 * quad + lane) * LANES] = kept;
-    });
-}
-
-// Returns the root of a label; labels on the way come nearer to it. Other threads join trees meanwhile.
-__device__ __forceinline__ u32 root_of(u32* parent, u32 label) {
-    for (u32 above = __ldcg(parent + label); above != label;) {
-        const u32 next = __ldcg(parent + above);
-        if (next == above) return above;
-        parent[label] = next;
-        label = next;
-        above = __ldcg(parent + label);
-    }
-    return label;
-}
-
-// Does so for a replica of too many sites, block (replica, sample); parents and marks of roots lie in memory.
-__global__ __launch_bounds__(JOINING) void join_in_memory(Batch batch, Bonds bonds, Sites sites, u32* parents, u8* marks, u32 first, u64 time, Key key) {
-    const u32 sample = first + blockIdx.y, replica = blockIdx.x, lane = threadIdx.x % WIDTH;
-    const size_t row = (size_t)sample * batch.blocks + replica / LANES, mine = (size_t)blockIdx.y * batch.replicas + replica;
-    u32* const parent = parents + mine * (sites.count + 1);
-    u8* const mark = marks + mine * (sites.count + 1);
-    const u32* const opened = batch.opened + row * bonds.columns * LANES + replica % LANES;
-    u32* const chosen = batch.chosen + row * sites.columns * LANES + replica % LANES;
-    for (u32 label = threadIdx.x; label <= sites.count; label += blockDim.x) parent[label] = label, mark[label] = 0;
-    __syncthreads();
-    for (u32 e = threadIdx.x; e < bonds.count; e += blockDim.x) {
-        if (!(opened[(size_t)(e / WIDTH) * LANES] >> e % WIDTH & 1)) continue;
-        u32 one = root_of(parent, bonds.labels[e].x), other = root_of(parent, bonds.labels[e].y);
-        while (one != other) {  // the smaller root hangs on the larger one, unless it has been hung elsewhere meanwhile
-            const u32 low = min(one, other), high = max(one, other), before = atomicCAS(parent + low, low, high);
-            if (before == low) break;
-            one = root_of(parent, before), other = root_of(parent, high);
-        }
-    }
-    __syncthreads();
-    if (batch.move == WOLFF && threadIdx.x == 0) {
-        const u32 own = draw_own(replica, batch.first_sample + sample, counter_half_sweep(time, STREAM_CLUSTERS), key).x;
-        mark[root_of(parent, sites.label[__umulhi(own, sites.count)])] = 1;
-    }
-    for (u32 label = threadIdx.x; label < sites.count && batch.move != WOLFF; label += blockDim.x) {
-        const bool is_chosen = chosen[(size_t)(label / WIDTH) * LANES] >> label % WIDTH & 1;
-        if (is_chosen && (batch.move == SEEDED || __ldcg(parent + label) == label)) mark[root_of(parent, label)] = 1;
-    }
-    __syncthreads();
-    for (u32 label = threadIdx.x; label < sites.columns * WIDTH; label += blockDim.x) {
-        const u32 root = label < sites.count ? root_of(parent, label) : sites.count;
-        const u32 flips = __ballot_sync(ALL, root != sites.count && __ldcg(mark + root));
-        if (lane == 0) chosen[(size_t)(label / WIDTH) * LANES] = flips;
     }
 }

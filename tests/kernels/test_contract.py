@@ -41,7 +41,8 @@ WITH_LAYOUTS = [  # each struct that a kernel takes is in one of them
     "metropolis/anisotropic.cu", "tempering/exchange_terms.cu", "measuring/by_temperature_terms.cu",
     "measuring/local.cu", "metropolis/replica_packed_degrees.cu", "metropolis/unpacked.cu",
     "tempering/temper_unpacked.cu", "measuring/reduce.cu", "measuring/energies.cu",
-    "measuring/lowest.cu", "clusters/houdayer.cu", "clusters/fortuin_kasteleyn.cu",
+    "measuring/lowest.cu", "clusters/houdayer.cu", "clusters/fortuin_kasteleyn.cu", "clusters/flood.cu",
+    "clusters/join.cu",
     "clusters/lattice_clusters.cu",
 ]  # fmt: skip
 BARRIERS = "typename Barrier<LAYERS, SLABS>::type"  # one of three structs

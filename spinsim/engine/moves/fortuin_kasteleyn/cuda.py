@@ -1,8 +1,9 @@
 """Fortuin-Kasteleyn moves of replica-packed words on a GPU, which unpacked models have there too.
 
-Open bonds are drawn for 128 replicas at a time and turned, so that a word is 32 bonds of one replica. Then a warp finds
-the clusters of a replica by union-find in shared memory, or a block of threads in memory where they do not fit. The
-kernels are in kernels/clusters/fortuin_kasteleyn.cu.
+Open bonds are drawn for 128 replicas at a time. On lattices that fit, clusters of Wolff and seeded moves are then
+flooded, 32 replicas a block of threads. All others are found by union-find over turned words, which are 32 bonds of one
+replica: a warp has a replica in shared memory, or a block of threads in memory where there is no room for its labels.
+The kernels are in kernels/clusters/: fortuin_kasteleyn.cu, flood.cu, join.cu.
 """
 
 from __future__ import annotations
@@ -18,18 +19,19 @@ from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, round_keys, struc
 from spinsim.engine.cuda import CudaParts
 from spinsim.engine.layouts.replica_packed.cuda_words import OrderedWords, place_of
 from spinsim.engine.moves.fortuin_kasteleyn.bonds import KINDS, SEEDED, SWENDSEN_WANG, WOLFF, Bonds
+from spinsim.engine.moves.fortuin_kasteleyn.cuda_flood import FLOOD, FLOODS, LINES, WIDTH, Rows, rows_of
 from spinsim.engine.moves.fortuin_kasteleyn.move import clusters_of, most_halvings
 from spinsim.engine.moves.move import FastPath, Moment
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES
 
 FILE: Final = "clusters/fortuin_kasteleyn.cu"
+JOIN: Final = "clusters/join.cu"
 THREADS: Final = 256  # of a block that draws bonds or flips sites
 JOINING: Final = 512  # of a block that joins a replica's sites in memory
 MOST_WARPS: Final = 32  # of a block whose warps have a replica each
 ENOUGH_IDLE: Final = 16  # of the 64 bonds that a warp can have in hand, so that new ones are handed out
 ENOUGH: Final = 8  # such warps, for which labels of bonds are worth their shared memory
-WIDTH: Final = 32  # bonds or labels of a column
 FEW_LEVELS: Final = 4  # sizes of bonds whose thresholds a block keeps
 MOST_PARTS: Final = 16  # blocks that share the columns of a block of replicas
 COLUMNS_A_WARP: Final = 8  # at least
@@ -48,8 +50,11 @@ BATCH: Final = struct_type(
     first_sample=np.uint32,
 )  # fmt: skip
 INSTANCES: Final[Instances] = (
-    *((FILE, name) for name in ("join_in_memory", "flip_sites")),
-    *((FILE, instance(name, flag)) for name in ("choose", "join_in_shared") for flag in FLAGS),
+    *((FILE, instance("choose", is_few, turned)) for is_few in FLAGS for turned in FLAGS),
+    (FILE, "flip_sites"),
+    *((FLOOD, expression) for expression in FLOODS),
+    *((JOIN, instance("join_in_shared", in_shared)) for in_shared in FLAGS),
+    (JOIN, "join_in_memory"),
 )
 
 
@@ -82,11 +87,12 @@ def fast_path(kind: int, model: Ising, replicas: int, first_sample: int, parts: 
 
 
 class Launched(NamedTuple):
-    """A kernel with its grid and the threads of a block."""
+    """A kernel with its grid and the threads of a block, and if it takes the time and the key of a moment."""
 
     launch: Launch
     grid: tuple[int, int, int]
     threads: int
+    draws: bool = True
 
 
 class ClustersOnGpu:
@@ -110,44 +116,55 @@ class ClustersOnGpu:
         self._replicas, self._kept = replicas, list[Any]()
         self._ladder: tuple[tuple[int, ...], bytes, Any] | None = None
         clusters, device, (samples, blocks, count, _) = model.once(clusters_of), parts.queue.device, words.present.shape
-        bonds, order = clusters.bonds, clusters.order[::-1]
-        edges, columns, numbers = len(bonds.number), -(-count // WIDTH), partial(np.ascontiguousarray, dtype=np.uint32)
-        bond_columns, lanes = -(-edges // WIDTH), samples * blocks * LANES
-        needed = sum(array.nbytes for array in bonds) + 12 * count + 12 * edges + 4 * lanes * (columns + bond_columns)
+        bonds, edges = clusters.bonds, len(clusters.bonds.number)
+        columns, of_bonds, lanes = -(-count // WIDTH), -(-edges // WIDTH), samples * blocks * LANES
+        needed = sum(array.nbytes for array in bonds) + 12 * count + 12 * edges + 4 * lanes * (columns + of_bonds)
         require_memory(device, needed, f"the bonds of clusters of {model.name}")
-        room, label = room_for(count, edges, shared_memory(device)), np.empty(count + 1, np.uint32)
-        label[order], label[count] = np.arange(count, dtype=np.uint32), count
-        place = place_of(words.site_at)
-        opened, chosen = (cupy.empty(lanes * each, cupy.uint32) for each in (bond_columns, columns))
+        shared = shared_memory(device)
+        rows = None if kind == SWENDSEN_WANG else rows_of(model, shared)
+        room = room_for(count, edges, shared)
+        order = np.arange(count) if rows else clusters.order[::-1]
+        label, place = np.empty(count + 1, np.uint32), place_of(words.site_at)
+        label[order], label[count] = np.arange(count), count
+        opened, chosen = (cupy.empty(lanes * each, cupy.uint32) for each in (of_bonds, columns))
         self._kept += [words, opened, chosen]
         batch = record(
             BATCH, state=words.present, opened=opened, chosen=chosen, blocks=blocks, replicas=replicas, move=kind,
             first_sample=first_sample,
         )  # fmt: skip
         sites = self._record(
-            SITES, site=numbers(order), place=numbers(place[order]), label=label[:count], count=count,
+            SITES, site=np.ascontiguousarray(order, np.uint32), place=place[order], label=label[:count], count=count,
             columns=columns, most=most_halvings(count),
         )  # fmt: skip
+        turned = None if rows else label
         self._common = {
-            "batch": batch, "bonds": self._bonds(bonds, label, np.append(place, np.uint32(count)), bool(room)),
-            "sites": sites, "samples": np.uint32(samples), "time": np.uint64(0),
+            "batch": batch, "sites": sites, "samples": np.uint32(samples), "time": np.uint64(0),
+            "bonds": self._bonds(bonds, turned, np.append(place, np.uint32(count)), bool(room)),
         }  # fmt: skip
-        self._launches = [
-            Launched(
-                self._launch(instance("choose", len(bonds.costs) <= FEW_LEVELS)),
-                (self._parts(bond_columns + columns), blocks, samples),
-                THREADS,
-            ),
+        choosing = self._launch(FILE, instance("choose", len(bonds.costs) <= FEW_LEVELS, not rows))
+        self._launches = [Launched(choosing, (self._parts(of_bonds + columns), blocks, samples), THREADS)]
+        if rows:
+            self._launches.append(self._in_rows(rows, samples))
+            return
+        flipping = self._launch(FILE, "flip_sites")
+        self._launches += [
             *(self._in_shared(room) if room else self._in_memory(samples, count)),
-            Launched(self._launch("flip_sites"), (self._parts(columns), blocks, samples), THREADS),
+            Launched(flipping, (self._parts(columns), blocks, samples), THREADS, draws=False),
         ]
 
     def _parts(self, columns: int) -> int:
         return max(1, min(MOST_PARTS, columns * WIDTH // (THREADS * COLUMNS_A_WARP)))
 
+    def _in_rows(self, rows: Rows, samples: int) -> Launched:
+        """The kernel that floods lattices, 32 replicas a block."""
+        lines = self._record(LINES, axis=0, begin=rows.begin, most=rows.begin.shape[1], row=rows.row, size=rows.size)
+        lines["axis"][: len(rows.axis)] = rows.axis
+        launch = self._launch(FLOOD, rows.kernel, rows.room, lines=lines)
+        return Launched(launch, (-(-self._replicas // WIDTH), samples, 1), rows.threads)
+
     def _in_shared(self, room: Room) -> list[Launched]:
         """The kernel whose warps find the clusters of a replica each."""
-        launch = self._launch(instance("join_in_shared", room.has_pairs), room.size)
+        launch = self._launch(JOIN, instance("join_in_shared", room.has_pairs), room.size)
         blocks = -(-self._model.samples * self._replicas // room.warps)
         return [Launched(launch, (blocks, 1, 1), room.warps * WIDTH)]
 
@@ -160,17 +177,17 @@ class ClustersOnGpu:
         size = at_once * replicas * (count + 1)
         require_memory(self._queue.device, 5 * size, f"the clusters of {self._model.name}")
         parents, marks = cupy.empty(size, cupy.uint32), cupy.empty(size, cupy.uint8)
-        found = []
+        launches = []
         for first in range(0, samples, at_once):
-            launch = self._launch("join_in_memory", parents=parents, marks=marks, first=np.uint32(first))
-            found.append(Launched(launch, (replicas, min(at_once, samples - first), 1), JOINING))
-        return found
+            launch = self._launch(JOIN, "join_in_memory", parents=parents, marks=marks, first=np.uint32(first))
+            launches.append(Launched(launch, (replicas, min(at_once, samples - first), 1), JOINING))
+        return launches
 
-    def _launch(self, name: str, shared: int = 0, **arguments: Any) -> Launch:
+    def _launch(self, file: str, name: str, shared: int = 0, **arguments: Any) -> Launch:
         """A kernel with all arguments but those of a moment."""
         given = {"ladder": np.zeros((), LADDER), **self._common, **arguments, "key": self._queue.keys.copy()}
-        names = parameters(FILE, name)
-        return Launch(self._queue.device, FILE, name, {one: given[one] for one in names}, shared)
+        names = parameters(file, name)
+        return Launch(self._queue.device, file, name, {one: given[one] for one in names}, shared)
 
     def _record(self, kind: Any, **members: Any) -> Any:
         """A struct whose arrays are put on the device, where they stay as long as the move."""
@@ -183,25 +200,25 @@ class ClustersOnGpu:
         return record(kind, **on_device)
 
     def _bonds(self, bonds: Bonds, label: Any, place: Any, are_pairs: bool) -> Any:
-        """The bonds in the order of the smaller label that each joins."""
-        count, labels = len(bonds.number), np.sort(label[bonds.ends], axis=1)
-        order = np.lexsort(
-            (-labels[:, 1].astype(np.int64), labels[:, 0])
-        )  # the first bond of a label is that to the largest one
-        labels, columns = labels[order], -(-count // WIDTH)
-        begins = np.zeros(columns * WIDTH, np.uint8)
-        begins[:count] = np.diff(labels[:, 0], prepend=np.uint32(2**32 - 1)) != 0
-        packed, none = np.zeros(columns * WIDTH, np.uint32), np.zeros((0, 2), np.uint32)
-        if are_pairs:
+        """The bonds, with labels in the order of the smaller one that each joins, that to the largest one first."""
+        count, columns = len(bonds.number), -(-len(bonds.number) // WIDTH)
+        order, none = np.arange(count), np.zeros((0, 2), np.uint32)
+        lists: dict[str, Any] = {"pairs": none, "labels": none, "starts": none}
+        if label is not None:
+            labels = np.sort(label[bonds.ends], axis=1)
+            order = np.lexsort((-labels[:, 1].astype(np.int64), labels[:, 0]))
+            labels = labels[order]
+            begins, packed = np.zeros(columns * WIDTH, np.uint8), np.zeros(columns * WIDTH, np.uint32)
+            begins[:count] = np.diff(labels[:, 0], prepend=np.uint32(2**32 - 1)) != 0
+            lists["starts"] = np.packbits(begins, bitorder="little").view(np.uint32)
             packed[:count] = labels[:, 0] | labels[:, 1] << 16
-        ordered = {
-            name: np.ascontiguousarray(getattr(bonds, name)[..., order]) for name in ("number", "negative", "level")
-        }
+            lists["pairs" if are_pairs else "labels"] = packed if are_pairs else labels
+        for name in ("number", "negative", "level"):
+            lists[name] = np.ascontiguousarray(getattr(bonds, name)[..., order])
         return self._record(
-            BONDS, **ordered, places=place[bonds.ends[order]], costs=bonds.costs, terms=bonds.terms, pairs=packed,
-            labels=none if are_pairs else labels, starts=np.packbits(begins, bitorder="little").view(np.uint32),
-            negative_stride=count if len(bonds.negative) > 1 else 0, level_stride=count if len(bonds.level) > 1 else 0,
-            count=count, columns=columns, levels=len(bonds.costs),
+            BONDS, **lists, places=place[bonds.ends[order]], costs=bonds.costs, terms=bonds.terms, count=count,
+            columns=columns, levels=len(bonds.costs), negative_stride=count if len(bonds.negative) > 1 else 0,
+            level_stride=count if len(bonds.level) > 1 else 0,
         )  # fmt: skip
 
     def __call__(self, moment: Moment, holder: Any) -> None:
@@ -217,10 +234,9 @@ class ClustersOnGpu:
             LADDER, holder=holder, beta=self._ladder[2], copies=copies, temperatures=temperatures, terms=beta.shape[1]
         )
         now: dict[str, Any] = {"time": np.uint64(KINDS * moment.time + self._kind), "key": round_keys(moment.seed)}
-        for number, (launch, grid, threads) in enumerate(self._launches):
-            last = number == len(self._launches) - 1  # which draws nothing; only the first one knows temperatures
-            of_moment = {} if last else now if number else {**now, "ladder": ladder}
-            launch(self._queue.stream, grid, threads, **of_moment)
+        for number, (launch, grid, threads, draws) in enumerate(self._launches):
+            of_ladder = {} if number else {"ladder": ladder}  # only the first kernel knows temperatures
+            launch(self._queue.stream, grid, threads, **of_ladder, **(now if draws else {}))
 
 
 swendsen_wang = partial(fast_path, SWENDSEN_WANG)
