@@ -8,6 +8,7 @@ Metropolis sweeps have z = 2.17. That of Swendsen-Wang moves is so small that th
 L, up to L = 8192 (J. Du, B. Zheng, J.-S. Wang, J. Stat. Mech. P05004 (2006), arXiv:cond-mat/0603038).
 
 What to learn here: moves applied to an engine of one's own, without sweeps, and integrated autocorrelation times.
+docs/tutorials/clusters.md introduces both.
 """
 
 import sys
