@@ -1,7 +1,7 @@
 """Critical coupling of the cubic Ising model from where the Binder ratios of lattices of 2 L and L cross.
 
     python examples/critical_coupling.py                    L = 8 to 32, some minutes
-    python examples/critical_coupling.py --sizes 16,32,64,128,256 --spins 30 --seconds 90   a GPU, if there is one
+    python examples/critical_coupling.py --sizes 16,32,64,128,256 --spins 30 --seconds 80   a GPU, if there is one
     python examples/critical_coupling.py --short            the form that the tests run
 
 All sizes are simulated at one coupling K = J / T, the value found by A. M. Ferrenberg, J. Xu, D. P. Landau, Phys. Rev.
@@ -25,7 +25,7 @@ from spinsim.analysis.figures import save_figure
 from spinsim.analysis.figures.paper import COLOURS, lay_panels
 from spinsim.engine.moves.move import Moment
 
-COUPLING, OMEGA, THERMALIZE = 0.221654626, 0.83, 200
+COUPLING, OMEGA, THERMALIZE = 0.221654626, 0.83, 150
 
 
 def option(name: str, otherwise: str) -> str:

@@ -58,21 +58,21 @@ for k, side in enumerate(sizes):
     print(f"{side:5d}" + "".join(f"   {tau:8.3f} +- {error:<20.3f}" for tau, error in times[k]), flush=True)
 
 tau, error, log_size = times[..., 0], times[..., 1], np.log(sizes)
-power, logarithm = [], []
-for k, name in enumerate(names):
-    for fits, values, errors in (
-        (power, np.log(tau[:, k]), error[:, k] / tau[:, k]),
-        (logarithm, tau[:, k], error[:, k]),
-    ):
-        line, covariance = np.polyfit(log_size, values, 1, w=1 / errors, cov="unscaled")
-        chi = (((values - np.polyval(line, log_size)) / errors) ** 2).sum()
-        fits.append((line, np.sqrt(np.diag(covariance)), chi))
-    (z, _), (z_error, _), chi = power[k]
-    print(
-        f"{name}: z = {z:.4f} +- {z_error:.4f} of tau ~ L^z, chi^2 = {chi:.1f} of {len(sizes) - 2} degrees of freedom;"
-    )
-    (rise, level), _, chi = logarithm[k]
-    print(f"    tau = {level:.3f} + {rise:.3f} ln L, chi^2 = {chi:.1f}")
+
+
+def straight(values: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """The line of values over ln L, the errors of its two parameters, and chi^2."""
+    line, covariance = np.polyfit(log_size, values, 1, w=1 / errors, cov="unscaled")
+    return line, np.sqrt(np.diag(covariance)), float((((values - np.polyval(line, log_size)) / errors) ** 2).sum())
+
+
+power = [straight(np.log(tau[:, k]), error[:, k] / tau[:, k]) for k in range(len(names))]
+logarithm = [straight(tau[:, k], error[:, k]) for k in range(len(names))]
+for name, ((z, _), (z_error, _), chi), ((rise, level), _, chi_of_logarithm) in zip(
+    names, power, logarithm, strict=True
+):
+    print(f"{name}: tau ~ L^z, z = {z:.4f} +- {z_error:.4f}, chi^2 = {chi:.1f} of {len(sizes) - 2} degrees of freedom")
+    print(f"    tau = {level:.3f} + {rise:.3f} ln L, chi^2 = {chi_of_logarithm:.1f}")
 
 if "--figure" in sys.argv:
     figure, (axes,) = lay_panels("single", 1, 2.4)
@@ -80,7 +80,7 @@ if "--figure" in sys.argv:
         axes.errorbar(sizes, tau[:, k], error[:, k], color=COLOURS[k], marker=MARKERS[k], ls="", label=label)
         axes.plot(sizes, np.exp(np.polyval(power[k][0], log_size)), color=COLOURS[k], lw=0.8)
         axes.plot(sizes, np.polyval(logarithm[k][0], log_size), color=COLOURS[k], lw=0.8, ls="--")
-    axes.set(xscale="log", yscale="log", xlabel="$L$", ylabel="autocorrelation time (moves)")
+    axes.set(xscale="log", xlabel="$L$", ylabel="autocorrelation time (moves)")
     draw_legend(figure, axes)
     figure.caption = (
         f"Autocorrelation times of Swendsen-Wang moves at $T_c$, {moves} moves: powers of $L$, dashed logarithms."

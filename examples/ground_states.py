@@ -41,16 +41,18 @@ def lowest_energies(model: ss.Ising, side: int, seed: int) -> np.ndarray:
     """Lowest energy of each sample per site, (samples,)."""
     ladder = f"0.2:1.6:{32 * -(-side // 40)}"  # energies scatter as L, so that neighbours must be closer
     run = ss.temper(
-        model, ladder, sweeps=sweeps, replicas=4, houdayer=10, measure_every=max(10, sweeps // 200),
+        model, ladder, sweeps=sweeps, replicas=4, houdayer="10", measure_every=max(10, sweeps // 200),
         correlations=False, seed=seed,
     )  # fmt: skip
-    return np.min(run.best_energy, axis=1) / side**2
+    lowest: np.ndarray = np.asarray(run.best_energy).min(axis=1)
+    return lowest / side**2
 
 
 def frustrated(model: ss.Ising, side: int) -> np.ndarray:
     """Share of the plaquettes of each sample whose couplings have a negative product, (samples,)."""
     x, y = np.moveaxis(model.couplings.reshape(-1, side, side, 2), -1, 0)  # along each axis, by row and column
-    return (x * y * np.roll(x, -1, axis=1) * np.roll(y, -1, axis=2) < 0).mean(axis=(1, 2))
+    negative: np.ndarray = x * y * np.roll(x, -1, axis=1) * np.roll(y, -1, axis=2) < 0
+    return np.asarray(negative.mean(axis=(1, 2)))
 
 
 print(f"+-J square lattices, {samples} samples of the largest, {sweeps} sweeps, twice")
@@ -75,10 +77,10 @@ print(f"e0 = {limit:.5f} +- {np.sqrt(covariance[1, 1]):.5f} for L to infinity")
 
 if "--figure" in sys.argv:
     figure, (axes,) = lay_panels("single", 1, 2.4)
-    axes.errorbar(x, means, errors, color=COLOURS[0], marker="o", ls="")
+    axes.errorbar(1000 * x, means, errors, color=COLOURS[0], marker="o", ls="")
     line = np.array([0, x.max()])
-    axes.plot(line, limit + slope * line, color=COLOURS[0], lw=0.8)
+    axes.plot(1000 * line, limit + slope * line, color=COLOURS[0], lw=0.8)
     axes.axhline(-1.401938, color="black", lw=0.6)
-    axes.set(xlabel="$L^{-2}$", ylabel="lowest energy per site (J)")
+    axes.set(xlabel="$10^3 L^{-2}$", ylabel="lowest energy per site (J)")
     figure.caption = "Ground states of the $\\pm J$ square lattice; the horizontal line is the published limit."
     save_figure(figure, Path(option("--figure", "")))
