@@ -100,6 +100,7 @@ if "--figure" in sys.argv:
     axes.errorbar(sizes[:-1], 1e6 * (crossing - COUPLING), 1e6 * crossing_error, color=COLOURS[0], marker="o", ls="")
     axes.axhline(0, color="black", lw=0.6)
     axes.set(xlabel="$L$", ylabel=f"$10^6 (K - {COUPLING})$", xscale="log")
-    axes.set_yscale("symlog", linthresh=1)
+    axes.set_xticks(sizes[:-1], [str(side) for side in sizes[:-1]])
+    axes.minorticks_off()
     figure.caption = "Couplings at which Binder ratios of $L$ and $2 L$ cross; the line is the published value."
     save_figure(figure, Path(option("--figure", "")))

@@ -78,9 +78,12 @@ if "--figure" in sys.argv:
     figure, (axes,) = lay_panels("single", 1, 2.4)
     for k, label in enumerate(names.values()):
         axes.errorbar(sizes, tau[:, k], error[:, k], color=COLOURS[k], marker=MARKERS[k], ls="", label=label)
-        axes.plot(sizes, np.exp(np.polyval(power[k][0], log_size)), color=COLOURS[k], lw=0.8)
-        axes.plot(sizes, np.polyval(logarithm[k][0], log_size), color=COLOURS[k], lw=0.8, ls="--")
+        x = np.linspace(log_size[0], log_size[-1])
+        axes.plot(np.exp(x), np.exp(np.polyval(power[k][0], x)), color=COLOURS[k], lw=0.8)
+        axes.plot(np.exp(x), np.polyval(logarithm[k][0], x), color=COLOURS[k], lw=0.8, ls="--")
     axes.set(xscale="log", xlabel="$L$", ylabel="autocorrelation time (moves)")
+    axes.set_xticks(sizes, [str(side) for side in sizes])
+    axes.minorticks_off()
     draw_legend(figure, axes)
     figure.caption = (
         f"Autocorrelation times of Swendsen-Wang moves at $T_c$, {moves} moves: powers of $L$, dashed logarithms."

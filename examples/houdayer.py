@@ -85,16 +85,16 @@ for level in LEVELS:
         print(f"below {level:g} after {first[0]:.0f} and {first[1]:.0f} sweeps, {sooner} times as soon")
 
 if "--figure" in sys.argv:
-    figure, panels = lay_panels("single", 2, 3.6)
-    labels = "energy above equilibrium", r"$U + 3 (1 - q_\ell) / T$"
-    for panel, (axes, label) in enumerate(zip(panels, labels, strict=True)):
+    figure, panels = lay_panels("double", 2, 2.4)
+    for axes, one, label in zip(panels, (0, 2), ("energy above equilibrium", r"$\langle q^2 \rangle$"), strict=True):
         for run, name in enumerate(names.values()):
             axes.errorbar(
-                centre, mean[run, panel], error[run, panel], color=COLOURS[run], marker=MARKERS[run], ls="", label=name
+                centre, mean[run, one], error[run, one], color=COLOURS[run], marker=MARKERS[run], ls="", label=name
             )
-        axes.axhline(0, color="black", lw=0.6)
         axes.set(xscale="log", xlabel="sweeps", ylabel=label)
-    panels[0].set_yscale("symlog", linthresh=2e-5)
-    draw_legend(figure, panels[0])
+    panels[0].axhline(0, color="black", lw=0.6)
+    panels[0].set_yscale("symlog", linthresh=3e-5)
+    panels[0].set_ylim(bottom=-3e-5)
+    draw_legend(figure, *panels)
     figure.caption = f"3D Gaussian glass, L = {side}, T = 0.2, with and without Houdayer moves."
     save_figure(figure, Path(option("--figure", "")))
