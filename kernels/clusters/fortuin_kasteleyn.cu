@@ -1,56 +1,53 @@
 // Fortuin-Kasteleyn moves of replica-packed words: spinsim/engine/moves/fortuin_kasteleyn/move.py says which clusters flip.
 //
-//   state[sample][block][place][4]   spins: bit b of word w is replica 128 block + 32 w + b
-//   reached[at], leaders[at]         of one sample and 32 replicas, a lane each: what a flood has reached, which sites lead
-//   opened[bond]                     which lanes have a bond open; along axes those of an axis stand together, opened[axis][at]
+//   state[sample][block][place][4]         spins: bit b of word w is replica 128 block + 32 w + b
+//   opened[sample][block][column][lane]    of 32 bonds of one of 128 replicas those that are open
+//   chosen[sample][block][column][lane]    of 32 labels of a replica those chosen; after join_* those whose sites flip
 //
-// On lattices that fit, a block of threads has 32 replicas of a sample. Open bonds are found first. Floods then let words grow over
-// them with AND and OR until nothing changes: a thread keeps the open bonds of a run of sites along each axis in registers, and
-// threads that share a row exchange what leaves their runs; rows are padded, so that few threads of a warp read one bank.
-//
-// On any other graph bonds and chosen sites are written to memory, and a block of threads finds the clusters of one replica by
-// union-find: parent[label] is a smaller label of the same cluster, label 0 the ghost, 1 + r the site of rank r.
+// Labels are sites in the order in which they lead, the first one's the largest: the largest label of a cluster is its leader's, and
+// the ghost, which never flips, has the largest of all, the number of sites. Bonds are in order of the smaller label that they join.
+// 1. choose draws open bonds and the coins or seeds of sites, 128 replicas a thread, and turns them: a word is then 32 bonds or labels.
+// 2. join_in_shared finds the clusters of a replica by union-find, a warp a replica, its labels in shared memory; join_in_memory does it
+// for more labels than fit, a block a replica. 3. flip_sites turns back what flips.
+#include "bits/transpose.cuh"
 #include "random/acceptance.cuh"
 
 constexpr u32 STREAM_CLUSTERS = HOST(rng.Stream.FORTUIN_KASTELEYN);
-constexpr int THREADS = HOST(engine.moves.fortuin_kasteleyn.cuda.THREADS), RUN = HOST(engine.moves.fortuin_kasteleyn.cuda.RUN);
+constexpr int THREADS = HOST(engine.moves.fortuin_kasteleyn.cuda.THREADS), MOST_WARPS = HOST(engine.moves.fortuin_kasteleyn.cuda.MOST_WARPS);
+constexpr int JOINING = HOST(engine.moves.fortuin_kasteleyn.cuda.JOINING);
 constexpr int FEW = HOST(engine.moves.fortuin_kasteleyn.cuda.FEW_LEVELS), PLANES = HOST(engine.moves.fortuin_kasteleyn.bonds.PLANES);
 constexpr u32 TAIL = HOST(engine.moves.fortuin_kasteleyn.bonds.TAIL), COIN = HOST(engine.moves.fortuin_kasteleyn.move.COIN);
 constexpr u32 OWN = HOST(engine.moves.fortuin_kasteleyn.move.OWN), SEEDS = HOST(engine.moves.fortuin_kasteleyn.move.SEEDS);
 constexpr u32 SWENDSEN_WANG = HOST(engine.moves.fortuin_kasteleyn.move.SWENDSEN_WANG);
 constexpr u32 WOLFF = HOST(engine.moves.fortuin_kasteleyn.move.WOLFF);
 constexpr u32 SEEDED = HOST(engine.moves.fortuin_kasteleyn.move.SEEDED);
-constexpr u32 MOST_AXES = 3, LANES = 32, WORDS = 4, ALL = ~0u, MOST_PLANES = 32, FLIPS = 1u << 31;
+constexpr u32 LANES = 128, WIDTH = 32, WORDS = 4, ALL = ~0u, MOST_PLANES = 32;
 static_assert(PLANES == 8, "two calls hold the first planes");
 
-// Bonds as spinsim/engine/moves/fortuin_kasteleyn/bonds.py has them, those to the ghost from `inner` on.
+typedef unsigned short u16;
+
+// Bonds as spinsim/engine/moves/fortuin_kasteleyn/bonds.py has them, in the order above; places are those of their ends.
 struct Bonds {
-    const int2* ends;
+    const uint2* places;   // the ghost's is the number of sites
     const u32* number;
     const u8* negative;
     const int* level;
     const double* costs;
     const u8* terms;
+    const u32* pairs;      // the labels that each joins, the smaller one in the lower half, where they fit; whole columns
+    const uint2* labels;   // the same where they do not
+    const u32* starts;     // of each column, the bonds with which a smaller label begins
     size_t negative_stride, level_stride;  // 0 where all samples share them
-    u32 count, inner, levels;
+    u32 count, columns, levels;
 };
 CHECK_STRUCT(Bonds, engine.moves.fortuin_kasteleyn.cuda.BONDS);
 
 struct Sites {
-    const u32 *place, *rank;     // of each site
-    u32 count, bits, most, row;  // bits of ranks; the largest k of seeds; sites of a padded row, 0 where none are
-    u32 size;                    // words of all sites with their padding
+    const u32 *site, *place;     // of each label
+    const u32 *label;            // of each site
+    u32 count, columns, most;    // the largest k of seeds
 };
 CHECK_STRUCT(Sites, engine.moves.fortuin_kasteleyn.cuda.SITES);
-
-struct Axis { u32 length, stride, parts, rows; };  // threads share each row in so many parts
-// Rows along each axis: row r of axis a begins at begin[a][r].
-struct Lines {
-    Axis axis[MOST_AXES];
-    const u32* begin;
-    u32 most;
-};
-CHECK_STRUCT(Lines, engine.moves.fortuin_kasteleyn.cuda.LINES);
 
 // Replicas at their temperatures: holder[sample][copy][temperature], beta[temperature][term] times the quantum.
 struct Ladder {
@@ -60,23 +57,31 @@ struct Ladder {
 };
 CHECK_STRUCT(Ladder, engine.moves.fortuin_kasteleyn.cuda.LADDER);
 
+// The rows of words of all samples and blocks.
+struct Batch {
+    uint4* state;
+    u32 *opened, *chosen;
+    u32 blocks, replicas, move, first_sample;
+};
+CHECK_STRUCT(Batch, engine.moves.fortuin_kasteleyn.cuda.BATCH);
+
 __device__ __forceinline__ u32 word_of(const uint4& v, u32 w) { return w == 0 ? v.x : w == 1 ? v.y : w == 2 ? v.z : v.w; }
 
 // Whose bonds of a size stay closed: thresholds of the lanes, their first bits as planes, lanes for which none opens.
 struct Level {
+    uint4 plane[PLANES], always;
     u64 threshold[LANES];
-    u32 plane[PLANES], always;
 };
 
 // What the lanes of a block have.
 struct Lanes {
     double beta[2][LANES];
     Level level[FEW];
-    u32 wants[MOST_PLANES + 1];  // lanes that want a plane of seeds
+    u32 wants[MOST_PLANES + 1][WORDS];  // lanes that want a plane of seeds
 };
 
 struct When {
-    u32 word1, w;  // counter word 1; the word of a block of 128 replicas
+    u32 word1;
     HalfSweep time;
     const Key& key;
     __device__ __forceinline__ uint4 draw(u32 group, u32 plane) const {
@@ -88,343 +93,336 @@ __device__ __forceinline__ Threshold threshold_of(const Bonds& bonds, u32 level,
     return exp_threshold(-__dmul_rn(lanes.beta[bonds.terms[level]][lane], bonds.costs[level]));
 }
 
-// Returns the lanes that have bond e open, whose ends differ for lanes `differ`.
-__device__ __noinline__ u32 open_bond(const Bonds& bonds, u32 e, u32 differ, u32 sample, const Lanes& lanes, const When& when) {
+// Returns the first bits of thresholds of a word of lanes as planes, and the lanes for which no bond opens.
+__device__ __noinline__ u32 planes_of(const Bonds& bonds, u32 level, const Lanes& lanes, u32 w, u32 (&plane)[PLANES]) {
+    u32 always = 0;
+    for (u32& bits : plane) bits = 0;
+    for (u32 b = 0; b < WIDTH; ++b) {
+        const Threshold t = threshold_of(bonds, level, lanes, WIDTH * w + b);
+        always |= (u32)t.always << b;
+#pragma unroll
+        for (int p = 0; p < PLANES; ++p) plane[p] |= (u32)(t.value >> (63 - p) & 1) << b;
+    }
+    return always;
+}
+
+// Sets the lanes that have bond e open; `open` holds those whose ends differ.
+__device__ __forceinline__ void open_bond(const Bonds& bonds, u32 e, u32 sample, const Lanes& lanes, const When& when, u32 (&open)[WORDS]) {
     const int k = bonds.level[sample * bonds.level_stride + e];
-    if (k < 0) return 0;
     const bool is_few = bonds.levels <= FEW;
-    const Level& level = lanes.level[is_few ? k : 0];
-    u32 plane[PLANES], always = 0;
-    if (is_few) {
+    const u32 flip = 0u - bonds.negative[sample * bonds.negative_stride + e];
+    const Prefix prefix = philox_prefix(bonds.number[e], when.word1, when.time.word2, when.key);
+    u32 undecided[WORDS];
 #pragma unroll
-        for (int p = 0; p < PLANES; ++p) plane[p] = level.plane[p];
-        always = level.always;
-    } else {
+    for (u32 w = 0; w < WORDS; ++w) {
+        u32 plane[PLANES], always = ALL;
+        if (k >= 0 && is_few) {
 #pragma unroll
-        for (int p = 0; p < PLANES; ++p) plane[p] = 0;
-        for (u32 lane = 0; lane < LANES; ++lane) {
-            const Threshold t = threshold_of(bonds, k, lanes, lane);
-            always |= (u32)t.always << lane;
-#pragma unroll
-            for (int p = 0; p < PLANES; ++p) plane[p] |= (u32)(t.value >> (63 - p) & 1) << lane;
+            for (int p = 0; p < PLANES; ++p) plane[p] = word_of(lanes.level[k].plane[p], w);
+            always = word_of(lanes.level[k].always, w);
+        } else if (k >= 0) {
+            always = planes_of(bonds, k, lanes, w, plane);
         }
-    }
-    const u32 there = ~(differ ^ (0u - bonds.negative[sample * bonds.negative_stride + e])) & ~always;
-    const u32 number = bonds.number[e];
-    const Prefix prefix = philox_prefix(number, when.word1, when.time.word2, when.key);
-    u32 closed = 0, undecided = there;
+        const u32 there = ~(open[w] ^ flip) & ~always;
+        u32 closed = 0, left = there;
 #pragma unroll
-    for (int call = 0; call < PLANES / 4; ++call) {
-        if (!undecided) break;
-        const uint4 random = philox_finish<MOST_ROUNDS>(prefix, when.time.word3 | (4 * call + when.w), when.key);
+        for (int call = 0; call < PLANES / 4; ++call) {
+            if (!left) break;
+            const uint4 random = philox_finish<MOST_ROUNDS>(prefix, when.time.word3 | (4 * call + w), when.key);
 #pragma unroll
-        for (int q = 0; q < 4; ++q) {
-            const u32 threshold = plane[4 * call + q], drawn = word_of(random, q);
-            closed |= undecided & threshold & ~drawn;
-            undecided &= ~(threshold ^ drawn);
-        }
-    }
-    for (; undecided; undecided &= undecided - 1) {
-        const u32 lane = __ffs(undecided) - 1;
-        const uint4 random = philox_finish<MOST_ROUNDS>(prefix, when.time.word3 | (TAIL + LANES * when.w + lane), when.key);
-        const u64 whole = is_few ? level.threshold[lane] : threshold_of(bonds, k, lanes, lane).value;
-        closed |= (u32)(((u64)random.x << 32 | random.y) < whole << PLANES) << lane;
-    }
-    return there & ~closed;
-}
-
-// Passes on what is reached along a row that one thread has, a ring, once up and once down: `open` are the bonds behind sites.
-template <int N>
-__device__ __forceinline__ void pass_on(u32 (&r)[N], const u32 (&open)[N]) {
-    r[0] |= r[N - 1] & open[N - 1];
-#pragma unroll
-    for (int k = 1; k < N; ++k) r[k] |= r[k - 1] & open[k - 1];
-    r[N - 1] |= r[0] & open[N - 1];
-#pragma unroll
-    for (int k = N - 2; k >= 0; --k) r[k] |= r[k + 1] & open[k];
-}
-
-// Does the same along a row that `parts` threads have, `step` lanes from each other, until it is done; `through` is what comes in
-// at one end of the calling thread's part and leaves at the other.
-template <int N>
-__device__ __forceinline__ void pass_on(u32 (&r)[N], const u32 (&open)[N], u32 through, u32 part, u32 parts, u32 step) {
-    const u32 lane = threadIdx.x % LANES, last = (lane + (parts - 1 - part) * step) % LANES, first = (lane - part * step) % LANES;
-    const u32 after = (lane + step) % LANES, before = (lane - step) % LANES;
-#pragma unroll
-    for (int k = 1; k < N; ++k) r[k] |= r[k - 1] & open[k - 1];
-    u32 out = r[N - 1] & open[N - 1], all = through;
-    for (u32 by = 1; by < parts; by *= 2) {
-        const u32 theirs = __shfl_sync(ALL, out, (lane - by * step) % LANES), too = __shfl_sync(ALL, all, (lane - by * step) % LANES);
-        if (part >= by) out |= theirs & all, all &= too;
-    }
-    u32 around = __shfl_sync(ALL, out, last), come = __shfl_sync(ALL, out, before), free = __shfl_sync(ALL, all, before);
-    r[0] |= part ? come | (free & around) : around;
-#pragma unroll
-    for (int k = 1; k < N; ++k) r[k] |= r[k - 1] & open[k - 1];
-#pragma unroll
-    for (int k = N - 2; k >= 0; --k) r[k] |= r[k + 1] & open[k];
-    out = r[0], all = through;
-    for (u32 by = 1; by < parts; by *= 2) {
-        const u32 theirs = __shfl_sync(ALL, out, (lane + by * step) % LANES), too = __shfl_sync(ALL, all, (lane + by * step) % LANES);
-        if (part + by < parts) out |= theirs & all, all &= too;
-    }
-    around = __shfl_sync(ALL, out, first), come = __shfl_sync(ALL, out, after), free = __shfl_sync(ALL, all, after);
-    r[N - 1] |= (part + 1 < parts ? come | (free & around) : around) & open[N - 1];
-#pragma unroll
-    for (int k = N - 2; k >= 0; --k) r[k] |= r[k + 1] & open[k];
-}
-
-// The calling thread's run of sites along each axis, with the bonds behind them. Past its last site all is open and nothing there.
-// SIDE is that of a lattice whose sides are equal and whose runs are whole, 0 of others.
-template <int AXES, int SIDE>
-struct Runs {
-    static constexpr int N = SIDE && SIDE < RUN ? SIDE : RUN;
-    const Lines& lines;
-    u32 open[AXES][N], through[AXES], first[AXES], count[AXES], part[AXES];
-
-    __device__ __forceinline__ u32 parts(int a) const { return SIDE ? SIDE / N : lines.axis[a].parts; }
-    __device__ __forceinline__ u32 stride(int a) const {
-        return SIDE == 0 ? lines.axis[a].stride : a == 0 ? 1 : a == 1 ? SIDE + 1 : (SIDE + 1) * SIDE;
-    }
-    __device__ __forceinline__ bool has(int a, u32 k) const { return SIDE ? count[a] > 0 : k < count[a]; }
-
-    __device__ __forceinline__ Runs(const Lines& lines, const u32* opened, u32 size) : lines(lines) {
-        const u32 lane = threadIdx.x % LANES, warp = threadIdx.x / LANES;
-#pragma unroll
-        for (int a = 0; a < AXES; ++a) {
-            const Axis axis = lines.axis[a];
-            const u32 rows = LANES / axis.parts, row = warp * rows + lane % rows, run = (axis.length + axis.parts - 1) / axis.parts;
-            part[a] = lane / rows;
-            const bool is_there = part[a] < axis.parts && row < axis.rows && part[a] * run < axis.length;
-            count[a] = is_there ? min(run, axis.length - part[a] * run) : 0;
-            first[a] = is_there ? lines.begin[a * lines.most + row] + part[a] * run * axis.stride : 0;
-            through[a] = ALL;
-#pragma unroll
-            for (int k = 0; k < N; ++k) {
-                open[a][k] = has(a, k) ? opened[a * size + first[a] + k * stride(a)] : ALL;
-                through[a] &= open[a][k];
+            for (int q = 0; q < 4; ++q) {
+                const u32 threshold = plane[4 * call + q], drawn = word_of(random, q);
+                closed |= left & threshold & ~drawn;
+                left &= ~(threshold ^ drawn);
             }
         }
+        open[w] = there & ~closed;
+        undecided[w] = left;
     }
-
-    __device__ __forceinline__ void flood(u32* reached) const {
-        for (int changed = 1; changed;) {
-            changed = 0;
+    // Those whose first bits are those of the threshold draw further ones, one after the other.
+    while (undecided[0] | undecided[1] | undecided[2] | undecided[3]) {
+        const u32 w = undecided[0] ? 0 : undecided[1] ? 1 : undecided[2] ? 2 : 3;
+        const u32 bits = undecided[0] ? undecided[0] : undecided[1] ? undecided[1] : undecided[2] ? undecided[2] : undecided[3];
+        const u32 bit = bits & (0u - bits), lane = WIDTH * w + __ffs(bits) - 1;
+        const uint4 random = philox_finish<MOST_ROUNDS>(prefix, when.time.word3 | (TAIL + lane), when.key);
+        const u64 whole = is_few ? lanes.level[k].threshold[lane] : threshold_of(bonds, k, lanes, lane).value;
+        const u32 closes = ((u64)random.x << 32 | random.y) < whole << PLANES ? bit : 0;
 #pragma unroll
-            for (int a = 0; a < AXES; ++a) {
-                u32 r[N], old[N], news = 0;
-#pragma unroll
-                for (int k = 0; k < N; ++k) r[k] = old[k] = has(a, k) ? reached[first[a] + k * stride(a)] : 0;
-                if (SIDE && SIDE <= N)
-                    pass_on(r, open[a]);
-                else
-                    pass_on(r, open[a], through[a], part[a], parts(a), LANES / parts(a));
-#pragma unroll
-                for (int k = 0; k < N; ++k) news |= has(a, k) ? r[k] ^ old[k] : 0;
-                if (news) {
-                    changed = 1;
-#pragma unroll
-                    for (int k = 0; k < N; ++k)
-                        if (has(a, k)) reached[first[a] + k * stride(a)] = r[k];
-                }
-                if (a + 1 < AXES) __syncthreads();
-            }
-            changed = __syncthreads_or(changed);
-        }
+        for (u32 v = 0; v < WORDS; ++v)
+            if (v == w) undecided[v] ^= bit, open[v] &= ~closes;
     }
-};
+}
 
-// Lays the temperatures of the lanes of a word, 0 of those not in use, whose bonds stay closed, and thresholds of few sizes.
-__device__ __forceinline__ void lay_lanes(Lanes& lanes, const Bonds& bonds, const Ladder& ladder, u32 sample, u32 word, u32 replicas) {
-    const u32 thread = threadIdx.x, lane = thread % LANES;
-    if (thread < 2 * LANES) lanes.beta[thread / LANES][lane] = 0;
+// Lays the temperatures of the lanes of a block, 0 of those not in use, whose bonds stay closed, and thresholds of few sizes.
+__device__ __forceinline__ void lay_lanes(Lanes& lanes, const Bonds& bonds, const Ladder& ladder, u32 sample, u32 block, u32 replicas) {
+    const u32 thread = threadIdx.x;
+    for (u32 i = thread; i < 2 * LANES; i += blockDim.x) lanes.beta[i / LANES][i % LANES] = 0;
     __syncthreads();
     const int* const holder = ladder.holder + (size_t)sample * replicas;
     for (u32 c = thread; c < ladder.copies * ladder.temperatures; c += blockDim.x) {
         const u32 r = holder[c], t = c % ladder.temperatures;
-        if (r / LANES != word) continue;
+        if (r / LANES != block) continue;
         lanes.beta[0][r % LANES] = ladder.beta[t * ladder.terms];
         lanes.beta[1][r % LANES] = ladder.beta[t * ladder.terms + ladder.terms - 1];
     }
     __syncthreads();
-    for (u32 k = thread / LANES; k < bonds.levels && bonds.levels <= FEW; k += blockDim.x / LANES) {
+    if (bonds.levels > FEW) return;
+    for (u32 i = thread; i < LANES * bonds.levels; i += blockDim.x) {
+        const u32 k = i / LANES, lane = i % LANES, w = lane / WIDTH;
+        Level& level = lanes.level[k];
         const Threshold t = threshold_of(bonds, k, lanes, lane);
-        lanes.level[k].threshold[lane] = t.value;
+        level.threshold[lane] = t.value;
         const u32 always = __ballot_sync(ALL, t.always);
-        if (lane == 0) lanes.level[k].always = always;
+        if (lane % WIDTH == 0) (&level.always.x)[w] = always;
         for (int p = 0; p < PLANES; ++p) {
             const u32 plane = __ballot_sync(ALL, (int)(t.value >> (63 - p) & 1));
-            if (lane == 0) lanes.level[k].plane[p] = plane;
+            if (lane % WIDTH == 0) (&level.plane[p].x)[w] = plane;
         }
     }
 }
 
 // Returns what a replica draws: its site in x, its k in y.
-__device__ __forceinline__ uint4 draw_own(u32 replica, u32 sample, const When& when) {
-    return philox<MOST_ROUNDS>(replica, counter_block(sample, 0), when.time.word2, when.time.word3 | OWN, when.key);
+__device__ __forceinline__ uint4 draw_own(u32 replica, u32 sample, const HalfSweep& time, const Key& key) {
+    return philox<MOST_ROUNDS>(replica, counter_block(sample, 0), time.word2, time.word3 | OWN, key);
 }
 
-// Lays which of 32 replicas want each plane of seeds.
-__device__ __forceinline__ void lay_wants(Lanes& lanes, u32 most, u32 sample, u32 word, const When& when) {
-    const u32 lane = threadIdx.x % LANES, k = 1 + __umulhi(draw_own(LANES * word + lane, sample, when).y, most);
-    for (u32 plane = threadIdx.x / LANES; plane < MOST_PLANES + 1; plane += blockDim.x / LANES) {
+// Lays which of the lanes of a block want each plane of seeds.
+__device__ __forceinline__ void lay_wants(Lanes& lanes, u32 most, u32 sample, u32 block, const When& when) {
+    for (u32 i = threadIdx.x; i < (MOST_PLANES + 1) * LANES; i += blockDim.x) {
+        const u32 plane = i / LANES, lane = i % LANES;
+        const u32 k = 1 + __umulhi(draw_own(LANES * block + lane, sample, when.time, when.key).y, most);
         const u32 want = __ballot_sync(ALL, k > plane);
-        if (lane == 0) lanes.wants[plane] = want;
+        if (lane % WIDTH == 0) lanes.wants[plane][lane / WIDTH] = want;
     }
 }
 
-// Returns the lanes, of those used, with a seed at a site.
-__device__ __forceinline__ u32 seeds_at(u32 i, u32 used, const Lanes& lanes, const When& when) {
-    u32 seeds = used;
-    for (u32 plane = 0; seeds & lanes.wants[plane]; ++plane) seeds &= word_of(when.draw(i, SEEDS + plane), when.w) | ~lanes.wants[plane];
-    return seeds;
+// Sets the lanes with a seed at a site.
+__device__ __forceinline__ void sow(u32 site, const Lanes& lanes, const When& when, u32 (&seeds)[WORDS]) {
+    for (u32& word : seeds) word = ALL;
+    for (u32 plane = 0;; ++plane) {
+        const u32* const wants = lanes.wants[plane];
+        if (!((seeds[0] & wants[0]) | (seeds[1] & wants[1]) | (seeds[2] & wants[2]) | (seeds[3] & wants[3]))) break;
+        const uint4 x = when.draw(site, SEEDS + plane);
+#pragma unroll
+        for (u32 w = 0; w < WORDS; ++w) seeds[w] &= word_of(x, w) | ~wants[w];
+    }
 }
 
-__device__ __forceinline__ u32 lanes_in_use(u32 replicas, u32 word) {
-    return replicas - LANES * word >= LANES ? ALL : (1u << (replicas - LANES * word)) - 1;
+// Fills `opened` and, but for Wolff moves, `chosen`: block (part of the columns, block of replicas, sample), a warp a column.
+__global__ __launch_bounds__(THREADS) void choose(Batch batch, Bonds bonds, Sites sites, Ladder ladder, u64 time, Key key) {
+    __shared__ Lanes lanes;
+    const u32 sample = blockIdx.z, block = blockIdx.y, lane = threadIdx.x % WIDTH, warps = blockDim.x / WIDTH;
+    const size_t row = (size_t)sample * batch.blocks + block;
+    const uint4* const state = batch.state + row * sites.count;
+    const When when{counter_block(batch.first_sample + sample, block), counter_half_sweep(time, STREAM_CLUSTERS), key};
+    const auto spins = [&](u32 place) { return place < sites.count ? state[place] : make_uint4(ALL, ALL, ALL, ALL); };
+    lay_lanes(lanes, bonds, ladder, sample, block, batch.replicas);
+    if (batch.move == SEEDED) lay_wants(lanes, sites.most, batch.first_sample + sample, block, when);
+    __syncthreads();
+    const u32 columns = bonds.columns + (batch.move == WOLFF ? 0 : sites.columns);
+    for (u32 c = blockIdx.x * warps + threadIdx.x / WIDTH; c < columns; c += gridDim.x * warps) {
+        const bool is_bond = c < bonds.columns;
+        const u32 column = is_bond ? c : c - bonds.columns, i = column * WIDTH + lane;
+        u32 words[WORDS] = {};
+        if (is_bond && i < bonds.count) {
+            const uint2 at = bonds.places[i];
+            const uint4 one = spins(at.x), other = spins(at.y);
+            words[0] = one.x ^ other.x, words[1] = one.y ^ other.y, words[2] = one.z ^ other.z, words[3] = one.w ^ other.w;
+            open_bond(bonds, i, sample, lanes, when, words);
+        } else if (!is_bond && i < sites.count && batch.move == SEEDED) {
+            sow(sites.site[i], lanes, when, words);
+        } else if (!is_bond && i < sites.count) {
+            const uint4 coins = when.draw(sites.site[i], COIN);
+            words[0] = coins.x, words[1] = coins.y, words[2] = coins.z, words[3] = coins.w;
+        }
+        u32* const to = (is_bond ? batch.opened + row * bonds.columns * LANES : batch.chosen + row * sites.columns * LANES) + column * LANES;
+        __syncwarp();
+#pragma unroll
+        for (u32 w = 0; w < WORDS; ++w) to[WIDTH * w + lane] = transpose_across(words[w]);
+    }
 }
 
-// Flips clusters of 32 replicas of a sample: block (word of replicas, sample). SIDE is as for Runs.
-template <int AXES, int SIDE>
-__global__ __launch_bounds__(THREADS) void flip_clusters(u32* state, u32 blocks, u32 replicas, Bonds bonds, Sites sites, Lines lines,
-                                                         Ladder ladder, u32 kind, u32 first_sample, u64 time, Key key) {
+// Flips sites by what `chosen` has in the end: block (part of the columns, block of replicas, sample), a warp a column.
+__global__ __launch_bounds__(THREADS) void flip_sites(Batch batch, Sites sites) {
+    const u32 sample = blockIdx.z, block = blockIdx.y, lane = threadIdx.x % WIDTH, warps = blockDim.x / WIDTH;
+    const size_t row = (size_t)sample * batch.blocks + block;
+    const u32 left = min(LANES, batch.replicas - LANES * block);
+    for (u32 column = blockIdx.x * warps + threadIdx.x / WIDTH; column < sites.columns; column += gridDim.x * warps) {
+        const u32* const from = batch.chosen + (row * sites.columns + column) * LANES;
+        u32 flips[WORDS];
+#pragma unroll
+        for (u32 w = 0; w < WORDS; ++w) flips[w] = transpose_across(WIDTH * w + lane < left ? from[WIDTH * w + lane] : 0);
+        const u32 label = column * WIDTH + lane;
+        if (label >= sites.count || !(flips[0] | flips[1] | flips[2] | flips[3])) continue;
+        uint4& spins = batch.state[row * sites.count + sites.place[label]];
+        const uint4 old = spins;
+        spins = make_uint4(old.x ^ flips[0], old.y ^ flips[1], old.z ^ flips[2], old.w ^ flips[3]);
+    }
+}
+
+// Returns the bonds, of those open in a column, that hang their smaller label on the larger one at once: the first one of each label.
+__device__ __forceinline__ u32 first_of(u32 open, u32 starts) {
+    const u32 there = open & (0u - (starts & (0u - starts)));  // a label that has begun in an earlier column may hang already
+    const u32 sum = (there | ~starts) + there, above = there | (~starts & (sum ^ there ^ (there | ~starts)));
+    return there & ~(above << 1 & ~starts);
+}
+
+// The open bonds of a replica, word by word of the calling thread; the next word is on its way.
+struct Words {
+    const u32 *opened, *starts;
+    u32 columns, column, open, start;
+
+    __device__ __forceinline__ Words(const u32* opened, const Bonds& bonds)
+        : opened(opened), starts(bonds.starts), columns(bonds.columns), column(threadIdx.x % WIDTH) { fetch(); }
+    __device__ __forceinline__ void fetch() {
+        if (column < columns) open = __ldg(opened + (size_t)column * LANES), start = __ldg(starts + column);
+    }
+    __device__ __forceinline__ bool is_left() const { return column < columns; }
+    __device__ __forceinline__ void next() { column += WIDTH, fetch(); }
+};
+
+// Finds the clusters of a replica, a warp each: block (replicas of all samples). parent[label] is a larger label of the same cluster, or
+// itself of a root. The threads of a warp go on together, so that nobody writes between another's reading and writing.
+template <bool IN_SHARED>
+__global__ __launch_bounds__(MOST_WARPS * WIDTH) void join_in_shared(Batch batch, Bonds bonds, Sites sites, u32 samples, u64 time, Key key) {
     extern __shared__ u32 in_shared[];
-    __shared__ Lanes lanes;
-    const u32 sample = blockIdx.y, word = blockIdx.x, thread = threadIdx.x, lane = thread % LANES;
-    u32 *const reached = in_shared, *const leaders = reached + sites.size, *const opened = leaders + sites.size;
-    u32* const spins = state + ((size_t)sample * blocks + word / WORDS) * sites.count * WORDS + word % WORDS;
-    const When when{counter_block(first_sample + sample, word / WORDS), word % WORDS, counter_half_sweep(time, STREAM_CLUSTERS), key};
-    const u32 used = lanes_in_use(replicas, word);
-    const auto at = [&](u32 i) { return i + i / sites.row; };
-    lay_lanes(lanes, bonds, ladder, sample, word, replicas);
-
-    // Open bonds.
-    for (u32 i = thread; i < sites.count; i += blockDim.x) reached[at(i)] = spins[(size_t)sites.place[i] * WORDS];
-    __syncthreads();
-    for (u32 e = thread; e < bonds.inner; e += blockDim.x) {
-        const int2 ends = bonds.ends[e];
-        const u32 differ = reached[at(ends.x)] ^ reached[at(ends.y)];
-        opened[e / sites.count * sites.size + at(e % sites.count)] = open_bond(bonds, e, differ, sample, lanes, when);
-    }
-    __syncthreads();
-    const Runs<AXES, SIDE> runs(lines, opened, sites.size);
-
-    if (kind == SWENDSEN_WANG) {
-        // The leaders: a bit of their rank at a time, from the highest.
-        for (u32 i = thread; i < sites.count; i += blockDim.x) leaders[at(i)] = ALL;
-        for (u32 bit = sites.bits; bit-- > 0;) {
-            for (u32 i = thread; i < sites.count; i += blockDim.x) reached[at(i)] = sites.rank[i] >> bit & 1 ? 0 : leaders[at(i)];
-            __syncthreads();
-            runs.flood(reached);
-            for (u32 i = thread; i < sites.count; i += blockDim.x)
-                if (sites.rank[i] >> bit & 1) leaders[at(i)] &= ~reached[at(i)];
-        }
-        for (u32 i = thread; i < sites.count; i += blockDim.x)
-            reached[at(i)] = leaders[at(i)] & word_of(when.draw(i, COIN), when.w);
-    } else if (kind == WOLFF) {
-        for (u32 i = thread; i < sites.count; i += blockDim.x) reached[at(i)] = 0;
+    const u32 lane = threadIdx.x % WIDTH, warp = threadIdx.x / WIDTH, warps = blockDim.x / WIDTH, columns = sites.columns;
+    const u32* pairs = bonds.pairs;
+    u32* room = in_shared;
+    if (IN_SHARED) {
+        for (u32 i = threadIdx.x; i < bonds.columns * WIDTH; i += blockDim.x) in_shared[i] = bonds.pairs[i];
         __syncthreads();
-        if (thread < LANES && used >> lane & 1) {
-            const u32 own = draw_own(LANES * word + lane, first_sample + sample, when).x;
-            atomicXor(reached + at(__umulhi(own, sites.count)), 1u << lane);
-        }
-    } else {
-        lay_wants(lanes, sites.most, first_sample + sample, word, when);
-        __syncthreads();
-        for (u32 i = thread; i < sites.count; i += blockDim.x) reached[at(i)] = seeds_at(i, used, lanes, when);
+        pairs = in_shared, room += bonds.columns * WIDTH;
     }
-    __syncthreads();
-    runs.flood(reached);
+    const u32 unit = blockIdx.x * warps + warp;
+    if (unit >= samples * batch.replicas) return;
+    const u32 sample = unit / batch.replicas, replica = unit % batch.replicas;
+    const size_t row = (size_t)sample * batch.blocks + replica / LANES;
+    const u32* const opened = batch.opened + row * bonds.columns * LANES + replica % LANES;
+    u32* const chosen = batch.chosen + row * columns * LANES + replica % LANES;
+    u32* const marks = room + warp * (17 * columns + 2);  // which leaders flip, and a word for the ghost
+    u32* const twos = marks + columns + 1;                // parents, two in a word
+    u16* const parent = (u16*)twos;
+    for (u32 i = lane; i <= 16 * columns; i += WIDTH) twos[i] = 2 * i | (2 * i + 1) << 16;
+    for (u32 i = lane; i <= columns; i += WIDTH)
+        marks[i] = batch.move == SWENDSEN_WANG && i < columns ? chosen[(size_t)i * LANES] : 0;
+    __syncwarp();
 
-    // Clusters with the ghost stay as they are.
-    if (bonds.count > bonds.inner) {
-        for (u32 i = thread; i < sites.count; i += blockDim.x) {
-            leaders[at(i)] = reached[at(i)];
-            const u32 differ = ~spins[(size_t)sites.place[i] * WORDS];
-            reached[at(i)] = open_bond(bonds, bonds.inner + i, differ, sample, lanes, when);
+    // The first bond of each label hangs it at once.
+    for (Words words(opened, bonds); words.is_left();) {
+        const u32 column = words.column;
+        u32 first = first_of(words.open, words.start);
+        words.next();
+        for (; first; first &= first - 1) {
+            const u32 pair = pairs[column * WIDTH + __ffs(first) - 1];
+            parent[pair & 0xffff] = pair >> 16;
         }
-        __syncthreads();
-        runs.flood(reached);
     }
-    for (u32 i = thread; i < sites.count; i += blockDim.x) {
-        const u32 flips = bonds.count > bonds.inner ? leaders[at(i)] & ~reached[at(i)] : reached[at(i)];
-        spins[(size_t)sites.place[i] * WORDS] ^= flips & used;
-    }
-}
+    __syncwarp();
 
-// Writes the open bonds of any graph, opened[sample][word][bond], and sites whose clusters flip, chosen[sample][word][site]: the
-// coins of Swendsen-Wang moves, seeds. Block (word of replicas, sample, part of the bonds and sites).
-__global__ __launch_bounds__(THREADS) void choose(const u32* state, u32 blocks, u32 replicas, Bonds bonds, Sites sites, Ladder ladder,
-                                                  u32* opened, u32* chosen, u32 kind, u32 first_sample, u64 time, Key key) {
-    __shared__ Lanes lanes;
-    const u32 sample = blockIdx.y, word = blockIdx.x, used = lanes_in_use(replicas, word), step = gridDim.z * blockDim.x;
-    const size_t row = (size_t)sample * gridDim.x + word;
-    const u32* const spins = state + ((size_t)sample * blocks + word / WORDS) * sites.count * WORDS + word % WORDS;
-    const When when{counter_block(first_sample + sample, word / WORDS), word % WORDS, counter_half_sweep(time, STREAM_CLUSTERS), key};
-    const auto spin = [&](u32 i) { return i < sites.count ? spins[(size_t)sites.place[i] * WORDS] : ALL; };
-    lay_lanes(lanes, bonds, ladder, sample, word, replicas);
-    if (kind == SEEDED) lay_wants(lanes, sites.most, first_sample + sample, word, when);
-    __syncthreads();
-    for (u32 e = blockIdx.z * blockDim.x + threadIdx.x; e < bonds.count; e += step) {
-        const int2 ends = bonds.ends[e];
-        opened[row * bonds.count + e] = open_bond(bonds, e, spin(ends.x) ^ spin(ends.y), sample, lanes, when);
+    // All others join trees (M. M. A. Patwary, J. Blair, F. Manne, SEA 2010, Rem's algorithm with splicing): the smaller of two labels
+    // hangs on the larger one, which is done where it was a root; else its old parent goes on.
+    Words words(opened, bonds);
+    u32 one = 0, other = 0, rest = 0, column = 0;
+    for (;;) {
+        if (one == other) {
+            while (!rest && words.is_left()) {
+                column = words.column;
+                rest = words.open & ~first_of(words.open, words.start);
+                words.next();
+            }
+            if (rest) {
+                const u32 pair = pairs[column * WIDTH + __ffs(rest) - 1];
+                one = pair & 0xffff, other = pair >> 16, rest &= rest - 1;
+            }
+        }
+        if (!__any_sync(ALL, one != other)) break;
+        const u32 small = min(one, other), large = max(one, other), above = parent[small];
+        __syncwarp();
+        if (small != large && above < large) parent[small] = large;
+        __syncwarp();
+        // A root has got a parent now, of whichever thread wrote last: it is read again.
+        if (small != large) one = above, other = large;
     }
-    if (kind == WOLFF) return;
-    for (u32 i = blockIdx.z * blockDim.x + threadIdx.x; i < sites.count; i += step)
-        chosen[row * sites.count + i] = kind == SEEDED ? seeds_at(i, used, lanes, when) : word_of(when.draw(i, COIN), when.w);
+
+    // Roots, from the largest labels down, whose parents are done but for those in the same column.
+    const auto root_of = [&](u32 label) {
+        u32 root = parent[label], above = parent[root];
+        while (__any_sync(ALL, above != root)) root = above, above = parent[root];
+        return root;
+    };
+    const auto is_marked = [&](u32 label) { return marks[label / WIDTH] >> label % WIDTH & 1; };
+    if (batch.move != SWENDSEN_WANG) {
+        for (u32 c = columns; c-- > 0;) {
+            const u32 label = c * WIDTH + lane, root = root_of(label);
+            parent[label] = root;
+            __syncwarp();
+            if (batch.move == SEEDED && chosen[(size_t)c * LANES] >> lane & 1) atomicOr(marks + root / WIDTH, 1u << root % WIDTH);
+        }
+        __syncwarp();
+        if (batch.move == WOLFF && lane == 0) {
+            const u32 own = draw_own(replica, batch.first_sample + sample, counter_half_sweep(time, STREAM_CLUSTERS), key).x;
+            const u32 root = parent[sites.label[__umulhi(own, sites.count)]];
+            marks[root / WIDTH] = 1u << root % WIDTH;
+        }
+        __syncwarp();
+    }
+    u32 kept = 0;
+    for (u32 c = columns; c-- > 0;) {
+        const u32 label = c * WIDTH + lane, root = root_of(label);
+        __syncwarp();
+        parent[label] = root;
+        __syncwarp();
+        const u32 flips = __ballot_sync(ALL, root != sites.count && is_marked(root));
+        if (lane == c % WIDTH) kept = flips;
+        if (c % WIDTH == 0 && c + lane < columns) chosen[(size_t)(c + lane) * LANES] = kept;
+    }
 }
 
 // Returns the root of a label; labels on the way come nearer to it. Other threads join trees meanwhile.
 __device__ __forceinline__ u32 root_of(u32* parent, u32 label) {
-    for (u32 above = __ldcg(parent + label) & ~FLIPS; above != label;) {
-        const u32 next = __ldcg(parent + above) & ~FLIPS;
+    for (u32 above = __ldcg(parent + label); above != label;) {
+        const u32 next = __ldcg(parent + above);
         if (next == above) return above;
         parent[label] = next;
         label = next;
-        above = __ldcg(parent + label) & ~FLIPS;
+        above = __ldcg(parent + label);
     }
     return label;
 }
 
-// Flips the clusters of one replica, block (replica, sample), over bonds that `choose` has opened; labels[bond] are those it joins.
-__global__ __launch_bounds__(THREADS) void flip_labelled(u32* state, u32 blocks, u32 replicas, Bonds bonds, Sites sites, const u32* opened,
-                                                         const u32* chosen, const int2* labels, u32* parents, u32 first, u32 kind,
-                                                         u32 first_sample, u64 time, Key key) {
-    const u32 sample = first + blockIdx.y, replica = blockIdx.x, word = replica / LANES, lane = replica % LANES;
-    const size_t row = (size_t)sample * ((replicas + LANES - 1) / LANES) + word;
-    u32* const parent = parents + ((size_t)blockIdx.y * replicas + replica) * (sites.count + 1);
-    opened += row * bonds.count, chosen += row * sites.count;
-    for (u32 label = threadIdx.x; label <= sites.count; label += blockDim.x) parent[label] = label;
+// Does so for a replica of too many sites, block (replica, sample); parents and marks of roots lie in memory.
+__global__ __launch_bounds__(JOINING) void join_in_memory(Batch batch, Bonds bonds, Sites sites, u32* parents, u8* marks, u32 first, u64 time, Key key) {
+    const u32 sample = first + blockIdx.y, replica = blockIdx.x, lane = threadIdx.x % WIDTH;
+    const size_t row = (size_t)sample * batch.blocks + replica / LANES, mine = (size_t)blockIdx.y * batch.replicas + replica;
+    u32* const parent = parents + mine * (sites.count + 1);
+    u8* const mark = marks + mine * (sites.count + 1);
+    const u32* const opened = batch.opened + row * bonds.columns * LANES + replica % LANES;
+    u32* const chosen = batch.chosen + row * sites.columns * LANES + replica % LANES;
+    for (u32 label = threadIdx.x; label <= sites.count; label += blockDim.x) parent[label] = label, mark[label] = 0;
     __syncthreads();
     for (u32 e = threadIdx.x; e < bonds.count; e += blockDim.x) {
-        if (!(opened[e] >> lane & 1)) continue;
-        u32 one = root_of(parent, labels[e].x), other = root_of(parent, labels[e].y);
-        while (one != other) {  // the larger root hangs on the smaller one, unless it has been hung elsewhere meanwhile
-            const u32 high = max(one, other), low = min(one, other), before = atomicCAS(parent + high, high, low);
-            if (before == high) break;
-            one = root_of(parent, before), other = root_of(parent, low);
+        if (!(opened[(size_t)(e / WIDTH) * LANES] >> e % WIDTH & 1)) continue;
+        u32 one = root_of(parent, bonds.labels[e].x), other = root_of(parent, bonds.labels[e].y);
+        while (one != other) {  // the smaller root hangs on the larger one, unless it has been hung elsewhere meanwhile
+            const u32 low = min(one, other), high = max(one, other), before = atomicCAS(parent + low, low, high);
+            if (before == low) break;
+            one = root_of(parent, before), other = root_of(parent, high);
         }
     }
     __syncthreads();
-
-    // Roots of clusters that flip are marked: by the coin of the leader, which they are, or where a chosen site is.
-    const auto is_chosen = [&](u32 i) { return chosen[i] >> lane & 1; };
-    if (kind == WOLFF) {
-        if (threadIdx.x == 0) {
-            const When when{0, 0, counter_half_sweep(time, STREAM_CLUSTERS), key};
-            const u32 own = __umulhi(draw_own(replica, first_sample + sample, when).x, sites.count);
-            atomicOr(parent + root_of(parent, 1 + sites.rank[own]), FLIPS);
-        }
-    } else {
-        for (u32 i = threadIdx.x; i < sites.count; i += blockDim.x) {
-            const u32 label = 1 + sites.rank[i];
-            if (is_chosen(i) && (kind == SEEDED || (__ldcg(parent + label) & ~FLIPS) == label)) atomicOr(parent + root_of(parent, label), FLIPS);
-        }
+    if (batch.move == WOLFF && threadIdx.x == 0) {
+        const u32 own = draw_own(replica, batch.first_sample + sample, counter_half_sweep(time, STREAM_CLUSTERS), key).x;
+        mark[root_of(parent, sites.label[__umulhi(own, sites.count)])] = 1;
+    }
+    for (u32 label = threadIdx.x; label < sites.count && batch.move != WOLFF; label += blockDim.x) {
+        const bool is_chosen = chosen[(size_t)(label / WIDTH) * LANES] >> label % WIDTH & 1;
+        if (is_chosen && (batch.move == SEEDED || __ldcg(parent + label) == label)) mark[root_of(parent, label)] = 1;
     }
     __syncthreads();
-    u32* const spins = state + ((size_t)sample * blocks + word / WORDS) * sites.count * WORDS + word % WORDS;
-    for (u32 i = threadIdx.x; i < sites.count; i += blockDim.x) {
-        const u32 root = root_of(parent, 1 + sites.rank[i]);
-        if (root && __ldcg(parent + root) & FLIPS) atomicXor(spins + (size_t)sites.place[i] * WORDS, 1u << lane);
+    for (u32 label = threadIdx.x; label < sites.columns * WIDTH; label += blockDim.x) {
+        const u32 root = label < sites.count ? root_of(parent, label) : sites.count;
+        const u32 flips = __ballot_sync(ALL, root != sites.count && __ldcg(mark + root));
+        if (lane == 0) chosen[(size_t)(label / WIDTH) * LANES] = flips;
     }
 }

@@ -1,7 +1,8 @@
 """Fortuin-Kasteleyn moves of replica-packed words on a GPU, which unpacked models have there too.
 
-Clusters of lattices that fit into a thread block are flooded, 32 replicas at a time; all others are found by
-union-find, a replica at a time. The kernels are in kernels/clusters/fortuin_kasteleyn.cu.
+Open bonds are drawn for 128 replicas at a time and turned, so that a word is 32 bonds of one replica. Then a warp finds
+the clusters of a replica by union-find in shared memory, or a block of threads in memory where they do not fit. The
+kernels are in kernels/clusters/fortuin_kasteleyn.cu.
 """
 
 from __future__ import annotations
@@ -11,79 +12,64 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from spinsim.cuda.compile import Instances, instance, parameters
+from spinsim.cuda.compile import FLAGS, Instances, instance, parameters
 from spinsim.cuda.device import require_memory, shared_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, round_keys, struct_type
 from spinsim.engine.cuda import CudaParts
 from spinsim.engine.layouts.replica_packed.cuda_words import OrderedWords, place_of
-from spinsim.engine.moves.fortuin_kasteleyn.bonds import KINDS, SEEDED, SWENDSEN_WANG, WOLFF, Bonds, axes_of
+from spinsim.engine.moves.fortuin_kasteleyn.bonds import KINDS, SEEDED, SWENDSEN_WANG, WOLFF, Bonds
 from spinsim.engine.moves.fortuin_kasteleyn.move import clusters_of, most_halvings
 from spinsim.engine.moves.move import FastPath, Moment
 from spinsim.model.ising import Ising
+from spinsim.packing import LANES
 
 FILE: Final = "clusters/fortuin_kasteleyn.cu"
-THREADS: Final = 512  # of a block, at most
-LANES: Final = 32  # replicas of a block
-RUN: Final = 16  # sites of a row that a thread has, at most
+THREADS: Final = 256  # of a block that draws bonds or flips sites
+JOINING: Final = 512  # of a block that joins a replica's sites in memory
+MOST_WARPS: Final = 32  # of a block whose warps have a replica each
+ENOUGH: Final = 8  # such warps, for which labels of bonds are worth their shared memory
+WIDTH: Final = 32  # bonds or labels of a column
 FEW_LEVELS: Final = 4  # sizes of bonds whose thresholds a block keeps
-FIXED: Final = 4096  # bytes of shared memory for temperatures and thresholds, more than there are
-MOST_LABELS: Final = 2**28  # of replicas that are labelled at a time
-SIDES: Final = {2: (16, 32, 64), 3: (8, 10, 12, 16)}  # of lattices whose sides kernels know
+MOST_PARTS: Final = 16  # blocks that share the columns of a block of replicas
+COLUMNS_A_WARP: Final = 8  # at least
+MOST_PARENTS: Final = 2**28  # of replicas that are joined in memory at a time
 BONDS: Final = struct_type(
-    ends=ADDRESS, number=ADDRESS, negative=ADDRESS, level=ADDRESS, costs=ADDRESS, terms=ADDRESS, negative_stride=SIZE,
-    level_stride=SIZE, count=np.uint32, inner=np.uint32, levels=np.uint32,
+    places=ADDRESS, number=ADDRESS, negative=ADDRESS, level=ADDRESS, costs=ADDRESS, terms=ADDRESS, pairs=ADDRESS,
+    labels=ADDRESS, starts=ADDRESS, negative_stride=SIZE, level_stride=SIZE, count=np.uint32, columns=np.uint32,
+    levels=np.uint32,
 )  # fmt: skip
 SITES: Final = struct_type(
-    place=ADDRESS, rank=ADDRESS, count=np.uint32, bits=np.uint32, most=np.uint32, row=np.uint32, size=np.uint32
+    site=ADDRESS, place=ADDRESS, label=ADDRESS, count=np.uint32, columns=np.uint32, most=np.uint32
 )
-LINES: Final = struct_type(axis=(np.uint32, (3, 4)), begin=ADDRESS, most=np.uint32)
 LADDER: Final = struct_type(holder=ADDRESS, beta=ADDRESS, copies=np.uint32, temperatures=np.uint32, terms=np.uint32)
+BATCH: Final = struct_type(
+    state=ADDRESS, opened=ADDRESS, chosen=ADDRESS, blocks=np.uint32, replicas=np.uint32, move=np.uint32,
+    first_sample=np.uint32,
+)  # fmt: skip
 INSTANCES: Final[Instances] = (
-    *((FILE, instance("flip_clusters", axes, side)) for axes, sides in SIDES.items() for side in (0, *sides)),
-    (FILE, "choose"),
-    (FILE, "flip_labelled"),
+    *((FILE, name) for name in ("choose", "join_in_memory", "flip_sites")),
+    *((FILE, instance("join_in_shared", in_shared)) for in_shared in FLAGS),
 )
 
 
-class Rows:
-    """Rows of a lattice of right angles along each axis, as threads have them, and the padding between them.
+class Room(NamedTuple):
+    """Warps of a block that join replicas in shared memory, its bytes, and if labels of bonds lie there too."""
 
-    Args:
-        shape: Sides of the lattice.
-
-    Attributes:
-        row: Sites of a row along the first axis, behind each of which there is a word of padding.
-        size: Words of all sites.
-        axis: Length, stride, parts of a row and rows of each axis.
-        begin: Where rows begin, (axes, rows).
-        threads: Of a block.
-    """
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self.row, sites = shape[0], int(np.prod(shape))
-        at = np.arange(sites) + np.arange(sites) // self.row
-        grid = at.reshape(shape[::-1])
-        self.size = sites + sites // self.row
-        parts = [-(-side // RUN) for side in shape]
-        begins = [np.moveaxis(grid, -1 - a, 0)[0].reshape(-1) for a in range(len(shape))]
-        strides = [int(np.moveaxis(grid, -1 - a, 0)[1 % side].flat[0]) for a, side in enumerate(shape)]
-        rows = [begin.size for begin in begins]
-        self.axis = np.array(list(zip(shape, strides, parts, rows, strict=True)), np.uint32)
-        self.begin = np.zeros((len(shape), max(rows)), np.uint32)
-        for a, begin in enumerate(begins):
-            self.begin[a, : begin.size] = begin
-        of_warp = [LANES // part if part <= LANES else 0 for part in parts]
-        warps = [-(-count // each) if each else THREADS for count, each in zip(rows, of_warp, strict=True)]
-        self.threads = LANES * max(warps)
+    warps: int
+    size: int
+    has_pairs: bool
 
 
-def rows_of(model: Ising, room: int) -> Rows | None:
-    """Return the rows of a model's lattice, where a thread block has threads and so many bytes for all of them."""
-    axes, lattice = axes_of(model), model.lattice
-    if axes not in SIDES or lattice is None:
+def room_for(sites: int, bonds: int, shared: int) -> Room | None:
+    """Shared memory of a block for replicas of so many sites; None where not even one has room."""
+    columns, pairs = -(-sites // WIDTH), 4 * WIDTH * -(-bonds // WIDTH)
+    replica = 4 * (17 * columns + 2)
+    if sites >= 2**16 - 1 or replica > shared:
         return None
-    rows = Rows(lattice.shape)
-    return rows if rows.threads <= THREADS and 4 * (axes + 2) * rows.size <= room else None
+    beside_pairs = max(0, shared - pairs) // replica
+    has_pairs = beside_pairs >= min(ENOUGH, shared // replica)
+    warps = min(MOST_WARPS, beside_pairs if has_pairs else shared // replica)
+    return Room(warps, warps * replica + has_pairs * pairs, has_pairs)
 
 
 def fast_path(kind: int, model: Ising, replicas: int, first_sample: int, parts: CudaParts) -> FastPath | None:
@@ -116,59 +102,62 @@ class ClustersOnGpu:
     def __init__(
         self, kind: int, model: Ising, replicas: int, first_sample: int, parts: CudaParts, words: OrderedWords
     ) -> None:
+        import cupy
+
         self._kind, self._model, self._queue = kind, model, parts.queue
         self._replicas, self._kept = replicas, list[Any]()
         self._ladder: tuple[tuple[int, ...], bytes, Any] | None = None
-        clusters = model.once(clusters_of)
-        bonds, order = clusters.bonds, clusters.order
-        rows = rows_of(model, shared_memory(parts.queue.device) - FIXED)
-        require_memory(
-            parts.queue.device, sum(array.nbytes for array in bonds) + 8 * model.sites, f"the bonds of {model.name}"
-        )
-        rank = np.empty_like(order)
-        rank[order] = np.arange(order.size, dtype=np.uint32)
+        clusters, device, (samples, blocks, count, _) = model.once(clusters_of), parts.queue.device, words.present.shape
+        bonds, order = clusters.bonds, clusters.order[::-1]
+        edges, columns, numbers = len(bonds.number), -(-count // WIDTH), partial(np.ascontiguousarray, dtype=np.uint32)
+        bond_columns, lanes = -(-edges // WIDTH), samples * blocks * LANES
+        needed = sum(array.nbytes for array in bonds) + 12 * count + 12 * edges + 4 * lanes * (columns + bond_columns)
+        require_memory(device, needed, f"the bonds of clusters of {model.name}")
+        room, label = room_for(count, edges, shared_memory(device)), np.empty(count + 1, np.uint32)
+        label[order], label[count] = np.arange(count, dtype=np.uint32), count
+        place = place_of(words.site_at)
+        opened, chosen = (cupy.empty(lanes * each, cupy.uint32) for each in (bond_columns, columns))
+        self._kept += [words, opened, chosen]
+        batch = record(
+            BATCH, state=words.present, opened=opened, chosen=chosen, blocks=blocks, replicas=replicas, move=kind,
+            first_sample=first_sample,
+        )  # fmt: skip
         sites = self._record(
-            SITES, place=place_of(words.site_at), rank=rank, count=model.sites, bits=(model.sites - 1).bit_length(),
-            most=most_halvings(model.sites), row=rows.row if rows else 0, size=rows.size if rows else model.sites,
+            SITES, site=numbers(order), place=numbers(place[order]), label=label[:count], count=count,
+            columns=columns, most=most_halvings(count),
         )  # fmt: skip
         self._common = {
-            "state": words.present, "blocks": np.uint32(words.present.shape[1]), "replicas": np.uint32(replicas),
-            "bonds": self._bonds(bonds, model.bonds), "sites": sites, "kind": np.uint32(kind),
-            "first_sample": np.uint32(first_sample), "time": np.uint64(0),
+            "batch": batch, "bonds": self._bonds(bonds, label, np.append(place, np.uint32(count)), bool(room)),
+            "sites": sites, "samples": np.uint32(samples), "time": np.uint64(0),
         }  # fmt: skip
-        self._launches = self._in_rows(rows) if rows else self._labelled(bonds, rank)
+        self._launches = [
+            Launched(self._launch("choose"), (self._parts(bond_columns + columns), blocks, samples), THREADS),
+            *(self._in_shared(room) if room else self._in_memory(samples, count)),
+            Launched(self._launch("flip_sites"), (self._parts(columns), blocks, samples), THREADS),
+        ]
 
-    def _in_rows(self, rows: Rows) -> list[Launched]:
-        """The kernel that floods along rows."""
-        axes, sides = len(rows.axis), set(rows.axis[:, 0].tolist())
-        side = next(iter(sides)) if len(sides) == 1 and sides <= set(SIDES[axes]) else 0
-        lines = self._record(LINES, axis=0, begin=rows.begin, most=rows.begin.shape[1])
-        lines["axis"][:axes] = rows.axis
-        launch = self._launch(instance("flip_clusters", axes, side), 4 * (axes + 2) * rows.size, lines=lines)
-        words = -(-self._replicas // LANES)
-        return [Launched(launch, (words, self._model.samples, 1), max(rows.threads, 2 * LANES))]
+    def _parts(self, columns: int) -> int:
+        return max(1, min(MOST_PARTS, columns * WIDTH // (THREADS * COLUMNS_A_WARP)))
 
-    def _labelled(self, bonds: Bonds, rank: Any) -> list[Launched]:
-        """The kernels of any graph: which bonds are open, then clusters of some samples at a time."""
+    def _in_shared(self, room: Room) -> list[Launched]:
+        """The kernel whose warps find the clusters of a replica each."""
+        launch = self._launch(instance("join_in_shared", room.has_pairs), room.size)
+        blocks = -(-self._model.samples * self._replicas // room.warps)
+        return [Launched(launch, (blocks, 1, 1), room.warps * WIDTH)]
+
+    def _in_memory(self, samples: int, count: int) -> list[Launched]:
+        """The kernels whose blocks find the clusters of a replica each, of some samples at a time."""
         import cupy
 
-        model, replicas, count = self._model, self._replicas, len(bonds.number)
-        words, samples = -(-replicas // LANES), model.samples
-        at_once = max(1, min(samples, MOST_LABELS // (replicas * (model.sites + 1))))
-        needed = 4 * (samples * words * (count + model.sites) + at_once * replicas * (model.sites + 1)) + 8 * count
-        require_memory(self._queue.device, needed, f"the clusters of {model.name}")
-        opened, chosen = (cupy.empty((samples, words, size), cupy.uint32) for size in (count, model.sites))
-        labels = cupy.asarray(np.append(rank + 1, 0).astype(np.int32)[bonds.ends])
-        parents = cupy.empty((at_once, replicas, model.sites + 1), cupy.uint32)
-        parts = min(64, -(-count // (4 * THREADS)) or 1)
-        choosing = self._launch("choose", opened=opened, chosen=chosen)
-        found = [Launched(choosing, (words, samples, parts), THREADS)]
+        replicas = self._replicas
+        at_once = max(1, min(samples, MOST_PARENTS // (replicas * (count + 1))))
+        size = at_once * replicas * (count + 1)
+        require_memory(self._queue.device, 5 * size, f"the clusters of {self._model.name}")
+        parents, marks = cupy.empty(size, cupy.uint32), cupy.empty(size, cupy.uint8)
+        found = []
         for first in range(0, samples, at_once):
-            launch = self._launch(
-                "flip_labelled", opened=opened, chosen=chosen, labels=labels, parents=parents, first=np.uint32(first)
-            )
-            grid = replicas, min(at_once, samples - first), 1
-            found.append(Launched(launch, grid, min(THREADS, -(-model.sites // LANES) * LANES)))
+            launch = self._launch("join_in_memory", parents=parents, marks=marks, first=np.uint32(first))
+            found.append(Launched(launch, (replicas, min(at_once, samples - first), 1), JOINING))
         return found
 
     def _launch(self, name: str, shared: int = 0, **arguments: Any) -> Launch:
@@ -187,13 +176,25 @@ class ClustersOnGpu:
         self._kept.extend(on_device.values())
         return record(kind, **on_device)
 
-    def _bonds(self, bonds: Bonds, inner: int) -> Any:
-        count = len(bonds.number)
-        strides = {
-            f"{name}_stride": count if len(array) > 1 else 0
-            for name, array in (("negative", bonds.negative), ("level", bonds.level))
+    def _bonds(self, bonds: Bonds, label: Any, place: Any, are_pairs: bool) -> Any:
+        """The bonds in the order of the smaller label that each joins."""
+        count, labels = len(bonds.number), np.sort(label[bonds.ends], axis=1)
+        order = np.argsort(labels[:, 0], kind="stable")
+        labels, columns = labels[order], -(-count // WIDTH)
+        begins = np.zeros(columns * WIDTH, np.uint8)
+        begins[:count] = np.diff(labels[:, 0], prepend=np.uint32(2**32 - 1)) != 0
+        packed, none = np.zeros(columns * WIDTH, np.uint32), np.zeros((0, 2), np.uint32)
+        if are_pairs:
+            packed[:count] = labels[:, 0] | labels[:, 1] << 16
+        ordered = {
+            name: np.ascontiguousarray(getattr(bonds, name)[..., order]) for name in ("number", "negative", "level")
         }
-        return self._record(BONDS, **bonds._asdict(), **strides, count=count, inner=inner, levels=len(bonds.costs))
+        return self._record(
+            BONDS, **ordered, places=place[bonds.ends[order]], costs=bonds.costs, terms=bonds.terms, pairs=packed,
+            labels=none if are_pairs else labels, starts=np.packbits(begins, bitorder="little").view(np.uint32),
+            negative_stride=count if len(bonds.negative) > 1 else 0, level_stride=count if len(bonds.level) > 1 else 0,
+            count=count, columns=columns, levels=len(bonds.costs),
+        )  # fmt: skip
 
     def __call__(self, moment: Moment, holder: Any) -> None:
         """Queue a move; ``holder`` is int32 on the device."""
@@ -209,7 +210,8 @@ class ClustersOnGpu:
         )
         now: dict[str, Any] = {"time": np.uint64(KINDS * moment.time + self._kind), "key": round_keys(moment.seed)}
         for number, (launch, grid, threads) in enumerate(self._launches):
-            of_moment = now if number else {**now, "ladder": ladder}  # only the first kernel knows temperatures
+            last = number == len(self._launches) - 1  # which draws nothing; only the first one knows temperatures
+            of_moment = {} if last else now if number else {**now, "ladder": ladder}
             launch(self._queue.stream, grid, threads, **of_moment)
 
 

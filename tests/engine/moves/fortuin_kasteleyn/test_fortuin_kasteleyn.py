@@ -71,9 +71,10 @@ def test_same_as_oracle(name: str, device: str) -> None:
         np.testing.assert_array_equal(engine.begin_exchange()().place, place)
 
 
-def test_labelled_some_samples_at_a_time(emulated: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda, "shared_memory", lambda device: cuda.FIXED)
-    monkeypatch.setattr(cuda, "MOST_LABELS", 0)
+@pytest.mark.parametrize("room", [0, 2 * 4 * (17 * 3 + 2), 2**18], ids=["in memory", "without pairs", "in shared memory"])
+def test_clusters_joined_elsewhere(emulated: None, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
+    monkeypatch.setattr(cuda, "shared_memory", lambda device: room)
+    monkeypatch.setattr(cuda, "MOST_PARENTS", 0)
     test_same_as_oracle("replica-packed", "cuda")
 
 
