@@ -1,6 +1,6 @@
 """How much sooner a three-dimensional Gaussian glass is in equilibrium with Houdayer moves.
 
-    python examples/houdayer.py                    L = 6, some minutes
+    python examples/houdayer.py                    L = 6, a minute
     python examples/houdayer.py --size 10 --samples 64 --sweeps 2400000 --measure-every 1000   a GPU, if there is one
     python examples/houdayer.py --short            the form that the tests run
 
