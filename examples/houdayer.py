@@ -46,9 +46,12 @@ def followed(every: str) -> np.ndarray:
         series_limit=4000,
     )  # fmt: skip
     squared = (run.overlap[..., 0] / run.model.sites) ** 2
-    return np.stack(
-        [run.energy[..., 0].mean(axis=2) / run.model.sites, link_residual(run)[..., 0], squared.mean(axis=2)]
+    energy, link = (
+        run.energy[..., 0].mean(axis=2) / run.model.sites,
+        run.link_overlap[..., 0].mean(axis=2) / run.model.bonds,
     )
+    residual = link_residual(run.model, energy, link, run.temperature[0])
+    return np.stack([energy, residual, squared.mean(axis=2)])
 
 
 def first_below(excess: np.ndarray, level: float) -> float:
