@@ -1,4 +1,4 @@
-"""What slabs of one lattice should reach on many GPUs, by a model, as the tables of docs/benchmarks/scaling.md.
+"""Rates that slabs of one lattice should reach on many GPUs: the model of docs/benchmarks/scaling.md.
 
     python benchmarks/scaling_model.py
     python benchmarks/scaling_model.py --domain 72

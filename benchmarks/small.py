@@ -58,7 +58,7 @@ class Stopwatch:
 
 
 def calling(sampler: Any, problems: list[dimod.BinaryQuadraticModel], options: dict[str, Any]) -> Callable[[], Any]:
-    """What samples the next problem each time, the first again after the last."""
+    """A call that samples the next problem each time, the first again after the last."""
     turn = itertools.cycle(problems)
     return lambda: sampler.sample(next(turn), **options)
 

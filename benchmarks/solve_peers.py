@@ -125,7 +125,7 @@ def spinsim_programs(problem: Problem, threads: int) -> Iterator[Program]:
 
 
 def annealing_settings() -> list[Setting]:
-    """What is tried of simulated annealing by others."""
+    """Settings of the simulated annealing of other programs that are tried."""
     return [
         {"own_range": own, "doubling": doubling, "sweeps": sweeps}
         for own in (False, True)  # what meets the target first bounds how long the rest is tried

@@ -1,13 +1,14 @@
 """Critical slowing down of Swendsen-Wang moves: autocorrelation times at T_c of the square Ising model, and tau ~ L^z.
 
     python examples/dynamic_exponent.py                    L = 32 to 256, some minutes
-    python examples/dynamic_exponent.py --sizes 32,64,128,256,512,1024 --figure F   a GPU, if there is one
+    python examples/dynamic_exponent.py --sizes 32,64,128,256,512,1024 --moves 20000 --spins 26   a GPU, if there is one
     python examples/dynamic_exponent.py --short            the form that the tests run
 
 Metropolis sweeps have z = 2.17. That of Swendsen-Wang moves is so small that the energy's times also fit a logarithm of
 L, up to L = 8192 (J. Du, B. Zheng, J.-S. Wang, J. Stat. Mech. P05004 (2006), arXiv:cond-mat/0603038).
 
 What to learn here: moves applied to an engine of one's own, without sweeps, and integrated autocorrelation times.
+docs/tutorials/clusters.md introduces both.
 """
 
 import sys
@@ -22,10 +23,16 @@ from spinsim.analysis.figures.paper import COLOURS, MARKERS, draw_legend, lay_pa
 from spinsim.analysis.onsager import CRITICAL_TEMPERATURE
 from spinsim.engine.moves.move import Moment
 
+
+def option(name: str, otherwise: str) -> str:
+    """Value behind a flag of the command line."""
+    return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else otherwise
+
+
 short = "--short" in sys.argv
-sizes, moves, spins = ([8, 16], 400, 2**15) if short else ([32, 64, 128, 256], 4000, 2**20)
-if "--sizes" in sys.argv:
-    sizes = [int(side) for side in sys.argv[sys.argv.index("--sizes") + 1].split(",")]
+sizes = [int(side) for side in option("--sizes", "8,16" if short else "32,64,128,256").split(",")]
+moves = int(option("--moves", "400" if short else "4000"))
+spins = 2 ** int(option("--spins", "15" if short else "20"))  # of all replicas of a size
 begin = moves // 20  # more than ten autocorrelation times
 names = {"energy": r"$\tau_E$", "magnetization squared": r"$\tau_{m^2}$"}
 
@@ -51,19 +58,35 @@ for k, side in enumerate(sizes):
     times[k] = autocorrelation_times(side)
     print(f"{side:5d}" + "".join(f"   {tau:8.3f} +- {error:<20.3f}" for tau, error in times[k]), flush=True)
 
-tau, error = times[..., 0], times[..., 1]
-weights, log_size = tau / error, np.log(sizes)
-for k, name in enumerate(names):
-    (z, _), covariance = np.polyfit(log_size, np.log(tau[:, k]), 1, w=weights[:, k], cov="unscaled")
-    print(f"z = {z:.3f} +- {np.sqrt(covariance[0, 0]):.3f} of the {name}, all sizes in one power law")
+tau, error, log_size = times[..., 0], times[..., 1], np.log(sizes)
+
+
+def straight(values: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """The line of values over ln L, the errors of its two parameters, and chi^2."""
+    line, covariance = np.polyfit(log_size, values, 1, w=1 / errors, cov="unscaled")
+    return line, np.sqrt(np.diag(covariance)), float((((values - np.polyval(line, log_size)) / errors) ** 2).sum())
+
+
+power = [straight(np.log(tau[:, k]), error[:, k] / tau[:, k]) for k in range(len(names))]
+logarithm = [straight(tau[:, k], error[:, k]) for k in range(len(names))]
+for name, ((z, _), (z_error, _), chi), ((rise, level), _, chi_of_logarithm) in zip(
+    names, power, logarithm, strict=True
+):
+    print(f"{name}: tau ~ L^z, z = {z:.4f} +- {z_error:.4f}, chi^2 = {chi:.1f} of {len(sizes) - 2} degrees of freedom")
+    print(f"    tau = {level:.3f} + {rise:.3f} ln L, chi^2 = {chi_of_logarithm:.1f}")
 
 if "--figure" in sys.argv:
     figure, (axes,) = lay_panels("single", 1, 2.4)
     for k, label in enumerate(names.values()):
         axes.errorbar(sizes, tau[:, k], error[:, k], color=COLOURS[k], marker=MARKERS[k], ls="", label=label)
-        slope, level = np.polyfit(log_size, np.log(tau[:, k]), 1, w=weights[:, k])
-        axes.plot(sizes, np.exp(level) * np.array(sizes) ** slope, color=COLOURS[k], lw=0.8)
-    axes.set(xscale="log", yscale="log", xlabel="$L$", ylabel="autocorrelation time (moves)")
+        x = np.linspace(log_size[0], log_size[-1])
+        axes.plot(np.exp(x), np.exp(np.polyval(power[k][0], x)), color=COLOURS[k], lw=0.8)
+        axes.plot(np.exp(x), np.polyval(logarithm[k][0], x), color=COLOURS[k], lw=0.8, ls="--")
+    axes.set(xscale="log", xlabel="$L$", ylabel="autocorrelation time (moves)")
+    axes.set_xticks(sizes, [str(side) for side in sizes])
+    axes.minorticks_off()
     draw_legend(figure, axes)
-    figure.caption = f"Integrated autocorrelation times of Swendsen-Wang moves at $T_c$, {moves} moves, and power laws."
-    save_figure(figure, Path(sys.argv[sys.argv.index("--figure") + 1]))
+    figure.caption = (
+        f"Autocorrelation times of Swendsen-Wang moves at $T_c$, {moves} moves: powers of $L$, dashed logarithms."
+    )
+    save_figure(figure, Path(option("--figure", "")))

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.errors import InputError, MissingError
+from spinsim.inputs.signatures import in_lines
 from spinsim.inputs.texts import Described, count
 from spinsim.machine.files import as_path, hidden_name, not_written
 from spinsim.model.identity import described, described_in
@@ -51,6 +52,7 @@ def when_asked() -> Any:
     return _WhenAsked()
 
 
+@in_lines
 class Result(Described):
     """The result of a run of any job, read off the root attributes of their files."""
 

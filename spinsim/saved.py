@@ -17,6 +17,7 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.bits import Bits, States, spins_up, unpacked_spins
 from spinsim.errors import InputError, argument
+from spinsim.inputs.signatures import in_lines
 from spinsim.inputs.texts import Described, count
 from spinsim.machine.memory import require
 from spinsim.result import Result
@@ -32,18 +33,19 @@ _BATCH_BYTES: Final = 2**24  # of spins that iterating unpacks at a time
 Labels = Mapping[str, npt.NDArray[Any]]
 
 
+@in_lines
 class Configurations(Described):
-    """Saved configurations, one after another, as a sequence of arrays of +1 and -1 that has labels of its own length.
+    """Saved configurations as a sequence of arrays of +1 and -1, with labels of the same length.
 
-    ``c[i]`` is one configuration, ``int8`` (sites,); ``c[a:b]``, and ``c[numbers]`` or ``c[mask]`` with an array, are
-    (configurations, sites). Only what is asked for is read from the file and unpacked. Those of one saved row stand
-    together, in the order of ``axes``, the last of which runs fastest.
+    ``c[i]`` is one configuration, ``int8`` (sites,). ``c[a:b]``, ``c[numbers]`` and ``c[mask]`` are (configurations,
+    sites). Configurations are read from the file when they are used. Those of one saved row follow each other in the
+    order of ``axes``, the last of which runs fastest.
 
     Attributes:
         axes: Labels along each axis, by its name: ``step``, the saved rows, and then ``sample``, ``copy`` and
             ``temperature`` of a tempering run, ``sample`` and ``replica`` of an annealing run.
         sites: Sites of a configuration, in the order of the model.
-        every: Rows of the run for each saved one.
+        every: Number of rows of the run from one saved row to the next.
     """
 
     def __init__(self, axes: Labels, of_rows: Labels, sites: int, every: int, read: Callable[[int, int], Bits]) -> None:
@@ -255,7 +257,7 @@ def configurations(run: Result | str | os.PathLike[str]) -> Configurations:
             saved = in_file(file, complete_rows(file))
     if saved is None:
         raise InputError(
-            f"{name} has saved no configurations: make it anew with {argument('save_configurations', 1)} or more"
+            f"{name} has saved no configurations: run it again with {argument('save_configurations', 1)} or more"
         )
     return saved
 

@@ -56,89 +56,88 @@ def anneal(
     """Anneal replicas of a model through a list of temperatures.
 
     Args:
-        model: Model to anneal; or a list of models, of which model k has the seed ``seed + k``.
+        model: Model to anneal, or a list of models. Model k of a list has the seed ``seed +
+            k``.
         temperatures: In order of use, up or down, in the unit of the couplings, shape (steps,);
-            or text as the command line takes it, such as ``3:0.1:100g``. Without them the ends,
-            their number and the spacing are settings.
-        sweeps: Sweeps at each temperature (a whole number from 1 to 1000000000000).
-        replicas: Replicas of each sample (a whole number from 1 to 2097152); by default 128, on
-            a GPU as many as fill it, up to 8192 of searches; 16 of searches of dense problems
-            on a CPU, 128 of a quantum anneal, at least 4096 of populations.
-        seed: Seed of the dynamics, 64 bits (a whole number from 0 to 18446744073709551615);
-            None draws a fresh one.
+            or text as the command line takes it, such as ``3:0.1:100g``. By default they follow
+            from ``t_start``, ``t_stop``, ``steps`` and ``schedule``.
+        sweeps: Sweeps at each temperature (a whole number from 1 to 10^12).
+        replicas: Replicas of each sample (a whole number from 1 to 2^21); by default 128, on a
+            GPU as many as fill it (in searches up to 8192); in searches of dense problems on a
+            CPU 16, in a quantum anneal 128, in populations at least 4096.
+        seed: Seed of the dynamics, 64 bits (a whole number from 0 to 2^64 - 1); None draws a
+            fresh one.
         start: Initial spins: ``random``, ``up``, or configurations of +1 and -1, shape
             (sites,), (samples, sites) or (samples, replicas, sites).
         zero_acceptance: Acceptance of flips that cost nothing (a number above 0 and at most 1);
             by default 1 - 2^-6.
         rng_rounds: Philox rounds: 10 or 7.
-        device: Where it runs, auto for a GPU where there is one and gpu for cuda: auto, cpu,
-            cuda or gpu.
-        threads: CPU threads; no number changes the outcome (a whole number from 1 to 4096); by
-            default all.
-        on_updates: Called now and then with the number of spin updates since the last call.
-        field: A uniform field for each temperature, (steps,) or text, which is added to the
-            model's own fields and is part of the energies; one temperature alone serves all of
-            them.
-        target: Value of the problem that ends the search, one or one for each sample: the cut
-            of a MaxCut instance, else the energy, with the constant of the problem.
-        out: File that the run is written to, with checkpoints; the same call, or ``resume``,
-            completes it. Without one the run is kept in memory.
+        device: Device (auto takes a GPU if there is one, gpu means cuda): auto, cpu, cuda or
+            gpu.
+        threads: CPU threads; the result does not depend on their number (a whole number from 1
+            to 4096); by default all.
+        on_updates: Function called now and then with the number of spin updates since its last
+            call.
+        field: Uniform field at each temperature, (steps,) or text. It is added to the model's
+            own fields and is part of the energies. A single temperature serves all fields.
+        target: Search until this value is met, one for all samples or one for each: the cut of
+            a MaxCut instance, else the energy with the constant of the problem.
+        out: File for the run and its checkpoints; the same call, or ``resume``, completes an
+            interrupted run. Without a file the run is kept in memory.
         checkpoint_every: Seconds between checkpoints (a number of seconds, at least 0).
-        progress: Whether a bar on the terminal or in the notebook shows how far the run is.
+        progress: Show a progress bar on the terminal or in the notebook.
         measure: Observables of your own, functions by name, as ``ss.temper`` takes them; they
-            return floats or whole numbers of the shape (samples, replicas), or with more axes
-            behind these.
+            return floats or whole numbers of the shape (samples, replicas), with further axes
+            if you like.
         moves: Moves, as ``ss.temper`` takes them: ``[(move, 10)]``.
         t_start: First temperature (a positive finite number, at least 1e-300); by default 1.5 x
-            the root mean square local field, of dense problems 1 x the same; of populations the
-            first below infinity.
+            the root mean square local field, in dense problems 1 x the same; with populations
+            the first below infinity.
         t_stop: Last temperature (a positive finite number, at least 1e-300); by default 0.05 x
             the same.
-        steps: Number of temperatures (a whole number from 1 to 1000000000).
+        steps: Number of temperatures (a whole number from 1 to 10^9).
         schedule: Spacing: linear or geometric.
-        populations: Populations of equal size into which the replicas of each sample are
-            divided, each of which is resampled when the temperature changes: population
-            annealing; 0 resamples nothing (a whole number from 0 to 2097152).
-        overlap: Instead of steps, the part by which the energies of populations at neighbouring
-            temperatures shall overlap, from infinity to t_stop: a pre-run finds where they lie;
-            what is missing to 1 is the part of the replicas that each resampling removes (a
-            number from 0.1 to 0.99).
-        quantum: Turn a transverse field down in slices of imaginary time, at a constant
-            temperature where none are given: simulated quantum annealing.
+        populations: Population annealing: divide the replicas of each sample into this number
+            of populations, which are resampled when the temperature changes; 0 for none (a
+            whole number from 0 to 2^21).
+        overlap: Instead of steps, the overlap of the energies of populations at neighbouring
+            temperatures, which a pre-run places from infinity to t_stop; each resampling then
+            removes a share of 1 - overlap of the replicas (a number from 0.1 to 0.99).
+        quantum: Simulated quantum annealing: turn down a transverse field in slices of
+            imaginary time, by default at a constant temperature.
         gamma_start: First transverse field of a quantum anneal (a positive finite number, at
             least 1e-300); by default 1.5 x the root mean square local field.
         gamma_stop: Last transverse field (a positive finite number, at least 1e-300); by
             default 0.05 x the same.
-        slices: Slices in imaginary time, an even number (a whole number from 2 to 1048576); by
+        slices: Slices in imaginary time, an even number (a whole number from 2 to 2^20); by
             default 32.
-        beta: Inverse temperature of a quantum anneal without temperatures; a slice by itself
-            has the temperature slices / beta (a number from 1e-100 to 1e+100); by default
-            slices / (0.5 x the root mean square local field).
-        best_states: Keep the lowest state that every replica met, not that of each sample
-            alone.
+        beta: Inverse temperature of a quantum anneal without temperatures; a slice has the
+            temperature slices / beta (a number from 1e-100 to 1e+100); by default slices / (0.5
+            x the root mean square local field).
+        best_states: Keep the lowest state of every replica, not only of every sample.
         solution: File for the lowest states by the labels of the problem, .txt or .json.
-        time_limit: End after so long, without the compiling of kernels; until then the search
-            goes on (a positive finite number, at least 0.001).
-        anneals: Anneals at most, one after the other, each with random numbers of its own; the
-            series are those of the first (a whole number from 1 to 1048576); by default 1, and
-            any number with a target or a time limit.
-        growing: Begin with a short anneal and double the length of each next one up to that
-            given; where none is given, a target or a time limit does it.
+        time_limit: Search for this long, not counting the compiling of kernels (a positive
+            finite number, at least 0.001).
+        anneals: Largest number of anneals, each with random numbers of its own; series are
+            those of the first (a whole number from 1 to 2^20); by default 1, and any number
+            with a target or a time limit.
+        growing: Begin with a short anneal and double the length of each next one, up to the
+            given length; the default of searches without a length.
         clusters: Cluster moves of Fortuin and Kasteleyn between sweeps: sw, wolff or seeded.
         clusters_every: Sweeps between cluster moves (a whole number, at least 1).
-        gpus: GPUs that share out samples, replicas or slabs: all, how many, or their numbers
-            such as 0,2; by default one for each process.
-        save_configurations: Steps of the schedule for each one at whose end all spins are
-            saved, a bit a spin; 0 saves none (a whole number from 0 to 1000000000000).
+        gpus: GPUs that share the work: all, how many, or a list of numbers such as 0,2; by
+            default one for each process.
+        save_configurations: Save all spins after every so many steps of the schedule, a bit a
+            spin; 0 saves none (a whole number from 0 to 10^12).
 
     Returns:
-        Energies and magnetisations after each temperature, and the lowest states met; of a list
-        of models a list, each as a call with that model alone returns it.
+        Energies and magnetisations after each temperature, and the lowest states met; for a
+        list of models a list of results, the same as of calls with one model each.
 
     Raises:
-        InputError: for bad temperatures, numbers out of range, a run that does not fit in
-            memory, and a file that holds another run.
-        KeyboardInterrupt: on Ctrl-C; a run with a file has saved itself.
+        InputError: for bad temperatures, numbers out of range, too little memory, and a file
+            that holds another run.
+        KeyboardInterrupt: on Ctrl-C; a run with ``out`` is saved first.
     """
 
 def temper(
@@ -180,89 +179,87 @@ def temper(
     """Parallel tempering in equilibrium.
 
     Args:
-        model: What to simulate.
+        model: Model to simulate.
         temperatures: From the lowest to the highest, in the unit of the couplings, shape
             (temperatures,); or text as the command line takes it, such as ``auto:0.7:2.0``. By
-            default 16 in a geometric row from 0.3 to 0.8 times the root mean square local
-            field; in a search and where there is no lattice 32 (64 beyond 4000 sites) from
-            twice the last to 2/3 of the first temperature of an anneal; in a search beyond 4000
-            sites 128 in equal steps from three times the last to half of the first.
-        sweeps: Sweeps of the measured part; of a search only of the rows that are recorded: it
-            goes on beyond them (a whole number from 1 to 1000000000000).
-        thermalize: Sweeps before the first measurement; of a search only before the first row
-            that is recorded (a whole number, at least 0).
-        replicas: Copies at each temperature, 2 by default. A search has by default as many as
-            make 128 replicas, 1 to 8 (1 of dense problems on a CPU), in several ``groups``;
-            given a number it has one group.
+            default 16 in equal ratios from 0.3 to 0.8 times the root mean square local field.
+            Searches and graphs take 32 (64 beyond 4000 sites) from twice the last to 2/3 of the
+            first temperature of an anneal; searches beyond 4000 sites 128 in equal steps from
+            three times the last to half of the first.
+        sweeps: Measured sweeps; in a search the recorded sweeps, after which it goes on (a
+            whole number from 1 to 10^12).
+        thermalize: Sweeps before the first measurement; in a search before the first recorded
+            row (a whole number, at least 0).
+        replicas: Copies at each temperature, 2 by default. A search takes 1 to 8, so that a
+            group has 128 replicas (1 for dense problems on a CPU), and several ``groups``; with
+            a number given it has one group.
         measure_every: Sweeps between measurements (a whole number, at least 1).
         swap_every: Sweeps between exchanges of temperatures (a whole number, at least 1).
-        seed: Seed of the dynamics, 64 bits (a whole number from 0 to 18446744073709551615);
-            None draws a fresh one.
+        seed: Seed of the dynamics, 64 bits (a whole number from 0 to 2^64 - 1); None draws a
+            fresh one.
         start: Initial spins: ``random``, ``up``, or configurations of +1 and -1, shape
-            (sites,), (samples, sites) or (samples, copies times temperatures, sites), of which
-            number c T + k is copy c at temperature k of T.
+            (sites,), (samples, sites) or (samples, copies times temperatures, sites). Replica c
+            T + k is copy c at temperature k of T.
         zero_acceptance: Acceptance of flips that cost nothing (a number above 0 and at most 1);
             by default 1 - 2^-6.
         rng_rounds: Philox rounds: 10 or 7.
-        device: Where it runs, auto for a GPU where there is one and gpu for cuda: auto, cpu,
-            cuda or gpu.
-        threads: CPU threads; no number changes the outcome of as many groups (a whole number
-            from 1 to 4096); by default all.
-        on_updates: Called now and then with the number of spin updates since the last call.
+        device: Device (auto takes a GPU if there is one, gpu means cuda): auto, cpu, cuda or
+            gpu.
+        threads: CPU threads; the result does not depend on their number, for a given number of
+            groups (a whole number from 1 to 4096); by default all.
+        on_updates: Function called now and then with the number of spin updates since its last
+            call.
         moves: Moves, such as ``Houdayer``, ``SwendsenWang``, ``Wolff``, ``SeededClusters`` or
             objects of your own with a ``name`` and ``apply(batch)``, each with the number of
-            sweeps after which it is applied: ``[(Houdayer(), 16)]``, also ``"houdayer:16"``.
-            Names of your own moves as text are refused.
+            sweeps between two moves: ``[(Houdayer(), 16)]`` or ``"houdayer:16"``. Moves of your
+            own are given as objects.
         correlations: Measure link overlaps and the smallest Fourier modes; by default not in
             searches.
-        target: Value of the problem that ends the search, one or one for each sample: the cut
-            of a MaxCut instance, else the energy, with the constant of the problem.
-        out: File that the run is written to, with checkpoints; the same call, or ``resume``,
-            completes it. Without one the run is kept in memory.
+        target: Search until this value is met, one for all samples or one for each: the cut of
+            a MaxCut instance, else the energy with the constant of the problem.
+        out: File for the run and its checkpoints; the same call, or ``resume``, completes an
+            interrupted run. Without a file the run is kept in memory.
         checkpoint_every: Seconds between checkpoints (a number of seconds, at least 0).
-        progress: Whether a bar on the terminal or in the notebook shows how far the run is.
+        progress: Show a progress bar on the terminal or in the notebook.
         measure: Observables of your own, functions by name: ``{"parity": parity}``. Each takes
             a batch of spins (``spins``, ``grid``, ``axes``, ``model``, ``xp``) and returns
-            floats or whole numbers of the shape (samples, copies, temperatures), or with more
-            axes behind these. Text names them as ``module:function``.
+            floats or whole numbers of the shape (samples, copies, temperatures), with further
+            axes if you like. As text: ``module:function``.
         magnetization_modes: Measure Fourier modes of the magnetisation too, for its correlation
             length; by default no for glasses with symmetric +-J or Gaussian couplings in zero
             field, where they are noise; else yes.
         clusters: Cluster moves of Fortuin and Kasteleyn between sweeps: sw, wolff or seeded.
         clusters_every: Sweeps between cluster moves (a whole number, at least 1).
-        houdayer: Sweeps between Houdayer moves, by which copies of one temperature exchange
-            clusters; auto for moves where they pay, with two copies or more and up to 8 bonds a
-            site; 0 for none; by default none; of searches on graphs auto.
-        series: Series that are kept: all, none, or names such as energy,overlap; all averages
-            follow from sums that are kept beside them.
-        series_limit: Megabytes that series may take; of a longer run every second, fourth, ...
-            row is kept, so that they take at most a quarter of it, no row where a single one
-            takes more, and measurements are added up as they are made (a positive finite
-            number, at least 0.001).
-        groups: Groups of copies that search side by side, each with its own random numbers;
-            series, exchanges and round trips are those of the first (a whole number from 1 to
-            262144); by default 1; of searches without --replicas one for each CPU thread, or as
-            many as fill a GPU.
-        restart_after: Sweeps without a lower state after which a search begins anew with other
+        houdayer: Sweeps between Houdayer moves, which exchange clusters between copies of one
+            temperature; auto makes them where they pay, with two copies or more and up to 8
+            bonds a site; 0 for none; by default none; in searches on graphs auto.
+        series: Series to keep: all, none, or names such as energy,overlap; averages come from
+            sums over all measurements.
+        series_limit: Megabytes that series may take; a longer run adds up all measurements and
+            keeps every second, fourth, ... row, in at most a quarter of the limit (a positive
+            finite number, at least 0.001).
+        groups: Independent groups of copies in a search; series, exchanges and round trips are
+            those of the first group (a whole number from 1 to 2^18); by default 1; in searches
+            without --replicas one for each CPU thread, or as many as fill a GPU.
+        restart_after: Sweeps without a lower state after which a search restarts with new
             random numbers, twice as many after each restart; 0 for never (a whole number from 0
-            to 1000000000000); by default 50000 of searches, beyond 4000 sites 250 for each
-            site.
-        time_limit: End after so long, without the compiling of kernels; until then the search
-            goes on (a positive finite number, at least 0.001).
+            to 10^12); by default 50000 in searches, beyond 4000 sites 250 for each site.
+        time_limit: Search for this long, not counting the compiling of kernels (a positive
+            finite number, at least 0.001).
         solution: File for the lowest states by the labels of the problem, .txt or .json.
-        gpus: GPUs that share out samples, replicas or slabs: all, how many, or their numbers
-            such as 0,2; by default one for each process.
-        save_configurations: Measurements for each one whose spins are saved too, all of them, a
-            bit a spin; 0 saves none (a whole number from 0 to 1000000000000).
+        gpus: GPUs that share the work: all, how many, or a list of numbers such as 0,2; by
+            default one for each process.
+        save_configurations: Save all spins at every so many measurements, a bit a spin; 0 saves
+            none (a whole number from 0 to 10^12).
 
     Returns:
-        Energies, magnetisations and overlaps of every copy at every temperature, and what
-        became of the exchanges.
+        Energies, magnetisations and overlaps of every copy at every temperature, and the rates
+        of exchange.
 
     Raises:
-        InputError: for bad temperatures, numbers out of range, a run that does not fit in
-            memory, and a file that holds another run.
-        KeyboardInterrupt: on Ctrl-C; a run with a file has saved itself.
+        InputError: for bad temperatures, numbers out of range, too little memory, and a file
+            that holds another run.
+        KeyboardInterrupt: on Ctrl-C; a run with ``out`` is saved first.
     """
 
 def quantum(
@@ -306,77 +303,76 @@ def quantum(
     In the isotropic form, the default, the weight is exp(-k A) with A = -(sum over slices of J
     s s over bonds, h s over sites and s(tau) s(tau + 1) over sites); the transverse field is
     Gamma = -ln tanh(k) / (2 k), the inverse temperature k times ``slices``. In the general
-    form, with ``gamma`` and ``beta``, bonds and fields of space have the weight k = beta /
-    ``slices`` and bonds in time -ln tanh(gamma k) / 2: averages are those of the quantum model
-    at any gamma and beta, up to terms of order k^2.
+    form, with ``gamma`` and ``beta``, bonds and fields in space have the weight k = beta /
+    ``slices``, and bonds in time -ln tanh(gamma k) / 2. Averages then are those of the quantum
+    model at this gamma and beta, up to terms of order k^2.
 
     Args:
-        model: What to simulate, in space alone.
+        model: Model in space.
         k: Steps in time of the isotropic form, shape (k,), in any order; or text as the command
-            line takes it, such as ``auto:0.25:0.31``. By default 0.2:0.3:16, where no ``gamma``
-            is given.
-        slices: Slices in time, an even number (a whole number from 2 to 1048576).
-        sweeps: Sweeps of the measured part (a whole number from 1 to 1000000000000).
+            line takes it, such as ``auto:0.25:0.31``; by default 0.2:0.3:16.
+        slices: Slices in time, an even number (a whole number from 2 to 2^20).
+        sweeps: Measured sweeps (a whole number from 1 to 10^12).
         thermalize: Sweeps before the first measurement (a whole number, at least 0).
-        replicas: Copies at each k, two or more for overlaps (a whole number from 1 to 2097152).
+        replicas: Copies at each k, two or more for overlaps (a whole number from 1 to 2^21).
         measure_every: Sweeps between measurements (a whole number, at least 1).
         swap_every: Sweeps between exchanges (a whole number, at least 1).
         correlation_times: Times in slices at which spins are correlated with themselves; 1 is
             always among them. By default 1, 2, 3, ... to half of the slices, 16 at most.
-        even_correlations: Correlate products of neighbours in space at these times too, for
-            gaps of even parity.
-        local_susceptibility: Add up each site's (sum over slices of its spin)^2 at
-            measurements, for the distribution of local responses.
-        seed: Seed of the dynamics, 64 bits (a whole number from 0 to 18446744073709551615);
-            None draws a fresh one.
+        even_correlations: Correlate products of neighbouring spins too, for gaps of even
+            parity.
+        local_susceptibility: Measure the local susceptibility of each site, from the square of
+            its sum over slices.
+        seed: Seed of the dynamics, 64 bits (a whole number from 0 to 2^64 - 1); None draws a
+            fresh one.
         start: Initial spins: ``random``, ``up``, or configurations of +1 and -1 in space and
-            time, shape (sites,), (samples, sites) or (samples, copies times points, sites), of
-            which number c T + i is copy c at the i-th of T points from the end that is deepest
-            in the ordered phase.
+            time, shape (sites,), (samples, sites) or (samples, copies times points, sites).
+            Replica c T + i is copy c at the i-th of T points, counted from the end deepest in
+            the ordered phase.
         zero_acceptance: Acceptance of flips that cost nothing (a number above 0 and at most 1);
             by default 1 - 2^-6.
         rng_rounds: Philox rounds: 10 or 7.
-        device: Where it runs, auto for a GPU where there is one and gpu for cuda: auto, cpu,
-            cuda or gpu.
-        threads: CPU threads; no number changes the outcome (a whole number from 1 to 4096); by
-            default all.
-        on_updates: Called now and then with the number of spin updates since the last call.
-        out: File that the run is written to, with checkpoints; the same call, or ``resume``,
-            completes it. Without one the run is kept in memory.
+        device: Device (auto takes a GPU if there is one, gpu means cuda): auto, cpu, cuda or
+            gpu.
+        threads: CPU threads; the result does not depend on their number (a whole number from 1
+            to 4096); by default all.
+        on_updates: Function called now and then with the number of spin updates since its last
+            call.
+        out: File for the run and its checkpoints; the same call, or ``resume``, completes an
+            interrupted run. Without a file the run is kept in memory.
         checkpoint_every: Seconds between checkpoints (a number of seconds, at least 0).
-        progress: Whether a bar on the terminal or in the notebook shows how far the run is.
+        progress: Show a progress bar on the terminal or in the notebook.
         gamma: Transverse fields of the general form in the unit of the couplings, one or
             several in any order, or text.
-        beta: Its inverse temperatures, likewise; one of the two is a single number.
+        beta: Inverse temperatures of the general form, likewise. At least one of gamma and beta
+            is a single number.
         measure: Observables of your own, functions by name, as ``ss.temper`` takes them.
-        moves: Moves of configurations in space and time, likewise; clusters of ``Houdayer``
-            moves grow in time too.
+        moves: Moves in space and time, as ``ss.temper`` takes them.
         clusters: Cluster moves of Fortuin and Kasteleyn between sweeps: sw, wolff or seeded.
         clusters_every: Sweeps between cluster moves (a whole number, at least 1).
-        houdayer: Sweeps between Houdayer moves, by which copies of one temperature exchange
-            clusters; auto for moves where they pay, with two copies or more and up to 8 bonds a
-            site; 0 for none; by default none.
-        series: Series that are kept: all, none, or names such as energy,overlap; all averages
-            follow from sums that are kept beside them.
-        series_limit: Megabytes that series may take; of a longer run every second, fourth, ...
-            row is kept, so that they take at most a quarter of it, no row where a single one
-            takes more, and measurements are added up as they are made (a positive finite
-            number, at least 0.001).
+        houdayer: Sweeps between Houdayer moves, which exchange clusters between copies of one
+            temperature; auto makes them where they pay, with two copies or more and up to 8
+            bonds a site; 0 for none; by default none.
+        series: Series to keep: all, none, or names such as energy,overlap; averages come from
+            sums over all measurements.
+        series_limit: Megabytes that series may take; a longer run adds up all measurements and
+            keeps every second, fourth, ... row, in at most a quarter of the limit (a positive
+            finite number, at least 0.001).
         magnetization_modes: Measure Fourier modes of the magnetisation, for its correlation
             lengths in space and in time.
-        gpus: GPUs that share out samples, replicas or slabs: all, how many, or their numbers
-            such as 0,2; by default one for each process.
-        save_configurations: Measurements for each one whose spins are saved too, all of them, a
-            bit a spin; 0 saves none (a whole number from 0 to 1000000000000).
+        gpus: GPUs that share the work: all, how many, or a list of numbers such as 0,2; by
+            default one for each process.
+        save_configurations: Save all spins at every so many measurements, a bit a spin; 0 saves
+            none (a whole number from 0 to 10^12).
 
     Returns:
         Actions, magnetisations, correlations in time and overlaps of every copy at every point,
-        and what became of the exchanges.
+        and the rates of exchange.
 
     Raises:
-        InputError: for bad points or slices, numbers out of range, a run that does not fit in
-            memory, and a file that holds another run.
-        KeyboardInterrupt: on Ctrl-C; a run with a file has saved itself.
+        InputError: for bad points or slices, numbers out of range, too little memory, and a
+            file that holds another run.
+        KeyboardInterrupt: on Ctrl-C; a run with ``out`` is saved first.
     """
 
 def transfer(
@@ -408,32 +404,32 @@ def transfer(
         model: One layer, of up to some 30 sites: a chain for strips, a square for bars, or any
             graph.
         k: 1 / T, one or many, or text as the command line takes it, such as ``0.2:0.3:11``.
-        temperature: Instead of k, in the unit of the couplings. Without both, the transition of
+        temperature: Instead of k, in the unit of the couplings; by default the transition of
             the ferromagnet.
-        k_time: Coupling between layers, a number without unit, one or as many; by default k
-            times the |J| that all bonds of the layer share, 1 where they do not.
+        k_time: Coupling between layers, without unit, one number or one for each k; by default
+            k times the |J| that all bonds of the layer share (times 1 if they differ).
         eigenvalues: Levels of each sector (a whole number from 1 to 1000).
         sector: ``even`` or ``odd`` under the flip of all spins, or ``both``; in a field there
             is one sector, ``all``.
         tolerance: Residual |T x - lambda x| / lambda at which a level has converged, from 1e-14
             to 0.1.
         method: How T is applied: butterfly, kronecker or auto.
-        basis: Stored vectors, 0 for none (fewest memory, no matrix elements); by default as
-            many as serve and fit.
-        seed: Seed of the start vectors, 64 bits (a whole number from 0 to
-            18446744073709551615); None draws a fresh one.
-        device: Where it runs, auto for a GPU where there is one and gpu for cuda: auto, cpu,
-            cuda or gpu.
+        basis: Stored vectors; 0 takes least memory and gives no matrix elements. By default as
+            many as help and fit.
+        seed: Seed of the start vectors, 64 bits (a whole number from 0 to 2^64 - 1); None draws
+            a fresh one.
+        device: Device (auto takes a GPU if there is one, gpu means cuda): auto, cpu, cuda or
+            gpu.
         threads: CPU threads (a whole number from 1 to 4096); by default all.
         most_steps: Products with T after which levels are given up (a whole number, at least
             1).
         on_rows: Called with the number of samples and points that were finished since the last
             call.
-        out: File that the run is written to, with checkpoints; the same call, or ``resume``,
-            completes it. Without one the run is kept in memory.
+        out: File for the run and its checkpoints; the same call, or ``resume``, completes an
+            interrupted run. Without a file the run is kept in memory.
         checkpoint_every: Seconds between checkpoints (a number of seconds, at least 0).
-        progress: Whether a bar on the terminal or in the notebook shows how far the run is.
-        gpus: GPUs that share each vector: all, how many, or their numbers such as 0,2; by
+        progress: Show a progress bar on the terminal or in the notebook.
+        gpus: GPUs that share each vector: all, how many, or a list of numbers such as 0,2; by
             default one for each process.
 
     Returns:
@@ -443,6 +439,6 @@ def transfer(
 
     Raises:
         InputError: for couplings that overflow, a layer that does not fit, levels that do not
-            converge where there is no ``out``, and a file that holds another run.
-        KeyboardInterrupt: on Ctrl-C; a run with a file has saved itself.
+            converge (without ``out``), and a file that holds another run.
+        KeyboardInterrupt: on Ctrl-C; a run with ``out`` is saved first.
     """

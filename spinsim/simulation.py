@@ -18,6 +18,7 @@ from spinsim.engine.dynamics import STARTS
 from spinsim.engine.given import as_spins, set_spins
 from spinsim.engine.protocols import Engine
 from spinsim.errors import InputError
+from spinsim.inputs.signatures import in_lines
 from spinsim.inputs.texts import Described, count
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising, check_model
@@ -25,6 +26,7 @@ from spinsim.sampling.measure import Measurement, measure, present_configuration
 from spinsim.sampling.portions import Portions
 
 
+@in_lines
 class Simulation(Described):
     """Replicas of every sample of a model at one temperature, or each at its own.
 
@@ -33,11 +35,11 @@ class Simulation(Described):
         temperature: In the unit of the couplings: a number, or one for each replica, (replicas,).
         replicas: Independent configurations of each sample.
         seed: Seed of the dynamics, 64 bits; None draws a fresh one.
-        start: Initial spins: ``random``, ``up``, or configurations of +1 and -1, shape (sites,), (samples, sites) or
-            (samples, replicas, sites).
-        device: Where it runs: ``auto`` for a GPU where there is one, ``cpu`` or ``cuda``.
-        gpus: GPUs that share out samples, replicas or slabs: all, how many, or their numbers such as 0,2.
-        threads: CPU threads, None for all; no number changes the outcome.
+        start: Initial spins: ``random``, ``up``, or configurations of +1 and -1, shape (sites,),
+            (samples, sites) or (samples, replicas, sites).
+        device: ``auto`` (a GPU if there is one), ``cpu`` or ``cuda``.
+        gpus: GPUs that share the work: all, how many, or a list of numbers such as 0,2.
+        threads: CPU threads, None for all; the result does not depend on their number.
         zero_acceptance: Acceptance of flips that cost nothing.
         rng_rounds: Philox rounds, 10 or 7.
 
@@ -48,10 +50,11 @@ class Simulation(Described):
         sweeps: Sweeps done: attempted updates of each spin.
 
     Raises:
-        InputError: for bad temperatures, a start that does not fit the model, and what does not fit in memory.
+        InputError: for bad temperatures, a start that does not fit, and too little memory.
 
     Examples:
-        >>> quench = ss.Simulation(ss.Ising(ss.square(16)), temperature=1.5, replicas=4, seed=3, device="cpu")
+        >>> model = ss.Ising(ss.square(16))
+        >>> quench = ss.Simulation(model, temperature=1.5, replicas=4, seed=3, device="cpu")
         >>> quench.sweep(100)
         >>> quench.energy.shape  # (samples, replicas)
         (1, 4)
@@ -130,7 +133,7 @@ class Simulation(Described):
 
     @property
     def staggered_magnetization(self) -> npt.NDArray[np.int64]:
-        """Sums over the first sublattice less those over the second, likewise; 0 where there are no sublattices."""
+        """Sum over the first sublattice minus the second, (samples, replicas); 0 without sublattices."""
         return self._measure().staggered_magnetization
 
     def _measure(self) -> Measurement:
@@ -153,7 +156,7 @@ class Simulation(Described):
         return configurations
 
     def set_spins(self, spins: npt.ArrayLike) -> None:
-        """Take configurations in the place of the present ones, as after a move of one's own; random numbers go on.
+        """Replace the configurations, as after a move of your own; random numbers go on.
 
         Args:
             spins: +1 or -1, shape (sites,), (samples, sites) or (samples, replicas, sites).
@@ -168,9 +171,10 @@ class Simulation(Described):
         """Sums over sites of products of two configurations' spins.
 
         Args:
-            spins: Other configurations, such as ``spins()`` of an earlier moment, shape (sites,), (samples, sites) or
-                (samples, replicas, sites): each present one is multiplied with its own, (samples, replicas). Without
-                them replicas 0 and 1, 2 and 3, ... are multiplied, (samples, replicas // 2).
+            spins: Other configurations, such as ``spins()`` of an earlier moment, shape (sites,),
+                (samples, sites) or (samples, replicas, sites): each present one is multiplied with
+                its own, (samples, replicas). Without them replicas 0 and 1, 2 and 3, ... are
+                multiplied, (samples, replicas // 2).
 
         Raises:
             InputError: for other shapes and other values, and for pairs of a single replica.
@@ -187,7 +191,7 @@ class Simulation(Described):
 
     @property
     def engine(self) -> Engine:
-        """The engine below, for the generators of ``ss.sampling``; what it does is not counted in ``sweeps``."""
+        """The engine, for the generators of ``ss.sampling``; ``sweeps`` does not count its sweeps."""
         self._measured = None
         return self._engine
 

@@ -13,13 +13,14 @@ struct Groups {
     __device__ __forceinline__ Groups(u32 width) : width(width), count(width ? WIDTH / width : 0), starts(0) {
         for (u32 g = 0; g < count; ++g) starts |= 1u << g * width;
     }
-    // Returns the first open bond of each group: what carries of a sum reach above it does not count.
-    __device__ __forceinline__ u32 first_of(u32 open) const {
-        const u32 sum = (open | ~starts) + open, above = open | (~starts & (sum ^ open ^ (open | ~starts)));
-        return open & ~(above << 1 & ~starts);
-    }
     __device__ __forceinline__ u32 bonds_of(u32 g, u32 open) const { return open >> g * width & ALL >> (WIDTH - width); }
 };
+
+// Returns the first open bond of each group, which begin at `starts`: what carries of a sum reach above it does not count.
+__device__ __forceinline__ u32 first_of(u32 open, u32 starts) {
+    const u32 sum = (open | ~starts) + open, above = open | (~starts & (sum ^ open ^ (open | ~starts)));
+    return open & ~(above << 1 & ~starts);
+}
 
 // Shared memory by its address, which the compiler would make anew from a pointer each time.
 __device__ __forceinline__ u32 word_at(u32 address) {
@@ -41,12 +42,31 @@ template <bool IN_SHARED>
 struct Trees {
     u32 parents, slots, near_larger;  // addresses: of parents; of pairs that threads hand to others; of labels of bonds
     const Bonds& bonds;
-    const u32* opened;
+    u32* opened;
 
     __device__ __forceinline__ u32 parent_of(u32 label) const { return half_at(parents + 2 * label); }
     __device__ __forceinline__ void hang(u32 label, u32 parent) const { set_half(parents + 2 * label, parent); }
     __device__ __forceinline__ u32 larger_of(u32 bond) const { return IN_SHARED ? half_at(near_larger + 2 * bond) : __ldg(bonds.larger + bond); }
-    __device__ __forceinline__ u32 word(u32 column, u32 end) const { return column < end ? __ldg(opened + (size_t)column * LANES) : 0; }
+    __device__ __forceinline__ u32 word(u32 column, u32 end) const { return column < end ? opened[(size_t)column * LANES] : 0; }
+    __device__ __forceinline__ u32 starts_at(u32 column, const Groups& of_leaves, const Groups& of_labels) const {
+        return column < bonds.leaf_columns ? of_leaves.starts : of_labels.starts;
+    }
+
+    static __device__ __forceinline__ u32 first_before(u32 firsts, u32 bond) { return WIDTH - 1 - __clz(firsts & ((1u << bond) - 1)); }
+
+    // Hangs labels of bonds that are roots on that of the first bond of their group, of `tried` ones; returns the bonds left of `rest`.
+    __device__ __forceinline__ u32 hang_roots(u32 firsts, u32 rest, u32 tried, u32 mine) const {
+        for (; __any_sync(ALL, tried); tried &= tried - 1) {
+            const u32 bond = tried ? __ffs(tried) - 1 : 0, large = tried ? larger_of(mine + first_before(firsts, bond)) : 0;
+            const u32 small = tried ? larger_of(mine + bond) : 0, above = parent_of(small);
+            __syncwarp();
+            if (above == small && small < large) hang(small, large);
+            __syncwarp();
+            if (tried && parent_of(small) == large) rest &= ~(1u << bond);  // else another one has hung it
+            __syncwarp();
+        }
+        return rest;
+    }
 
     // Lets labels meet bond by bond. A thread has 32 bonds of a column, and every 32nd column; the next word is on its way.
     __device__ __forceinline__ void join(const Groups& of_leaves, const Groups& of_labels) const {
@@ -54,30 +74,34 @@ struct Trees {
         // The first bond of a label hangs it at once.
         for (u32 column = bonds.leaf_columns + lane, open = word(column, columns); __any_sync(ALL, column < columns);) {
             const u32 mine = column * WIDTH;
-            u32 first = of_labels.first_of(open);
+            u32 first = first_of(open, of_labels.starts);
             column += WIDTH, open = word(column, columns);
             for (; first; first &= first - 1) hang(__ldg(bonds.smaller + mine + __ffs(first) - 1), larger_of(mine + __ffs(first) - 1));
         }
         __syncwarp();
-        // What else a leaf or a label has open joins its first one's tree, two bonds at a time in each thread: the smaller of two labels
-        // hangs on the larger one, which is done where it was a root; else its old parent goes on (Rem's algorithm with splicing:
-        // M. M. A. Patwary, J. Blair, F. Manne, SEA 2010).
-        u32 base = 0, open = word(lane, columns), firsts = 0, rest = 0, mine = 0, one[2] = {}, other[2] = {};
+        // What else a leaf or a label has open joins its first one's tree. A label that is still a root hangs on that at once; of what is
+        // left the words keep the bonds, with the first ones.
+        for (u32 column = lane; __any_sync(ALL, column < columns); column += WIDTH) {
+            const u32 open = word(column, columns), starts = starts_at(column, of_leaves, of_labels), firsts = first_of(open, starts);
+            const u32 left = firsts | hang_roots(firsts, open & ~firsts, first_of(open & ~firsts, starts), column * WIDTH);
+            if (left != open) opened[(size_t)column * LANES] = left;
+        }
+        // Then two bonds at a time in each thread: the smaller of two labels hangs on the larger one, which is done where it was a root; else
+        // its old parent goes on (Rem's algorithm with splicing: M. M. A. Patwary, J. Blair, F. Manne, SEA 2010).
+        u32 column = lane, open = word(lane, columns), firsts = 0, rest = 0, mine = 0, one[2] = {}, other[2] = {};
         for (;;) {
             const u32 idle[2] = {__ballot_sync(ALL, one[0] == other[0]), __ballot_sync(ALL, one[1] == other[1])};
             const u32 free = __popc(idle[0]) + __popc(idle[1]);
             if (free >= ENOUGH_IDLE) {  // threads that have bonds left hand one each to those that have less to do
-                u32 ready = __ballot_sync(ALL, rest);
-                if (!ready && base < columns) {
-                    firsts = base + lane < bonds.leaf_columns ? of_leaves.first_of(open) : of_labels.first_of(open);
-                    mine = (base + lane) * WIDTH, rest = open & ~firsts;
-                    base += WIDTH, open = word(base + lane, columns);
-                    ready = __ballot_sync(ALL, rest);
+                if (!rest && column < columns) {
+                    firsts = first_of(open, starts_at(column, of_leaves, of_labels)), rest = open & ~firsts, mine = column * WIDTH;
+                    column += WIDTH, open = word(column, columns);
                 }
+                const u32 ready = __ballot_sync(ALL, rest);
                 const u32 handed = min((u32)__popc(ready), free), place = __popc(ready & before);
                 if (rest && place < handed) {
-                    const u32 bond = __ffs(rest) - 1, first = WIDTH - 1 - __clz(firsts & ((1u << bond) - 1));
-                    set_word(slots + 4 * place, larger_of(mine + first) | larger_of(mine + bond) << 16);
+                    const u32 bond = __ffs(rest) - 1;
+                    set_word(slots + 4 * place, larger_of(mine + first_before(firsts, bond)) | larger_of(mine + bond) << 16);
                     rest &= rest - 1;
                 }
                 __syncwarp();
@@ -90,7 +114,7 @@ struct Trees {
                     }
                     slot = __popc(idle[0]) + __popc(idle[1] & before);
                 }
-                if (free == 2 * WIDTH && !handed && base >= columns) return;
+                if (free == 2 * WIDTH && !ready && !__any_sync(ALL, column < columns)) return;
             }
             u32 small[2], large[2], above[2];
 #pragma unroll
@@ -127,16 +151,18 @@ struct Trees {
         }
     }
 
-    // Does `visit` with each column of leaves and the root of the calling thread's leaf, NONE where no bond of it is open.
+    // Does `visit` with each column of leaves, its word of `chosen` and the root of the calling thread's leaf, NONE where no bond of it
+    // is open.
     template <typename Visit>
-    __device__ __forceinline__ void each_leaf(const Groups& groups, Visit visit) const {
-        const u32 lane = threadIdx.x % WIDTH;
-        u32 place = 0;
+    __device__ __forceinline__ void each_leaf(const Groups& groups, const u32* chosen, Visit visit) const {
+        const u32 lane = threadIdx.x % WIDTH, places = (bonds.leaf_columns + WIDTH - 1) / WIDTH * groups.count;
+        u32 place = 0, words = 0;
         for (u32 base = 0; base < bonds.leaf_columns; base += WIDTH) {
             const u32 open = word(base + lane, bonds.leaf_columns), mine = (base + lane) * WIDTH;
             for (u32 g = 0; g < groups.count; ++g, ++place) {
+                if (place % WIDTH == 0 && place + lane < places) words = chosen[(size_t)(place + lane) * LANES];
                 const u32 there = groups.bonds_of(g, open);
-                visit(place, there ? parent_of(larger_of(mine + g * groups.width + __ffs(there) - 1)) : NONE);
+                visit(place, __shfl_sync(ALL, words, place % WIDTH), there ? parent_of(larger_of(mine + g * groups.width + __ffs(there) - 1)) : NONE);
             }
         }
     }
@@ -147,7 +173,7 @@ __device__ __forceinline__ u32 room_of_replica(u32 columns) { return max(WIDTH, 
 
 // Finds the clusters of a replica, a warp each: block (replicas of all samples).
 template <bool IN_SHARED>
-__global__ __launch_bounds__(MOST_WARPS * WIDTH) void join_in_shared(Batch batch, Bonds bonds, Sites sites, u32 samples, u64 time, Key key) {
+__global__ __launch_bounds__(MOST_WARPS * WIDTH, 1) void join_in_shared(Batch batch, Bonds bonds, Sites sites, u32 samples, u64 time, Key key) {
     extern __shared__ u32 in_shared[];
     const u32 lane = threadIdx.x % WIDTH, warp = threadIdx.x / WIDTH, warps = blockDim.x / WIDTH, columns = sites.joined_columns;
     u32* room = in_shared;
@@ -168,7 +194,7 @@ __global__ __launch_bounds__(MOST_WARPS * WIDTH) void join_in_shared(Batch batch
     for (u32 i = lane; i <= 64 * quads; i += WIDTH) parents[i] = 2 * i | (2 * i + 1) << 16;
     __syncwarp();
     const auto address = [](const u32* word) { return (u32)__cvta_generic_to_shared(word); };
-    const u32* const opened = batch.opened + row * bonds.columns * LANES + replica % LANES;
+    u32* const opened = batch.opened + row * bonds.columns * LANES + replica % LANES;
     const Trees<IN_SHARED> trees{address(parents), address(marks), address(in_shared), bonds, opened};
     const Groups leaves(bonds.leaf_width);
     trees.join(leaves, Groups(bonds.width));
@@ -178,8 +204,8 @@ __global__ __launch_bounds__(MOST_WARPS * WIDTH) void join_in_shared(Batch batch
     const auto mark = [&](u32 root) { if (root < sites.joined) atomicOr(marks + root / WIDTH, 1u << root % WIDTH); };
     const u32 own = batch.move != WOLFF ? NONE : sites.label[__umulhi(
         draw_own(replica, batch.first_sample + sample, counter_half_sweep(time, STREAM_CLUSTERS), key).x, sites.count)];
-    const auto is_chosen = [&](u32 place) {
-        if (batch.move != WOLFF) return (of_leaves[(size_t)place * LANES] >> lane & 1) != 0;
+    const auto is_chosen = [&](u32 place, u32 word) {
+        if (batch.move != WOLFF) return (word >> lane & 1) != 0;
         const u32 leaf = (place / leaves.count * WIDTH + lane) * leaves.count + place % leaves.count;
         return own == (FIRST_LEAF | leaf);
     };
@@ -192,7 +218,7 @@ __global__ __launch_bounds__(MOST_WARPS * WIDTH) void join_in_shared(Batch batch
                     mark(root[k]);
             }
         });
-        trees.each_leaf(leaves, [&](u32 place, u32 root) { if (is_chosen(place)) mark(root); });
+        trees.each_leaf(leaves, of_leaves, [&](u32 place, u32 word, u32 root) { if (is_chosen(place, word)) mark(root); });
         __syncwarp();
     }
     const auto flips = [&](u32 root) { return word_at(address(marks) + root / WIDTH * 4) >> root % WIDTH & 1; };
@@ -204,9 +230,9 @@ __global__ __launch_bounds__(MOST_WARPS * WIDTH) void join_in_shared(Batch batch
         if (lane / 4 == quad % 8) kept = lane & 2 ? (lane & 1 ? words[3] : words[2]) : (lane & 1 ? words[1] : words[0]);
         if (quad % 8 == 0 && 4 * quad + lane < columns) chosen[(size_t)(4 * quad + lane) * LANES] = kept;
     });
-    trees.each_leaf(leaves, [&](u32 place, u32 root) {
-        const u32 word = __ballot_sync(ALL, root == NONE ? is_chosen(place) : flips(root));
-        if (lane == 0) of_leaves[(size_t)place * LANES] = word;
+    trees.each_leaf(leaves, of_leaves, [&](u32 place, u32 word, u32 root) {
+        const u32 flipped = __ballot_sync(ALL, root == NONE ? is_chosen(place, word) : flips(root));
+        if (lane == 0) of_leaves[(size_t)place * LANES] = flipped;
     });
 }
 

@@ -134,7 +134,7 @@ class Approach:
     last_sweep: npt.NDArray[np.int64]  # sweeps done before its last measurement, likewise
     mean: dict[str, Array]
     """By name, (bins, temperatures): ``energy_per_site`` and, where they were measured, ``overlap_squared``,
-    ``link_overlap`` and ``link_residual``, which ``_residual`` explains."""
+    ``link_overlap`` and ``link_residual`` of the function of that name."""
     error: dict[str, Array]  # standard errors of the same
     verdict: dict[str, npt.NDArray[np.str_]]
     """Agreement of the last three bins of each: "equilibrated", "not equilibrated" or "undecided", by name,
@@ -146,7 +146,7 @@ class LinkAgreement:
     """Agreement of energy and link overlap over the last half of a run, as they do in equilibrium alone."""
 
     temperature: Array  # from the lowest to the highest, (temperatures,)
-    residual: Array  # see ``_residual``, averaged over the samples, likewise
+    residual: Array  # see ``link_residual``, averaged over the samples, likewise
     error: Array  # its standard error over the samples, likewise
     limit: float  # standard errors that a residual may be away from 0
 
@@ -198,7 +198,7 @@ def link_agreement(result: Tempered, false_alarms: float = FALSE_ALARMS) -> Link
     if not comparable(result):
         return None
     source = source_of(result)
-    residual = _residual(result, source.late_means("energy"), source.late_means("q_link"), result.temperature)
+    residual = link_residual(result.model, source.late_means("energy"), source.late_means("q_link"), result.temperature)
     samples, temperatures = residual.shape
     error = standard_error(residual)
     limit = float(stdtrit(samples - 1, 1 - false_alarms / (2 * temperatures)))
@@ -211,7 +211,7 @@ def comparable(result: Tempered) -> bool:
     return has_links and facts.model.samples >= _FEWEST_FOR_LINKS and _is_gaussian(facts.model)
 
 
-def _residual(result: Tempered, energy: Array, link: Array, temperature: Array | float) -> Array:
+def link_residual(model: Ising, energy: Array, link: Array, temperature: Array | float) -> Array:
     """U + (z/2) (1 - q_l) / T from averages per site, of which U is the energy, and per bond.
 
     Averaged over time and samples it is 0 in equilibrium, for Gaussian couplings of mean 0 and variance 1 without a
@@ -222,7 +222,7 @@ def _residual(result: Tempered, energy: Array, link: Array, temperature: Array |
 
     Source: H. G. Katzgraber, M. Palassini, A. P. Young, Phys. Rev. B 63, 184422 (2001).
     """
-    return np.asarray(energy + result.model.bonds / result.model.sites * (1 - link) / temperature)
+    return np.asarray(energy + model.bonds / model.sites * (1 - link) / temperature)
 
 
 def _is_gaussian(model: Ising) -> bool:
@@ -243,7 +243,7 @@ def _followed(result: Tempered, source: Source) -> dict[str, Sequence[Followed |
     if comparable(result):
         each = zip(followed["energy_per_site"], followed["link_overlap"], result.temperature, strict=True)
         followed["link_residual"] = [
-            Binned(e.start, e.stop, _residual(result, e.means, q.means, t)) for e, q, t in each
+            Binned(e.start, e.stop, link_residual(result.model, e.means, q.means, t)) for e, q, t in each
         ]
     return followed
 

@@ -320,7 +320,7 @@ def _in_time(result: Tempered, parity: str, least: int) -> InTime:
         raise InputError(f"{count} measurements are too few: give at least {least}")
     if parity == "even" and not has_connected(result):
         raise InputError(
-            f"the run of {result.model.name} has no products of neighbours of two copies: make it anew with "
+            f"the run of {result.model.name} has no products of neighbours of two copies: run it again with "
             f"{argument('even_correlations', True)} and two replicas or more"
         )
     return measured

@@ -57,35 +57,23 @@ _TAU: Final = "tau/sweeps"
 def table(run: Run | Iterable[Run], by: str = "temperature") -> pd.DataFrame:
     """Averages of a run, or of several below each other, as a pandas table.
 
-    By temperature, a row each, columns are ``temperature`` and, for each of ``observables.observables``, its value,
-    ``<name>_error``, and of a tempering run ``<name>_tau`` in sweeps and ``<name>_trusted``: where that is False the
-    error is NaN. Of an annealing run, whose steps are the rows, there are ``energy_per_site``, ``specific_heat``,
-    ``abs_magnetization``, of bipartite graphs where it was measured ``abs_staggered_magnetization``, and
-    ``specific_heat_trusted``: whether the specific heat was compared with the slope of the energy and agrees. It is NaN
-    where it does not. Where a field changed there are ``field`` and the signed ``magnetization`` besides; there, and of
-    populations, nothing is compared: the column is False and the specific heat stands. Population runs have
-    ``free_energy_per_site``, ``entropy_per_site``, ``families``, ``mean_square_family_size``, ``family_entropy`` and
-    ``share_of_parents`` too, and quantum anneals ``gamma`` and energies alone.
+    The rows depend on ``by``:
 
-    By sample, a row for each sample and temperature, the same columns come from each sample alone, with errors from
-    its own series (of an annealing run, over its replicas), behind ``sample``; ``lowest_energy_per_site`` is the lowest
-    that the sample's replicas met at any temperature and ``hits`` how many of them met it.
+    * ``temperature``: a row for each temperature. Each observable has its value, ``<name>_error``, and for tempering
+      runs ``<name>_tau`` in sweeps and ``<name>_trusted``; where that is False the error is NaN. For annealing runs,
+      whose rows are the steps, ``specific_heat_trusted`` is True if the specific heat agrees with the slope of the
+      energy; it is NaN if it does not. Populations, and runs in a field that changes, are not compared: False there,
+      with the specific heat. Populations also have free energy, entropy and families, quantum anneals ``gamma`` and
+      energies only. * ``sample``: a row for each sample and temperature. Errors come from the sample's own series (of
+      an annealing run, from its replicas). ``lowest_energy_per_site`` is the lowest that any replica met, ``hits`` the
+      number of replicas that met it. * ``overlap``: a row for each sample, temperature and bin of q:
+      ``probability_density``, the sample's P(q), with its error, and the ``width`` of the bin. * ``bin``: a row for
+      each temperature and logarithmic bin of the run, the last of which is its second half: first and last sweep,
+      number of measurements, averages with errors, and ``<name>_verdict`` over all bins. * the name of an observable of
+      your own: a row for each temperature and element of the array (``<name>_axis_0`` and so on).
 
-    By overlap, a row for each sample, temperature and bin of q: ``probability_density``, the sample's P(q), with its
-    error, and ``width`` of the bin.
-
-    By bin, a row for each temperature and logarithmic bin of the run, the last of which is its second half: the sweeps
-    done before the bin's first and last measurement, how many measurements it has, and the averages over it of
-    ``approach.Approach`` with errors and ``<name>_verdict``, which is that on all bins.
-
-    By the name of an observable of your own, of a tempering or quantum run, a row for each temperature and element of
-    the arrays that it returns: ``<name>_axis_0`` and so on, the average, and columns as by temperature.
-
-    The observables that matter most lead, autocorrelation times and verdicts stand last; ``attrs["units"]`` of the
-    table has the unit of each column.
-
-    Of several runs the first columns say which: ``file``, where the run is one, ``model``, ``size``, the sides of its
-    lattice such as 8x8x8, and ``sites``. Columns that some of the runs lack are NaN there.
+    For several runs the first columns are ``file``, ``model``, ``size`` and ``sites``. Columns that a run lacks are
+    NaN.
 
     Args:
         run: A result, or a file that spinsim wrote; or a list of these.

@@ -30,13 +30,12 @@ _SPINS_COUNTED: Final = wrapped("counted again from saved spins; the file's /sum
 def analyze(
     files: Annotated[list[Path], typer.Argument(help="Files of temper or quantum runs.", metavar="FILE...")],
     as_json: Annotated[
-        bool, typer.Option("--json", help="All numbers as one JSON object, a list of them for several files.")
+        bool, typer.Option("--json", help="Print one JSON object, a list of them for several files.")
     ] = False,
     csv: Annotated[
         Path | None,
         typer.Option(
-            help="Write them to this file too, a line for each temperature (or k, Gamma, beta); of several files with "
-            "their names."
+            help="Write the averages to this file too, a line for each temperature (or k, Gamma, beta) and file."
         ),
     ] = None,
     by: Annotated[
@@ -50,30 +49,30 @@ def analyze(
     reweight: Annotated[
         str | None,
         typer.Option(
-            help="Averages, free energy and entropy at these temperatures instead, such as 1.0:1.2:101, from the whole "
-            "ladder; the file's /summary stays as it is."
+            help="Reweight to these temperatures, such as 1.0:1.2:101, by multiple histograms over the whole ladder: "
+            "averages, free energy and entropy. The file's /summary does not change."
         ),
     ] = None,
     from_configurations: Annotated[
         bool,
         typer.Option(
             "--from-configurations",
-            help="Count everything again from the spins that --save-configurations has saved, at these measurements "
-            "alone; the file's /summary stays as it is.",
+            help="Measure again from the spins of --save-configurations. The file's /summary does not change.",
         ),
     ] = False,
     device: Annotated[
-        str | None, typer.Option(help="Where --from-configurations counts: auto, cpu or cuda.  [auto]")
+        str | None, typer.Option(help="Device for --from-configurations: auto, cpu or cuda.  [auto]")
     ] = None,
     overwrite: flags.Overwrite = False,
     every: Annotated[bool, typer.Option("--all", help="Print every column.")] = False,
     columns: Annotated[
-        str | None, typer.Option(help="Print these, such as energy_per_site,link_overlap.  [what the model asks for]")
+        str | None,
+        typer.Option(help="Columns to print, such as energy_per_site,link_overlap.  [those that suit the model]"),
     ] = None,
 ) -> None:
-    """Find averages with errors at each temperature and write them into the files' /summary.
+    """Average with errors at each temperature; the averages are also written to /summary of each file.
 
-    Quantum runs that differ in their slices alone are extrapolated to infinitely many.
+    Quantum runs that differ only in their number of slices are extrapolated to infinitely many slices.
     """
     from spinsim.analysis.summary import observables_of, summarize
     from spinsim.analysis.tables import as_tables, summary_columns, write_csv
@@ -253,13 +252,14 @@ def one_below_the_other(files: list[Path], tables: list[Columns]) -> Columns:
 def show(
     files: Annotated[list[Path], typer.Argument(help="Files that spinsim wrote.", metavar="FILE...")],
     as_json: Annotated[
-        bool, typer.Option("--json", help="The same as one JSON object, a list of them for several files.")
+        bool, typer.Option("--json", help="Print one JSON object, a list of them for several files.")
     ] = False,
     solution: Annotated[
-        bool, typer.Option("--solution", help="Instead the lowest states, a line 'label value' for each variable.")
+        bool,
+        typer.Option("--solution", help="Print the lowest states instead, a line 'label value' for each variable."),
     ] = False,
 ) -> None:
-    """Say what is in files, how far their runs got and their main numbers."""
+    """Summarise files: settings, progress of the run and main numbers."""
     from spinsim.jobs import job_of
     from spinsim.store import read_attributes
 
@@ -278,9 +278,9 @@ def _solutions(file: Path) -> Told:
 
 
 def check(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files that spinsim wrote.")]) -> None:
-    """Read all of every FILE, compare checksums and identities, and say in a line each whether it is whole.
+    """Verify every byte of each FILE by its checksums and identity, and print a line for each.
 
-    Status 0 if all are, else 2.
+    The exit status is 0 if all files are whole, else 2.
     """
     from spinsim.errors import InputError
     from spinsim.run.identity import verify

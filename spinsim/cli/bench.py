@@ -45,8 +45,8 @@ def transfer(
 ) -> None:
     """Seconds of a product with T and of two levels to 1e-10, in the odd sector, by both methods.
 
-    The bound is three passes over memory at the speed of copying. The last columns have the same levels by the eigsh of
-    scipy, on a GPU of CuPy, with the same operator, and the largest difference of ln lambda; eigsh does not look for
+    The bound is three passes over memory at the speed of copying. The last columns have the same levels by eigsh of
+    SciPy (on a GPU of CuPy) with the same operator, and the largest difference of ln lambda. eigsh does not look for
     levels that it missed.
     """
     from spinsim.benchmark.transfer import WIDTHS, rates
@@ -98,12 +98,11 @@ def solve(
     repeats: Annotated[int, Whole(help="Whole anneals, and searches, of each instance.")] = 5,
     time_limit: Annotated[float, Real(help="Seconds after which a search gives up.")] = 60.0,
 ) -> None:
-    """Success probability and time to solution of anneals, with their errors, and the time that searches take.
+    """Success probability and time to solution of anneals, with their errors, and the time of searches.
 
-    Whole anneals of the schedule say with which probability p a replica meets the target, and any of all; the time to
-    solution is that in which anneals one after the other meet it with 99 %. Brackets hold intervals of one standard
-    error. Below stand the times of calls of ss.anneal with the target and no other settings but those given here, and
-    of ss.temper with its own.
+    Whole anneals give the probability p that a replica meets the target, and that any replica does. Repeated anneals
+    meet it with probability 99 % within the time to solution. Brackets hold intervals of one standard error.
+    The last lines are times of ss.anneal with the target and the settings given here, and of ss.temper with its own.
     """
     from spinsim.analysis.time_to_solution import in_words, seconds_in_words
     from spinsim.benchmark.solve import solve_instances
@@ -170,9 +169,9 @@ def metropolis(given: flags.Given, repeats: Repeats = 5) -> None:
 def temper(given: flags.Given, repeats: Repeats = 5) -> None:
     """Attempted spin updates per nanosecond of parallel tempering, and its share of the rate of sweeps alone.
 
-    Energies, magnetisations and overlaps are measured, of models of space and time correlations at 16 times too; in
-    the column "correlations" link overlaps, Fourier modes and powers within slices besides. The last column has
-    published rates of other programs, in updates per nanosecond.
+    Energies, magnetisations and overlaps are measured; for models of space and time also correlations at 16 times. The
+    column "correlations" adds link overlaps, Fourier modes and powers within slices. The last column has published
+    rates of other programs, in updates per nanosecond.
     """
     from spinsim.benchmark.temper import temper_rates
 

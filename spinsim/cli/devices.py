@@ -67,13 +67,13 @@ def warm_up(
         list[str] | None,
         typer.Argument(help="Jobs whose kernels are compiled: anneal, temper ...  [all]", metavar="JOB..."),
     ] = None,
-    device: Annotated[str, typer.Option("--device", help="Where they will run: auto, cpu or cuda.")] = "auto",
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing.")] = False,
+    device: Annotated[str, typer.Option("--device", help="Device of the later runs: auto, cpu or cuda.")] = "auto",
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
 ) -> None:
-    """Compile the kernels of common runs now, for images of containers and batch jobs; later runs then compile none.
+    """Compile the kernels of common runs ahead of time, for container images and batch jobs.
 
-    Compiled kernels are kept beside the package, or in the user's cache where that cannot be written, or in the
-    folder that NUMBA_CACHE_DIR names. They serve processors of the same kind.
+    Later runs then compile nothing. Kernels are kept in the package's folder, or in the user's cache if that cannot be
+    written, or in the folder NUMBA_CACHE_DIR. They serve processors of the same kind.
     """
     from spinsim.jobs.warming import warm_up
     from spinsim.machine.stored import writable_folder

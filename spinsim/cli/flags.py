@@ -52,7 +52,7 @@ Real = partial(typer.Option, parser=real, metavar="FLOAT")
 Flag = typer.Option
 
 ConfigFile = Annotated[Path | None, Flag(help="TOML file with tables [model], [run] and the job's; flags win.")]
-Overwrite = Annotated[bool, Flag("--overwrite", help="Replace outputs of the same kind that are there already.")]
+Overwrite = Annotated[bool, Flag("--overwrite", help="Replace existing outputs of the same kind.")]
 Quiet = Annotated[bool, Flag("--quiet", help="No progress bar and no summary.")]
 Given = dict[str, Any]
 AsJson = Annotated[bool, Flag("--json", help="The summary as one JSON object.")]

@@ -34,9 +34,9 @@ def plot(
         str,
         typer.Option(
             "--what",
-            help="all, or one: thermodynamics or configuration of an anneal run; thermodynamics, order, overlap, "
-            "exchange or equilibration of a temper run; thermodynamics, order, time, gaps or local of a quantum run; "
-            "cut of a MaxCut run; crossings or thermodynamics of several sizes; lengths of transfer runs.",
+            help="all, or one: thermodynamics, configuration or landscape of an anneal run; thermodynamics, order, "
+            "overlap, exchange or equilibration of a temper run; thermodynamics, order, time, gaps or local of a "
+            "quantum run; cut of a MaxCut run; crossings or thermodynamics of several sizes; lengths of transfer runs.",
         ),
     ] = "all",
     sample: Annotated[int | None, Whole(help="Disorder sample of the configuration.  [0]")] = None,
@@ -50,15 +50,17 @@ def plot(
     columns: Annotated[
         str | None,
         typer.Option(
-            help="Of temper and quantum runs, what the thermodynamics are to show, such as "
-            "binder_cumulant,link_overlap."
+            help="Averages to draw as thermodynamics of temper and quantum runs, such as binder_cumulant,link_overlap."
         ),
     ] = None,
     near: Annotated[
         float | None, Real(help="Temperature (or k, Gamma, beta) near which to look for crossings.")
     ] = None,
     average: Annotated[
-        str | None, typer.Option(help="Of xi of transfer runs over samples, mean or typical, exp[ln xi].  [mean]")
+        str | None,
+        typer.Option(
+            help="Average of xi over samples of transfer runs: mean, or typical, which is exp[ln xi].  [mean]"
+        ),
     ] = None,
     out: Annotated[
         str | None,
@@ -194,14 +196,14 @@ def view(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="pdf, png or svg for a picture, gif for an animation of all rows.  [<FILE>-spins.png]"
+            metavar="FILE", help="pdf, png or svg for a picture, gif or mp4 for an animation.  [<FILE>-spins.png]"
         ),
     ] = None,
     overwrite: flags.Overwrite = False,
 ) -> None:
     """Draw saved configurations: the spins at up to eight temperatures, or layers of a lattice of three dimensions.
 
-    An --out that ends in .gif is an animation of all saved rows, at most 200 of them.
+    With an --out that ends in .gif or .mp4 (which takes ffmpeg), draw an animation of up to 200 saved rows.
     """
     from spinsim.analysis.figures import save_figure
     from spinsim.analysis.figures.configurations import Panels
@@ -211,8 +213,9 @@ def view(
 
     panels = Panels(configurations(file), load(file).model.lattice, sample, copy)
     path = out or file.with_name(f"{file.stem}-spins.png")
-    if path.suffix.lower() == ".gif":
-        write_outputs({path: ("gif", panels.animation())}, overwrite)
+    kind = path.suffix.lower().removeprefix(".")
+    if kind in ("gif", "mp4"):
+        write_outputs({path: (kind, panels.animation(kind))}, overwrite)
     else:
         save_figure(panels.draw(row), path, overwrite)
     say(path)

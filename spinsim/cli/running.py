@@ -125,7 +125,7 @@ def _settings() -> dict[str, Setting]:
     return settings | {name: settings_of(RunSettings)[name] for name in _OF_RUN}
 
 
-@flags.taking({name: replace(one, default=None, shown="as it was") for name, one in _settings().items()})
+@flags.taking({name: replace(one, default=None, shown="unchanged") for name, one in _settings().items()})
 def resume(
     file: Annotated[Path, typer.Argument(help="The file of a run.")],
     given: flags.Given,
@@ -134,8 +134,7 @@ def resume(
 ) -> None:
     """Continue an interrupted run from its last checkpoint, or extend a tempering or quantum run, or a search.
 
-    A search that has met its target is left as it is. Of a transfer-matrix run whose rows are all there, those that
-    lack levels are tried again.
+    A search that has met its target stays as it is. A transfer-matrix run tries rows that lack levels again.
     """
     from spinsim.run import plan_resume
 

@@ -13,6 +13,7 @@ from spinsim.engine.given import as_spins, begin_with
 from spinsim.engine.protocols import Counts, Engine
 from spinsim.engine.split.shares import on_all_devices
 from spinsim.engine.update import Planned
+from spinsim.inputs.signatures import in_lines
 from spinsim.model.ising import Ising, check_model
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@in_lines
 def create_engine(
     model: Ising, replicas: int, dynamics: Dynamics, device: str = "auto", threads: int | None = None,
     start: npt.ArrayLike | None = None, slabs: bool = True, round_sweeps: int | None = None,
@@ -28,24 +30,24 @@ def create_engine(
     """The engine for a model on a device, with its replicas in their initial state.
 
     Args:
-        model: What is simulated.
+        model: Model to simulate.
         replicas: Configurations of each sample.
-        dynamics: How they move.
-        device: ``auto`` (a GPU where there is one), ``cpu``, ``cuda``, or ``cuda:all``, ``cuda:2`` and ``cuda:0,2`` for
-            all, two and certain GPUs, which share out samples, replicas or slabs.
+        dynamics: Seed and rules of the dynamics.
+        device: ``auto`` (a GPU if there is one), ``cpu``, ``cuda``; ``cuda:all``, ``cuda:2`` and
+            ``cuda:0,2`` share the work among all, two or certain GPUs.
         threads: CPU threads, None for all.
-        start: Initial configurations instead of those of ``dynamics.start``: +1 or -1, shape (sites,), (samples, sites)
-            or (samples, replicas, sites).
-        slabs: True if several devices may cut lattices of which there are too few, whose engine takes no ladder then.
-        round_sweeps: Sweeps from one exchange or measurement to the next, where that is known: GPUs do not share out
-            what takes one of them no time.
+        start: Initial configurations instead of those of ``dynamics.start``: +1 or -1, shape
+            (sites,), (samples, sites) or (samples, replicas, sites).
+        slabs: True if several devices may share one lattice; the engine then takes no ladder.
+        round_sweeps: Sweeps from one exchange or measurement to the next, if known. GPUs do not
+            share rounds that take one of them no time.
 
     Returns:
         The engine, whose ``sweep`` moves all replicas.
 
     Raises:
-        InputError: for an unknown device, a run that does not fit its memory or random counters and a start that does
-            not fit the model.
+        InputError: for an unknown device, a run that does not fit its memory or random counters and
+            a start that does not fit the model.
     """
     check_model(model)
     if start is not None:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from spinsim import rng
 from spinsim.acceptance import ZERO_ACCEPTANCE, check_zero_acceptance
 from spinsim.errors import InputError
+from spinsim.inputs.signatures import in_lines
 from spinsim.inputs.texts import as_seed
 from spinsim.machine.compiled import kernel
 
@@ -32,18 +33,19 @@ class _Seed:
         vars(instance)[self._name] = rng.check_seed(as_seed(seed))
 
 
+@in_lines
 @dataclass(frozen=True)
 class Dynamics:
-    """How replicas move; part of a run's configuration.
+    """Seed, start and rules of the dynamics; part of a run's configuration.
 
     Attributes:
-        seed: Key of every random number of the run, 64 bits; given as None it is a fresh one.
+        seed: Key of every random number of the run, 64 bits; None draws a fresh one.
         start: Initial spins, ``random`` or all ``up``.
         zero_acceptance: Acceptance probability of flips that cost nothing.
         rng_rounds: Philox rounds, 10 or 7.
-        first_sample: Number of the model's first sample in the whole run, where the model is a part of that run's.
-        first_block: Number of the first block of each sample's replicas in the whole run, where an engine has some of
-            them: of 128 replicas, or of ``Update.together``.
+        first_sample: Number of the model's first sample in the whole run, if the engine has a part of its samples.
+        first_block: Number of the first block of replicas in the whole run, if the engine has a part of the replicas.
+            A block has 128 replicas, or ``Update.together``.
     """
 
     seed: _Seed = _Seed()

@@ -22,6 +22,7 @@ from spinsim.engine.moves.move import Move, text_of
 from spinsim.errors import InputError
 from spinsim.inputs.checks import as_floats
 from spinsim.inputs.grids import as_text
+from spinsim.inputs.signatures import in_lines
 from spinsim.inputs.texts import RANDOM
 from spinsim.jobs import job_of
 from spinsim.model.ising import Ising, check_model
@@ -48,18 +49,20 @@ _ARGUMENTS: Final = {
     "moves": Argument("str | Sequence[tuple[Move, int]] | None"),
     "measure": Argument("str | Mapping[str, Measure] | None"),
     "on_updates": Argument(
-        "Callable[[int], None] | None", words="Called now and then with the number of spin updates since the last call."
+        "Callable[[int], None] | None",
+        words="Function called now and then with the number of spin updates since its last call.",
     ),
     "on_rows": Argument("Callable[[int], None] | None"),
-    "progress": Argument("bool", False, "Whether a bar on the terminal or in the notebook shows how far the run is."),
+    "progress": Argument("bool", False, "Show a progress bar on the terminal or in the notebook."),
     "out": Argument(
-        words="File that the run is written to, with checkpoints; the same call, or ``resume``, completes it. Without "
-        "one the run is kept in memory."
+        words="File for the run and its checkpoints; the same call, or ``resume``, completes an interrupted run. "
+        "Without a file the run is kept in memory."
     ),
 }
 """Arguments of calls that are no settings, or that they take in other forms than files."""
 
 
+@in_lines
 def resume(
     path: OutFile,
     sweeps: int | None = None,
@@ -75,28 +78,30 @@ def resume(
     moves: Sequence[tuple[Move, int]] = (),
     measure: Mapping[str, Callable[[Any], Any]] | None = None,
 ) -> Any:
-    """Complete the run of a file from its last checkpoint, or make a tempering run or a search longer.
+    """Complete the run of a file from its last checkpoint, or make a run or a search longer.
 
     Args:
-        path: Of a file that a run with ``out``, or the command line, has written.
-        sweeps: Measured sweeps that a tempering or quantum run shall have in all.
+        path: File that a command, or a call with ``out``, has written.
+        sweeps: Total number of measured sweeps of a longer tempering or quantum run.
         most_steps: Products with T after which levels of a transfer-matrix run are given up.
-        device: Where it goes on, if elsewhere; it does not change the outcome.
+        device: Device to continue on, if another; the outcome is the same.
         threads: CPU threads, if another number.
-        checkpoint_every: Seconds between checkpoints, if others.
-        gpus: GPUs that share out samples, replicas or slabs, if others: ``all``, how many, or numbers such as ``0,2``.
+        checkpoint_every: Seconds between checkpoints, if another number.
+        gpus: GPUs that share the work, if others: ``all``, how many, or numbers such as ``0,2``.
         progress: True shows a progress bar on the terminal or in the notebook.
-        time_limit: Seconds that a search shall last in all at most; one that has met its target is left as it is.
-        anneals: Anneals that a search shall have in all at most, likewise.
+        time_limit: Largest duration of a search in seconds, from its beginning. A search that has
+            met its target stays as it is.
+        anneals: Largest number of anneals of a search, from its beginning.
         on_updates: Called now and then with the number of spin updates since the last call.
-        moves: Moves of your own that the run was given, by the same names, each with its number of sweeps.
+        moves: Moves of your own that the run was given, each with its number of sweeps, by the
+            same names.
         measure: Functions of your own that the run was given in Python, by name.
 
     Returns:
         The whole run; one that is finished already is read as it is.
 
     Raises:
-        InputError: for a file that holds no run to go on with, and for a length that it cannot have.
+        InputError: if the file holds no run that can be continued, or cannot have that length.
         KeyboardInterrupt: on Ctrl-C; the run has saved itself.
     """
     how = {"device": device, "gpus": gpus, "threads": threads, "checkpoint_every": checkpoint_every}
@@ -105,6 +110,7 @@ def resume(
     return carried_out(plan, path, progress, on_updates)
 
 
+@in_lines
 def recount(run: Result | OutFile, device: str = RunSettings.device, threads: int | None = RunSettings.threads) -> Any:
     """Count everything that a run has measured again, from the configurations that it has saved.
 
@@ -114,8 +120,9 @@ def recount(run: Result | OutFile, device: str = RunSettings.device, threads: in
         threads: CPU threads, None for all.
 
     Returns:
-        The run with the rows alone at which configurations were saved; its energies, magnetisations, overlaps and
-        modes come from the spins. They are the very numbers that were recorded.
+        The run with the rows alone at which configurations were saved; its energies,
+        magnetisations, overlaps and modes come from the spins. They are the very numbers that were
+        recorded.
 
     Raises:
         InputError: as ``load``, and for a run that has saved no configurations.

@@ -16,6 +16,7 @@ import spinsim
 from spinsim.cuda.compile import finish
 from spinsim.engine import resolve_device
 from spinsim.errors import InputError
+from spinsim.inputs.signatures import in_lines
 from spinsim.machine import compiled, stored
 from spinsim.machine.clock import COMPILED
 from spinsim.machine.threads import available_threads
@@ -39,15 +40,17 @@ class Warmed(NamedTuple):
         return sum(seconds for _, seconds in self.kernels)
 
 
+@in_lines
 def warm_up(
     jobs: Iterable[str] | None = None,
     device: str = "auto",
     threads: int | None = None,
     on_warmed: Callable[[Warmed], None] = lambda warmed: None,
 ) -> list[Warmed]:
-    """Compile the kernels of common runs and keep them on disk: runs of these jobs then compile nothing.
+    """Compile the kernels of common runs ahead of time and keep them on disk.
 
-    Each of the small runs that need them is a process of its own.
+    Runs of these jobs then compile nothing. Each kernel is compiled by a small run in a process of
+    its own.
 
     Args:
         jobs: Names of jobs, such as ``["anneal"]``; all by default.

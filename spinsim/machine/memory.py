@@ -52,6 +52,6 @@ def using(device: int, stream: Any = None) -> Iterator[None]:
         if not type(error).__module__.startswith("cupy") or "out of memory" not in str(error).lower():
             raise
         raise InputError(
-            f"GPU {device} is out of memory: end what else uses it, take other GPUs, or choose a smaller size, fewer "
-            "samples or fewer replicas"
+            f"GPU {device} is out of memory: stop other programs that use it, take other GPUs, or choose a "
+            "smaller size, fewer samples or fewer replicas"
         ) from error

@@ -19,6 +19,7 @@ _BEGINNINGS: Final = {
     "png": re.compile(rb"\x89PNG\r\n\x1a\n"),
     "svg": re.compile(rb"\s*<(\?xml|!DOCTYPE svg|svg)[\s\S]*<svg|\s*<svg"),
     "gif": re.compile(rb"GIF8"),
+    "mp4": re.compile(rb"[\s\S]{4}ftyp"),
     "csv": re.compile(rb"[A-Za-z_]\w*(,[A-Za-z_]\w*)+\r?\n"),
     "caption": re.compile(CAPTION.encode()),
     "solution": re.compile(rb'# .*: energy |\{"model": '),

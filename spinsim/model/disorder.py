@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.errors import InputError
+from spinsim.inputs.signatures import in_lines
 from spinsim.inputs.texts import as_seed, beyond_ising
 from spinsim.model.drawing import GAUSSIAN_GRID, Drawn, dilute, gaussian_rows
 from spinsim.model.geometry.lattice import Lattice
@@ -23,6 +24,7 @@ RANDOM_KINDS: Final = ("pm-j", "gaussian")
 KINDS: Final = ("ferromagnet", "antiferromagnet", *RANDOM_KINDS)
 
 
+@in_lines
 def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
     lattice: Lattice,
     samples: int = 1,
@@ -37,22 +39,23 @@ def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
     """The Edwards-Anderson spin glass (J. Phys. F 5, 965 (1975)) on a lattice.
 
     Args:
-        lattice: Where the bonds are.
+        lattice: Lattice of the bonds.
         samples: Number of disorder samples.
-        seed: Disorder seed; sample k depends on it and on k alone. None draws a fresh one, which the model's ``origin``
-            and the ``config`` of its runs name.
+        seed: Disorder seed; sample k depends on the seed and k alone. None draws a fresh one, which
+            ``model.origin`` and ``result.config`` hold.
         couplings: ``pm-j`` or ``gaussian``.
-        bond_fraction: Share of positive bonds of ``pm-j``; with 1 it is a ferromagnet, whose disorder is what follows.
-        field: Uniform or site-wise field h; beside Gaussian couplings or a random field it is rounded to their grid, so
-            that a sample is the same whichever samples go with it.
-        dilution: Probability that a bond is missing: its coupling is then 0, it stays in the graph.
-        random_field: Standard deviation of a Gaussian field at each site, which is added to ``field``.
-        couplings_along: A factor of the couplings along each axis, such as (1, 1, 0.5), of lattices whose bonds lie
-            along axes.
+        bond_fraction: Share of positive bonds of ``pm-j``; with 1 it is a ferromagnet.
+        field: Uniform or site-wise field h. With Gaussian couplings or a random field it is rounded
+            to their grid, so that a sample does not depend on the other samples.
+        dilution: Probability that a bond is missing. It stays in the graph with the coupling 0.
+        random_field: Standard deviation of a Gaussian field at each site, which is added to
+            ``field``.
+        couplings_along: Factor of the couplings along each axis, such as (1, 1, 0.5), for lattices
+            whose bonds lie along axes.
 
     Raises:
-        InputError: for an unknown kind, a fraction outside [0, 1], a dilution outside [0, 1), a negative random field,
-            fewer than one sample and factors that do not fit the lattice.
+        InputError: for an unknown kind, a fraction outside [0, 1], a dilution outside [0, 1), a
+            negative random field, fewer than one sample and factors that do not fit the lattice.
 
     Returns:
         The model of all samples.

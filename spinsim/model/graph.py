@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
+from spinsim.inputs.signatures import in_lines
 from spinsim.machine.compiled import kernel
 from spinsim.model.geometry.lattice import Lattice
 
@@ -36,24 +37,26 @@ HUGE: Final = 2**27  # bonds of a lattice above which results too hold lowest st
 MOST_TERMS: Final = 2
 
 
+@in_lines
 class Graph:
     """Sites joined by bonds; two sites may share several.
 
     Args:
         sites: Number of sites.
-        edges: End sites of each bond, integers of shape (bonds, 2); those of ``lattice`` where left out.
+        edges: End sites of each bond, integers (bonds, 2); by default those of ``lattice``.
         lattice: The lattice it came from, if any.
-        slices: Slices in time of a graph of space and time, along axis 0 of its lattice; 1 of any other.
+        slices: Slices of a graph of space and time, along axis 0 of its lattice; else 1.
 
     Attributes:
-        edges: The bonds, held as ``int32``. A lattice makes them only when asked: large ones do without, of which those
-            whose rows can be packed may have more than such numbers hold.
-        is_listed: True if files hold the list of bonds, as those of a lattice of at most ``MOST_LISTED`` bonds do; runs
-            of others hold lowest states a bit a site.
-        is_huge: True of a lattice of more than ``HUGE`` bonds, whose lowest states results show as ``bits.States``.
+        edges: The bonds, ``int32``. A lattice lists them only when they are read; runs of large
+            lattices do without.
+        is_listed: True if files hold the list of bonds (lattices of at most ``MOST_LISTED`` bonds).
+            Runs of other lattices hold lowest states a bit a site.
+        is_huge: True for lattices of more than ``HUGE`` bonds, whose results have lowest states as
+            ``bits.States``.
 
     Raises:
-        InputError: for bonds that are no integers, lead nowhere or join a site to itself.
+        InputError: for bonds that are not integers, end at no site, or join a site to itself.
 
     Examples:
         >>> ss.Ising(ss.Graph(3, [(0, 1), (1, 2), (2, 0)])).bonds
@@ -101,7 +104,7 @@ class Graph:
         return cls(lattice.sites, None, lattice, slices)
 
     def identity(self, in_lists: bool) -> Iterator[bytes | memoryview]:
-        """Pieces of the bytes that no other graph has: of the list of its bonds, or of its lattice."""
+        """Bytes that identify the graph, in pieces: of its list of bonds, or of its lattice."""
         if self.lattice is not None and not in_lists:
             yield f"{self.lattice.label} {self.lattice.periodic} {self.slices}".encode()
             return
@@ -135,7 +138,7 @@ class Graph:
         return self.lattice if self.lattice and self.lattice.present_bonds() is None else None
 
     def world_lines(self) -> npt.NDArray[np.int32]:
-        """The sites of each site of space, slice by slice, (sites of space, slices); space alone has one slice."""
+        """Sites (x, tau) of each x in space, (sites of space, slices); one slice without time."""
         of_cell = self.lattice.cell.sites if self.lattice else 1
         cells = np.arange(self.sites, dtype=np.int32).reshape(-1, self.slices, of_cell)
         return np.ascontiguousarray(cells.swapaxes(1, 2)).reshape(-1, self.slices)
@@ -169,8 +172,9 @@ def is_kept(numbers: int) -> bool:
 def own(array: Array) -> Array:
     """An array that its giver does not change later, as what is kept follows from it: a small one is copied.
 
-    One that cannot be written to may be a view of another that can be, so that it is copied as well; but a number that
-    stands for all of a row, of which there is nothing to be gained by writing it out.
+    One that cannot be written to may be a view of another that can be, so that it is copied as
+    well; but a number that stands for all of a row, of which there is nothing to be gained by
+    writing it out.
     """
     if array.size > 2 * MOST_KEPT:  # a bond has two ends
         return array
@@ -198,7 +202,7 @@ def _check_bonds(lattice: Lattice) -> None:
 
 
 class Adjacency(NamedTuple):
-    """Neighbours in compressed rows: those of site i stand at ``start[i]:start[i + 1]``, in order of their bonds."""
+    """Neighbours in compressed rows: of site i at ``start[i]:start[i + 1]``, in the order of bonds."""
 
     start: npt.NDArray[np.int64]
     neighbour: npt.NDArray[np.int32]
@@ -264,8 +268,9 @@ def _greedy(start, neighbour, order, colour, used):  # type: ignore[no-untyped-d
 def colouring(graph: Graph) -> npt.NDArray[np.int32]:
     """Colours (sites,) from 0 up such that no bond joins two sites of one colour.
 
-    Those of its lattice where these continue across its boundary; else two colours where the graph is bipartite, else
-    greedy with the sites of highest degree first (Welsh and Powell, Comput. J. 10, 85 (1967)).
+    Those of its lattice where these continue across its boundary; else two colours where the graph
+    is bipartite, else greedy with the sites of highest degree first (Welsh and Powell, Comput. J.
+    10, 85 (1967)).
     """
     if graph.lattice is not None:
         regular = graph.lattice.colours()

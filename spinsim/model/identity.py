@@ -32,12 +32,12 @@ _COUPLINGS: Final = {1.0: "ferromagnet", -1.0: "antiferromagnet"}
 
 
 class Keeping:
-    """The part of ``Ising`` that keeps what was made of it; copies, on other ranks too, begin with nothing."""
+    """The part of ``Ising`` that keeps what follows from the model; copies begin with nothing."""
 
     def once(self, make: Callable[[Ising, *Given], Made], *given: *Given) -> Made:
-        """Return what ``make`` returns for the model and whatever else is given, hashable and seldom anything new.
+        """Return ``make(model, ...)``, computed once for the model and these hashable arguments.
 
-        Who calls it changes nothing of what is returned.
+        Callers do not change what is returned.
         """
         model = cast("Ising", self)
         if not is_kept(model.samples * (model.bonds + model.sites)):
@@ -55,8 +55,8 @@ class Keeping:
 def content_sha256_of(model: Ising) -> str:
     """Identity of the model: SHA-256 of its sites, bonds, couplings, fields, offsets and labels.
 
-    Where bonds are not listed the lattice stands for them, how couplings are drawn or bytes of +-1 for couplings, and
-    one number for what is the same everywhere; earlier versions took more of them as lists.
+    Bonds that are not listed count by their lattice, couplings by recipe or as bytes, equal
+    values as one number. Earlier versions took more of them as lists.
     """
     own = sha256_of(model, model.graph.is_listed, model.drawn)
     if model.stated_sha256 in ("", own) or model.graph.is_listed:

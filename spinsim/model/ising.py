@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError, MissingError
+from spinsim.inputs.signatures import in_lines
 from spinsim.inputs.texts import count
 from spinsim.machine.memory import require
 from spinsim.model import quanta
@@ -29,34 +30,35 @@ from spinsim.model.quanta import Rows
 _BYTES_A_LISTED: Final = 24  # bonds, and what makes the list
 
 
+@in_lines
 class Ising(Exchanged, Keeping):
     """An Ising model on a lattice or graph, with one or more disorder samples.
 
     Args:
         graph: A lattice (``ss.square(64)``) or a ``Graph``.
-        couplings: J of each bond: a number, an array (bonds,) or (samples, bonds), or how they are drawn. Positive is
-            ferromagnetic.
+        couplings: J of each bond: a number, an array (bonds,) or (samples, bonds), or how they are
+            drawn. Positive is ferromagnetic.
         field: h of each site: a number, an array (sites,) or (samples, sites).
         name: Short name for files and figures.
         offset: Constant added to the energy (QUBO instances); reported, never simulated.
-        maxcut_weight: Sum of all weights of a MaxCut instance, else None; its cut is (weight - energy) / 2.
-        terms: The term of each bond, 0 or 1, shape (bonds,), where the terms of the energy may have inverse
-            temperatures of their own (model/graph.py); None where there is one term.
+        maxcut_weight: Sum of all weights of a MaxCut instance, whose cut is (sum - energy) / 2.
+        terms: The term of each bond, 0 or 1, shape (bonds,), where the terms of the energy may have
+            inverse temperatures of their own (model/graph.py); None where there is one term.
         labels: Names of the sites in their order, any hashable objects; None for 0, 1, 2, ...
         vartype: The caller's variables: ``SPIN``, s, or ``BINARY``, x = (1 + s) / 2.
 
     Attributes:
-        couplings: J (1 or samples, bonds), multiples of ``quantum``: ``float64``, or ``int8`` where they were given so
-            or are drawn, which is done when they are first read.
+        couplings: J (1 or samples, bonds), multiples of ``quantum``: ``float64``, or ``int8`` where
+            they were given so or are drawn, which is done when they are first read.
         fields: h (1 or samples, sites), likewise.
         samples: Number of disorder samples.
         quantum: Unit of the exact integers, a power of two.
         rounded: True if a given value was not a multiple of the quantum.
         rounding_error: Largest relative change of a value by that; 1 where one became 0.
-        problem: The quadratic problem that it was made of, with its values as given; None of others.
-        drawn: How its couplings are drawn, as ``EdwardsAnderson`` makes +-J couplings; None of others.
-        field_changes: True if it is a model in one of the fields that a run goes through.
-        origin: Settings of ``[model]`` by which it was made, beyond those that follow from it (model/identity.py).
+        problem: The quadratic problem that it was made from, with the values as given, else None.
+        drawn: Recipe of couplings that are drawn later (+-J of ``EdwardsAnderson``), else None.
+        field_changes: True if the field changes during the run.
+        origin: Settings of ``[model]`` that made it, as far as they do not follow from it.
         stated_sha256: Identity that a file gives the model; empty where it is in none.
 
     Raises:
@@ -169,7 +171,7 @@ class Ising(Exchanged, Keeping):
         return self._in_quanta(self.couplings, sample)
 
     def negative_bonds(self) -> npt.NDArray[np.bool_]:
-        """True for couplings below 0, shape (1 or samples, bonds); one number for all bonds is not copied."""
+        """True for couplings below 0, (1 or samples, bonds); one number for all is not copied."""
         return np.broadcast_to(quanta.distinct(self.couplings) < 0, self.couplings.shape)
 
     def integer_fields(self, sample: int) -> npt.NDArray[np.int64]:
@@ -196,12 +198,12 @@ class Ising(Exchanged, Keeping):
 
     @cached_property
     def term_magnitudes(self) -> tuple[int, ...] | None:
-        """|J| of each of two terms in quanta where all bonds of a term have the same nonzero one, else None."""
+        """|J| in quanta of each of two terms, if all bonds of a term share one above 0; else None."""
         return None if self.terms is None else magnitudes_of(self.couplings, self.terms, self.quantum)
 
     @property
     def coupling_unit(self) -> float:
-        """|J| where all bonds share one, else 1: the scale of exact curves and of couplings between layers."""
+        """The |J| that all bonds share, else 1: scale of exact curves and of couplings in time."""
         return self.magnitude * self.quantum if self.magnitude else 1.0
 
     @cached_property
@@ -212,7 +214,7 @@ class Ising(Exchanged, Keeping):
 
     @cached_property
     def uniform_coupling(self) -> float | None:
-        """J where every bond of every sample has the same one, else None; also where there are no bonds."""
+        """The J that all bonds of all samples share; None if they differ or there are no bonds."""
         low, high = self.extreme_couplings
         return low if low == high and self.bonds else None
 
@@ -249,9 +251,10 @@ class Ising(Exchanged, Keeping):
         return part
 
     def energy(self, spins: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Total energies of spins (sample, site) or (sample, site, replica), without the offset; exact.
+        """Exact energies of spins, (sample, site) or (sample, site, replica), without the offset.
 
-        The plain definition, kept beside the packed measurement as its oracle; raises InputError as ``check_spins``.
+        The plain definition, kept beside the packed measurement as its oracle; raises InputError as
+        ``check_spins``.
         """
         s = check_spins(self, spins)
         ends = self.graph.edges

@@ -210,7 +210,10 @@ class Units(NamedTuple):
 
 
 def weights_of(model: Ising) -> tuple[int, npt.NDArray[np.int64]] | None:
-    """The largest unit in quanta of all |J|, and |J| in it, (bonds,); None where samples differ or one is 0."""
+    """Largest common unit of all |J| in quanta, and |J| of each bond in this unit, (bonds,).
+
+    None if a J is 0 or samples differ in |J|: a sample would then not move as it does alone.
+    """
     sizes = np.abs(model.couplings)
     if model.bonds == 0 or not sizes.all() or (len(sizes) > 1 and np.any(sizes != sizes[0])):
         return None

@@ -52,7 +52,7 @@ def check_slices(slices: Any) -> int:
         raise InputError(f"slices {slices!r} are not allowed: give an even number, at least {FEWEST}")
     if slices % 2:
         raise InputError(
-            f"slices {slices} are odd, so that a ring of them has no two colours for the update: give an even number"
+            f"slices {slices} are odd in number, but the update needs two colours in time: give an even number"
         )
     return int(slices)
 

@@ -81,7 +81,7 @@ def _on_host(batch: Batch) -> npt.NDArray[np.int8]:
 
 
 def _of_fortuin_kasteleyn(batch: Batch, wraps: bool = False) -> tuple[Array, ...]:
-    """What ``describe`` finds of each configuration, with the axes of the batch but that of sites."""
+    """Values of ``describe`` for each configuration, with the axes of the batch without sites."""
     spins, model = _on_host(batch), batch.model
     state = spins.shape[:-1]
     bonds, steps = model.once(bonds_of), _steps(model, wraps)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from inspect import Parameter, Signature, cleandoc, signature
+from inspect import Parameter, cleandoc, signature
 from textwrap import wrap
 from typing import Any, Final, NamedTuple, TypeVar
 
+from spinsim.inputs.signatures import Lines, Plain
 from spinsim.inputs.texts import RANDOM
 from spinsim.settings.config import Config, kinds_of, tables_of
 from spinsim.settings.setting import Setting, Table, settings_of
@@ -82,7 +83,19 @@ def _values(one: Setting) -> str:
     if one.numbers is not None:
         return f"text, {_TYPES[one.numbers.kind]} or a list of such"
     fresh = f", or `{RANDOM}` for a fresh one" if one.is_seed else ""
-    return "a path" if one.is_path else (one.allowed or _TYPES[one.kind]) + fresh
+    return "a path" if one.is_path else (_allowed(one) or _TYPES[one.kind]) + fresh
+
+
+def _allowed(one: Setting) -> str:
+    """Allowed values of a setting, in words, with powers in the place of long numbers."""
+    return re.sub(r"\d{6,}", lambda number: _power(int(number[0])), one.allowed)
+
+
+def _power(number: int) -> str:
+    """A number as a power of ten or two where it is one, or one less."""
+    digits, bits = len(str(number)) - 1, (number + 1).bit_length() - 1
+    near = {10**digits: f"10^{digits}", 2**bits: f"2^{bits}", 2**bits - 1: f"2^{bits} - 1"}
+    return near.get(number, str(number))
 
 
 def _default(one: Setting) -> str:
@@ -99,7 +112,7 @@ def _variations(job: type[Config], name: str, kind: type[Table]) -> list[str]:
         if one == usual[key]:
             continue
         if one.unused:
-            lines.append(f"- `{key}` means nothing there.\n")
+            lines.append(f"- `{key}` has no meaning there.\n")
         elif one.option is None and not one.is_argument:
             lines.append(f"- `{key}` has no flag.\n")
         else:
@@ -153,37 +166,16 @@ def documented(
             head += args.get(one.name) or [f"    {one.name}: {line}"]
         told: Any = function
         told.__doc__ = "\n".join(_wrapped([*head, *tail]))
-        told.__signature__ = _Lines(parameters, return_annotation=_Plain(function.__annotations__["return"]))
+        told.__signature__ = Lines(parameters, return_annotation=Plain(function.__annotations__["return"]))
         return function
 
     return complete
 
 
-class _Plain(str):
-    """A type in words, which signatures show without quotes."""
-
-    __slots__ = ()
-    __repr__ = str.__str__
-
-
-class _Lines(Signature):
-    """A signature that is shown with a parameter a line."""
-
-    def __str__(self) -> str:
-        lines = "".join(f"    {one},\n" for one in self.parameters.values() if one.kind is not Parameter.KEYWORD_ONLY)
-        keywords = [f"    {one},\n" for one in self.parameters.values() if one.kind is Parameter.KEYWORD_ONLY]
-        star = "    *,\n" if keywords else ""
-        return f"(\n{lines}{star}{''.join(keywords)}) -> {self.return_annotation!r}"
-
-    def format(self, **_: Any) -> str:
-        """Text of the signature, for Python's later versions."""
-        return str(self)
-
-
 def _parameters(
     settings: Mapping[str, Setting], order: Sequence[str], others: Mapping[str, Argument]
 ) -> Iterable[Parameter]:
-    yield Parameter("model", Parameter.POSITIONAL_OR_KEYWORD, annotation=_Plain("Ising"))
+    yield Parameter("model", Parameter.POSITIONAL_OR_KEYWORD, annotation=Plain("Ising"))
     places = [name.removesuffix("?") for name in order]
     for name in dict.fromkeys([*places, *settings]):
         kind = Parameter.POSITIONAL_OR_KEYWORD if name in places else Parameter.KEYWORD_ONLY
@@ -192,7 +184,7 @@ def _parameters(
         if name in settings and default is None and not settings[name].shown:  # else it depends on others
             default = settings[name].default
         said = (other.type or _type(settings[name])) + (" | None" if f"{name}?" in order else "")
-        yield Parameter(name, kind, default=default, annotation=_Plain(said))
+        yield Parameter(name, kind, default=default, annotation=Plain(said))
 
 
 def _type(one: Setting) -> str:
@@ -203,7 +195,7 @@ def _type(one: Setting) -> str:
 
 
 def _sentence(one: Setting) -> str:
-    rule = f" ({one.allowed})" if one.allowed and not one.choices else ""
+    rule = f" ({_allowed(one)})" if one.allowed and not one.choices else ""
     rule += "; None draws a fresh one" if one.is_seed else ""
     default = f"; by default {one.shown}" if one.shown else ""
     return f"{one.described}{rule}{default}."

@@ -121,26 +121,26 @@ class ModelSettings(Table):
 
 @dataclass(frozen=True)
 class RunSettings(Table):
-    """How many replicas, which random numbers, where and how it runs."""
+    """Number of replicas, random numbers, devices and output of a run."""
 
     replicas: int | None = setting(128, "Replicas of each sample", low=1, high=2**21)
     seed: int = setting(1, "Seed of the dynamics, 64 bits", low=0, high=2**64 - 1, is_seed=True)
     rng_rounds: int = setting(10, "Philox rounds", choices=(10, 7))
     device: str = setting(
         "auto",
-        "Where it runs, auto for a GPU where there is one and gpu for cuda",
+        "Device (auto takes a GPU if there is one, gpu means cuda)",
         choices=("auto", "cpu", "cuda", "gpu"),
         physics=False,
     )
     gpus: str | None = setting(
         None,
-        "GPUs that share out samples, replicas or slabs: all, how many, or their numbers such as 0,2",
+        "GPUs that share the work: all, how many, or a list of numbers such as 0,2",
         shown="one for each process",
         physics=False,
         before=None,
     )
     threads: int | None = setting(
-        None, "CPU threads; no number changes the outcome", shown="all", low=1, high=4096, physics=False
+        None, "CPU threads; the result does not depend on their number", shown="all", low=1, high=4096, physics=False
     )
     out: str | None = setting(None, "Result file", shown="runs/<job>-<model>-<hash>.h5", is_path=True, physics=False)
     checkpoint_every: float = setting(
@@ -148,7 +148,7 @@ class RunSettings(Table):
     )
     save_configurations: int = setting(
         0,
-        "Measurements for each one whose spins are saved too, all of them, a bit a spin; 0 saves none",
+        "Save all spins at every so many measurements, a bit a spin; 0 saves none",
         low=0,
         high=10**12,
         before=0,
@@ -175,16 +175,15 @@ zero_acceptance = partial(
 own_measure = partial(
     setting,
     None,
-    "Functions of your own that measure, module:function, several with commas between them: each takes a batch of "
-    "spins and returns a number or an array for each configuration, under its own name",
+    "Observables of your own as module:function, separated by commas: a function takes a batch of spins and returns a "
+    "number or an array for each configuration",
     before=None,
 )
 
 own_moves = partial(
     setting,
     None,
-    "Moves between sweeps, each with its number of sweeps, such as houdayer:16,wolff:10; your own "
-    "are given in Python as objects",
+    "Moves between sweeps, each with the number of sweeps between two, such as houdayer:16,wolff:10",
     before=None,
 )
 
@@ -207,8 +206,8 @@ clusters_every = partial(
 target = partial(
     setting,
     None,
-    "End when this value is met, one or one for each sample: the cut of a MaxCut instance, else the energy, with "
-    "the constant of the problem; until then the search goes on",
+    "Search until this value is met, one for all samples or one for each: the cut of a MaxCut instance, else the "
+    "energy with the constant of the problem",
     numbers=GRID,
     before=None,
 )
@@ -225,7 +224,7 @@ solution = partial(
 time_limit = partial(
     setting,
     None,
-    "End after so long, without the compiling of kernels; until then the search goes on",
+    "Search for this long, not counting the compiling of kernels",
     unit="seconds",
     low=1e-3,
     before=None,
@@ -234,8 +233,7 @@ time_limit = partial(
 series = partial(
     setting,
     "all",
-    "Series that are kept: all, none, or names such as energy,overlap; all averages follow from sums that are kept "
-    "beside them",
+    "Series to keep: all, none, or names such as energy,overlap; averages come from sums over all measurements",
     physics=False,
     before="all",
 )
@@ -243,8 +241,8 @@ series = partial(
 series_limit = partial(
     setting,
     256.0,
-    "Megabytes that series may take; of a longer run every second, fourth, ... row is kept, so that they take "
-    "at most a quarter of it, no row where a single one takes more, and measurements are added up as they are made",
+    "Megabytes that series may take; a longer run adds up all measurements and keeps every second, fourth, ... row, "
+    "in at most a quarter of the limit",
     unit="MB",
     low=1e-3,
     physics=False,
@@ -253,7 +251,7 @@ series_limit = partial(
 houdayer = partial(
     setting,
     None,
-    "Sweeps between Houdayer moves, by which copies of one temperature exchange clusters; auto for moves where "
+    "Sweeps between Houdayer moves, which exchange clusters between copies of one temperature; auto makes them where "
     "they pay, with two copies or more and up to 8 bonds a site; 0 for none",
     physics=False,
     before=None,
@@ -291,5 +289,7 @@ def with_houdayer(given: dict[str, Any]) -> None:
 
 def check_limited(target: str | None, limit: float | None, changes: Mapping[str, Any], path: Path) -> None:
     if limit is None and "time_limit" in changes:
-        kind_of_run = "a run that no time ends" if target is None else "a search that goes on until its target is met"
+        kind_of_run = (
+            "a run without a time limit" if target is None else "a search that goes on until its target is met"
+        )
         raise InputError(f"{path} holds {kind_of_run}: leave {argument('time_limit')} out")

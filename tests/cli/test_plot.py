@@ -15,7 +15,7 @@ import spinsim as ss
 from spinsim import cli
 from spinsim.analysis.figures import FORMATS, save_figure
 from spinsim.cli.plot import _stem
-from spinsim.jobs.anneal.figures import cut_figure
+from spinsim.jobs.anneal.figures import cut_figure, landscape_figure
 from spinsim.jobs.anneal.result import AnnealResult, anneal_contents
 from spinsim.store import create
 
@@ -44,6 +44,26 @@ def test_formats(ring, tmp_path):
     caption = (tmp_path / "new" / "figure.txt").read_text()
     assert " ".join(caption.split()) == f"Caption: {figure.caption}"
     assert all(len(line) <= 100 for line in caption.splitlines())
+
+
+def test_a_landscape_has_the_energies_of_all_replicas(glass):
+    figure = landscape_figure(glass)
+    (ax,), mesh = figure.axes, figure.axes[0].collections[0]
+    energy = glass.energy[:, 0] / 64
+    counts = np.array(mesh.get_array()).reshape(-1, len(energy))
+    assert counts.min() == 0
+    np.testing.assert_array_equal(counts.max(axis=0), 1)
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), energy.mean(axis=1))
+    np.testing.assert_allclose(ax.lines[1].get_ydata(), energy.min(axis=1))
+    edges = np.array(mesh.get_coordinates())[:, 0, 1]
+    assert edges[0] < energy.min()
+    assert edges[-1] > energy.max()
+    with pytest.raises(ss.InputError, match="sample 1 is not in the result: give a number from 0 to 0"):
+        landscape_figure(glass, 1)
+    with pytest.raises(ss.InputError, match="has one replica, whose energies are no distribution"):
+        landscape_figure(replace(glass, energy=glass.energy[..., :1]))
+    loop = ss.anneal(ss.Ising(RING), temperatures=[1.0], field=[1.0, -1.0, 1.0], replicas=4)
+    assert landscape_figure(loop).axes[0].get_xlabel() == "step number"
 
 
 def test_equal_figures_have_equal_bytes(ring, tmp_path):

@@ -218,7 +218,7 @@ def test_plot_of_one_copy_has_no_overlaps(tmp_path, capsys, monkeypatch):
         ("4.h5 glass.h5", "not one model in two sizes"),
         ("4.h5 8.h5 --observable energy", "observable 'energy' is unknown: choose overlap or magnetization"),
         ("4.h5 8.h5 --what crossings --out 8.h5", "its suffix must be"),
-        ("4.h5 8.h5 --sample 1", "--sample is for the configuration of an anneal run"),
+        ("4.h5 8.h5 --sample 1", "--sample is for the configuration or landscape of an anneal run"),
         ("4.h5 --near 2", "--near is for the crossings of several temper runs"),
         (
             "4.h5 --what overlap --columns energy",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -59,6 +60,29 @@ def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ):
         with pytest.raises(InputError, match=words):
             view(path, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a script stands in for ffmpeg")
+def test_films(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A script in the place of ffmpeg says how many bytes of frames it was given."""
+    path, film, ffmpeg = tmp_path / "run.h5", tmp_path / "run.mp4", tmp_path / "ffmpeg"
+    ss.anneal(MODELS["square"], [3.0, 2.0, 1.0], sweeps=2, replicas=3, save_configurations=1, out=path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InputError, match=r"made by ffmpeg, which is not installed: install it, or give a \.gif"):
+        view(path, out=film)
+    ffmpeg.write_text("#!/bin/sh\nexit 1\n")
+    ffmpeg.chmod(0o755)
+    with pytest.raises(InputError, match=r"ffmpeg has failed to make the film .*: give a \.gif"):
+        view(path, out=film)
+    assert not film.exists()
+    ffmpeg.write_text(
+        '#!/bin/sh\nfor last; do :; done\n(printf "    ftypisom"; /usr/bin/env PATH=/bin:/usr/bin wc -c) > "$last"\n'
+    )
+    view(path, out=film)
+    assert int(film.read_bytes()[12:]) % (3 * 4) == 0  # three frames of four bytes a pixel
+    film.write_bytes(b"    ftypother")
+    with pytest.raises(InputError, match="exists already"):
+        view(path, out=film)
 
 
 def test_what_has_no_picture() -> None:

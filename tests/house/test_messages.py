@@ -81,7 +81,7 @@ def test_the_same_refusals_in_python_and_on_the_command_line(
         (lambda: ss.temper(other, [1.0, 2.0], out=path, **SHORT), "never overwritten: choose another path"),
         (lambda: ss.resume(path, time_limit=3), "leave time_limit out"),
         (lambda: ss.resume(path, most_steps=3), "leave most_steps out"),
-        (lambda: ss.configurations(path), "make it anew with save_configurations=1 or more"),
+        (lambda: ss.configurations(path), "run it again with save_configurations=1 or more"),
         (lambda: ss.anneal(other, beta=3), "give quantum=True, or leave it out"),
         (lambda: ss.temper(other, [2.0, 1.0]), "temperatures [2.0, 1.0] do not rise"),
         (lambda: ss.temper(other, range(9, 0, -1)), "temperatures [9.0, 8.0, 7.0, ..., 3.0, 2.0, 1.0] do not rise"),

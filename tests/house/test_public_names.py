@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import inspect
+import pydoc
 import re
 from typing import Any
 
@@ -43,6 +44,21 @@ def test_docstrings_describe_parameters_and_what_is_returned(name: str) -> None:
         assert "\nReturns:" in text
     if name not in MADE:
         assert set(inspect.signature(thing).parameters) <= described
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "InputError"])
+def test_signatures_fit_a_hundred_columns(name: str) -> None:
+    named = getattr(ss, name)
+    names = [each for each in vars(named) if not each.startswith("_")] if inspect.isclass(named) else []
+    methods = [getattr(named, each, None) for each in names]
+    shown = [str(inspect.signature(each)) for each in [named, *methods] if callable(each)]
+    assert max((len(line) for text in shown for line in text.splitlines()), default=0) <= 90
+
+
+@pytest.mark.parametrize("name", ["anneal", "temper", "quantum", "transfer", "resume", "Ising", "Simulation", "Graph"])
+def test_help_fits_a_hundred_columns(name: str) -> None:
+    shown = pydoc.plain(pydoc.render_doc(getattr(ss, name)))
+    assert [line for line in shown.splitlines() if len(line) > 100] == []
 
 
 def test_the_reference_has_every_public_name() -> None:

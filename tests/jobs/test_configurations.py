@@ -239,7 +239,7 @@ def test_files_without_them_are_as_before(do, capsys, monkeypatch) -> None:
     assert "Saved " not in run(capsys, monkeypatch, "show", path).out
     assert ss.load(path).configurations is None
     for call in (ss.configurations, ss.recount):
-        with pytest.raises(ss.InputError, match="saved no configurations: make it anew with save_configurations=1"):
+        with pytest.raises(ss.InputError, match="saved no configurations: run it again with save_configurations=1"):
             call(path)
 
 
@@ -262,7 +262,7 @@ def test_they_count_in_the_identity_of_a_run_where_there_are_any(job) -> None:
         ("anneal --steps 5 --save-configurations 6", "save_configurations 6 is more than the 5 measurements"),
         ("anneal --save-configurations=-1", "save_configurations -1 is out of range: give a whole number from 0"),
         ("transfer --save-configurations 1", "No such option: --save-configurations"),
-        ("analyze {} --from-configurations", "saved no configurations: make it anew"),
+        ("analyze {} --from-configurations", "saved no configurations: run it again"),
         ("analyze {} --device cpu", "--device cpu is where --from-configurations counts"),
     ],
 )

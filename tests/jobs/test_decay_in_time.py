@@ -132,7 +132,7 @@ def test_operators_that_are_combined(space: ss.Lattice, replicas: int, operators
     result = ss.quantum(ss.Ising(space), 0.5, 4, replicas=replicas, **times, **SAVED)
     for parity, number in zip(PARITIES, operators, strict=True):
         if number is None:
-            with pytest.raises(ss.InputError, match="has no products of neighbours of two copies: make it anew with"):
+            with pytest.raises(ss.InputError, match="has no products of neighbours of two copies: run it again with"):
                 gaps(result, parity)
         else:
             assert gaps(result, parity).operators.tolist() == [[number]]

@@ -186,9 +186,9 @@ def test_what_has_no_length_is_not_made_longer(tmp_path: Path, capsys, monkeypat
     ss.temper(MODEL, out="b.h5", **LADDER)
     ss.anneal(MODEL, time_limit=0.01, out="c.h5", **ANNEAL)
     for line, words in (
-        ("a.h5 --time-limit 3", "a run that no time ends"),
+        ("a.h5 --time-limit 3", "a run without a time limit"),
         ("a.h5 --anneals 3", "a single anneal"),
-        ("b.h5 --time-limit 3", "a run that no time ends"),
+        ("b.h5 --time-limit 3", "a run without a time limit"),
         ("b.h5 --anneals 3", "no anneals that may change"),
         ("c.h5 --anneals 3", "a search of any number of anneals"),
     ):

@@ -23,7 +23,7 @@ def test_a_gpu_out_of_memory_is_named() -> None:
         OutOfMemoryError("Out of memory allocating 512 bytes"),
         RuntimeFailureError("cudaErrorMemoryAllocation: out of memory"),
     ):
-        with pytest.raises(InputError, match="GPU 0 is out of memory: end what else uses it"), using(0):
+        with pytest.raises(InputError, match="GPU 0 is out of memory: stop other programs that use it"), using(0):
             raise error
     for other in (MemoryError("out of memory"), RuntimeFailureError("an illegal memory access")):
         with pytest.raises(type(other), match="memory"), using(0):

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Sequence
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
 from itertools import product
+from pathlib import Path
 from typing import Any, Final, Literal
 
 import matplotlib.style
@@ -96,20 +99,21 @@ class Panels:
         sweeps = self.saved.label("sweep").reshape(self.saved.shape[0], -1)[row, 0]
         figure.suptitle(f"{sweeps} sweeps", fontsize=8)
 
-    def animation(self) -> bytes:
-        """The content of a GIF file that shows all saved rows, evenly chosen ones where there are many."""
-        from PIL import Image
+    def animation(self, kind: str = "gif") -> bytes:
+        """The content of a ``gif`` or ``mp4`` file that shows all saved rows, or 200 of them evenly chosen.
 
-        rows, frames, content = _spread(self.saved.shape[0], _MOST_FRAMES), [], io.BytesIO()
-        figure = self.draw(rows[0])
+        Raises:
+            InputError: for an ``mp4`` where ffmpeg is not installed or fails.
+        """
+        figure = self.draw(0)
         with matplotlib.style.context(PAPER):
-            for row in rows:
-                self.show(figure, row)
-                picture = io.BytesIO()
-                figure.savefig(picture, format="png", dpi=_DOTS)
-                frames.append(Image.open(picture).convert("P", palette=Image.Palette.ADAPTIVE))
-        frames[0].save(content, "GIF", save_all=True, append_images=frames[1:], duration=_MILLISECONDS, loop=0)
-        return content.getvalue()
+            return (_film if kind == "mp4" else _gif)(figure, self._frames(figure))
+
+    def _frames(self, figure: Figure) -> Iterator[None]:
+        """Show one row after another."""
+        for row in _spread(self.saved.shape[0], _MOST_FRAMES):
+            self.show(figure, row)
+            yield
 
     def _number(self, axis: str, number: int, word: str = "") -> int:
         """A number along an axis, counted from its end where it is below 0."""
@@ -141,6 +145,37 @@ class Panels:
         colours = ListedColormap([BLUE, ORANGE])
         aspect: Literal["auto", "equal"] = "auto" if height == 1 else "equal"
         return ax.imshow(empty, cmap=colours, vmin=-1, vmax=1, interpolation="none", origin="lower", aspect=aspect)
+
+
+def _gif(figure: Figure, frames: Iterator[None]) -> bytes:
+    """A GIF file of a figure that changes from frame to frame."""
+    from PIL import Image
+
+    images, content = [], io.BytesIO()
+    for _ in frames:
+        picture = io.BytesIO()
+        figure.savefig(picture, format="png", dpi=_DOTS)
+        images.append(Image.open(picture).convert("P", palette=Image.Palette.ADAPTIVE))
+    images[0].save(content, "GIF", save_all=True, append_images=images[1:], duration=_MILLISECONDS, loop=0)
+    return content.getvalue()
+
+
+def _film(figure: Figure, frames: Iterator[None]) -> bytes:
+    """An MP4 file of the same, which ffmpeg makes."""
+    from matplotlib.animation import FFMpegWriter
+
+    if not FFMpegWriter.isAvailable():
+        raise InputError("an mp4 film is made by ffmpeg, which is not installed: install it, or give a .gif")
+    writer = FFMpegWriter(fps=1000 // _MILLISECONDS)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "film.mp4")
+        try:
+            with writer.saving(figure, str(path), _DOTS):
+                for _ in frames:
+                    writer.grab_frame()
+            return path.read_bytes()
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise InputError(f"ffmpeg has failed to make the film ({error}): give a .gif instead") from error
 
 
 def draw_discs(ax: Axes, positions: npt.NDArray[np.float64]) -> EllipseCollection:

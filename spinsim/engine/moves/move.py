@@ -21,6 +21,7 @@ from spinsim import rng
 from spinsim.engine.moves.exchange.ladder import holders
 from spinsim.engine.protocols import Engine
 from spinsim.errors import InputError
+from spinsim.inputs.signatures import in_lines
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES, Packing, pack, pack_sites, unpack, unpack_sites
@@ -48,17 +49,18 @@ class Moment(NamedTuple):
     number: int = 0  # of the move among those of the run
 
 
+@in_lines
 class Batch:
     """Configurations that a move changes in place, all replicas of all samples.
 
     Attributes:
         spins: +1 and -1, ``int8`` (samples, replicas, sites) in host memory; changed in place.
-        model: What is simulated.
+        model: Model that is simulated.
         beta: Inverse temperature of each replica, (samples, replicas).
-        holder: Replica of each copy at each temperature, (samples, copies, temperatures): copies of equal temperature
-            stand in a column. Where all replicas have one temperature each is a copy.
-        time: How many times the move was applied before.
-        seed: Of the run.
+        holder: Replica of each copy at each temperature, (samples, copies, temperatures). If all replicas have one
+            temperature, each is a copy.
+        time: Number of earlier applications of the move.
+        seed: Seed of the run.
         first_sample: Number of the first sample in the whole run.
     """
 
@@ -104,7 +106,7 @@ class Move(Protocol):
     ``apply`` stays the plain path of all other layouts, and what fast paths are tested against.
 
     Attributes:
-        name: By which files know the move.
+        name: Name of the move in files.
     """
 
     @property

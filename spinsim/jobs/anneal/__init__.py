@@ -24,12 +24,12 @@ class AnnealJob(Job):
     columns = at("report:columns")
     draw = at("figures:draw")
     resumable: ClassVar[Mapping[str, str]] = {
-        "time_limit": "Seconds that a search shall last in all at most",
-        "anneals": "Anneals that a search shall have in all at most",
+        "time_limit": "Longest duration of a search from its beginning",
+        "anneals": "Largest number of anneals of a search from its beginning",
     }
     figures = FigureSet(
-        ("thermodynamics", "cut", "configuration"),
-        {"sample": PlotOption("the configuration of an anneal run", ("configuration",))},
+        ("thermodynamics", "cut", "configuration", "landscape"),
+        {"sample": PlotOption("the configuration or landscape of an anneal run", ("configuration", "landscape"))},
     )
 
     def changed(self, config: Anneal, settings: Mapping[str, Any], path: Path) -> Anneal:

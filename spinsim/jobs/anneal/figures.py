@@ -12,13 +12,13 @@ import matplotlib.style
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
-from matplotlib.colors import ListedColormap
+from matplotlib.colors import LinearSegmentedColormap, ListedColormap
 from matplotlib.patches import Patch
 
 from spinsim.analysis import onsager
 from spinsim.analysis.figures import panels
 from spinsim.analysis.figures.configurations import draw_discs
-from spinsim.analysis.figures.paper import BLUE, ORANGE, PAPER, STYLES, PaperFigure, drawn_panels
+from spinsim.analysis.figures.paper import BLUE, ORANGE, PAPER, STYLES, VERMILION, PaperFigure, drawn_panels
 from spinsim.analysis.figures.runs import Course, check_begun, draw_cuts
 from spinsim.analysis.kinds import favours_parallel_spins
 from spinsim.analysis.thermodynamics import FEWEST, MANY, OrderParameter, Thermodynamics, thermodynamics
@@ -34,6 +34,7 @@ Array = npt.NDArray[np.float64]
 _THIN: Final = 15  # ratio of sides beyond which the short one has no room for tick labels
 _TALLEST: Final = 7.0  # inches
 _MOST_DRAWN: Final = 2**26  # sites
+_LEVELS: Final = 80  # bins of a landscape
 
 
 def draw(results: Sequence[AnnealResult], wanted: Drawing) -> Draw:
@@ -41,6 +42,8 @@ def draw(results: Sequence[AnnealResult], wanted: Drawing) -> Draw:
     figures: Draw = {"thermodynamics": partial(thermodynamics_figure, result, wanted.style)}
     if wanted.figure == "cut" or result.model.maxcut_weight is not None:
         figures["cut"] = partial(cut_figure, result, wanted.style)
+    if wanted.figure == "landscape":
+        figures["landscape"] = partial(landscape_figure, result, sample or 0, wanted.style)
     reason = why_no_configuration(result, sample or 0)
     if wanted.figure == "configuration" or sample is not None or not reason:
         figures["configuration"] = partial(configuration_figure, result, sample or 0, wanted.style)
@@ -185,6 +188,53 @@ def _caption(result: AnnealResult, table: Thermodynamics, off_scale: bool) -> st
             "of the energy: the replicas have frozen."
         )
     return " ".join([*sentences, panels.OFF_SCALE] if off_scale else sentences)
+
+
+def landscape_figure(result: AnnealResult, sample: int = 0, style: str = "single") -> PaperFigure:
+    """Energies of the replicas of one sample over the schedule: their distribution at each step, mean and lowest."""
+    model, steps = result.model, len(result.energy)
+    check_begun(model, steps)
+    _check_sample(result, sample)
+    if result.energy.shape[2] < 2:
+        raise InputError(f"the run of {model.name} has one replica, whose energies are no distribution: give more")
+    energy = result.energy[:, sample].astype(np.float64) / model.sites
+    x, abscissa = result.temperature, panels.TEMPERATURE
+    if result.gamma is not None:
+        x, abscissa = result.gamma, panels.FIELD
+    elif result.field is not None:
+        x, abscissa = result.field, "field $h$"
+    if steps < 2 or not (np.all(np.diff(x) > 0) or np.all(np.diff(x) < 0)):
+        x, abscissa = np.arange(steps, dtype=np.float64), "step number"
+    levels = np.unique(energy)
+    width = np.diff(levels).min(initial=np.inf) if len(levels) > 1 else 1.0
+    width *= max(1, math.ceil((levels[-1] - levels[0]) / (_LEVELS * width)))  # bins hold equally many levels
+    edges = levels[0] + width * (np.arange((levels[-1] - levels[0]) // width + 3) - 0.5)
+    counts = np.array([np.histogram(row, edges)[0] for row in energy])
+    shades = LinearSegmentedColormap.from_list("shades", ["white", BLUE])
+    with drawn_panels(style, 1, 2.6, abscissa) as (figure, (ax,)):
+        relative = counts.T / counts.max(axis=1)
+        ax.pcolormesh(_edges(x), edges, relative, cmap=shades, vmin=0, vmax=1, rasterized=True)
+        ax.plot(x, energy.mean(axis=1), color=ORANGE, lw=0.8, label="mean of replicas")
+        ax.plot(x, energy.min(axis=1), color=VERMILION, lw=0.8, label="lowest")
+        ax.set_ylabel(SYMBOLS["energy_per_site"])
+    figure.caption = (
+        f"Energies per site of {result.energy.shape[2]} replicas of sample {sample} of {model.name} after each step. "
+        "The shade is the number of replicas at an energy, relative to the largest number of the step."
+    )
+    return figure
+
+
+def _edges(centres: Array) -> Array:
+    """Edges of cells around rising or falling centres."""
+    if len(centres) < 2:
+        return np.array([centres[0] - 0.5, centres[0] + 0.5])
+    middles = (centres[1:] + centres[:-1]) / 2
+    return np.concatenate([[1.5 * centres[0] - 0.5 * centres[1]], middles, [1.5 * centres[-1] - 0.5 * centres[-2]]])
+
+
+def _check_sample(result: AnnealResult, sample: int) -> None:
+    if not 0 <= sample < result.model.samples:
+        raise InputError(f"sample {sample} is not in the result: give a number from 0 to {result.model.samples - 1}")
 
 
 def configuration_figure(result: AnnealResult, sample: int = 0, style: str = "single") -> PaperFigure:

@@ -18,6 +18,7 @@ from spinsim.analysis.thermodynamics import Families, Populations
 from spinsim.bits import Bits, States, unpacked_spins
 from spinsim.errors import MissingError
 from spinsim.inputs.checks import as_floats
+from spinsim.inputs.signatures import in_lines
 from spinsim.inputs.texts import count
 from spinsim.model.ising import Ising
 from spinsim.model.problems.targets import met
@@ -212,6 +213,7 @@ FORM: Final = Form(
 )
 
 
+@in_lines
 @dataclass(frozen=True, repr=False)
 class AnnealResult(Annealed):
     """Measurements of an annealing run.
@@ -222,25 +224,26 @@ class AnnealResult(Annealed):
         energy: Totals after each step, ``float64`` (steps, samples, replicas).
         magnetization: Sums of spins after each step, ``int64`` (steps, samples, replicas).
         best_energy: Lowest energy met, (samples, replicas).
-        best_spins: State of lowest energy met, ``int8`` (samples, sites); of large lattices ``bits.States``, which
-            unpack the one of a sample that is asked for.
-        field: Uniform field of each step, (steps,), which was added to the model's own. Its energy is part of
-            ``energy`` but not of ``best_energy``. None where no field changed.
-        staggered_magnetization: Sums of spins over the sublattice of site 0 less those over the other, of the shape of
-            ``magnetization``. None where the lattice is not bipartite and in older files.
-        gamma: Transverse field of each step of a quantum anneal, (steps,); None of others. ``energy``, sums of spins,
-            lowest states and configurations are then those of the best slice of each replica.
-        mean_slice_energy: Mean energy of the slices of each replica of such an anneal, of the shape of ``energy``.
+        best_spins: State of lowest energy met, ``int8`` (samples, sites). For large lattices a ``bits.States``, which
+            unpacks the states that are read.
+        field: Uniform field of each step, (steps,), added to the model's own field. Its energy is part of ``energy``
+            but not of ``best_energy``. None if no field changed.
+        staggered_magnetization: Sum of spins on the sublattice of site 0 minus the sum on the other, of the shape of
+            ``magnetization``. None if the lattice is not bipartite, and in older files.
+        gamma: Transverse field of each step of a quantum anneal, (steps,), else None. In a quantum anneal energies,
+            sums of spins, lowest states and configurations are those of the best slice of each replica.
+        mean_slice_energy: Mean energy over the slices of each replica of a quantum anneal, of the shape of ``energy``.
         family: Replica at infinite temperature from which each replica of a population run descends, ``int32``, of the
-            shape of ``energy``; None of others.
+            shape of ``energy``; None in other runs.
         population_free_energy: Estimate of the free energy -T ln Z by each population, (steps, samples, populations).
-        parents: Replicas that were copied when the temperature changed to that of the step, likewise, ``int64``.
-        best_states: State of lowest energy of each replica, bits as ``spinsim.bits`` has them, (samples, replicas,
-            bytes), which ``solutions`` shows as values; None where they were not kept.
-        configurations: Spins at the end of every so many-th step; None where none were saved.
-        anneals: The anneals of a search, of which the series above are those of the first; None of a single one.
+        parents: Number of replicas that were copied when the temperature changed to that of the step, ``int64`` (steps,
+            samples, populations).
+        best_states: State of lowest energy of each replica, a bit a spin (``spinsim.bits``), (samples, replicas,
+            bytes); None without ``best_states``. ``solutions`` has them as values.
+        configurations: Spins saved after steps; None without ``save_configurations``.
+        anneals: All anneals of a search, the first of which has the series above; None for a single anneal.
         attributes: Root attributes of its file: configuration, versions and so on.
-        measured: Observables of the user's own by name, each (steps, samples, replicas) or with more axes.
+        measured: Observables of your own by name, each (steps, samples, replicas) or with more axes.
     """
 
     job = "anneal"

@@ -497,27 +497,27 @@ def anneal(model: Ising, given: dict[str, Any]) -> AnnealResult:  # noqa: D417  
     """Anneal replicas of a model through a list of temperatures.
 
     Args:
-        model: Model to anneal; or a list of models, of which model k has the seed ``seed + k``.
+        model: Model to anneal, or a list of models. Model k of a list has the seed ``seed + k``.
         temperatures: In order of use, up or down, in the unit of the couplings, shape (steps,); or text as the command
-            line takes it, such as ``3:0.1:100g``. Without them the ends, their number and the spacing are settings.
+            line takes it, such as ``3:0.1:100g``. By default they follow from ``t_start``, ``t_stop``, ``steps`` and
+            ``schedule``.
         start: Initial spins: ``random``, ``up``, or configurations of +1 and -1, shape (sites,), (samples, sites) or
             (samples, replicas, sites).
-        field: A uniform field for each temperature, (steps,) or text, which is added to the model's own fields and is
-            part of the energies; one temperature alone serves all of them.
-        target: Value of the problem that ends the search, one or one for each sample: the cut of a MaxCut instance,
-            else the energy, with the constant of the problem.
+        field: Uniform field at each temperature, (steps,) or text. It is added to the model's own fields and is part
+            of the energies. A single temperature serves all fields.
+        target: Search until this value is met, one for all samples or one for each: the cut of a MaxCut instance,
+            else the energy with the constant of the problem.
         measure: Observables of your own, functions by name, as ``ss.temper`` takes them; they return floats or whole
-            numbers of the shape (samples, replicas), or with more axes behind these.
+            numbers of the shape (samples, replicas), with further axes if you like.
         moves: Moves, as ``ss.temper`` takes them: ``[(move, 10)]``.
 
     Returns:
-        Energies and magnetisations after each temperature, and the lowest states met; of a list of models a list, each
-        as a call with that model alone returns it.
+        Energies and magnetisations after each temperature, and the lowest states met; for a list of models a list of
+        results, the same as of calls with one model each.
 
     Raises:
-        InputError: for bad temperatures, numbers out of range, a run that does not fit in memory, and a file that holds
-            another run.
-        KeyboardInterrupt: on Ctrl-C; a run with a file has saved itself.
+        InputError: for bad temperatures, numbers out of range, too little memory, and a file that holds another run.
+        KeyboardInterrupt: on Ctrl-C; a run with ``out`` is saved first.
     """
     given["start"], spins = start_of_call(given.get("start", AnnealSettings.start), model, given.get("replicas"))
     if given.get("replicas") is None and spins is not None and spins.shape[1] > 1:

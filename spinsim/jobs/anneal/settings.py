@@ -36,8 +36,8 @@ _LENGTHS: Final = {"steps", "sweeps", "temperatures", "field"}
 class AnnealSettings(Table):
     """The temperature schedule: every temperature, or the ends, their number and how they are spaced.
 
-    With ``quantum`` there is one of transverse fields too, by default at one temperature. Where ``temperatures`` are
-    given, the ends, ``steps`` and the ``schedule`` of a finished configuration say what they come to.
+    With ``quantum`` there is a schedule of transverse fields too, by default at one temperature. If ``temperatures``
+    are given, the ends, ``steps`` and ``schedule`` of a finished configuration follow from them.
     """
 
     start: str = shared.start()
@@ -52,8 +52,8 @@ class AnnealSettings(Table):
     t_start: float | None = setting(
         None,
         "First temperature",
-        shown=f"{T_START} x the root mean square local field, of dense problems 1 x the same; of populations the first "
-        "below infinity",
+        shown=f"{T_START} x the root mean square local field, in dense problems 1 x the same; with populations the "
+        "first below infinity",
         unit="coupling unit / k_B",
         low=1e-300,
     )
@@ -73,25 +73,24 @@ class AnnealSettings(Table):
     )
     populations: int = setting(
         0,
-        "Populations of equal size into which the replicas of each sample are divided, each of which is resampled when "
-        "the temperature changes: population annealing; 0 resamples nothing",
+        "Population annealing: divide the replicas of each sample into this number of populations, which are resampled "
+        "when the temperature changes; 0 for none",
         low=0,
         high=2**21,
         before=0,
     )
     overlap: float | None = setting(
         None,
-        "Instead of steps, the part by which the energies of populations at neighbouring temperatures shall overlap, "
-        "from infinity to t_stop: a pre-run finds where they lie; what is missing to 1 is the part of the replicas "
-        "that each resampling removes",
+        "Instead of steps, the overlap of the energies of populations at neighbouring temperatures, which a pre-run "
+        "places from infinity to t_stop; each resampling then removes a share of 1 - overlap of the replicas",
         low=0.1,
         high=0.99,
         before=None,
     )
     quantum: bool = setting(
         False,
-        "Turn a transverse field down in slices of imaginary time, at a constant temperature where none are given: "
-        "simulated quantum annealing",
+        "Simulated quantum annealing: turn down a transverse field in slices of imaginary time, by default at a "
+        "constant temperature",
         before=False,
     )
     gamma_start: float | None = setting(
@@ -110,23 +109,20 @@ class AnnealSettings(Table):
     )
     beta: float | None = setting(
         None,
-        "Inverse temperature of a quantum anneal without temperatures; a slice by itself has the temperature slices / "
-        "beta",
+        "Inverse temperature of a quantum anneal without temperatures; a slice has the temperature slices / beta",
         shown=f"slices / ({_T_SLICE} x the root mean square local field)",
         unit="1 / coupling unit",
         low=1e-100,
         high=1e100,
         before=None,
     )
-    best_states: bool = setting(
-        False, "Keep the lowest state that every replica met, not that of each sample alone", before=False
-    )
+    best_states: bool = setting(False, "Keep the lowest state of every replica, not only of every sample", before=False)
     solution: str | None = shared.solution()
     target: str | None = shared.target()
     time_limit: float | None = shared.time_limit()
     anneals: int | None = setting(
         None,
-        "Anneals at most, one after the other, each with random numbers of its own; the series are those of the first",
+        "Largest number of anneals, each with random numbers of its own; series are those of the first",
         shown="1, and any number with a target or a time limit",
         low=1,
         high=2**20,
@@ -134,8 +130,8 @@ class AnnealSettings(Table):
     )
     growing: bool = setting(
         False,
-        "Begin with a short anneal and double the length of each next one up to that given; where none is given, a "
-        "target or a time limit does it",
+        "Begin with a short anneal and double the length of each next one, up to the given length; the default of "
+        "searches without a length",
         before=False,
     )
     zero_acceptance: float = shared.zero_acceptance()
@@ -301,11 +297,11 @@ class Anneal(Config):
         RunSettings,
         replicas={
             "default": None,
-            "shown": "128, on a GPU as many as fill it, up to 8192 of searches; 16 of searches of dense problems on a "
-            "CPU, 128 of a quantum anneal, at least 4096 of populations",
+            "shown": "128, on a GPU as many as fill it (in searches up to 8192); in searches of dense problems on a "
+            "CPU 16, in a quantum anneal 128, in populations at least 4096",
         },
         save_configurations={
-            "help": "Steps of the schedule for each one at whose end all spins are saved, a bit a spin; 0 saves none"
+            "help": "Save all spins after every so many steps of the schedule, a bit a spin; 0 saves none"
         },
     )
     anneal: AnnealSettings = table(AnnealSettings)

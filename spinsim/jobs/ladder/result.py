@@ -48,27 +48,29 @@ class LadderResult(Tempered):
     """Measurements of a run on a ladder, replicas sorted by copy and place; series are those of ``sweep``.
 
     Attributes:
-        model: What was simulated; of quantum runs in space and time, where ``model.graph.slices`` are its slices.
+        model: Model that was simulated; for quantum runs in space and time, with ``model.graph.slices`` slices.
         sweep: Sweeps done before each measurement since thermalisation, (steps,).
         magnetization: Sums of spins (over sites and slices), integers (steps, samples, copies, places).
-        overlap: Sums over sites (and slices) of two copies' spins' product, (steps, samples, pairs of copies, places).
+        overlap: Sums over sites (and slices) of the product of two copies' spins, (steps, samples, pairs of copies,
+            places).
         permutation: Replica at each place, (steps, samples, copies, places).
-        attempts: Exchanges tried of each pair of neighbouring places, (samples, places - 1).
-        accepts: Of them accepted, likewise.
-        round_trips: Of each replica from the last place, the hottest, to the first and back, (samples, replicas).
-        link_overlap: Sums over bonds of two copies' products s_i s_j, of the shape of ``overlap``; no pairs where it
-            was not measured.
+        attempts: Attempted exchanges of each pair of neighbouring places, (samples, places - 1).
+        accepts: Accepted exchanges of each pair, (samples, places - 1).
+        round_trips: Round trips of each replica from the last place to the first and back, (samples, replicas).
+        link_overlap: Sums over bonds of two copies' products s_i s_j, of the shape of ``overlap``; no pairs if it was
+            not measured.
         overlap_mode: |sum over sites of (s_a s_b) exp(i k x)|^2, k = 2 pi / L along each axis of the lattice, time
-            first, ``float64`` (steps, samples, pairs of copies, places, axes); no axes where it was not measured.
-        magnetization_mode: The same of spins, (steps, samples, copies, places, axes), likewise.
-        placement: How the ladder was placed, in temperatures, 1 / k, Gamma or 1 / beta; None where it was given.
-        best_energy: Lowest energy (of quantum runs action) that each replica had at a measurement, (samples, replicas);
-            None where a run was killed before its first checkpoint.
+            first, ``float64`` (steps, samples, pairs of copies, places, axes); no axes if it was not measured.
+        magnetization_mode: The same for spins, (steps, samples, copies, places, axes), likewise.
+        placement: Pre-run that placed the ladder, in temperatures, 1 / k, Gamma or 1 / beta; None if you gave the
+            ladder.
+        best_energy: Lowest energy (for quantum runs action) of each replica at a measurement, (samples, replicas); None
+            if the run was killed before its first checkpoint.
         best_spins: State of lowest energy at a measurement, ``int8`` (samples, sites), likewise.
-        configurations: Spins of every so many-th measurement; None where none were saved.
+        configurations: Spins saved at measurements; None without ``save_configurations``.
         attributes: Root attributes of its file: configuration, versions and so on.
-        measured: Observables of the user's own by name, each (steps, samples, copies, places) or with more axes.
-        reduced: Sums over all measurements, where the series have but some of them; None where these are whole.
+        measured: Observables of your own by name, each (steps, samples, copies, places) or with more axes.
+        reduced: Sums over all measurements, if the series have only some of them; else None.
     """
 
     model: Ising

@@ -29,7 +29,7 @@ class QuantumJob(LadderJob):
     draw = at("figures:draw")
     analysis = at("report:in_time_lines")
     together = at("report:extrapolations")
-    resumable: ClassVar[Mapping[str, str]] = {"sweeps": "Measured sweeps that a quantum run shall have in all"}
+    resumable: ClassVar[Mapping[str, str]] = {"sweeps": "Total number of measured sweeps of a quantum run"}
     figures = FigureSet(("thermodynamics", "order", "time", "gaps", "local"))
     form = at("spinsim.jobs.ladder.contents:QUANTUM_FORM")
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from spinsim.analysis.runs import Axis, Even, InTime
 from spinsim.errors import MissingError, argument
+from spinsim.inputs.signatures import in_lines
 from spinsim.jobs.ladder.contents import points_in
 from spinsim.jobs.ladder.result import Floats, Integers, LadderResult
 from spinsim.model.trotter import Points
@@ -27,28 +28,29 @@ _AXES: Final = {
 """Symbol of what a ladder goes along, and its coldest end in words."""
 
 
+@in_lines
 @dataclass(frozen=True, repr=False, kw_only=True)
 class QuantumResult(LadderResult):
-    """Measurements of a quantum run, replicas sorted by copy and point; more are those of ``LadderResult``.
+    """Measurements of a quantum run, sorted by copy and point. ``LadderResult`` has more attributes.
 
     Attributes:
-        points: The places: transverse fields, inverse temperatures and couplings from the end that is deepest in the
-            ordered phase (``Points``), shape (points,) each.
+        points: Transverse fields, inverse temperatures and couplings of the ladder, from the end deepest in the ordered
+            phase (``Points``), (points,) each.
         time: Times of correlations in time, in slices, (times,).
         action: A, the sum of the energies in space and in time, ``float64`` (steps, samples, copies, points). The
             weight is exp(-k A) in the isotropic form, exp(-k action_in_space - k_time action_in_time) in the general.
         correlation_in_time: Sums over sites and slices of s(tau) s(tau + t), (steps, samples, copies, points, times).
         slice_magnetization_squared: Sums over slices of (sum of the slice's spins)^2, (steps, samples, copies, points).
-        slice_magnetization_fourth: Of its fourth power, likewise.
+        slice_magnetization_fourth: Sums over slices of (sum of the slice's spins)^4, of the same shape.
         slice_overlap_squared: Sums over slices of the square of the slice's overlap, of the shape of ``overlap``.
-        slice_overlap_fourth: Of its fourth power, likewise.
+        slice_overlap_fourth: Sums over slices of the fourth power of the slice's overlap, of the same shape.
         even_correlation_in_time: Sums over bonds in space and slices of (s_x s_y)(tau) (s_x s_y)(tau + t), of the shape
-            of ``correlation_in_time``; no times where they were not asked for.
-        link_overlap_in_space: As ``link_overlap`` over bonds in space alone; no pairs where products of neighbours were
-            not asked for.
+            of ``correlation_in_time``; no times if they were not measured.
+        link_overlap_in_space: As ``link_overlap`` over bonds in space alone; no pairs without
+            ``even_correlations``.
         local_squares: Sums over measurements of (sum over slices of a site's spin)^2, (samples, copies, points, sites
-            of space); None where they were not asked for.
-        local_measurements: How many measurements are in them, (samples,), likewise.
+            of space); None without ``local_susceptibility``.
+        local_measurements: Number of measurements in these sums, (samples,), or None.
     """
 
     job = "quantum"

@@ -60,7 +60,7 @@ class QuantumSettings(Table):
     )
     slices: int = setting(32, "Slices in time, an even number", low=2, high=2**20)
     thermalize: int = setting(2000, "Sweeps before the first measurement", low=0)
-    sweeps: int = setting(10_000, "Sweeps of the measured part", low=1, high=10**12)
+    sweeps: int = setting(10_000, "Measured sweeps", low=1, high=10**12)
     measure_every: int = setting(10, "Sweeps between measurements", low=1)
     swap_every: int = setting(1, "Sweeps between exchanges", low=1)
     correlation_times: str | None = setting(
@@ -78,7 +78,9 @@ class QuantumSettings(Table):
     series: str = shared.series()
     series_limit: float | None = shared.series_limit()
     even_correlations: bool = setting(
-        False, "Correlate products of neighbours in space at these times too, for gaps of even parity", before=False
+        False,
+        "Correlate products of neighbouring spins too, for gaps of even parity",
+        before=False,
     )
     magnetization_modes: bool = setting(
         True,
@@ -87,7 +89,7 @@ class QuantumSettings(Table):
     )
     local_susceptibility: bool = setting(
         False,
-        "Add up each site's (sum over slices of its spin)^2 at measurements, for the distribution of local responses",
+        "Measure the local susceptibility of each site, from the square of its sum over slices",
         before=False,
     )
     zero_acceptance: float = shared.zero_acceptance()

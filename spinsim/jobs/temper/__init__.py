@@ -23,8 +23,8 @@ class TemperJob(LadderJob):
     columns = at("report:columns")
     draw = at("figures:draw")
     resumable: ClassVar[Mapping[str, str]] = {
-        "sweeps": "Measured sweeps that a tempering or quantum run shall have in all",
-        "time_limit": "Seconds that a search shall last in all at most",
+        "sweeps": "Total number of measured sweeps of a tempering or quantum run",
+        "time_limit": "Longest duration of a search from its beginning",
     }
     figures = FigureSet(("thermodynamics", "order", "cut", "overlap", "exchange", "equilibration"))
     form = at("spinsim.jobs.ladder.contents:TEMPER_FORM")

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.analysis.runs import Axis, temperatures
+from spinsim.inputs.signatures import in_lines
 from spinsim.jobs.ladder.contents import Temperatures, temperatures_in
 from spinsim.jobs.ladder.result import Floats, Integers, LadderResult
 from spinsim.run.search import Searched, read_search
@@ -18,16 +19,17 @@ from spinsim.solution import Lowest
 from spinsim.store.contents import Contents
 
 
+@in_lines
 @dataclass(frozen=True, repr=False, kw_only=True)
 class TemperResult(LadderResult):
-    """Measurements of a tempering run, replicas sorted by copy and temperature; more are those of ``LadderResult``.
+    """Measurements of a tempering run, sorted by copy and temperature. ``LadderResult`` has more attributes.
 
     Attributes:
-        temperature: The places, from the lowest to the highest, in the unit of the couplings, shape (temperatures,).
+        temperature: Temperatures from the lowest to the highest, in the unit of the couplings, (temperatures,).
         energy: Totals, ``float64`` (steps, samples, copies, temperatures).
-        staggered_magnetization: Sums of spins over the sublattice of site 0 less those over the other, of the shape of
-            ``energy``; no copies where the lattice is not bipartite and in older files.
-        search: How a search went, None of a run that is none.
+        staggered_magnetization: Sum of spins on the sublattice of site 0 minus the sum on the other, of the shape of
+            ``energy``; no copies if the lattice is not bipartite, and in older files.
+        search: Sweeps, seconds and restarts of a search; None for other runs.
     """
 
     job = "temper"

@@ -347,32 +347,31 @@ def temper(model: Ising, given: dict[str, Any]) -> TemperResult:  # noqa: D417  
     """Parallel tempering in equilibrium.
 
     Args:
-        model: What to simulate.
+        model: Model to simulate.
         temperatures: From the lowest to the highest, in the unit of the couplings, shape (temperatures,); or text as
-            the command line takes it, such as ``auto:0.7:2.0``. By default 16 in a geometric row from 0.3 to 0.8 times
-            the root mean square local field; in a search and where there is no lattice 32 (64 beyond 4000 sites) from
-            twice the last to 2/3 of the first temperature of an anneal; in a search beyond 4000 sites 128 in equal
-            steps from three times the last to half of the first.
-        replicas: Copies at each temperature, 2 by default. A search has by default as many as make 128 replicas, 1 to 8
-            (1 of dense problems on a CPU), in several ``groups``; given a number it has one group.
+            the command line takes it, such as ``auto:0.7:2.0``. By default 16 in equal ratios from 0.3 to 0.8 times
+            the root mean square local field. Searches and graphs take 32 (64 beyond 4000 sites) from twice the last to
+            2/3 of the first temperature of an anneal; searches beyond 4000 sites 128 in equal steps from three times
+            the last to half of the first.
+        replicas: Copies at each temperature, 2 by default. A search takes 1 to 8, so that a group has 128 replicas (1
+            for dense problems on a CPU), and several ``groups``; with a number given it has one group.
         start: Initial spins: ``random``, ``up``, or configurations of +1 and -1, shape (sites,), (samples, sites) or
-            (samples, copies times temperatures, sites), of which number c T + k is copy c at temperature k of T.
-        target: Value of the problem that ends the search, one or one for each sample: the cut of a MaxCut instance,
-            else the energy, with the constant of the problem.
+            (samples, copies times temperatures, sites). Replica c T + k is copy c at temperature k of T.
+        target: Search until this value is met, one for all samples or one for each: the cut of a MaxCut instance,
+            else the energy with the constant of the problem.
         moves: Moves, such as ``Houdayer``, ``SwendsenWang``, ``Wolff``, ``SeededClusters`` or objects of your own with
-            a ``name`` and ``apply(batch)``, each with the number of sweeps after which it is applied:
-            ``[(Houdayer(), 16)]``, also ``"houdayer:16"``. Names of your own moves as text are refused.
+            a ``name`` and ``apply(batch)``, each with the number of sweeps between two moves:
+            ``[(Houdayer(), 16)]`` or ``"houdayer:16"``. Moves of your own are given as objects.
         measure: Observables of your own, functions by name: ``{"parity": parity}``. Each takes a batch of spins
             (``spins``, ``grid``, ``axes``, ``model``, ``xp``) and returns floats or whole numbers of the shape
-            (samples, copies, temperatures), or with more axes behind these. Text names them as ``module:function``.
+            (samples, copies, temperatures), with further axes if you like. As text: ``module:function``.
 
     Returns:
-        Energies, magnetisations and overlaps of every copy at every temperature, and what became of the exchanges.
+        Energies, magnetisations and overlaps of every copy at every temperature, and the rates of exchange.
 
     Raises:
-        InputError: for bad temperatures, numbers out of range, a run that does not fit in memory, and a file that holds
-            another run.
-        KeyboardInterrupt: on Ctrl-C; a run with a file has saved itself.
+        InputError: for bad temperatures, numbers out of range, too little memory, and a file that holds another run.
+        KeyboardInterrupt: on Ctrl-C; a run with ``out`` is saved first.
     """
     result: TemperResult = run_of_call(Temper, TemperPlan, model, given, temperatures=check_temperatures)
     return result

@@ -60,11 +60,11 @@ class TemperSettings(Table):
         numbers=GRID,
     )
     thermalize: int = setting(
-        2000, "Sweeps before the first measurement; of a search only before the first row that is recorded", low=0
+        2000, "Sweeps before the first measurement; in a search before the first recorded row", low=0
     )
     sweeps: int = setting(
         10_000,
-        "Sweeps of the measured part; of a search only of the rows that are recorded: it goes on beyond them",
+        "Measured sweeps; in a search the recorded sweeps, after which it goes on",
         low=1,
         high=10**12,
     )
@@ -82,24 +82,23 @@ class TemperSettings(Table):
     moves: str | None = shared.own_moves()
     clusters: str | None = shared.clusters()
     clusters_every: int = shared.clusters_every()
-    houdayer: str | None = shared.houdayer(shown="none; of searches on graphs auto")
+    houdayer: str | None = shared.houdayer(shown="none; in searches on graphs auto")
     measure: str | None = shared.own_measure()
     series: str = shared.series()
     series_limit: float | None = shared.series_limit()
     groups: int | None = setting(
         1,
-        "Groups of copies that search side by side, each with its own random numbers; series, exchanges and round "
-        "trips are those of the first",
-        shown="1; of searches without --replicas one for each CPU thread, or as many as fill a GPU",
+        "Independent groups of copies in a search; series, exchanges and round trips are those of the first group",
+        shown="1; in searches without --replicas one for each CPU thread, or as many as fill a GPU",
         low=1,
         high=2**18,
         before=1,
     )
     restart_after: int | None = setting(
         0,
-        "Sweeps without a lower state after which a search begins anew with other random numbers, twice as many after "
+        "Sweeps without a lower state after which a search restarts with new random numbers, twice as many after "
         "each restart; 0 for never",
-        shown=f"{RESTART_AFTER} of searches, beyond {_LARGE} sites {_RESTART_OF_SITE} for each site",
+        shown=f"{RESTART_AFTER} in searches, beyond {_LARGE} sites {_RESTART_OF_SITE} for each site",
         unit="sweeps",
         low=0,
         high=10**12,
@@ -231,10 +230,10 @@ class Temper(Config):
         RunSettings,
         replicas={
             "default": 2,
-            "shown": "2; of searches as many as make 128 replicas, 1 to 8, 1 of dense problems on a CPU",
+            "shown": "2; in searches as many as make 128 replicas, 1 to 8, for dense problems on a CPU 1",
             "help": "Copies at each temperature, two or more for overlaps",
         },
-        threads={"help": "CPU threads; no number changes the outcome of as many groups"},
+        threads={"help": "CPU threads; the result does not depend on their number, for a given number of groups"},
     )
     temper: TemperSettings = table(TemperSettings)
 

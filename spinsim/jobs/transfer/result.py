@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.analysis.runs import Strips
+from spinsim.inputs.signatures import in_lines
 from spinsim.inputs.texts import count
 from spinsim.model.ising import Ising
 from spinsim.store.contents import ENERGY, Contents, DamageError, Form, Series, Sizes, axis_of, group_of, length_of
@@ -93,26 +94,27 @@ def place_of(step: Any, k: npt.NDArray[np.float64], k_time: npt.NDArray[np.float
     return {"step": step, "sample": sample, "k": k[point], "k_time": k_time[point]}
 
 
+@in_lines
 @dataclass(frozen=True, repr=False)
 class TransferResult(Strips):
     """Leading eigenvalues of transfer matrices, of each disorder sample at each temperature.
 
-    NaN stands for what was not computed: levels that did not converge and what follows from them, all that needs both
-    sectors where there was one, and matrix elements where vectors were too long to be kept.
+    NaN stands for missing numbers: levels that did not converge, quantities that need both sectors if there was one,
+    and matrix elements if vectors were too long to keep.
 
     Attributes:
         model: One layer.
-        k: 1 / T, which multiplies the couplings of the layer, shape (points,).
-        k_time: Coupling between layers, a number without unit, likewise.
+        k: 1 / T, the factor of the couplings of the layer, (points,).
+        k_time: Coupling between layers, without unit, (points,).
         sectors: ``even`` and ``odd`` under the flip of all spins, or one of them; ``all`` in a field.
         levels: ln of the eigenvalues, (samples, points, sectors, levels).
-        residual: |T x - lambda x| / lambda, likewise; of levels that did not converge what was reached, NaN where no
+        residual: |T x - lambda x| / lambda, of the shape of ``levels``; also of levels that did not converge. NaN if no
             vector was found.
-        correlation_length: 1 / ln(lambda_0 / lambda) in layers, likewise.
+        correlation_length: 1 / ln(lambda_0 / lambda) in layers, of the shape of ``levels``.
         gap: ln of the ratio of the two largest eigenvalues of all sectors, (samples, points).
-        free_energy_per_site: -ln(lambda_0) / (N k) in the unit of the couplings, likewise.
-        energy_per_site: In the unit of the couplings, likewise.
-        products: Products with the transfer matrix, (samples, points, sectors).
+        free_energy_per_site: -ln(lambda_0) / (N k) in the unit of the couplings, (samples, points).
+        energy_per_site: Energy per site in the unit of the couplings, (samples, points).
+        products: Number of products with the transfer matrix, (samples, points, sectors).
         sigma: <0| s_i |level>, (samples, points, levels, sites).
         sigma_sigma: <0| s_i s_j |level>, (samples, points, levels, bonds).
         attributes: Root attributes of its file: configuration, versions and so on.

@@ -343,12 +343,12 @@ def transfer(model: Ising, given: dict[str, Any]) -> TransferResult:  # noqa: D4
     Args:
         model: One layer, of up to some 30 sites: a chain for strips, a square for bars, or any graph.
         k: 1 / T, one or many, or text as the command line takes it, such as ``0.2:0.3:11``.
-        temperature: Instead of k, in the unit of the couplings. Without both, the transition of the ferromagnet.
-        k_time: Coupling between layers, a number without unit, one or as many; by default k times the |J| that all
-            bonds of the layer share, 1 where they do not.
+        temperature: Instead of k, in the unit of the couplings; by default the transition of the ferromagnet.
+        k_time: Coupling between layers, without unit, one number or one for each k; by default k times the |J| that
+            all bonds of the layer share (times 1 if they differ).
         sector: ``even`` or ``odd`` under the flip of all spins, or ``both``; in a field there is one sector, ``all``.
         tolerance: Residual |T x - lambda x| / lambda at which a level has converged, from 1e-14 to 0.1.
-        basis: Stored vectors, 0 for none (fewest memory, no matrix elements); by default as many as serve and fit.
+        basis: Stored vectors; 0 takes least memory and gives no matrix elements. By default as many as help and fit.
         on_rows: Called with the number of samples and points that were finished since the last call.
 
     Returns:
@@ -356,9 +356,9 @@ def transfer(model: Ising, given: dict[str, Any]) -> TransferResult:  # noqa: D4
         did not converge are NaN, with a warning, and ``resume`` tries them again.
 
     Raises:
-        InputError: for couplings that overflow, a layer that does not fit, levels that do not converge where there is
-            no ``out``, and a file that holds another run.
-        KeyboardInterrupt: on Ctrl-C; a run with a file has saved itself.
+        InputError: for couplings that overflow, a layer that does not fit, levels that do not converge (without
+            ``out``), and a file that holds another run.
+        KeyboardInterrupt: on Ctrl-C; a run with ``out`` is saved first.
     """
     of_k, of_temperature, of_time = (partial(positive, name) for name in ("k", "temperature", "k_time"))
     result: TransferResult = run_of_call(

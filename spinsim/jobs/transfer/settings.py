@@ -28,15 +28,19 @@ class TransferSettings(Table):
     temperature: str | None = setting(
         None, f"Temperatures, {_FORMS}", shown="transition of the ferromagnet", unit="coupling unit / k_B", numbers=GRID
     )
-    k: str | None = setting(None, f"Or couplings 1 / T, {_FORMS}", shown="", unit="k_B / coupling unit", numbers=GRID)
+    k: str | None = setting(
+        None, f"Inverse temperatures 1 / T instead, {_FORMS}", shown="", unit="k_B / coupling unit", numbers=GRID
+    )
     k_time: str | None = setting(
-        None, "Couplings between layers, one or as many, pure numbers", shown="|J| / T", numbers=GRID
+        None, "Couplings between layers, one or one for each k, without unit", shown="|J| / T", numbers=GRID
     )
     eigenvalues: int = setting(2, "Levels of each sector", low=1, high=1000)
-    sector: str = setting("both", "Sectors, in a field leave it out", choices=("even", "odd", "both"))
+    sector: str = setting(
+        "both", "Sectors under the flip of all spins (none in a field)", choices=("even", "odd", "both")
+    )
     tolerance: float = setting(1e-10, "Relative residual of a level", low=1e-14, high=0.1)
     method: str = setting("auto", "How T is applied", choices=("butterfly", "kronecker", "auto"))
-    basis: int | None = setting(None, "Stored vectors, 0 for none", shown="as many as serve and fit", low=0)
+    basis: int | None = setting(None, "Stored vectors, 0 for none", shown="as many as help and fit", low=0)
     most_steps: int = setting(5000, "Products with T after which levels are given up", low=1, physics=False)
 
     def check_together(self) -> None:
@@ -72,7 +76,7 @@ class Transfer(Config):
         lattice={"default": "chain", "help": "Lattice of a layer", "flag": "--layer", "choices": _LAYERS},
         size={
             "default": "12",
-            "help": "Its sides, such as 12 or 4x5",
+            "help": "Side lengths of a layer, such as 12 or 4x5",
             "flag": "--width",
             "shown": f"12, of a square layer {_SQUARE_WIDTH}",
         },
@@ -82,7 +86,7 @@ class Transfer(Config):
         replicas={"default": 1, "unused": True},
         seed={"help": "Seed of the start vectors, 64 bits"},
         rng_rounds={"unused": True},
-        gpus={"help": "GPUs that share each vector: all, how many, or their numbers such as 0,2"},
+        gpus={"help": "GPUs that share each vector: all, how many, or a list of numbers such as 0,2"},
         threads={"help": "CPU threads"},
         save_configurations={"unused": True},
     )

@@ -307,8 +307,8 @@ def read_matrix_market(source: Source) -> Quadratic:
         values = np.where(ends[:, 0] == ends[:, 1], values, 2 * values)
     if not kind and (values[ends[:, 0] == ends[:, 1]] != 0).any():
         raise InputError(
-            f"{source.name} has a diagonal, which a graph of weights has not: write '% vartype=BINARY' below its first "
-            "line for a QUBO, '% vartype=SPIN' for spins"
+            f"{source.name} has entries on the diagonal, but a graph has no bond from a site to itself: write "
+            "'% vartype=BINARY' below its first line for a QUBO, '% vartype=SPIN' for spins"
         )
     return source.with_note(
         Quadratic(sites, ends, values, kind or SPIN, labels=range(1, sites + 1), is_maxcut=not kind)

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
+from spinsim.inputs.signatures import in_lines
 from spinsim.model.geometry.cells import CELLS, IN_TIME, Bond, UnitCell
 from spinsim.packing import rows_fill_groups
 
@@ -269,6 +270,7 @@ def square(width: int, height: int | None = None, periodic: bool = True) -> Latt
     return Lattice(_sides(width, height), periodic)
 
 
+@in_lines
 def cubic(width: int, height: int | None = None, depth: int | None = None, periodic: bool = True) -> Lattice:
     """A cubic lattice.
 
@@ -288,6 +290,7 @@ def cubic(width: int, height: int | None = None, depth: int | None = None, perio
     return Lattice(_sides(width, height, depth), periodic)
 
 
+@in_lines
 def hypercubic(
     width: int, height: int | None = None, depth: int | None = None, length: int | None = None, periodic: bool = True
 ) -> Lattice:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.inputs.signatures import in_lines
 from spinsim.inputs.texts import Described
 from spinsim.model.graph import Graph
 from spinsim.model.problems import objects
@@ -21,11 +22,12 @@ if TYPE_CHECKING:
     from spinsim.model.problems.quadratic import Labels
 
 
+@in_lines
 class Exchanged(Described):
     """The part of ``Ising`` that exchanges problems with other programs.
 
-    Sites are called what the caller calls them and stand in the order given; values, the constant and the kind of the
-    variables are kept as they are given.
+    Sites are called what the caller calls them and stand in the order given; values, the constant
+    and the kind of the variables are kept as they are given.
     """
 
     @classmethod
@@ -65,13 +67,15 @@ class Exchanged(Described):
         """The model of a QUBO: minimise the sum of value x_u x_v, x = 0, 1, plus ``offset``.
 
         Args:
-            qubo: ``{(u, v): value}`` with any hashable labels, (u, u) for linear terms; pairs in both orders add. Or a
-                square matrix, NumPy's or SciPy's sparse, of which x' Q x is minimised.
+            qubo: ``{(u, v): value}`` with any hashable labels, (u, u) for linear terms; pairs in
+                both orders add. Or a square matrix, NumPy's or SciPy's sparse, of which x' Q x is
+                minimised.
             offset: The constant.
             name: Short name for files and figures.
 
         Raises:
-            InputError: for keys that are no pairs, values that are no finite numbers, and matrices that are not square.
+            InputError: for keys that are no pairs, values that are no finite numbers, and matrices
+                that are not square.
         """
         return cls.from_quadratic(objects.from_qubo(qubo, offset, name))
 
@@ -88,8 +92,9 @@ class Exchanged(Described):
         """The model of a square matrix, NumPy's or SciPy's sparse.
 
         Args:
-            matrix: Of kind ``ising`` the couplings J, H = - sum over pairs J_ij s_i s_j - sum h_i s_i: symmetric or
-                triangular, each pair counts once, the diagonal is 0. Of kind ``qubo`` Q: x' Q x is minimised.
+            matrix: Of kind ``ising`` the couplings J, H = - sum over pairs J_ij s_i s_j - sum h_i
+                s_i: symmetric or triangular, each pair counts once, the diagonal is 0. Of kind
+                ``qubo`` Q: x' Q x is minimised.
             field: h, a number or one for each site, of kind ``ising`` alone.
             offset: The constant.
             kind: ``ising`` or ``qubo``.
@@ -108,11 +113,13 @@ class Exchanged(Described):
         """The model of a ``networkx.Graph``: its nodes are the labels, in their order.
 
         Args:
-            graph: Undirected; parallel edges add. Its attributes ``offset``, ``maxcut`` and ``vartype`` count, if any:
-                with ``BINARY`` weights and fields are values of a QUBO.
-            weight: Attribute of edges with the coupling J, 1 where there is none; positive is ferromagnetic.
+            graph: Undirected; parallel edges add. Its attributes ``offset``, ``maxcut`` and
+                ``vartype`` count, if any: with ``BINARY`` weights and fields are values of a QUBO.
+            weight: Attribute of edges with the coupling J, 1 where there is none; positive is
+                ferromagnetic.
             field: Attribute of nodes with the field h, 0 where there is none.
-            maxcut: True if weights are those of a MaxCut instance, J = -w, which is reported with its cut.
+            maxcut: True if weights are those of a MaxCut instance, J = -w, which is reported with
+                its cut.
             name: Short name for files and figures.
 
         Raises:
@@ -124,7 +131,8 @@ class Exchanged(Described):
     def from_bqm(cls, bqm: Any, name: str = "bqm") -> Ising:
         """The model of a ``dimod.BinaryQuadraticModel``, spin or binary.
 
-        dimod's energy is sum a_i s_i + sum b_ij s_i s_j + offset, so J = -b and h = -a; energy + offset is dimod's.
+        dimod's energy is sum a_i s_i + sum b_ij s_i s_j + offset, so J = -b and h = -a; energy +
+        offset is dimod's.
 
         Raises:
             InputError: for other objects, those of more than quadratic terms among them.
@@ -132,23 +140,24 @@ class Exchanged(Described):
         return cls.from_quadratic(objects.from_bqm(bqm, name))
 
     def to_qubo(self) -> tuple[objects.Qubo, float]:
-        """The problem as ``{(u, v): value}`` of its labels, and the constant: ``from_qubo`` takes both.
+        """The problem as ``{(u, v): value}`` by labels, and the constant, as ``from_qubo`` takes them.
 
         Raises:
-            InputError: for several samples, as all of these.
+            InputError: for several samples.
         """
         return objects.to_qubo(self.quadratic)
 
     def to_matrix(self, kind: str = "ising") -> Matrices:
-        """The problem as ``matrix, field, offset``, which ``from_matrix`` takes in this order: SciPy's sparse array.
+        """Sparse matrix, field and offset of the problem, as ``from_matrix`` takes them.
 
         Args:
-            kind: ``ising`` for J, symmetric, and h; ``qubo`` for Q, upper triangular, without a field.
+            kind: ``ising`` for J, symmetric, and h; ``qubo`` for Q, upper triangular, without a
+                field.
         """
         return objects.to_matrix(self.quadratic, kind)
 
     def to_networkx(self, weight: str = "weight", field: str = "field") -> Any:
-        """A ``networkx.Graph`` of its labels with J on edges and h on nodes; of a QUBO with its values.
+        """A ``networkx.Graph`` with J on edges and h on nodes; of a QUBO with the QUBO's values.
 
         Raises:
             InputError: where NetworkX is not installed.
@@ -167,10 +176,11 @@ class Exchanged(Described):
         """Write an instance file that ``ss.read_instance`` reads; the suffix tells the format.
 
         Args:
-            path: With the suffix .mc, .rud or .txt (rudy), .sparse (Biq Mac QUBO), .edgelist, .mtx (MatrixMarket),
-                .coo, .qubo (qbsolv) or .bqm (dimod). Labels, the constant and the kind of variables are kept, in
-                comments where a format has no place for them; rudy files count sites from 1, and .sparse and .qubo
-                hold the problem in binary variables.
+            path: With the suffix .mc, .rud or .txt (rudy), .sparse (Biq Mac QUBO), .edgelist, .mtx
+                (MatrixMarket), .coo, .qubo (qbsolv) or .bqm (dimod). Labels, the constant and the
+                kind of variables are kept, in comments where a format has no place for them; rudy
+                files count sites from 1, and .sparse and .qubo hold the problem in binary
+                variables.
             overwrite: True if an instance file that is there may be replaced.
 
         Raises:

@@ -267,8 +267,8 @@ def quadratic_of(model: Ising) -> Quadratic:
         return model.problem
     if model.samples > 1:
         raise InputError(
-            f"model {model.name} has {model.samples} samples, which are as many problems: give one of them, such as "
-            "model.of_samples(0, 1)"
+            f"model {model.name} has {model.samples} samples, and each of them is a problem of its own: give one "
+            "of them, such as model.of_samples(0, 1)"
         )
     sites = np.flatnonzero(model.fields[0])
     linear, pairs = 0.0 - model.fields[0, sites], 0.0 - model.couplings[0].astype(np.float64)

@@ -180,7 +180,11 @@ REFUSED = {
     "matrix sizes": ("m.mtx", "%%MatrixMarket matrix coordinate real general\n2 2\n", "numbers of rows, columns"),
     "matrix oblong": ("m.mtx", "%%MatrixMarket matrix coordinate real general\n2 3 0\n", "is square"),
     "matrix entries": ("m.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 2 1\n", "only 1 of m = 2"),
-    "matrix diagonal": ("m.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n", "has a diagonal"),
+    "matrix diagonal": (
+        "m.mtx",
+        "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n",
+        "has entries on the diagonal",
+    ),
     "matrix skew": (
         "m.mtx",
         "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 2 1\n2 1 3\n",

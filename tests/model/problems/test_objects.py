@@ -110,7 +110,9 @@ def test_models_from_elsewhere_are_made_into_problems() -> None:
     bqm, states = model.to_bqm(), all_states(4)
     assert energies_by_dimod(bqm, states).tolist() == energies(model, states).tolist()
     twice = ss.EdwardsAnderson(ss.square(4), samples=2)
-    with pytest.raises(ss.InputError, match=r"has 2 samples, which are as many problems: .*of_samples\(0, 1\)"):
+    with pytest.raises(
+        ss.InputError, match=r"has 2 samples, and each of them is a problem of its own: .*of_samples\(0, 1\)"
+    ):
         twice.to_qubo()
     assert twice.of_samples(1, 2).to_bqm().num_interactions == 32
 

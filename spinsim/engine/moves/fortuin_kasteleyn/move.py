@@ -73,7 +73,7 @@ Words = npt.NDArray[np.uint64]
 
 
 class Clusters(NamedTuple):
-    """What clusters of a model are found from.
+    """Bonds, order of sites and labels from which the clusters of a model are found.
 
     Attributes:
         bonds: Its bonds.

@@ -215,10 +215,11 @@ def move_unpacked(spins, holder, start, neighbour, in_field, sample, time, key, 
 
 
 class Houdayer:
-    """Clusters that two copies of one temperature exchange, as the head of this file says.
+    """Houdayer moves: two copies of one temperature exchange clusters on which they differ.
 
-    It takes at least two copies at a temperature and does nothing of one alone. It helps where clusters do not span the
-    lattice: in two dimensions, on graphs of low degree, and where it is cold.
+    The sum of both energies stays the same. A move takes at least two copies at a temperature and does nothing to a
+    single one. It helps where clusters do not span the lattice: in two dimensions, on graphs of low degree, and at low
+    temperatures. J. Houdayer, Eur. Phys. J. B 22, 479 (2001).
     """
 
     name = "houdayer"

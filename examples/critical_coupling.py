@@ -1,0 +1,106 @@
+"""Critical coupling of the cubic Ising model from where the Binder ratios of lattices of 2 L and L cross.
+
+    python examples/critical_coupling.py                    L = 8 to 32, some minutes
+    python examples/critical_coupling.py --sizes 16,32,64,128,256 --spins 30 --seconds 80   a GPU, if there is one
+    python examples/critical_coupling.py --short            the form that the tests run
+
+All sizes are simulated at one coupling K = J / T, the value found by A. M. Ferrenberg, J. Xu, D. P. Landau, Phys. Rev.
+E 97, 043301 (2018), 0.221654626(5), by Swendsen-Wang moves alone. How the ratio R = <m^4> / <m^2>^2 changes with K
+follows from how m^2 and m^4 vary with the energy, so that no other coupling is simulated. Curves of L and 2 L cross at
+a K that comes near the critical one as L^-(1/nu + omega) = L^-2.42, faster than any other estimate made of two sizes.
+All sizes together give K_c, R at K_c and the amplitude b of R(K) = R_c + b L^-0.83 + R'(K) (K - K_c) by linear least
+squares.
+
+What to learn here: a run of one's own for a number of seconds, reweighting, and errors from independent replicas.
+"""
+
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+import spinsim as ss
+from spinsim.analysis.figures import save_figure
+from spinsim.analysis.figures.paper import COLOURS, lay_panels
+from spinsim.engine.moves.move import Moment
+
+COUPLING, OMEGA, THERMALIZE = 0.221654626, 0.83, 150
+
+
+def option(name: str, otherwise: str) -> str:
+    """Value behind a flag of the command line."""
+    return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else otherwise
+
+
+short = "--short" in sys.argv
+sizes = [int(side) for side in option("--sizes", "4,8" if short else "8,16,32").split(",")]
+seconds = float(option("--seconds", "0.5" if short else "60"))  # of the largest sizes; small ones need less
+spins = 2 ** int(option("--spins", "18" if short else "22"))  # of all replicas of a size
+
+
+def measure(side: int) -> tuple[np.ndarray, int]:
+    """Averages of E, m^2, m^4, E m^2 and E m^4 of each replica, (5, replicas), E in units of J, and the moves made."""
+    replicas = max(32, min(1024, spins // side**3))
+    engine = ss.create_engine(ss.Ising(ss.cubic(side)), replicas, ss.Dynamics(seed=1, start="up"))
+    engine.set_beta(COUPLING)
+    move, sums, moves, end = ss.SwendsenWang(), np.zeros((5, replicas)), 0, np.inf
+    while moves < 2 * THERMALIZE or time.perf_counter() < end:
+        engine.apply(move, Moment(COUPLING, moves, seed=1))
+        moves += 1
+        if moves == THERMALIZE:
+            end = time.perf_counter() + seconds * min(1, 2 * side / sizes[-1])
+        if moves > THERMALIZE:
+            counts = engine.counts()
+            energy, squared = counts.energy[0].astype(float), (counts.magnetization[0] / side**3) ** 2
+            sums += energy, squared, squared**2, energy * squared, energy * squared**2
+    return sums / (moves - THERMALIZE), moves
+
+
+def ratio_and_slope(averages: np.ndarray) -> np.ndarray:
+    """<m^4> / <m^2>^2 and its change with K, as d<A>/dK = <A> <E> - <A E>."""
+    energy, squared, fourth, with_squared, with_fourth = averages
+    squared_slope, fourth_slope = squared * energy - with_squared, fourth * energy - with_fourth
+    return np.array([fourth / squared**2, fourth_slope / squared**2 - 2 * fourth * squared_slope / squared**3])
+
+
+print(f"Cubic Ising model at K = {COUPLING}, Swendsen-Wang moves for {seconds:g} s, of small sizes less")
+print("    L    moves  replicas   <m4>/<m2>^2               slope in K")
+found = np.empty((len(sizes), 2, 2))
+for k, side in enumerate(sizes):
+    averages, moves = measure(side)
+    replicas = averages.shape[1]
+    # The jackknife: all replicas but one each.
+    without = ratio_and_slope((averages.sum(axis=1, keepdims=True) - averages) / (replicas - 1))
+    found[k] = without.mean(axis=1), np.sqrt((replicas - 1) * without.var(axis=1))
+    (ratio, slope), (of_ratio, of_slope) = found[k]
+    print(
+        f"{side:5d} {moves:8d} {replicas:9d}   {ratio:.6f} +- {of_ratio:.6f}   {slope:10.1f} +- {of_slope:.1f}",
+        flush=True,
+    )
+
+(ratio, slope), (error, _) = np.moveaxis(found, 0, -1)
+# Errors of slopes do not matter, as all curves cross very near COUPLING.
+crossing = COUPLING + (ratio[:-1] - ratio[1:]) / (slope[1:] - slope[:-1])
+crossing_error = np.hypot(error[:-1], error[1:]) / np.abs(slope[1:] - slope[:-1])
+for k in range(len(sizes) - 1):
+    print(f"K where {sizes[k]} and {sizes[k + 1]} cross: {crossing[k]:.8f} +- {crossing_error[k]:.8f}")
+if len(sizes) > 2:
+    terms = np.stack([np.ones(len(sizes)), np.array(sizes, float) ** -OMEGA, -slope], axis=1) / error[:, None]
+    covariance = np.linalg.inv(terms.T @ terms)
+    fitted, errors = covariance @ terms.T @ (ratio / error), np.sqrt(np.diag(covariance))
+    chi = ((ratio / error - terms @ fitted) ** 2).sum()
+    print(
+        f"all sizes: K_c = {COUPLING + fitted[2]:.8f} +- {errors[2]:.8f}, R = {fitted[0]:.5f} +- {errors[0]:.5f} there,"
+    )
+    print(f"chi^2 = {chi:.1f} of {len(sizes) - 3} degrees of freedom")
+
+if "--figure" in sys.argv:
+    figure, (axes,) = lay_panels("single", 1, 2.4)
+    axes.errorbar(sizes[:-1], 1e6 * (crossing - COUPLING), 1e6 * crossing_error, color=COLOURS[0], marker="o", ls="")
+    axes.axhline(0, color="black", lw=0.6)
+    axes.set(xlabel="$L$", ylabel=f"$10^6 (K - {COUPLING})$", xscale="log")
+    axes.set_xticks(sizes[:-1], [str(side) for side in sizes[:-1]])
+    axes.minorticks_off()
+    figure.caption = "Couplings at which Binder ratios of $L$ and $2 L$ cross; the line is the published value."
+    save_figure(figure, Path(option("--figure", "")))
