@@ -106,8 +106,7 @@ def _as_thresholds(probability: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np
     return always, threshold
 
 
-COLDEST: Final = 1e-300
-"""Lowest temperature: its inverse is finite."""
+COLDEST: Final = 1e-300  # lowest temperature: its inverse is finite
 
 HOTTEST: Final = 2.0**40
 """Highest temperature in units of the local fields: beyond it nearly all flips are accepted and nothing mixes."""
@@ -150,8 +149,7 @@ def check_one_beta(beta: npt.ArrayLike) -> float:
     return one
 
 
-COLDEST_TERM: Final = 1e-100
-"""Lowest temperature where two terms add up to a cost, which must be finite."""
+COLDEST_TERM: Final = 1e-100  # lowest temperature where two terms add up to a cost, which must be finite
 
 
 def check_betas(beta: npt.ArrayLike, replicas: int) -> npt.NDArray[np.float64]:

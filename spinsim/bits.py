@@ -87,10 +87,8 @@ class States:
 
     Args:
         bits: Configurations of all samples, (samples, bytes).
-        sites: Sites of each.
 
     Attributes:
-        bits: As given.
         shape: (samples, sites).
     """
 

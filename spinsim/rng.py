@@ -186,16 +186,9 @@ def derived_seed(seed: int, number: int, stream: Stream = Stream.PRE_RUN) -> int
 
 
 def draw(
-    seed: int,
-    stream: Stream,
-    *,
-    group: npt.ArrayLike = 0,
-    sample: npt.ArrayLike = 0,
-    block: npt.ArrayLike = 0,
-    half_sweep: npt.ArrayLike = 0,
-    plane: npt.ArrayLike = 0,
-    rounds: int = ROUNDS,
-) -> npt.NDArray[np.uint64]:
+    seed: int, stream: Stream, *, group: npt.ArrayLike = 0, sample: npt.ArrayLike = 0, block: npt.ArrayLike = 0,
+    half_sweep: npt.ArrayLike = 0, plane: npt.ArrayLike = 0, rounds: int = ROUNDS,
+) -> npt.NDArray[np.uint64]:  # fmt: skip
     """Random words for broadcast arrays of counters; shape (4, ...), each below 2^32."""
     k0, k1 = split_seed(seed)
     g, s, b, t, p = np.broadcast_arrays(*(np.asarray(x, np.uint64) for x in (group, sample, block, half_sweep, plane)))

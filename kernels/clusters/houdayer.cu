@@ -13,7 +13,7 @@
 
 constexpr u32 STREAM_HOUDAYER = HOST(rng.Stream.HOUDAYER), ORDER = HOST(engine.moves.houdayer.move.ORDER);
 constexpr int THREADS = HOST(engine.moves.houdayer.cuda.THREADS), COLUMNS = HOST(engine.moves.houdayer.cuda.COLUMNS);
-constexpr u32 NOBODY = HOST(engine.moves.houdayer.rows.NOBODY), TURN_BITS = HOST(engine.moves.houdayer.rows.TURN_BITS);
+constexpr u32 NOBODY = HOST(engine.moves.houdayer.cuda.NOBODY), TURN_BITS = HOST(engine.moves.houdayer.cuda.TURN_BITS);
 constexpr int MOST_PAIRS = HOST(engine.moves.houdayer.cuda.MOST_PAIRS);  // of a block whose warps have one each
 constexpr u32 LANES = 32, BLOCK = 128, MOST_PLANES = 32, PLANES_A_CALL = 4;
 
@@ -49,7 +49,7 @@ struct Growth {
 };
 CHECK_STRUCT(Growth, engine.moves.houdayer.cuda.GROWTH);
 
-// Holds a lattice in rows: spinsim/engine/moves/houdayer/rows.py says what these are.
+// Holds a lattice in rows: spinsim/engine/moves/houdayer/cuda.py says what these are.
 struct Rows {
     const uint4* near;                // [word], four slots each
     const uint2* beside;              // [word]

@@ -29,7 +29,7 @@ struct Energies {
         return (long long)rint(energy.of(numbers, sample, copy, place) * inverse);
     }
 };
-CHECK_STRUCT(Energies, engine.measuring.cuda_energies.ENERGIES);
+CHECK_STRUCT(Energies, engine.measuring.cuda_reduction.ENERGIES);
 
 // The smallest shift at which levels from low to high have bins of their own.
 __device__ __forceinline__ u32 shift_of(long long low, long long high, size_t bins) {

@@ -10,7 +10,7 @@
 //   thread blocks in y: each sample, in x: shares of its words; all find the lowest energy, the first one writes it
 #include "bits/types.cuh"
 
-constexpr u32 THREADS = HOST(engine.measuring.cuda_lowest.THREADS), WARPS = THREADS / 32;
+constexpr u32 THREADS = HOST(engine.measuring.cuda_reduction.THREADS), WARPS = THREADS / 32;
 static_assert(WARPS <= 32, "a warp has an entry of each");
 
 struct Lowest {
@@ -19,7 +19,7 @@ struct Lowest {
     u32 *changed, *states;
     size_t samples, replicas, words;
 };
-CHECK_STRUCT(Lowest, engine.measuring.cuda_lowest.LOWEST);
+CHECK_STRUCT(Lowest, engine.measuring.cuda_reduction.LOWEST);
 
 // An energy and its turn, which counts measurements and within each of them replicas; among equals the first turn counts.
 struct Candidate {

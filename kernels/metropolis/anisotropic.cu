@@ -1,4 +1,4 @@
-// Metropolis of an energy of two terms, as in spinsim/engine/moves/metropolis/replica_packed/cpu_sweep_wide.py: 128 replicas of a site at once.
+// Metropolis of an energy of two terms, as in spinsim/engine/moves/metropolis/replica_packed/cpu_sweep.py: 128 replicas of a site at once.
 // state[(sample * blocks + block) * sites + place] is a uint4 of 128 lanes; places are in batch order.
 #include "metropolis/replica_site.cuh"
 

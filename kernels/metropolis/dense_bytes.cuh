@@ -8,7 +8,7 @@
 #include "synchronisation/cluster.cuh"
 
 constexpr int THREADS = HOST(engine.moves.metropolis.dense.cuda_bytes.THREADS), WARPS = THREADS / 32;
-constexpr int SITES = HOST(engine.moves.metropolis.dense.plan.SITES);  // of a block of the sweep
+constexpr int SITES = HOST(engine.moves.metropolis.dense.update.SITES);  // of a block of the sweep
 constexpr int STEP = HOST(engine.moves.metropolis.dense.cuda_bytes.STEP);  // bytes of 16 rows, 64 columns and one place of couplings
 constexpr int PITCH = SITES + HOST(engine.moves.metropolis.dense.cuda_bytes.APART);  // of a replica's fields: other banks than the next one's
 constexpr int GAP = HOST(engine.moves.metropolis.dense.cuda_bytes.GAP);  // bytes between replicas' spins, likewise

@@ -16,7 +16,7 @@ constexpr u32 STEP = 8, STEPS = 4;  // words of spins that are multiplied at onc
 constexpr u32 APART = HOST(engine.moves.metropolis.dense.cuda_signs.APART);        // words between rows, which lie in other banks
 constexpr u32 PITCH = 32 + APART, SUMS = PARTS * REPLICAS * PITCH;
 constexpr u32 SIDE = SUMS + 2 * REPLICAS * SITES;  // words that are there twice, for the present block of sites and the next one
-constexpr u32 DRAWS = HOST(engine.moves.metropolis.dense.program.DRAWS) / 16;
+constexpr u32 DRAWS = HOST(engine.moves.metropolis.dense.update.DRAWS) / 16;
 static_assert(sizeof(Draws) <= 16 * DRAWS, "there is room for Draws");
 static_assert(MULTIPLYING * TILES * TILE == SITES * PARTS && REPLICAS == 16, "warps have all sites, parts and replicas");
 

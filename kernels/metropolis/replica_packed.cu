@@ -5,7 +5,7 @@
 #include "synchronisation/lattice_barrier.cuh"
 #include "synchronisation/tickets.cuh"
 
-constexpr u32 THREADS = HOST(engine.moves.metropolis.replica_packed.cuda_records.GLOBAL_THREADS);
+constexpr u32 THREADS = HOST(engine.moves.metropolis.replica_packed.cuda_lattices.GLOBAL_THREADS);
 
 // Updates batches of SLOTS slots; SLOTS = 0 takes all.
 template <int SLOTS, int COUNT_BITS, bool FIELD, int KIND, int ROUNDS>

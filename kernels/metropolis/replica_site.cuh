@@ -5,7 +5,7 @@
 
 // The sites of one colour and parity of degree (spinsim/engine/moves/metropolis/packed/batches.py).
 struct Batch { u32 first, size, slots, base, parity, offset; };
-CHECK_STRUCT(Batch, engine.moves.metropolis.replica_packed.cuda_records.BATCH);
+CHECK_STRUCT(Batch, engine.moves.metropolis.replica_packed.cuda_lattices.BATCH);
 
 struct Model {
     const u32* order;          // [place]: its site
@@ -16,7 +16,7 @@ struct Model {
     const uint2* negative;     // [place]: bytes 0xff where `signs` is 1
     size_t negative_stride;
 };
-CHECK_STRUCT(Model, engine.moves.metropolis.replica_packed.cuda_records.MODEL);
+CHECK_STRUCT(Model, engine.moves.metropolis.replica_packed.cuda_lattices.MODEL);
 
 struct Tables {
     const uint4* always;       // [part][parity][class]
@@ -27,10 +27,10 @@ struct Tables {
 
     __device__ __forceinline__ size_t part(u32 sample, u32 block) const { return sample * stride + block; }
 };
-CHECK_STRUCT(Tables, engine.moves.metropolis.replica_packed.cuda_records.TABLES);
+CHECK_STRUCT(Tables, engine.moves.metropolis.replica_packed.cuda_lattices.TABLES);
 
-static_assert(HOST(engine.moves.metropolis.replica_packed.cuda_records.PLACE) == sizeof(uint4), "a place holds 128 lanes");
-static_assert(4 * (1 + HOST(engine.moves.metropolis.replica_packed.cuda_records.SLOTS)) == 2 * sizeof(uint4), "a record is two quadruples");
+static_assert(HOST(engine.moves.metropolis.replica_packed.cuda_lattices.PLACE) == sizeof(uint4), "a place holds 128 lanes");
+static_assert(4 * (1 + HOST(engine.moves.metropolis.replica_packed.cuda_lattices.SLOTS)) == 2 * sizeof(uint4), "a record is two quadruples");
 
 // A site's number, its neighbours' places and the signs of its bonds; fetched one site ahead, so that nothing waits for it.
 struct Record {

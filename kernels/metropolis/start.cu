@@ -1,4 +1,4 @@
-// Initial spins of every replica, from the START stream: spinsim/engine/start.py on the GPU.
+// Initial spins of every replica, from the START stream: spinsim/engine/dynamics.py on the GPU.
 #include "random/philox.cuh"
 
 // Fills state[(sample * blocks + block) * sites + place] with random lanes of site order[place], those past the last replica 0.

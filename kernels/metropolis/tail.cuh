@@ -28,7 +28,7 @@ struct NoTally {
 // of `slot` those free; the count is a register of all threads.
 template <int BITS>
 struct TailEntries {
-    static constexpr u32 ROOM = HOST(engine.moves.metropolis.replica_packed.cuda_records.TAIL_ROOM);
+    static constexpr u32 ROOM = HOST(engine.moves.metropolis.replica_packed.cuda_lattices.TAIL_ROOM);
     uint4 undecided[ROOM], deep[ROOM], cls[BITS][ROOM];
     uint2 group[ROOM];  // as the counter names it, and where its words lie
     u32 slot[ROOM];
@@ -39,8 +39,8 @@ class Tail {
     using Entries = TailEntries<BITS>;
     static constexpr u32 FULL = 32;
     static_assert(FULL - 1 + 32 < Entries::ROOM, "there is room for a group of each thread");
-    static constexpr u32 WORDS = HOST(engine.moves.metropolis.replica_packed.cuda_records.TAIL_WORDS);
-    static constexpr u32 CLASS_BIT_WORDS = HOST(engine.moves.metropolis.replica_packed.cuda_records.CLASS_BIT_WORDS);
+    static constexpr u32 WORDS = HOST(engine.moves.metropolis.replica_packed.cuda_lattices.TAIL_WORDS);
+    static constexpr u32 CLASS_BIT_WORDS = HOST(engine.moves.metropolis.replica_packed.cuda_lattices.CLASS_BIT_WORDS);
     static_assert(sizeof(Entries) == 4 * Entries::ROOM * (WORDS + CLASS_BIT_WORDS * BITS), "the host makes room for it");
     Entries& e;
     u32 count;

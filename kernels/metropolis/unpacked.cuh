@@ -8,8 +8,8 @@
 #include "metropolis/refined.cuh"
 
 constexpr int MOST_THREADS = HOST(engine.moves.metropolis.unpacked.cuda_words.MOST_THREADS);
-constexpr int SLOTS = HOST(engine.moves.metropolis.unpacked.slots.SLOTS);  // bonds whose signs pick a sum
-constexpr int ROW = HOST(engine.moves.metropolis.unpacked.slots.ROW);  // words of them in memory
+constexpr int SLOTS = HOST(engine.moves.metropolis.unpacked.cuda_words.SLOTS);  // bonds whose signs pick a sum
+constexpr int ROW = HOST(engine.moves.metropolis.unpacked.cuda_words.ROW);  // words of them in memory
 constexpr u32 SUMS = 1 << SLOTS, SUMS_BYTES = 4 * SUMS;
 static_assert(SUMS_BYTES == 256, "a byte is the address of a sum among those of its bonds");
 constexpr float LOG2_E = 1.44269504f;
@@ -17,7 +17,7 @@ constexpr u32 INFINITY_BITS = 0x7f800000, NAN_BITS = 0x7fffffff;
 
 // Rows of up to six bonds: row k of a level is that of the k-th site of a colour.
 struct Level { u32 offset, count; };
-CHECK_STRUCT(Level, engine.moves.metropolis.unpacked.slots.LEVEL);
+CHECK_STRUCT(Level, engine.moves.metropolis.unpacked.cuda_words.LEVEL);
 
 struct Slots {
     const u32* near;         // [row][ROW]: places of neighbours, that behind the last one for a field; the site's own in other slots

@@ -1,4 +1,4 @@
-// Replicas that take the configurations of others in their sample: spinsim/engine/moves/resample/moves.py on the GPU.
+// Replicas that take the configurations of others in their sample: spinsim/engine/moves/resample.py on the GPU.
 #include "bits/types.cuh"
 
 // Gives each lane target[i] the bits of lane source[i], in words state[(sample * blocks + block) * sites + site] of 64 lanes twice.

@@ -4,8 +4,8 @@
 #include "bits/lane_counts.cuh"
 #include "metropolis/group.cuh"
 
-constexpr u32 TALLIED_GROUPS = HOST(engine.moves.metropolis.replica_packed.cuda_records.TALLIED_GROUPS);  // of a thread, at most
-static_assert(5 * sizeof(uint4) + sizeof(u32) == HOST(engine.moves.metropolis.replica_packed.cuda_records.TALLY_BYTES), "a thread's room");
+constexpr u32 TALLIED_GROUPS = HOST(engine.moves.metropolis.replica_packed.cuda_lattices.TALLIED_GROUPS);  // of a thread, at most
+static_assert(5 * sizeof(uint4) + sizeof(u32) == HOST(engine.moves.metropolis.replica_packed.cuda_lattices.TALLY_BYTES), "a thread's room");
 
 // FLUSHES: threads may have more than TALLIED_GROUPS groups of the last colour.
 template <typename R, bool FLUSHES = false, bool = R::PLAIN>

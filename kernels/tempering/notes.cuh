@@ -4,7 +4,7 @@
 
 // Takes what is counted of each lane after the last round, [sample][128].
 struct LaneSums { u64 *up, *unsatisfied, *up_first; };
-CHECK_STRUCT(LaneSums, engine.moves.metropolis.replica_packed.cuda_records.LANE_SUMS);
+CHECK_STRUCT(LaneSums, engine.moves.metropolis.replica_packed.cuda_lattices.LANE_SUMS);
 
 // Takes measurements after every `every` rounds, none if 0: their numbers and the lattices that they are of.
 struct Notes {
@@ -12,4 +12,4 @@ struct Notes {
     uint4* copies;  // [measurement][sample][place]
     size_t every;
 };
-CHECK_STRUCT(Notes, engine.moves.metropolis.replica_packed.cuda_records.NOTES);
+CHECK_STRUCT(Notes, engine.moves.metropolis.replica_packed.cuda_lattices.NOTES);

@@ -8,14 +8,14 @@
 #include "tempering/held_ladder.cuh"
 #include "tempering/notes.cuh"
 
-constexpr u32 THREADS = HOST(engine.moves.metropolis.replica_packed.cuda_records.GLOBAL_THREADS);
+constexpr u32 THREADS = HOST(engine.moves.metropolis.replica_packed.cuda_lattices.GLOBAL_THREADS);
 static_assert(THREADS == 128, "a thread of a block is a lane of the totals");
 constexpr u32 COUNTED_A_THREAD = 8;  // spins +1 of a share of the lattice
 
 // Unsatisfied bonds of each lane, counted by all blocks of a sample in turn, [sample][2][128]: while one row is read, the other
 // is cleared for the next round. `first` is the row of the launch's first round.
 struct RoundTotals { u32* rows; u32 first; };
-CHECK_STRUCT(RoundTotals, engine.moves.metropolis.replica_packed.cuda_records.ROUND_TOTALS);
+CHECK_STRUCT(RoundTotals, engine.moves.metropolis.replica_packed.cuda_lattices.ROUND_TOTALS);
 
 // For two colours of one batch each; `phantoms` bonds that are none are counted with the others.
 template <int SLOTS, int COUNT_BITS, bool FIELD, int KIND, int ROUNDS>
@@ -33,7 +33,7 @@ __global__ __launch_bounds__(THREADS, 4) void temper_global(uint4* state, u32 si
     __shared__ TailEntries<R::BITS> entries[THREADS / 32];
     __shared__ uint4 rows[1 + 2 * ROWS];  // lanes in use, then rows of planes of both parities
     __shared__ uint4 kept[THREADS];
-    __shared__ uint4 counters[(HOST(engine.moves.metropolis.replica_packed.cuda_records.TALLY_BYTES) * THREADS + 15) / 16];
+    __shared__ uint4 counters[(HOST(engine.moves.metropolis.replica_packed.cuda_lattices.TALLY_BYTES) * THREADS + 15) / 16];
     __shared__ HeldLadder<R> held;
     const u32 sample = blockIdx.z, thread = threadIdx.x, counter = counter_block(first_sample + sample, 0);
     const bool tells = blockIdx.x == 0;  // one block of a sample writes what all know

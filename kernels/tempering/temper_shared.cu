@@ -4,8 +4,8 @@
 #include "tempering/held_ladder.cuh"
 #include "tempering/notes.cuh"
 
-constexpr int GROUPED = HOST(engine.moves.metropolis.replica_packed.cuda_records.GROUPED);
-constexpr int PLACE_BITS = HOST(engine.moves.metropolis.replica_packed.cuda_records.PLACE_BITS), FIRST_SIGN = PLACE_BITS * (GROUPED + 1);
+constexpr int GROUPED = HOST(engine.moves.metropolis.replica_packed.cuda_lattices.GROUPED);
+constexpr int PLACE_BITS = HOST(engine.moves.metropolis.replica_packed.cuda_lattices.PLACE_BITS), FIRST_SIGN = PLACE_BITS * (GROUPED + 1);
 constexpr u64 PLACE_MASK = (1 << PLACE_BITS) - 1;
 static_assert(FIRST_SIGN + GROUPED <= 64, "a word holds the bonds of one place");
 
@@ -15,7 +15,7 @@ struct Bonds {
     const u64* groups;     // [sample][group]
     size_t stride, count;  // from sample to sample, 0 where all share them; groups of a sample
 };
-CHECK_STRUCT(Bonds, engine.moves.metropolis.replica_packed.cuda_records.BONDS);
+CHECK_STRUCT(Bonds, engine.moves.metropolis.replica_packed.cuda_lattices.BONDS);
 
 // Adds `weight` times the set bits of every lane in WORDS words of each of `items` to totals[128] in shared memory, by a whole
 // block.
@@ -83,7 +83,7 @@ __global__ __launch_bounds__(MOST_SHARED_THREADS, 1) void temper_shared(uint4* s
     using R = Rule<SLOTS, COUNT_BITS, FIELD, KIND, ROUNDS>;
     extern __shared__ uint4 shared[];
     __shared__ HeldLadder<R> held;
-    static_assert(sizeof(held) <= HOST(engine.moves.metropolis.replica_packed.cuda_records.HELD_BYTES), "the host leaves room for it");
+    static_assert(sizeof(held) <= HOST(engine.moves.metropolis.replica_packed.cuda_lattices.HELD_BYTES), "the host leaves room for it");
     const u32 sample = blockIdx.z;
     const bool is_tallied = EnergyTally<R>::POSSIBLE && tallied;
     const u32 none = is_tallied ? 0u - phantoms : 0u;

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from spinsim.engine import Engine
-from spinsim.engine.protocols import Sweeps
 
 WARM_UP_SWEEPS: Final = 50
 SECONDS: Final = 0.5  # of a run
@@ -31,7 +30,7 @@ class Spread(NamedTuple):
         return f"{self.slowest:.3f} to {self.fastest:.3f}"
 
 
-def sweep_rates(engine: Sweeps, repeats: int, timed: Callable[[int], float] | None = None) -> tuple[int, list[float]]:
+def sweep_rates(engine: Engine, repeats: int, timed: Callable[[int], float] | None = None) -> tuple[int, list[float]]:
     """Sweeps of half a second once warm, and updates/ns of as many in each run; ``timed`` returns seconds."""
     timed = timed or engine.timed_sweep
     updates = engine.model.sites * engine.model.samples * engine.replicas

@@ -20,7 +20,6 @@ import numpy as np
 
 from spinsim.machine.clock import compiling, said_to_compile
 from spinsim.machine.threads import available_threads
-from spinsim.rng import FEWER_ROUNDS, ROUNDS
 
 _NUMBER: Final = re.compile(r"\bHOST\(([\w.]+)\)")
 _STRUCT: Final = re.compile(r"\bCHECK_STRUCT\(([\w<>, ]+), ([\w.]+)\);")
@@ -59,7 +58,6 @@ def fill_in(source: str) -> str:
 Instances = tuple[tuple[str, str], ...]
 """Pairs of a kernel file and an expression that names a function or a template instance of it."""
 
-PHILOX_ROUNDS: Final = (FEWER_ROUNDS, ROUNDS)
 FLAGS: Final = ("false", "true")
 OPTIONS: Final = ("-std=c++17", "--fmad=false")
 _INCLUDE: Final = re.compile(r'^#include "([\w/]+\.cuh)"\n', re.MULTILINE)

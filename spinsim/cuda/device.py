@@ -11,6 +11,7 @@ import weakref
 import zlib
 from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from threading import Thread
 from typing import Any, Final
@@ -21,6 +22,16 @@ import numpy.typing as npt
 from spinsim.errors import InputError, argument
 from spinsim.machine.memory import readable
 from spinsim.parallel.session import ranks
+
+
+class _CuPy:
+    """CuPy, which is imported where something of it is first used: its loading takes longer than a small run."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module("cupy"), name)
+
+
+cupy: Any = _CuPy()
 
 
 def why_not() -> str | None:
@@ -63,8 +74,6 @@ def wake() -> None:
     def begin() -> None:
         with contextlib.suppress(Exception):  # whoever uses it will say what is wrong
             if why_not() is None:
-                import cupy
-
                 with cupy.cuda.Device(0):
                     cupy.cuda.runtime.free(0)  # which makes a context
 
@@ -74,43 +83,31 @@ def wake() -> None:
 def names() -> list[str]:
     if why_not() is not None:
         return []
-    import cupy
-
     runtime = cupy.cuda.runtime
     return [runtime.getDeviceProperties(i)["name"].decode() for i in range(runtime.getDeviceCount())]
 
 
 def shared_memory(device: int) -> int:
-    import cupy
-
     return int(cupy.cuda.Device(device).attributes["MaxSharedMemoryPerBlockOptin"])
 
 
 def has_clusters(device: int) -> bool:
     """Return True if a GPU launches thread blocks together that reach each other's shared memory."""
-    import cupy
-
     return int(cupy.cuda.Device(device).compute_capability) >= 90
 
 
 def multiprocessors(device: int) -> int:
-    import cupy
-
     return int(cupy.cuda.Device(device).attributes["MultiProcessorCount"])
 
 
 def free_memory(device: int) -> int:
     """Bytes that a GPU has free, and CuPy holds free of what has ended."""
-    import cupy
-
     with cupy.cuda.Device(device):
         return int(cupy.cuda.runtime.memGetInfo()[0] + cupy.get_default_memory_pool().free_bytes())
 
 
 def free_blocks() -> None:
     """Give the present GPU back what CuPy holds free: a long array else may find it cut up."""
-    import cupy
-
     cupy.get_default_memory_pool().free_all_blocks()
 
 
@@ -131,8 +128,6 @@ WHOLE: Final = 2**21  # bytes; allocations of a multiple of these share no memor
 
 def shared(shape: tuple[int, ...], kind: npt.DTypeLike) -> Any:
     """An array on the present device, in an allocation of its own where other processes may open it."""
-    import cupy
-
     if ranks() is None:
         return cupy.empty(shape, kind)
     size = int(np.prod(shape)) * np.dtype(kind).itemsize
@@ -142,8 +137,6 @@ def shared(shape: tuple[int, ...], kind: npt.DTypeLike) -> Any:
 
 def offer(device: int, array: Any) -> npt.NDArray[np.int64]:
     """By what other GPUs find an array of ``shared``: machine, process, device, GPU, address and handle."""
-    import cupy
-
     runtime, handle = cupy.cuda.runtime, np.zeros(HANDLE, np.int64)
     if ranks() is not None:
         with suppress(runtime.CUDARuntimeError):  # as on machines that do not let processes share memory
@@ -162,16 +155,12 @@ class Reached:
 
 
 def _close(address: int, device: int) -> None:
-    import cupy
-
     with cupy.cuda.Device(device):
         cupy.cuda.runtime.ipcCloseMemHandle(address)
 
 
 def reach(device: int, mine: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64]) -> Reached | None:
     """An array that another GPU offers; None where kernels of this one cannot reach it."""
-    import cupy
-
     runtime = cupy.cuda.runtime
     machine, process, other, gpu, address = theirs[:-HANDLE].tolist()
     if machine != mine[0] or gpu == mine[3]:
@@ -190,8 +179,6 @@ def reach(device: int, mine: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64
 @cache
 def reaches(device: int, other: int) -> bool:
     """Return True if kernels of a GPU can use the memory of another one of this process; from now on they may."""
-    import cupy
-
     runtime = cupy.cuda.runtime
     if not runtime.deviceCanAccessPeer(device, other):
         return False

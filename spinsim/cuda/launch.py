@@ -51,14 +51,7 @@ def round_keys(seed: int) -> npt.NDArray[np.void]:
 
 
 class Fields:
-    """Arrays in one buffer of int64 words, which one copy fetches: in the order given, each at a whole word.
-
-    Args:
-        fields: Shape and type by name.
-
-    Attributes:
-        words: First word of each.
-    """
+    """Arrays in one buffer of int64 words, which one copy fetches: in the order given, each at a whole word."""
 
     def __init__(self, **fields: tuple[tuple[int, ...], Any]) -> None:
         self.sizes = {name: prod(shape) for name, (shape, _) in fields.items()}
@@ -70,7 +63,6 @@ class Fields:
             self.size += -(-self.sizes[name] * dtype.itemsize // 8)
 
     def split(self, words: Any) -> dict[str, Any]:
-        """Views of a buffer, on the host or on the device."""
         octets = words.view(np.uint8)
         return {
             name: octets[first:end].view(dtype).reshape(shape)
@@ -88,19 +80,10 @@ class Launch:
     """One kernel instance on one device and its arguments.
 
     Args:
-        expression: Template instance.
         arguments: NumPy scalars, structs and arrays on the device, by the names of the kernel's parameters.
-        shared: Dynamic shared memory in bytes.
     """
 
-    def __init__(
-        self,
-        device: int,
-        file: str,
-        expression: str,
-        arguments: dict[str, Any],
-        shared: int = 0,
-    ) -> None:
+    def __init__(self, device: int, file: str, expression: str, arguments: dict[str, Any], shared: int = 0) -> None:
         names = parameters(file, expression)
         if arguments.keys() != set(names):
             raise TypeError(f"{file}: {expression} takes {', '.join(names)}, not {', '.join(arguments)}")
@@ -112,7 +95,6 @@ class Launch:
 
     @cached_property
     def _compiled(self) -> Any:
-        """The compiled kernel, which takes so much shared memory."""
         from cupy.cuda import Device
 
         function, shared = kernel(*self._kernel), self._shared
@@ -123,7 +105,6 @@ class Launch:
 
     @cached_property
     def _function(self) -> int:
-        """Address by which the driver knows it."""
         return int(self._compiled.ptr)
 
     def blocks_at_once(self, threads: int) -> int:

@@ -5,19 +5,18 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.cuda.device import cupy
+
 KEPT: Final = 8  # totals whose pinned memory arrays may share; what is read while there are more is copied
 
 
-class Fetched(Protocol):
-    """Waits for totals and returns all of them or a row."""
-
-    def __call__(self, row: int | None = None) -> npt.NDArray[np.int64]:
-        """Arrays of pinned memory, or copies where many are kept."""
+Fetched = Callable[..., npt.NDArray[np.int64]]
+"""Waits for totals and returns all of them or a row: arrays of pinned memory, or copies where many are kept."""
 
 
 class Totals:
@@ -26,14 +25,10 @@ class Totals:
     Attributes:
         sums: int64 on the device; 0 when a kernel begins to add to them.
         parts: Addresses of ``sums[0]``, ``sums[1]`` and so on.
-        added: The event behind the kernel.
-        copied: The event behind the copy.
         cleared: The event behind the zeros for the next kernel.
     """
 
     def __init__(self, shape: tuple[int, ...]) -> None:
-        import cupy
-
         self.sums: Any = cupy.zeros(shape, cupy.int64)
         self.parts = tuple(part.data.ptr for part in self.sums)
         self.memory: Any = cupy.cuda.alloc_pinned_memory(self.sums.nbytes)
@@ -59,13 +54,10 @@ class TotalsInTurn:
     never.
 
     Args:
-        sweeps: The stream of the kernels.
         clears: True if totals must be 0 for the next kernel.
     """
 
     def __init__(self, sweeps: Any, clears: bool = True) -> None:
-        import cupy
-
         self._sweeps, self._clears = sweeps, clears
         self._copies, self._side_stream = (cupy.cuda.Stream(non_blocking=True) for _ in range(2))
         self._idle: list[Totals] = []
@@ -89,10 +81,7 @@ class TotalsInTurn:
         self._idle.append(totals)
 
     def fetch(
-        self,
-        totals: Totals,
-        queue_more: Callable[[Any], None] | None = None,
-        rows: range | None = None,
+        self, totals: Totals, queue_more: Callable[[Any], None] | None = None, rows: range | None = None
     ) -> Fetched:
         """Start copying totals behind the kernel just launched; the function returned waits for them, or one row.
 

@@ -17,31 +17,16 @@ from spinsim.inputs.signatures import in_lines
 from spinsim.model.ising import Ising, check_model
 
 __all__ = [
-    "DEVICES",
-    "Counts",
-    "Dynamics",
-    "Engine",
-    "Planned",
-    "Start",
-    "check_memory",
-    "check_run",
-    "choose_packing",
-    "create_engine",
-    "resolve_device",
-]
+    "DEVICES", "Counts", "Dynamics", "Engine", "Planned", "Start", "check_memory", "check_run", "choose_packing",
+    "create_engine", "resolve_device",
+]  # fmt: skip
 
 
 @in_lines
 def create_engine(
-    model: Ising,
-    replicas: int,
-    dynamics: Dynamics,
-    device: str = "auto",
-    threads: int | None = None,
-    start: npt.ArrayLike | None = None,
-    slabs: bool = True,
-    round_sweeps: int | None = None,
-) -> Engine:
+    model: Ising, replicas: int, dynamics: Dynamics, device: str = "auto", threads: int | None = None,
+    start: npt.ArrayLike | None = None, slabs: bool = True, round_sweeps: int | None = None,
+) -> Engine:  # fmt: skip
     """The engine for a model on a device, with its replicas in their initial state.
 
     Args:

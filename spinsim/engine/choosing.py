@@ -28,7 +28,6 @@ def choose(outline: Outline) -> Update:
 
 
 def update_of(model: Ising) -> Update:
-    """The update of a model that is there."""
     return model.once(_chosen)
 
 

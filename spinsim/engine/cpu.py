@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from spinsim.bits import Bits, packed_spins
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
-from spinsim.engine.measuring.cpu import CpuComparison, CpuMeasuring, Measurement
+from spinsim.engine.measuring.cpu import Compare, CpuMeasuring, Measurement
 from spinsim.engine.measuring.cpu_reduction import HostReduction
 from spinsim.engine.measuring.in_time import HostSquares
 from spinsim.engine.measuring.reduction import Reduced
@@ -27,8 +28,8 @@ from spinsim.engine.moves.exchange.ladder import (
     snapshot_of,
 )
 from spinsim.engine.moves.move import FastPaths, Moment, Move, apply_in_host_memory
-from spinsim.engine.moves.resample.moves import Moves, moves_of
-from spinsim.engine.protocols import Counts, LadderMeasurement, Reduction, Spins, one_by_one
+from spinsim.engine.moves.resample import Moves, moves_of
+from spinsim.engine.protocols import Begun, Counts, Reduction, Spins, one_by_one
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
 from spinsim.machine.threads import Threads
@@ -36,10 +37,8 @@ from spinsim.model.ising import Ising
 from spinsim.packing import Packing
 
 Words = npt.NDArray[np.uint64]
-AT_ONCE: Final = 16
-"""Measurements that threads make without meeting, at most."""
-KEPT_BYTES: Final = 2**25
-"""Bytes of such measurements."""
+AT_ONCE: Final = 16  # measurements that threads make without meeting, at most
+KEPT_BYTES: Final = 2**25  # bytes of such measurements
 _OF_COPY, _OF_PAIR = 10, 6  # numbers of a measurement, or so
 
 
@@ -69,28 +68,24 @@ class CpuState(Protocol):
         """Make room for configurations: what copies the present ones of some samples there, and what finds them."""
 
 
-class CpuSweeper(Protocol):
-    """Attempts flips at the temperatures that it was given.
-
-    Attributes:
-        colours: Half-sweeps in a sweep.
-    """
+class CpuSweeper(ABC):
+    """Attempts flips at the temperatures that it was given."""
 
     colours: int
+    tasks: int  # parts that run side by side
 
-    @property
-    def tasks(self) -> int:
-        """Parts that run side by side."""
-
+    @abstractmethod
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Take an inverse temperature or one for each replica (replicas,), and of two terms (replicas, 2)."""
 
-    def set_ladder(self, ladder: Ladder) -> None:
+    def set_ladder(self, ladder: Ladder) -> None:  # noqa: B027  (not all have something to prepare)
         """Make room for temperatures of each sample's replicas."""
 
+    @abstractmethod
     def set_places(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> None:
         """Give replicas the temperatures ``place`` (samples, replicas) of a ladder."""
 
+    @abstractmethod
     def sweep(self, count: int, half_sweep: int) -> None:
         """Attempt every spin ``count`` times, after so many half-sweeps."""
 
@@ -99,52 +94,35 @@ class CpuSweeper(Protocol):
 
         None where samples are not tempered each by itself, as threads meet in each round.
         """
+        return None
 
     def temper(self, tempering: CpuTempering, times: Times, half_sweep: int, samples: slice) -> None:
         """Do rounds of some samples after so many half-sweeps; ``tempering.round`` is left."""
+        raise NotImplementedError
 
     def end_rounds(self, tempering: CpuTempering) -> None:
         """Make ready for sweeps at the places where rounds of all samples have left their replicas."""
+        self.set_places(tempering.ladder, tempering.exchange.place)
 
 
 class CpuParts(NamedTuple):
-    """Functions and arrays that an update gives to an engine of the CPU.
+    """Functions and arrays that an update gives to an engine of the CPU."""
 
-    Attributes:
-        packing: Name of the update.
-        state: The spins.
-        sweeper: Moves them.
-        counts: Energies and magnetisations of all replicas of some samples, all where they are None.
-        comparison: Compares two replicas.
-        threads: The threads that all of them work with.
-        temperatures: How many inverse temperatures of a replica its update takes: one, one for each of two terms, or
-            both; where it takes two alone, one is that of both terms.
-        bits: Finds the configuration of a sample and replica as ``spinsim.bits`` says, where no spin need be unpacked.
-    """
-
-    packing: Packing
+    packing: Packing  # name of the update
     state: CpuState
-    sweeper: CpuSweeper
-    counts: Callable[[slice | None], Counts]
-    comparison: CpuComparison
-    threads: Threads
+    sweeper: CpuSweeper  # moves them
+    counts: Callable[[slice | None], Counts]  # of all replicas of some samples, of all where they are None
+    compare: Compare  # copies at equal temperatures
+    threads: Threads  # the threads that all of them work with
+    # how many inverse temperatures of a replica its update takes: one, one for each of two terms, or both; where it
+    # takes two alone, one is that of both terms
     temperatures: tuple[int, ...] = (1,)
+    # finds the configuration of a sample and replica as ``spinsim.bits`` says, where no spin need be unpacked
     bits: Callable[[int, int], Bits] | None = None
 
 
 class CpuEngine:
-    """An ``Engine`` on the CPU.
-
-    Args:
-        model: What is simulated.
-        replicas: Configurations of each sample.
-        dynamics: How they move.
-        parts: What its update gives.
-
-    Attributes:
-        half_sweep: Half-sweeps done.
-        temperatures: As its update gives it.
-    """
+    """An ``Engine`` on the CPU."""
 
     device_name = "cpu"
     devices = 1
@@ -154,7 +132,7 @@ class CpuEngine:
         self.packing, self.colours = parts.packing, parts.sweeper.colours
         self._dynamics, self._state, self._sweeper, self._counts = dynamics, parts.state, parts.sweeper, parts.counts
         self._threads = parts.threads
-        self._measuring = CpuMeasuring(model, parts.comparison, parts.state.words_of, max(parts.temperatures))
+        self._measuring = CpuMeasuring(model, parts.compare, parts.state.words_of, max(parts.temperatures))
         self.temperatures, self._bits = parts.temperatures, parts.bits
         self._fast_paths = FastPaths("cpu", parts.packing, model, replicas, dynamics.first_sample, parts)
         self._tempering: CpuTempering | None = None
@@ -188,7 +166,6 @@ class CpuEngine:
         return self._counts(None)
 
     def begin_counts(self) -> Callable[[], Counts]:
-        """The present energies and magnetisations, taken at once."""
         counts = self._counts(None)
         return lambda: counts
 
@@ -217,7 +194,6 @@ class CpuEngine:
         self._take_places(self._tempering)
 
     def _take_places(self, tempering: CpuTempering) -> None:
-        """Give replicas the temperatures that exchanges have left them."""
         self._sweeper.set_places(tempering.ladder, tempering.exchange.place)
 
     def take_ladder(self, ladder: Ladder) -> None:
@@ -252,7 +228,6 @@ class CpuEngine:
         self._end_rounds(rounds, sweeps)
 
     def _end_rounds(self, rounds: int, sweeps: int) -> None:
-        """Take in rounds that all samples have done."""
         tempering = self._on_ladder()
         tempering.round += rounds
         self.half_sweep += rounds * sweeps * self.colours
@@ -276,7 +251,7 @@ class CpuEngine:
 
     def begin_measurement(
         self, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None, fetched: bool = True
-    ) -> Callable[[], LadderMeasurement] | None:
+    ) -> Begun:
         room = self._room(wanted, reduction, fetched)
         counts, number = self._counts(None), 0 if reduction is None else reduction.measurements
 
@@ -288,17 +263,12 @@ class CpuEngine:
         return self._measured([room], reduction)[0]
 
     def temper_measured(
-        self,
-        count: int,
-        rounds: int,
-        sweeps: int,
-        wanted: Wanted = WITHOUT_TIMES,
-        reduction: Reduction | None = None,
+        self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None,
         fetched: Sequence[bool] | None = None,
-    ) -> list[Callable[[], LadderMeasurement] | None]:
+    ) -> list[Begun]:  # fmt: skip
         tempering, words = self._on_ladder(), self._sweeper.words_of_round(sweeps)
         if words is None:
-            return one_by_one(self, count, rounds, sweeps, wanted, reduction, fetched)
+            return one_by_one(self, fetched or [True] * count, rounds, sweeps, wanted, reduction)
         rooms = [self._room(wanted, reduction, fetched is None or fetched[k]) for k in range(count)]
         number = 0 if reduction is None else reduction.measurements
         before, half_sweep = tempering.round, self.half_sweep
@@ -322,13 +292,10 @@ class CpuEngine:
         if is_fetched or reduction is None:
             keep, spins = self._state.keep()
             return self._measuring.begin(tempering, wanted, spins, keep)
-        if (
-            self._unread is None
-            or self._unread.wanted != wanted
-            or self._unread.found.exchange is not tempering.exchange
-        ):
-            self._unread = self._measuring.begin(tempering, wanted, self.spins)
-        return self._unread
+        unread = self._unread
+        if unread is None or unread.wanted != wanted or unread.found.exchange is not tempering.exchange:
+            self._unread = unread = self._measuring.begin(tempering, wanted, self.spins)
+        return unread
 
     def _measure(
         self, room: Measurement, counts: Counts, reduction: Reduction | None, number: int, samples: slice
@@ -340,9 +307,7 @@ class CpuEngine:
             reduction.keep_lowest(counts.energy, self.spins, samples)
 
     @staticmethod
-    def _measured(
-        rooms: list[Measurement], reduction: Reduction | None
-    ) -> list[Callable[[], LadderMeasurement] | None]:
+    def _measured(rooms: list[Measurement], reduction: Reduction | None) -> list[Begun]:
         if isinstance(reduction, HostReduction):
             reduction.end(len(rooms))
         return [room.later if room.is_fetched else None for room in rooms]

@@ -3,157 +3,128 @@
 from __future__ import annotations
 
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.bits import Bits, packed_spins
-from spinsim.cuda.device import names
+from spinsim.cuda.device import cupy, names
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
-from spinsim.engine.measuring.cuda import LadderMeasuring, Measurements, Measuring
+from spinsim.engine.measuring.cuda import CudaState, LadderMeasuring, Measurements, Measuring
 from spinsim.engine.measuring.cuda_comparison import Comparison
-from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.measuring.cuda_reduction import CudaReduction
 from spinsim.engine.measuring.in_time import HostSquares
 from spinsim.engine.measuring.reduction import Reduced
+from spinsim.engine.measuring.sums import CudaCounting
 from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, Placed, each_a_copy
 from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, check_ladder, exchange_of, snapshot_of
 from spinsim.engine.moves.move import FastPaths, Moment, Move, apply_in_host_memory
-from spinsim.engine.moves.resample.moves import Moves, moves_of
-from spinsim.engine.protocols import Counts, LadderMeasurement, LocalSquares, Reduction
+from spinsim.engine.moves.resample import moves_of
+from spinsim.engine.protocols import Begun, Counts, LocalSquares, Reduction
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
 
+NO_NOTES: Final = 0, 0, 0
 
-class CudaState(Protocol):
-    """The spins of all replicas of all samples on a device.
 
-    Attributes:
-        present: The array that sweeps change.
-        replica_axis: Its axis along which replicas follow each other, or blocks of them.
+class LaunchedRounds(ABC):
+    """Rounds of sweeps and exchanges in one launch, with measurements between them, of lattices that stay meanwhile.
+
+    Args:
+        tables: Temperatures of the ladder's places as sweeps read them, which rounds leave as they were: ``are_laid``
+            tells if they are those of the present places.
+        counting: Takes the sums of the state in which a launch ends.
     """
 
-    present: Any
-    replica_axis: int
-
-    def words(self) -> npt.NDArray[np.uint64]:
-        """The words of a snapshot, as the CPU has them."""
-
-    def set_words(self, words: npt.NDArray[np.uint64]) -> None:
-        """Go back to the words of a snapshot."""
-
-    def copy(self, moves: Moves) -> None:
-        """Queue copies of configurations."""
-
-    def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """One configuration of ``present`` or of a copy of it, fetched by the present stream."""
-
-
-class ManyRounds(Protocol):
-    """Rounds of sweeps and exchanges in one launch."""
+    def __init__(
+        self, queue: Queue, colours: int, tempering: CudaTempering, tables: Any, counting: CudaCounting,
+        most_sweeps: int,
+    ) -> None:  # fmt: skip
+        self._queue, self._colours = queue, colours
+        self._tempering, self._tables, self._counting = tempering, tables, counting
+        self._most_sweeps = most_sweeps
 
     def most(self, sweeps: int) -> int:
         """How many rounds of so many sweeps one launch takes; 0 where they must go one by one."""
+        return self._most_sweeps // max(1, sweeps)
 
     def temper(self, rounds: int, sweeps: int, half_sweep: int) -> None:
-        """Queue a launch, after so many half-sweeps."""
-
-
-class MeasuredRounds(ManyRounds, Protocol):
-    """Rounds of sweeps and exchanges in one launch, with measurements between them."""
+        self._queue_rounds(rounds, sweeps, half_sweep, notes=NO_NOTES)
 
     def measured(self, rounds: int, sweeps: int, half_sweep: int, measuring: Measuring, into: Measurements) -> None:
         """Queue a launch of ``rounds`` rounds before each of the measurements."""
+        notes = into.address(0), into.held.address(0), rounds
+        self._queue_rounds(into.several * rounds, sweeps, half_sweep, notes=notes, measured=measuring.record)
+
+    def _queue_rounds(self, rounds: int, sweeps: int, half_sweep: int, **notes: Any) -> None:
+        """Queue many rounds in one launch; ``notes`` are those of measurements."""
+        half_sweeps = rounds * sweeps * self._colours
+        self._start(
+            rounds, half_sweeps, sums=self._counting.room(), first_half_sweep=half_sweep, sweeps=sweeps,
+            first_round=self._tempering.round, rounds=rounds, **notes,
+        )  # fmt: skip
+        self._tempering.round += rounds
+        self._counting.left_at(half_sweep + half_sweeps)
+        self._tables.are_laid = False
+
+    @abstractmethod
+    def _start(self, count: int, half_sweeps: int, **arguments: Any) -> None:
+        """Launch ``count`` rounds of so many half-sweeps in all, with arguments that all kernels of rounds take."""
 
 
-class CudaSweeper(Protocol):
-    """Attempts flips at the temperatures that it was given.
-
-    Attributes:
-        colours: Half-sweeps in a sweep.
-        tasks: Parts that run side by side.
-    """
+class CudaSweeper(ABC):
+    """Attempts flips at the temperatures that it was given."""
 
     colours: int
     tasks: int
+    rounds: LaunchedRounds | None = None  # many rounds in one launch on the present ladder, if the device can
 
-    @property
-    def rounds(self) -> ManyRounds | None:
-        """Many rounds in one launch on the present ladder, if the device can."""
-
-    @property
-    def measured_rounds(self) -> MeasuredRounds | None:
-        """Many rounds with measurements between them in one launch on the present ladder, if the device can."""
-
+    @abstractmethod
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Take an inverse temperature or one for each replica (replicas,), and of two terms (replicas, 2)."""
 
+    @abstractmethod
     def set_ladder(self, placed: Placed) -> None:
         """Make room for temperatures of each sample's replicas, and what launches need."""
 
+    @abstractmethod
     def lay_tables(self) -> None:
         """Queue what gives replicas the temperatures of their places."""
 
+    @abstractmethod
     def sweep(self, count: int, half_sweep: int) -> None:
         """Queue ``count`` attempts of every spin, after so many half-sweeps."""
 
 
 class CudaParts(NamedTuple):
-    """Functions and arrays that an update gives to an engine of a GPU.
+    """Functions and arrays that an update gives to an engine of a GPU."""
 
-    Attributes:
-        packing: Name of the update.
-        queue: Where all parts queue their work.
-        state: The spins.
-        sweeper: Moves them.
-        counting: Sums of the present state.
-        compare: Makes what compares copies of a ladder, as fully as is wanted.
-        temperatures: As those of ``CpuParts``.
-        squares: Makes what adds up squares along world lines on the device; None where no model has any.
-        bits: As those of ``CpuParts``.
-    """
-
-    packing: Packing
-    queue: Queue
+    packing: Packing  # name of the update
+    queue: Queue  # where all parts queue their work
     state: CudaState
-    sweeper: CudaSweeper
+    sweeper: CudaSweeper  # moves them
     counting: CudaCounting
-    compare: Callable[[CudaTempering, Wanted], Comparison]
-    temperatures: tuple[int, ...] = (1,)
-    squares: Callable[[Ladder], LocalSquares] | None = None
-    bits: Callable[[int, int], Bits] | None = None
+    compare: Callable[[CudaTempering, Wanted], Comparison]  # of copies of a ladder, as fully as is wanted
+    temperatures: tuple[int, ...] = (1,)  # as those of ``CpuParts``
+    squares: Callable[[Ladder], LocalSquares] | None = None  # along world lines; None: on the host
+    bits: Callable[[int, int], Bits] | None = None  # as those of ``CpuParts``
 
 
 class OnLadder(NamedTuple):
-    """State of an engine while it is on a ladder.
+    """State of an engine while it is on a ladder."""
 
-    Attributes:
-        tempering: The exchanges.
-        measuring: The measurements.
-    """
-
-    tempering: CudaTempering
-    measuring: LadderMeasuring
+    tempering: CudaTempering  # the exchanges
+    measuring: LadderMeasuring  # the measurements
 
 
 class CudaEngine:
-    """An ``Engine`` on one GPU.
-
-    Args:
-        model: What is simulated.
-        replicas: Configurations of each sample.
-        parts: What its update gives.
-
-    Attributes:
-        half_sweep: Half-sweeps queued.
-        parts: As given.
-        temperatures: As its update gives it.
-    """
+    """An ``Engine`` on one GPU."""
 
     devices = 1
 
@@ -190,8 +161,6 @@ class CudaEngine:
 
     def timed_sweep(self, count: int) -> float:
         """Sweep and return the seconds between two events on the device."""
-        import cupy
-
         with self._queue.here():
             began, ended = cupy.cuda.Event(), cupy.cuda.Event()
             began.record()
@@ -245,16 +214,12 @@ class CudaEngine:
         with queue.here():
             steps = ladder.steps(self.model)
             tempering = CudaTempering(queue, ladder, steps, counting.shape, counting.observables)
-            measuring = LadderMeasuring(
-                self.model, queue.device, queue.stream, tempering, counting, self._compare, self._state.present
-            )
+            measuring = LadderMeasuring(self.model, queue, tempering, counting, self._compare, self._state.present)
             self._ladder = OnLadder(tempering, measuring)
             self._sweeper.set_ladder(tempering)
             self._sweeper.lay_tables()
 
     def take_ladder(self, ladder: Ladder) -> None:
-        import cupy
-
         with self._queue.here():
             self.sweep_at_places(GivenPlaces(ladder, cupy.zeros((self.model.samples, self.replicas), cupy.int32)))
 
@@ -309,55 +274,34 @@ class CudaEngine:
 
     def begin_measurement(
         self, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None, fetched: bool = True
-    ) -> Callable[[], LadderMeasurement] | None:
-        with self._queue.here():
-            measuring = self._on_ladder().measuring.of(wanted)
-            measurements = measuring.open(self._state.present, 1)
-            self._write_measurement(measuring, measurements, 0)
-            (begun,) = self._close(measuring, measurements, reduction, [fetched])
-            return begun
+    ) -> Begun:
+        return self.temper_measured(1, 0, 0, wanted, reduction, [fetched])[0]
 
     def temper_measured(
-        self,
-        count: int,
-        rounds: int,
-        sweeps: int,
-        wanted: Wanted = WITHOUT_TIMES,
-        reduction: Reduction | None = None,
+        self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None,
         fetched: Sequence[bool] | None = None,
-    ) -> list[Callable[[], LadderMeasurement] | None]:
-        begun: list[Callable[[], LadderMeasurement] | None] = []
+    ) -> list[Begun]:  # fmt: skip
+        assert reduction is None or isinstance(reduction, CudaReduction)  # noqa: S101  (engines of a GPU make such)
+        all_fetched = [True] * count if reduction is None or fetched is None else fetched
+        begun: list[Begun] = []
         with self._queue.here():
             measuring = self._on_ladder().measuring.of(wanted)
             while len(begun) < count:
                 several = min(self.at_once, count - len(begun))
-                own = None if fetched is None else fetched[len(begun) : len(begun) + several]
                 measurements = measuring.open(self._state.present, several)
                 self._temper_into(measuring, measurements, rounds, sweeps)
-                begun += self._close(measuring, measurements, reduction, own)
+                own = all_fetched[len(begun) : len(begun) + several]
+                begun += measuring.close(measurements, self._state, reduction, own)
         return begun
-
-    def _close(
-        self,
-        measuring: Measuring,
-        written: Measurements,
-        reduction: Reduction | None,
-        fetched: Sequence[bool] | None,
-    ) -> list[Callable[[], LadderMeasurement] | None]:
-        """End measurements, which are all fetched where nothing adds them up."""
-        if reduction is None:
-            return measuring.close(written, self._state)
-        assert isinstance(reduction, CudaReduction)  # noqa: S101  (engines of a GPU make such)
-        return measuring.close(written, self._state, reduction, fetched)
 
     def _temper_into(self, measuring: Measuring, into: Measurements, rounds: int, sweeps: int) -> None:
         """Temper and measure, in one launch where it takes all rounds."""
-        many, all_rounds = self._sweeper.measured_rounds, into.count * rounds
+        many, all_rounds = self._sweeper.rounds, into.several * rounds
         if many is not None and 0 < all_rounds <= many.most(sweeps):
             many.measured(rounds, sweeps, self.half_sweep, measuring, into)
             self.half_sweep += all_rounds * sweeps * self.colours
             return
-        for k in range(into.count):
+        for k in range(into.several):
             self.temper(rounds, sweeps)
             self._write_measurement(measuring, into, k)
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from spinsim.cuda.device import cupy
 from spinsim.cuda.launch import Launch, round_keys
 from spinsim.engine.dynamics import Dynamics
 from spinsim.errors import InputError
@@ -19,22 +20,12 @@ START_THREADS: Final = 128
 class Queue:
     """One device and a stream of its own there.
 
-    Args:
-        device: Number of the device.
-        dynamics: How replicas move.
-
     Attributes:
-        device: As given.
-        stream: Where all work is queued.
-        rng_rounds: Philox rounds.
         first_sample: Number of the model's first sample in the whole run, as kernels take it.
         first_block: Number of the first block of replicas, likewise.
-        keys: Round keys, as kernels take them.
     """
 
     def __init__(self, device: int, dynamics: Dynamics) -> None:
-        import cupy
-
         self.device, self.rng_rounds, self.keys = device, dynamics.rng_rounds, round_keys(dynamics.seed)
         self.first_sample, self.first_block = np.uint32(dynamics.first_sample), np.uint32(dynamics.first_block)
         with using(device):

@@ -49,11 +49,7 @@ def resolve_device(device: str, gpus: str | None = None) -> str:
 
 
 def seats(device: str) -> list[Seat]:
-    """All devices of this process and of the ranks that serve it, each with a thread of its own, in their order.
-
-    Args:
-        device: As ``resolve_device`` returns it.
-    """
+    """All devices of this process and of the ranks that serve it, each with a thread of its own, in their order."""
     asked = answers([place.request(_gpus, device) for place in others()])
     mine = _gpus(device)
     places = [Seat(InThread() if len(mine) > 1 else Here(), gpu) for gpu in mine]

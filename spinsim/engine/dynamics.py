@@ -1,4 +1,4 @@
-"""How replicas move: the part of a run's configuration that every engine takes."""
+"""How replicas move and start: the part of a run's configuration that every engine takes, and initial spins."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.acceptance import ZERO_ACCEPTANCE, check_zero_acceptance
 from spinsim.errors import InputError
 from spinsim.inputs.signatures import in_lines
 from spinsim.inputs.texts import as_seed
+from spinsim.machine.compiled import kernel
 
 Start = Literal["random", "up"]
 NO_TEMPERATURE: Final = "no temperature is set: call set_beta before sweep"
@@ -65,3 +67,30 @@ class Dynamics:
         where = np.uint64(self.first_sample + sample), np.uint64(self.first_block + block)
         word: np.uint64 = rng.counter_block(*where)
         return word
+
+
+START = np.uint64(rng.Stream.START)
+
+
+@kernel
+def _fill_random(state, lanes, first, block, key, rounds):  # type: ignore[no-untyped-def]
+    word3 = rng.counter_plane(np.uint64(0), START, np.uint64(0))
+    for i in range(state.shape[0]):
+        x0, x1, x2, x3 = rng.philox(first + np.uint64(i), block, np.uint64(0), word3, key[0], key[1], rounds)
+        state[i, 0] = (rng.low32(x0) | (x1 << np.uint64(32))) & lanes[0]
+        state[i, 1] = (rng.low32(x2) | (x3 << np.uint64(32))) & lanes[1]
+
+
+def fill_start(
+    state: npt.NDArray[np.uint64], lanes: npt.NDArray[np.uint64], dynamics: Dynamics, sample: int, block: int,
+    first: int = 0,
+) -> None:  # fmt: skip
+    """Set packed spins of a block of a sample, uint64 (groups, 2), to the start of their dynamics.
+
+    ``first`` is the number of their first group in the block.
+    """
+    if dynamics.start == "up":
+        state[:] = lanes
+    else:
+        counter = dynamics.counter_block(sample, block)
+        _fill_random(state, lanes, np.uint64(first), counter, rng.split_seed(dynamics.seed), dynamics.rng_rounds)

@@ -14,8 +14,7 @@ from spinsim.engine.protocols import Engine
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
-GIVEN: Final = "sha256:"
-"""How the start of a run is named whose configurations were given: this and their digest."""
+GIVEN: Final = "sha256:"  # how the start of a run is named whose configurations were given: this and their digest
 
 
 def name_of(spins: npt.NDArray[np.int8]) -> str:
@@ -28,7 +27,6 @@ def as_spins(start: npt.ArrayLike, model: Ising, replicas: int | None, name: str
 
     Args:
         start: +1 or -1, shape (sites,), (samples, sites) or (samples, replicas, sites).
-        model: What they are configurations of.
         replicas: Of each sample; None where that is not known yet.
         name: Of the argument, for messages.
 
@@ -72,7 +70,6 @@ def set_spins(
     """Set all configurations of an engine.
 
     Args:
-        engine: Any.
         spins: +1 and -1, (1 or samples, 1 or replicas, sites).
         exchange: State of the exchange that it gets, where it is on a ladder.
         half_sweep: How many half-sweeps it counts then as done, by which random numbers go on.

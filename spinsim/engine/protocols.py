@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -20,23 +21,14 @@ if TYPE_CHECKING:
 
 
 class Counts(NamedTuple):
-    """Exact integers read off packed spins, each of shape (samples, replicas).
+    """Exact integers read off packed spins, each of shape (samples, replicas)."""
 
-    Attributes:
-        energy: Total energy in quanta, ``int64``.
-        magnetization: Sum of spins, ``int64``.
-        staggered_magnetization: Sum over the first sublattice less that over the second, ``int64``; 0 where the model
-            is not bipartite.
-        terms: Energy of each term of the model, (samples, replicas, terms); None where the update knows of one alone.
-    """
-
-    energy: npt.NDArray[np.int64]
-    magnetization: npt.NDArray[np.int64]
-    staggered_magnetization: npt.NDArray[np.int64]
-    terms: npt.NDArray[np.int64] | None = None
+    energy: npt.NDArray[np.int64]  # total energy in quanta, ``int64``
+    magnetization: npt.NDArray[np.int64]  # sum of spins, ``int64``
+    staggered_magnetization: npt.NDArray[np.int64]  # of the first sublattice less the second; 0 without sublattices
+    terms: npt.NDArray[np.int64] | None = None  # energy of each, (samples, replicas, terms); None where there is one
 
     def of(self, samples: slice) -> Counts:
-        """Return those of some samples."""
         terms = None if self.terms is None else self.terms[samples]
         return Counts(self.energy[samples], self.magnetization[samples], self.staggered_magnetization[samples], terms)
 
@@ -46,41 +38,30 @@ class Counts(NamedTuple):
         return self.energy[..., None] if self.terms is None else self.terms
 
 
-Spins = Callable[[int, int], npt.NDArray[np.int8]]
-"""The configuration (sites,) of a sample and replica."""
-Configurations = npt.NDArray[np.int8] | States
-"""A configuration of each sample, (samples, sites)."""
+Spins = Callable[[int, int], npt.NDArray[np.int8]]  # the configuration (sites,) of a sample and replica
+Configurations = npt.NDArray[np.int8] | States  # a configuration of each sample, (samples, sites)
 
 
 class LadderMeasurement(NamedTuple):
-    """Measurements of every copy at every temperature of a ladder.
+    """Measurements of every copy at every temperature of a ladder."""
 
-    Attributes:
-        energy: Totals in the unit of the couplings, ``float64`` (samples, copies, temperatures).
-        magnetization: Sums of spins, ``int64``, likewise.
-        staggered_magnetization: Those over the first sublattice less those over the second, likewise; 0 where the model
-            is not bipartite.
-        holder: Replica at each temperature, ``int32``, likewise.
-        exchange: State of the exchange.
-        correlations: Of copies at equal temperatures; where overlaps alone were asked for, link overlaps have no pairs
-            and modes no axes.
-        spins: Configurations at this moment, whatever comes later.
-        energy_by_term: Energies of each term, in the unit of the couplings, (samples, copies, temperatures, 1 or 2).
-    """
-
-    energy: npt.NDArray[np.float64]
-    magnetization: npt.NDArray[np.int64]
+    energy: npt.NDArray[np.float64]  # totals in the unit of the couplings, ``float64`` (samples, copies, temperatures)
+    magnetization: npt.NDArray[np.int64]  # sums of spins, ``int64``, likewise
+    # those over the first sublattice less those over the second, likewise; 0 where the model is not bipartite
     staggered_magnetization: npt.NDArray[np.int64]
-    holder: npt.NDArray[np.int32]
-    exchange: Exchange
-    correlations: Correlations
-    spins: Spins
-    energy_by_term: npt.NDArray[np.float64]
+    holder: npt.NDArray[np.int32]  # replica at each temperature, ``int32``, likewise
+    exchange: Exchange  # state of the exchange
+    correlations: Correlations  # of copies at equal temperatures; of overlaps alone, links have no pairs, modes no axes
+    spins: Spins  # configurations at this moment, whatever comes later
+    energy_by_term: npt.NDArray[np.float64]  # of each term, (samples, copies, temperatures, 1 or 2)
 
     @property
     def replica_energy(self) -> npt.NDArray[np.float64]:
-        """Totals by replica, (samples, replicas)."""
         return by_replica(self.energy, self.holder)
+
+
+Begun = Callable[[], LadderMeasurement] | None
+"""Waits for a measurement; None for one that is added up and read nowhere."""
 
 
 def by_replica(values: npt.NDArray[Any], holder: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
@@ -92,33 +73,23 @@ def by_replica(values: npt.NDArray[Any], holder: npt.NDArray[np.int32]) -> npt.N
 
 
 class LowestStates(NamedTuple):
-    """The lowest states that measurements have met.
+    """The lowest states that measurements have met."""
 
-    Attributes:
-        energy: Lowest energy of each replica in the unit of the couplings, (samples, replicas); infinite before the
-            first measurement.
-        spins: Finds the configuration of lowest energy of a sample, int8 (sites,), the first met among equals. It is
-            called before the next measurement.
-        changed: Numbers of the samples that have found a lower one since lowest states were last asked for.
-    """
-
-    energy: npt.NDArray[np.float64]
+    energy: npt.NDArray[np.float64]  # lowest of each replica, (samples, replicas); infinite before any
+    # finds the configuration of lowest energy of a sample, int8 (sites,), the first met among equals. It is called
+    # before the next measurement.
     spins: Callable[[int], npt.NDArray[np.int8]]
-    changed: npt.NDArray[np.int64]
+    changed: npt.NDArray[np.int64]  # samples with a lower one since lowest states were last asked for
 
 
 class Reduction(Protocol):
     """Adds measurements of a ladder up where they are made, to the arrays of ``Reduced.arrays``.
 
     The engine that has made it adds measurements to it; those that are not ``fetched`` are seen nowhere else.
-
-    Attributes:
-        reduced: What is added up.
-        measurements: How many have been added, or asked to be.
     """
 
     reduced: Reduced
-    measurements: int
+    measurements: int  # how many have been added, or asked to be
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return copies of all arrays by name; the same arrays on every device."""
@@ -149,24 +120,20 @@ class LocalSquares(Protocol):
         """Go back to such sums."""
 
 
-class Sweeps(Protocol):
-    """Moves the replicas of every sample of one model.
-
-    Attributes:
-        model: What is simulated.
-        replicas: Configurations of each sample.
-        device_name: Where it runs.
-        devices: How many of these there are.
-        colours: Half-sweeps in a sweep.
-        half_sweep: Half-sweeps done.
-    """
+class Engine(Protocol):
+    """Replicas of every sample of one model, in packed form on devices of one kind."""
 
     model: Ising
-    replicas: int
-    device_name: str
-    devices: int
-    colours: int
-    half_sweep: int
+    replicas: int  # configurations of each sample
+    packing: Packing  # how spins lie in memory: the name of the update
+    device_name: str  # where it runs
+    devices: int  # how many of these there are
+    colours: int  # half-sweeps in a sweep
+    half_sweep: int  # half-sweeps done
+
+    @property
+    def tasks(self) -> int:
+        """Parts that run side by side."""
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Set the inverse temperature: a number or one for each replica (replicas,).
@@ -186,18 +153,6 @@ class Sweeps(Protocol):
     def part_rates(self) -> list[float]:
         """Updates/ns of each part while it worked, where several share out the replicas; else nothing."""
 
-
-class Counting(Protocol):
-    """Reads energies, magnetisations and configurations of the present state.
-
-    Attributes:
-        model: What is simulated.
-        replicas: Configurations of each sample.
-    """
-
-    model: Ising
-    replicas: int
-
     def begin_counts(self) -> Callable[[], Counts]:
         """Ask for the present energies and magnetisations; the function returned waits for them.
 
@@ -213,57 +168,24 @@ class Counting(Protocol):
     def bits(self, sample: int, replica: int) -> Bits:
         """One configuration as ``spinsim.bits`` says, shape (bytes,)."""
 
+    def take_from(self, parent: npt.NDArray[np.integer]) -> None:
+        """Give each replica the configuration of its parent, (samples, replicas), who must keep its own."""
 
-class Tempers(Protocol):
-    """Exchanges the temperatures of replicas on a ladder, which ``set_beta`` takes away again."""
+    def apply(self, move: Move, moment: Moment) -> None:
+        """Apply a move to all replicas, whose ladder and random numbers go on as they were (``moves/move.py``).
+
+        Raises:
+            InputError: where the move has no room, and for one that leaves anything but +1 and -1.
+        """
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
-        """Give each copy of each sample a ladder of inverse temperatures, as engine/moves/exchange/ladder.py says."""
+        """Give each copy of each sample a ladder of inverse temperatures, which ``set_beta`` takes away again."""
 
     def temper(self, rounds: int, sweeps: int) -> None:
         """``rounds`` times: sweep ``sweeps`` times, then try to exchange neighbouring temperatures."""
 
     def begin_exchange(self) -> Callable[[], Exchange]:
         """Ask for the present state of the exchange; the function returned waits for it."""
-
-
-class Resamples(Protocol):
-    """Lets configurations take the place of others in their sample."""
-
-    def take_from(self, parent: npt.NDArray[np.integer]) -> None:
-        """Give each replica the configuration of its parent, (samples, replicas), who must keep its own."""
-
-
-class AppliesMoves(Protocol):
-    """Applies moves between sweeps, as engine/moves/move.py says."""
-
-    def apply(self, move: Move, moment: Moment) -> None:
-        """Apply a move to all replicas, whose ladder and random numbers go on as they were.
-
-        Raises:
-            InputError: where the move has no room, and for one that leaves anything but +1 and -1.
-        """
-
-
-class KeepsPlaces(Protocol):
-    """Keeps replicas at places of a ladder whose exchanges are made elsewhere, as where others have replicas of it too.
-
-    Attributes:
-        temperatures: How many inverse temperatures of a replica the update takes: one, one for each of two terms, or
-            both; where it takes two alone, one is that of both terms.
-    """
-
-    temperatures: tuple[int, ...]
-
-    def take_ladder(self, ladder: Ladder) -> None:
-        """Make ready for places on a ladder, however many replicas it has."""
-
-    def begin_sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Callable[[], Counts]:
-        """Sweep ``count`` times at places (samples, replicas) of the ladder that was taken, and ask what is counted."""
-
-
-class MeasuresLadder(Protocol):
-    """Measures every copy at every temperature of a ladder."""
 
     @property
     def at_once(self) -> int:
@@ -274,7 +196,7 @@ class MeasuresLadder(Protocol):
 
     def begin_measurement(
         self, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None, fetched: bool = True
-    ) -> Callable[[], LadderMeasurement] | None:
+    ) -> Begun:
         """Ask for what is measured of every copy at every temperature; the function returned waits for it.
 
         Sweeps asked for meanwhile neither disturb it nor wait for it. A reduction of this engine adds it up, and None
@@ -282,14 +204,9 @@ class MeasuresLadder(Protocol):
         """
 
     def temper_measured(
-        self,
-        count: int,
-        rounds: int,
-        sweeps: int,
-        wanted: Wanted = WITHOUT_TIMES,
-        reduction: Reduction | None = None,
+        self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None,
         fetched: Sequence[bool] | None = None,
-    ) -> list[Callable[[], LadderMeasurement] | None]:
+    ) -> list[Begun]:  # fmt: skip
         """``count`` times: ``temper``, then ``begin_measurement``, each with its own of ``fetched``."""
 
     def reduction(self, reduced: Reduced) -> Reduction:
@@ -306,10 +223,6 @@ class MeasuresLadder(Protocol):
             InputError: where there is no room for the sums.
         """
 
-
-class Saves(Protocol):
-    """Gives its state away and takes it back."""
-
     def snapshot(self) -> dict[str, npt.NDArray[np.generic]]:
         """All that a later ``restore`` needs, of fixed shapes; the same arrays on every device."""
 
@@ -317,69 +230,56 @@ class Saves(Protocol):
         """Go back to a ``snapshot`` of an engine made in the same way; with its ladder, where one had been set."""
 
 
-class Engine(Sweeps, Counting, Resamples, AppliesMoves, Tempers, MeasuresLadder, Saves, Protocol):
-    """Replicas of every sample of one model, in packed form on devices of one kind: all of the above.
+class KeepsPlaces(Protocol):
+    """Keeps replicas at places of a ladder whose exchanges are made elsewhere, where others have replicas of it too."""
 
-    Attributes:
-        packing: How spins are held: the name of the update.
-    """
+    temperatures: tuple[int, ...]  # as those of ``CpuParts``
 
-    packing: Packing
+    def take_ladder(self, ladder: Ladder) -> None:
+        """Make ready for places on a ladder, however many replicas it has."""
 
-    @property
-    def tasks(self) -> int:
-        """Parts that run side by side."""
+    def begin_sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Callable[[], Counts]:
+        """Sweep ``count`` times at places (samples, replicas) of the ladder that was taken, and ask what is counted."""
 
 
+@dataclass(eq=False)
 class KeptSpins:
-    """The configurations of one moment, whatever comes later.
+    """Configurations of one moment, whatever comes later, or of the present, with ways to read them as bits."""
 
-    Args:
-        read: Finds the one of a sample and replica.
-        bits: Finds those of all replicas of a sample as ``spinsim.bits`` says; None where one by one is as fast.
-    """
-
-    def __init__(self, read: Spins, bits: Callable[[int], Bits] | None) -> None:
-        self._read, self.bits = read, bits
+    read: Spins
+    bits: Callable[[int], Bits] | None = None  # finds those of all replicas of a sample; None: one by one is as fast
+    one: Callable[[int, int], Bits] | None = None  # finds the one of a sample and replica; None: from its spins
 
     def __call__(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """Returns one configuration, (sites,), +1 or -1."""
-        return self._read(sample, replica)
+        """Return one configuration, (sites,), +1 or -1."""
+        return self.read(sample, replica)
 
 
-def copy_samples(present: npt.NDArray[Any], kept: npt.NDArray[Any], samples: slice) -> None:
-    """Copy some samples of a state."""
-    kept[samples] = present[samples]
+def room_like(present: npt.NDArray[Any]) -> tuple[Callable[[slice], None], npt.NDArray[Any]]:
+    """Return a function that copies some samples of a state, and the array that it copies them to."""
+    kept = np.empty_like(present)
 
+    def copy(samples: slice) -> None:
+        kept[samples] = present[samples]
 
-class PresentSpins:
-    """The present configurations of an engine."""
-
-    def __init__(self, engine: Counting) -> None:
-        self._engine = engine
-
-    def __call__(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """Returns one configuration, (sites,), +1 or -1."""
-        return self._engine.spins(sample, replica)
-
-    def one(self, sample: int, replica: int) -> Bits:
-        """Returns one configuration as bits, (bytes,)."""
-        return self._engine.bits(sample, replica)
+    return copy, kept
 
 
 def bits_of_one(spins: Spins, sample: int, replica: int) -> Bits:
-    """Returns one configuration as bits, (bytes,)."""
-    return spins.one(sample, replica) if isinstance(spins, PresentSpins) else packed_spins(spins(sample, replica))
+    """Return one configuration as bits, (bytes,)."""
+    if isinstance(spins, KeptSpins) and spins.one is not None:
+        return spins.one(sample, replica)
+    return packed_spins(spins(sample, replica))
 
 
 def bits_of(spins: Spins, sample: int, replicas: int) -> Bits:
-    """Returns the configurations of all replicas of a sample as bits, (replicas, bytes)."""
+    """Return the configurations of all replicas of a sample as bits, (replicas, bytes)."""
     if isinstance(spins, KeptSpins) and spins.bits is not None:
         return spins.bits(sample)
     return np.stack([bits_of_one(spins, sample, r) for r in range(replicas)])
 
 
-def present_measurement(engine: MeasuresLadder, wanted: Wanted = WITHOUT_TIMES) -> LadderMeasurement:
+def present_measurement(engine: Engine, wanted: Wanted = WITHOUT_TIMES) -> LadderMeasurement:
     """Return what is measured of the present state."""
     begun = engine.begin_measurement(wanted)
     assert begun is not None  # noqa: S101  (nothing else adds it up)
@@ -387,17 +287,11 @@ def present_measurement(engine: MeasuresLadder, wanted: Wanted = WITHOUT_TIMES) 
 
 
 def one_by_one(
-    engine: Engine,
-    count: int,
-    rounds: int,
-    sweeps: int,
-    wanted: Wanted,
-    reduction: Reduction | None,
-    fetched: Sequence[bool] | None,
-) -> list[Callable[[], LadderMeasurement] | None]:
+    engine: Engine, fetched: Sequence[bool], rounds: int, sweeps: int, wanted: Wanted, reduction: Reduction | None
+) -> list[Begun]:
     """``Engine.temper_measured`` where nothing is gained by several measurements at a time."""
-    begun: list[Callable[[], LadderMeasurement] | None] = []
-    for k in range(count):
+    begun = []
+    for is_fetched in fetched:
         engine.temper(rounds, sweeps)
-        begun.append(engine.begin_measurement(wanted, reduction, fetched is None or fetched[k]))
+        begun.append(engine.begin_measurement(wanted, reduction, is_fetched))
     return begun

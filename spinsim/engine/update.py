@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,68 +20,8 @@ from spinsim.packing import LANES, Packing, block_count
 from spinsim.parallel.group import Group
 
 
-class Outline(Protocol):
-    """Sizes of a model, or of one that is yet to be built, from which its update and its need of memory follow.
-
-    Attributes:
-        sites: Sites of a configuration.
-        bonds: Bonds of a configuration.
-        samples: Disorder realisations.
-        lattice: The lattice with all of its bonds that the model lives on, if any.
-        slices: Slices in time, 1 where there is no time.
-        largest_degree: Bonds of the site that has most of them.
-        one_magnitude: True if all couplings are +J or -J.
-        most_units: Sum of |J| of a site's bonds and of its |h|, at most, in units (``Ising.units``); None without them.
-        one_coupling: True if all couplings are equal.
-        one_field: True if all sites are in the same field.
-        in_field: True if there is a field.
-        in_terms: True if bonds belong to two terms.
-        degrees_of_terms: Bonds of each of two terms at the site that has most of them, if a term's couplings are +J or
-            -J.
-    """
-
-    @property
-    def sites(self) -> int: ...
-
-    @property
-    def bonds(self) -> int: ...
-
-    @property
-    def samples(self) -> int: ...
-
-    @property
-    def lattice(self) -> Lattice | None: ...
-
-    @property
-    def slices(self) -> int: ...
-
-    @property
-    def largest_degree(self) -> int: ...
-
-    @property
-    def one_magnitude(self) -> bool: ...
-
-    @property
-    def most_units(self) -> int | None: ...
-
-    @property
-    def one_coupling(self) -> bool: ...
-
-    @property
-    def one_field(self) -> bool: ...
-
-    @property
-    def in_field(self) -> bool: ...
-
-    @property
-    def in_terms(self) -> bool: ...
-
-    @property
-    def degrees_of_terms(self) -> tuple[int, int] | None: ...
-
-
 class OfModel:
-    """The ``Outline`` of a model; nothing is computed before it is asked for."""
+    """Sizes of a model, from which its update and its need of memory follow; computed when they are asked for."""
 
     def __init__(self, model: Ising) -> None:
         self._model = model
@@ -116,18 +56,20 @@ class OfModel:
 
 @dataclass(frozen=True)
 class Planned:
-    """The ``Outline`` of a model on a lattice that is yet to be built."""
+    """The same sizes of a model on a lattice that is yet to be built."""
 
-    lattice: Lattice
+    lattice: Lattice  # with all of its bonds; of a model, if there is one
     samples: int
-    one_magnitude: bool
-    one_coupling: bool
-    one_field: bool = True
-    slices: int = 1
+    one_magnitude: bool  # True if all couplings are +J or -J
+    one_coupling: bool  # True if all couplings are equal
+    one_field: bool = True  # True if all sites are in the same field
+    slices: int = 1  # in time, 1 where there is no time
     in_field: bool = False
-    in_terms: bool = False
-    degrees_of_terms: tuple[int, int] | None = None
-    most_units = None  # a lattice's couplings of several sizes are updated one replica at a time
+    in_terms: bool = False  # True if bonds belong to two terms
+    degrees_of_terms: tuple[int, int] | None = None  # most bonds of a site of each of two terms of +J or -J
+    # sum of |J| of a site's bonds and of its |h|, at most, in units (``Ising.units``); None without them, as for a
+    # lattice's couplings of several sizes, which are updated one replica at a time
+    most_units = None
 
     @property
     def sites(self) -> int:
@@ -143,71 +85,47 @@ class Planned:
         return self.lattice.cell.coordination
 
 
+Outline = OfModel | Planned
+
+
 class Counters(NamedTuple):
-    """Sizes of a run's fields of the random counter.
+    """Sizes of a run's fields of the random counter."""
 
-    Attributes:
-        groups: Groups of spins that one call serves.
-        blocks: Blocks of replicas.
-        block_name: What a block is, in words.
-    """
-
-    groups: int
-    blocks: int
-    block_name: str = f"blocks of {LANES} replicas"
+    groups: int  # groups of spins that one call serves
+    blocks: int  # blocks of replicas
+    block_name: str = f"blocks of {LANES} replicas"  # what a block is, in words
 
 
 class Slab(NamedTuple):
-    """Part of a lattice that is cut along its last axis.
+    """Part of a lattice that is cut along its last axis."""
 
-    Attributes:
-        layers: Rows or, in three dimensions, planes, an even number from an even one on.
-        group: Who has the slabs, in their order; the last one is before the first.
-    """
-
-    layers: range
-    group: Group
+    layers: range  # rows or, in three dimensions, planes, an even number from an even one on
+    group: Group  # who has the slabs, in their order; the last one is before the first
 
 
 class InSlabs(NamedTuple):
-    """Engines of a slab of a lattice, which know nothing that depends on all slabs, such as ladders.
+    """Engines of a slab of a lattice, which know nothing that depends on all slabs, such as ladders."""
 
-    Attributes:
-        on_cpu: Makes the engine of a slab of a model, from replicas, dynamics and threads.
-        on_cuda: Makes it on the GPU of a number.
-    """
-
-    on_cpu: Callable[[Ising, int, Dynamics, int | None, Slab], Engine]
-    on_cuda: Callable[[Ising, int, Dynamics, int, Slab], Engine]
+    on_cpu: Callable[[Ising, int, Dynamics, int | None, Slab], Engine]  # from replicas, dynamics and threads
+    on_cuda: Callable[[Ising, int, Dynamics, int, Slab], Engine]  # makes it on the GPU of a number
 
 
 class Busy(NamedTuple):
-    """Replicas that keep a multiprocessor of a GPU busy.
+    """Replicas that keep a multiprocessor of a GPU busy."""
 
-    Attributes:
-        group: Replicas that a thread block updates together.
-        most: Groups of these that it is given of a lattice that it has for itself.
-        spins: From which on its rate hardly rises; lattices of which a group has more are shared by several.
-    """
-
-    group: int = LANES
-    most: int = 4
-    spins: int = 2**20
+    group: int = LANES  # replicas that a thread block updates together
+    most: int = 4  # groups of these that it is given of a lattice that it has for itself
+    spins: int = 2**20  # from which on its rate hardly rises; lattices of which a group has more are shared by several
 
 
 BUSY: Final = Busy()
 
 
 class Pace(NamedTuple):
-    """Time that a GPU does without the host.
+    """Time that a GPU does without the host."""
 
-    Attributes:
-        rate: Updates a nanosecond of an H200 that has enough to do, about.
-        in_one_call: True if many sweeps are asked for at once; else each is a call of its own, or several.
-    """
-
-    rate: float = 3000.0
-    in_one_call: bool = True
+    rate: float = 3000.0  # updates a nanosecond of an H200 that has enough to do, about
+    in_one_call: bool = True  # True if many sweeps are asked for at once; else each is a call of its own, or several
 
 
 PACE: Final = Pace()
@@ -215,37 +133,24 @@ PACE: Final = Pace()
 
 @dataclass(frozen=True)
 class Update:
-    """One way to hold spins and to attempt their flips, on every device.
+    """One way to hold spins and to attempt their flips, on every device."""
 
-    Attributes:
-        packing: Its name.
-        suits: True if it can update a model, and should where updates further down the list can too.
-        needed_bytes: Memory of the host that a run of so many replicas takes at most: edges, couplings, adjacency,
-            spins and what is measured.
-        counters: Fields of the random counter of a run of so many replicas.
-        pack: The words of a snapshot from configurations (replicas, sites) of one sample.
-        on_cpu: Makes the engine of a model, replicas, dynamics and threads.
-        on_cuda: Makes the engine of a model, replicas and dynamics on the GPU of a number.
-        together: Consecutive replicas of a sample that one device must have: those of a block of the random counter,
-            which are blocks of the second axis of a snapshot's spins.
-        in_slabs: How it moves slabs of lattices; None where it does not.
-        busy: How many replicas a GPU should have.
-        pace: How long a GPU does without the host.
-        one_by_one: True if a CPU visits one replica after the other, so that few take less time than many.
-    """
-
-    packing: Packing
-    suits: Callable[[Outline], bool]
+    packing: Packing  # its name
+    suits: Callable[[Outline], bool]  # True if it can update a model, and should where later updates can too
+    # memory of the host that a run of so many replicas takes at most: edges, couplings, adjacency, spins and what is
+    # measured
     needed_bytes: Callable[[Outline, int], int]
-    counters: Callable[[Outline, int], Counters]
-    pack: Callable[[Ising, npt.NDArray[np.int8]], npt.NDArray[np.uint64]]
-    on_cpu: Callable[[Ising, int, Dynamics, int | None], Engine]
-    on_cuda: Callable[[Ising, int, Dynamics, int], Engine]
+    counters: Callable[[Outline, int], Counters]  # fields of the random counter of a run of so many replicas
+    pack: Callable[[Ising, npt.NDArray[np.int8]], npt.NDArray[np.uint64]]  # words of (replicas, sites)
+    on_cpu: Callable[[Ising, int, Dynamics, int | None], Engine]  # of a model, replicas, dynamics and threads
+    on_cuda: Callable[[Ising, int, Dynamics, int], Engine]  # of a model, replicas, dynamics and the number of a GPU
+    # consecutive replicas of a sample that one device must have: those of a block of the random counter, which are
+    # blocks of the second axis of a snapshot's spins
     together: int = LANES
-    in_slabs: InSlabs | None = None
-    busy: Busy = BUSY
-    pace: Pace = PACE
-    one_by_one: bool = False
+    in_slabs: InSlabs | None = None  # how it moves slabs of lattices; None where it does not
+    busy: Busy = BUSY  # how many replicas a GPU should have
+    pace: Pace = PACE  # how long a GPU does without the host
+    one_by_one: bool = False  # True if a CPU visits one replica after the other, so that few take less time than many
 
 
 def engine_of(module: str, function: str = "engine") -> Callable[..., Engine]:

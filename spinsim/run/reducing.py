@@ -17,9 +17,9 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.analysis.reduced import ReducedRun
 from spinsim.bits import States, packed_spins
+from spinsim.engine.measuring.cpu_reduction import Best
 from spinsim.engine.measuring.energies import COUNTS, RANGE
 from spinsim.engine.measuring.energies import SUMS as SUMS_OVER_ENERGY
-from spinsim.engine.measuring.lowest import Best
 from spinsim.engine.measuring.reduction import PREFIX, Reduced, empty_arrays
 from spinsim.engine.protocols import Reduction
 from spinsim.errors import InputError

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.bits import States
 from spinsim.engine import Engine
-from spinsim.engine.measuring.lowest import Best
+from spinsim.engine.measuring.cpu_reduction import Best
 from spinsim.engine.protocols import Spins, bits_of
 from spinsim.machine.memory import require
 from spinsim.run.common import NEVER, AnyConfig, Plan, Saving, Watch, check_disk, engine_attributes, updates_done

@@ -6,7 +6,7 @@ Source: S. Kirkpatrick, C. D. Gelatt, M. P. Vecchi, Science 220, 671 (1983).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, Literal, NamedTuple, Protocol, cast
+from typing import Any, Final, Literal, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from spinsim.acceptance import check_temperatures
 from spinsim.engine.choosing import check_run, update_of
 from spinsim.engine.moves.move import Move, Moves
-from spinsim.engine.protocols import Counting, Sweeps
+from spinsim.engine.protocols import Engine
 from spinsim.errors import InputError
 from spinsim.inputs.grids import geometric
 from spinsim.inputs.texts import T_START, T_STOP, count
@@ -86,12 +86,8 @@ def automatic_temperatures(model: Ising, start: float | None = None) -> tuple[fl
     return start * scale, stop * scale
 
 
-class Annealed(Sweeps, Counting, Protocol):
-    """The engine of an anneal."""
-
-
 def annealing(
-    engine: Annealed | InField | BestSlices,
+    engine: Engine | InField | BestSlices,
     temperatures: npt.ArrayLike,
     sweeps: int = 100,
     on_updates: Callable[[int], None] | None = None,
@@ -148,7 +144,7 @@ def annealing(
         for gamma, temperature in zip(values, ladder.tolist(), strict=True):
             slices.check(gamma, temperature)
         changing.append(Changing("gamma", slices.set_gamma, values))
-    steps = _Steps(cast("Annealed", engine), ladder, changing)  # the others do what one does
+    steps = _Steps(cast("Engine", engine), ladder, changing)  # the others do what one does
     return _anneal(steps, sweeps, on_updates or ignore, pause or never, population, Moves(moves or (), seed))
 
 
@@ -180,7 +176,7 @@ class Changing(NamedTuple):
 class _Steps:
     """The conditions of each step of an anneal: its temperature, and uniform and transverse fields that change."""
 
-    def __init__(self, engine: Annealed, ladder: npt.NDArray[np.float64], changing: Sequence[Changing] = ()) -> None:
+    def __init__(self, engine: Engine, ladder: npt.NDArray[np.float64], changing: Sequence[Changing] = ()) -> None:
         self.engine, self.ladder, self.changing = engine, ladder, changing
 
     def _change(self, step: int) -> None:

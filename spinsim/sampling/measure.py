@@ -13,7 +13,7 @@ from spinsim import packing
 from spinsim.bits import Bits, of_replica_packed, packed_spins, unpacked_spins
 from spinsim.engine.choosing import choose_packing
 from spinsim.engine.layouts.unpacked import total_energies
-from spinsim.engine.protocols import Counting, Counts, Engine, PresentSpins, Spins, bits_of
+from spinsim.engine.protocols import Counts, Engine, KeptSpins, Spins, bits_of
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
 from spinsim.machine.threads import Threads
@@ -186,7 +186,7 @@ class Measurement(NamedTuple):
     """Sum over the first sublattice less that over the second, ``int64``; 0 where the model is not bipartite."""
 
 
-def measure(engine: Counting) -> Measurement:
+def measure(engine: Engine | InField | BestSlices) -> Measurement:
     counts = engine.counts()
     energy = counts.energy * np.float64(engine.model.quantum)
     return Measurement(energy, counts.magnetization, counts.staggered_magnetization)
@@ -195,7 +195,7 @@ def measure(engine: Counting) -> Measurement:
 class BestOfEach:
     """Keeps the lowest energy of every replica and its configuration, the first met among equals, as bits."""
 
-    def __init__(self, engine: Counting) -> None:
+    def __init__(self, engine: Engine | InField | BestSlices) -> None:
         samples, sites = engine.model.samples, engine.model.sites
         self._sites = sites
         require(3.0 * samples * engine.replicas * -(-sites // 8), "the lowest state of every replica")
@@ -218,10 +218,10 @@ class BestOfEach:
 
 def present_spins(engine: Engine | InField | BestSlices) -> Spins:
     """Returns what finds the present configurations of an engine, of large lattices without a byte a site."""
-    return PresentSpins(cast("Counting", engine))  # the others do what one does
+    return KeptSpins(engine.spins, one=engine.bits)
 
 
-def present_configurations(engine: Engine) -> Callable[[int], npt.NDArray[np.int8]]:
+def present_configurations(engine: Engine | InField | BestSlices) -> Callable[[int], npt.NDArray[np.int8]]:
     """Returns what finds the present configurations of all replicas of a sample, +1 and -1, (replicas, sites)."""
     if engine.device_name == "cpu" and engine.packing is not Packing.SITE:  # bits would be one detour more
         return lambda sample: np.stack([engine.spins(sample, r) for r in range(engine.replicas)])

@@ -13,15 +13,15 @@ J. Machta, H. G. Katzgraber, Phys. Rev. E 92, 063307 (2015).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.acceptance import natural_log
-from spinsim.engine.moves.resample.moves import choose_parents
-from spinsim.engine.protocols import Counting, Resamples
+from spinsim.engine.moves.resample import choose_parents
+from spinsim.engine.protocols import Engine
 from spinsim.errors import InputError
 from spinsim.inputs.grids import geometric
 from spinsim.inputs.texts import as_seed
@@ -32,10 +32,6 @@ Array = npt.NDArray[np.float64]
 _LN2: Final = 0.6931471805599453
 _SQRT2: Final = 1.4142135623730951
 _HOTTEST: Final = 2.0**20  # in units of 1 / b: beta + b minus b keeps eleven digits of beta
-
-
-class Resampled(Counting, Resamples, Protocol):
-    """The engine of a population."""
 
 
 class Population:
@@ -55,7 +51,7 @@ class Population:
         parents: Replicas of each population that were copied at the last resampling, int64 (samples, populations).
     """
 
-    def __init__(self, engine: Resampled, count: int = 1, seed: int | None = 1, rng_rounds: int = rng.ROUNDS) -> None:
+    def __init__(self, engine: Engine, count: int = 1, seed: int | None = 1, rng_rounds: int = rng.ROUNDS) -> None:
         samples, replicas = engine.model.samples, engine.replicas
         check_populations(count, replicas)
         self._engine, self._key, self._rounds = engine, as_seed(seed), rng_rounds

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from spinsim.engine.protocols import Sweeps
 from spinsim.machine.clock import seconds_without_compiling
 from spinsim.model.ising import Ising
 from spinsim.sampling.measure import BestSlices, InField
@@ -24,7 +23,7 @@ class Swept(Protocol):
     devices: int
 
 
-def updates_a_sweep(engine: Swept | Sweeps | InField | BestSlices) -> int:
+def updates_a_sweep(engine: Swept | InField | BestSlices) -> int:
     """Attempted spin updates of one sweep of all replicas, in all slices where there is time."""
     slices = engine.slices if isinstance(engine, BestSlices) else 1
     return int(engine.model.sites * engine.model.samples * engine.replicas * slices)
@@ -38,7 +37,7 @@ def never() -> bool:
     return False
 
 
-def sweeps_a_portion(engine: Swept | Sweeps | InField | BestSlices, unit: int = 1) -> int:
+def sweeps_a_portion(engine: Swept | InField | BestSlices, unit: int = 1) -> int:
     """Most sweeps between two reports, a multiple of ``unit``, at least one."""
     most = UPDATES["cpu" if engine.device_name == "cpu" else "cuda"] * engine.devices
     return max(1, int(most / (updates_a_sweep(engine) * unit))) * unit
@@ -47,7 +46,7 @@ def sweeps_a_portion(engine: Swept | Sweeps | InField | BestSlices, unit: int = 
 class Portions:
     """Number of sweeps between two reports: few at first, then as many as take a fraction of a second."""
 
-    def __init__(self, engine: Swept | Sweeps | InField | BestSlices, unit: int = 1) -> None:
+    def __init__(self, engine: Swept | InField | BestSlices, unit: int = 1) -> None:
         self._unit, self._most = unit, sweeps_a_portion(engine, unit)
         self.sweeps = max(1, self._most // _FIRST // unit) * unit  # of the next portion
         self._began = 0.0

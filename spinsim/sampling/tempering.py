@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from spinsim.acceptance import check_temperatures
 from spinsim.engine.choosing import check_run
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.moves.move import Move, Moves
-from spinsim.engine.protocols import LadderMeasurement, MeasuresLadder, Reduction, Sweeps, Tempers
+from spinsim.engine.protocols import Engine, LadderMeasurement, Reduction
 from spinsim.errors import InputError
 from spinsim.sampling.portions import Portions, ignore, never, sweeps_a_portion
 
@@ -77,10 +77,6 @@ class Times:
         return self.thermalize + self.sweeps
 
 
-class Tempered(Sweeps, Tempers, MeasuresLadder, Protocol):
-    """An engine that can temper."""
-
-
 class Reducing(NamedTuple):
     """Measurements that are added up, and which of them are yielded too."""
 
@@ -88,11 +84,11 @@ class Reducing(NamedTuple):
     is_yielded: Callable[[int], bool]  # takes the number of a measurement
 
 
-Reduce = Callable[[Tempered], Reducing]  # makes what adds up the measurements of an engine on its ladder
+Reduce = Callable[[Engine], Reducing]  # makes what adds up the measurements of an engine on its ladder
 
 
 def tempering(
-    engine: Tempered,
+    engine: Engine,
     temperatures: npt.ArrayLike,
     times: Times,
     copies: int = 2,
@@ -134,7 +130,7 @@ def tempering(
 
 
 def tempering_in_beta(
-    engine: Tempered,
+    engine: Engine,
     beta: npt.NDArray[np.float64],
     times: Times,
     copies: int = 2,
@@ -177,7 +173,7 @@ def tempering_in_beta(
 
 
 def _temper(
-    engine: Tempered,
+    engine: Engine,
     beta: npt.NDArray[np.float64],
     times: Times,
     on_updates: Callable[[int], None] | None,

@@ -12,8 +12,7 @@ from spinsim.engine import Dynamics, choose_packing, create_engine
 from spinsim.engine.moves.metropolis.packed.batches import Costs
 from spinsim.engine.moves.metropolis.packed.classes import MAX_DEGREE, MAX_DEGREE_IN_FIELD, cheap_bits
 from spinsim.engine.moves.metropolis.replica_packed.cpu import COSTS
-from spinsim.engine.moves.metropolis.replica_packed.plan import ReplicaPlan
-from spinsim.engine.moves.metropolis.replica_packed.update import MOST_UNITS
+from spinsim.engine.moves.metropolis.replica_packed.update import MOST_UNITS, ReplicaPlan
 from spinsim.jobs.anneal.running import anneal
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.geometry.lattice import square
@@ -43,9 +42,9 @@ def test_the_largest_degree(device: str) -> None:
 
 @pytest.mark.gpu
 def test_from_global_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.moves.metropolis.replica_packed.degrees import cuda
+    from spinsim.engine.moves.metropolis.replica_packed import cuda_degrees
 
-    monkeypatch.setattr(cuda, "shared_memory", lambda device: 0)
+    monkeypatch.setattr(cuda_degrees, "shared_memory", lambda device: 0)
     run_both("cuda", PACKED["random-graph-hubs-samples"](), 130, 0.1, (1, 2))
 
 

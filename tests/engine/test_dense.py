@@ -23,8 +23,7 @@ from spinsim.acceptance import LARGEST_EXPONENT
 from spinsim.engine import Dynamics, create_engine
 from spinsim.engine.choosing import update_of
 from spinsim.engine.moves.metropolis.dense.cpu_sweep import MARGIN, log_bounds
-from spinsim.engine.moves.metropolis.dense.plan import DensePlan
-from spinsim.engine.moves.metropolis.dense.update import ON_CPU, UPDATE
+from spinsim.engine.moves.metropolis.dense.update import ON_CPU, UPDATE, DensePlan
 from spinsim.engine.moves.metropolis.unpacked.update import UPDATE as UNPACKED
 from spinsim.packing import Packing
 

@@ -10,7 +10,7 @@ from spinsim.engine import Dynamics
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.layouts.site_packed.signs import build_signs
 from spinsim.engine.moves.metropolis.site_packed.cuda_lattices import SiteLattices
-from spinsim.engine.moves.metropolis.site_packed.plan import SitePlan
+from spinsim.engine.moves.metropolis.site_packed.update import SitePlan
 from spinsim.model.ising import Ising
 
 MODELS = {

@@ -62,9 +62,9 @@ def test_global_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_degrees(name: str, beta: float, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.moves.metropolis.replica_packed.degrees import cuda
+    from spinsim.engine.moves.metropolis.replica_packed import cuda_degrees
 
-    monkeypatch.setattr(cuda, "shared_memory", lambda device: room)
+    monkeypatch.setattr(cuda_degrees, "shared_memory", lambda device: room)
     run_both("cuda", PACKED[name](), 130, beta, (1, 2))
 
 
@@ -170,7 +170,8 @@ def test_tempering_from_global_memory(name: str, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("reason", ["faster", "room"])
 def test_lattices_that_fit_are_shared_by_blocks(reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where that is faster, or there is room for the lattice but not for its ladder besides."""
-    from spinsim.engine.moves.metropolis.replica_packed import cuda_lattices, cuda_tempering
+    from spinsim.engine.moves.metropolis.replica_packed import cuda as cuda_tempering
+    from spinsim.engine.moves.metropolis.replica_packed import cuda_lattices
 
     make, beta, copies = TEMPERED["cubic-samples"]
     if reason == "faster":

@@ -9,11 +9,17 @@ import pytest
 from engines import GENERAL, PACKED, SITE, check_counts, random_graph, random_signs, run_both
 
 from spinsim.engine import Dynamics, check_run, choose_packing, create_engine
-from spinsim.engine.layouts.replica_packed.cuda_words import places
+from spinsim.engine.layouts.replica_packed.cuda_words import place_of
 from spinsim.engine.moves.metropolis.replica_packed import cpu as packed_engine
-from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import is_shared_faster, shared_threads
-from spinsim.engine.moves.metropolis.replica_packed.cuda_records import PLACE, PLACE_BITS, bond_groups, site_records
-from spinsim.engine.moves.metropolis.replica_packed.plan import ReplicaPlan
+from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import (
+    PLACE,
+    PLACE_BITS,
+    bond_groups,
+    is_shared_faster,
+    shared_threads,
+    site_records,
+)
+from spinsim.engine.moves.metropolis.replica_packed.update import ReplicaPlan
 from spinsim.engine.moves.metropolis.site_packed import cpu as site_engine
 from spinsim.engine.protocols import Counts
 from spinsim.errors import InputError
@@ -89,7 +95,7 @@ def test_gpu_records_hold_sites_and_places_of_their_neighbours(name: str) -> Non
     batches = ReplicaPlan(model, 1, Dynamics(), 2**62).batches
     near, negative = site_records(batches)
     np.testing.assert_array_equal(near[:, 0], batches.order)
-    np.testing.assert_array_equal(batches.order[places(batches)], np.arange(model.sites))
+    np.testing.assert_array_equal(batches.order[place_of(batches.order)], np.arange(model.sites))
     slots = np.repeat(batches.slots, np.diff(batches.first))
     for sample, bonds in enumerate(model.negative_bonds().tolist()):
         expected: list[list[tuple[int, int]]] = [[] for _ in range(model.sites)]
@@ -106,7 +112,7 @@ def test_gpu_records_hold_sites_and_places_of_their_neighbours(name: str) -> Non
 @pytest.mark.parametrize("name", PACKED)
 def test_groups_of_bonds_hold_every_bond(name: str) -> None:
     model = PACKED[name]()
-    place = places(ReplicaPlan(model, 1, Dynamics(), 2**62).batches)
+    place = place_of(ReplicaPlan(model, 1, Dynamics(), 2**62).batches.order)
     ends = np.sort(place[model.graph.edges].astype(np.int64), axis=1)
     for row, negative in zip(bond_groups(ends, model.negative_bonds()), model.negative_bonds(), strict=True):
         fields = row[:, None] >> np.arange(0, 60, PLACE_BITS, dtype=np.uint64) & np.uint64(2**PLACE_BITS - 1)

@@ -49,7 +49,7 @@ def test_tempering_from_global_memory(model: Callable[[], Ising]) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", ["cubic-samples", "cubic-shared-signs", "hot", "open-square", "field", "graph"])
 def test_tempering_by_a_kernel_for_each_step(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.moves.metropolis.replica_packed import cuda_tempering
+    from spinsim.engine.moves.metropolis.replica_packed import cuda as cuda_tempering
 
     monkeypatch.setattr(cuda_tempering, "HELD_BYTES", 2**30)
     monkeypatch.setattr(cuda_tempering, "suits_global_rounds", lambda *_: False)

@@ -27,10 +27,10 @@ from spinsim.engine.moves.metropolis.packed.classes import (
     distinct_of,
     empty_tables,
     kind_of,
+    lay_one_temperature,
 )
-from spinsim.engine.moves.metropolis.packed.cpu_tables import lay_one_temperature
-from spinsim.engine.moves.metropolis.replica_packed.plan import ReplicaPlan
-from spinsim.engine.moves.metropolis.site_packed.plan import build_site_tables
+from spinsim.engine.moves.metropolis.replica_packed.update import ReplicaPlan
+from spinsim.engine.moves.metropolis.site_packed.update import build_site_tables
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.geometry.lattice import Lattice, cubic
 from spinsim.model.graph import Graph, colouring

@@ -14,7 +14,7 @@ from several import on_cpus
 import spinsim as ss
 from spinsim.acceptance import natural_log
 from spinsim.engine import Dynamics, create_engine
-from spinsim.engine.moves.resample.moves import choose_parents
+from spinsim.engine.moves.resample import choose_parents
 from spinsim.model.ising import Ising
 from spinsim.sampling import Population, annealing
 from spinsim.sampling import population as populations

@@ -150,7 +150,7 @@ def test_parts_and_restored_states_make_the_whole(monkeypatch: pytest.MonkeyPatc
     states = []
     for split, threads in ((2**14, 1), (1, 3)):
         monkeypatch.setattr(cpu, "SPLIT_SITES", split)
-        monkeypatch.setattr(cpu_of_unpacked, "LONG_ROUND", split)
+        monkeypatch.setattr(cpu_of_unpacked.UnpackedSweeper, "long_round", split)
         engine, other = (create_engine(make(), copies * len(beta), Dynamics(seed=8), "cpu", threads) for _ in range(2))
         engine.set_ladder(beta, copies)
         other.set_ladder(beta, copies)

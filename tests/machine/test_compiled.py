@@ -20,7 +20,7 @@ GPU_RUN = """
 import sys
 import spinsim.cli, spinsim.engine.moves.metropolis.replica_packed.cuda, spinsim.jobs.anneal.report
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.moves.metropolis.replica_packed.plan import ReplicaPlan
+from spinsim.engine.moves.metropolis.replica_packed.update import ReplicaPlan
 from spinsim.model.instances import read_instance
 
 ReplicaPlan(read_instance("examples/data/G11.txt"), 128, Dynamics(seed=1), 256)

@@ -14,8 +14,8 @@ import pytest
 from harness import run
 
 import spinsim as ss
+from spinsim.engine.moves.metropolis.replica_packed import cpu as tempering
 from spinsim.engine.moves.metropolis.replica_packed import cpu_sweep
-from spinsim.engine.moves.metropolis.replica_packed import cpu_tempering as tempering
 from spinsim.machine import clock, compiled, stored
 from spinsim.model import graph
 

@@ -10,7 +10,7 @@ from engines import DENSE, complete, normal, random_graph, random_signs, run_bot
 from spinsim.engine.moves.metropolis.dense import cuda, cuda_bytes
 from spinsim.engine.moves.metropolis.dense.cuda_bytes import matrix
 from spinsim.engine.moves.metropolis.dense.cuda_signs import signs as of_signs
-from spinsim.engine.moves.metropolis.dense.plan import DensePlan
+from spinsim.engine.moves.metropolis.dense.update import DensePlan
 from spinsim.model.ising import Ising
 
 KERNELS = {

@@ -11,9 +11,8 @@ from engines import DENSE, GENERAL_TERMS_TEMPERED, ladder
 
 from spinsim.engine import Dynamics, create_engine
 from spinsim.engine.measuring.correlations import OVERLAPS_ALONE, WITHOUT_TIMES, Wanted
-from spinsim.engine.measuring.cpu_reduction import HostReduction
+from spinsim.engine.measuring.cpu_reduction import Best, HostReduction
 from spinsim.engine.measuring.energies import COUNTS, SUMS, shift_of
-from spinsim.engine.measuring.lowest import Best
 from spinsim.engine.measuring.reduction import ABSOLUTE, CONNECTED, LEVELS, Reduced, Source, Term, block_length
 from spinsim.engine.moves.exchange.ladder import copy_pairs
 from spinsim.engine.protocols import Engine, LadderMeasurement, Reduction

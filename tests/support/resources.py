@@ -18,8 +18,9 @@ from itertools import chain, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from instances import OF_ENGINES
+
 from spinsim.cuda.compile import OPTIONS, source
-from spinsim.engine.cuda_instances import instantiations as of_engines
 from spinsim.gemm import factors, rungs, skinny, transposing
 from spinsim.gemm import product as matmul
 from spinsim.transfer_matrix.cuda import instantiations as of_transfer
@@ -43,7 +44,7 @@ INFO = re.compile(r"^ptxas (info|  ).*\n", re.MULTILINE)
 def instantiations() -> list[tuple[str, str]]:
     """Every instance of the package, with its file."""
     products = (module.expressions() for module in (rungs, matmul, transposing, factors, skinny))
-    return [*of_engines(), *chain.from_iterable(products), *of_transfer()]
+    return [*OF_ENGINES, *chain.from_iterable(products), *of_transfer()]
 
 
 class Resources(NamedTuple):

@@ -14,12 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
-from spinsim.cuda.device import require_memory
+from spinsim.cuda.device import cupy, require_memory
 from spinsim.engine.cuda_queue import Queue
-from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.moves.resample.moves import Moves
-from spinsim.engine.protocols import Spins, copy_samples
-from spinsim.engine.start import fill_start
+from spinsim.engine.dynamics import Dynamics, fill_start
+from spinsim.engine.moves.resample import Moves
+from spinsim.engine.protocols import Spins, room_like
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
@@ -44,8 +43,6 @@ def total_energies(spins, edges, of_first, couplings, fields, energy, magnetizat
     Args:
         edges: End sites of the bonds, (bonds, 2).
         of_first: How many of them, the first ones, belong to term 0, as all fields do.
-        couplings: J of each bond in quanta.
-        fields: h of each site in quanta.
         energy: (1 or 2 terms, replicas), added to.
         magnetization: (replicas,), added to.
     """
@@ -86,7 +83,6 @@ def count_chunks(edges, of_first, couplings, fields, sublattice, size, memory, s
         fields: In quanta, (1 or all samples, sites).
         sublattice: Sites of the first sublattice.
         size, memory: As ``pack_chunks`` takes them, of these samples.
-        sample: Number of the first of them.
         found: Written, int64 (numbers, samples, replicas): energies of each term, sums of spins and of those of the
             first sublattice.
     """
@@ -167,12 +163,8 @@ def flip_chunks(memory, size, replicas, flips):  # type: ignore[no-untyped-def]
 class InChunks(ABC):
     """Spins of all samples on a CPU in chunks of replicas, each a task.
 
-    Args:
-        smallest: Replicas that a chunk must have.
-
     Attributes:
         size: Replicas of a chunk, but for the last: a block of 128, less where that would leave threads idle.
-        firsts: First replica of each chunk of a sample.
     """
 
     def __init__(self, model: Ising, replicas: int, threads: Threads, smallest: int) -> None:
@@ -257,7 +249,6 @@ class Chunks(InChunks):
         return self._views[sample][first // self.size]
 
     def words_of(self, samples: slice) -> npt.NDArray[np.uint64]:
-        """Return the replica-packed words of some samples, (samples, blocks, sites, 2)."""
         memory = self.memory[samples]
         words = np.zeros((len(memory), packing.block_count(self.replicas), self.model.sites, 2), np.uint64)
         pack_chunks(memory, self.size, self.replicas, words)
@@ -280,8 +271,8 @@ class Chunks(InChunks):
         return self._read(self.memory, sample, replica)
 
     def keep(self) -> tuple[Callable[[slice], None], Spins]:
-        copy = np.empty_like(self.memory)
-        return partial(copy_samples, self.memory, copy), partial(self._read, copy)
+        keep, copy = room_like(self.memory)
+        return keep, partial(self._read, copy)
 
     def _read(self, memory: npt.NDArray[np.int8], sample: int, replica: int) -> npt.NDArray[np.int8]:
         spins = self._view(memory, sample, replica - replica % self.size)
@@ -289,21 +280,11 @@ class Chunks(InChunks):
 
 
 class SpinBytes:
-    """The spins of a run, int8 (samples, sites, width).
-
-    Args:
-        others: Bytes that a run takes beside them.
-
-    Attributes:
-        calls: Philox calls of a site.
-        width: Replicas rounded up to whole calls.
-    """
+    """The spins of a run, int8 (samples, sites, width)."""
 
     replica_axis = 2
 
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, queue: Queue, others: int) -> None:
-        import cupy
-
         self.model, self.replicas, self._queue = model, replicas, queue
         self.calls = -(-replicas // WORDS)
         self.width = self.calls * WORDS
@@ -315,8 +296,6 @@ class SpinBytes:
                 self.present[sample] = self._unpacked_start(sample)
 
     def _unpacked_start(self, sample: int) -> Any:
-        import cupy
-
         blocks, sites = packing.block_count(self.replicas), self.model.sites
         words = cupy.empty((1, blocks, sites, 2), cupy.uint64)
         lanes = cupy.full((blocks, 2), np.uint64(2**64 - 1))
@@ -331,8 +310,6 @@ class SpinBytes:
         self.present.set(np.ascontiguousarray(packing.unpack(words, self.width)))
 
     def copy(self, moves: Moves) -> None:
-        import cupy
-
         sample, source, target = (cupy.asarray(array) for array in moves)
         self.present[sample, :, target] = self.present[sample, :, source]
 

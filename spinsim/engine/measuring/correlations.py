@@ -26,57 +26,40 @@ CHUNK: Final = 1024  # items of a segment where segments mean nothing
 
 
 class Correlations(NamedTuple):
-    """Correlations of copies at equal temperatures; pairs of copies are those of ``copy_pairs``.
+    """Correlations of copies at equal temperatures; pairs of copies are those of ``copy_pairs``."""
 
-    Attributes:
-        overlap: Sum over sites of s_a s_b, int64 (samples, pairs, temperatures).
-        link_overlap: Sum over bonds of (s_i s_j)_a (s_i s_j)_b, likewise.
-        overlap_mode: |sum over sites of (s_a s_b) exp(i k x)|^2 along each axis, k = 2 pi / side, float64 (samples,
-            pairs, temperatures, axes); no axes without a lattice.
-        magnetization_mode: The same of the spins, (samples, copies, temperatures, axes); no axes where it was not asked
-            for.
-        overlap_powers: Sums over slices of the second and the fourth power of the overlap within a slice, int64
-            (samples, pairs, temperatures, 2); no powers where there is no time.
-        magnetization_powers: The same of the magnetisation, (samples, copies, temperatures, 2).
-        in_time: Sum over sites and slices of s_x,tau s_x,tau+t for each time t asked for, int64 (samples, copies,
-            temperatures, times).
-        even_in_time: Sum over bonds in space and slices of (s_x s_y)(tau) (s_x s_y)(tau + t), likewise; no times where
-            they were not asked for.
-        link_overlap_in_space: The link overlap over bonds in space alone, (samples, pairs, temperatures); no pairs
-            where products of neighbours were not asked for.
-    """
-
-    overlap: Integers
-    link_overlap: Integers
+    overlap: Integers  # sum over sites of s_a s_b, int64 (samples, pairs, temperatures)
+    link_overlap: Integers  # sum over bonds of (s_i s_j)_a (s_i s_j)_b, likewise
+    # |sum over sites of (s_a s_b) exp(i k x)|^2 along each axis, k = 2 pi / side, float64 (samples, pairs,
+    # temperatures, axes); no axes without a lattice
     overlap_mode: Floats
-    magnetization_mode: Floats
+    magnetization_mode: Floats  # of the spins, (samples, copies, temperatures, axes); no axes if not asked for
+    # sums over slices of the second and the fourth power of the overlap within a slice, int64 (samples, pairs,
+    # temperatures, 2); no powers where there is no time
     overlap_powers: Integers
-    magnetization_powers: Integers
+    magnetization_powers: Integers  # the same of the magnetisation, (samples, copies, temperatures, 2)
+    # sum over sites and slices of s_x,tau s_x,tau+t for each time t asked for, int64 (samples, copies, temperatures,
+    # times)
     in_time: Integers
+    # sum over bonds in space and slices of (s_x s_y)(tau) (s_x s_y)(tau + t), likewise; no times where they were not
+    # asked for
     even_in_time: Integers
+    # the link overlap over bonds in space alone, (samples, pairs, temperatures); no pairs where products of neighbours
+    # were not asked for
     link_overlap_in_space: Integers
 
 
 class Wanted(NamedTuple):
-    """Choice of what is measured of copies at equal temperatures beside their overlaps.
+    """Choice of what is measured of copies at equal temperatures beside their overlaps."""
 
-    Attributes:
-        full: True if link overlaps and modes are, and in models of space and time what slices have in common.
-        times: At which times spins are correlated with themselves, in slices.
-        even: True if products of neighbours in space are too, an operator of even parity, and compared between copies.
-        overlaps: False where a CPU is to leave overlaps out, of what is not ``full``: there are no pairs then.
-        magnetization_modes: True if modes of the spins are among what is ``full``, beside those of overlaps.
-    """
-
-    full: bool = True
-    times: tuple[int, ...] = ()
-    even: bool = False
-    overlaps: bool = True
-    magnetization_modes: bool = True
+    full: bool = True  # True if link overlaps and modes are, and in models of space and time what slices have in common
+    times: tuple[int, ...] = ()  # at which times spins are correlated with themselves, in slices
+    even: bool = False  # True if products of neighbours in space are too, and compared between copies
+    overlaps: bool = True  # False where a CPU is to leave overlaps out, of what is not ``full``: then no pairs
+    magnetization_modes: bool = True  # True if modes of the spins are among what is ``full``, beside those of overlaps
 
 
-WITHOUT_TIMES: Final = Wanted()
-"""All but correlations in time, whose times a caller must choose."""
+WITHOUT_TIMES: Final = Wanted()  # all but correlations in time, whose times a caller must choose
 OVERLAPS_ALONE: Final = Wanted(full=False)
 
 
@@ -91,31 +74,22 @@ def overlaps_alone(overlap: Integers, ladder: Ladder) -> Correlations:
 
 
 class Items(NamedTuple):
-    """Sites or bonds in the order in which they are counted.
+    """Sites or bonds in the order in which they are counted."""
 
-    Attributes:
-        ends: Sites (items, 1), or both ends of bonds (items, 2), int32.
-        size: Items of a segment; the last may have fewer.
-        segments: How many there are.
-    """
-
-    ends: npt.NDArray[np.int32]
-    size: int
+    ends: npt.NDArray[np.int32]  # sites (items, 1), or both ends of bonds (items, 2), int32
+    size: int  # items of a segment; the last may have fewer
     segments: int
 
 
 def in_segments(ends: npt.NDArray[np.int32], size: int) -> Items:
-    """Items in segments of ``size``."""
     return Items(ends, size, -(-len(ends) // size))
 
 
 def all_sites(model: Ising) -> Items:
-    """Every site in its own order."""
     return in_segments(np.arange(model.sites, dtype=np.int32)[:, None], CHUNK)
 
 
 def all_bonds(model: Ising) -> Items:
-    """Every bond in its own order."""
     return in_segments(model.graph.edges, CHUNK)
 
 
@@ -140,7 +114,6 @@ def compared(
 
     Args:
         holder: Replica at each temperature, (copies, temperatures).
-        copies: Of the ladder.
         reference: Number of a replica whose bits are all 0.
     """
     pairs = copy_pairs(copies)
@@ -165,7 +138,6 @@ def modes_by_kind(found: Floats, shape: tuple[int, int, int], copies: int, of_sp
     Args:
         found: Of pairs of copies, then of copies where these were compared with the reference.
         shape: (samples, pairs, temperatures).
-        copies: Of the ladder.
         of_spins: True if modes of spins were asked for.
     """
     of_overlaps, of_copies = by_kind(found, shape)

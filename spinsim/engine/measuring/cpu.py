@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from spinsim.engine.measuring.correlations import (
     waves,
 )
 from spinsim.engine.measuring.cpu_comparison import Along, WordList, compare_ladder, word_list, word_lists
-from spinsim.engine.measuring.in_time import CpuInTime
+from spinsim.engine.measuring.in_time import CpuInTime, InTimeCounts
 from spinsim.engine.moves.exchange.cpu import CpuTempering
 from spinsim.engine.moves.exchange.ladder import copy_pairs
 from spinsim.engine.protocols import Counts, LadderMeasurement, Spins
@@ -33,40 +33,23 @@ Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 Keep = Callable[[slice], None]
-FULLY: Final = 4
-"""Times as long as counting overlaps that comparing copies fully takes."""
+FULLY: Final = 4  # times as long as counting overlaps that comparing copies fully takes
 
 
 class Compared(NamedTuple):
-    """Numbers that a ``CpuComparison`` finds; those that are not wanted have no pairs or no axes.
+    """Numbers that ``Compare`` finds; those that are not wanted have no pairs or no axes."""
 
-    Attributes:
-        overlap, link_overlap: As ``Correlations`` has them, int64 (samples, pairs, temperatures).
-        modes: Squared modes along each axis, float64 (axes, samples, pairs, then copies if wanted, temperatures).
-    """
-
-    overlap: Integers
+    overlap: Integers  # as ``Correlations`` has them, int64 (samples, pairs, temperatures)
     link_overlap: Integers
-    modes: Floats
+    modes: Floats  # squared modes along each axis, float64 (axes, samples, pairs, then copies if wanted, temperatures)
 
 
-class CpuComparison(Protocol):
-    """Compares copies at equal temperatures; an update has its own way."""
-
-    def compare(self, words: Words, holder: Integers, found: Compared, samples: slice) -> None:
-        """Fill in what is ``found`` of some samples, whose ``words`` are given.
-
-        ``holder`` is the replica at each temperature, (all samples, copies, temperatures); pairs of copies are those of
-        ``copy_pairs``.
-        """
+Compare = Callable[[Words, Integers, Compared, slice], None]
+"""Fills in what is ``Compared`` of some samples, from their words and the replicas at temperatures of all samples."""
 
 
 class CpuReplicaComparison:
-    """A ``CpuComparison`` by replica-packed words, (blocks, sites, 2) of each sample.
-
-    Args:
-        model: What is simulated.
-    """
+    """Comparison of copies at equal temperatures, by replica-packed words (blocks, sites, 2) of each sample."""
 
     def __init__(self, model: Ising) -> None:
         self._model = model
@@ -81,10 +64,10 @@ class CpuReplicaComparison:
 
     @cached_property
     def _sites(self) -> Callable[..., None]:
-        """The same of sites alone."""
         return _compare([word_list(all_sites(self._model))], Items(np.empty((0, 2), np.int32), 1, 0))
 
     def compare(self, words: Words, holder: Integers, found: Compared, samples: slice) -> None:
+        """Fill in what is ``found`` of some samples; ``holder`` is (all samples, copies, temperatures)."""
         compare = self._fully if found.link_overlap.shape[1] or len(found.modes) else self._sites
         compare(words, holder, *found, samples.start, samples.stop)
 
@@ -98,31 +81,18 @@ class Measurement:
     """Room for a measurement of a ladder, which is filled sample by sample.
 
     Args:
-        model: What is simulated.
-        tempering: Exchanges of its replicas.
-        wanted: What is asked for beside overlaps.
         in_time: Lists of what models of space and time have.
-        spins: Finds the configurations of this moment.
         terms: Terms of the energy that counts tell apart.
         keep: Keeps those of some samples; None for a measurement that nobody reads, in which exchanges go on.
 
     Attributes:
-        wanted: As given.
-        found: All numbers, of the samples that have been measured.
-        compared: What is found of copies, as comparisons write it.
         holder: Replica at each temperature, (samples, copies, temperatures).
     """
 
     def __init__(
-        self,
-        model: Ising,
-        tempering: CpuTempering,
-        wanted: Wanted,
-        in_time: CpuInTime,
-        spins: Spins,
-        terms: int,
+        self, model: Ising, tempering: CpuTempering, wanted: Wanted, in_time: CpuInTime, spins: Spins, terms: int,
         keep: Keep | None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         ladder, self._model, self._exchange, self.wanted = tempering.ladder, model, tempering.exchange, wanted
         copies = ladder.copies if wanted.full or wanted.overlaps else 1
         pairs, shape = len(copy_pairs(copies)), (model.samples, ladder.copies, ladder.temperatures)
@@ -132,7 +102,7 @@ class Measurement:
         modes = np.empty((axes, model.samples, in_modes, ladder.temperatures))
         links = np.empty(of_pairs if wanted.full else (model.samples, 0, ladder.temperatures), np.int64)
         self.compared = Compared(np.empty(of_pairs, np.int64), links, modes)
-        self.in_time = in_time.begin(model.samples, ladder) if wanted.full else None
+        self.in_time = InTimeCounts(in_time, model.samples, ladder) if wanted.full else None
         correlations = overlaps_alone(self.compared.overlap, ladder)
         if self.in_time is not None:
             last = np.moveaxis(modes, 0, -1)
@@ -141,20 +111,14 @@ class Measurement:
         self.is_fetched, self._keep, self.holder = keep is not None, keep, np.empty(shape, np.int64)
         energy = np.empty(shape)
         self.found = LadderMeasurement(
-            energy,
-            np.empty(shape, np.int64),
-            np.empty(shape, np.int64),
-            np.empty(shape, np.int32),
-            self._exchange.copied() if keep else self._exchange,
-            correlations,
-            spins,
+            energy, np.empty(shape, np.int64), np.empty(shape, np.int64), np.empty(shape, np.int32),
+            self._exchange.copied() if keep else self._exchange, correlations, spins,
             energy[..., None] if terms == 1 else np.empty((*shape, terms)),
-        )
+        )  # fmt: skip
         numbers = energy, self.found.magnetization, self.found.staggered_magnetization
         self._sort = sort_numbers.given(np.float64(model.quantum), self.holder, self.found.holder, *numbers)
 
     def later(self) -> LadderMeasurement:
-        """Return what is found."""
         return self.found
 
     def take(self, counts: Counts, samples: slice) -> None:
@@ -178,7 +142,6 @@ def sort_numbers(  # type: ignore[no-untyped-def]
     """Sort numbers of some samples' replicas by copy and temperature, from ``begin`` to before ``end``.
 
     Args:
-        quantum: Unit of ``energy``.
         holder, holder_32, energies, magnetizations, of_sublattices: Written, (samples, copies, temperatures).
         place: Temperature of each replica, (samples, replicas).
         energy, magnetization, staggered: Counts of these samples, (samples, replicas).
@@ -195,17 +158,10 @@ def sort_numbers(  # type: ignore[no-untyped-def]
 
 
 class CpuMeasuring:
-    """Measures every copy at every temperature of a ladder.
+    """Measures every copy at every temperature of a ladder."""
 
-    Args:
-        model: What is simulated.
-        comparison: How two replicas are compared.
-        words_of: Gives the words of some samples that are compared.
-        terms: Of the energy, as ``Measurement`` takes it.
-    """
-
-    def __init__(self, model: Ising, comparison: CpuComparison, words_of: Callable[[slice], Words], terms: int) -> None:
-        self._model, self._comparison, self._words_of, self._terms = model, comparison, words_of, terms
+    def __init__(self, model: Ising, compare: Compare, words_of: Callable[[slice], Words], terms: int) -> None:
+        self._model, self._compare, self._words_of, self._terms = model, compare, words_of, terms
         self._in_time: dict[Wanted, CpuInTime] = {}
 
     def begin(self, tempering: CpuTempering, wanted: Wanted, spins: Spins, keep: Keep | None = None) -> Measurement:
@@ -221,7 +177,7 @@ class CpuMeasuring:
         if not (found.overlap.size or found.modes.size):
             return
         words = self._words_of(samples)
-        self._comparison.compare(words, room.holder, found, samples)
+        self._compare(words, room.holder, found, samples)
         if room.in_time is not None:
             for k, sample in enumerate(range(samples.start, samples.stop)):
                 room.in_time.count(sample, words[k], room.holder[sample])

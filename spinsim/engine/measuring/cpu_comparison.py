@@ -32,42 +32,25 @@ class WordList(NamedTuple):
     """Sites or bonds in words of up to 64, TOGETHER of which make a group, and layers of sites along some axes.
 
     A *part* is what a layer has in a word. Parts come group by group, and in each layer by layer.
-
-    Attributes:
-        ends: Sites (items, 1), or both ends of bonds (items, 2), int32.
-        start: Word w has the items from ``start[w]`` to before ``start[w + 1]``.
-        first_part: Group g has the parts from ``first_part[g]`` to before ``first_part[g + 1]``.
-        word: Of each part, counted in its group.
-        mask: Its bits.
-        is_last: True if it is the last part of its layer.
-        wave: Cosine and sine at each layer, (layers, 2).
-        size: Sites of each layer, (layers,).
-        axis: Axis that ends with each layer, -1 where none does, (layers,).
     """
 
-    ends: npt.NDArray[np.int32]
-    start: Integers
-    first_part: Integers
-    word: Integers
-    mask: Words
-    is_last: npt.NDArray[np.bool_]
-    wave: npt.NDArray[np.float64]
-    size: Integers
-    axis: Integers
+    ends: npt.NDArray[np.int32]  # sites (items, 1), or both ends of bonds (items, 2), int32
+    start: Integers  # word w has the items from ``start[w]`` to before ``start[w + 1]``
+    first_part: Integers  # group g has the parts from ``first_part[g]`` to before ``first_part[g + 1]``
+    word: Integers  # of each part, counted in its group
+    mask: Words  # its bits
+    is_last: npt.NDArray[np.bool_]  # True if it is the last part of its layer
+    wave: npt.NDArray[np.float64]  # cosine and sine at each layer, (layers, 2)
+    size: Integers  # sites of each layer, (layers,)
+    axis: Integers  # axis that ends with each layer, -1 where none does, (layers,)
 
 
 class Along(NamedTuple):
-    """Layers along an axis.
-
-    Attributes:
-        axis: Its number.
-        layers: Sites layer by layer.
-        wave: Cosine and sine at each of them, (2, layers).
-    """
+    """Layers along an axis."""
 
     axis: int
-    layers: Items
-    wave: npt.NDArray[np.float64]
+    layers: Items  # sites layer by layer
+    wave: npt.NDArray[np.float64]  # cosine and sine at each of them, (2, layers)
 
 
 def word_list(items: Items, along: Sequence[Along] = ()) -> WordList:
@@ -92,16 +75,12 @@ def word_list(items: Items, along: Sequence[Along] = ()) -> WordList:
     of_group, of_layer, in_group, masks = np.array(parts, np.uint64).reshape(-1, 4).T
     ends_axis = [one.axis if k + 1 == one.layers.segments else -1 for one in along for k in range(one.layers.segments)]
     return WordList(
-        items.ends,
-        start,
-        np.searchsorted(of_group, np.arange(groups + 1)),
-        in_group.astype(np.int64),
-        np.ascontiguousarray(masks),
-        np.append(of_layer[1:] != of_layer[:-1], True)[: len(parts)],
+        items.ends, start, np.searchsorted(of_group, np.arange(groups + 1)), in_group.astype(np.int64),
+        np.ascontiguousarray(masks), np.append(of_layer[1:] != of_layer[:-1], True)[: len(parts)],
         np.concatenate([one.wave.T for one in along]) if along else np.empty((0, 2)),
         np.array([one.layers.size for one in along for _ in range(one.layers.segments)], np.int64),
         np.array(ends_axis, np.int64),
-    )
+    )  # fmt: skip
 
 
 def word_lists(sites: Items, along: Sequence[Along]) -> list[WordList]:
@@ -241,7 +220,6 @@ def compare_ladder(orders, bonds, state, holder, overlap, link_overlap, modes, b
 
     Args:
         orders: ``WordList`` of sites, with layers along all axes in the first or each in one.
-        bonds: ``WordList`` of bonds.
         state: Words of these samples, uint64 (samples, blocks, sites, 2).
         holder, overlap, link_overlap, modes: Of all samples, as ``Compared`` has them.
     """
@@ -259,7 +237,6 @@ def compare_words(items, state, holder, overlap, is_wanted, modes):  # type: ign
     """Compare copies of some samples at equal temperatures.
 
     Args:
-        items: ``WordList``.
         state: uint64 (samples, blocks, sites, 2).
         holder: Replica at each temperature, (samples, copies, temperatures).
         overlap: Set to the sum over items of the product of both copies, (samples, pairs, temperatures), if it

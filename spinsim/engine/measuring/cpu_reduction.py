@@ -11,15 +11,15 @@ import numpy.typing as npt
 
 from spinsim.bits import States, packed_spins
 from spinsim.engine.measuring.cpu import Compared
-from spinsim.engine.measuring.cpu_energies import (
+from spinsim.engine.measuring.energies import (
+    SUMS,
     add_over_energy,
     empty_bins,
     find_levels,
     in_units,
+    is_halved,
     room_over_energy,
 )
-from spinsim.engine.measuring.energies import SUMS, is_halved
-from spinsim.engine.measuring.lowest import Best
 from spinsim.engine.measuring.reduction import (
     ABSOLUTE,
     CONNECTED,
@@ -32,41 +32,31 @@ from spinsim.engine.measuring.reduction import (
     tables_of,
 )
 from spinsim.engine.moves.exchange.ladder import copy_pairs
-from spinsim.engine.protocols import Configurations, LadderMeasurement, LowestStates, Spins
+from spinsim.engine.protocols import Configurations, LadderMeasurement, LowestStates, Spins, bits_of_one
 from spinsim.machine.compiled import kernel, step
 from spinsim.machine.threads import Threads
+from spinsim.model.ising import Ising
 
-VALUES_A_WORD: Final = 40
-"""Values that are added up in the time in which a kernel updates a word."""
+VALUES_A_WORD: Final = 40  # values that are added up in the time in which a kernel updates a word
 _ABSOLUTE, _CONNECTED, _LEVELS = ABSOLUTE, CONNECTED, LEVELS
 _OF_CHAINS: Final = ("copy_sums", "level_open")
 """Arrays whose copies or pairs of one sample stand together in the file, and samples of one copy in memory."""
 _ENERGY: Final = Source("energy")
-_TOGETHER: Final = 64
-"""Values that are added up side by side."""
+_TOGETHER: Final = 64  # values that are added up side by side
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 
 class Sums(NamedTuple):
-    """Sums as kernels take them: ``n`` are the places of all samples, one sample after the other.
+    """Sums as kernels take them: ``n`` are the places of all samples, one sample after the other."""
 
-    Attributes:
-        block_sums: (terms, blocks, n).
-        copy_sums: (terms with ``by_copy``, copies, n).
-        coldest_sums: (judged terms, coldest blocks, samples, copies or pairs).
-        level_sums, level_squares: (followed terms, level blocks, levels, n).
-        level_open: (followed, levels, chains, n).
-        first_value: (followed, n).
-    """
-
-    block_sums: Floats
-    copy_sums: Floats
-    coldest_sums: Floats
-    level_sums: Floats
+    block_sums: Floats  # (terms, blocks, n)
+    copy_sums: Floats  # (terms with ``by_copy``, copies, n)
+    coldest_sums: Floats  # (judged terms, coldest blocks, samples, copies or pairs)
+    level_sums: Floats  # (followed terms, level blocks, levels, n)
     level_squares: Floats
-    level_open: Floats
-    first_value: Floats
+    level_open: Floats  # (followed, levels, chains, n)
+    first_value: Floats  # (followed, n)
 
 
 @step
@@ -175,7 +165,6 @@ def add_term(  # type: ignore[no-untyped-def]
         rooms: Room for values, of each of these places: (6, n).
         work: Room for ``connected_squares``.
         here: These places among those of all samples.
-        first: Number of the first sample.
         column, pair_column: Where sums over energy take values of the term, -1 where they do not.
         values, pair_values: Room for these, as ``room_over_energy`` makes it.
     """
@@ -256,14 +245,9 @@ def add_measurement(  # type: ignore[no-untyped-def]
         of_copies, of_pairs: Values of all sources, where they are of the one or the other kind, (sources, copies, n)
             and (sources, pairs, n), n being the places of all samples.
         energy: Of copies, (copies, n).
-        tables: ``Tables``.
-        pairs: Pairs of copies, (pairs, 2).
-        sums: ``Sums``.
-        over_energy: ``EnergyBins``.
         walks: Sums and squares of ``add_walks``, the sums of all blocks.
         overlaps, links: Source, cells and histogram of ``add_overlaps``.
         scale: 1 / unit of sums over energy.
-        blocks: ``Blocks`` of this measurement.
         place: Of each replica, (samples, replicas).
     """
     copies, places, has_energies = of_copies.shape[1], tables.constant.shape[1], over_energy.of_copies.size > 0
@@ -353,7 +337,6 @@ def find_lower(quantum, lowest, better, energy, begin, end):  # type: ignore[no-
     """Keep lower energies of some samples' replicas, and find the samples that have lower ones than all before.
 
     Args:
-        quantum: Unit of ``energy``.
         lowest: Lowest energies of all samples so far, (samples, replicas).
         better: Set to the first replica that has the lowest energy of its sample, if that is new, else to -1.
         energy: Of these samples, (samples, replicas).
@@ -388,12 +371,7 @@ class HostReduction:
     """Adds measurements up in the memory of the host, and keeps the lowest states that they met.
 
     Args:
-        reduced: What is added up.
         threads: Samples are added up side by side; by default one after the other.
-
-    Attributes:
-        reduced: As given.
-        measurements: How many have been added.
     """
 
     def __init__(self, reduced: Reduced, threads: Threads | None = None) -> None:
@@ -457,7 +435,6 @@ class HostReduction:
             self._changed[samples.start + k] = True
 
     def end(self, measurements: int) -> None:
-        """Take in that measurements have been added of all samples."""
         self.measurements += measurements
         self._arrays["measurements"][:] = self.measurements
 
@@ -491,23 +468,19 @@ class HostReduction:
         return 0, np.empty(0, np.uint32), np.empty((0, 0, 0), np.uint32)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Return copies of all arrays by name."""
         return {name: array.copy() for name, array in self._arrays.items()}
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go back to arrays that ``state`` returned."""
         for name, array in self._arrays.items():
             array[...] = arrays[name]
         self.measurements = int(self._arrays["measurements"][0])
 
     def lowest(self) -> LowestStates:
-        """Return the lowest states met so far."""
         changed = np.flatnonzero(self._changed)
         self._changed[:] = False
         return LowestStates(self._best.energy.copy(), lambda sample: self._best.spins[sample], changed)
 
     def restore_lowest(self, energy: npt.NDArray[np.float64], spins: Configurations) -> None:
-        """Go back to lowest energies (samples, replicas) and the configuration of each sample."""
         self._best.energy[...] = energy
         if isinstance(self._best.spins, States):
             self._best.spins.bits[...] = spins.bits if isinstance(spins, States) else packed_spins(spins)
@@ -533,5 +506,42 @@ def _by_sample(name: str, array: Floats, samples: int, places: int) -> Floats:
 
 
 def _of_samples(name: str, array: npt.NDArray[Any], samples: slice) -> npt.NDArray[Any]:
-    """View some samples of an array of ``Reduced``."""
     return array[(slice(None),) * SAMPLE_AXIS.get(name, 0) + (samples,)]
+
+
+class Best:
+    """Keeps the lowest energy of every replica and the configuration of the lowest of every sample.
+
+    Args:
+        samples: How many there are, if not those of the model.
+
+    Attributes:
+        energy: Lowest energy, shape (samples, replicas).
+    """
+
+    # configuration of lowest energy, ``int8`` (samples, sites); the first met among equals. ``States`` of a lattice
+    # whose bonds are not listed, as in the files of its runs.
+    spins: npt.NDArray[np.int8] | States
+
+    def __init__(self, model: Ising, replicas: int, samples: int | None = None) -> None:
+        rows = samples or model.samples
+        self.energy = np.full((rows, replicas), np.inf)
+        if model.graph.is_listed:
+            self.spins = np.zeros((rows, model.sites), np.int8)
+        else:
+            self.spins = States(np.zeros((rows, -(-model.sites // 8)), np.uint8), model.sites)
+
+    def update(self, energy: npt.NDArray[np.float64], spins: Spins) -> npt.NDArray[np.int64]:
+        """Take in energies (samples, replicas) and their configurations; return the samples with lower ones."""
+        better = np.flatnonzero(energy.min(axis=1) < self.energy.min(axis=1))
+        np.minimum(self.energy, energy, out=self.energy)
+        for sample in better.tolist():
+            self.take(sample, int(energy[sample].argmin()), spins)
+        return better
+
+    def take(self, sample: int, replica: int, spins: Spins) -> None:
+        """Take the configuration of a replica as the one of lowest energy of its sample."""
+        if isinstance(self.spins, States):
+            self.spins.bits[sample] = bits_of_one(spins, sample, replica)
+        else:
+            self.spins[sample] = spins(sample, replica)

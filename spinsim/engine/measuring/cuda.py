@@ -4,67 +4,64 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import Bits
-from spinsim.cuda.device import require_memory
+from spinsim.cuda.device import cupy, require_memory
 from spinsim.cuda.launch import SIZE, Fields, Launch, record, struct_type
 from spinsim.cuda.totals import Fetched, Totals, TotalsInTurn
+from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Comparison
-from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.measuring.cuda_reduction import Buffer, CudaReduction
-from spinsim.engine.measuring.sums import Linear, Observables
+from spinsim.engine.measuring.sums import CudaCounting, Linear
 from spinsim.engine.moves.exchange.cuda import CudaTempering
 from spinsim.engine.moves.exchange.ladder import Exchange
-from spinsim.engine.protocols import KeptSpins, LadderMeasurement, Spins
+from spinsim.engine.moves.resample import Moves
+from spinsim.engine.protocols import Begun, KeptSpins, LadderMeasurement, Spins
 from spinsim.model.ising import Ising
 
 KEEPING: Final = "keeping the configurations of measurements under way"
 MEND: Final = "keep fewer frames, or choose a smaller size, fewer samples or fewer replicas"
 
 
-class Reads(Protocol):
-    """A state that finds configurations in itself and in copies of it.
+class CudaState(Protocol):
+    """The spins of all replicas of all samples on a device.
 
     It may have ``read_all(state, sample)``, which finds those of all replicas of a sample as bits, too.
     """
 
+    present: Any  # the array that sweeps change
+    replica_axis: int  # its axis along which replicas follow each other, or blocks of them
+
+    def words(self) -> npt.NDArray[np.uint64]:
+        """The words of a snapshot, as the CPU has them."""
+
+    def set_words(self, words: npt.NDArray[np.uint64]) -> None:
+        """Go back to the words of a snapshot."""
+
+    def copy(self, moves: Moves) -> None:
+        """Queue copies of configurations."""
+
     def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """One configuration, fetched by the present stream."""
+        """One configuration of ``present`` or of a copy of it, fetched by the present stream."""
 
 
+@dataclass(eq=False)
 class HeldSpins(KeptSpins):
-    """The configurations of one moment in a copy of the state on the device.
+    """The configurations of one moment in a copy of the state on the device."""
 
-    Args:
-        read: As ``KeptSpins`` takes it.
-        bits: Likewise.
-        read_beside: Given a stream and a function of it and the copy's address, which queues kernels there that read
-            the copy: the copy lasts until they have.
-    """
-
-    def __init__(
-        self,
-        read: Spins,
-        bits: Callable[[int], Bits] | None,
-        read_beside: Callable[[Any, Callable[[Any, int], None]], None],
-    ) -> None:
-        super().__init__(read, bits)
-        self.read_beside = read_beside
+    # takes a stream and a function of it and of the copy's address, which queues kernels that read the copy: it lasts
+    # until they have
+    read_beside: Callable[[Any, Callable[[Any, int], None]], None] = field(kw_only=True)
 
 
 class Held:
     """Room for copies of a state on the device, made behind the sweeps that are queued and read beside later ones.
-
-    Args:
-        device: Number of the device.
-        copies: The room, (copies, ...).
-        reads: Stream of those who read.
 
     Attributes:
         made: The event behind the last copy.
@@ -72,23 +69,17 @@ class Held:
     """
 
     def __init__(self, device: int, copies: Any, reads: Any) -> None:
-        import cupy
-
         self._device, self._copies, self._reads = device, copies, reads
         self._stride, self._first = copies.nbytes // len(copies), copies.data.ptr
         self.made, self.compared = (cupy.cuda.Event(disable_timing=True) for _ in range(2))
 
     def address(self, number: int) -> int:
-        """Where a copy lies."""
         return int(self._first + number * self._stride)
 
     def copy(self, state: Any, number: int, stream: Any) -> None:
         self._copies[number].data.copy_from_device_async(state.data, self._stride, stream)
 
-    def spins(self, number: int, state: Reads) -> Spins:
-        """Configurations of a copy of a state."""
-        import cupy
-
+    def spins(self, number: int, state: CudaState) -> Spins:
         def found(read: Callable[..., Any], *which: int) -> Any:
             with cupy.cuda.Device(self._device), self._reads:
                 self._reads.wait_event(self.made)
@@ -96,7 +87,7 @@ class Held:
 
         read_all = getattr(state, "read_all", None)
         bits = None if read_all is None else partial(found, read_all)
-        return HeldSpins(partial(found, state.read), bits, partial(self._read_beside, number))
+        return HeldSpins(partial(found, state.read), bits, read_beside=partial(self._read_beside, number))
 
     def _read_beside(self, number: int, stream: Any, queue: Callable[[Any, int], None]) -> None:
         stream.wait_event(self.made)
@@ -105,27 +96,14 @@ class Held:
 
 
 class HeldStates:
-    """Rooms for copies, used again when nothing reads them any more.
-
-    Args:
-        device: Number of the device.
-        sweeps: The stream of the kernels.
-    """
+    """Rooms for copies, used again when nothing reads them any more."""
 
     def __init__(self, device: int, sweeps: Any) -> None:
-        import cupy
-
         self._device, self._sweeps, self._reads = device, sweeps, cupy.cuda.Stream(non_blocking=True)
         self._idle: list[tuple[Any, Any]] = []
 
     def take(self, state: Any, copies: int) -> Held:
-        """Room for copies of a state, always as many.
-
-        Raises:
-            InputError: where the device has none.
-        """
-        import cupy
-
+        """Room for copies of a state, always as many."""
         if self._idle:
             room, compared = self._idle.pop(0)  # read longest ago
             self._sweeps.wait_event(compared)
@@ -151,17 +129,12 @@ TERMS: Final = struct_type(
 NOTHING: Final = np.zeros((), MEASURED)
 
 
-class Measurements:
-    """Room for a few measurements in succession: their numbers and copies of the states they were made of.
+class Measurements(NamedTuple):
+    """Room for a few measurements in succession: their numbers and copies of the states they were made of."""
 
-    Attributes:
-        count: How many there are.
-        held: The copies.
-        totals: The numbers, a row each.
-    """
-
-    def __init__(self, count: int, held: Held, totals: Totals) -> None:
-        self.count, self.held, self.totals = count, held, totals
+    several: int  # how many there are
+    held: Held  # the copies
+    totals: Totals  # the numbers, a row each
 
     def address(self, number: int) -> int:
         """Where the numbers of a measurement begin."""
@@ -174,54 +147,35 @@ class Measuring:
     Sweeps wait until the state has been copied and sums have been sorted; copies are compared beside them.
 
     Args:
-        sweeps: The stream of the kernels; the present one of CuPy.
-        tempering: The ladder.
-        comparison: What compares copies.
-        observables: From the three sums that counting kernels make.
-        stride: Of these sums, from sample to sample.
-        held: Copies of the state.
+        counting: Of the three sums, or four, that numbers follow from.
         most: Measurements that are made in succession.
 
     Attributes:
         record: Where the numbers of a measurement go, and how they follow from sums.
-        buffer: The layout of these numbers.
     """
 
     def __init__(
-        self,
-        sweeps: Any,
-        tempering: CudaTempering,
-        comparison: Comparison,
-        observables: Observables,
-        stride: int,
-        held: HeldStates,
+        self, sweeps: Any, tempering: CudaTempering, comparison: Comparison, counting: CudaCounting, held: HeldStates,
         most: int,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._sweeps, self._comparison, self._held, self._most = sweeps, comparison, held, most
-        what, ladder = comparison.what, tempering.ladder
+        what, ladder, observables = comparison.what, tempering.ladder, counting.observables
         model, samples, pairs = what.model, what.model.samples, what.shape
         by_temperature, by_replica = (samples, ladder.copies, ladder.temperatures), (samples, ladder.replicas)
         between = samples, ladder.temperatures - 1
         links = pairs if what.full else (samples, 0, ladder.temperatures)
         self._fields = fields = Fields(
-            energy=(by_temperature, np.float64),
-            magnetization=(by_temperature, np.int64),
-            staggered_magnetization=(by_temperature, np.int64),
-            overlap=(pairs, np.int64),
-            link_overlap=(links, np.int64),
-            attempts=(between, np.int64),
-            accepts=(between, np.int64),
-            trips=(by_replica, np.int64),
-            place=(by_replica, np.int32),
-            holder=(by_temperature, np.int32),
-            last_end=(by_replica, np.int8),
-            modes=((samples, what.count, comparison.axes), np.float64),
+            energy=(by_temperature, np.float64), magnetization=(by_temperature, np.int64),
+            staggered_magnetization=(by_temperature, np.int64), overlap=(pairs, np.int64),
+            link_overlap=(links, np.int64), attempts=(between, np.int64), accepts=(between, np.int64),
+            trips=(by_replica, np.int64), place=(by_replica, np.int32), holder=(by_temperature, np.int32),
+            last_end=(by_replica, np.int8), modes=((samples, what.count, comparison.axes), np.float64),
             powers=((samples, what.count, what.powers), np.int64),
             in_time=((samples, what.alone, len(what.times)), np.int64),
             even_in_time=((samples, what.alone, len(what.times) if what.wanted.even else 0), np.int64),
             link_overlap_in_space=(pairs if what.wanted.even else (samples, 0, ladder.temperatures), np.int64),
             **({"energy_by_term": ((*by_temperature, 2), np.float64)} if observables.terms else {}),
-        )
+        )  # fmt: skip
         counted = observables.from_energy if observables.terms else observables
         apart = ("modes", "powers", "in_time", "even_in_time", "link_overlap_in_space", "energy_by_term")
         words = {name: first for name, first in fields.words.items() if name not in apart}
@@ -241,8 +195,8 @@ class Measuring:
             file, kernel = "measuring/by_temperature_terms.cu", "sort_terms"
             self._sums, more = ("up", "first", "second", "up_first"), {"terms": self._terms(observables.terms)}
         self._sort = Launch(what.device, file, kernel, {
-            "to": np.uint64(0), "measured": self.record, "exchange": tempering.record, "stride": np.uint64(stride),
-            **dict.fromkeys(self._sums, np.uint64(0)), **more,
+            "to": np.uint64(0), "measured": self.record, "exchange": tempering.record,
+            "stride": np.uint64(counting.stride), **dict.fromkeys(self._sums, np.uint64(0)), **more,
         })  # fmt: skip
 
     def _terms(self, terms: tuple[Linear, ...]) -> npt.NDArray[np.void]:
@@ -268,31 +222,20 @@ class Measuring:
         self._sort(self._sweeps, grid, THREADS, to=into.address(number), **sums)
 
     def close(
-        self,
-        written: Measurements,
-        state: Reads,
-        reduction: CudaReduction | None = None,
-        fetched: Sequence[bool] | None = None,
-    ) -> list[Callable[[], LadderMeasurement] | None]:
-        """Compare copies and start fetching; the functions returned wait.
-
-        Args:
-            written: Measurements behind what is queued.
-            state: Finds configurations in copies of itself.
-            reduction: Adds the measurements up, if they are added up here.
-            fetched: True if each is fetched too; None: all are.
-        """
+        self, written: Measurements, state: CudaState, reduction: CudaReduction | None, fetched: Sequence[bool]
+    ) -> list[Begun]:
+        """Compare copies, add measurements up and start to fetch some of them; the functions returned wait."""
         held = written.held
         held.made.record(self._sweeps)
-        rows = [k for k in range(written.count) if fetched is None or fetched[k]]
+        rows = [k for k in range(written.several) if fetched[k]]
 
         def compare(stream: Any) -> None:
-            for k in range(written.count):
+            for k in range(written.several):
                 first = written.address(k)
                 at = {name: first + 8 * word for name, word in self._fields.words.items()}
                 self._comparison.queue(stream, held.address(k), at)
             if reduction is not None:
-                reduction.queue(stream, self.buffer, written.address(0), held.address(0), written.count)
+                reduction.queue(stream, self.buffer, written.address(0), held.address(0), written.several)
             held.compared.record(stream)
 
         # Nobody waits for measurements that are added up, and kernels beside sweeps cost more than their own time: a
@@ -301,11 +244,11 @@ class Measuring:
             compare(self._sweeps)
         if not rows:
             self._totals.give_back(written.totals)
-            return [None] * written.count
+            return [None] * written.several
         more = compare if reduction is None else None
         numbers = self._totals.fetch(written.totals, more, range(rows[0], rows[-1] + 1))
         return [
-            partial(self._read, numbers, k, held.spins(k, state)) if k in rows else None for k in range(written.count)
+            partial(self._read, numbers, k, held.spins(k, state)) if k in rows else None for k in range(written.several)
         ]
 
     def _read(self, fetched: Fetched, number: int, spins: Spins) -> LadderMeasurement:
@@ -313,15 +256,9 @@ class Measuring:
         correlations = self._comparison.correlations(found)
         exchange = Exchange(**{name: found[name] for name in Exchange._fields})
         return LadderMeasurement(
-            found["energy"],
-            found["magnetization"],
-            found["staggered_magnetization"],
-            found["holder"],
-            exchange,
-            correlations,
-            spins,
-            found.get("energy_by_term", found["energy"][..., None]),
-        )
+            found["energy"], found["magnetization"], found["staggered_magnetization"], found["holder"], exchange,
+            correlations, spins, found.get("energy_by_term", found["energy"][..., None]),
+        )  # fmt: skip
 
 
 AT_ONCE: Final = 5  # measurements; more would make launches no cheaper to speak of
@@ -332,49 +269,31 @@ class LadderMeasuring:
     """Measurements of one engine's present ladder, as full as they are wanted.
 
     Args:
-        model: What is simulated.
-        device: Number of the device.
-        stream: Of the kernels; the present one of CuPy.
-        tempering: The ladder.
-        counting: Sums of the present state.
         compare: Makes what compares copies of the ladder, as fully as is wanted.
-        state: The spins on the device.
-
-    Attributes:
-        at_once: Measurements that are best made in succession.
     """
 
     def __init__(
-        self,
-        model: Ising,
-        device: int,
-        stream: Any,
-        tempering: CudaTempering,
-        counting: CudaCounting,
-        compare: Callable[[CudaTempering, Wanted], Comparison],
-        state: Any,
-    ) -> None:
-        self._device, self._stream, self._tempering, self._state = device, stream, tempering, state
-        self._counting, self._compare = counting, compare
-        self._held = HeldStates(device, stream)
+        self, model: Ising, queue: Queue, tempering: CudaTempering, counting: CudaCounting,
+        compare: Callable[[CudaTempering, Wanted], Comparison], state: Any,
+    ) -> None:  # fmt: skip
+        self._queue, self._tempering, self._state = queue, tempering, state
+        self._counting, self._compare, self._held = counting, compare, HeldStates(queue.device, queue.stream)
         self._ready: dict[Wanted, Measuring] = {}
-        pairs, axes = (
-            len(tempering.copies) * tempering.ladder.temperatures,
-            model.lattice.dimension if model.lattice else 0,
-        )
+        pairs = len(tempering.copies) * tempering.ladder.temperatures
+        axes = model.lattice.dimension if model.lattice else 0
         frame = model.samples * (tempering.ladder.replicas + pairs) * (40 + 8 * axes)
         self.at_once = max(1, min(AT_ONCE, MEASURED_BYTES // max(frame, int(state.nbytes))))
 
     def of(self, wanted: Wanted) -> Measuring:
         if wanted not in self._ready:
+            comparison = self._compare(self._tempering, wanted)
             self._ready[wanted] = Measuring(
-                self._stream, self._tempering, self._compare(self._tempering, wanted), self._counting.observables,
-                self._counting.stride, self._held, self.at_once,
-            )  # fmt: skip
+                self._queue.stream, self._tempering, comparison, self._counting, self._held, self.at_once
+            )
         return self._ready[wanted]
 
     def prepare(self, kept: int, wanted: Wanted) -> None:
         """Refuse measurements that have no room, where ``kept`` of them are there at a time."""
         measuring = self.of(wanted)
-        require_memory(self._device, kept * self.at_once * int(self._state.nbytes), KEEPING)
+        require_memory(self._queue.device, kept * self.at_once * int(self._state.nbytes), KEEPING)
         measuring.prepare(self._state)

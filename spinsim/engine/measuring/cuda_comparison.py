@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.cuda.device import multiprocessors, require_memory, shared_memory
+from spinsim.cuda.device import cupy, multiprocessors, require_memory, shared_memory
 from spinsim.cuda.launch import SIZE, Launch, address, record, struct_type
 from spinsim.engine.measuring.correlations import (
     Correlations,
@@ -25,6 +25,10 @@ from spinsim.engine.moves.exchange.cuda import CudaTempering
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
+if TYPE_CHECKING:
+    from spinsim.engine.measuring.cuda_in_time import Products
+    from spinsim.engine.moves.metropolis.site_packed.cuda_lattices import LatticeCounting
+
 TIME_THREADS: Final = 256
 WORLD_LINES: Final = 8  # that a thread block holds in shared memory, at most
 MOST_SLICES: Final = 2048
@@ -40,25 +44,15 @@ class InTime:
     """Counts pairs in time whose spins, or products of neighbours' spins, differ.
 
     Args:
-        device: Number of the device.
         places: Where each of them stands, (lines, slices).
         times: Slices from one of a pair to the other.
         shape: Of the state, (samples, blocks).
-        replicas: Of each sample.
-        pairs: As kernels take them.
     """
 
     def __init__(
-        self,
-        device: int,
-        places: npt.NDArray[np.integer],
-        times: tuple[int, ...],
-        shape: tuple[int, int],
-        replicas: int,
-        pairs: npt.NDArray[np.void],
-    ) -> None:
-        import cupy
-
+        self, device: int, places: npt.NDArray[np.integer], times: tuple[int, ...], shape: tuple[int, int],
+        replicas: int, pairs: npt.NDArray[np.void],
+    ) -> None:  # fmt: skip
         (lines, slices), sites = places.shape, np.uint32(places.size)
         stretch = slices + max(times)
         together = min(lines, WORLD_LINES, LINE_WORDS // stretch)
@@ -98,25 +92,17 @@ class Part(NamedTuple):
     """Segments that are counted together; where they mean nothing, their total alone is wanted.
 
     Attributes:
-        segments: How many.
-        size: Items of a segment.
-        compared: Pairs of replicas, those of copies first.
-        axis: The axis whose layers they are, or none.
-        is_bonds: True if items are bonds, else sites.
-        is_linked: True if bonds from each layer to the next are counted too.
-        are_slices: True if segments are slices, of whose sums powers are added up; they may be layers in time.
-        are_times: True if segments are pairs in time, whose sums are wanted one by one.
         is_total: True if the total alone is wanted.
     """
 
     segments: int
-    size: int
-    compared: int
-    axis: int | None = None
-    is_bonds: bool = False
-    is_linked: bool = False
-    are_slices: bool = False
-    are_times: bool = False
+    size: int  # items of a segment
+    compared: int  # pairs of replicas, those of copies first
+    axis: int | None = None  # the axis whose layers they are, or none
+    is_bonds: bool = False  # True if items are bonds, else sites
+    is_linked: bool = False  # True if bonds from each layer to the next are counted too
+    are_slices: bool = False  # True if segments are slices, of whose sums powers are added up
+    are_times: bool = False  # True if segments are pairs in time, whose sums are wanted one by one
 
     @property
     def is_total(self) -> bool:
@@ -139,13 +125,8 @@ class Outcome(NamedTuple):
 
 
 ITEMS: Final = struct_type(  # a part as the counting kernel reads it
-    **dict.fromkeys(
-        (
-            *("places", "sums", "ends", "count", "size", "segments", "compared", "shares"),
-            *("are_bonds", "linked", "periodic"),
-        ),
-        SIZE,
-    )
+    **dict.fromkeys(("places", "sums", "ends", "count", "size", "segments", "compared", "shares"), SIZE),
+    **dict.fromkeys(("are_bonds", "linked", "periodic"), SIZE),
 )
 TOTALS: Final = struct_type(overlap=SIZE, links=SIZE)
 COUNTED_PARTS: Final = struct_type(part=(ITEMS, PARTS))
@@ -156,21 +137,9 @@ OUTCOMES: Final = struct_type(part=(OUTCOME, PARTS))
 class Compared:
     """Which copies of a ladder are compared, and how fully.
 
-    Args:
-        device: Number of the device.
-        model: What is simulated.
-        tempering: The ladder.
-        wanted: What is asked for beside overlaps.
-
     Attributes:
-        device: As given.
-        model: As given.
-        tempering: As given.
-        wanted: As given.
         full: True if more than overlaps is asked for.
-        times: Times of correlations in time.
         shape: (samples, pairs of copies, temperatures).
-        pairs: Pairs of replicas of a sample.
         sides: Sides of the lattice where there are modes, else none.
         powers: Of sums of slices: 2, or 0 where there is no time.
         count: Pairs of replicas of a sample, and each replica alone where spins have modes, slices or times.
@@ -196,19 +165,11 @@ class Compared:
 class PartSums:
     """The sums of parts on the device, of as many samples as are compared in one launch.
 
-    Args:
-        what: What is compared.
-        parts: What is counted.
-
     Attributes:
-        parts: As given.
-        together: Samples.
         sums: Of each part, uint32 (samples, segments, compared); None where its total alone is wanted.
     """
 
     def __init__(self, what: Compared, parts: list[Part]) -> None:
-        import cupy
-
         self.parts = parts
         bytes_a_sample = 4 * sum(part.segments * part.compared for part in parts if not part.is_total)
         self.together = min(what.model.samples, max(1, SUMS_BYTES // max(1, bytes_a_sample)), GRID_LIMIT)
@@ -219,52 +180,21 @@ class PartSums:
         ]
 
 
-Struct = npt.NDArray[np.void]
-"""A struct as kernels take it."""
-
-
-class CopyCounting(Protocol):
-    """Counts where copies differ; each layout of spins has its own way."""
-
-    def queue_totals(self, stream: Any, state: Any, pairs: Struct, totals: Struct) -> None:
-        """Queue what takes all samples' differing sites and bonds from ``TOTALS``, beside the parts."""
-
-    def queue_parts(self, stream: Any, state: Any, pairs: Struct, totals: Struct, samples: range) -> None:
-        """Queue the sums of some samples' parts, and what they take from ``TOTALS``."""
-
-
-class Beside(Protocol):
-    """A count of the same state by a way of its own."""
-
-    def queue(self, stream: Any, state: int, to: dict[str, int]) -> None:
-        """Queue it, from a state at an address to those that it has names for."""
+Struct = npt.NDArray[np.void]  # a struct as kernels take it
 
 
 class Comparison:
     """Comparison of copies at equal temperatures of one ladder.
 
     Args:
-        what: What is compared.
-        held: The sums of its parts.
-        counting: What counts them.
         in_time: What counts pairs in time, where they are no part.
         products: What counts products of neighbours in space, if they are wanted.
-
-    Attributes:
-        what: As given.
-        axes: Of modes.
     """
 
     def __init__(
-        self,
-        what: Compared,
-        held: PartSums,
-        counting: CopyCounting,
-        in_time: InTime | None = None,
-        products: Beside | None = None,
-    ) -> None:
-        import cupy
-
+        self, what: Compared, held: PartSums, counting: ListCounting | LatticeCounting, in_time: InTime | None = None,
+        products: Products | None = None,
+    ) -> None:  # fmt: skip
         self._in_time, self._products = in_time, products
         self.what, self._held, self._counting, self.axes = what, held, counting, len(what.sides)
         self._waves = [cupy.asarray(of_axis) for of_axis in (waves(what.model.lattice) if what.full else [])]
@@ -277,8 +207,6 @@ class Comparison:
         """Queue the comparison of a state on the device.
 
         Args:
-            stream: Where.
-            state: Spins as the engine holds them.
             to: Addresses of ``holder``, which is read, of ``overlap`` and ``link_overlap``, which hold what they are
                 where no site or bond differs, of ``modes``, (samples, compared, axes), of ``powers``, (samples,
                 compared, 2), and of ``in_time``, (samples, replicas, times).
@@ -312,7 +240,6 @@ class Comparison:
         )  # fmt: skip
 
     def correlations(self, found: dict[str, Any]) -> Correlations:
-        """Results by kind: of pairs of copies and of copies."""
         what, ladder = self.what, self.what.tempering.ladder
         samples, _, temperatures = what.shape
         none = (samples, what.pairs + ladder.replicas, 0)
@@ -331,21 +258,13 @@ TIME: Final = 0  # the axis of time of a lattice that has one; its layers are sl
 
 
 def compare_replicas(
-    what: Compared,
-    kernel: str,
-    width: dict[str, np.uint32],
-    columns: int,
-    place: npt.NDArray[np.uint32] | None,
-    in_time: InTime | None = None,
-    products: Beside | None = None,
-) -> Comparison:
+    what: Compared, kernel: str, width: dict[str, np.uint32], columns: int, place: npt.NDArray[np.uint32] | None,
+    in_time: InTime | None = None, products: Products | None = None,
+) -> Comparison:  # fmt: skip
     """Returns the comparison of replica-packed and unpacked spins.
 
     Args:
-        what: What is compared.
-        kernel: Name of the counting kernel.
         width: Its arguments that say how wide a state is.
-        columns: Of 32 replicas.
         place: Where each site stands; None: at its number.
         in_time: What counts pairs in time; None: lists as for all else.
         products: What counts products of neighbours in space, if they are wanted.
@@ -359,7 +278,6 @@ def compare_replicas(
 
 
 def _listed(what: Compared) -> tuple[list[Items], list[Part]]:
-    """Lists of sites and bonds, and what is counted of each."""
     model, lattice = what.model, what.model.lattice
     if not what.sides or not lattice:
         items = [all_sites(model), *([all_bonds(model)] if what.full else [])]
@@ -393,33 +311,12 @@ def _listed_in_time(what: Compared, times: tuple[int, ...], in_layers: bool) -> 
 
 
 class ListCounting:
-    """``CopyCounting`` by lists of sites and bonds, of which 32 at a time become a word for each replica.
-
-    Args:
-        what: What is compared.
-        held: The sums of its parts.
-        items: The lists, one for each part.
-        kernel: As for ``compare_replicas``, and so on.
-        width: Arguments of the kernel.
-        columns: Of 32 replicas.
-        place: Where each site stands.
-
-    Raises:
-        InputError: for more replicas than a thread block can compare.
-    """
+    """Counts where copies differ, by lists of sites and bonds, of which 32 at a time become a word for each replica."""
 
     def __init__(
-        self,
-        what: Compared,
-        held: PartSums,
-        items: list[Items],
-        kernel: str,
-        width: dict[str, np.uint32],
-        columns: int,
-        place: npt.NDArray[np.uint32] | None,
-    ) -> None:
-        import cupy
-
+        self, what: Compared, held: PartSums, items: list[Items], kernel: str, width: dict[str, np.uint32],
+        columns: int, place: npt.NDArray[np.uint32] | None,
+    ) -> None:  # fmt: skip
         self._lists = [cupy.asarray(_placed(each.ends, place)) for each in items]
         self._chunks = -(-what.count // COMPARED)
         room = shared_memory(what.device) - 4 * COMPARED

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.cuda.device import require_memory
+from spinsim.cuda.device import cupy, require_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, address, record, struct_type
 from spinsim.engine.measuring.cuda import HeldSpins
 from spinsim.engine.measuring.cuda_comparison import (
@@ -43,30 +43,14 @@ class CudaSquares:
     """``LocalSquares`` on the device that holds the spins.
 
     Args:
-        device: Number of the device.
-        model: Of space and time.
-        ladder: Where its replicas stand.
         place: Where each site stands on the device; None: at its number.
-        kernel: Name of the kernel that reads them.
-        blocks: Of 128 replicas.
         width: Arguments of the kernel that say how wide a state is.
-
-    Raises:
-        InputError: where the device has no room for the sums.
     """
 
     def __init__(
-        self,
-        device: int,
-        model: Ising,
-        ladder: Ladder,
-        place: npt.NDArray[np.uint32] | None,
-        kernel: str,
-        blocks: int,
-        width: dict[str, np.uint32],
-    ) -> None:
-        import cupy
-
+        self, device: int, model: Ising, ladder: Ladder, place: npt.NDArray[np.uint32] | None, kernel: str,
+        blocks: int, width: dict[str, np.uint32],
+    ) -> None:  # fmt: skip
         lines, self._shape = model.graph.world_lines(), shape_of_sums(model, ladder)
         room = 8 * int(np.prod(self._shape)) + 4 * (lines.size + model.samples * ladder.replicas)
         require_memory(device, room, f"sums for local susceptibilities of {model.name}")
@@ -98,14 +82,10 @@ class CudaSquares:
         spins.read_beside(self._stream, queue)
 
     def sums(self) -> Integers:
-        import cupy
-
         with cupy.cuda.Device(self._device), self._stream:
             return np.asarray(self._sums.get())
 
     def set_sums(self, sums: Integers) -> None:
-        import cupy
-
         with cupy.cuda.Device(self._device), self._stream:
             self._sums.set(np.ascontiguousarray(sums))
             self._stream.synchronize()
@@ -116,38 +96,21 @@ PRODUCTS_THREADS: Final = 256
 
 @dataclass(frozen=True)
 class Layout:
-    """How spins lie on a device, so that products can lie likewise.
+    """How spins lie on a device, so that products can lie likewise."""
 
-    Attributes:
-        kernel: Name of the kernel that makes products.
-        compares: Name of the kernel that compares lists of them.
-        shape: (samples, blocks).
-        words: Words of 32 bits of a site in a block.
-        width: Arguments of kernels that say how wide a state is.
-        columns: Of 32 replicas.
-        place: Where each site stands; None: at its number.
-    """
-
-    kernel: str
-    compares: str
-    shape: tuple[int, int]
-    words: int
-    width: dict[str, np.uint32]
-    columns: int
-    place: npt.NDArray[np.uint32] | None
+    kernel: str  # name of the kernel that makes products
+    compares: str  # name of the kernel that compares lists of them
+    shape: tuple[int, int]  # (samples, blocks)
+    words: int  # words of 32 bits of a site in a block
+    width: dict[str, np.uint32]  # arguments of kernels that say how wide a state is
+    columns: int  # of 32 replicas
+    place: npt.NDArray[np.uint32] | None  # where each site stands; None: at its number
 
 
 class Products:
-    """Makes the products of both ends of each bond in space at each slice, then compares and correlates them.
-
-    Args:
-        what: What is compared of the spins.
-        layout: How they lie.
-    """
+    """Makes the products of both ends of each bond in space at each slice, then compares and correlates them."""
 
     def __init__(self, what: Compared, layout: Layout) -> None:
-        import cupy
-
         graph, (samples, blocks) = what.model.graph, layout.shape
         ends = ends_of_bonds(graph)
         count, size = len(ends), samples * blocks * len(ends) * layout.words

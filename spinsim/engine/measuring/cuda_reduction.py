@@ -1,35 +1,215 @@
-"""Adding up the measurements of a ladder on the GPU that makes them, from the buffers that they are written to."""
+"""Adding up the measurements of a ladder on the GPU that makes them, from their buffers; lowest states."""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from math import prod
+from functools import partial
+from math import ldexp, prod
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.cuda.compile import instance
-from spinsim.cuda.device import require_memory
+from spinsim.cuda.device import cupy, multiprocessors, require_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Compared
-from spinsim.engine.measuring.cuda_energies import CudaEnergies
-from spinsim.engine.measuring.cuda_lowest import CudaLowest
-from spinsim.engine.measuring.cuda_terms import MOST_ELEMENTS, SOURCE, TERM, THREADS
-from spinsim.engine.measuring.energies import left_in_unit
-from spinsim.engine.measuring.reduction import (
-    CONNECTED,
-    Reduced,
-    Source,
-    Tables,
-    blocks_of,
-    left_in_block,
-    tables_of,
-)
+from spinsim.engine.measuring.energies import COUNTS, RANGE, is_halved, left_in_unit
+from spinsim.engine.measuring.energies import SUMS as ENERGY_SUMS
+from spinsim.engine.measuring.reduction import CONNECTED, Reduced, Source, Tables, blocks_of, left_in_block, tables_of
 from spinsim.engine.moves.exchange.ladder import copy_pairs
 from spinsim.engine.protocols import Configurations, LowestStates
+from spinsim.model.ising import Ising
+
+THREADS: Final = 128
+LOWEST: Final = struct_type(
+    **dict.fromkeys(("energy", "replica", "changed", "states"), ADDRESS),
+    **dict.fromkeys(("samples", "replicas", "words"), SIZE),
+)
+BLOCKS: Final = 4  # of a multiprocessor that copy states, where samples are few
+_MANY: Final = 16  # samples whose states are fetched together, not one by one
+_MOST_BYTES: Final = 2**28  # of all states that are fetched together
+WORDS_A_THREAD: Final = 16  # of a state, at least
+
+
+class Fetched(np.ndarray[Any, Any]):
+    """A copy of an array on the host that is read as one on the device is, by ``get``."""
+
+    def get(self) -> npt.NDArray[Any]:
+        return np.ascontiguousarray(self)
+
+
+class CudaLowest:
+    """The lowest energy of every replica, and a copy of each sample's state at its lowest.
+
+    Args:
+        state: The spins on the device, samples along the first axis.
+    """
+
+    def __init__(
+        self, device: int, model: Ising, replicas: int, state: Any,
+        read: Callable[[Any, int, int], npt.NDArray[np.int8]], reads: Any,
+    ) -> None:  # fmt: skip
+        samples = model.samples
+        size = state.nbytes // samples  # of a sample: whole words of 32 bits in every layout
+        if size % 4:
+            raise TypeError(f"the state of a sample has {size} bytes, which are no whole words")
+        require_memory(device, state.nbytes + 8 * samples * (replicas + 4), "the lowest state of every sample")
+        self._device, self._read, self._reads, self._sites = device, read, reads, model.sites
+        with reads:
+            self._energy, self._so_far = cupy.full((samples, replicas), np.inf), cupy.full((2, samples), np.inf)
+            self._replica, self._changed = cupy.zeros(samples, cupy.int32), cupy.zeros(samples, cupy.uint32)
+            self._states = cupy.empty(state.shape, state.dtype)
+            reads.synchronize()
+        words, several = size // 4, BLOCKS * multiprocessors(device) // samples
+        self._grid = max(1, min(several, words // (THREADS * WORDS_A_THREAD))), samples, 1
+        to = record(
+            LOWEST, energy=self._energy, replica=self._replica, changed=self._changed, states=self._states,
+            samples=samples, replicas=replicas, words=words,
+        )  # fmt: skip
+        self._keep = Launch(device, "measuring/lowest.cu", "keep_lowest", {
+            "numbers": np.uint64(0), "size": np.uint64(0), "count": np.uint32(0),
+            **dict.fromkeys(("energy", "holder", "state"), np.uint64(0)), "to": to,
+            **dict.fromkeys(("before", "after"), np.uint64(0)),
+        })  # fmt: skip
+        self._so_far_at = tuple(each.data.ptr for each in self._so_far)
+        self._turn = 0
+        self._given: Configurations | None = None
+        self._is_copied = np.zeros(samples, np.bool_)  # since configurations were given
+
+    def queue(self, stream: Any, numbers: int, size: int, count: int, energy: int, holder: int, state: int) -> None:
+        """Queue measurements in succession.
+
+        Args:
+            numbers: Address of the first one's numbers.
+            size: Words from those of a measurement to the next one's.
+            energy: Word at which the energies of a measurement begin, by copy and place.
+            holder: Word at which their replicas begin.
+            state: Address of the first one's spins, behind which those of the next ones follow.
+        """
+        before, after = self._so_far_at[self._turn], self._so_far_at[1 - self._turn]
+        where = {"energy": energy, "holder": holder, "state": state, "before": before, "after": after}
+        self._keep(stream, self._grid, THREADS, numbers=numbers, size=size, count=count, **where)
+        self._turn = 1 - self._turn
+
+    def states(self, added: Any) -> LowestStates:
+        with cupy.cuda.Device(self._device), self._reads:
+            self._reads.wait_event(added)
+            energy, replica, changed = (array.get() for array in (self._energy, self._replica, self._changed))
+            self._changed.data.memset_async(0, self._changed.nbytes, self._reads)
+            self._reads.synchronize()
+            numbers = np.flatnonzero(changed)
+            at_once = len(numbers) >= _MANY and self._states.nbytes <= _MOST_BYTES
+            states = self._states.get().view(Fetched) if at_once else self._states
+        self._is_copied |= changed != 0
+        spins = partial(self._spins, states, replica)
+        return LowestStates(np.asarray(energy), spins, numbers)
+
+    def _spins(self, states: Any, replica: npt.NDArray[np.int32], sample: int) -> npt.NDArray[np.int8]:
+        if not self._is_copied[sample]:
+            return np.zeros(self._sites, np.int8) if self._given is None else np.asarray(self._given[sample], np.int8)
+        with cupy.cuda.Device(self._device), self._reads:
+            return self._read(states, sample, int(replica[sample]))
+
+    def restore(self, energy: npt.NDArray[np.float64], spins: Configurations, added: Any) -> None:
+        """Go back to energies (samples, replicas) and configurations of each sample, when an event has come."""
+        with cupy.cuda.Device(self._device), self._reads:
+            self._reads.wait_event(added)
+            self._energy.set(np.ascontiguousarray(energy, np.float64))
+            self._so_far.set(np.ascontiguousarray(np.broadcast_to(energy.min(axis=1), self._so_far.shape)))
+            self._changed.data.memset_async(0, self._changed.nbytes, self._reads)
+            self._reads.synchronize()
+        self._given = spins
+        self._is_copied[:] = False
+
+
+MOST_ELEMENTS: Final = 8  # that a source adds up
+SOURCE: Final = struct_type(
+    **dict.fromkeys(("first", "of_sample", "of_chain", "of_place", "count", "is_real"), SIZE),
+    elements=(np.uint32, MOST_ELEMENTS),
+)
+TERM: Final = struct_type(
+    sources=(SOURCE, 2),
+    count=SIZE,
+    chains=SIZE,
+    **dict.fromkeys(("power", "followed", "own", "judged", "row", "pair_row"), np.int64),
+)
+
+
+_FILE: Final = "measuring/energies.cu"
+_MOST_CHAINS: Final = 8
+"""Threads of a place that share the chains of a term: their additions wait for memory side by side."""
+_ARRAYS: Final = {
+    "range": RANGE, "counts": COUNTS[0], "sums": ENERGY_SUMS[0], "pair_counts": COUNTS[1], "pair_sums": ENERGY_SUMS[1],
+}  # fmt: skip
+ENERGIES: Final = struct_type(
+    **dict.fromkeys(("terms", "scales", "constants", "pairs", *_ARRAYS), ADDRESS),
+    energy=SOURCE,
+    inverse=np.float64,
+    **dict.fromkeys(("term_count", "samples", "places", "copies", "pair_count", "bins", "blocks"), SIZE),
+    **dict.fromkeys(("rows", "pair_rows"), SIZE),
+)
+
+
+class CudaEnergies:
+    """The sums over energy of a reduction, in its arrays.
+
+    Args:
+        tables: ``scales``, ``constants`` and ``pairs`` on the device.
+    """
+
+    def __init__(
+        self, device: int, reduced: Reduced, arrays: dict[str, Any], size: int, energy: Any, terms: Any, **tables: Any
+    ) -> None:
+        assert reduced.energies is not None  # noqa: S101  (as the caller has asked)
+        self._reduced, self._energies = reduced, reduced.energies
+        self._sums = [arrays[name] for name in ENERGY_SUMS if name in arrays]
+        e = reduced.energies
+        to = record(
+            ENERGIES, terms=terms, **tables, **{name: arrays.get(own, 0) for name, own in _ARRAYS.items()},
+            energy=energy, inverse=1 / e.unit, term_count=len(reduced.terms), samples=reduced.model.samples,
+            places=reduced.places, copies=reduced.copies, pair_count=reduced.pairs if e.pair_rows else 0, bins=e.bins,
+            blocks=e.blocks, rows=e.rows, pair_rows=e.pair_rows,
+        )  # fmt: skip
+        buffers = {"numbers": np.uint64(0), "size": np.uint64(size), "to": to}
+        self._widen = Launch(
+            device, _FILE, "widen_energies", {**buffers, "count": np.uint32(0), "number": np.uint64(0)}
+        )
+        self._stream = cupy.cuda.Stream(non_blocking=True)
+        self._ready, self._done = (cupy.cuda.Event(disable_timing=True) for _ in range(2))
+        self._chains = min(max(reduced.copies, reduced.pairs), _MOST_CHAINS)
+        of_measurements = {"chains": np.uint32(self._chains), "block": np.uint64(0), "scale": np.float64(0)}
+        self._add = Launch(device, _FILE, "add_energies", buffers | of_measurements)
+        self._halve = Launch(device, _FILE, "halve_sums", {"sums": np.uint64(0), "size": np.uint64(0)})
+
+    def add(self, stream: Any, numbers: int, count: int, number: int, block: int) -> None:
+        """Queue adding measurements of one block and unit behind a stream's work; ``number`` came before.
+
+        What the stream does until ``join`` goes on beside it: neither fills the device.
+        """
+        self._ready.record(stream)
+        self._stream.wait_event(self._ready)
+        self._queue(self._stream, numbers, count, number, block)
+        self._done.record(self._stream)
+
+    def join(self, stream: Any) -> None:
+        """Let a stream wait for what was added."""
+        stream.wait_event(self._done)
+
+    def _queue(self, stream: Any, numbers: int, count: int, number: int, block: int) -> None:
+        reduced, energies = self._reduced, self._energies
+        if is_halved(number):
+            for sums in self._sums:
+                grid = -(-sums.size // THREADS), 1, 1
+                self._halve(stream, grid, THREADS, sums=sums.data.ptr, size=sums.size)
+        self._widen(stream, (reduced.model.samples, 1, 1), THREADS, numbers=numbers, count=count, number=number)
+        columns = -(-reduced.model.samples * reduced.places // THREADS)
+        grid = columns, len(reduced.terms) + 1 + (energies.pair_rows > 0), count * self._chains
+        scale = ldexp(1.0, energies.exponent(number))
+        self._add(stream, grid, THREADS, numbers=numbers, block=block, scale=scale)
+
 
 MOST_HISTOGRAMS: Final = 2
 HISTOGRAM: Final = struct_type(counts=ADDRESS, first=SIZE, values=SIZE, cells=SIZE)
@@ -51,19 +231,12 @@ MERGED: Final = {np.dtype(np.float64): "double", np.dtype(np.int64): "long long"
 
 
 class Buffer(NamedTuple):
-    """The layout of the buffer that a measurement is written to.
+    """The layout of the buffer that a measurement is written to."""
 
-    Attributes:
-        words: First word of each field, by name.
-        size: Words of a measurement.
-        what: The copies that are compared, and how fully.
-        axes: Axes of modes.
-    """
-
-    words: Mapping[str, int]
-    size: int
-    what: Compared
-    axes: int
+    words: Mapping[str, int]  # first word of each field, by name
+    size: int  # words of a measurement
+    what: Compared  # the copies that are compared, and how fully
+    axes: int  # axes of modes
 
     @property
     def wanted(self) -> Wanted:
@@ -96,24 +269,12 @@ class CudaReduction:
     """``HostReduction`` on the device, bit for bit, with the lowest states that measurements met.
 
     Args:
-        device: Number of the device.
-        reduced: What is added up.
         state: The spins on the device, as those of measurements are.
-        read: Finds a configuration in such an array.
-
-    Attributes:
-        reduced: As given.
-        measurements: How many have been queued to be added.
-
-    Raises:
-        InputError: where the device has no room.
     """
 
     def __init__(
         self, device: int, reduced: Reduced, state: Any, read: Callable[[Any, int, int], npt.NDArray[np.int8]]
     ) -> None:
-        import cupy
-
         require_memory(device, reduced.nbytes, f"adding up measurements of {reduced.model.name}")
         self.reduced, self.measurements, self._device = reduced, 0, device
         with cupy.cuda.Device(device):
@@ -142,8 +303,6 @@ class CudaReduction:
 
     def _adding(self, buffer: Buffer) -> Launch:
         """Return the launch that adds measurements in such buffers."""
-        import cupy
-
         if buffer.wanted not in self._launches:
             reduced, arrays = self.reduced, self._arrays
             with self._reads:
@@ -181,11 +340,8 @@ class CudaReduction:
         """Queue adding the next measurements.
 
         Args:
-            stream: Where.
-            buffer: The layout of the numbers.
             numbers: Address of the first measurement's; those of the next ones follow.
             state: Address of the first measurement's spins; those of the next ones follow.
-            count: How many there are.
         """
         stream.wait_event(self._added)  # measurements of other kinds come by other streams
         done = 0
@@ -227,8 +383,6 @@ class CudaReduction:
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return copies of all arrays by name, when all measurements that are queued have been added."""
-        import cupy
-
         with cupy.cuda.Device(self._device), self._reads:
             self._reads.wait_event(self._added)
             found = {name: np.asarray(array.get()) for name, array in self._arrays.items()}
@@ -236,9 +390,6 @@ class CudaReduction:
         return found | {"measurements": np.full(samples, self.measurements, np.int64)}
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go back to arrays that ``state`` returned, on any device."""
-        import cupy
-
         with cupy.cuda.Device(self._device), self._reads:
             self._reads.wait_event(self._added)
             for name, array in self._arrays.items():

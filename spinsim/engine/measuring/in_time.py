@@ -7,7 +7,6 @@ bit for each bond at each slice, bond by bond as world lines are: bond b at slic
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -55,45 +54,10 @@ Words = npt.NDArray[np.uint64]
 Integers = npt.NDArray[np.int64]
 
 
-class EvenCounts(NamedTuple):
-    """Numbers of bonds in space at all slices.
-
-    Attributes:
-        differing: At which the products of two copies differ, (pairs,).
-        turned: Of each time at which the product is another one that much later, (times, replicas).
-        bonds: How many there are.
-    """
-
-    differing: Integers
-    turned: Integers
-    bonds: int
-
-
-class CpuEven:
-    """Counts products of neighbours in space, from replica-packed words.
-
-    Args:
-        graph: Space and time.
-        times: Slices from one product to the other.
-    """
-
-    def __init__(self, graph: Graph, times: tuple[int, ...]) -> None:
-        self._ends, self._all = ends_of_bonds(graph), all_bonds_in_space(graph)
-        self._pairs = pairs_in_time(lines_of_bonds(graph), times)
-
-    def count(self, words: Words, one: Integers, other: Integers, first: int) -> EvenCounts:
-        """Returns the counts of ``words`` (blocks, sites, 2), of ``first`` pairs, then of replicas alone."""
-        products = np.ascontiguousarray(words[:, self._ends[:, 0]] ^ words[:, self._ends[:, 1]])
-        differing = count_items(products, self._all, one[:first], other[:first]).sum(axis=0)
-        turned = count_items(products, self._pairs, one[first:], other[first:])
-        return EvenCounts(differing, turned, len(self._ends))
-
-
 class CpuInTime:
     """Counts what models of space and time have more than others, from replica-packed words; of others nothing.
 
     Args:
-        graph: Space and time.
         wanted: Times, and whether products of neighbours are correlated.
     """
 
@@ -101,21 +65,14 @@ class CpuInTime:
         self.slices = slices(graph) if graph.slices > 1 else None
         self.times, self.sites = wanted.times, graph.sites
         self.pairs = pairs_in_time(graph.world_lines(), wanted.times) if wanted.times else None
-        self.even = CpuEven(graph, wanted.times) if wanted.even else None
-
-    def begin(self, samples: int, ladder: Ladder) -> InTimeCounts:
-        """Begin to count so many samples on a ladder."""
-        return InTimeCounts(self, samples, ladder)
+        self.even = wanted.even
+        if wanted.even:
+            self.ends, self.bonds = ends_of_bonds(graph), all_bonds_in_space(graph)
+            self.pairs_of_bonds = pairs_in_time(lines_of_bonds(graph), wanted.times)
 
 
 class InTimeCounts:
-    """Counts of all samples.
-
-    Args:
-        lists: What is counted.
-        samples: How many there are.
-        ladder: Where their replicas stand.
-    """
+    """Counts of all samples."""
 
     def __init__(self, lists: CpuInTime, samples: int, ladder: Ladder) -> None:
         self._lists, self._copies = lists, ladder.copies
@@ -139,9 +96,11 @@ class InTimeCounts:
         if lists.pairs:
             self._in_time[k] = lists.sites - 2 * count_items(words, lists.pairs, one[first:], other[first:]).T
         if lists.even:
-            counted = lists.even.count(words, one, other, first)
-            self._in_space[k] = counted.bonds - 2 * counted.differing.reshape(self._shape[1:])
-            self._even[k] = counted.bonds - 2 * counted.turned.T
+            products = np.ascontiguousarray(words[:, lists.ends[:, 0]] ^ words[:, lists.ends[:, 1]])
+            differing = count_items(products, lists.bonds, one[:first], other[:first]).sum(axis=0)
+            self._in_space[k] = len(lists.ends) - 2 * differing.reshape(self._shape[1:])
+            in_time = count_items(products, lists.pairs_of_bonds, one[first:], other[first:])
+            self._even[k] = len(lists.ends) - 2 * in_time.T
 
     def found(self) -> tuple[Integers, Integers, Integers, Integers, Integers]:
         """Return the last five fields of ``Correlations``, views of what is counted."""
@@ -170,12 +129,7 @@ def world_line_sums(graph: Graph, bits: Bits) -> Integers:
 
 
 class HostSquares:
-    """``LocalSquares`` that fetches configurations and adds them up on the host.
-
-    Args:
-        model: Of space and time.
-        ladder: Where its replicas stand.
-    """
+    """``LocalSquares`` that fetches configurations and adds them up on the host."""
 
     def __init__(self, model: Ising, ladder: Ladder) -> None:
         self._graph, self._replicas = model.graph, ladder.replicas

@@ -36,108 +36,68 @@ from spinsim.model.ising import Ising
 
 LEVELS: Final = 16
 """Sums of up to 2^15 consecutive measurements are followed; sums over longer times are those of blocks."""
-_CELLS: Final = (256, 128, 64)
-"""Cells of a histogram at most; a cell holds the like number of neighbouring values."""
-_HISTOGRAM_BYTES: Final = 2**24
-"""Bytes that a histogram may take before it has fewer cells."""
+_CELLS: Final = (256, 128, 64)  # cells of a histogram at most; a cell holds the like number of neighbouring values
+_HISTOGRAM_BYTES: Final = 2**24  # bytes that a histogram may take before it has fewer cells
 _FEW_SAMPLES: Final = 16
 """Samples below which errors come from time: copies are then followed one by one, and levels kept block by block."""
 _BLOCKS: Final = (64, 32, 16)
-_MANY_BLOCKS: Final = tuple(2**k for k in range(13, 3, -1))
-"""Blocks of copies at the coldest place, and of walks."""
-_MANY_BYTES: Final = 2**23
-"""Bytes that the sums over each of these may take before there are fewer blocks."""
-_BLOCK_BYTES: Final = 2**26
-"""Bytes that the sums over blocks may take before there are fewer blocks."""
+_MANY_BLOCKS: Final = tuple(2**k for k in range(13, 3, -1))  # blocks of copies at the coldest place, and of walks
+_MANY_BYTES: Final = 2**23  # bytes that the sums over each of these may take before there are fewer blocks
+_BLOCK_BYTES: Final = 2**26  # bytes that the sums over blocks may take before there are fewer blocks
 ABSOLUTE: Final = 0
 CONNECTED: Final = -1
 """Powers of terms that are none: |x|, and the connected square of overlaps (``observables.moments``)."""
 
 
 class Source(NamedTuple):
-    """A measured number of every copy, or of every pair of copies, at each place.
+    """A measured number of every copy, or of every pair of copies, at each place."""
 
-    Attributes:
-        name: Field of ``LadderMeasurement`` or of its ``correlations``.
-        elements: Positions along its last axis of the numbers that are added up, in turn; none where it has no such
-            axis.
-    """
-
-    name: str
-    elements: tuple[int, ...] = ()
+    name: str  # field of ``LadderMeasurement`` or of its ``correlations``
+    elements: tuple[int, ...] = ()  # along its last axis, which are added up in turn; none without such an axis
 
 
 class Term(NamedTuple):
-    """A number that is added up: a power of scale_0 x_0 + scale_1 x_1 + constant.
+    """A number that is added up: a power of scale_0 x_0 + scale_1 x_1 + constant."""
 
-    Attributes:
-        name: Of what it averages to, as ``observables.moments`` has it.
-        sources: One or two.
-        scales: Of each source, (sources, places).
-        constant: (places,).
-        power: 1, 2 or 4, ``ABSOLUTE`` or ``CONNECTED``.
-        of_pairs: True if it is a number of pairs of copies.
-        followed: True if its autocorrelation is followed.
-        by_copy: True if there are sums of each copy.
-        is_judged: True if copies are followed over many blocks at the coldest place.
-        over_energy: True if there are sums of it over energy; its size is 1 at most then.
-    """
-
-    name: str
-    sources: tuple[Source, ...]
-    scales: npt.NDArray[np.float64]
-    constant: npt.NDArray[np.float64]
-    power: int
-    of_pairs: bool = False
-    followed: bool = False
-    by_copy: bool = False
-    is_judged: bool = False
-    over_energy: bool = False
+    name: str  # of what it averages to, as ``observables.moments`` has it
+    sources: tuple[Source, ...]  # one or two
+    scales: npt.NDArray[np.float64]  # of each source, (sources, places)
+    constant: npt.NDArray[np.float64]  # (places,)
+    power: int  # 1, 2 or 4, ``ABSOLUTE`` or ``CONNECTED``
+    of_pairs: bool = False  # True if it is a number of pairs of copies
+    followed: bool = False  # True if its autocorrelation is followed
+    by_copy: bool = False  # True if there are sums of each copy
+    is_judged: bool = False  # True if copies are followed over many blocks at the coldest place
+    over_energy: bool = False  # True if there are sums of it over energy; its size is 1 at most then
 
 
 class Histogram(NamedTuple):
-    """Cells of the values -n, -n + 2, ..., n of an overlap.
+    """Cells of the values -n, -n + 2, ..., n of an overlap."""
 
-    Attributes:
-        source: ``overlap`` or ``link_overlap``.
-        values: n + 1.
-        cells: How many; value number v is in cell v cells // values.
-    """
-
-    source: str
-    values: int
-    cells: int
+    source: str  # ``overlap`` or ``link_overlap``
+    values: int  # n + 1
+    cells: int  # how many; value number v is in cell v cells // values
 
 
 @dataclass(frozen=True)
 class Reduced:
-    """Terms and histograms that a run on a ladder adds up.
-
-    Attributes:
-        model: What is simulated.
-        copies: At each place of the ladder.
-        places: Of the ladder.
-        terms: In the order of the arrays.
-        all_samples: Samples of the whole run, by which sizes are chosen, where the model has a part of them; else 0.
-        by_energy: True if there are sums over energy, where terms ask for them and there is room, as runs of earlier
-            versions have none; of a part those of the whole run.
-    """
+    """Terms and histograms that a run on a ladder adds up."""
 
     model: Ising
-    copies: int
-    places: int
-    terms: tuple[Term, ...]
-    all_samples: int = 0
+    copies: int  # at each place of the ladder
+    places: int  # of the ladder
+    terms: tuple[Term, ...]  # in the order of the arrays
+    all_samples: int = 0  # of the whole run, by which sizes are chosen, where the model has a part; else 0
+    # True if there are sums over energy, where terms ask for them and there is room, as runs of earlier versions have
+    # none; of a part those of the whole run
     by_energy: bool | Energies = True
 
     @property
     def samples_in_run(self) -> int:
-        """Samples of the whole run."""
         return self.all_samples or self.model.samples
 
     @property
     def pairs(self) -> int:
-        """Pairs of copies."""
         return self.copies * (self.copies - 1) // 2
 
     @cached_property
@@ -147,38 +107,31 @@ class Reduced:
 
     @cached_property
     def blocks(self) -> int:
-        """Blocks that there are room for, a power of two."""
         one = 8 * len(self.terms) * self.samples_in_run * self.places
         return next((blocks for blocks in _BLOCKS if blocks * one <= _BLOCK_BYTES), _BLOCKS[-1])
 
     @cached_property
     def followed(self) -> tuple[int, ...]:
-        """Numbers of the terms whose autocorrelation is followed."""
         return tuple(k for k, term in enumerate(self.terms) if term.followed)
 
     @cached_property
     def by_copy(self) -> tuple[int, ...]:
-        """Numbers of the terms that have sums of each copy."""
         return tuple(k for k, term in enumerate(self.terms) if term.by_copy)
 
     @cached_property
     def judged(self) -> tuple[int, ...]:
-        """Numbers of the terms whose copies are followed at the coldest place."""
         return tuple(k for k, term in enumerate(self.terms) if term.is_judged)
 
     @cached_property
     def coldest_blocks(self) -> int:
-        """Blocks of the coldest place that there are room for, a power of two."""
         return _many_blocks(len(self.judged) * self.samples_in_run * self.most_chains)
 
     @cached_property
     def walk_blocks(self) -> int:
-        """Blocks of walks that there are room for, a power of two."""
         return _many_blocks(self.samples_in_run * self.copies * self.places)
 
     @property
     def most_chains(self) -> int:
-        """Copies or pairs of copies, whichever are more."""
         return max(self.copies, self.pairs)
 
     @cached_property
@@ -194,14 +147,12 @@ class Reduced:
 
     @cached_property
     def energies(self) -> Energies | None:
-        """Sums over energy; None without."""
         if isinstance(self.by_energy, Energies):
             return self.by_energy
         return energies_of(self) if self.by_energy else None
 
     @cached_property
     def sources(self) -> tuple[Source, ...]:
-        """All sources, each once."""
         return tuple(dict.fromkeys(source for term in self.terms for source in term.sources))
 
     @property
@@ -231,10 +182,7 @@ class Reduced:
         shapes: dict[str, tuple[tuple[int, ...], type]] = {
             "block_sums": ((len(self.terms), self.blocks, samples, places), np.float64),
             "copy_sums": ((len(self.by_copy), samples, self.copies, places), np.float64),
-            "coldest_sums": (
-                (len(self.judged), self.coldest_blocks, samples, self.most_chains),
-                np.float64,
-            ),
+            "coldest_sums": ((len(self.judged), self.coldest_blocks, samples, self.most_chains), np.float64),
             "level_sums": (levels, np.float64),
             "level_squares": (levels, np.float64),
             "level_open": ((followed, LEVELS, samples, self.chains, places), np.float64),
@@ -249,39 +197,25 @@ class Reduced:
 
     @property
     def nbytes(self) -> int:
-        """Size of all arrays."""
         return sum(prod(shape) * np.dtype(kind).itemsize for shape, kind in self.arrays().values())
 
 
 def _many_blocks(numbers: int) -> int:
-    """Return how many blocks of so many numbers there is room for."""
     return int(next((blocks for blocks in _MANY_BLOCKS if 8 * blocks * numbers <= _MANY_BYTES), _MANY_BLOCKS[-1]))
 
 
 class Tables(NamedTuple):
-    """Terms as kernels take them.
+    """Terms as kernels take them."""
 
-    Attributes:
-        first: Number of each term's first source among ``Reduced.sources``, int64 (terms,).
-        second: Of its second source, -1 where it has none, likewise.
-        scales: (terms, 2, places).
-        constant: (terms, places).
-        power: (terms,).
-        of_pairs: (terms,).
-        followed: Place of a term among those that are followed, -1 where it is none, (terms,).
-        by_copy: Likewise of those with sums of each copy.
-        judged: Likewise of those that are judged.
-    """
-
-    first: npt.NDArray[np.int64]
-    second: npt.NDArray[np.int64]
-    scales: npt.NDArray[np.float64]
-    constant: npt.NDArray[np.float64]
-    power: npt.NDArray[np.int64]
-    of_pairs: npt.NDArray[np.bool_]
-    followed: npt.NDArray[np.int64]
-    by_copy: npt.NDArray[np.int64]
-    judged: npt.NDArray[np.int64]
+    first: npt.NDArray[np.int64]  # number of each term's first source among ``Reduced.sources``, int64 (terms,)
+    second: npt.NDArray[np.int64]  # of its second source, -1 where it has none, likewise
+    scales: npt.NDArray[np.float64]  # (terms, 2, places)
+    constant: npt.NDArray[np.float64]  # (terms, places)
+    power: npt.NDArray[np.int64]  # (terms,)
+    of_pairs: npt.NDArray[np.bool_]  # (terms,)
+    followed: npt.NDArray[np.int64]  # place of a term among those that are followed, -1 where it is none, (terms,)
+    by_copy: npt.NDArray[np.int64]  # likewise of those with sums of each copy
+    judged: npt.NDArray[np.int64]  # likewise of those that are judged
 
 
 def tables_of(reduced: Reduced) -> Tables:
@@ -299,15 +233,11 @@ def tables_of(reduced: Reduced) -> Tables:
 
     return Tables(
         np.array([number[term.sources[0]] for term in terms], np.int64),
-        np.array([number[term.sources[1]] if len(term.sources) > 1 else -1 for term in terms], np.int64),
-        scales,
-        constant,
-        np.array([term.power for term in terms], np.int64),
-        np.array([term.of_pairs for term in terms], np.bool_),
-        place_among(reduced.followed),
-        place_among(reduced.by_copy),
-        place_among(reduced.judged),
-    )
+        np.array([number[term.sources[1]] if len(term.sources) > 1 else -1 for term in terms], np.int64), scales,
+        constant, np.array([term.power for term in terms], np.int64),
+        np.array([term.of_pairs for term in terms], np.bool_), place_among(reduced.followed),
+        place_among(reduced.by_copy), place_among(reduced.judged),
+    )  # fmt: skip
 
 
 SAMPLE_AXIS: Final = {
@@ -349,21 +279,13 @@ def block_of(blocks: int, number: int) -> tuple[int, bool]:
 
 
 class Blocks(NamedTuple):
-    """Blocks that a measurement belongs to.
+    """Blocks that a measurement belongs to."""
 
-    Attributes:
-        block: In ``block_sums``.
-        level_block: In ``level_sums`` and ``level_squares``.
-        coldest_block: In ``coldest_sums``.
-        walk_block: In ``walk_sums``.
-        energy_block: In sums over energy.
-    """
-
-    block: int
-    level_block: int
-    coldest_block: int
-    walk_block: int
-    energy_block: int
+    block: int  # in ``block_sums``
+    level_block: int  # in ``level_sums`` and ``level_squares``
+    coldest_block: int  # in ``coldest_sums``
+    walk_block: int  # in ``walk_sums``
+    energy_block: int  # in sums over energy
 
 
 def blocks_of(reduced: Reduced, number: int) -> tuple[Blocks, list[str]]:
@@ -373,12 +295,9 @@ def blocks_of(reduced: Reduced, number: int) -> tuple[Blocks, list[str]]:
     walk, walk_merges = block_of(reduced.walk_blocks, number)
     has_level_blocks = reduced.level_blocks > 1
     merges = {
-        "block_sums": block_merges,
-        "level_sums": block_merges and has_level_blocks,
-        "level_squares": block_merges and has_level_blocks,
-        "coldest_sums": coldest_merges,
-        "walk_sums": walk_merges,
-    }
+        "block_sums": block_merges, "level_sums": block_merges and has_level_blocks,
+        "level_squares": block_merges and has_level_blocks, "coldest_sums": coldest_merges, "walk_sums": walk_merges,
+    }  # fmt: skip
     merged = [name for name, is_full in merges.items() if is_full]
     energies, energy_block = reduced.energies, 0
     if energies is not None and energies.blocks > 1:
@@ -393,5 +312,4 @@ def left_in_block(blocks: int, number: int) -> int:
     return length - number % length
 
 
-PREFIX: Final = "reduced_"
-"""Prefix of the names of arrays in checkpoints."""
+PREFIX: Final = "reduced_"  # prefix of the names of arrays in checkpoints

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.engine.moves.exchange.ladder import holders
-from spinsim.engine.protocols import Counting, Saves
+from spinsim.engine.protocols import Engine
 from spinsim.errors import InputError
 from spinsim.inputs.signatures import in_lines
 from spinsim.machine.memory import require
@@ -39,20 +39,14 @@ OWN_MOVES: Final = {
 
 
 class Moment(NamedTuple):
-    """One application of a move.
+    """One application of a move."""
 
-    Attributes:
-        beta: Inverse temperatures of the engine's ladder, (temperatures,) or of two terms (temperatures, 2); a number
-            where all replicas have it, which are copies of each other then.
-        time: How many times the move was applied before.
-        seed: Of the run.
-        number: Of the move among those of the run.
-    """
-
+    # inverse temperatures of the engine's ladder, (temperatures,) or of two terms (temperatures, 2); a number where all
+    # replicas have it, which are copies of each other then
     beta: npt.NDArray[np.float64] | float
-    time: int
+    time: int  # how many times the move was applied before
     seed: int
-    number: int = 0
+    number: int = 0  # of the move among those of the run
 
 
 @in_lines
@@ -71,13 +65,9 @@ class Batch:
     """
 
     def __init__(
-        self,
-        spins: npt.NDArray[np.int8],
-        model: Ising,
-        place: npt.NDArray[np.int32],
-        moment: Moment,
+        self, spins: npt.NDArray[np.int8], model: Ising, place: npt.NDArray[np.int32], moment: Moment,
         first_sample: int = 0,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.spins, self.model, self.first_sample = spins, model, first_sample
         beta = np.asarray(moment.beta)
         self.beta = beta[place] if beta.ndim else np.full(place.shape, beta)
@@ -96,14 +86,10 @@ class Batch:
             raise InputError(f"a move draws {self._drawn + count} numbers of a replica, of at most {MOST_DRAWS}")
         block, lane = np.divmod(np.arange(replicas), LANES)
         words = rng.draw(
-            self.seed,
-            rng.Stream.MOVE,
-            group=np.arange(first, stop) * LANES + lane[:, None],
-            sample=self.first_sample + np.arange(samples)[:, None, None],
-            block=block[:, None],
-            half_sweep=self.time,
+            self.seed, rng.Stream.MOVE, group=np.arange(first, stop) * LANES + lane[:, None],
+            sample=self.first_sample + np.arange(samples)[:, None, None], block=block[:, None], half_sweep=self.time,
             plane=self._number,
-        )
+        )  # fmt: skip
         pairs = np.stack([words[0] | words[1] << rng.SHIFT32, words[2] | words[3] << rng.SHIFT32], axis=-1)
         start = self._drawn % 2
         self._drawn += count
@@ -136,13 +122,7 @@ FastPath = Callable[[Moment, Any], None]
 
 
 class FastPaths:
-    """The fast paths of an engine's moves, each made when it is first asked for.
-
-    Args:
-        device: ``cpu`` or ``cuda``.
-        packing: Layout of the spins.
-        given: What fast paths are made from.
-    """
+    """The fast paths of an engine's moves, each made when it is first asked for."""
 
     def __init__(self, device: str, packing: Packing, *given: Any) -> None:
         self._device, self._packing, self._given = device, packing, given
@@ -165,23 +145,12 @@ def modules_of(move: Move) -> Mapping[tuple[Packing, str], str]:
     return modules
 
 
-class Movable(Counting, Saves, Protocol):
-    """Engine to which a move can be applied."""
-
-    packing: Packing
-
-
-def apply_in_host_memory(engine: Movable, move: Move, moment: Moment, first_sample: int = 0) -> None:
+def apply_in_host_memory(engine: Engine, move: Move, moment: Moment, first_sample: int = 0) -> None:
     """Apply a move to all replicas of an engine, whose ladder and random numbers go on as they were.
 
     Args:
         engine: Any; spins of a GPU, of other processes and of slabs go through the memory of this one.
-        move: What to apply.
-        moment: When.
         first_sample: Number of the engine's first sample in the whole run.
-
-    Raises:
-        InputError: where the spins do not fit in memory, and for a move that leaves anything but +1 and -1.
     """
     model = engine.model
     shape = model.samples, engine.replicas, model.sites
@@ -195,14 +164,14 @@ def apply_in_host_memory(engine: Movable, move: Move, moment: Moment, first_samp
     engine.restore({**saved, "spins": _packed(engine, spins)})
 
 
-def _unpacked(engine: Movable, words: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
+def _unpacked(engine: Engine, words: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
     if engine.packing is Packing.SITE:
         assert engine.model.lattice is not None  # noqa: S101  (no other model is held so)
         return unpack_sites(words, engine.model.lattice.shape)
     return np.ascontiguousarray(unpack(words, engine.replicas).transpose(0, 2, 1))
 
 
-def _packed(engine: Movable, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.uint64]:
+def _packed(engine: Engine, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.uint64]:
     if engine.packing is Packing.SITE:
         assert engine.model.lattice is not None  # noqa: S101  (no other model is held so)
         return pack_sites(spins, engine.model.lattice.shape)
@@ -213,8 +182,6 @@ class Moves:
     """Moves between the sweeps of a run, each after every so many.
 
     Args:
-        moves: Each with its number of sweeps.
-        seed: Of the run.
         unit: Sweeps between which nothing else can happen, such as those of a round of exchanges.
 
     Raises:
@@ -237,8 +204,6 @@ class Moves:
         """Apply the moves that come after so many sweeps, in their order.
 
         Args:
-            engine: Whose replicas are moved.
-            done: Sweeps done since the run began.
             beta: Inverse temperatures of the engine's ladder; a number where all replicas have it.
         """
         for number, (move, every) in enumerate(self._moves):

@@ -10,35 +10,36 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, wraps
+from operator import attrgetter
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import Bits
+from spinsim.bits import Bits, packed_spins, unpacked_spins
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
-from spinsim.engine.measuring.reduction import Reduced
+from spinsim.engine.measuring.reduction import SAMPLE_AXIS, Reduced
 from spinsim.engine.moves.move import OWN_MOVES, Moment, Move, apply_in_host_memory
 from spinsim.engine.protocols import (
+    Begun,
+    Configurations,
     Counts,
     Engine,
     KeptSpins,
     LadderMeasurement,
     LocalSquares,
+    LowestStates,
     Reduction,
     Spins,
     bits_of,
 )
-from spinsim.engine.split.reduction import SplitReduction
 from spinsim.machine.clock import compiling_seconds
 from spinsim.model.ising import Ising
 from spinsim.parallel.places import Kept, Place, Reply, answers
 
-SHARED: Final = ("half_sweep", "round")
-"""Fields that a snapshot holds once for all parts."""
+SHARED: Final = ("half_sweep", "round")  # fields that a snapshot holds once for all parts
 
-Method = Callable[..., Any]
-"""A method of a protocol, which stands for that of any engine."""
+Method = Callable[..., Any]  # a method of a protocol, which stands for that of any engine
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
@@ -46,21 +47,13 @@ Tuple = TypeVar("Tuple", bound=NamedTuple)
 
 
 class Part(NamedTuple):
-    """A part of a run, and where it is.
+    """A part of a run, and where it is."""
 
-    Attributes:
-        place: Where it is.
-        engine: Its engine, which stays there.
-        share: Numbers of its samples, or of its replicas.
-        axis: Axis of arrays (samples, replicas, ...) that is shared out.
-        blocks: The same as blocks of replicas that stay together, where parts are replicas.
-    """
-
-    place: Place
-    engine: Any
-    share: range
-    axis: int = 0
-    blocks: range = range(0)
+    place: Place  # where it is
+    engine: Any  # its engine, which stays there
+    share: range  # numbers of its samples, or of its replicas
+    axis: int = 0  # axis of arrays (samples, replicas, ...) that is shared out
+    blocks: range = range(0)  # the same as blocks of replicas that stay together, where parts are replicas
 
     def own(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Entries of its samples or replicas in an array of all."""
@@ -77,7 +70,6 @@ def forward(
     """A verb that all parts carry out.
 
     Args:
-        method: The verb in its protocol.
         sweeps: Sweeps that it does, from its arguments.
         own: True if parts share out its argument, rather than all getting the same.
         join: What becomes of the results of all parts; None: nothing is returned.
@@ -124,16 +116,7 @@ def all_saved(engine: EngineOfParts, results: list[dict[str, Any]]) -> dict[str,
 class EngineOfParts:
     """Common base of engines of parts, whatever is shared out.
 
-    Args:
-        model: What is simulated, all samples.
-        replicas: Configurations of each sample.
-        parts: All of them, in order.
-
     Attributes:
-        half_sweep: Half-sweeps asked for.
-        devices: How many devices there are.
-        tasks: Parts that run side by side.
-        parts: As given.
         axis: Along which arrays of parts follow each other.
         at_once: Measurements that are best made in succession, of the present ladder.
     """
@@ -154,13 +137,12 @@ class EngineOfParts:
     def __init__(self, model: Ising, replicas: int, parts: Sequence[Part]) -> None:
         self.model, self.replicas, self.half_sweep, self.at_once = model, replicas, 0, 1
         self.parts, self._busy, self._swept = parts, np.zeros(len(parts)), 0
-        facts = self._all(facts_of)
+        facts = self._all(attrgetter("packing", "colours", "device_name", "devices", "tasks"))
         self.packing, self.colours, self.device_name = facts[0][:3]
         devices, tasks = zip(*(each[3:] for each in facts), strict=True)
         self.devices, self.tasks = sum(devices), sum(tasks)
 
     def _all(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
-        """Results of a function of an engine for each part."""
         return self._answers([part.place.request(timed, function, part.engine, *arguments) for part in self.parts])
 
     def _answers(self, replies: Iterable[Reply]) -> list[Any]:
@@ -223,24 +205,17 @@ class SplitEngine(EngineOfParts):
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
         self._do(Engine.set_ladder, beta, copies)
-        self.at_once = min(self._all(_at_once))
+        self.at_once = min(self._all(attrgetter("at_once")))
 
     def begin_measurement(
         self, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None, fetched: bool = True
-    ) -> Callable[[], LadderMeasurement] | None:
-        own, is_fetched = self._reductions(reduction, 1), reduction is None or fetched
-        later = self._of_each(_measurement_begun, own, wanted, is_fetched)
-        return partial(self._joined_later, measured, later) if is_fetched else None
+    ) -> Begun:
+        return self.temper_measured(1, 0, 0, wanted, reduction, [fetched])[0]
 
     def temper_measured(
-        self,
-        count: int,
-        rounds: int,
-        sweeps: int,
-        wanted: Wanted = WITHOUT_TIMES,
-        reduction: Reduction | None = None,
+        self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None,
         fetched: Sequence[bool] | None = None,
-    ) -> list[Callable[[], LadderMeasurement] | None]:
+    ) -> list[Begun]:  # fmt: skip
         all_fetched = [True] * count if reduction is None or fetched is None else list(fetched)
         own = self._reductions(reduction, count)
         begun = self._of_each(_several_begun, own, count, rounds, sweeps, wanted, all_fetched)
@@ -292,20 +267,11 @@ def where(parts: Sequence[Part], number: int) -> tuple[int, int]:
 
 
 class SplitSpins(KeptSpins):
-    """Configurations of one moment, which stay where they are.
-
-    Args:
-        parts: All of them, of samples.
-        kept: The configurations of each.
-        replicas: Of each sample.
-
-    Attributes:
-        kept: As given.
-    """
+    """Configurations of one moment, ``kept`` by each of the parts, where they stay."""
 
     def __init__(self, parts: Sequence[Part], kept: Sequence[Any], replicas: int) -> None:
         self._parts, self.kept = parts, kept
-        super().__init__(partial(self._there, _configuration), lambda sample: self._there(bits_of, sample, replicas))
+        super().__init__(partial(self._there, called), lambda sample: self._there(bits_of, sample, replicas))
 
     def _there(self, function: Callable[..., Any], sample: int, argument: int) -> Any:
         k, own = where(self._parts, sample)
@@ -313,12 +279,7 @@ class SplitSpins(KeptSpins):
 
 
 class SplitSquares:
-    """``LocalSquares`` of an engine of parts, which add up where their configurations are.
-
-    Args:
-        parts: All of them.
-        squares: ``LocalSquares`` of each.
-    """
+    """``LocalSquares`` of an engine of parts, which add up where their configurations are."""
 
     def __init__(self, parts: Sequence[Part], squares: Sequence[Any]) -> None:
         self._each = tuple(zip(parts, squares, strict=True))
@@ -327,12 +288,7 @@ class SplitSquares:
         """Add the configurations of a measurement of the same engine."""
         assert isinstance(spins, SplitSpins)  # noqa: S101  (its measurements have such)
         each = zip(self._each, spins.kept, strict=True)
-        answers(
-            [
-                part.place.request(done, squares, LocalSquares.add, kept, part.own(holder))
-                for (part, squares), kept in each
-            ]
-        )
+        answers([part.place.request(done, own, LocalSquares.add, kept, part.own(holder)) for (part, own), kept in each])
 
     def sums(self) -> npt.NDArray[np.int64]:
         return np.concatenate(answers([part.place.request(done, own, LocalSquares.sums) for part, own in self._each]))
@@ -360,10 +316,6 @@ def timed(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
     return results, time.perf_counter() - compiling_seconds() - began
 
 
-def facts_of(engine: Engine) -> tuple[Any, ...]:
-    return engine.packing, engine.colours, engine.device_name, engine.devices, engine.tasks
-
-
 def done(thing: Any, method: Method, *arguments: Any) -> Any:
     """The result of a method, of the object's own type."""
     return getattr(thing, method.__name__)(*arguments)
@@ -383,29 +335,80 @@ def finished(later: Callable[[], Any]) -> Any:
     return results
 
 
-def _at_once(engine: Engine) -> int:
-    return engine.at_once
-
-
 def _done_with(engine: Engine, own: Any, method: Method) -> Any:
     return done(engine, method, own)
 
 
-def _measurement_begun(engine: Engine, reduction: Reduction | None, wanted: Wanted, fetched: bool) -> Kept:
-    return Kept(engine.begin_measurement(wanted, reduction, fetched))
-
-
 def _several_begun(
-    engine: Engine,
-    reduction: Reduction | None,
-    count: int,
-    rounds: int,
-    sweeps: int,
-    wanted: Wanted,
+    engine: Engine, reduction: Reduction | None, count: int, rounds: int, sweeps: int, wanted: Wanted,
     fetched: Sequence[bool],
-) -> list[Kept]:
+) -> list[Kept]:  # fmt: skip
     return [Kept(later) for later in engine.temper_measured(count, rounds, sweeps, wanted, reduction, fetched)]
 
 
-def _configuration(spins: Spins, sample: int, replica: int) -> npt.NDArray[np.int8]:
-    return spins(sample, replica)
+def called(function: Callable[..., Any], *arguments: Any) -> Any:
+    return function(*arguments)
+
+
+class SplitReduction:
+    """A ``Reduction`` put together from those of parts, which have consecutive samples.
+
+    Every number belongs to one sample, so that the sums of all parts, one after the other, are those of one device.
+
+    Attributes:
+        each: The reduction of each part, which stays there.
+    """
+
+    def __init__(self, parts: Sequence[Part], reduced: Reduced) -> None:
+        self.reduced, self.measurements, self._parts = reduced, 0, parts
+        given = reduced.copies, reduced.places, reduced.terms, reduced.samples_in_run, reduced.energies or False
+        self.each: list[Any] = answers([part.place.request(_reduction, part.engine, *given) for part in parts])
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        states = self._all(Reduction.state)
+        return {name: np.concatenate([one[name] for one in states], SAMPLE_AXIS.get(name, 0)) for name in states[0]}
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        def own(share: slice) -> dict[str, npt.NDArray[Any]]:
+            return {name: array[(*[slice(None)] * SAMPLE_AXIS.get(name, 0), share)] for name, array in arrays.items()}
+
+        self._all(Reduction.restore, lambda share: (own(share),))
+        self.measurements = int(arrays["measurements"][0])
+
+    def lowest(self) -> LowestStates:
+        """Return the lowest states that measurements have met; those that are new come with it."""
+        each = zip(self._parts, self.each, strict=True)
+        found = answers([part.place.request(_lowest, own) for part, own in each])
+        fresh: dict[int, Bits] = {}
+        for part, (_, changed, rows, _) in zip(self._parts, found, strict=True):
+            fresh.update(zip((part.share.start + changed).tolist(), rows, strict=True))
+
+        def spins(sample: int) -> npt.NDArray[np.int8]:
+            if sample in fresh:
+                return unpacked_spins(fresh[sample], self.reduced.model.sites)
+            k, own = where(self._parts, sample)
+            state: npt.NDArray[np.int8] = self._parts[k].place.request(called, found[k][3], own)()
+            return state
+
+        return LowestStates(np.concatenate([one[0] for one in found]), spins, np.array([*fresh], np.int64))
+
+    def restore_lowest(self, energy: npt.NDArray[np.float64], spins: Configurations) -> None:
+        self._all(Reduction.restore_lowest, lambda share: (energy[share], spins[share]))
+
+    def _all(self, method: Method, of: Callable[[slice], tuple[Any, ...]] = lambda _: ()) -> list[Any]:
+        """Results of a method of each part's reduction, whose arguments are those ``of`` its samples."""
+        each = zip(self._parts, self.each, strict=True)
+        shares = [slice(part.share.start, part.share.stop) for part in self._parts]
+        replies = [p.place.request(done, own, method, *of(s)) for (p, own), s in zip(each, shares, strict=True)]
+        return answers(replies)
+
+
+def _reduction(engine: Engine, copies: int, places: int, terms: Any, samples: int, energies: Any) -> Kept:
+    return Kept(engine.reduction(Reduced(engine.model, copies, places, terms, samples, energies)))
+
+
+def _lowest(reduction: Reduction) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], Bits, Kept]:
+    """Lowest energies, the samples that have found a lower one, these configurations as bits, and what finds others."""
+    energy, spins, changed = reduction.lowest()
+    rows = [packed_spins(spins(sample)) for sample in changed.tolist()]
+    return energy, changed, np.array(rows, np.uint8), Kept(spins)

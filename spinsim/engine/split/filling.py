@@ -16,14 +16,11 @@ MOST_COPIES: Final = 8
 """Most copies of a ladder of few temperatures in a search, as overlaps of all pairs of copies are measured."""
 MULTIPROCESSORS: Final = 132
 """Multiprocessors of an H200. Other GPUs, and several, take as many replicas: a command has the same result on all."""
-BYTES: Final = 2**28
-"""Bytes that the replicas that fill a GPU may write."""
+BYTES: Final = 2**28  # bytes that the replicas that fill a GPU may write
 TOGETHER: Final = 2**23
 """Spins that a launch may update in a search whose groups have no multiprocessor each: more slow each other down."""
-LOOK: Final = 64
-"""Bytes of what a look of a search brings to the host of each replica."""
-ROOM: Final = 2**32
-"""Bytes that the groups of a search may take on a CPU."""
+LOOK: Final = 64  # bytes of what a look of a search brings to the host of each replica
+ROOM: Final = 2**32  # bytes that the groups of a search may take on a CPU
 SEARCHING: Final = 2**13
 """The most of all samples in a search: more do not meet a target sooner, and the host looks at each of them."""
 
@@ -36,8 +33,6 @@ def replicas_that_fill(outline: Outline, device: str, bytes_a_replica: int, sear
     Samples share the groups.
 
     Args:
-        outline: Of the model.
-        device: As ``resolve_device`` returns it.
         bytes_a_replica: That a run writes of each replica of a sample.
         searches: True if it anneals again and again until a target is met or its time is up.
     """
@@ -66,8 +61,6 @@ def groups_of_search(outline: Outline, device: str, replicas: int, threads: int)
     multiprocessors, and many groups would each make few sweeps.
 
     Args:
-        outline: Of the model.
-        device: As ``resolve_device`` returns it.
         replicas: Of each sample in a group.
         threads: CPU threads, of all ranks together.
     """

@@ -4,36 +4,40 @@ Random numbers depend on a replica's number in the whole run, so that each part 
 would. In each round of exchanges all parts sweep at the places that they are given and count; from the energies of all
 replicas the exchange is computed here, as on one device. Temperatures move and configurations stay, so that the copies
 that a measurement compares may be on any two devices: it is made of the words of all parts by an engine of all
-replicas at the first part's place, which never sweeps. GPUs of one process exchange among themselves (gpus.py).
+replicas at the first part's place, which never sweeps. GPUs of one process exchange among themselves.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.acceptance import check_beta, check_betas
+from spinsim.cuda.device import cupy
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.reduction import Reduced
 from spinsim.engine.moves.exchange.cpu import CpuTempering
-from spinsim.engine.moves.exchange.ladder import (
-    NO_LADDER,
-    Exchange,
-    Ladder,
-    check_ladder,
-    exchange_of,
-    snapshot_of,
-)
+from spinsim.engine.moves.exchange.cuda import TemperingAcross
+from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, check_ladder, exchange_of, snapshot_of
 from spinsim.engine.moves.move import Moment, Move, apply_in_host_memory
-from spinsim.engine.moves.resample.moves import copy_replicas, moves_of
-from spinsim.engine.protocols import Counts, Engine, KeepsPlaces, LadderMeasurement, Reduction, one_by_one
-from spinsim.engine.split.engine import EngineOfParts, Part, SplitEngine, SplitSquares, cut, joined, timed
-from spinsim.engine.split.reduction import SplitReduction
+from spinsim.engine.moves.resample import copy_replicas, moves_of
+from spinsim.engine.protocols import Begun, Counts, Engine, KeepsPlaces, Reduction, one_by_one
+from spinsim.engine.split.engine import (
+    EngineOfParts,
+    Part,
+    SplitEngine,
+    SplitReduction,
+    SplitSquares,
+    cut,
+    joined,
+    timed,
+)
 from spinsim.errors import InputError
 from spinsim.machine.threads import Threads
 from spinsim.model.graph import MOST_TERMS
@@ -45,35 +49,8 @@ if TYPE_CHECKING:
 REPLICAS: Final = 1  # axis of what each replica has
 
 
-class Exchanges(Protocol):
-    """Exchanges of all replicas, wherever they are made."""
-
-    @property
-    def round(self) -> int:
-        """Exchanges tried."""
-
-    def sweep(self, count: int) -> object:
-        """Sweep at the present temperatures."""
-
-    def temper(self, rounds: int, sweeps: int) -> None: ...
-
-    def begin_exchange(self) -> Callable[[], Exchange]: ...
-
-    def restore(self, exchange: Exchange, rounds: int) -> None:
-        """Go on from a state after so many rounds."""
-
-    def show(self, whole: SplitEngine) -> None:
-        """Bring an engine of all replicas to the present state."""
-
-
 class HostLadder:
-    """``Exchanges`` that are made here, from the energies of all parts.
-
-    Args:
-        split: The engine of all parts.
-        ladder: The temperatures.
-        dynamics: How replicas move.
-    """
+    """Exchanges of all replicas that are made here, from the energies of all parts."""
 
     def __init__(self, split: ReplicaSplit, ladder: Ladder, dynamics: Dynamics) -> None:
         self._split, self._tempering = split, CpuTempering(ladder, split.model, dynamics)
@@ -100,24 +77,16 @@ class HostLadder:
 
 
 class OnLadder(NamedTuple):
-    """Parts of an engine that is on a ladder.
+    """Parts of an engine that is on a ladder."""
 
-    Attributes:
-        exchanges: Of all replicas.
-        whole: An engine of all replicas, which measures.
-    """
-
-    exchanges: Exchanges
-    whole: SplitEngine
+    exchanges: HostLadder | GpuLadder  # of all replicas
+    whole: SplitEngine  # an engine of all replicas, which measures
 
 
 class ReplicaSplit(EngineOfParts):
     """An ``Engine`` put together from engines of parts of its replicas.
 
     Args:
-        model: What is simulated.
-        replicas: Configurations of each sample.
-        dynamics: How they move.
         parts: All of them, in the order of their replicas.
         make_whole: Makes an engine of all replicas at a place.
         on_gpus: True if all parts are on GPUs of this process.
@@ -129,17 +98,12 @@ class ReplicaSplit(EngineOfParts):
     axis = REPLICAS
 
     def __init__(
-        self,
-        model: Ising,
-        replicas: int,
-        dynamics: Dynamics,
-        parts: Sequence[Part],
-        make_whole: Callable[[], Part],
+        self, model: Ising, replicas: int, dynamics: Dynamics, parts: Sequence[Part], make_whole: Callable[[], Part],
         on_gpus: bool,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(model, replicas, parts)
         self._dynamics, self._make_whole, self._on_gpus = dynamics, make_whole, on_gpus
-        self.temperatures: tuple[int, ...] = parts[0].place.request(_temperatures, parts[0].engine)()
+        self.temperatures: tuple[int, ...] = parts[0].place.request(attrgetter("temperatures"), parts[0].engine)()
         self._ladder: OnLadder | None = None
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
@@ -198,12 +162,9 @@ class ReplicaSplit(EngineOfParts):
         else:
             whole = self._ladder.whole
         whole.set_ladder(beta, copies)
-        exchanges: Exchanges
+        exchanges: HostLadder | GpuLadder
         if self._on_gpus:
-            from spinsim.engine.split.gpus import GpuLadder
-
-            engines: list[CudaEngine] = [part.engine.value for part in self.parts]
-            exchanges = GpuLadder(self.model, ladder, engines)
+            exchanges = GpuLadder(self.model, ladder, [part.engine.value for part in self.parts])
         else:
             exchanges = HostLadder(self, ladder, self._dynamics)
         self._ladder = OnLadder(exchanges, whole)
@@ -225,21 +186,16 @@ class ReplicaSplit(EngineOfParts):
 
     def begin_measurement(
         self, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None, fetched: bool = True
-    ) -> Callable[[], LadderMeasurement] | None:
+    ) -> Begun:
         exchanges, whole = self._on_ladder()
         exchanges.show(whole)
         return whole.begin_measurement(wanted, reduction, fetched)
 
     def temper_measured(
-        self,
-        count: int,
-        rounds: int,
-        sweeps: int,
-        wanted: Wanted = WITHOUT_TIMES,
-        reduction: Reduction | None = None,
+        self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None,
         fetched: Sequence[bool] | None = None,
-    ) -> list[Callable[[], LadderMeasurement] | None]:
-        return one_by_one(self, count, rounds, sweeps, wanted, reduction, fetched)
+    ) -> list[Begun]:  # fmt: skip
+        return one_by_one(self, fetched or [True] * count, rounds, sweeps, wanted, reduction)
 
     def reduction(self, reduced: Reduced) -> SplitReduction:
         return self._on_ladder().whole.reduction(reduced)
@@ -262,9 +218,95 @@ class ReplicaSplit(EngineOfParts):
             self._ladder.exchanges.restore(exchange_of(saved), int(saved["round"]))
 
 
-def _temperatures(engine: KeepsPlaces) -> tuple[int, ...]:
-    return engine.temperatures
-
-
 def _swept_at(engine: KeepsPlaces, place: npt.NDArray[np.int32], count: int) -> Counts:
     return engine.begin_sweep_at(place, count)()
+
+
+class GpuLadder:
+    """Exchanges of one sample's replicas on several GPUs, all queued by this thread.
+
+    It waits for none: a GPU whose queue is full goes on, as it waits only for what others have been asked for already.
+    """
+
+    def __init__(self, model: Ising, ladder: Ladder, engines: Sequence[CudaEngine]) -> None:
+        self._engines, self._each = engines, list[TemperingAcross]()
+        lanes, first = sum(engine.parts.counting.stride for engine in engines), 0
+        for engine in engines:
+            queue, counting = engine.parts.queue, engine.parts.counting
+            with queue.here():
+                tempering = TemperingAcross(queue, ladder, model, counting, first, engine.replicas, lanes)
+                self._each.append(tempering)
+                engine.sweep_at_places(tempering.own)
+                queue.stream.synchronize()
+            first += engine.replicas
+        for tempering in self._each:
+            tempering.meet([other for other in self._each if other is not tempering])
+
+    @property
+    def round(self) -> int:
+        return self._each[0].round
+
+    def sweep(self, count: int) -> None:
+        for engine in self._engines:
+            engine.sweep(count)
+
+    def temper(self, rounds: int, sweeps: int) -> None:
+        both = tuple(zip(self._engines, self._each, strict=True))
+        for _ in range(rounds):
+            for engine, tempering in both:
+                with engine.parts.queue.here():
+                    engine.parts.sweeper.sweep(sweeps, engine.half_sweep)
+                    engine.half_sweep += sweeps * engine.colours
+                    engine.parts.counting.add(tempering.to_count)
+                    tempering.give()
+            for engine, tempering in both:
+                with engine.parts.queue.here():
+                    tempering.exchange()
+                    engine.parts.sweeper.lay_tables()
+
+    def begin_exchange(self) -> Callable[[], Exchange]:
+        with self._engines[0].parts.queue.here():
+            return self._each[0].begin_exchange()
+
+    def restore(self, exchange: Exchange, rounds: int) -> None:
+        for engine in self._engines:
+            engine.wait()
+        for engine, tempering in zip(self._engines, self._each, strict=True):
+            with engine.parts.queue.here():
+                tempering.restore(exchange, rounds)
+                engine.parts.sweeper.lay_tables()
+
+    def show(self, whole: SplitEngine) -> None:
+        """Queue bringing an engine of all replicas, on the first of these GPUs, to the present state."""
+        shown: CudaEngine = whole.parts[0].engine.value
+        queue, first = shown.parts.queue, 0
+        for engine in self._engines:
+            theirs, stream = engine.parts.state.present, engine.parts.queue.stream
+            with engine.parts.queue.here():
+                swept = cupy.cuda.Event(disable_timing=True)  # which belongs to the present device
+                swept.record(stream)
+            with queue.here():
+                taken = cupy.cuda.Event(disable_timing=True)
+                queue.stream.wait_event(swept)
+                first += _take_over(shown, theirs, first)
+                if engine is self._engines[0]:
+                    shown.follow(self._each[0], engine.half_sweep)
+                taken.record(queue.stream)
+            with engine.parts.queue.here():
+                stream.wait_event(taken)
+
+
+def _take_over(engine: CudaEngine, spins: Any, first: int) -> int:
+    """Queue taking over the spins of replicas from a place on along their axis; returns how far they reach there.
+
+    The present device and stream of CuPy are the engine's.
+    """
+    state, stream = engine.parts.state, engine.parts.queue.stream
+    count = int(spins.shape[state.replica_axis])
+    if state.replica_axis == 1:  # of one sample: all that follows lies together
+        state.present[:, first : first + count].data.copy_from_device_async(spins.data, spins.nbytes, stream)
+    else:
+        here = cupy.empty(spins.shape, spins.dtype)
+        here.data.copy_from_device_async(spins.data, spins.nbytes, stream)
+        state.present[..., first : first + count] = here
+    return count

@@ -33,33 +33,20 @@ class Share(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Work that is to be shared out.
-
-    Attributes:
-        samples: Disorder realisations.
-        replicas: Of each; None where that is not known yet.
-        together: Consecutive ones that one device must have.
-        call_time: Nanoseconds that one GPU has for a sample, as ``call_time_of`` says; None where nobody knows.
-    """
+    """Work that is to be shared out."""
 
     samples: int
-    replicas: int | None
-    together: int
-    call_time: float | None = None
+    replicas: int | None  # of each; None where that is not known yet
+    together: int  # consecutive ones that one device must have
+    call_time: float | None = None  # as ``call_time_of`` says
 
 
 class Asked(NamedTuple):
-    """Request for engines.
-
-    Attributes:
-        dynamics: How replicas move.
-        threads: CPU threads, None for all.
-        round_sweeps: Sweeps from one exchange or measurement to the next, None where this is not known.
-    """
+    """Request for engines."""
 
     dynamics: Dynamics
     threads: int | None
-    round_sweeps: int | None
+    round_sweeps: int | None  # sweeps from one exchange or measurement to the next, None where this is not known
 
 
 def in_words(work: Work, device: str) -> str:
@@ -91,9 +78,6 @@ def call_time_of(update: Update, sites: int, replicas: int | None, round_sweeps:
     """Nanoseconds that one GPU has for a sample from one call of the host to the next; None where nobody knows.
 
     Args:
-        update: Which moves it.
-        sites: Of a configuration.
-        replicas: Of the sample.
         round_sweeps: Sweeps from one exchange or measurement to the next.
     """
     sweeps = round_sweeps if update.pace.in_one_call else 1
@@ -127,14 +111,9 @@ def _cut(things: int, parts: int) -> list[range]:
 
 
 def on_all_devices(
-    model: Ising,
-    replicas: int,
-    dynamics: Dynamics,
-    device: str,
-    threads: int | None,
-    slabs: bool = True,
+    model: Ising, replicas: int, dynamics: Dynamics, device: str, threads: int | None, slabs: bool = True,
     round_sweeps: int | None = None,
-) -> Engine:
+) -> Engine:  # fmt: skip
     """The engine of a model on all devices of this process and of the ranks that serve it.
 
     Where there are fewer lattices than devices and ``slabs`` allows it, lattices are cut.
@@ -208,11 +187,7 @@ def _ask_for_engine(seat: Seat, model: Ising, replicas: int, asked: Asked) -> Re
 
 
 def _on_one(model: Ising, replicas: int, asked: Asked, gpu: int | None) -> Engine:
-    """The engine of a model on one device.
-
-    Raises:
-        InputError: where it does not fit.
-    """
+    """The engine of a model on one device."""
     outline = OfModel(model)
     update = choose(outline)
     if gpu is not None:

@@ -30,8 +30,7 @@ from spinsim.parallel.places import Kept
 SMALLEST: Final = 2**24
 """Sites of a slab on a GPU from which on another GPU makes the run faster: waiting takes microseconds."""
 
-ROWS: Final = 3
-"""The axis of a snapshot's spins along which lattices are cut."""
+ROWS: Final = 3  # the axis of a snapshot's spins along which lattices are cut
 
 
 def cuts(layers: int, slabs: int) -> list[range]:
@@ -39,7 +38,6 @@ def cuts(layers: int, slabs: int) -> list[range]:
 
     Args:
         layers: Of the lattice, an even number.
-        slabs: How many there are.
     """
     ends = [2 * (layers // 2 * k // slabs) for k in range(slabs + 1)]
     return [range(first, stop) for first, stop in pairwise(ends)]
@@ -50,12 +48,6 @@ class SlabEngine(SplitEngine):
 
     Slabs carry out a request together. GPUs may still have sweeps before them in which they wait for each other;
     all else is asked for when they are done, as what the host has to wait for could keep one of them from beginning.
-
-    Args:
-        model: What is simulated.
-        replicas: Configurations of each sample.
-        members: Who have the slabs, in their order.
-        engines: Of the slabs, which stay there.
     """
 
     def __init__(self, model: Ising, replicas: int, members: Sequence[Member], engines: Sequence[Any]) -> None:
@@ -78,7 +70,6 @@ class SlabEngine(SplitEngine):
         return []
 
     def begin_counts(self) -> Callable[[], Counts]:
-        """The present energies and magnetisations, taken at once."""
         self.wait()
         counts = Counts(*sum(self._all(_totals)))
         return lambda: counts
@@ -123,13 +114,7 @@ class SlabEngine(SplitEngine):
 
 
 def seats_of_slabs(model: Ising, replicas: int, device: str) -> list[Seat]:
-    """The devices that get slabs of a model's lattices; none where they have whole lattices, or not all have any.
-
-    Args:
-        model: What is simulated.
-        replicas: Configurations of each sample.
-        device: As ``resolve_device`` returns it.
-    """
+    """The devices that get slabs of a model's lattices; none where they have whole lattices, or not all have any."""
     there, lattices = seats(device), model.samples * replicas
     if not _can_be_cut(model, lattices, len(there)):
         return []
@@ -161,21 +146,12 @@ def _can_be_cut(model: Ising, lattices: int, devices: int) -> bool:
 
 
 def _layers(model: Ising) -> int:
-    """Layers of a lattice along the axis that is cut."""
     assert model.lattice is not None  # noqa: S101  (``_can_be_cut`` has looked)
     return model.lattice.shape[-1]
 
 
 def in_slabs(given: Sequence[Seat], model: Ising, replicas: int, dynamics: Dynamics, threads: int | None) -> SlabEngine:
-    """The engine of lattices cut into a slab for each seat.
-
-    Args:
-        given: The seats, as ``seats_of_slabs`` gives them.
-        model: What is simulated.
-        replicas: Configurations of each sample.
-        dynamics: How they move.
-        threads: CPU threads of each process, None for all.
-    """
+    """The engine of lattices cut into a slab for each seat."""
     if given[0].gpu is None:
         check_memory(OfModel(model), replicas)
     members = make_group(given)

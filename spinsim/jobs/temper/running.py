@@ -14,7 +14,7 @@ from spinsim.acceptance import check_temperatures
 from spinsim.analysis.kinds import is_symmetric_glass
 from spinsim.engine import check_run
 from spinsim.engine.choosing import choose
-from spinsim.engine.measuring.lowest import Best
+from spinsim.engine.measuring.cpu_reduction import Best
 from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.engine.moves.move import moves_of_run
 from spinsim.engine.protocols import Spins

@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.bits import Bits
-from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.moves.resample.moves import Moves, copy_replicas
-from spinsim.engine.protocols import KeptSpins, Spins, copy_samples
-from spinsim.engine.start import fill_start
+from spinsim.engine.dynamics import Dynamics, fill_start
+from spinsim.engine.moves.resample import Moves, copy_replicas
+from spinsim.engine.protocols import KeptSpins, Spins, room_like
 from spinsim.machine.threads import Threads
 
 Words = npt.NDArray[np.uint64]
@@ -26,30 +25,20 @@ class Blocks:
 
     Args:
         shape: Of the state, uint64 (samples, blocks, ..., 2).
-        lanes: Lanes in use, uint64 (blocks, 2).
-        dynamics: How replicas start.
-        threads: Which work on it.
         large: True if a half-sweep of one block is worth starting threads for.
         read: Finds the configuration of a replica in the words of a sample.
         read_all: Finds those of all replicas there as bits, if that is faster than one by one.
         numbers: In which a block's words are cut into equal parts, each of which begins with the group of a number.
 
     Attributes:
-        state: The words.
         parts: How many threads share a block in each half-sweep.
     """
 
     def __init__(
-        self,
-        shape: tuple[int, ...],
-        lanes: Words,
-        dynamics: Dynamics,
-        threads: Threads,
-        large: bool,
-        read: Callable[[Words, int], npt.NDArray[np.int8]],
-        read_all: Callable[[Words], Bits] | None = None,
+        self, shape: tuple[int, ...], lanes: Words, dynamics: Dynamics, threads: Threads, large: bool,
+        read: Callable[[Words, int], npt.NDArray[np.int8]], read_all: Callable[[Words], Bits] | None = None,
         numbers: Sequence[int] = (0,),
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.state = np.empty(shape, np.uint64)
         self.parts = max(1, threads.count // (shape[0] * shape[1])) if large else 1
         self._threads, self._read, self._read_all = threads, read, read_all
@@ -63,7 +52,6 @@ class Blocks:
 
     @property
     def count(self) -> int:
-        """Blocks of all samples."""
         return self.state.shape[0] * self.state.shape[1]
 
     @property
@@ -85,13 +73,9 @@ class Blocks:
         self._threads.run(tasks, None if times is None else times * self.total)
 
     def sweep(
-        self,
-        sweep_part: SweepPart,
-        count: int,
-        half_sweep: int,
-        colours: int,
+        self, sweep_part: SweepPart, count: int, half_sweep: int, colours: int,
         prepare: Callable[[int], None] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Sweep all blocks ``count`` times from a half-sweep on, with threads that meet after each where they share.
 
         ``prepare`` is called before each half-sweep, with its colour.
@@ -106,7 +90,6 @@ class Blocks:
             self.each(partial(sweep_part, 1, each, (colour, colour + 1)), self.parts)
 
     def words_of(self, samples: slice) -> Words:
-        """Returns the words of some samples, which sweeps change."""
         return np.asarray(self.state[samples])
 
     def words(self) -> Words:
@@ -122,7 +105,6 @@ class Blocks:
         return self._read(self.state[sample], replica)
 
     def keep(self) -> tuple[Callable[[slice], None], Spins]:
-        copy, read_all = np.empty_like(self.state), self._read_all
+        (keep, copy), read_all = room_like(self.state), self._read_all
         bits = None if read_all is None else lambda sample: read_all(copy[sample])
-        spins = KeptSpins(lambda sample, replica: self._read(copy[sample], replica), bits)
-        return partial(copy_samples, self.state, copy), spins
+        return keep, KeptSpins(lambda sample, replica: self._read(copy[sample], replica), bits)

@@ -1,4 +1,4 @@
-"""Spins +1 and unsatisfied bonds of every replica, as exact integers.
+"""Carry-save adders, and spins +1 and unsatisfied bonds of every replica as exact integers.
 
 Spins are summed with vertical counters: plane p of a column holds bit p of 64 lanes' counts. Sites or bonds are dealt
 to BATCH columns, seven rows at a time, which full adders turn into three planes before they are added to the counters;
@@ -12,9 +12,47 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.layouts.replica_packed.adders import BATCH, ONE, ROW, ZERO, add_seven, full_add
-from spinsim.machine.compiled import kernel, step
+from spinsim.machine.compiled import kernel, part, step
 from spinsim.packing import LANES
+
+BATCH: Final = 64  # sites whose words are worked on together
+ROW: Final = 2 * BATCH  # words of a scratch row: half 0 of all sites, then half 1
+ZERO: Final = np.uint64(0)
+ONE: Final = np.uint64(1)
+
+
+@part
+def full_add(a, b, c):  # type: ignore[no-untyped-def]
+    """Sum and carry of three bits."""
+    return a ^ b ^ c, (a & b) | (c & (a | b))
+
+
+@part
+def add_four(x0, x1, x2, x3):  # type: ignore[no-untyped-def]
+    """Three bit planes of one more than the number of bits set among four (degree 4 padded to 6)."""
+    sum_a, carry_a = full_add(x0, x1, x2)
+    low, d = sum_a ^ x3, sum_a & x3
+    return ~low, carry_a ^ d ^ low, (carry_a & d) | (low & (carry_a ^ d))
+
+
+@part
+def add_six(x0, x1, x2, x3, x4, x5):  # type: ignore[no-untyped-def]
+    """Three bit planes of the number of bits set among six."""
+    sum_a, carry_a = full_add(x0, x1, x2)
+    sum_b, carry_b = full_add(x3, x4, x5)
+    middle, high = full_add(carry_a, carry_b, sum_a & sum_b)
+    return sum_a ^ sum_b, middle, high
+
+
+@part
+def add_seven(x0, x1, x2, x3, x4, x5, x6):  # type: ignore[no-untyped-def]
+    """Three bit planes of the number of bits set among seven."""
+    sum_a, carry_a = full_add(x0, x1, x2)
+    sum_b, carry_b = full_add(x3, x4, x5)
+    low, carry_c = full_add(sum_a, sum_b, x6)
+    middle, high = full_add(carry_a, carry_b, carry_c)
+    return low, middle, high
+
 
 PLANES: Final = 8
 ROWS: Final = 7  # of items that are added together
@@ -27,25 +65,15 @@ WORDS: Final = CARRY + ROW
 
 
 class CountedBonds(NamedTuple):
-    """Bonds of a model, of which energies follow.
+    """Bonds of a model, of which energies follow."""
 
-    Attributes:
-        edges: End sites of those of term 0, (bonds, 2).
-        negative: Which of their couplings are below 0, (1 or samples, bonds).
-        further_edges: End sites of those of term 1; empty where there is one term.
-        further_negative: Likewise.
-        lone: Sites of bonds to the spin that is always +1, (bonds,).
-        positive: Which of these have a coupling above 0, (1 or samples, bonds).
-        phantoms: Unsatisfied phantom bonds that are counted with the bonds of the last colour.
-    """
-
-    edges: npt.NDArray[np.int32]
-    negative: npt.NDArray[np.bool_]
-    further_edges: npt.NDArray[np.int32]
+    edges: npt.NDArray[np.int32]  # end sites of those of term 0, (bonds, 2)
+    negative: npt.NDArray[np.bool_]  # which of their couplings are below 0, (1 or samples, bonds)
+    further_edges: npt.NDArray[np.int32]  # end sites of those of term 1; empty where there is one term
     further_negative: npt.NDArray[np.bool_]
-    lone: npt.NDArray[np.uint32]
-    positive: npt.NDArray[np.uint8]
-    phantoms: int
+    lone: npt.NDArray[np.uint32]  # sites of bonds to the spin that is always +1, (bonds,)
+    positive: npt.NDArray[np.uint8]  # which of these have a coupling above 0, (1 or samples, bonds)
+    phantoms: int  # unsatisfied phantom bonds that are counted with the bonds of the last colour
 
 
 @step
@@ -76,14 +104,9 @@ def add_rows(w, n):  # type: ignore[no-untyped-def]
         for q in range(n):
             e = half * BATCH + q
             low, middle, high = add_seven(
-                w[ITEM + e],
-                w[ITEM + ROW + e],
-                w[ITEM + 2 * ROW + e],
-                w[ITEM + 3 * ROW + e],
-                w[ITEM + 4 * ROW + e],
-                w[ITEM + 5 * ROW + e],
-                w[ITEM + 6 * ROW + e],
-            )
+                w[ITEM + e], w[ITEM + ROW + e], w[ITEM + 2 * ROW + e], w[ITEM + 3 * ROW + e], w[ITEM + 4 * ROW + e],
+                w[ITEM + 5 * ROW + e], w[ITEM + 6 * ROW + e],
+            )  # fmt: skip
             add_count(w, e, low, middle, high)
 
 
@@ -186,12 +209,10 @@ def count_lattices(order, first, bonds, weights, constants, state, begin, blocks
 
     Args:
         order: Sites, the first ``first`` of which are the first sublattice.
-        bonds: ``CountedBonds``.
         weights: Of the counted sums in each number that is found, (numbers, sums): spins +1, unsatisfied bonds of each
             term and spins +1 of the first sublattice.
         constants: Added to each number, (numbers,).
         state: uint64 (these blocks, sites, 2).
-        blocks: Of a sample.
         found: Written, int64 (numbers, samples, replicas), of samples from ``sample`` on.
     """
     edges, negative, further_edges, further_negative, lone, positive, _ = bonds

@@ -4,87 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
 from spinsim.bits import Bits, of_replica_packed
-from spinsim.cuda.device import require_memory
+from spinsim.cuda.device import cupy, require_memory
 from spinsim.cuda.launch import Launch
 from spinsim.engine.cuda_queue import Queue
-from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.layouts.replica_packed.cpu_counting import CountedBonds
-from spinsim.engine.measuring.sums import Observables
-from spinsim.engine.moves.resample.moves import Moves, first_moves
-from spinsim.model.ising import Ising
+from spinsim.engine.moves.resample import Moves, first_moves
+
+if TYPE_CHECKING:
+    from spinsim.engine.moves.metropolis.replica_packed.update import PackedRun
+    from spinsim.engine.moves.metropolis.unpacked.cuda_words import SlotPlan
 
 COUNT_THREADS: Final = 256  # of a block that counts
 COPY_THREADS: Final = 128  # of a block of 128 replicas, a site each
 ITEMS_A_THREAD: Final = 24  # sites or bonds that a thread counts, at most 31
 
 
-class Ordered(Protocol):
-    """An order of the sites."""
-
-    @property
-    def order(self) -> npt.NDArray[np.uint32]:
-        """The sites, in the order in which kernels visit them."""
-
-
 def place_of(order: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    """The place of every site in an order of sites."""
     place = np.empty_like(order)
     place[order] = np.arange(place.size, dtype=place.dtype)
     return place
 
 
-def places(batches: Ordered) -> npt.NDArray[np.uint32]:
-    """The place of every site in ``batches.order``, in which the device holds a lattice."""
-    return place_of(batches.order)
-
-
-class OrderedPlan(Protocol):
-    """A run whose words a GPU holds in an order of its own.
-
-    Attributes:
-        model: What is simulated.
-        replicas: Of each sample.
-        shape: Of the state, (samples, blocks, sites, 2).
-        dynamics: How replicas start.
-    """
-
-    model: Ising
-    replicas: int
-    shape: tuple[int, int, int, int]
-    dynamics: Dynamics
-
-    @property
-    def batches(self) -> Ordered:
-        """The order of the sites."""
-
-
 class OrderedWords:
     """A ``CudaState``.
 
-    Args:
-        plan: What devices share.
-        queue: Where its work is queued; the present device and stream of CuPy.
-        lanes: Lanes in use, on the device.
-
     Attributes:
-        present: The spins.
         site_at: The site at each place, colour by colour.
-        copy: Queues copies of configurations.
     """
 
     replica_axis = 1
 
-    def __init__(self, plan: OrderedPlan, queue: Queue, lanes: Any) -> None:
-        import cupy
-
-        self.site_at, self._place, self._replicas = plan.batches.order, places(plan.batches), plan.replicas
+    def __init__(self, plan: PackedRun | SlotPlan, queue: Queue, lanes: Any) -> None:
+        self.site_at, self._place, self._replicas = plan.batches.order, place_of(plan.batches.order), plan.replicas
         self.present = cupy.empty(plan.shape, cupy.uint64)
         self.copy = partial(copy_lanes, queue, self.present)
         if plan.dynamics.start == "up":
@@ -99,7 +56,6 @@ class OrderedWords:
         self.present.set(np.ascontiguousarray(words[:, :, self.site_at]))
 
     def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """One configuration of a state."""
         block, lane = divmod(replica, packing.LANES)
         words = state[sample, block, :, lane // 64].get()
         return packing.unpack_lane(words, lane % 64)[self._place]
@@ -111,8 +67,6 @@ class OrderedWords:
 
 def copy_lanes(queue: Queue, state: Any, moves: Moves) -> None:
     """Queue copies of lanes of a state (samples, blocks, sites, 2); the present device and stream are the queue's."""
-    import cupy
-
     samples, blocks, sites, _ = state.shape
     Launch(queue.device, "packing/copy_lanes.cu", "copy_lanes", {
         "state": state, "sites": np.uint32(sites), "first": cupy.asarray(first_moves(moves, samples, blocks)),
@@ -120,49 +74,11 @@ def copy_lanes(queue: Queue, state: Any, moves: Moves) -> None:
     })(queue.stream, (-(-sites // COPY_THREADS), blocks, samples), COPY_THREADS)  # fmt: skip
 
 
-class CountedPlan(OrderedPlan, Protocol):
-    """A run whose bonds of a term all have one magnitude.
-
-    Attributes:
-        lanes: Lanes in use, (blocks, 2).
-        first: Sites of the first sublattice.
-        observables: What follows from the counts, energies of two terms among it where there are two.
-    """
-
-    lanes: npt.NDArray[np.uint64]
-    first: int
-
-    @property
-    def observables(self) -> Observables:
-        """Quantities that follow from the counts."""
-
-    @property
-    def counted(self) -> CountedBonds:
-        """The bonds."""
-
-
 class CountedWords(OrderedWords):
-    """Words whose spins +1 and unsatisfied bonds can be counted.
+    """Words whose spins +1 and unsatisfied bonds can be counted."""
 
-    Args:
-        plan: The run on every device.
-        queue: Where its work is queued; the present device and stream of CuPy.
-        lists: Further arrays that kernels read.
-
-    Attributes:
-        plan: As given.
-        lists: These on the device.
-        edges: Places of each bond's ends, of term 0.
-        lanes: Lanes in use.
-
-    Raises:
-        InputError: where all of it has no room.
-    """
-
-    def __init__(self, plan: CountedPlan, queue: Queue, lists: Sequence[npt.NDArray[Any]]) -> None:
-        import cupy
-
-        self.plan, self._queue, bonds, place = plan, queue, plan.counted, places(plan.batches)
+    def __init__(self, plan: PackedRun, queue: Queue, lists: Sequence[npt.NDArray[Any]]) -> None:
+        self.plan, self._queue, bonds, place = plan, queue, plan.counted, place_of(plan.batches.order)
         own = plan.lanes, plan.batches.order, *bonds[:-1]
         needed = sum(array.nbytes for array in (*lists, *own)) + 8 * int(np.prod(plan.shape))
         require_memory(queue.device, needed, f"the state of {plan.model.name}")
@@ -192,14 +108,12 @@ class CountedWords(OrderedWords):
 
     @cached_property
     def _count(self) -> Callable[..., None]:
-        """The kernel that counts spins and bonds of term 0."""
         spins = {"first_sites": np.uint32(self.plan.first), "up": np.uint64(0), "up_first": np.uint64(0)}
         items, bonds = max(len(self.edges), self.plan.model.sites), self._arguments(self.edges, self._negative)
         return self._ready("count_replica", items, bonds | spins)
 
     @cached_property
     def _count_further(self) -> Callable[..., None]:
-        """The kernel that counts bonds of term 1."""
         bonds = self._arguments(self._further_edges, self._further_negative)
         return self._ready("count_more_bonds", len(self._further_edges), bonds)
 

@@ -12,10 +12,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.layouts.replica_packed.adders import BATCH, ONE, ROW, ZERO
+from spinsim.engine.layouts.replica_packed.cpu_counting import BATCH, ONE, ROW, ZERO
 from spinsim.engine.measuring.cpu_comparison import HALF, transpose
-from spinsim.engine.moves.metropolis.packed.steps import NEAR, SPIN, mux
-from spinsim.engine.moves.metropolis.packed.wide_steps import WIDE_WORDS
+from spinsim.engine.moves.metropolis.packed.steps import NEAR, SPIN, WIDE_WORDS, mux
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.intrinsics import set_bits
 from spinsim.parallel.group import Group
@@ -218,7 +217,6 @@ class Halo:
 
     Args:
         words: The state as (samples, replicas, colours, groups, 2).
-        edge: Groups of a layer.
         group: Who has the slabs, in their order; None where the lattice is whole.
     """
 

@@ -17,8 +17,7 @@ from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 from spinsim.packing import site_shape
 
-_AT_ONCE: Final = 2**22
-"""Couplings that a thread has in memory, about."""
+_AT_ONCE: Final = 2**22  # couplings that a thread has in memory, about
 
 
 def suits(outline: Outline) -> bool:

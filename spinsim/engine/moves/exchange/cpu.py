@@ -18,8 +18,7 @@ from spinsim.model.ising import Ising
 SWAP = np.uint64(rng.Stream.SWAP)
 SHIFT = np.uint64(32)
 TWO_64 = 2.0**64
-Times = tuple[int, int, int]
-"""Rounds done so far, rounds to do, sweeps of each."""
+Times = tuple[int, int, int]  # rounds done so far, rounds to do, sweeps of each
 HALVES = 0.5 ** np.arange(128.0)  # the powers of two that a probability can have, exactly
 
 
@@ -90,16 +89,8 @@ def exchange(energy, steps, copies, round_, sample, key, rounds, place, attempts
 class CpuTempering:
     """Exchanges of one engine's replicas, whatever its update.
 
-    Args:
-        ladder: Temperatures of each copy.
-        model: What is simulated.
-        dynamics: How replicas move.
-
     Attributes:
-        ladder: As given.
         steps: ``Ladder.steps`` of the model, (temperatures - 1, terms).
-        exchange: Where every replica is, and what has been tried.
-        round: Rounds of exchanges done.
     """
 
     def __init__(self, ladder: Ladder, model: Ising, dynamics: Dynamics) -> None:
@@ -120,5 +111,4 @@ class CpuTempering:
         return tuple(array[sample] for array in self.exchange)
 
     def restore(self, exchange: Exchange, rounds: int) -> None:
-        """Go on from a state after so many rounds."""
         self.exchange, self.round = exchange, rounds

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.cuda.compile import instance
+from spinsim.cuda.device import cupy
 from spinsim.cuda.launch import ADDRESS, SIZE, Fields, Launch, record, struct_type
 from spinsim.cuda.totals import TotalsInTurn
 from spinsim.engine.cuda_queue import Queue
-from spinsim.engine.measuring.cuda_counting import CudaCounting
-from spinsim.engine.measuring.sums import Observables
+from spinsim.engine.measuring.sums import CudaCounting, Observables
 from spinsim.engine.moves.exchange.ladder import Exchange, Ladder, copy_pairs, holders
 from spinsim.model.ising import Ising
 
@@ -30,20 +30,11 @@ PAIRS: Final = struct_type(holder=ADDRESS, copies=ADDRESS, replicas=SIZE, temper
 LADDER: Final = struct_type(limits=ADDRESS, certain=ADDRESS, temperatures=SIZE)  # of replicas in packed words
 
 
-class GivenPlaces:
-    """Replicas at the temperatures of a ladder whose exchanges are made elsewhere.
+class GivenPlaces(NamedTuple):
+    """Replicas at the temperatures of a ladder whose exchanges are made elsewhere."""
 
-    Args:
-        ladder: The temperatures, however many replicas it has.
-        place: Which temperature each replica has, int32 (samples, replicas), on the device.
-
-    Attributes:
-        ladder: As given.
-        place: As given.
-    """
-
-    def __init__(self, ladder: Ladder, place: Any) -> None:
-        self.ladder, self.place = ladder, place
+    ladder: Ladder  # however many replicas it has
+    place: Any  # which temperature each replica has, int32 (samples, replicas), on the device
 
     def set(self, place: npt.NDArray[np.int32]) -> None:
         self.place.set(np.ascontiguousarray(place))
@@ -52,19 +43,11 @@ class GivenPlaces:
 class DeviceExchange:
     """The state of ``Exchange`` on a device, in one buffer, so that one copy fetches all of it.
 
-    Args:
-        ladder: Temperatures of each copy.
-        samples: Samples of the model.
-        stream: Of the kernels; the present one of CuPy.
-
     Attributes:
-        arrays: ``Exchange`` on the device.
         holder: The replica at each temperature, int32 (samples, copies, temperatures).
     """
 
     def __init__(self, ladder: Ladder, samples: int, stream: Any) -> None:
-        import cupy
-
         begin = ladder.begin(samples)
         self._fields = Fields(**{name: (array.shape, array.dtype) for name, array in begin._asdict().items()})
         whole = np.zeros(self._fields.size, np.int64)
@@ -102,32 +85,17 @@ class CudaTempering:
     """Exchanges of one engine's replicas, whatever its packing.
 
     Args:
-        queue: Where kernels are queued; the present device and stream of CuPy.
-        ladder: Temperatures of each copy.
-        steps: ``Ladder.steps``.
         shape: Of the sums that are counted, (sums, samples, ...); energies follow from the first two, or, where there
             are two terms, from the first three: a sum of spins, and one of each term.
-        observables: How they follow.
 
     Attributes:
-        ladder: As given.
-        round: Exchanges tried.
-        state: How far they have come.
         sums: Addresses of both sums; 0 when a kernel begins to add to them.
-        place: Temperature of each replica, on the device.
-        copies: Pairs of copies that are compared.
     """
 
     def __init__(
-        self,
-        queue: Queue,
-        ladder: Ladder,
-        steps: npt.NDArray[np.float64],
-        shape: tuple[int, ...],
+        self, queue: Queue, ladder: Ladder, steps: npt.NDArray[np.float64], shape: tuple[int, ...],
         observables: Observables,
-    ) -> None:
-        import cupy
-
+    ) -> None:  # fmt: skip
         self.ladder, self.round, self._stream, self._observables = ladder, 0, queue.stream, observables
         self._samples = samples = shape[1]
         self.state = state = DeviceExchange(ladder, samples, queue.stream)
@@ -170,7 +138,6 @@ class CudaTempering:
         return self.state.holder.reshape(self._samples, self.ladder.copies, self.ladder.temperatures)
 
     def exchange(self) -> None:
-        """Queue one round of exchanges, from the sums."""
         self._exchange(self._stream, (self._samples, 1, 1), THREADS, round=self.round)
         self.round += 1
 
@@ -193,8 +160,6 @@ class CudaTempering:
 
 def each_a_copy(samples: int, replicas: int) -> Any:
     """``CudaTempering.holder`` where all replicas have one temperature: each is a copy."""
-    import cupy
-
     return cupy.asarray(np.tile(np.arange(replicas, dtype=np.int32)[:, None], (samples, 1, 1)))
 
 
@@ -206,23 +171,15 @@ class TemperingAcross(CudaTempering):
     """The exchanges of all replicas of one sample, as one of several GPUs makes them.
 
     Args:
-        queue: Where kernels are queued; the present device and stream of CuPy.
-        ladder: Temperatures of each copy.
-        model: What is simulated, one sample.
-        counting: Of the replicas that are here.
-        first: Number of the first of them.
         lanes: Sums of all replicas: those of each GPU, added up.
 
     Attributes:
-        own: Places of the replicas that are here.
         given: The event behind what others have been given.
     """
 
     def __init__(
         self, queue: Queue, ladder: Ladder, model: Ising, counting: CudaCounting, first: int, replicas: int, lanes: int
     ) -> None:
-        import cupy
-
         super().__init__(
             queue, ladder, ladder.steps(model), (counting.shape[0], 1, lanes), counting.observables
         )  # which makes the first set of sums

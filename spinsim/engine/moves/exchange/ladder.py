@@ -40,21 +40,13 @@ NO_LADDER: Final = "no ladder of temperatures is set: call set_ladder first, and
 
 
 class Exchange(NamedTuple):
-    """How far the exchange of temperatures has come.
+    """How far the exchange of temperatures has come."""
 
-    Attributes:
-        place: Temperature index of each replica, int32 (samples, replicas).
-        attempts: Exchanges tried of each pair (t, t + 1), all copies together, int64 (samples, temperatures - 1).
-        accepts: Of them accepted, likewise.
-        trips: Round trips of each replica, int64 (samples, replicas).
-        last_end: Which end of the ladder each replica was at last, int8 (samples, replicas).
-    """
-
-    place: npt.NDArray[np.int32]
-    attempts: npt.NDArray[np.int64]
-    accepts: npt.NDArray[np.int64]
-    trips: npt.NDArray[np.int64]
-    last_end: npt.NDArray[np.int8]
+    place: npt.NDArray[np.int32]  # temperature index of each replica, int32 (samples, replicas)
+    attempts: npt.NDArray[np.int64]  # of each pair (t, t + 1), all copies, (samples, temperatures - 1)
+    accepts: npt.NDArray[np.int64]  # of them accepted, likewise
+    trips: npt.NDArray[np.int64]  # round trips of each replica, int64 (samples, replicas)
+    last_end: npt.NDArray[np.int8]  # which end of the ladder each replica was at last, int8 (samples, replicas)
 
     def copied(self) -> Exchange:
         """The same in arrays of its own."""
@@ -67,17 +59,14 @@ class Exchange(NamedTuple):
 class Ladder:
     """Inverse temperatures of every copy.
 
-    Attributes:
-        beta: From the coldest, descending, (temperatures,); or of both terms, (temperatures, 2), in an order in which
-            neighbours differ. One temperature alone is never exchanged.
-        copies: Independent copies of the ladder in each sample.
-
     Raises:
         InputError: for no temperatures, an order that does not descend, no copies or too many replicas.
     """
 
+    # from the coldest, descending, (temperatures,); or of both terms, (temperatures, 2), in an order in which
+    # neighbours differ. One temperature alone is never exchanged.
     beta: npt.NDArray[np.float64]
-    copies: int
+    copies: int  # independent copies of the ladder in each sample
 
     def __post_init__(self) -> None:
         count = len(self.beta)
@@ -144,8 +133,6 @@ def check_ladder(beta: npt.ArrayLike, copies: int, replicas: int, temperatures: 
 
     Args:
         beta: Inverse temperatures, (temperatures,) or, of an engine of two terms, (temperatures, 2).
-        copies: Independent copies of the ladder.
-        replicas: Of the engine.
         temperatures: How many inverse temperatures of a replica the engine takes: one, two, or both; where it takes two
             alone, the ladder's ``beta`` has two columns in any case.
 

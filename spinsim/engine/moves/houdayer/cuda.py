@@ -8,19 +8,127 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from spinsim.cuda.compile import FLAGS, Instances, instance
-from spinsim.cuda.device import require_memory, shared_memory
+from spinsim.cuda.compile import instance
+from spinsim.cuda.device import cupy, require_memory, shared_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, round_keys, struct_type
 from spinsim.engine.cuda import CudaParts
 from spinsim.engine.layouts.replica_packed.cuda_words import OrderedWords, place_of
 from spinsim.engine.moves.houdayer.move import Bonds, bonds_of, most_halvings
-from spinsim.engine.moves.houdayer.rows import NOBODY, WIDTH, Rows, rows_of
 from spinsim.engine.moves.move import FastPath, Moment
 from spinsim.model.graph import colouring
 from spinsim.model.ising import Ising
 from spinsim.model.quanta import distinct
 from spinsim.packing import LANES
+
+WIDTH: Final = 32
+NOBODY: Final = 2**32 - 1  # a position without site
+TURN_BITS: Final = 5
+SLOTS: Final = 4
+
+Words = npt.NDArray[np.uint32]
+
+
+class Rows(NamedTuple):
+    """Lattices in rows: a word has 32 sites of a row, or of several short rows, so that clusters grow by whole words.
+
+    A lattice has rows where sites L u to L u + L - 1 lie side by side, and each bond joins neighbours of a row or equal
+    positions of two rows. A row has ceil(L / 32) words, or else 32 / G bits of a word, G the largest power of two that
+    leaves room for L and divides the number of rows U. Row u is then part u // (U / G) of word u % (U / G), so that
+    neighbouring rows lie at the same bits of two words. Across a border between parts they lie a part further.
+
+    A GPU visits 32 words at a time, which do not see what is reached in each other until the next visit. So rows near
+    each other are visited one after the other: words are numbered by the rows' places in blocks of 2^b x 2^c rows, as
+    many as there are visits, then by blocks.
+    """
+
+    site_at: Words  # site at each position, (words, 32), or ``NOBODY``
+    near: Words  # words to which bonds lead, (words, 4), each as 128 times its number, and how many bits further
+    beside: Words  # words before and behind in the row, (words, 2), likewise, with their last bits
+    slots: int  # how many of the four are used
+    allowed: Words  # positions that have the bond of a slot, (1 or samples, slots, words)
+    along: Words  # positions with a bond to the one before in their ring, (1 or samples, words)
+    words_a_row: int  # words of a row
+    last: int  # bit of the last position of a row, counted from its first in its last word
+    low: int  # first positions of rows, or of words of longer rows, as bits of a word
+
+    @property
+    def is_masked(self) -> bool:
+        """True if sites of a word differ in which bonds they have with other rows."""
+        itself = np.arange(len(self.site_at)) << TURN_BITS + 2
+        sites = np.bitwise_or.reduce(_bit(np.arange(WIDTH)) * (self.site_at != NOBODY).astype(np.uint32), axis=1)
+        return bool(np.any((self.near.T[: self.slots] != itself) & (self.allowed != sites)))
+
+
+def _bit(number: npt.NDArray[np.int64]) -> Words:
+    return (np.uint64(1) << number.astype(np.uint64)).astype(np.uint32)
+
+
+def _numbered(rows: int, sides: tuple[int, ...], words: int) -> npt.NDArray[np.int64]:
+    """Numbers of so many rows, of ``words`` in all, on a lattice of these sides across the rows, the first fastest."""
+    left, phase = np.arange(rows), np.zeros(rows, np.int64)
+    sides = (*sides[:-1], rows)
+    bits = (-(-words // WIDTH) - 1).bit_length()
+    for axis, side in enumerate(sides):
+        own = bits // len(sides) + (axis < bits % len(sides))
+        phase = phase << own | left % side % 2**own
+        left = left // side
+    number = np.empty(rows, np.int64)
+    number[np.argsort(phase, kind="stable")] = np.arange(rows)
+    return number
+
+
+def rows_of(model: Ising, bonds: Bonds) -> Rows | None:
+    """Rows of a model's lattice, or of sites in time; None where there are none."""
+    lattice, sites = model.lattice, model.sites
+    length = lattice.shape[0] if lattice else model.graph.slices
+    if length < 3 or sites % length:
+        return None
+    rows, parts = sites // length, max(1, WIDTH // 2 ** (length - 1).bit_length())
+    while rows % parts:
+        parts //= 2
+    a_row, beside, wide = -(-length // WIDTH), rows // parts, WIDTH // parts
+    row, x = np.divmod(np.arange(sites), length)
+    number = _numbered(beside, lattice.shape[1:] if lattice else (), beside * a_row)
+    word, bit = number[row % beside] * a_row + x // WIDTH, row // beside * wide + x % WIDTH
+    words = beside * a_row
+    site_at = np.full((words, WIDTH), NOBODY, np.uint32)
+    site_at[word, bit] = np.arange(sites)
+
+    one, other = (np.concatenate([model.graph.edges[:, end] for end in ends]) for ends in ((0, 1), (1, 0)))
+    in_row, step = row[one] == row[other], x[one] - x[other]
+    if not np.where(in_row, np.isin(np.abs(step), (1, length - 1)), step == 0).all():
+        return None
+    across = ~in_row
+    turn = (bit[other] - bit[one]) % WIDTH
+    leads = (word[one] * words + word[other]) * WIDTH + turn
+    kinds = np.unique(leads[across])
+    slot = np.arange(len(kinds)) - np.searchsorted(kinds // (words * WIDTH), kinds // (words * WIDTH))
+    slots = int(slot.max(initial=-1)) + 1
+    if slots > SLOTS:
+        return None
+    code = np.arange(words) << TURN_BITS + 2
+    near = np.repeat(code[:, None], SLOTS, axis=1)
+    near[kinds // (words * WIDTH), slot] = code[kinds // WIDTH % words] + kinds % WIDTH
+    in_row, top = np.arange(words).reshape(-1, a_row), np.full(a_row, WIDTH - 1)
+    top[-1] = (length - 1) % WIDTH
+    beside = [code[np.roll(in_row, by, axis=1)] + last for by, last in ((1, np.roll(top, 1)), (-1, top))]
+
+    allowed = np.zeros((len(bonds.start), slots, words), np.uint32)
+    along = np.zeros((len(bonds.start), words), np.uint32)
+    for k, start in enumerate(bonds.start):
+        one, other = np.repeat(np.arange(sites), np.diff(start)), bonds.neighbour[start[0] : start[-1]]
+        in_row, step = row[one] == row[other], x[one] - x[other]
+        before = in_row & ((step == 1) | (step == 1 - length))
+        np.bitwise_or.at(along[k], word[one[before]], _bit(bit[one[before]]))
+        one, other = one[~in_row], other[~in_row]
+        leads = (word[one] * words + word[other]) * WIDTH + (bit[other] - bit[one]) % WIDTH
+        np.bitwise_or.at(allowed[k], (slot[np.searchsorted(kinds, leads)], word[one]), _bit(bit[one]))
+    low = sum(1 << part * wide for part in range(parts))
+    near, besides = near.astype(np.uint32), np.stack(beside, axis=-1).reshape(words, 2).astype(np.uint32)
+    return Rows(site_at, near, besides, slots, allowed, along, a_row, int(top[-1]), low)
+
 
 FILE: Final = "clusters/houdayer.cu"
 THREADS: Final = 512  # of a block, at most
@@ -42,11 +150,6 @@ ROWS: Final = struct_type(
     near=ADDRESS, beside=ADDRESS, allowed=ADDRESS, along=ADDRESS, allowed_stride=SIZE, along_stride=SIZE,
     slots=np.uint32, words_a_row=np.uint32, last=np.uint32, low=np.uint32, masked=np.uint32,
 )  # fmt: skip
-INSTANCES: Final[Instances] = (
-    *((FILE, name) for name in ("pair_copies", "turn_replicas", "sow", "flip_replicas")),
-    *((FILE, instance("move_in_rows", words)) for words in (*KEPT, 0)),
-    *((FILE, instance("move_clusters", in_shared)) for in_shared in FLAGS),
-)
 
 
 def fast_path(model: Ising, replicas: int, first_sample: int, parts: CudaParts) -> FastPath | None:
@@ -69,11 +172,8 @@ class ClustersOnGpu:
     """A ``FastPath``.
 
     Args:
-        model: What is simulated.
-        replicas: Of each sample.
         first_sample: Number of the first one in the whole run.
         parts: Of the engine; the present device and stream of CuPy are its own.
-        words: The spins.
     """
 
     def __init__(self, model: Ising, replicas: int, first_sample: int, parts: CudaParts, words: OrderedWords) -> None:
@@ -96,8 +196,6 @@ class ClustersOnGpu:
             launch(self._queue.stream, grid, threads, **copies, **(now if draws else {}))
 
     def _on_device(self, **arrays: Any) -> dict[str, Any]:
-        import cupy
-
         there = {name: cupy.asarray(array) for name, array in arrays.items()}
         self._arrays += there.values()
         return there
@@ -131,8 +229,6 @@ class ClustersOnGpu:
 
     def _squares(self, rows: Rows | None) -> tuple[Any, int]:
         """The spins both ways and the number of columns; sites stand in rows or in the order of the words."""
-        import cupy
-
         order, (samples, blocks, sites, _) = self._words.site_at, self._words.present.shape
         columns = len(rows.site_at) if rows else -(-sites // WIDTH)
         at = np.full(columns * WIDTH, NOBODY, np.uint32)
@@ -151,8 +247,6 @@ class ClustersOnGpu:
 
     def _in_rows(self, rows: Rows, over: int, drawing: dict[str, Any]) -> list[Step]:
         """The kernels for lattices in rows: seeds, and clusters."""
-        import cupy
-
         model, device, columns = self._model, self._queue.device, len(rows.site_at)
         samples, each, count = model.samples, len(rows.along) > 1, int(drawing["pairs"]["count"])
         words = -(-count // WIDTH)
@@ -180,8 +274,6 @@ class ClustersOnGpu:
 
     def _by_site(self, bonds: Bonds, drawing: dict[str, Any]) -> list[Step]:
         """The kernel for all other graphs, whose sites stand in the order of the words."""
-        import cupy
-
         model, device, order = self._model, self._queue.device, self._words.site_at
         words = -(-int(drawing["pairs"]["count"]) // WIDTH)
         place, degree = place_of(order), np.diff(bonds.start)[:, order]

@@ -51,14 +51,9 @@ MOST_BONDS: Final = 8  # a site, of graphs for which moves pay
 
 
 class Bonds(NamedTuple):
-    """Neighbours over which clusters grow, of all samples or of each.
+    """Neighbours over which clusters grow, of all samples or of each."""
 
-    Attributes:
-        start: Those of site i stand at ``start[row, i]:start[row, i + 1]``, int64 (1 or samples, sites + 1).
-        neighbour: All of them.
-    """
-
-    start: npt.NDArray[np.int64]
+    start: npt.NDArray[np.int64]  # site i: ``start[row, i]:start[row, i + 1]``, (1 or samples, sites + 1)
     neighbour: npt.NDArray[np.int32]
 
 

@@ -14,13 +14,12 @@ import numpy.typing as npt
 
 from spinsim import packing, rng
 from spinsim.acceptance import acceptance
-from spinsim.engine.layouts.replica_packed.adders import BATCH, ONE, ROW, ZERO
+from spinsim.engine.layouts.replica_packed.cpu_counting import BATCH, ONE, ROW, ZERO
 from spinsim.engine.layouts.site_packed.cpu_words import load, unlike
 from spinsim.engine.layouts.site_packed.signs import build_signs, suits
 from spinsim.engine.moves.fortuin_kasteleyn.bonds import ALL, CLUSTERS, KINDS, SEEDED, SHIFT, SWENDSEN_WANG
 from spinsim.engine.moves.fortuin_kasteleyn.labels import find
-from spinsim.engine.moves.metropolis.packed.steps import FLIP, UNDECIDED, prefixes, random_words
-from spinsim.engine.moves.metropolis.packed.wide_steps import WIDE_WORDS
+from spinsim.engine.moves.metropolis.packed.steps import FLIP, UNDECIDED, WIDE_WORDS, prefixes, random_words
 from spinsim.engine.moves.move import Batch
 from spinsim.engine.update import OfModel
 from spinsim.errors import InputError

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Final
 
 import numpy as np
 
 from spinsim import packing
-from spinsim.cuda.compile import PHILOX_ROUNDS, Instances, instance
+from spinsim.cuda.compile import instance
 from spinsim.cuda.device import multiprocessors
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.cuda import CudaEngine
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords, places
-from spinsim.engine.moves.metropolis.anisotropic.plan import LEAST_CLASS_BITS, MOST_CLASS_BITS, TermPlan
+from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords, place_of
+from spinsim.engine.moves.metropolis.anisotropic.update import TermPlan
 from spinsim.engine.moves.metropolis.packed.classes import Limits
 from spinsim.engine.moves.metropolis.replica_packed.cuda import UNBOUNDED, engine_of
 from spinsim.engine.moves.metropolis.replica_packed.cuda_tables import DeviceTables, TableSweeper
@@ -44,17 +43,13 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Cuda
 
 
 class TermLattices(CountedWords):
-    """The spins of a run, and its model as kernels read it.
-
-    Attributes:
-        model: Neighbours and signs of their bonds.
-    """
+    """The spins of a run, and its model as kernels read it."""
 
     plan: TermPlan
 
     def __init__(self, plan: TermPlan, queue: Queue) -> None:
         batches = plan.batches
-        super().__init__(plan, queue, (batches.order, places(batches)[batches.neighbour], batches.signs))
+        super().__init__(plan, queue, (batches.order, place_of(batches.order)[batches.neighbour], batches.signs))
         order, neighbour, signs = self.lists
         self.model = record(
             MODEL, order=order, neighbour=neighbour, signs=signs, first_bits=plan.classes.count_bits[0],
@@ -63,12 +58,7 @@ class TermLattices(CountedWords):
 
 
 class TermSweeper(TableSweeper):
-    """A ``CudaSweeper`` of an energy of two terms; there is no kernel of many rounds.
-
-    Args:
-        queue: Where sweeps are queued.
-        lattices: The spins.
-    """
+    """A ``CudaSweeper`` of an energy of two terms; there is no kernel of many rounds."""
 
     def __init__(self, queue: Queue, lattices: TermLattices) -> None:
         plan, batches = lattices.plan, lattices.plan.batches
@@ -99,14 +89,3 @@ class TermSweeper(TableSweeper):
             colour = (half_sweep + done) % self.colours
             for grid, batch in self._batches[starts[colour] : starts[colour + 1]]:
                 launch(stream, grid, THREADS, batch=batch, half_sweep=half_sweep + done)
-
-
-INSTANCES: Final[Instances] = (
-    *(
-        ("metropolis/anisotropic.cu", instance("sweep_terms", bits, r))
-        for bits, r in product(range(LEAST_CLASS_BITS, MOST_CLASS_BITS + 1), PHILOX_ROUNDS)
-    ),
-    ("measuring/count_replica_packed.cu", "count_more_bonds"),
-    ("measuring/by_temperature_terms.cu", "sort_terms"),
-    *(("tempering/exchange_terms.cu", instance("exchange_terms", rounds)) for rounds in PHILOX_ROUNDS),
-)

@@ -33,10 +33,8 @@ from spinsim.machine.compiled import intrinsic, kernel, part
 from spinsim.machine.intrinsics import trailing_zeros
 from spinsim.packing import LANES
 
-SITES: Final = 64
-"""Sites of a block of the sweep: as many as a word has bits."""
-TILE: Final = 512
-"""Bytes of a row that are kept in registers while others are added to them."""
+SITES: Final = 64  # sites of a block of the sweep: as many as a word has bits
+TILE: Final = 512  # bytes of a row that are kept in registers while others are added to them
 
 _WORD: Final = ir.IntType(64)
 _FIRST: Final = ir.Constant(_WORD, 0)
@@ -299,14 +297,12 @@ def flips_of_block(  # type: ignore[no-untyped-def]
     Args:
         spins: Which of them are up, a word.
         there: Which of the 64 there are, likewise.
-        costs: Scratch, (64,) of the type of the fields.
         bounds: Of the exponents of their flips, (64,).
         local_fields: Of the replica, (columns,), which are left as they are.
         rows: Twice the couplings, (sites, columns).
         zero: Probability of a flip that costs nothing, and its exponent in float32.
         visits: Sites in order and the colour of each.
         counter: Counter word 1, the half-sweep, the Philox call of the replica, and its word in it.
-        key: The two key words and the Philox rounds.
     """
     (block, half_sweep, call, word), (k0, k1, rounds), (order, colour) = counter, key, visits
     (zero_acceptance, zero_exponent), beta_32, flips = zero, np.float32(double_beta), NOTHING
@@ -340,15 +336,10 @@ def sweep_dense(  # type: ignore[no-untyped-def]
         up: Spins, a bit for each site in order, set where it is +1: uint64 (replicas, blocks of 64), changed in place.
         local_fields: Sums of J s over the neighbours plus h in quanta, (replicas, columns), changed in place. There are
             as many columns as sites, and others of zeros up to whole tiles.
-        costs: Scratch, (64,) of the type of the fields.
         visits: Sites in order and the colour of each, both with zeros up to whole blocks, and how many colours.
         rows: 2 J in quanta, (sites in order, columns), of the type of the fields.
         double_beta: Twice the inverse temperature times the quantum, of every replica.
-        zero_acceptance: Probability of a flip that costs nothing.
         counter: Counter word 1, and the Philox call of the chunk's first replica within its block of 128.
-        key: The two key words and the Philox rounds, 7 or 10.
-        half_sweep: Half-sweeps done so far.
-        sweeps: Sweeps to do.
     """
     (order, colour, colours), (block, first_call), (k0, k1, rounds) = visits, counter, key
     replicas, sites, tile = up.shape[0], rows.shape[0], TILE // rows.itemsize
@@ -387,12 +378,7 @@ def temper_dense(  # type: ignore[no-untyped-def]
 
     Args:
         up: As ``sweep_dense`` takes it, of all replicas, and so are the next four and the zero acceptance.
-        fields: h in quanta, (sites,).
         double_beta: Twice the inverse temperatures times the quantum, (temperatures,).
-        ladder: ``Ladder.steps``, copies.
-        exchanged: A row of ``Exchange``, changed in place.
-        key: The two key words and the Philox rounds.
-        times: Rounds done so far, rounds to do, sweeps of each.
     """
     (steps, copies), (before, rounds, sweeps), (k0, k1, rng_rounds) = ladder, times, key
     place, attempts, accepts, trips, last_end = exchanged

@@ -8,8 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from spinsim import packing
-from spinsim.cuda.compile import FLAGS, PHILOX_ROUNDS, Instances, instance
-from spinsim.cuda.device import has_clusters, shared_memory
+from spinsim.cuda.device import cupy, has_clusters, shared_memory
 from spinsim.cuda.launch import Launch
 from spinsim.engine.cuda import CudaEngine, CudaParts
 from spinsim.engine.cuda_queue import Queue, check_grid
@@ -17,60 +16,33 @@ from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.layouts.unpacked import CALLS_A_BLOCK, SpinBytes
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Compared, Comparison, compare_replicas
-from spinsim.engine.measuring.cuda_counting import CudaCounting
-from spinsim.engine.measuring.sums import of_energy_and_down
+from spinsim.engine.measuring.sums import CudaCounting, of_energy_and_down
 from spinsim.engine.moves.exchange.cuda import CudaTempering
 from spinsim.engine.moves.metropolis.dense import cuda_bytes, cuda_signs
-from spinsim.engine.moves.metropolis.dense.cuda_bytes import CLUSTER, Matrix, matrix, serves
+from spinsim.engine.moves.metropolis.dense.cuda_bytes import Matrix, matrix
 from spinsim.engine.moves.metropolis.dense.cuda_signs import Signs, signs
-from spinsim.engine.moves.metropolis.dense.plan import SITES, DensePlan
-from spinsim.engine.moves.metropolis.unpacked.cuda import SpinSweeper
+from spinsim.engine.moves.metropolis.dense.update import SITES, DensePlan
+from spinsim.engine.moves.metropolis.unpacked import cuda as unpacked
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
 WORD_REPLICAS: Final = 32  # of a column in shared memory, where copies are compared
 MOST_SITES: Final = 2**15 - 1  # counts of neighbours have 16 bits
 UPDATES_A_LAUNCH: Final = 2**31  # so that a launch stays well below a second, but for few replicas
-KINDS: Final = ((1, "int"), (3, "int"), (3, "long long"), (4, "long long"), (8, "long long"))
-"""Bytes of a coupling and the type of fields."""
-
-OF_BYTES: Final = tuple(
-    (*kind, group, cluster)
-    for kind in KINDS
-    for group, cluster in ((16, 1), (32, 1), (16, CLUSTER))
-    if serves(kind[0], group, cluster)
-)
-"""These, the replicas of a thread block and the thread blocks of a cluster."""
-
-INSTANCES: Final[Instances] = (
-    *(
-        ("metropolis/dense_signs.cu", instance("sweep_signs", complete, rounds))
-        for complete in FLAGS
-        for rounds in PHILOX_ROUNDS
-    ),
-    *(("metropolis/dense_signs.cu", instance("energies_signs", complete)) for complete in FLAGS),
-    *(
-        ("metropolis/dense_bytes.cu", instance("sweep_bytes", *kind, rounds))
-        for kind in OF_BYTES
-        for rounds in PHILOX_ROUNDS
-    ),
-    *(("metropolis/dense_bytes.cu", instance("energies_bytes", *kind)) for kind in OF_BYTES),
-)
 
 
-def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> CudaEngine | None:
-    """The engine of dense models, None where not even a small group of replicas fits a multiprocessor."""
+def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> CudaEngine:
+    """The engine of dense models; an unpacked one where not even a small group of replicas fits a multiprocessor."""
     if model.sites > MOST_SITES:
-        return None
+        return unpacked.engine(model, replicas, dynamics, device)
     plan = model.once(DensePlan)
     couplings = signs(plan) or matrix(plan)
-    room = shared_memory(device)
     if isinstance(couplings, Signs):
-        fits = cuda_signs.group_bytes(model.sites) <= room
+        needed = cuda_signs.group_bytes(model.sites)
     else:
-        fits = cuda_bytes.group_bytes(model.sites, couplings.bytes, couplings.wide, 16) <= room
-    if not fits:
-        return None
+        needed = cuda_bytes.group_bytes(model.sites, couplings.bytes, couplings.wide, 16)
+    if needed > shared_memory(device):
+        return unpacked.engine(model, replicas, dynamics, device)
     queue = Queue(device, dynamics)
     check_grid(model.samples, 1)
     with queue.here():
@@ -78,14 +50,11 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Cuda
         observables = of_energy_and_down(model)
         shape = len(observables.sums), model.samples, spins.width
         counting = CudaCounting(queue.stream, observables, shape, replicas, spins.add)
-    parts = CudaParts(
-        packing=packing.Packing.UNPACKED,
-        queue=queue,
-        state=spins,
-        sweeper=DenseSweeper(queue, spins, dynamics.zero_acceptance),
-        counting=counting,
-        compare=partial(compare, model, spins.width, device),
+    sweeper, comparison = (
+        DenseSweeper(queue, spins, dynamics.zero_acceptance),
+        partial(compare, model, spins.width, device),
     )
+    parts = CudaParts(packing.Packing.UNPACKED, queue, spins, sweeper, counting, comparison)
     return CudaEngine(model, replicas, parts)
 
 
@@ -102,8 +71,6 @@ class DenseSpins(SpinBytes):
     def __init__(
         self, model: Ising, replicas: int, dynamics: Dynamics, plan: DensePlan, couplings: Signs | Matrix, queue: Queue
     ) -> None:
-        import cupy
-
         self.plan = plan
         super().__init__(model, replicas, dynamics, queue, couplings.nbytes)
         places = -(-model.sites // SITES) * SITES
@@ -139,7 +106,7 @@ class DenseSpins(SpinBytes):
         self._count(self._queue.stream, self.grid, self.program.threads, energies=to[0], down=to[1])
 
 
-class DenseSweeper(SpinSweeper):
+class DenseSweeper(unpacked.SpinSweeper):
     """A ``CudaSweeper`` of dense models."""
 
     def __init__(self, queue: Queue, spins: DenseSpins, zero_acceptance: float) -> None:

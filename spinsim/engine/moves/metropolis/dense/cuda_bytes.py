@@ -15,36 +15,26 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.moves.metropolis.dense.plan import SITES, DensePlan
-from spinsim.engine.moves.metropolis.dense.program import Program, stride
+from spinsim.cuda.device import cupy
+from spinsim.engine.moves.metropolis.dense.update import SITES, DensePlan, Program, stride
 
 WHOLE: Final = 4 * SITES
 """Columns are a multiple of it, so that up to four thread blocks have whole blocks of sites each."""
 
-STEP: Final = 1024
-"""Bytes of 16 rows, 64 columns and one place of couplings."""
-BYTES: Final = (1, 3, 4, 8)
-"""Bytes of a coupling in kernels."""
+STEP: Final = 1024  # bytes of 16 rows, 64 columns and one place of couplings
+BYTES: Final = (1, 3, 4, 8)  # bytes of a coupling in kernels
 
 Integers = npt.NDArray[np.signedinteger]
 
 
 class Matrix(NamedTuple):
-    """Couplings of all samples.
+    """Couplings of all samples."""
 
-    Attributes:
-        stages: As the kernel streams them, uint8 (1 or samples, bytes).
-        own: Those within each block of the sweep to later sites, 0 to others, (1 or samples, blocks, 64, 64).
-        bytes: Of a coupling, one of ``BYTES``.
-        wide: True if local fields have 64 bits.
-        depth: Columns, with those added that are 0.
-    """
-
-    stages: npt.NDArray[np.uint8]
-    own: Integers
-    bytes: int
-    wide: bool
-    depth: int
+    stages: npt.NDArray[np.uint8]  # as the kernel streams them, uint8 (1 or samples, bytes)
+    own: Integers  # those within each block of the sweep to later sites, 0 to others, (1 or samples, blocks, 64, 64)
+    bytes: int  # of a coupling, one of ``BYTES``
+    wide: bool  # True if local fields have 64 bits
+    depth: int  # columns, with those added that are 0
 
     @property
     def nbytes(self) -> int:
@@ -123,26 +113,19 @@ def groups(matrix: Matrix, sites: int, width: int, room: int, clusters: bool) ->
 
 def program(matrix: Matrix, fields: Any, sites: int, width: int, room: int, clusters: bool) -> Program:
     """The kernels of such a model, whose fields are int64 (1 or samples, 64 blocks)."""
-    import cupy
-
     stages, own, size, wide, depth = matrix
     group, cluster = groups(matrix, sites, width, room, clusters)
     kind = size, "long long" if wide else "int", group, cluster
     fields = fields.astype(np.int64 if wide else np.int32)
     return Program(
-        name="bytes",
-        kind=kind,
-        group=group,
-        cluster=cluster,
-        threads=THREADS,
+        name="bytes", kind=kind, group=group, cluster=cluster, threads=THREADS,
         shared=group_bytes(sites, size, wide, group, cluster),
         arguments={
             "depth": np.uint32(depth),
             "couplings": cupy.asarray(stages), "coupling_stride": stride(stages, stages.shape[1]),
             "fields": cupy.asarray(fields), "field_stride": stride(fields, fields.shape[1]),
         },
-        sweeping={"own": cupy.asarray(own), "own_stride": stride(own, own[0].nbytes)},
-        adding={},
+        sweeping={"own": cupy.asarray(own), "own_stride": stride(own, own[0].nbytes)}, adding={},
     )  # fmt: skip
 
 

@@ -14,14 +14,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.moves.metropolis.dense.plan import SITES, DensePlan
-from spinsim.engine.moves.metropolis.dense.program import DRAWS, Program, stride
+from spinsim.cuda.device import cupy
+from spinsim.engine.moves.metropolis.dense.update import DRAWS, SITES, DensePlan, Program, stride
 
 WARPS: Final = 8
 PARTS: Final = 2
 STEP: Final = 256  # columns
-WHOLE: Final = 4 * PARTS * STEP
-"""Columns are a multiple of it."""
+WHOLE: Final = 4 * PARTS * STEP  # columns are a multiple of it
 
 _ONES: Final = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
 
@@ -29,25 +28,18 @@ Words = npt.NDArray[np.uint32]
 
 
 class Signs(NamedTuple):
-    """Couplings of all samples.
+    """Couplings of all samples."""
 
-    Attributes:
-        planes: Bits of positive couplings and, unless the graph is complete, of negative ones, without those to the
-            block of sites before, as they are streamed, uint32 (1 or samples, blocks, steps / 4, 2 tiles, planes, 256
-            lanes, 4).
-        rows: What lanes read of their two sites, uint32 (1 or samples, blocks, 3 or 5, 32 lanes, 4): bits of positive
-            couplings to the block before and to earlier sites of their own, local fields where no spin is counted, and
-            such bits of all couplings that are not 0.
-        complete: True if no coupling is 0.
-        unit: In quanta.
-        depth: Columns, with those added that are 0.
-    """
-
+    # bits of positive couplings and, unless the graph is complete, of negative ones, without those to the block of
+    # sites before, as they are streamed, uint32 (1 or samples, blocks, steps / 4, 2 tiles, planes, 256 lanes, 4)
     planes: Words
+    # what lanes read of their two sites, uint32 (1 or samples, blocks, 3 or 5, 32 lanes, 4): bits of positive couplings
+    # to the block before and to earlier sites of their own, local fields where no spin is counted, and such bits of all
+    # couplings that are not 0
     rows: Words
-    complete: bool
+    complete: bool  # True if no coupling is 0
     unit: int
-    depth: int
+    depth: int  # columns, with those added that are 0
 
     @property
     def nbytes(self) -> int:
@@ -128,15 +120,9 @@ def group_bytes(sites: int) -> int:
 
 def program(signs: Signs, fields: Any) -> Program:
     """The kernels of such a model, whose fields are int64 (1 or samples, 64 blocks)."""
-    import cupy
-
     planes, rows, complete, unit, depth = signs
     return Program(
-        name="signs",
-        kind=(complete,),
-        group=REPLICAS,
-        cluster=1,
-        threads=32 * (REPLICAS + AHEAD),
+        name="signs", kind=(complete,), group=REPLICAS, cluster=1, threads=32 * (REPLICAS + AHEAD),
         shared=group_bytes(depth),
         arguments={
             "depth": np.uint32(depth), "unit": np.uint32(unit),

@@ -1,21 +1,93 @@
-"""The update of dense models: models that it suits, memory, engines."""
+"""The update of dense models: what it suits, the matrix of couplings in the order of visits, engines."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
-from spinsim.engine.dynamics import Dynamics
+import numpy as np
+
+from spinsim.cuda.compile import instance
+from spinsim.cuda.launch import Launch
 from spinsim.engine.moves.metropolis.replica_packed.update import pack
 from spinsim.engine.moves.metropolis.unpacked.update import UPDATE as UNPACKED
 from spinsim.engine.moves.metropolis.unpacked.update import needed_bytes as unpacked_bytes
-from spinsim.engine.protocols import Engine
 from spinsim.engine.update import Busy, Outline, Pace, Update, by_sites, engine_of
+from spinsim.model.graph import colouring
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES, Packing, block_count
 
-LEAST_DEGREE: Final = 128
-"""Bonds of a site from which on kept fields are faster than sums over neighbours."""
+SITES: Final = 64  # sites of a block of the sweep on a GPU
+
+
+class DensePlan:
+    """A run of a dense model, whose matrices have the sites in the order in which they are visited.
+
+    Attributes:
+        order: Sites, colour by colour, as the unpacked update visits them.
+        colour: The colour of each of them.
+        colours: Half-sweeps in a sweep: nearly as many as sites.
+        double_couplings: 2 J in quanta, (1 or samples, sites, sites), symmetric with zeros on the diagonal, in the
+            narrowest of int16, int32 and int64 that local fields and their changes fit.
+        fields: h in quanta, int64 (1 or samples, sites).
+        all_down: Local fields where all spins are -1, (1 or samples, sites), of the type of the couplings.
+    """
+
+    def __init__(self, model: Ising) -> None:
+        colour = colouring(model.graph)
+        self.order = np.argsort(colour, kind="stable").astype(np.uint32)
+        self.colour = colour[self.order].astype(np.uint32)
+        self.colours = int(colour.max()) + 1
+        place = np.argsort(self.order)
+        one, other = place[model.graph.edges].T
+        width = next(t for t in (np.int16, np.int32, np.int64) if 2 * model.largest_local_field <= np.iinfo(t).max)
+        sites, samples = model.sites, max(len(model.couplings), len(model.fields))
+        self.double_couplings = np.zeros((len(model.couplings), sites, sites), width)
+        for k, matrix in enumerate(self.double_couplings):
+            doubled = (2 * model.integer_couplings(k)).astype(width)
+            for first, second in ((one, other), (other, one)):
+                np.add.at(matrix.reshape(-1), first * sites + second, doubled)
+        self.fields = np.stack([model.integer_fields(k)[self.order] for k in range(len(model.fields))])
+        self.all_down = np.empty((samples, sites), width)
+        for k, row in enumerate(self.all_down):
+            couplings = self.double_couplings[k % len(self.double_couplings)]
+            row[:] = self.fields[k % len(self.fields)] - couplings.sum(axis=1, dtype=np.int64) // 2
+
+
+DRAWS: Final = 80  # bytes of shared memory for what all warps know of random numbers
+
+
+@dataclass(frozen=True)
+class Program:
+    """Kernels that sweep and add energies, and the couplings that they read."""
+
+    name: str  # of the file in kernels/metropolis/, and of its kernels behind ``sweep_`` and ``energies_``
+    kind: tuple[object, ...]  # template parameters of both
+    group: int  # replicas of a thread block
+    cluster: int  # thread blocks that are launched together
+    threads: int  # of a thread block
+    shared: int  # bytes of its shared memory
+    arguments: dict[str, Any]  # those of both that describe the model
+    sweeping: dict[str, Any]  # those of the first alone
+    adding: dict[str, Any]  # those of the second alone
+
+    def sweeps(self, device: int, rounds: int, arguments: dict[str, Any]) -> Launch:
+        """The kernel of so many Philox rounds that sweeps."""
+        return self._launch(device, instance(f"sweep_{self.name}", *self.kind, rounds), self.sweeping | arguments)
+
+    def energies(self, device: int, arguments: dict[str, Any]) -> Launch:
+        return self._launch(device, instance(f"energies_{self.name}", *self.kind), self.adding | arguments)
+
+    def _launch(self, device: int, expression: str, arguments: dict[str, Any]) -> Launch:
+        return Launch(device, f"metropolis/dense_{self.name}.cu", expression, self.arguments | arguments, self.shared)
+
+
+def stride(rows: Any, length: int) -> np.uint64:
+    """From one sample's row to the next one's; 0 where samples share one."""
+    return np.uint64(length if len(rows) > 1 else 0)
+
+
+LEAST_DEGREE: Final = 128  # bonds of a site from which on kept fields are faster than sums over neighbours
 
 SPARSEST: Final = 8
 """At most so many times the sites' mean number of bonds are sites: the matrix of couplings has few zeros."""
@@ -52,17 +124,11 @@ def _of_fields(outline: Outline, replicas: int, most: int) -> int:
     return most * outline.samples * outline.sites * LANES * block_count(replicas)
 
 
-def _on_cuda(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Engine:
-    from spinsim.engine.moves.metropolis.dense.cuda import engine
-    from spinsim.engine.moves.metropolis.unpacked.cuda import engine as unpacked_engine
-
-    return engine(model, replicas, dynamics, device) or unpacked_engine(model, replicas, dynamics, device)
-
-
 on_cpu = engine_of(f"{__package__}.cpu")
+on_cuda = engine_of(f"{__package__}.cuda")
 
 UPDATE: Final = Update(
-    *(Packing.UNPACKED, suits, needed_bytes, by_sites, pack, on_cpu, _on_cuda),
+    *(Packing.UNPACKED, suits, needed_bytes, by_sites, pack, on_cpu, on_cuda),
     busy=Busy(group=16, most=1),
     pace=Pace(30),
     one_by_one=True,

@@ -20,21 +20,13 @@ from spinsim.model.graph import MOST_TERMS, Graph, adjacency, adjacency_by_term
 
 
 class Costs(NamedTuple):
-    """Cost of a batch of n sites of up to z bonds, in any unit: ``batch`` + ceil(n / width) (``site`` + ``bond`` z).
+    """Cost of a batch of n sites of up to z bonds, in any unit: ``batch`` + ceil(n / width) (``site`` + ``bond`` z)."""
 
-    Attributes:
-        width: Sites that are updated in the time of one.
-        batch: Of every batch.
-        site: Of so many sites, without their bonds.
-        bond: Of a bond of each of them.
-        doubling: True if n is rounded up to a power of two, as where the threads of a warp share out few sites' bonds.
-    """
-
-    width: int
-    batch: int
-    site: int
-    bond: int
-    doubling: bool = False
+    width: int  # sites that are updated in the time of one
+    batch: int  # of every batch
+    site: int  # of so many sites, without their bonds
+    bond: int  # of a bond of each of them
+    doubling: bool = False  # True if n is rounded up to a power of two, as by threads of a warp that share bonds
 
 
 class Batches(NamedTuple):
@@ -147,23 +139,13 @@ def _cut(degree, largest, costs):  # type: ignore[no-untyped-def]
 
 
 def build_batches(
-    graph: Graph,
-    colour: npt.NDArray[np.int32],
-    classes: Classes,
-    negative: npt.NDArray[np.bool_],
-    largest: int,
-    costs: Costs | None = None,
-    mixed: bool = False,
-    units: npt.NDArray[np.int64] | None = None,
-) -> Batches:
+    graph: Graph, colour: npt.NDArray[np.int32], classes: Classes, negative: npt.NDArray[np.bool_], largest: int,
+    costs: Costs | None = None, mixed: bool = False, units: npt.NDArray[np.int64] | None = None,
+) -> Batches:  # fmt: skip
     """Batches of every colour, of ``largest`` sites at most.
 
     Args:
-        graph: Sites and bonds.
-        colour: Of each site.
-        classes: Flip classes.
         negative: Which couplings are below 0, (samples, bonds).
-        largest: Sites of a batch, at most.
         costs: What batches cost, where sites of like degree are to stand together.
         mixed: True if sites of even and of odd degree stand together, with parity 0, as their kernel knows better.
         units: Bonds of each site and units of its field, (sites,), where fields count as bonds: phantom bonds are
@@ -241,11 +223,7 @@ def build_batches_of_terms(
     """Batches of every colour, of ``largest`` sites at most, and the kinds of sites, (kinds, 2).
 
     Args:
-        graph: The bonds.
-        terms: The term of each bond.
-        colour: The colour of each site.
         negative: Which couplings are below 0, (1 or samples, bonds).
-        largest: Sites of a batch.
     """
     near, middle = adjacency_by_term(graph, terms)
     start, stop = near.start[:-1], near.start[1:]

@@ -8,19 +8,26 @@ K - 1 bits of n are the *class* that picks a threshold. With a field the class i
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from math import log2
-from typing import ClassVar, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.acceptance import ZERO_ACCEPTANCE
+from spinsim.acceptance import LARGEST_EXPONENT, ZERO_ACCEPTANCE, exp_reduced
 from spinsim.cuda.launch import ADDRESS, struct_type
-from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.layouts.replica_packed.cpu_counting import ONE, ZERO
+from spinsim.machine.compiled import kernel
 from spinsim.packing import LANES, block_count, pack_lanes
+
+if TYPE_CHECKING:
+    from spinsim.engine.moves.metropolis.anisotropic.update import TermClasses
+    from spinsim.engine.moves.metropolis.replica_packed.update import ReplicaPlan
+    from spinsim.engine.moves.metropolis.site_packed.update import SitePlan
 
 OWN_PLANES: Final = 5
 """Most significant bits of every lane's uniform: bit b of word w of the calls ``plane`` 0 to 4 is lane 32 w + b's."""
@@ -43,17 +50,11 @@ MAX_COUNT_BITS: Final = MAX_DEGREE.bit_length()
 
 @dataclass(frozen=True)
 class Classes:
-    """Flip classes of a model with couplings of one magnitude.
+    """Flip classes of a model with couplings of one magnitude."""
 
-    Attributes:
-        count_bits: K, bits of the count of unsatisfied bonds.
-        magnitude: |J| in quanta.
-        field: h in quanta.
-    """
-
-    count_bits: int
-    magnitude: int
-    field: int
+    count_bits: int  # K, bits of the count of unsatisfied bonds
+    magnitude: int  # |J| in quanta
+    field: int  # h in quanta
     tables: ClassVar[int] = 2  # of even and of odd degrees
 
     @classmethod
@@ -63,7 +64,6 @@ class Classes:
 
     @property
     def bits(self) -> int:
-        """Bits of a class."""
         return self.count_bits + 1 if self.field else self.count_bits - 1
 
     def padded_degree(self, parity: int) -> int:
@@ -82,22 +82,14 @@ class Classes:
 
 @dataclass(frozen=True)
 class Tables:
-    """Thresholds of every lane, of each sample and block or, of length 1, of all.
+    """Thresholds of every lane, of each sample and block or, of length 1, of all."""
 
-    Attributes:
-        always: ``always[sample, block, parity, class, half]``: a set bit is a lane whose flip needs no random number.
-        planes: ``planes[sample, block, parity, plane, class, half]``: bit ``63 - plane`` of each lane's threshold.
-        thresholds: ``thresholds[sample, block, parity, class, lane]``: the thresholds of acceptance.py.
-    """
-
-    always: npt.NDArray[np.uint64]
-    planes: npt.NDArray[np.uint64]
-    thresholds: npt.NDArray[np.uint64]
+    always: npt.NDArray[np.uint64]  # ``[sample, block, parity, class, half]``, set where no random number is needed
+    planes: npt.NDArray[np.uint64]  # ``[..., parity, plane, class, half]``: bit ``63 - plane`` of thresholds
+    thresholds: npt.NDArray[np.uint64]  # ``[..., parity, class, lane]``: those of acceptance.py
 
 
-def distinct_of(
-    beta: npt.NDArray[np.float64],
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp] | None]:
+def distinct_of(beta: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp] | None]:
     """The different inverse temperatures of replicas, and which of them each lane has; None where there is one alone.
 
     Args:
@@ -139,20 +131,7 @@ def tables_of_lanes(limits: Limits, place: npt.NDArray[np.int64]) -> Tables:
     )
 
 
-class SomeClasses(Protocol):
-    """Flip classes of one term or of two."""
-
-    @property
-    def bits(self) -> int:
-        """Bits of a class."""
-
-    @property
-    def tables(self) -> int:
-        """Tables of their own that sites have, by the parity of their degree or otherwise."""
-
-
-def empty_tables(classes: SomeClasses, samples: int, replicas: int) -> Tables:
-    """Room for tables of each sample."""
+def empty_tables(classes: Classes | TermClasses, samples: int, replicas: int) -> Tables:
     blocks = block_count(replicas)
     kinds = (samples, blocks, classes.tables), 2**classes.bits
     return Tables(
@@ -170,15 +149,10 @@ LEAST_BITS: Final = 2  # of cheap classes
 
 
 class Limits(NamedTuple):
-    """Limits that decide flips at some temperatures, (parity of the degree, class, temperature).
+    """Limits that decide flips at some temperatures, (parity of the degree, class, temperature)."""
 
-    Attributes:
-        certain: True if a flip needs no random number.
-        thresholds: Else its threshold.
-    """
-
-    certain: npt.NDArray[np.bool_]
-    thresholds: npt.NDArray[np.uint64]
+    certain: npt.NDArray[np.bool_]  # True if a flip needs no random number
+    thresholds: npt.NDArray[np.uint64]  # else its threshold
 
 
 class Kind(IntEnum):
@@ -195,34 +169,20 @@ class Kind(IntEnum):
 
 
 class Clear(NamedTuple):
-    """Number of the first planes that hold no threshold bits of a class that costs energy.
+    """Number of the first planes that hold no threshold bits of a class that costs energy."""
 
-    Attributes:
-        largest: Of class 0, the largest cost, which sites of four bonds do not have.
-        middle: Of class 1.
-        smallest: Of class 2.
-    """
-
-    largest: int
-    middle: int
-    smallest: int
+    largest: int  # of class 0, the largest cost, which sites of four bonds do not have
+    middle: int  # of class 1
+    smallest: int  # of class 2
 
 
-WARM_CLEAR: Final = Clear(4, 2, 1)
-"""With six bonds of +-J: below T = 4.32 |J|."""
+WARM_CLEAR: Final = Clear(4, 2, 1)  # with six bonds of +-J: below T = 4.32 |J|
 
 COLD_CLEAR: Final = Clear(OWN_PLANES, OWN_PLANES, 2)
 """Below T = 2.31 |J|: of the own planes, only the smallest cost has bits."""
 
 
-class PackedPlan(Protocol):
-    """A run of either packed update, as far as its special case follows from it."""
-
-    dynamics: Dynamics
-    has_field: bool
-
-
-def kind_of(plan: PackedPlan, limits: Limits) -> Kind:
+def kind_of(plan: ReplicaPlan | SitePlan, limits: Limits) -> Kind:
     """The special case of a run at temperatures of ``limits``; its sites of odd degree are at most ``PLAIN``."""
     if plan.has_field or plan.dynamics.zero_acceptance != ZERO_ACCEPTANCE or limits.certain.any():
         return Kind.ANY
@@ -234,7 +194,7 @@ def kind_of(plan: PackedPlan, limits: Limits) -> Kind:
 
 
 def cheap_bits(limits: Limits) -> int:
-    """B of cheap_steps.py: of the classes, without a field, all but the last 2^B have no bits in the planes."""
+    """B of cpu_degrees.py: of the classes, without a field, all but the last 2^B have no bits in the planes."""
     in_planes = limits.certain | (limits.thresholds >> np.uint64(64 - PLANES) != 0)
     of_class: npt.NDArray[np.bool_] = in_planes.any(axis=(0, 2))[::-1]  # the cheapest first
     return bits_up_to(int(of_class.nonzero()[0].max(initial=0)))
@@ -249,3 +209,69 @@ APART: Final = 8  # words from one block's count to the next, so that polls spre
 TICKETS: Final = struct_type(next=ADDRESS, before=np.uint32)
 LATTICE_BARRIER: Final = struct_type(arrived=ADDRESS, before=np.uint32)
 NEIGHBOUR_BARRIER: Final = struct_type(arrived=ADDRESS, before=np.uint32, reach=np.uint32)
+
+
+@kernel
+def lay_one_temperature(costs, beta, zero_acceptance, always, planes, thresholds):  # type: ignore[no-untyped-def]
+    """``Tables`` (blocks, ...) for one temperature; returns the last class, of the cheapest first, with bits in planes.
+
+    ``costs`` (table, class) are flip costs in quanta, ``beta`` is the inverse temperature times the quantum. The
+    numbers are those of ``acceptance``; annealing asks for them so often that small models would wait for NumPy.
+    """
+    classes, last = costs.shape[1], 0
+    for table in range(costs.shape[0]):
+        for c in range(classes):
+            cost, probability = costs[table, c], 1.0
+            if cost == 0:
+                probability = zero_acceptance
+            elif cost > 0:
+                mantissa, power = exp_reduced(-min(beta * np.float64(cost), LARGEST_EXPONENT))
+                probability = math.ldexp(mantissa, int(power))
+            sure, threshold = ZERO, ZERO
+            if probability >= 1.0:
+                sure = ~ZERO
+            else:
+                threshold = np.uint64(math.ldexp(probability, 64))
+            always[:, table, c] = sure
+            thresholds[:, table, c] = threshold
+            in_planes = sure
+            for plane in range(planes.shape[2]):
+                word = ZERO - (threshold >> np.uint64(63 - plane) & ONE)
+                planes[:, table, plane, c] = word
+                in_planes |= word
+            if in_planes != ZERO:
+                last = max(last, classes - 1 - c)
+    return last
+
+
+@kernel
+def lay_tables(place, used, certain, limits, always, planes, thresholds):  # type: ignore[no-untyped-def]
+    """One sample's ``Tables`` for replicas at temperatures ``place`` (replicas,).
+
+    ``certain`` and ``limits`` hold, for each table, class and temperature, whether a flip needs no random number and
+    else its threshold. Sites look at the tables from ``used[0]`` to below ``used[1]``; others, and lanes past the last
+    replica, are left as they are.
+    """
+    temperatures = limits.shape[2]
+    for block in range(always.shape[0]):
+        places = place[block * LANES : (block + 1) * LANES]
+        lanes = np.zeros((2, temperatures), np.uint64)  # those at each temperature
+        for lane in range(places.size):
+            lanes[lane // 64, places[lane]] |= ONE << np.uint64(lane % 64)
+        for table in range(used[0], used[1]):
+            for c in range(limits.shape[1]):
+                of_class, sure = limits[table, c], certain[table, c]
+                of_lanes = thresholds[block, table, c]
+                for lane in range(places.size):
+                    of_lanes[lane] = of_class[np.uint32(places[lane])]  # an index without sign needs no check
+                for half in range(2):
+                    here = lanes[half]
+                    word = ZERO
+                    for t in range(temperatures):
+                        word |= (ZERO - np.uint64(sure[t])) & here[t]
+                    always[block, table, c, half] = word
+                    for plane in range(planes.shape[2]):
+                        word, shift = ZERO, np.uint64(63 - plane)
+                        for t in range(temperatures):
+                            word |= (ZERO - (of_class[t] >> shift & ONE)) & here[t]
+                        planes[block, table, plane, c, half] = word

@@ -12,13 +12,18 @@ import numpy.typing as npt
 from spinsim import packing, rng
 from spinsim.acceptance import check_one_beta
 from spinsim.bits import of_replica_packed
-from spinsim.engine.cpu import CpuEngine, CpuParts
+from spinsim.engine.cpu import CpuEngine, CpuParts, CpuSweeper
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
-from spinsim.engine.layouts.replica_packed.adders import BATCH
 from spinsim.engine.layouts.replica_packed.cpu_blocks import Blocks
-from spinsim.engine.layouts.replica_packed.cpu_counting import count_lattices
+from spinsim.engine.layouts.replica_packed.cpu_counting import (
+    BATCH,
+    WORDS,
+    count_lattices,
+    count_sites,
+    count_unsatisfied,
+)
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
-from spinsim.engine.moves.exchange.cpu import CpuTempering, Times
+from spinsim.engine.moves.exchange.cpu import CpuTempering, Times, exchange
 from spinsim.engine.moves.exchange.ladder import Ladder
 from spinsim.engine.moves.metropolis.packed.batches import Costs
 from spinsim.engine.moves.metropolis.packed.classes import (
@@ -28,17 +33,104 @@ from spinsim.engine.moves.metropolis.packed.classes import (
     bits_up_to,
     cheap_bits,
     empty_tables,
+    lay_one_temperature,
+    lay_tables,
 )
-from spinsim.engine.moves.metropolis.packed.cpu_tables import lay_one_temperature, lay_tables
-from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep import sweep_packed
-from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep_wide import sweep_wide
-from spinsim.engine.moves.metropolis.replica_packed.cpu_tempering import temper_samples
-from spinsim.engine.moves.metropolis.replica_packed.degrees.cpu_sweep import sweep_by_degree
-from spinsim.engine.moves.metropolis.replica_packed.plan import PackedRun, ReplicaPlan
+from spinsim.engine.moves.metropolis.packed.steps import SCRATCH_WORDS, scratch_of
+from spinsim.engine.moves.metropolis.replica_packed.cpu_degrees import sweep_by_degree
+from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep import sweep_and_tally, sweep_packed, sweep_wide
+from spinsim.engine.moves.metropolis.replica_packed.update import PackedRun, ReplicaPlan
 from spinsim.engine.protocols import Counts
 from spinsim.errors import InputError
+from spinsim.machine.compiled import kernel, step
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
+from spinsim.packing import LANES
+
+
+@step
+def sweep_and_count(  # type: ignore[no-untyped-def]
+    work, state, batches, signs, tables, lanes, source, half_sweep, sweeps, share, bonds, wide, cheap, sample, sums
+):
+    """Sweep a block and add up its spins +1, where the energy has them, and unsatisfied bonds of each term.
+
+    ``wide`` and ``cheap`` are those of ``temper_samples``, as a sweep takes them.
+    """
+    edges, negative, further_edges, further_negative, lone, positive, phantoms = bonds
+    row, (up, unsatisfied, of_term_1) = sample % negative.shape[0], sums
+    tallied = False
+    if wide is not None:
+        count_bits, has_field = wide
+        sweep_wide(state, batches, signs, tables, lanes, source, half_sweep, sweeps, share, count_bits, has_field)
+        if has_field:
+            count_sites(state, batches.order, None, up)
+        if further_edges.size:
+            count_unsatisfied(state, further_edges, further_negative[row], of_term_1)
+    elif cheap is not None:
+        cheap_bits, starts = cheap
+        of_sample = starts[sample % starts.shape[0]]
+        sweep_by_degree(state, batches, signs, tables, lanes, source, half_sweep, sweeps, share, cheap_bits, of_sample)
+        count_sites(state, lone, positive[sample % positive.shape[0]], unsatisfied)
+    else:
+        scratch, counters = work
+        tallied = share[1] == 2 and sweeps > 0  # then each bond has one end of the last colour
+        counted = unsatisfied if tallied else unsatisfied[:0]
+        sweep_and_tally(
+            scratch, (counted, counters), state, batches, signs, tables, lanes, source, half_sweep, sweeps, share
+        )
+    if tallied:
+        unsatisfied -= phantoms
+    else:
+        count_unsatisfied(state, edges, negative[row], unsatisfied)
+
+
+@kernel
+def temper_samples(  # type: ignore[no-untyped-def]
+    bonds, weights, batches, lanes, wide, cheap, ladder, source, state, always, planes, thresholds, place, attempts,
+    accepts, trips, last_end, first, first_in_run, half_sweep, before, rounds, sweeps,
+):  # fmt: skip
+    """Sweep all blocks of consecutive samples, exchange temperatures, and so on.
+
+    The sweep of an argument that is None, ``wide`` or ``cheap``, is no part of the machine code.
+
+    Args:
+        weights: |J| of each of two terms and h, in quanta.
+        lanes: uint64 (blocks, 2), lanes in use.
+        wide: Of ``sweep_wide``, if the class has the spin or two terms: bits of each count, whether there is a field.
+        cheap: Of ``sweep_by_degree``, if sites of like degree stand together: bits of cheap classes, ``starts``.
+        ladder: Colours, ``Ladder.steps``, copies, the tables that sites look at, and limits of each temperature.
+        state: uint64 (samples, blocks, sites, 2), changed in place.
+        always, planes, thresholds: ``Tables`` of the samples, changed in place.
+        place, attempts, accepts, trips, last_end: ``Exchange`` of the samples, changed in place.
+        first, first_in_run: Number of the first of the samples in the model, and of the model's first in the run.
+    """
+    (colours, steps, copies, used, certain, limits), (key, rng_rounds) = ladder, source
+    first_magnitude, second_magnitude, field = weights
+    share = np.int64(0), colours, np.int64(0), np.int64(1)
+    work = scratch_of(SCRATCH_WORDS), np.zeros(WORDS, np.uint64)
+    replicas, terms = state.shape[1] * LANES, steps.shape[1]
+    sums, energy = np.empty((3, replicas), np.int64), np.empty((replicas, terms), np.int64)
+    for k in range(state.shape[0]):
+        sample, now = first + k, half_sweep
+        number, signs = first_in_run + sample, batches.signs[sample % batches.signs.shape[0]]
+        for done in range(rounds):
+            sums[:] = 0
+            for b in range(state.shape[1]):
+                block, mine = rng.counter_block(np.uint64(number), np.uint64(b)), slice(b * LANES, (b + 1) * LANES)
+                of_block = always[k, b], planes[k, b], thresholds[k, b]
+                sweep_and_count(
+                    work, state[k, b], batches, signs, of_block, lanes[b], (block, key, rng_rounds), now, sweeps, share,
+                    bonds, wide, cheap, sample, (sums[0, mine], sums[1, mine], sums[2, mine]),
+                )  # fmt: skip
+            for r in range(replicas):  # up to a constant, which no exchange knows
+                energy[r, 0] = 2 * (first_magnitude * sums[1, r] - field * sums[0, r])
+                if terms > 1:
+                    energy[r, 1] = 2 * second_magnitude * sums[2, r]
+            exchange(energy, steps, copies, before + done, number, key, rng_rounds,
+                     place[k], attempts[k], accepts[k], trips[k], last_end[k])  # fmt: skip
+            lay_tables(place[k], used, certain, limits, always[k], planes[k], thresholds[k])
+            now += np.uint64(sweeps * colours)
+
 
 COSTS: Final = Costs(width=8, batch=1600, site=480, bond=40)  # of 128 replicas, in cycles of a processor with AVX-512
 ROUND_WORDS: Final = 256  # words that are updated at one temperature in the time of a block's exchange and tables
@@ -47,7 +139,6 @@ SPLIT_SITES: Final = 2**14  # from here on, starting threads costs less than a h
 
 
 def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None) -> CpuEngine:
-    """The engine of a model that ``suits``."""
     return engine_of(ReplicaPlan(model, replicas, dynamics, BATCH, COSTS), threads, packing.Packing.REPLICA)
 
 
@@ -55,26 +146,16 @@ def engine_of(
     plan: PackedRun, threads: int | None, name: packing.Packing, temperatures: tuple[int, ...] = (1,)
 ) -> CpuEngine:
     """The engine of a run; ``name`` and ``temperatures`` are as ``CpuParts`` has them."""
-    model, replicas, pool = plan.model, plan.replicas, Threads(threads)
+    model, pool = plan.model, Threads(threads)
     large = model.sites >= SPLIT_SITES
-    read_all = partial(of_replica_packed, replicas=replicas)
+    read_all = partial(of_replica_packed, replicas=plan.replicas)
     blocks = Blocks(plan.shape, plan.lanes, plan.dynamics, pool, large, packing.unpack_replica, read_all)
-    seen = plan.observables
-    numbers = np.array(
-        [one.in_order for one in (seen.energy, seen.magnetization, seen.staggered_magnetization, *seen.terms)]
-    )
+    numbers = np.array([one.in_order for one in plan.observables.all])
     weights, constants = np.ascontiguousarray(numbers[:, :-1]), np.ascontiguousarray(numbers[:, -1])
     count_some = count_lattices.given(plan.batches.order, plan.first, plan.counted, weights, constants)
-    parts = CpuParts(
-        packing=name,
-        state=blocks,
-        sweeper=ReplicaSweeper(plan, blocks),
-        counts=partial(counts, plan, blocks, pool, count_some),
-        comparison=CpuReplicaComparison(model),
-        threads=pool,
-        temperatures=temperatures,
-    )
-    return CpuEngine(model, replicas, plan.dynamics, parts)
+    sweeper, count = ReplicaSweeper(plan, blocks), partial(counts, plan, blocks, pool, count_some)
+    parts = CpuParts(name, blocks, sweeper, count, CpuReplicaComparison(model).compare, pool, temperatures)
+    return CpuEngine(model, plan.replicas, plan.dynamics, parts)
 
 
 def counts(
@@ -96,13 +177,8 @@ def counts(
     return Counts(energy, magnetization, staggered, np.stack(terms, axis=-1) if terms else None)
 
 
-class ReplicaSweeper:
-    """A ``CpuSweeper`` of replica-packed words.
-
-    Args:
-        plan: The run.
-        blocks: Its words.
-    """
+class ReplicaSweeper(CpuSweeper):
+    """A ``CpuSweeper`` of replica-packed words."""
 
     def __init__(self, plan: PackedRun, blocks: Blocks) -> None:
         self.colours, self.tasks = plan.colours, blocks.count
@@ -114,7 +190,6 @@ class ReplicaSweeper:
         self._cheap_bits = 0
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Take an inverse temperature, one for each replica (replicas,), or of each of two terms (replicas, 2)."""
         plan, classes = self._plan, self._plan.classes
         self._limits = None
         if np.ndim(beta) > 0 or not isinstance(classes, Classes):
@@ -128,35 +203,29 @@ class ReplicaSweeper:
 
     @cached_property
     def _of_all(self) -> Tables:
-        """Room for the tables of one temperature."""
         return empty_tables(self._plan.classes, 1, 1)
 
     def _find_cheap(self, limits: Limits) -> None:
-        """Find which classes are cheap, where sweeps ask."""
         if self._plan.by_degree:
             self._cheap_bits = cheap_bits(limits)
 
     def set_ladder(self, ladder: Ladder) -> None:
-        """Make room for tables of each sample."""
         self._limits, self._rounds = self._plan.limits(ladder.beta), None
         self._tables = empty_tables(self._plan.classes, self._plan.model.samples, self._plan.replicas)
         self._find_cheap(self._limits)
 
     def set_places(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> None:
-        """Give replicas the temperatures ``place`` (samples, replicas) of a ladder."""
         assert self._limits is not None  # noqa: S101  (there is a ladder)
         for k, row in enumerate(place):
             lay_tables(row, self._plan.used_tables, *self._limits, *self._tables_of(k))
 
     def _tables_of(self, sample: int) -> tuple[npt.NDArray[np.uint64], ...]:
-        """Returns the tables of one sample, or those of all."""
         tables = self._tables
         assert tables is not None  # noqa: S101  (``sweep`` has looked)
         k = sample % len(tables.always)
         return tables.always[k], tables.planes[k], tables.thresholds[k]
 
     def sweep(self, count: int, half_sweep: int) -> None:
-        """Attempt every spin ``count`` times, after so many half-sweeps."""
         if self._tables is None:
             raise InputError(NO_TEMPERATURE)
         self._blocks.sweep(self._sweep_part, count, half_sweep, self.colours)
@@ -167,16 +236,11 @@ class ReplicaSweeper:
         """Sweep a part of a block, as ``Blocks.sweep`` asks for it."""
         plan, tables = self._plan, self._tables_of(sample)
         arguments = (
-            self._blocks.state[sample, block],
-            plan.batches,
-            plan.batches.signs[sample % len(plan.batches.signs)],
-            tuple(array[block % len(array)] for array in tables),
-            plan.lanes[block],
-            (plan.dynamics.counter_block(sample, block), *self._source),
-            np.uint64(half_sweep),
-            count,
+            self._blocks.state[sample, block], plan.batches, plan.batches.signs[sample % len(plan.batches.signs)],
+            tuple(array[block % len(array)] for array in tables), plan.lanes[block],
+            (plan.dynamics.counter_block(sample, block), *self._source), np.uint64(half_sweep), count,
             (*colours, part, self._blocks.parts),
-        )
+        )  # fmt: skip
         if plan.by_degree:
             sweep_by_degree(*arguments, self._cheap_bits, plan.starts[sample % len(plan.starts)])
         elif plan.counts_of_class is not None:

@@ -11,6 +11,10 @@ A batch of n sites becomes rows of scratch, in which word q is half 0 of its q-t
     NEAR + k ROW      their neighbours in slot k
     CLASS + b ROW     bit b of how many bonds of each lane are unsatisfied
     FLIP              lanes that flip
+
+``sweep_wide`` has more classes: in a uniform field, for degrees up to 31, or of an energy of two terms. Bit planes of a
+site's class, lowest first: unsatisfied bonds of term 0, those of term 1 if there are two terms, and in a field whether
+the spin is +1.
 """
 
 from __future__ import annotations
@@ -18,18 +22,30 @@ from __future__ import annotations
 import numpy as np
 
 from spinsim import rng
-from spinsim.engine.layouts.replica_packed.adders import BATCH, ONE, ROW, ZERO, add_four, add_seven, add_six
-from spinsim.engine.layouts.replica_packed.cpu_counting import add_count, empty_into, finish_addition
+from spinsim.engine.layouts.replica_packed.cpu_counting import (
+    BATCH,
+    ONE,
+    ROW,
+    ZERO,
+    add_count,
+    add_four,
+    add_seven,
+    add_six,
+    empty_into,
+    finish_addition,
+)
 from spinsim.engine.moves.metropolis.packed.steps import (
     CLASS,
     FLIP,
     NEAR,
     SCRATCH_WORDS,
     SPIN,
+    WIDE_WORDS,
     collect_flips,
     compare_columns,
     compare_planes,
     decide,
+    find_flips_wide,
     finish_lanes,
     prefixes,
     scatter,
@@ -67,11 +83,9 @@ def count4(n, signs, w):  # type: ignore[no-untyped-def]
         for q in range(n):
             e = half * BATCH + q
             w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = add_four(
-                unsatisfied(0, e, s0[q], w),
-                unsatisfied(1, e, s1[q], w),
-                unsatisfied(2, e, s2[q], w),
+                unsatisfied(0, e, s0[q], w), unsatisfied(1, e, s1[q], w), unsatisfied(2, e, s2[q], w),
                 unsatisfied(3, e, s3[q], w),
-            )
+            )  # fmt: skip
 
 
 @step
@@ -83,13 +97,9 @@ def count6(n, signs, w):  # type: ignore[no-untyped-def]
         for q in range(n):
             e = half * BATCH + q
             w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = add_six(
-                unsatisfied(0, e, s0[q], w),
-                unsatisfied(1, e, s1[q], w),
-                unsatisfied(2, e, s2[q], w),
-                unsatisfied(3, e, s3[q], w),
-                unsatisfied(4, e, s4[q], w),
-                unsatisfied(5, e, s5[q], w),
-            )
+                unsatisfied(0, e, s0[q], w), unsatisfied(1, e, s1[q], w), unsatisfied(2, e, s2[q], w),
+                unsatisfied(3, e, s3[q], w), unsatisfied(4, e, s4[q], w), unsatisfied(5, e, s5[q], w),
+            )  # fmt: skip
 
 
 @step
@@ -101,14 +111,10 @@ def count7(n, signs, w):  # type: ignore[no-untyped-def]
         for q in range(n):
             e = half * BATCH + q
             w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = add_seven(
-                unsatisfied(0, e, s0[q], w),
-                unsatisfied(1, e, s1[q], w),
-                unsatisfied(2, e, s2[q], w),
-                unsatisfied(3, e, s3[q], w),
-                unsatisfied(4, e, s4[q], w),
-                unsatisfied(5, e, s5[q], w),
+                unsatisfied(0, e, s0[q], w), unsatisfied(1, e, s1[q], w), unsatisfied(2, e, s2[q], w),
+                unsatisfied(3, e, s3[q], w), unsatisfied(4, e, s4[q], w), unsatisfied(5, e, s5[q], w),
                 unsatisfied(6, e, s6[q], w),
-            )
+            )  # fmt: skip
 
 
 @step
@@ -155,13 +161,10 @@ def sweep_and_tally(  # type: ignore[no-untyped-def]
         counted: Totals (128,), to which the unsatisfied bonds of the last colour, phantoms too, are added after its
             last update, and counters, which are 0 and stay so; both empty where nothing is counted.
         state: uint64 (sites, 2), changed in place.
-        batches: ``Batches``.
         signs: uint8, a row of ``Batches.signs``.
         tables: ``always``, ``planes`` and ``thresholds`` of this block, as ``Tables`` has them.
         lanes: uint64 (2,), lanes in use.
         source: Counter word 1, the two key words, and the Philox rounds, 7 or 10.
-        half_sweep: Half-sweeps done so far.
-        sweeps: Sweeps to do.
         share: What to do of a sweep: the colours ``share[0]`` to ``share[1] - 1``, and of their batches part
             ``share[2]`` of ``share[3]``. Parts of one colour may run side by side.
     """
@@ -202,3 +205,64 @@ def sweep_and_tally(  # type: ignore[no-untyped-def]
             half_sweep += ONE
     if added:
         empty_into(totals, added, counters)
+
+
+@step
+def count_slots(n, slots, base, count_bits, state, neighbour, signs, w, row):  # type: ignore[no-untyped-def]
+    """Unsatisfied bonds of any number of slots, added one by one into ``count_bits`` bit planes from ``row`` on."""
+    for b in range(count_bits):
+        start = ZERO - np.uint64((base >> b) & 1)
+        for e in range(ROW):
+            w[row + b * ROW + e] = start
+    for k in range(slots):
+        gather(NEAR, state, neighbour[slot(k, n)], w)
+        sign = signs[slot(k, n)]
+        for half in range(2):
+            for q in range(n):
+                e = half * BATCH + q
+                w[NEAR + e] = w[SPIN + e] ^ w[NEAR + e] ^ (ZERO - np.uint64(sign[q]))
+        for b in range(count_bits):
+            for half in range(2):
+                for q in range(n):
+                    e = half * BATCH + q
+                    low = w[row + b * ROW + e]
+                    w[row + b * ROW + e] = low ^ w[NEAR + e]
+                    w[NEAR + e] &= low
+
+
+@kernel
+def sweep_wide(  # type: ignore[no-untyped-def]
+    state, batches, signs, tables, lanes, source, half_sweep, sweeps, share, count_bits, has_field
+):
+    """``sweep_packed`` with ``count_bits`` planes for the bonds of each of two terms, and the spin's on top in a field.
+
+    Where there is one term, ``count_bits[1]`` is 0. All flips that gain energy are in ``always``.
+    """
+    w, tail, site, lane = scratch_of(WIDE_WORDS)
+    (always, planes, thresholds), (block, (k0, k1), rounds), (first_bits, second_bits) = tables, source, count_bits
+    counted = first_bits + second_bits
+    class_bits = counted + 1 if has_field else counted
+    for _ in range(sweeps):
+        for colour in range(share[0], share[1]):
+            first, stop = share_of_batches(batches.colour_start, colour, share)
+            for b in range(first, stop):
+                slots, ours, parity = batches.slots[b], batches.of_term_0[b], batches.parity[b]
+                sites = batches.order[batches.first[b] : batches.first[b + 1]]
+                n, start = sites.size, batches.offset[b]
+                middle = start + ours * n
+                bonds, others = slice(start, middle), slice(middle, start + slots * n)
+                gather(SPIN, state, sites, w)
+                count_slots(n, ours, batches.base[b], first_bits, state, batches.neighbour[bonds], signs[bonds], w,
+                            CLASS)  # fmt: skip
+                if second_bits:
+                    count_slots(n, slots - ours, 0, second_bits, state, batches.neighbour[others], signs[others], w,
+                                CLASS + first_bits * ROW)  # fmt: skip
+                if has_field:
+                    for e in range(ROW):
+                        w[CLASS + counted * ROW + e] = w[SPIN + e]
+                find_flips_wide(
+                    n, class_bits, always[parity], planes[parity], thresholds[parity], lanes, sites, block, half_sweep,
+                    k0, k1, rounds, w, tail, site, lane,
+                )  # fmt: skip
+                scatter(state, sites, w)
+            half_sweep += ONE

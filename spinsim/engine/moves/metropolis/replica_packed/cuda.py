@@ -7,32 +7,172 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from spinsim import packing
 from spinsim.cuda.compile import instance
-from spinsim.cuda.launch import Launch
-from spinsim.engine.cuda import CudaEngine, CudaParts, CudaState, CudaSweeper
+from spinsim.cuda.device import cupy, shared_memory
+from spinsim.cuda.launch import Launch, record
+from spinsim.engine.cuda import CudaEngine, CudaParts, CudaSweeper, LaunchedRounds
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.layouts.replica_packed.cuda_words import OrderedPlan, places
+from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords, place_of
 from spinsim.engine.measuring.correlations import Wanted
+from spinsim.engine.measuring.cuda import NOTHING
 from spinsim.engine.measuring.cuda_comparison import Compared, Comparison, InTime, compare_replicas, fits_in_time
-from spinsim.engine.measuring.cuda_counting import CudaCounting
 from spinsim.engine.measuring.cuda_in_time import CudaSquares, Layout, Products
-from spinsim.engine.measuring.sums import Observables
+from spinsim.engine.measuring.sums import CudaCounting
 from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, Placed
 from spinsim.engine.moves.exchange.ladder import Ladder
 from spinsim.engine.moves.metropolis.packed.classes import LATTICE_BARRIER, TICKETS, Kind, Limits, kind_of
-from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import WARP, ReplicaLattices, shared_bytes
-from spinsim.engine.moves.metropolis.replica_packed.cuda_records import GLOBAL_THREADS
-from spinsim.engine.moves.metropolis.replica_packed.cuda_tables import DeviceTables, TableSweeper
-from spinsim.engine.moves.metropolis.replica_packed.cuda_tempering import launched_rounds
-from spinsim.engine.moves.metropolis.replica_packed.degrees.cuda import COSTS, TILE_SITES, DegreeLattices, DegreeSweeper
-from spinsim.engine.moves.metropolis.replica_packed.plan import FEW_BONDS, ReplicaPlan, is_field_in_class
+from spinsim.engine.moves.metropolis.replica_packed.cuda_degrees import COSTS, TILE_SITES, DegreeLattices, DegreeSweeper
+from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import (
+    BONDS,
+    GLOBAL_THREADS,
+    HELD_BYTES,
+    LANE_SUMS,
+    NOTES,
+    ROUND_TOTALS,
+    TALLIED_GROUPS,
+    TALLY_BYTES,
+    WARP,
+    ReplicaLattices,
+    bond_groups,
+    shared_bytes,
+)
+from spinsim.engine.moves.metropolis.replica_packed.cuda_tables import DeviceTables, LadderTables, TableSweeper
+from spinsim.engine.moves.metropolis.replica_packed.update import FEW_BONDS, PackedRun, ReplicaPlan, is_field_in_class
 from spinsim.model.ising import Ising
+
+if TYPE_CHECKING:
+    from spinsim.engine.moves.metropolis.unpacked.cuda_words import SlotPlan, UnpackedSpins
+
+
+def fits_with_ladder(lattices: ReplicaLattices, device: int) -> bool:
+    """Return whether one thread block can temper a sample: 128 replicas at most, in shared memory."""
+    threads = lattices.shared_threads
+    if not threads or lattices.plan.shape[1] > 1:
+        return False
+    return shared_bytes(lattices.plan, threads) + HELD_BYTES <= shared_memory(device)
+
+
+class ReplicaRounds(LaunchedRounds):
+    """Rounds of replica-packed samples.
+
+    Args:
+        kinds: The special case of each number of slots; there is one.
+    """
+
+    def __init__(self, kinds: dict[int, Kind], lattices: ReplicaLattices, tables: LadderTables, **given: Any) -> None:
+        super().__init__(colours=lattices.plan.colours, tables=tables, **given)
+        self._lattices, self._plan, self._ladder = lattices, lattices.plan, tables.ladder
+        ((self._slots, self._kind),) = kinds.items()
+
+    def _ready(self, name: str, arguments: dict[str, Any], shared_bytes: int = 0) -> Launch:
+        """A kernel with all arguments but those of a launch; ``arguments`` are those of this kernel alone."""
+        expression = self._lattices.expression(name, self._slots, self._kind)
+        return Launch(self._queue.device, f"tempering/{name}.cu", expression, {
+            **self._lattices.arguments, "colours": np.int32(self._plan.colours), "lanes": self._lattices.lanes,
+            "ladder": self._ladder, "exchange": self._tempering.record,
+            "per_unsatisfied": np.int64(self._plan.observables.energy.weights["unsatisfied"]),
+            "phantoms": np.uint32(self._plan.phantoms), "first_sites": np.uint32(self._plan.first),
+            "sums": np.zeros((), LANE_SUMS), "first_sample": self._queue.first_sample, "first_half_sweep": np.uint64(0),
+            "sweeps": np.uint32(0), "first_round": np.uint64(0), "rounds": np.uint32(0),
+            "notes": np.zeros((), NOTES), "measured": NOTHING, **arguments,
+        }, shared_bytes)  # fmt: skip
+
+
+class SharedRounds(ReplicaRounds):
+    """Rounds of samples that fit a thread block each."""
+
+    def __init__(self, kinds: dict[int, Kind], lattices: ReplicaLattices, tables: LadderTables, **given: Any) -> None:
+        super().__init__(kinds, lattices, tables, **given)
+        self._threads = lattices.shared_threads
+        self._tallies = self._is_tallied
+        self._groups = groups = cupy.asarray(bond_groups(lattices.edges.get(), self._plan.negative))
+        stride = groups.shape[1] if len(groups) > 1 else 0
+        self._launch = self._ready("temper_shared", {
+            "bonds": record(BONDS, groups=groups, stride=stride, count=groups.shape[1]),
+            "per_up": np.int64(self._plan.observables.energy.weights["up"]), "tallied": np.uint32(0),
+        }, shared_bytes(self._plan, self._threads) + TALLY_BYTES * self._threads * self._tallies)  # fmt: skip
+
+    @property
+    def _is_tallied(self) -> bool:
+        """True if bonds can be counted while the last colour is updated: each has an end of it, and there is room."""
+        needed = shared_bytes(self._plan, self._threads) + TALLY_BYTES * self._threads + HELD_BYTES
+        has_room = needed <= shared_memory(self._queue.device)
+        return has_room and self._plan.last_colour.size <= TALLIED_GROUPS * self._threads and self._plan.colours == 2
+
+    def _start(self, count: int, half_sweeps: int, **arguments: Any) -> None:
+        self._launch(
+            self._queue.stream, (1, 1, self._plan.model.samples), self._threads,
+            tallied=self._tallies and half_sweeps > 0, **arguments,
+        )  # fmt: skip
+
+
+def suits_global_rounds(lattices: ReplicaLattices, kinds: dict[int, Kind]) -> bool:
+    """Return whether bonds can be counted while the last of two colours is updated: each has an end of it.
+
+    A sample has at most 128 replicas, and all sites of a colour one number of bonds.
+    """
+    plan = lattices.plan
+    one_batch = len(plan.batches.slots) == plan.colours == 2
+    return plan.shape[1] == 1 and one_batch and len(kinds) == 1 and Kind.ANY not in kinds.values()
+
+
+class GlobalRounds(ReplicaRounds):
+    """Rounds of samples whose lattice several thread blocks share."""
+
+    def __init__(self, kinds: dict[int, Kind], lattices: ReplicaLattices, tables: LadderTables, **given: Any) -> None:
+        super().__init__(kinds, lattices, tables, **given)
+        self._tiles, samples = int(lattices.tiles[self._slots].sum()), self._plan.model.samples
+        self._drawn = self._arrivals = self._rounds = 0
+        self._arrived, self._next = (cupy.zeros(samples, cupy.uint32) for _ in range(2))
+        self._totals = cupy.zeros((samples, 2, 128), cupy.uint32)
+        own = {
+            "totals": np.zeros((), ROUND_TOTALS),
+            "all_tickets": np.zeros((), TICKETS),
+            "barriers": np.zeros((), LATTICE_BARRIER),
+        }
+        self._launch = self._ready("temper_global", own)
+
+    @cached_property
+    def _share(self) -> int:
+        return self._lattices.sharing_blocks(self._launch, self._slots)
+
+    def most(self, sweeps: int) -> int:
+        """As many as of any rounds, but none without sweeps, which count bonds."""
+        return super().most(sweeps) if sweeps else 0
+
+    def _start(self, count: int, half_sweeps: int, **arguments: Any) -> None:
+        """Launch the thread blocks that share samples, all resident at once."""
+        self._launch(
+            self._queue.stream, (self._share, 1, self._plan.model.samples), GLOBAL_THREADS, self._share > 1,
+            totals=(self._totals.data.ptr, self._rounds % 2), all_tickets=(self._next.data.ptr, self._drawn),
+            barriers=(self._arrived.data.ptr, self._arrivals), **arguments,
+        )  # fmt: skip
+        every = arguments["notes"][2]
+        barriers = half_sweeps + (count // every if every else 0)  # one more where a measurement is made
+        self._drawn = (self._drawn + half_sweeps // self._plan.colours * self._tiles) % 2**32
+        self._arrivals = (self._arrivals + barriers * self._share) % 2**32
+        self._rounds += count
+
+
+def launched_rounds(
+    kinds: dict[int, Kind], lattices: ReplicaLattices, tables: LadderTables, device: int, **given: Any
+) -> LaunchedRounds | None:
+    """Rounds of lattices in shared or in global memory; None where they are made one by one.
+
+    Args:
+        kinds: The special case of each number of slots.
+    """
+    fits = fits_with_ladder(lattices, device)
+    if suits_global_rounds(lattices, kinds) and not (fits and lattices.in_shared):
+        return GlobalRounds(kinds, lattices, tables, **given)
+    return SharedRounds(kinds, lattices, tables, **given) if fits else None
+
 
 WORDS: Final = packing.LANES // 32  # of a site in a block
 UNBOUNDED: Final = 2**62
@@ -65,57 +205,27 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Cuda
     return engine_of(plan, queue, lattices, partial(ReplicaSweeper, queue, lattices), packing.Packing.REPLICA)
 
 
-class CountedRun(OrderedPlan, Protocol):
-    """A run whose energies follow from counted sums.
-
-    Attributes:
-        observables: Energies and magnetisations, as they follow.
-    """
-
-    observables: Observables
-
-
-class CountedState(CudaState, Protocol):
-    """Spins that are counted on the device."""
-
-    def add(self, to: tuple[int, ...]) -> None:
-        """Queue adding the sums of all replicas to those at addresses."""
-
-
 def engine_of(
-    plan: CountedRun,
-    queue: Queue,
-    state: CountedState,
-    sweeper: Callable[[CudaCounting], CudaSweeper],
-    name: packing.Packing,
-    temperatures: tuple[int, ...] = (1,),
-) -> CudaEngine:
+    plan: PackedRun | SlotPlan, queue: Queue, state: CountedWords | UnpackedSpins,
+    sweeper: Callable[[CudaCounting], CudaSweeper], name: packing.Packing, temperatures: tuple[int, ...] = (1,),
+) -> CudaEngine:  # fmt: skip
     """The engine of words of replicas; ``sweeper`` makes what moves them, the others are as ``CudaParts`` has them."""
     device = queue.device
     with queue.here():
         shape = len(plan.observables.sums), *plan.shape[:2], packing.LANES
         counting = CudaCounting(queue.stream, plan.observables, shape, plan.replicas, state.add)
-    parts = CudaParts(
-        packing=name,
-        queue=queue,
-        state=state,
-        sweeper=sweeper(counting),
-        counting=counting,
-        compare=partial(compare, plan, device),
-        temperatures=temperatures,
-        squares=partial(squares, plan, device),
-    )
+    made = partial(compare, plan, device), temperatures, partial(squares, plan, device)
+    parts = CudaParts(name, queue, state, sweeper(counting), counting, *made)
     return CudaEngine(plan.model, plan.replicas, parts)
 
 
-def compare(plan: OrderedPlan, device: int, tempering: CudaTempering, wanted: Wanted) -> Comparison:
-    """The comparison of copies of a ladder, as fully as is wanted."""
+def compare(plan: PackedRun | SlotPlan, device: int, tempering: CudaTempering, wanted: Wanted) -> Comparison:
     blocks = plan.shape[1]
     width = {"sites": np.uint32(plan.model.sites), "blocks": np.uint32(blocks)}
     columns = blocks * packing.LANES // WARP
     expression = instance("differing_replicas", columns if blocks == 1 else 0)
     comparison = Compared(device, plan.model, tempering, wanted)
-    place, graph, in_time, products = places(plan.batches), plan.model.graph, None, None
+    place, graph, in_time, products = place_of(plan.batches.order), plan.model.graph, None, None
     shape = plan.model.samples, blocks
     if comparison.times and fits_in_time(graph.slices):
         in_time = InTime(device, place[graph.world_lines()], comparison.times, shape, plan.replicas, tempering.pairs(0))
@@ -125,16 +235,10 @@ def compare(plan: OrderedPlan, device: int, tempering: CudaTempering, wanted: Wa
     return compare_replicas(comparison, expression, width, columns, place, in_time, products)
 
 
-def squares(plan: OrderedPlan, device: int, ladder: Ladder) -> CudaSquares:
-    """Sums of squares along world lines."""
-    return CudaSquares(device, plan.model, ladder, places(plan.batches), "squares_of_replicas", plan.shape[1], {})
-
-
-class Launches(Protocol):
-    """Sweeps at the temperatures of tables."""
-
-    def sweep(self, sweeps: int, half_sweep: int) -> None:
-        """Queue as many sweeps as one launch may make, after so many half-sweeps."""
+def squares(plan: PackedRun | SlotPlan, device: int, ladder: Ladder) -> CudaSquares:
+    return CudaSquares(
+        device, plan.model, ladder, place_of(plan.batches.order), "squares_of_replicas", plan.shape[1], {}
+    )
 
 
 class InShared:
@@ -153,7 +257,6 @@ class InShared:
         }, shared_bytes(lattices.plan, self._threads))  # fmt: skip
 
     def sweep(self, sweeps: int, half_sweep: int) -> None:
-        """Queue many sweeps in one launch."""
         self._launch(self._stream, self._grid, self._threads, half_sweep=half_sweep, sweeps=sweeps)
 
 
@@ -161,8 +264,6 @@ class FromGlobal:
     """Sweeps of lattices in global memory, whose tiles thread blocks take by ticket."""
 
     def __init__(self, queue: Queue, lattices: ReplicaLattices, tables: DeviceTables, kinds: dict[int, Kind]) -> None:
-        import cupy
-
         self._stream, self._plan = queue.stream, lattices.plan
         self._tiles = {slots: [int(count) for count in tiles] for slots, tiles in lattices.tiles.items()}
         self._tables = tables  # the record holds addresses alone
@@ -217,8 +318,6 @@ class ReplicaSweeper(TableSweeper):
     """A ``CudaSweeper`` of replica-packed words.
 
     Args:
-        queue: Where sweeps are queued.
-        lattices: The spins.
         counting: Takes the sums of the state in which many rounds end.
     """
 
@@ -232,13 +331,13 @@ class ReplicaSweeper(TableSweeper):
         kind = kind_of(lattices.plan, limits) if lattices.fixed else Kind.ANY
         self._kinds = {slots: min(kind, Kind.PLAIN) if slots % 2 else kind for slots in lattices.slots}
         launches = InShared if lattices.in_shared else FromGlobal
-        self._launches: Launches = launches(self._queue, lattices, tables, self._kinds)
+        self._launches: InShared | FromGlobal = launches(self._queue, lattices, tables, self._kinds)
 
     def set_ladder(self, placed: Placed) -> None:
         super().set_ladder(placed)
         if self._on_ladder is None or isinstance(placed, GivenPlaces):
             return  # exchanges are not made here
-        self.measured_rounds = launched_rounds(
+        self.rounds = launched_rounds(
             self._kinds, self._packed, self._on_ladder, self._queue.device, queue=self._queue, tempering=placed,
             counting=self._counting, most_sweeps=self.most_sweeps,
         )  # fmt: skip

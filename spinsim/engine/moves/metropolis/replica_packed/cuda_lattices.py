@@ -9,19 +9,94 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.cuda.compile import instance
-from spinsim.cuda.device import multiprocessors, shared_memory
-from spinsim.cuda.launch import Launch, record
+from spinsim.cuda.device import cupy, multiprocessors, shared_memory
+from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.cuda_queue import Queue
-from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords, places
+from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords, place_of
+from spinsim.engine.moves.metropolis.packed.batches import Batches
 from spinsim.engine.moves.metropolis.packed.classes import PLANES, Kind
-from spinsim.engine.moves.metropolis.replica_packed.cuda_records import (
-    GLOBAL_THREADS,
-    MODEL,
-    batch_table,
-    site_records,
-    tail_bytes,
-)
-from spinsim.engine.moves.metropolis.replica_packed.plan import ReplicaPlan
+from spinsim.engine.moves.metropolis.replica_packed.update import ReplicaPlan
+
+PLACE: Final = 16  # bytes of one place
+TAIL_ROOM: Final = 64  # groups that a warp's queue of undecided lanes holds
+TAIL_WORDS: Final = 11  # of such a group, besides those of its classes
+CLASS_BIT_WORDS: Final = 4  # of each bit of its classes
+GROUPED: Final = 3  # bonds of one word of ``bond_groups``
+PLACE_BITS: Final = 15  # of each place there
+SLOTS: Final = 7  # at most, in a record of eight words whose first is the site
+GLOBAL_THREADS: Final = 128  # of a thread block of a lattice in global memory
+HELD_BYTES: Final = 5600  # of a sample's ladder in shared memory, at most
+TALLY_BYTES: Final = 84  # of a thread that counts bonds while it updates
+TALLIED_GROUPS: Final = 18  # that such a thread updates, at most
+
+BATCH: Final = struct_type(**dict.fromkeys(("first", "size", "slots", "base", "parity", "offset"), np.uint32))
+MODEL: Final = struct_type(
+    order=ADDRESS, neighbour=ADDRESS, signs=ADDRESS, sign_stride=SIZE, near=ADDRESS, negative=ADDRESS,
+    negative_stride=SIZE,
+)  # fmt: skip
+TABLES: Final = struct_type(always=ADDRESS, planes=ADDRESS, thresholds=ADDRESS, lanes=ADDRESS, stride=SIZE)
+BONDS: Final = struct_type(groups=ADDRESS, stride=SIZE, count=SIZE)
+LANE_SUMS: Final = struct_type(up=ADDRESS, unsatisfied=ADDRESS, up_first=ADDRESS)
+ROUND_TOTALS: Final = struct_type(rows=ADDRESS, first=np.uint32)
+NOTES: Final = struct_type(to=ADDRESS, copies=ADDRESS, every=SIZE)
+
+
+def site_records(batches: Batches) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]:
+    """For each place its site and the places of its neighbours in bytes, (sites, 8), and signs as bytes 0 or 255.
+
+    Signs have the shape (1 or samples, sites, 8).
+
+    Only for batches of at most seven slots.
+    """
+    place = place_of(batches.order)
+    near = np.zeros((batches.order.size, 1 + SLOTS), np.uint32)
+    negative = np.zeros((len(batches.signs), batches.order.size, 1 + SLOTS), np.uint8)
+    near[:, 0] = batches.order
+    for b, slots in enumerate(batches.slots):
+        sites = slice(batches.first[b], batches.first[b + 1])
+        size = sites.stop - sites.start
+        flat = slice(batches.offset[b], batches.offset[b] + slots * size)
+        near[sites, 1 : 1 + slots] = PLACE * place[batches.neighbour[flat]].reshape(slots, size).T
+        signs = batches.signs[:, flat].reshape(-1, slots, size)
+        negative[:, sites, :slots] = 255 * signs.transpose(0, 2, 1)
+    return near, negative
+
+
+def bond_groups(ends: npt.NDArray[np.integer[Any]], negative: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
+    """Words of the bonds of one place with up to three others, (1 or samples, groups).
+
+    Args:
+        ends: Places of each bond's ends, (bonds, 2), below 2^15.
+        negative: Which couplings are below 0, (1 or samples, bonds).
+    """
+    low, high = ends.min(axis=1), ends.max(axis=1)
+    by_place = np.lexsort((high, low))
+    low, high, negative = low[by_place], high[by_place], negative[:, by_place]
+    number = np.arange(low.size) - np.searchsorted(low, low)  # among the bonds of the same lower end
+    opens = number % GROUPED == 0
+    group, slot = np.cumsum(opens) - 1, number % GROUPED
+    own = low[opens].astype(np.uint64)
+    others, signs = np.tile(own, (GROUPED, 1)), np.zeros((len(negative), GROUPED, own.size), np.uint64)
+    others[slot, group], signs[:, slot, group] = high, negative
+    word = own
+    for k in range(GROUPED):
+        word = word | others[k] << np.uint64(PLACE_BITS * (k + 1))
+    shift = np.arange(PLACE_BITS * (GROUPED + 1), 64, dtype=np.uint64)[:GROUPED, None]
+    in_turn = np.lexsort((own, number[opens]))  # threads side by side then read words side by side
+    return np.ascontiguousarray((word + (signs << shift).sum(axis=1, dtype=np.uint64))[:, in_turn])
+
+
+def batch_table(batches: Batches) -> npt.NDArray[np.uint32]:
+    table = np.empty(len(batches.slots), BATCH)
+    table["first"], table["size"] = batches.first[:-1], np.diff(batches.first)
+    for name in ("slots", "base", "parity", "offset"):
+        table[name] = getattr(batches, name)
+    return table.view(np.uint32)
+
+
+def tail_bytes(class_bits: int) -> int:
+    return 4 * TAIL_ROOM * (TAIL_WORDS + CLASS_BIT_WORDS * class_bits)
+
 
 WARP: Final = 32
 LEAST_SHARED_THREADS, MOST_SHARED_THREADS = 32, 512  # of a lattice in shared memory
@@ -68,10 +143,6 @@ def is_shared_faster(plan: ReplicaPlan, processors: int, threads: int = MOST_SHA
 class ReplicaLattices(CountedWords):
     """The state of a replica-packed run, and its model as kernels read it.
 
-    Args:
-        plan: What devices share.
-        queue: Where its work is queued; the present device and stream of CuPy.
-
     Attributes:
         shared_threads: Threads of a lattice in shared memory; 0 where lattices do not fit.
         fixed: True if kernels know how many bonds a site has.
@@ -82,8 +153,6 @@ class ReplicaLattices(CountedWords):
     plan: ReplicaPlan
 
     def __init__(self, plan: ReplicaPlan, queue: Queue) -> None:
-        import cupy
-
         processors = multiprocessors(queue.device)
         self.shared_threads = shared_threads(plan, shared_memory(queue.device), processors)
         slots = set(plan.batches.slots.tolist())
@@ -92,7 +161,7 @@ class ReplicaLattices(CountedWords):
         self.in_shared = self.shared_threads > 0 and (
             not self.fixed or is_shared_faster(plan, processors, self.shared_threads)
         )
-        order, place = plan.batches.order, places(plan.batches)
+        order, place = plan.batches.order, place_of(plan.batches.order)
         if self.fixed:
             lists: tuple[npt.NDArray[Any], ...] = site_records(plan.batches)
         else:
@@ -109,7 +178,6 @@ class ReplicaLattices(CountedWords):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Arguments of every kernel that sweeps."""
         return {
             "state": self.present, "sites": np.uint32(self.plan.model.sites), "batches": self._batches,
             "colour_start": self._colour_start, "model": self._model, "key": self._queue.keys,

@@ -2,61 +2,42 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import Any, Final, Protocol
+from abc import abstractmethod
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.cuda.device import cupy
 from spinsim.cuda.launch import Launch, record
+from spinsim.engine.cuda import CudaSweeper
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.dynamics import NO_TEMPERATURE
+from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords
 from spinsim.engine.moves.exchange.cuda import LADDER, Placed
-from spinsim.engine.moves.exchange.cuda_rounds import LaunchedRounds
 from spinsim.engine.moves.metropolis.packed.classes import Limits, Tables, empty_tables
-from spinsim.engine.moves.metropolis.replica_packed.cuda_records import TABLES
-from spinsim.engine.moves.metropolis.replica_packed.plan import PackedRun
+from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import TABLES
+from spinsim.engine.moves.metropolis.replica_packed.update import PackedRun
 from spinsim.errors import InputError
 from spinsim.packing import LANES
 
 SWEEPS_A_LAUNCH: Final = 1000
 
 
-class WithTables(Protocol):
-    """Lattices whose sweeps read tables.
-
-    Attributes:
-        lanes: Lanes in use, on the device.
-    """
-
-    lanes: Any
-
-    @property
-    def plan(self) -> PackedRun:
-        """The run on every device."""
-
-
 class DeviceTables:
     """Tables on the device; those of a ladder are laid again when exchanges have changed places.
 
-    Args:
-        lattices: Whose sweeps read them.
-        arrays: always, planes, thresholds, as ``Tables`` has them.
-
     Attributes:
-        arrays: As given.
         are_shared: True if they are those of one block, for all blocks of all samples.
     """
 
-    def __init__(self, lattices: WithTables, arrays: list[Any]) -> None:
+    def __init__(self, lattices: CountedWords, arrays: list[Any]) -> None:
         self._lattices, self.arrays = lattices, arrays
         self.are_shared = arrays[0].shape[:2] == (1, 1)
 
     @classmethod
-    def of(cls, lattices: WithTables, tables: Tables, can_share: bool = False) -> DeviceTables:
+    def of(cls, lattices: CountedWords, tables: Tables, can_share: bool = False) -> DeviceTables:
         """Copies of tables on the host; those of one block are repeated for all unless the kernel can share them."""
-        import cupy
-
         arrays = [cupy.asarray(a) for a in (tables.always, tables.planes, tables.thresholds)]
         blocks = lattices.plan.shape[1]
         if not can_share and len(arrays[0][0]) < blocks:
@@ -67,7 +48,6 @@ class DeviceTables:
 
     @property
     def record(self) -> npt.NDArray[np.void]:
-        """The tables as kernels take them."""
         always, planes, thresholds = self.arrays
         stride = self._lattices.plan.shape[1] if len(always) > 1 else 0
         lanes = self._lattices.lanes
@@ -77,19 +57,12 @@ class DeviceTables:
 class LadderTables(DeviceTables):
     """Tables of a ladder's places.
 
-    Args:
-        queue: Where they are laid.
-        lattices: Whose sweeps read them.
-        placed: Where replicas are on the ladder.
-
     Attributes:
         ladder: Limits of each temperature, as kernels take them.
         are_laid: True if they are those of the present places.
     """
 
-    def __init__(self, queue: Queue, lattices: WithTables, placed: Placed) -> None:
-        import cupy
-
+    def __init__(self, queue: Queue, lattices: CountedWords, placed: Placed) -> None:
         plan, beta = lattices.plan, placed.ladder.beta
         room = empty_tables(plan.classes, plan.model.samples, plan.replicas)
         super().__init__(lattices, [cupy.empty(a.shape, a.dtype) for a in (room.always, room.planes, room.thresholds)])
@@ -106,21 +79,14 @@ class LadderTables(DeviceTables):
         })  # fmt: skip
 
     def lay(self) -> None:
-        """Queue laying them."""
         self.are_laid = True
         self._lay(self._stream, self._grid, LANES)
 
 
-class TableSweeper(ABC):
+class TableSweeper(CudaSweeper):
     """Temperatures of a ``CudaSweeper`` whose sweeps read tables.
 
-    Args:
-        queue: Where sweeps are queued.
-        lattices: The spins.
-        plan: The run on every device.
-
     Attributes:
-        measured_rounds: Many rounds in one launch on the present ladder, if the device can.
         shares_tables: True if kernels can read one block's tables for all.
         updates_a_launch: So that a launch stays well below a second.
     """
@@ -128,20 +94,14 @@ class TableSweeper(ABC):
     shares_tables = False
     updates_a_launch = 2**37
 
-    def __init__(self, queue: Queue, lattices: WithTables, plan: PackedRun) -> None:
+    def __init__(self, queue: Queue, lattices: CountedWords, plan: PackedRun) -> None:
         self.colours, self.tasks = plan.colours, plan.shape[0] * plan.shape[1]
         self._queue, self._lattices, self._plan = queue, lattices, plan
-        self.measured_rounds: LaunchedRounds | None = None
         self._on_ladder: LadderTables | None = None
         self._tables: DeviceTables | None = None  # launches know addresses alone
 
     @property
-    def rounds(self) -> LaunchedRounds | None:
-        return self.measured_rounds
-
-    @property
     def most_sweeps(self) -> int:
-        """Sweeps of one launch."""
         most = self.updates_a_launch // (LANES * self._plan.model.sites * self.tasks)
         return max(1, min(most, SWEEPS_A_LAUNCH))
 
@@ -153,25 +113,21 @@ class TableSweeper(ABC):
     def _queue_sweeps(self, count: int, half_sweep: int) -> None: ...
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Take an inverse temperature, one for each replica (replicas,), or of each of two terms (replicas, 2)."""
         tables, limits = self._plan.tables(beta)
         self._tables = DeviceTables.of(self._lattices, tables, self.shares_tables)
-        self._on_ladder = self.measured_rounds = None
+        self._on_ladder = self.rounds = None
         self._make_ready(self._tables, limits)
 
     def set_ladder(self, placed: Placed) -> None:
-        """Make room for tables of each sample."""
         self._tables = self._on_ladder = LadderTables(self._queue, self._lattices, placed)
-        self.measured_rounds = None
+        self.rounds = None
         self._make_ready(self._on_ladder, self._plan.limits(placed.ladder.beta))
 
     def lay_tables(self) -> None:
-        """Queue the kernel that gives replicas the temperatures of their places."""
         if self._on_ladder is not None:
             self._on_ladder.lay()
 
     def sweep(self, count: int, half_sweep: int) -> None:
-        """Queue ``count`` attempts of every spin, after so many half-sweeps."""
         if self._tables is None:
             raise InputError(NO_TEMPERATURE)
         if self._on_ladder is not None and not self._on_ladder.are_laid:

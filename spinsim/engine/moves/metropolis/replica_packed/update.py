@@ -1,21 +1,207 @@
-"""The replica-packed update: models that it suits, memory, engines."""
+"""The replica-packed update: what it suits, its run as every device needs it, memory, engines."""
 
 from __future__ import annotations
 
-from typing import Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
-from spinsim.engine.moves.metropolis.packed.classes import MAX_DEGREE, MAX_DEGREE_IN_FIELD
+from spinsim.acceptance import acceptance, check_beta
+from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.layouts.replica_packed.cpu_counting import CountedBonds
+from spinsim.engine.measuring.sums import of_up_and_unsatisfied
+from spinsim.engine.moves.metropolis.packed.batches import Batches, Costs, build_batches
+from spinsim.engine.moves.metropolis.packed.classes import (
+    LEAST_COUNT_BITS,
+    MAX_COUNT_BITS,
+    MAX_DEGREE,
+    MAX_DEGREE_IN_FIELD,
+    Classes,
+    Limits,
+    Tables,
+    build_tables,
+    distinct_of,
+)
 from spinsim.engine.update import Outline, Update, by_sites, bytes_with_adjacency, engine_of
+from spinsim.errors import InputError
+from spinsim.model.graph import colouring
 from spinsim.model.ising import Ising
+from spinsim.model.quanta import bonds_of_units, most_units
 from spinsim.packing import Packing
+
+if TYPE_CHECKING:
+    from spinsim.engine.moves.metropolis.anisotropic.update import TermPlan
+
+OTHER_SHIFT: Final = MAX_COUNT_BITS  # of a site's start: bits that differ where the spin is against the field
+UP_SHIFT: Final = 2 * MAX_COUNT_BITS  # of whether the field is above 0
+COLUMNS: Final = 8  # that are read at once: so many words behind the last site
+
+
+def starts(
+    batches: Batches, units: npt.NDArray[np.int64], fields: npt.NDArray[np.int64] | None
+) -> npt.NDArray[np.uint64]:
+    """Where each site of ``batches.order`` begins to count, (1 or samples, sites and some words), or (1, 0).
+
+    The lowest bits are the unsatisfied phantom bonds; then come bits that differ where the field is unsatisfied, and
+    whether it is above 0.
+
+    Args:
+        units: Bonds of each site, those to the spin that is always +1 among them, (sites,).
+        fields: These alone, below 0 where the field is, (1 or samples, sites).
+    """
+    if fields is None:
+        return np.empty((1, 0), np.uint64)
+    order, sizes = batches.order, np.diff(batches.first)
+    units, fields = units[order], fields[:, order]
+    bits = np.array([max(LEAST_COUNT_BITS, int(most).bit_length()) for most in batches.most])
+    full = (1 << np.repeat(bits, sizes)) - 2 + units % 2
+    base = (full - units) // 2
+    other = base ^ (base + np.abs(fields[0]))
+    begins = np.zeros((len(fields), order.size + COLUMNS), np.uint64)
+    begins[:, : order.size] = (fields > 0).astype(np.int64) << UP_SHIFT | other << OTHER_SHIFT | base
+    return begins
+
+
+class LoneBonds(NamedTuple):
+    """Bonds to the spin that is always +1."""
+
+    sites: npt.NDArray[np.uint32]  # of them, (bonds,)
+    positive: npt.NDArray[np.uint8]  # which have a coupling above 0, (1 or samples, bonds)
+
+    @classmethod
+    def of(cls, fields: npt.NDArray[np.int64] | None) -> LoneBonds:
+        """Bonds that stand for fields in units, (1 or samples, sites)."""
+        if fields is None:
+            return cls(np.empty(0, np.uint32), np.empty((1, 0), np.uint8))
+        units = np.abs(fields[0])
+        sites = np.repeat(np.arange(units.size, dtype=np.uint32), units)
+        return cls(sites, np.ascontiguousarray(fields[:, sites] > 0, np.uint8))
+
+
+FEW_BONDS: Final = 7  # so many and the spin are 16 classes
+FEW_UNITS: Final = 31  # so many without the spin are
+
+
+def is_field_in_class(model: Ising, always: bool) -> bool:
+    """Return whether a uniform field is part of the class of sites of at most 31 bonds, though it could count as bonds.
+
+    Args:
+        model: With couplings of one magnitude and a uniform field.
+        always: True if it is wherever it can be; else where this makes for fewer classes.
+    """
+    degree, units = model.graph.largest_degree, model.once(most_units)
+    if always or units is None:
+        return degree <= MAX_DEGREE_IN_FIELD
+    return units > (FEW_UNITS if degree <= FEW_BONDS else MAX_DEGREE)
+
+
+class ModelPlan:
+    """The part of a plan that follows from the model and from what kernels take at once.
+
+    Args:
+        model: Couplings of one magnitude and a uniform field, or couplings and fields that are few units.
+        largest_batch: Sites that the engine's kernel takes at once.
+        costs: What batches of sites of any degrees cost there, where sites of like degree are to stand together.
+        mixed: True if sites of even and of odd degree may stand together.
+        in_class: True if a uniform field is part of the class wherever it can be.
+
+    Attributes:
+        graph: The bonds that are counted: of a coupling of several units as many side by side.
+        negative: Which couplings of these are below 0, (1 or samples, bonds).
+        units: How many bonds each site counts, those to a spin that is always +1 among them, (sites,).
+        fields: Bonds to that spin, below 0 where the field is, (1 or samples, sites); None where the class knows it.
+        used_tables: The first of the tables that sites look at, one for each parity of the degree, and the last plus
+            one.
+        by_degree: True if the class has no field and counts have more than three bits: sites of like degree stand
+            together.
+        first: Sites of the first sublattice, which come first in the order; 0 where the model is not bipartite.
+        observables: From the spins +1, those of the first sublattice and the unsatisfied bonds.
+
+    Raises:
+        InputError: for a model that cannot be replica-packed.
+    """
+
+    def __init__(
+        self, model: Ising, largest_batch: int, costs: Costs | None = None, mixed: bool = False, in_class: bool = False
+    ) -> None:
+        units = bonds_of_units(model, is_field_in_class(model, in_class))
+        if units is None:
+            raise InputError(f"model {model.name} has couplings or fields of many sizes: it cannot be replica-packed")
+        self.graph, self.negative, self.fields, self.units = units.graph, units.negative, units.fields, units.units
+        self.has_field, by_units = units.field != 0, units.fields is not None or model.magnitude is None
+        least = 2**LEAST_COUNT_BITS if by_units else 0
+        self.classes = Classes.of(max(int(self.units.max()), least), units.magnitude, units.field)
+        self.by_degree = self.classes.count_bits > LEAST_COUNT_BITS and not self.has_field
+        colour = colouring(model.graph)
+        self.colours = int(colour.max()) + 1
+        self.batches = build_batches(
+            self.graph, colour, self.classes, self.negative, largest_batch, costs if self.by_degree else None, mixed,
+            None if self.fields is None else self.units,
+        )  # fmt: skip
+        self.first = int(self.batches.first[self.batches.colour_start[1]]) if model.is_bipartite else 0
+        self.starts, self.lone = starts(self.batches, self.units, self.fields), LoneBonds.of(self.fields)
+        bonds = self.graph.bonds + self.lone.sites.size
+        self.observables = of_up_and_unsatisfied(model.sites, bonds, units.magnitude, units.field, self.first)
+        parity = self.units % 2
+        self.used_tables = int(parity.min()), int(parity.max()) + 1
+
+
+class ReplicaPlan(ModelPlan):
+    """A run of a model of one term."""
+
+    def __init__(
+        self, model: Ising, replicas: int, dynamics: Dynamics, largest_batch: int, costs: Costs | None = None,
+        mixed: bool = False, in_class: bool = False,
+    ) -> None:  # fmt: skip
+        shared = model.once(ModelPlan, largest_batch, costs, mixed, in_class)  # by many runs
+        vars(self).update(vars(shared))
+        self.model, self.replicas, self.dynamics = model, replicas, dynamics
+        self.lanes = packing.lane_masks(replicas)
+        self.shape = (model.samples, len(self.lanes), model.sites, 2)
+
+    @cached_property
+    def last_colour(self) -> npt.NDArray[np.uint32]:
+        return self.batches.order[self.batches.first[self.batches.colour_start[-2]] :]
+
+    @cached_property
+    def phantoms(self) -> int:
+        """Unsatisfied phantom bonds that are counted with the bonds of the last colour."""
+        degree = self.units[self.last_colour]
+        return int((self.classes.padded_degree(0) + degree % 2 - degree).sum()) // 2
+
+    @property
+    def counts_of_class(self) -> tuple[tuple[int, int], bool] | None:
+        return ((self.classes.count_bits, 0), True) if self.has_field else None
+
+    @property
+    def weights(self) -> tuple[int, int, int]:
+        return self.classes.magnitude, 0, self.classes.field
+
+    @cached_property
+    def counted(self) -> CountedBonds:
+        edges, negative = self.graph.edges, self.negative
+        return CountedBonds(edges, negative, edges[:0], negative[:, :0], *self.lone, self.phantoms)
+
+    def tables(self, beta: npt.ArrayLike) -> tuple[Tables, Limits]:
+        """Acceptance tables for one inverse temperature or each replica's (replicas,), and what they follow from."""
+        distinct, place = distinct_of(check_beta(beta, self.replicas))
+        limits = self.limits(distinct)
+        return build_tables(limits, place), limits
+
+    def limits(self, beta: npt.NDArray[np.float64]) -> Limits:
+        costs = self.classes.costs[..., None]
+        return Limits(*acceptance(costs, beta * self.model.quantum, self.dynamics.zero_acceptance))
+
 
 WORD_BYTES: Final = 16  # of a site of 128 replicas
 MOST_UNITS: Final = 127  # of a site's couplings and field: beyond, local fields are faster where replicas are hot
 UNIT_BYTES: Final = 64  # of a bond, which stands there once for each unit of its coupling
+
+
+PackedRun: TypeAlias = "ReplicaPlan | TermPlan"  # a run whose state is replica-packed, whatever its energy is
 
 
 def suits(outline: Outline) -> bool:
@@ -35,7 +221,6 @@ def suits(outline: Outline) -> bool:
 
 
 def needed_bytes(outline: Outline, replicas: int) -> int:
-    """Memory that a run takes at most."""
     units = 0 if outline.one_magnitude and outline.one_field else outline.sites * (outline.most_units or 0) // 2
     return bytes_with_adjacency(outline, replicas, WORD_BYTES) + units * UNIT_BYTES
 

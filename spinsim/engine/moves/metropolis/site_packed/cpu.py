@@ -1,4 +1,9 @@
-"""Site-packed spins on the CPU: one task for each (sample, replica), or several that share its rows."""
+"""Site-packed spins on the CPU: one task for each (sample, replica), or several that share its rows.
+
+128 sites of one row and colour are updated at once, by the steps of packed/steps.py. A batch is up to 64 groups that
+follow one another in the rows of a colour. Its neighbours' words need no list: those along y and z are the same groups
+of other rows, those along x the same group of the row's other colour, as it is and shifted by one lane.
+"""
 
 from __future__ import annotations
 
@@ -11,29 +16,132 @@ import numpy.typing as npt
 
 from spinsim import packing, rng
 from spinsim.bits import of_site_packed, unpacked_spins
-from spinsim.engine.cpu import CpuEngine, CpuParts
+from spinsim.engine.cpu import CpuEngine, CpuParts, CpuSweeper
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.layouts.replica_packed.cpu_blocks import Blocks
+from spinsim.engine.layouts.replica_packed.cpu_counting import BATCH, ONE, ROW, ZERO, add_four, add_six
 from spinsim.engine.layouts.site_packed.cpu_words import (
     Halo,
     count_site,
     differing_lattices,
+    load,
     periodic,
     set_in_layers,
+    unlike,
 )
 from spinsim.engine.measuring.correlations import compared, waves
 from spinsim.engine.measuring.cpu import Compared, Integers, Words
 from spinsim.engine.measuring.cpu_comparison import squared_modes
-from spinsim.engine.moves.exchange.cpu import CpuTempering, Times
 from spinsim.engine.moves.exchange.ladder import Ladder
-from spinsim.engine.moves.metropolis.site_packed.cpu_sweep import sweep_site
-from spinsim.engine.moves.metropolis.site_packed.plan import SitePlan, SiteTables
+from spinsim.engine.moves.metropolis.packed.steps import (
+    CLASS,
+    FLIP,
+    SPIN,
+    WIDE_WORDS,
+    find_flips,
+    find_flips_wide,
+    scratch_of,
+)
+from spinsim.engine.moves.metropolis.site_packed.update import SitePlan, SiteTables
 from spinsim.engine.protocols import Counts
 from spinsim.engine.update import Slab
 from spinsim.errors import InputError
+from spinsim.machine.compiled import kernel, part
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 from spinsim.parallel.group import Group
+
+ALL: Final = ~ZERO
+COUNT_BITS: Final = 3
+
+
+@part
+def count_near(n, slots, w):  # type: ignore[no-untyped-def]
+    """The class's bit planes: unsatisfied bonds among 6, or one more than those among 4."""
+    for half in range(2):
+        if slots == 4:
+            for q in range(n):
+                e = half * BATCH + q
+                w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = add_four(
+                    unlike(0, e, w), unlike(1, e, w), unlike(2, e, w), unlike(3, e, w)
+                )
+        else:
+            for q in range(n):
+                e = half * BATCH + q
+                w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = add_six(
+                    unlike(0, e, w), unlike(1, e, w), unlike(2, e, w), unlike(3, e, w), unlike(4, e, w), unlike(5, e, w)
+                )
+
+
+@part
+def spread(rows):  # type: ignore[no-untyped-def]
+    """Masks uint32 (rows, class) as uint64 words of both halves (rows, class, 2)."""
+    words = np.empty((rows.shape[0], rows.shape[1], 2), np.uint64)
+    for i in range(rows.shape[0]):
+        for c in range(rows.shape[1]):
+            words[i, c, 0] = words[i, c, 1] = ALL if rows[i, c] else ZERO
+    return words
+
+
+@part
+def flip(first, n, own, w):  # type: ignore[no-untyped-def]
+    for q in range(n):
+        own[first + q, 0] = w[SPIN + q] ^ w[FLIP + q]
+        own[first + q, 1] = w[SPIN + BATCH + q] ^ w[FLIP + BATCH + q]
+
+
+@kernel
+def sweep_site(  # type: ignore[no-untyped-def]
+    state, halo, sides, signs, tables, number, source, half_sweep, sweeps, share, has_field
+):
+    """Update one replica of one sample.
+
+    Args:
+        state: uint64 (2, groups, 2): colour, group, half; changed in place.
+        halo: The layer before the first and the one after the last, each uint64 (2, groups, 2).
+        sides: Groups in a row, rows in a plane, planes (1 for a square lattice).
+        signs: uint64 (colour, slot, group, half), or of size 0 where no coupling is negative.
+        tables: ``always``, ``planes`` and ``thresholds`` of this replica, as ``SiteTables`` has them.
+        number: Counter word 0 of the first group.
+        source: Counter word 1, the two key words, and the Philox rounds, 7 or 10.
+        share: What to do of a sweep: the colours ``share[0]`` to ``share[1] - 1``, and of their groups part
+            ``share[2]`` of ``share[3]``. Parts of one colour may run side by side.
+        has_field: True if the spin is the class's top bit.
+    """
+    w, tail, site, lane = scratch_of(WIDE_WORDS)
+    (always, planes, thresholds), (block, (k0, k1), rounds) = tables, source
+    lanes = np.full(2, ALL)
+    certain, bits = spread(always.reshape((1, -1)))[0], spread(planes)
+    own = np.empty((thresholds.size, 128), np.uint64)
+    for c in range(thresholds.size):
+        own[c] = thresholds[c]
+    numbers = np.empty(BATCH, np.int64)
+    groups = state.shape[1]
+    for _ in range(sweeps):
+        for colour in range(share[0], share[1]):
+            mine, other = state[colour], state[1 - colour]
+            before, after = halo[0][1 - colour], halo[1][1 - colour]
+            stop = groups * (share[2] + 1) // share[3]
+            for first in range(groups * share[2] // share[3], stop, BATCH):
+                n = min(BATCH, stop - first)
+                sites = numbers[:n]
+                for q in range(n):
+                    sites[q] = number + first + q
+                count_near(n, load(colour, first, n, mine, other, before, after, sides, signs, w), w)
+                if has_field:
+                    for e in range(ROW):
+                        w[CLASS + COUNT_BITS * ROW + e] = w[SPIN + e]
+                    find_flips_wide(
+                        n, COUNT_BITS + 1, certain, bits, own, lanes, sites, block, half_sweep, k0, k1, rounds, w, tail,
+                        site, lane,
+                    )  # fmt: skip
+                else:
+                    find_flips(
+                        n, certain, bits, own, lanes, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
+                    )
+                flip(first, n, mine, w)
+            half_sweep += ONE
+
 
 REFERENCE: Final = -1  # number of a replica that stands for all spins -1
 SPLIT_GROUPS: Final = 2**13  # of a colour: from here on, starting threads costs less than a half-sweep
@@ -57,15 +165,11 @@ def engine(
     numbers = plan.first_group, plan.all_groups + plan.first_group
     blocks = Blocks(plan.shape, full, dynamics, pool, plan.groups >= SPLIT_GROUPS, read, numbers=numbers)
     lattices = SiteLattices(plan, blocks, slab and slab.group)
+    sweeper, count = SiteSweeper(plan, blocks, lattices), partial(counts, plan, blocks, lattices)
     parts = CpuParts(
-        packing=packing.Packing.SITE,
-        state=blocks,
-        sweeper=SiteSweeper(plan, blocks, lattices),
-        counts=partial(counts, plan, blocks, lattices),
-        comparison=CpuSiteComparison(plan, lattices),
-        threads=pool,
+        packing.Packing.SITE, blocks, sweeper, count, CpuSiteComparison(plan, lattices).compare, pool,
         bits=lambda sample, replica: of_site_packed(blocks.state[sample, replica], sides),
-    )
+    )  # fmt: skip
     return CpuEngine(model, replicas, dynamics, parts)
 
 
@@ -106,8 +210,8 @@ def counts(plan: SitePlan, blocks: Blocks, lattices: SiteLattices, samples: slic
     return plan.observables.counts(dict(zip(names, totals.sum(axis=1), strict=True)))
 
 
-class SiteSweeper:
-    """A ``CpuSweeper`` of site-packed words."""
+class SiteSweeper(CpuSweeper):
+    """A ``CpuSweeper`` of site-packed words: a round of a lattice of this size is long, and tables are made anew."""
 
     def __init__(self, plan: SitePlan, blocks: Blocks, lattices: SiteLattices) -> None:
         self.colours, self.tasks = plan.colours, blocks.count * blocks.parts
@@ -118,9 +222,6 @@ class SiteSweeper:
     def set_beta(self, beta: npt.ArrayLike) -> None:
         self._tables = self._plan.tables(beta)
 
-    def set_ladder(self, ladder: Ladder) -> None:
-        """Nothing to prepare: tables are made anew after each round, which is long."""
-
     def set_places(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> None:
         self._tables = self._plan.tables_at(ladder, place)
 
@@ -129,51 +230,28 @@ class SiteSweeper:
             raise InputError(NO_TEMPERATURE)
         halo = self.lattices.halo
         prepare = None if halo.group is None else lambda colour: halo.fetch(1 - colour)
-        self._blocks.sweep(partial(self._sweep_part, self._tables), count, half_sweep, self.colours, prepare)
+        self._blocks.sweep(self._sweep_part, count, half_sweep, self.colours, prepare)
 
     def _sweep_part(
-        self,
-        tables: SiteTables,
-        count: int,
-        half_sweep: int,
-        colours: tuple[int, int],
-        part: int,
-        sample: int,
-        replica: int,
+        self, count: int, half_sweep: int, colours: tuple[int, int], part: int, sample: int, replica: int
     ) -> None:
+        assert self._tables is not None  # noqa: S101  (``sweep`` has looked)
         sweep_site(
-            self.lattices.words[sample, replica],
-            self.lattices.halo.of(sample, replica),
-            self.lattices.sides,
-            self.lattices.signs_of(sample),
-            tuple(array[sample % len(array), replica] for array in tables),
-            self._plan.first_group,
-            (self._plan.dynamics.counter_block(sample, replica), *self._source),
-            np.uint64(half_sweep),
-            count,
-            (*colours, part, self._blocks.parts),
-            self._plan.has_field,
-        )
-
-    def words_of_round(self, sweeps: int) -> None:
-        """None: a round of a lattice of this size is long."""
-
-    def temper(self, tempering: CpuTempering, times: Times, half_sweep: int, samples: slice) -> None:
-        raise NotImplementedError
-
-    def end_rounds(self, tempering: CpuTempering) -> None:
-        raise NotImplementedError
+            self.lattices.words[sample, replica], self.lattices.halo.of(sample, replica), self.lattices.sides,
+            self.lattices.signs_of(sample), tuple(array[sample % len(array), replica] for array in self._tables),
+            self._plan.first_group, (self._plan.dynamics.counter_block(sample, replica), *self._source),
+            np.uint64(half_sweep), count, (*colours, part, self._blocks.parts), self._plan.has_field,
+        )  # fmt: skip
 
 
 class CpuSiteComparison:
-    """A ``CpuComparison`` of site-packed lattices."""
+    """Comparison of copies at equal temperatures, of site-packed lattices."""
 
     def __init__(self, plan: SitePlan, lattices: SiteLattices) -> None:
         self._shape, self._groups, self._sides, self._edge = plan.sides, plan.groups, lattices.sides, plan.edge
         self._waves, self._bonds = waves(plan.model.lattice), plan.model.bonds
 
     def compare(self, words: Words, holder: Integers, found: Compared, samples: slice) -> None:
-        """Fill in ``found``, as ``CpuComparison`` says."""
         of_pairs, sites = found.overlap[0].size, math.prod(self._shape)
         for k, lattices in enumerate(words, samples.start):
             holders = holder[k]
@@ -195,13 +273,8 @@ class CpuSiteComparison:
         unsigned = np.empty((2, 0, self._groups, 2), np.uint64)
         flat = words.reshape(len(words), 2, self._groups, 2)
         lattices = (flat[a] ^ flat[b] for a, b in zip(one, other, strict=True))
-        return np.array(
-            [
-                count_site(lattice, periodic(lattice, self._edge), self._sides, unsigned, 0, 1)[1]
-                for lattice in lattices
-            ],
-            np.int64,
-        )
+        halos = ((lattice, periodic(lattice, self._edge)) for lattice in lattices)
+        return np.array([count_site(*each, self._sides, unsigned, 0, 1)[1] for each in halos], np.int64)
 
     def _differing_in_layers(self, words: Words, one: Integers, other: Integers) -> list[Integers]:
         """Return the sites of each layer along each axis at which replicas differ, (layers, pairs)."""

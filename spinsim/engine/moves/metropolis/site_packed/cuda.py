@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
-from itertools import product
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -12,15 +10,15 @@ import numpy.typing as npt
 
 from spinsim import packing
 from spinsim.acceptance import check_beta
-from spinsim.cuda.compile import FLAGS, PHILOX_ROUNDS, Instances, instance
-from spinsim.cuda.device import multiprocessors
+from spinsim.cuda.compile import instance
+from spinsim.cuda.device import cupy, multiprocessors
 from spinsim.cuda.launch import Launch, record
-from spinsim.engine.cuda import CudaEngine, CudaParts
+from spinsim.engine.cuda import CudaEngine, CudaParts, CudaSweeper
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Compared, Comparison
-from spinsim.engine.measuring.cuda_counting import CudaCounting
+from spinsim.engine.measuring.sums import CudaCounting
 from spinsim.engine.moves.exchange.cuda import LADDER, CudaTempering, Placed
 from spinsim.engine.moves.metropolis.packed.classes import (
     APART,
@@ -39,31 +37,10 @@ from spinsim.engine.moves.metropolis.site_packed.cuda_lattices import (
     compare_lattices,
     divisor,
 )
-from spinsim.engine.moves.metropolis.site_packed.plan import SitePlan
+from spinsim.engine.moves.metropolis.site_packed.update import SitePlan
 from spinsim.engine.update import Slab
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
-
-RULES: Final = (("false", int(Kind.ANY)), ("true", int(Kind.ANY)), ("false", int(Kind.PLAIN)))  # (field, kind)
-DIMENSIONS: Final = (2, 3)
-INSTANCES: Final[Instances] = (
-    *(("metropolis/site_packed_signs.cu", instance("draw_signs", dimension)) for dimension in DIMENSIONS),
-    *(
-        ("metropolis/site_packed.cu", instance("sweep_site", dimension, signed, *rule, layers, r, slabs))
-        for dimension, signed, rule, (layers, slabs), r in product(
-            DIMENSIONS, FLAGS, RULES, ((1, False), (2, False), (2, True)), PHILOX_ROUNDS
-        )
-    ),
-    *(
-        ("measuring/count_site_packed.cu", instance("count_site", d, signed))
-        for d, signed in product(DIMENSIONS, FLAGS)
-    ),
-    ("tempering/lay_tables.cu", "lay_uniform_tables"),
-    ("measuring/overlaps_site_packed.cu", "differing_lattices"),
-    *(("measuring/overlaps_site_packed.cu", instance("differing_bonds", dimension)) for dimension in DIMENSIONS),
-    *(("measuring/overlaps_site_packed.cu", f"layers_of_{lines}") for lines in ("rows", "columns")),
-)
-
 
 THREADS: Final = 128
 BLOCKS: Final = 4  # on one multiprocessor, where its shared memory allows it
@@ -85,42 +62,24 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int, slab: S
         lattices = SiteLattices(plan, queue, slab and slab.group)
         shape = len(plan.observables.sums), model.samples, replicas
         counting = CudaCounting(queue.stream, plan.observables, shape, replicas, lattices.add)
-    parts = CudaParts(
-        packing=packing.Packing.SITE,
-        queue=queue,
-        state=lattices,
-        sweeper=SiteSweeper(queue, lattices),
-        counting=counting,
-        compare=partial(compare, lattices.slab, device, model),
-        bits=lattices.bits,
-    )
+
+    def compare(tempering: CudaTempering, wanted: Wanted) -> Comparison:
+        return compare_lattices(Compared(device, model, tempering, wanted), lattices.slab)
+
+    sweeper = SiteSweeper(queue, lattices)
+    parts = CudaParts(packing.Packing.SITE, queue, lattices, sweeper, counting, compare, bits=lattices.bits)
     return CudaEngine(model, replicas, parts)
 
 
-def compare(
-    slab: npt.NDArray[np.void], device: int, model: Ising, tempering: CudaTempering, wanted: Wanted
-) -> Comparison:
-    return compare_lattices(Compared(device, model, tempering, wanted), slab)
-
-
 class Share(NamedTuple):
-    """Tiles of a lattice and the warps that share them.
+    """Tiles of a lattice and the warps that share them."""
 
-    Attributes:
-        record: Tiles, as the kernel reads them.
-        tiles: Tiles that are taken by ticket, which are all but the edges.
-        edges: Tiles that touch other slabs, which are taken first.
-        layers: Layers of a tile that a thread takes: 1 where each warp has one tile, else 2.
-        blocks: Thread blocks that take them.
-        reach: How far before and behind a block those are whose tiles touch its own, where each warp has one tile.
-    """
-
-    record: npt.NDArray[np.void]
-    tiles: int
-    edges: int
-    layers: int
-    blocks: int
-    reach: int
+    record: npt.NDArray[np.void]  # tiles, as the kernel reads them
+    tiles: int  # tiles that are taken by ticket, which are all but the edges
+    edges: int  # tiles that touch other slabs, which are taken first
+    layers: int  # layers of a tile that a thread takes: 1 where each warp has one tile, else 2
+    blocks: int  # thread blocks that take them
+    reach: int  # how far before and behind a block those are whose tiles touch its own, where each warp has one tile
 
 
 def share_out(lattices: SiteLattices, blocks: int, processors: int) -> Share:
@@ -145,15 +104,9 @@ def share_out(lattices: SiteLattices, blocks: int, processors: int) -> Share:
 
 
 class SharedSweeps:
-    """Sweeps at the temperatures of tables, by as many blocks as the device holds at once.
-
-    Args:
-        tables: always, planes, thresholds, as ``SiteTables`` has them.
-    """
+    """Sweeps at the temperatures of tables, by as many blocks as the device holds at once."""
 
     def __init__(self, queue: Queue, lattices: SiteLattices, tables: list[Any], kind: Kind) -> None:
-        import cupy
-
         self._stream, self._plan, self._count = queue.stream, lattices.plan, lattices.count
         self._halo = lattices.halo
         self._tables = tables  # the record holds addresses alone
@@ -217,10 +170,8 @@ class SharedSweeps:
         self._arrivals = (self._arrivals + (several - 1) * together) % 2**32
 
 
-class SiteSweeper:
-    """A ``CudaSweeper`` of site-packed words."""
-
-    rounds = measured_rounds = None  # lattices of this size are never tempered in one launch
+class SiteSweeper(CudaSweeper):
+    """A ``CudaSweeper`` of site-packed words, whose lattices are too large to be tempered in one launch."""
 
     def __init__(self, queue: Queue, lattices: SiteLattices) -> None:
         self.colours, self.tasks = lattices.plan.colours, lattices.count
@@ -232,15 +183,11 @@ class SiteSweeper:
         return min(kind_of(self._plan, self._plan.limits(np.unique(beta))), Kind.PLAIN)
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
-        import cupy
-
         arrays = [cupy.asarray(array) for array in self._plan.tables(beta)]
         kind = self._kind(check_beta(beta, self._plan.replicas))
         self._sweeps, self._lay = SharedSweeps(self._queue, self._lattices, arrays, kind), None
 
     def set_ladder(self, placed: Placed) -> None:
-        import cupy
-
         plan, beta = self._plan, placed.ladder.beta
         classes, parts = 2**plan.classes.bits, plan.shape[:2]
         always, planes, thresholds = arrays = [

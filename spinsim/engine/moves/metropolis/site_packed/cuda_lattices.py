@@ -16,14 +16,14 @@ import numpy.typing as npt
 
 from spinsim.bits import Bits, of_site_packed, unpacked_spins
 from spinsim.cuda.compile import instance
-from spinsim.cuda.device import Reached, multiprocessors, offer, reach, require_memory, shared
+from spinsim.cuda.device import Reached, cupy, multiprocessors, offer, reach, require_memory, shared
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, round_keys, struct_type
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.layouts.site_packed.signs import signs_shape
 from spinsim.engine.measuring.cuda_comparison import THREADS, TILE, Compared, Comparison, Part, PartSums, Struct
 from spinsim.engine.moves.metropolis.packed.classes import LATTICE_BARRIER
-from spinsim.engine.moves.metropolis.site_packed.plan import SitePlan
-from spinsim.engine.moves.resample.moves import Moves
+from spinsim.engine.moves.metropolis.site_packed.update import SitePlan
+from spinsim.engine.moves.resample import Moves
 from spinsim.errors import InputError
 from spinsim.packing import LANES
 from spinsim.parallel.group import Group
@@ -54,7 +54,6 @@ class Halo:
     """The layers beside a lattice where they are: in its own memory or, of a slab, in that of other GPUs.
 
     Args:
-        layers: ``HALO``, as kernels take it.
         flags: How slabs wait for each other within a kernel; None where they do not.
         kept: Memory of other GPUs that must stay open as long as kernels use it.
 
@@ -77,8 +76,6 @@ class CopiedHalo(Halo):
     is_copied = True
 
     def __init__(self, plan: SitePlan, present: Any, group: Group) -> None:
-        import cupy
-
         samples, replicas = plan.shape[:2]
         lattices, edge = present.reshape(samples, replicas, COLOURS, -1, 2), plan.edge
         self._group = group
@@ -88,8 +85,6 @@ class CopiedHalo(Halo):
         super().__init__(record(HALO, before=before, after=after, stride=plan.edge))
 
     def fetch(self, colour: int) -> None:
-        import cupy
-
         first, last = (cupy.ascontiguousarray(layer) for layer in self._edges[colour])
         self._group.ring(first, last, self._beside[0, colour], self._beside[1, colour])
 
@@ -162,21 +157,11 @@ class SiteLattices:
 
     Args:
         group: Who has the slabs of a lattice, of which this is one; None where it is whole.
-
-    Attributes:
-        dimension: Axes of the lattice.
-        width: Groups in a row.
-        height: Rows in a plane.
-        depth: Planes.
-        count: Replicas over all samples.
-        is_signed: True if some couplings are negative.
     """
 
     replica_axis = 1
 
     def __init__(self, plan: SitePlan, queue: Queue, group: Group | None) -> None:
-        import cupy
-
         self.plan, self._queue = plan, queue
         if 16 * plan.groups >= 2**32:
             raise InputError(f"{plan.model.sites} sites are too many for one GPU: at most 2^36 less one group on each")
@@ -200,8 +185,6 @@ class SiteLattices:
 
     def _signs_of_model(self) -> Any:
         """Signs of couplings as layouts/site_packed/ has them: drawn here, or copied where the host has couplings."""
-        import cupy
-
         plan, drawn, lattice = self.plan, self.plan.model.drawn, self.plan.model.lattice
         if not plan.is_signed:
             return cupy.empty(0, cupy.uint64)
@@ -283,7 +266,6 @@ MOST_WORDS: Final = 2**20  # of 128 sites that a block compares
 
 
 def compare_lattices(comparison: Compared, slab: npt.NDArray[np.void]) -> Comparison:
-    """The comparison of site-packed spins."""
     sites = comparison.model.sites
     sums = PartSums(
         comparison, [Part(side, sites // side, comparison.count, axis) for axis, side in enumerate(comparison.sides)]
@@ -292,7 +274,7 @@ def compare_lattices(comparison: Compared, slab: npt.NDArray[np.void]) -> Compar
 
 
 class LatticeCounting:
-    """``CopyCounting`` of whole words, row by row."""
+    """Counts where copies differ, by whole words, row by row."""
 
     def __init__(self, comparison: Compared, part_sums: PartSums, slab: npt.NDArray[np.void]) -> None:
         self._comparison, self._part_sums, self._words = comparison, part_sums, comparison.model.sites // LANES

@@ -1,13 +1,104 @@
-"""The site-packed update: memory, counters, engines."""
+"""The site-packed update: its run as every device needs it, memory, counters, engines."""
 
 from __future__ import annotations
 
-from typing import Final
+from functools import cached_property
+from math import prod
+from typing import Final, NamedTuple
 
-from spinsim.engine.layouts.site_packed.signs import pack, suits
-from spinsim.engine.update import Counters, InSlabs, Outline, Update, engine_of
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import packing
+from spinsim.acceptance import acceptance, check_beta
+from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.layouts.site_packed.signs import build_signs, pack, suits
+from spinsim.engine.measuring.sums import of_up_and_unsatisfied
+from spinsim.engine.moves.exchange.ladder import Ladder
+from spinsim.engine.moves.metropolis.packed.classes import PLANES, Classes, Limits
+from spinsim.engine.update import Counters, InSlabs, OfModel, Outline, Update, engine_of
+from spinsim.errors import InputError
 from spinsim.model.graph import MOST_LISTED
+from spinsim.model.ising import Ising
 from spinsim.packing import LANES, Packing
+
+
+class SiteTables(NamedTuple):
+    """Thresholds of every replica, the same in all lanes, of each sample or, of length 1, of all: of even degrees."""
+
+    always: npt.NDArray[np.uint32]  # ``[sample, replica, class]``: all bits where no random number is needed
+    planes: npt.NDArray[np.uint32]  # ``[sample, replica, plane, class]``: bit ``63 - plane`` in every bit
+    thresholds: npt.NDArray[np.uint64]  # ``[sample, replica, class]``: the thresholds of acceptance.py
+
+
+def build_site_tables(classes: Classes, beta: npt.NDArray[np.float64], zero_acceptance: float) -> SiteTables:
+    """The tables for ``beta`` (1 or samples, replicas): inverse temperature times the quantum of each replica."""
+    always, threshold = acceptance(classes.costs[0], beta[..., None], zero_acceptance)
+    shift = np.arange(63, 63 - PLANES, -1, dtype=np.uint64)[:, None]
+    bits = (threshold[..., None, :] >> shift & np.uint64(1)).astype(np.uint32)
+    full = np.uint32(0xFFFFFFFF)
+    return SiteTables(always.astype(np.uint32) * full, bits * full, threshold)
+
+
+class SitePlan:
+    """A site-packed run of a model.
+
+    Args:
+        model: Couplings of one magnitude and a uniform field on a lattice whose ``rows_can_be_packed``.
+        layers: The rows or, in three dimensions, planes of a slab of the lattice, an even number from an even one on;
+            None for the whole lattice.
+
+    Attributes:
+        shape: Of the packed state, (samples, replicas, colours, rows, groups in a row, 2).
+        groups: Groups of 128 lanes of one colour in the slab.
+        first_group: Number of the slab's first group among those of one colour of the lattice.
+        all_groups: Groups of one colour of the lattice.
+        rows: Of the slab, among those of all planes of the lattice.
+        observables: From the spins +1, those of the first sublattice, which is colour 0, and the unsatisfied bonds; a
+            bond belongs to the slab that has its site of colour 0.
+    """
+
+    colours = 2
+
+    def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, layers: range | None = None) -> None:
+        lattice, magnitude, field = model.lattice, model.magnitude, model.uniform_field
+        if lattice is None or magnitude is None or field is None or not suits(OfModel(model)):
+            raise InputError(
+                f"model {model.name} cannot be site-packed: take couplings of one magnitude, a uniform field and a "
+                "periodic lattice of even sides, the first a multiple of 256"
+            )
+        self.model, self.replicas, self.dynamics = model, replicas, dynamics
+        layers = layers or range(lattice.shape[-1])
+        self.sides = (*lattice.shape[:-1], len(layers))
+        sites, rows = prod(self.sides), prod(lattice.shape[1:-1])
+        self.observables = of_up_and_unsatisfied(sites, lattice.dimension * sites, magnitude, field, sites // 2)
+        self.has_field = field != 0
+        self.classes = Classes.of(2 * lattice.dimension, magnitude, field)
+        self.shape = (model.samples, replicas, *packing.site_shape(self.sides))
+        self.groups, self.all_groups = (number // (2 * packing.LANES) for number in (sites, model.sites))
+        self.edge = self.groups // len(layers)
+        self.first_group = self.edge * layers.start
+        self.rows = range(rows * layers.start, rows * layers.stop)
+        self.is_signed = model.extreme_couplings[0] < 0
+
+    @cached_property
+    def signs(self) -> npt.NDArray[np.uint64] | None:
+        return build_signs(self.model, self.rows)
+
+    def tables(self, beta: npt.ArrayLike) -> SiteTables:
+        return self._tables(check_beta(beta, self.replicas)[None])
+
+    def tables_at(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> SiteTables:
+        """The tables of samples whose replicas are at temperatures ``place`` (samples, replicas) of a ladder."""
+        return self._tables(ladder.beta[place])
+
+    def _tables(self, beta: npt.NDArray[np.float64]) -> SiteTables:
+        return build_site_tables(self.classes, beta * self.model.quantum, self.dynamics.zero_acceptance)
+
+    def limits(self, beta: npt.NDArray[np.float64]) -> Limits:
+        """Limits that decide flips at inverse temperatures ``beta``, of even degrees alone."""
+        costs = self.classes.costs[:1, :, None]
+        return Limits(*acceptance(costs, beta * self.model.quantum, self.dynamics.zero_acceptance))
 
 
 def needed_bytes(outline: Outline, replicas: int) -> int:
@@ -32,7 +123,5 @@ on_cpu = engine_of(f"{__package__}.cpu")
 on_cuda = engine_of(f"{__package__}.cuda")
 
 UPDATE: Final = Update(
-    *(Packing.SITE, suits, needed_bytes, counters, pack, on_cpu, on_cuda),
-    together=1,
-    in_slabs=InSlabs(on_cpu, on_cuda),
+    *(Packing.SITE, suits, needed_bytes, counters, pack, on_cpu, on_cuda), together=1, in_slabs=InSlabs(on_cpu, on_cuda)
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
 
@@ -11,36 +11,28 @@ import numpy.typing as npt
 
 from spinsim import packing, rng
 from spinsim.acceptance import check_beta, check_betas
-from spinsim.engine.cpu import CpuEngine, CpuParts
+from spinsim.engine.cpu import CpuEngine, CpuParts, CpuSweeper
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.layouts.unpacked import WORDS, Chunks, InChunks, by_word, count_chunks
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.moves.exchange.cpu import CpuTempering, Times
 from spinsim.engine.moves.exchange.ladder import Ladder
 from spinsim.engine.moves.metropolis.unpacked.cpu_sweep import sweep_general, temper_chunks
-from spinsim.engine.moves.metropolis.unpacked.plan import UnpackedPlan
+from spinsim.engine.moves.metropolis.unpacked.update import UnpackedPlan
 from spinsim.engine.protocols import Counts
 from spinsim.errors import InputError
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 
 UPDATES_A_WORD = 8  # that take as long as that of a packed word
-LONG_ROUND = 2**17  # updates of a sample from which on its chunks are worth a thread each in every round
 
 
 def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None) -> CpuEngine:
     plan, pool = model.once(UnpackedPlan), Threads(threads)
     chunks = Chunks(model, replicas, dynamics, pool)
-    parts = CpuParts(
-        packing=packing.Packing.UNPACKED,
-        state=chunks,
-        sweeper=UnpackedSweeper(model, plan, dynamics, chunks),
-        counts=partial(counts, model, chunks, plan),
-        comparison=CpuReplicaComparison(model),
-        threads=pool,
-        temperatures=tuple(range(1, plan.terms + 1)),
-    )
-    return CpuEngine(model, replicas, dynamics, parts)
+    sweeper, count = UnpackedSweeper(model, plan, dynamics, chunks), partial(counts, model, chunks, plan)
+    parts = CpuParts(packing.Packing.UNPACKED, chunks, sweeper, count, CpuReplicaComparison(model).compare, pool)
+    return CpuEngine(model, replicas, dynamics, parts._replace(temperatures=tuple(range(1, plan.terms + 1))))
 
 
 def counts(model: Ising, chunks: Chunks, plan: UnpackedPlan, samples: slice | None = None) -> Counts:
@@ -70,12 +62,14 @@ def _in_quanta(model: Ising, plan: UnpackedPlan) -> tuple[npt.NDArray[np.int64],
     return couplings, np.stack([model.integer_fields(k) for k in range(len(model.fields))])
 
 
-class ChunkSweeper(ABC):
+class ChunkSweeper(CpuSweeper):
     """Temperatures and rounds of a ``CpuSweeper`` of chunks, each of which is swept by itself.
 
     Args:
         terms: Inverse temperatures that a replica may have.
     """
+
+    long_round: int  # updates of a sample from which on its chunks are worth a thread each in every round
 
     def __init__(self, model: Ising, colours: int, terms: int, dynamics: Dynamics, chunks: InChunks) -> None:
         self.colours, self.tasks = colours, chunks.count
@@ -92,18 +86,9 @@ class ChunkSweeper(ABC):
         ``double_beta`` is as ``UnpackedPlan.double_beta`` makes it.
         """
 
-    @property
-    @abstractmethod
-    def _long_round(self) -> int:
-        """Updates of a sample from which on its chunks are worth a thread each in every round."""
-
     def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Take an inverse temperature, one for each replica (replicas,), or of each of two terms (replicas, 2)."""
         check = check_betas if self._terms > 1 and np.ndim(beta) > 1 else check_beta
         self._double_beta = UnpackedPlan.double_beta(self._model, check(beta, self._in_chunks.replicas)[None])
-
-    def set_ladder(self, ladder: Ladder) -> None:  # noqa: B027  (no sweeper of chunks has tables)
-        """Nothing to prepare: there are no tables."""
 
     def set_places(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> None:
         self._double_beta = UnpackedPlan.double_beta(self._model, ladder.beta[place])
@@ -117,28 +102,20 @@ class ChunkSweeper(ABC):
         """None where chunks of a sample are worth a thread each in every round."""
         model, chunks = self._model, self._in_chunks
         idle = model.samples < chunks.threads.count and len(chunks.firsts) > 1
-        if idle and model.sites * chunks.replicas * sweeps >= self._long_round:
+        if idle and model.sites * chunks.replicas * sweeps >= self.long_round:
             return None
         return model.samples * model.sites * chunks.replicas * max(1, sweeps) // UPDATES_A_WORD
-
-    @abstractmethod
-    def temper(self, tempering: CpuTempering, times: Times, half_sweep: int, samples: slice) -> None: ...
-
-    def end_rounds(self, tempering: CpuTempering) -> None:
-        self.set_places(tempering.ladder, tempering.exchange.place)
 
 
 class UnpackedSweeper(ChunkSweeper):
     """A ``CpuSweeper`` of unpacked spins."""
 
+    long_round = 2**17
+
     def __init__(self, model: Ising, plan: UnpackedPlan, dynamics: Dynamics, chunks: Chunks) -> None:
         super().__init__(model, plan.colours, plan.terms, dynamics, chunks)
         self._plan, self._chunks = plan, chunks
         self._rounds: tuple[CpuTempering, Callable[..., None]] | None = None
-
-    @property
-    def _long_round(self) -> int:
-        return LONG_ROUND
 
     def _sweep_chunk(
         self, double_beta: npt.NDArray[np.float64], count: int, half_sweep: int, sample: int, first: int
@@ -148,23 +125,12 @@ class UnpackedSweeper(ChunkSweeper):
         of_terms = double_beta[sample % len(double_beta), :, first : first + self._chunks.width(first)]
         of_chunk = np.ascontiguousarray(by_word(of_terms))
         sweep_general(
-            self._chunks.of(sample, first),
-            plan.order,
-            plan.colour_start,
-            plan.start,
-            plan.middle if len(of_chunk) > 1 else None,
-            plan.neighbour,
-            plan.couplings[sample % len(plan.couplings)],
-            plan.fields[sample % len(plan.fields)],
-            of_chunk if len(of_chunk) > 1 else of_chunk[0],
-            self._dynamics.zero_acceptance,
-            self._dynamics.counter_block(sample, block),
-            np.uint64(lane // WORDS),
-            self._key,
-            self._dynamics.rng_rounds,
-            np.uint64(half_sweep),
-            count,
-        )
+            self._chunks.of(sample, first), plan.order, plan.colour_start, plan.start,
+            plan.middle if len(of_chunk) > 1 else None, plan.neighbour, plan.couplings[sample % len(plan.couplings)],
+            plan.fields[sample % len(plan.fields)], of_chunk if len(of_chunk) > 1 else of_chunk[0],
+            self._dynamics.zero_acceptance, self._dynamics.counter_block(sample, block), np.uint64(lane // WORDS),
+            self._key, self._dynamics.rng_rounds, np.uint64(half_sweep), count,
+        )  # fmt: skip
 
     def temper(self, tempering: CpuTempering, times: Times, half_sweep: int, samples: slice) -> None:
         model, plan, dynamics = self._model, self._plan, self._dynamics

@@ -199,24 +199,17 @@ def sweep_general(  # type: ignore[no-untyped-def]
     """Update a chunk of replicas of one sample.
 
     Args:
-        spins: int8 (sites, 4 * calls), +1 or -1, changed in place; position w * calls + c is the chunk's replica
-            4 c + w, so that each word of the Philox calls serves consecutive positions.
-        order: Sites, colour by colour.
+        spins: int8 (sites, 4 * calls), +1 or -1, changed in place; position w * calls + c is the chunk's replica 4 c +
+            w, so that each word of the Philox calls serves consecutive positions.
         colour_start: Colour c has ``order[colour_start[c]:colour_start[c + 1]]``.
         start: Rows of neighbours; those of site i are ``near[start[i]:start[i + 1]]``.
         middle: Of these, those before ``middle[i]`` are by bonds of term 0; None where there is one term.
-        near: Neighbours.
         couplings: J of each of ``near`` in quanta, int32 or int64: the width that local fields fit.
         fields: h of each site in quanta, of the same type; they belong to term 0.
         double_beta: Twice the inverse temperature times the quantum, of every position; of two terms (2, positions).
         zero_acceptance: Probability of a flip that costs nothing or, of two terms, the factor of one that costs nearly
             nothing.
-        block: Counter word 1.
         first_call: Philox call of the chunk's first replica within its block of 128.
-        key: The two key words.
-        rounds: Philox rounds, 7 or 10.
-        half_sweep: Half-sweeps done so far.
-        sweeps: Sweeps to do.
     """
     (k0, k1), replicas, width = key, spins.shape[1], couplings.dtype
     beta_32, zero_32 = double_beta.astype(np.float32), np.float32(zero_acceptance * 0.5 * TWO32)
@@ -270,9 +263,6 @@ def temper_unpacked(  # type: ignore[no-untyped-def]
         plan: ``UnpackedPlan``'s order, colour_start, start, neighbour.
         middle: As ``sweep_general`` takes it.
         double_beta: Twice the inverse temperatures of 1 or 2 terms times the quantum, (terms, temperatures).
-        ladder: ``Ladder.steps``, copies.
-        exchanged: A row of ``Exchange``, changed in place.
-        times: Rounds done so far, rounds to do, sweeps of each.
     """
     sites, chunk = size
     edges, of_first, bond_couplings, site_fields = bonds

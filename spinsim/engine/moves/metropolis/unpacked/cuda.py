@@ -5,9 +5,8 @@ Rounds of sweeps and exchanges are one launch where shared memory holds lattices
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from functools import cached_property, partial
-from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -15,56 +14,42 @@ import numpy.typing as npt
 
 from spinsim import packing
 from spinsim.acceptance import check_beta, check_betas
-from spinsim.cuda.compile import FLAGS, PHILOX_ROUNDS, Instances, instance
-from spinsim.cuda.device import multiprocessors, shared_memory
+from spinsim.cuda.compile import instance
+from spinsim.cuda.device import cupy, multiprocessors, shared_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
-from spinsim.engine.cuda import CudaEngine, MeasuredRounds
+from spinsim.engine.cuda import CudaEngine, CudaSweeper, LaunchedRounds
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.layouts.unpacked import SpinBytes
 from spinsim.engine.measuring.cuda import NOTHING
-from spinsim.engine.measuring.cuda_counting import CudaCounting
+from spinsim.engine.measuring.sums import CudaCounting
 from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, Placed
-from spinsim.engine.moves.exchange.cuda_rounds import LaunchedRounds
 from spinsim.engine.moves.exchange.ladder import Ladder
 from spinsim.engine.moves.metropolis.packed.classes import LATTICE_BARRIER
 from spinsim.engine.moves.metropolis.replica_packed.cuda import engine_of
-from spinsim.engine.moves.metropolis.replica_packed.cuda_records import NOTES
-from spinsim.engine.moves.metropolis.unpacked.cuda_words import WORD, WORDS, UnpackedSpins
-from spinsim.engine.moves.metropolis.unpacked.plan import UnpackedPlan
-from spinsim.engine.moves.metropolis.unpacked.slots import COUNTED_BONDS, SlotPlan, counted_rows
-from spinsim.errors import InputError
-from spinsim.model.graph import MOST_TERMS
-from spinsim.model.ising import Ising
-
-INTEGERS: Final = ("int", "long long")  # of couplings and fields
-INSTANCES: Final[Instances] = (
-    *(
-        ("metropolis/unpacked.cu", instance("sweep_unpacked", integer, terms, in_shared, r))
-        for integer, terms, in_shared, r in product(INTEGERS, (1, MOST_TERMS), FLAGS, PHILOX_ROUNDS)
-    ),
-    *(
-        ("tempering/temper_unpacked.cu", instance("temper_unpacked", integer, r))
-        for integer, r in product(INTEGERS, PHILOX_ROUNDS)
-    ),
-    *(("measuring/count_unpacked.cu", instance("total_energy", integer)) for integer in INTEGERS),
-    ("tempering/lay_tables.cu", "lay_betas"),
-    ("measuring/overlaps.cu", "differing_spins"),
+from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import NOTES
+from spinsim.engine.moves.metropolis.unpacked.cuda_words import (
+    COUNTED_BONDS,
+    WORD,
+    WORDS,
+    SlotPlan,
+    UnpackedSpins,
+    counted_rows,
 )
-
+from spinsim.engine.moves.metropolis.unpacked.update import UnpackedPlan
+from spinsim.errors import InputError
+from spinsim.model.ising import Ising
 
 LAY_THREADS: Final = 256
 
 
-class SpinSweeper(ABC):
+class SpinSweeper(CudaSweeper):
     """Temperatures of a ``CudaSweeper`` of single replicas; its launch is made anew when they change.
 
     Attributes:
         are_laid: True if replicas have the temperatures of their present places.
     """
 
-    rounds: MeasuredRounds | None = None  # there may be no kernel of many rounds
-    measured_rounds: MeasuredRounds | None = None
     are_laid = True
 
     def __init__(self, queue: Queue, spins: SpinBytes | UnpackedSpins, colours: int, terms: int) -> None:
@@ -79,9 +64,6 @@ class SpinSweeper(ABC):
     def _make_launch(self, double_beta: Any, single_beta: Any) -> None: ...
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Take an inverse temperature, one for each replica (replicas,), or of each of two terms (replicas, 2)."""
-        import cupy
-
         spins = self._spins
         check = check_betas if self._terms > 1 and np.ndim(beta) > 1 else check_beta
         values = UnpackedPlan.double_beta(spins.model, check(beta, spins.replicas)[None])
@@ -93,8 +75,6 @@ class SpinSweeper(ABC):
         self._lay = None
 
     def set_ladder(self, placed: Placed) -> None:
-        import cupy
-
         ladder, model, width = placed.ladder, self._spins.model, self._spins.width
         by_term = np.ascontiguousarray(ladder.beta.reshape(ladder.temperatures, -1).T)
         shape = model.samples, len(by_term), width
@@ -151,8 +131,6 @@ class UnpackedRounds(LaunchedRounds):
     def __init__(
         self, spins: UnpackedSpins, coldest: np.float32, queue: Queue, tempering: CudaTempering, **given: Any
     ) -> None:
-        import cupy
-
         super().__init__(queue=queue, tempering=tempering, **given)
         self._threads, self._groups, self._samples = spins.grouping.threads, groups(spins), spins.model.samples
         every = WORD * spins.grouping.words * self._groups
@@ -166,8 +144,6 @@ class UnpackedRounds(LaunchedRounds):
             self.together = min(self._samples, resident // self._groups)
 
     def _ready(self, spins: UnpackedSpins, coldest: np.float32, every: int) -> Launch:
-        import cupy
-
         queue, plan, ladder = self._queue, spins.plan.plan, self._tempering.ladder
         two_beta = cupy.asarray(2.0 * spins.model.quantum * np.ascontiguousarray(ladder.beta.reshape(-1)))
         near, couplings = self._rows = [cupy.asarray(array) for array in counted_rows(spins.plan)]
@@ -231,7 +207,7 @@ class UnpackedSweeper(SpinSweeper):
             "half_sweep": np.uint64(0), "half_sweeps": np.uint32(0),
         }, how.shared_bytes(spins.model.sites, terms))  # fmt: skip
         self._grid = how.blocks, -(-spins.replicas // (WORD * how.words)), spins.model.samples
-        self.rounds = self.measured_rounds = None
+        self.rounds = None
 
     @property
     def _single_coldest(self) -> npt.NDArray[np.float32]:
@@ -247,7 +223,7 @@ class UnpackedSweeper(SpinSweeper):
             most_sweeps=self._most_sweeps,
         )  # fmt: skip
         if rounds.together:
-            self.rounds = self.measured_rounds = rounds
+            self.rounds = rounds
 
     @cached_property
     def _most_sweeps(self) -> int:

@@ -18,16 +18,11 @@ class Moves(NamedTuple):
     """Copies of configurations, in the order of samples and, within each, of targets.
 
     No source is a target, so that copies can be made in any order and in place.
-
-    Attributes:
-        sample: Of each, int64.
-        source: Replica whose configuration is copied.
-        target: Replica that it becomes.
     """
 
-    sample: npt.NDArray[np.int64]
-    source: npt.NDArray[np.int64]
-    target: npt.NDArray[np.int64]
+    sample: npt.NDArray[np.int64]  # of each, int64
+    source: npt.NDArray[np.int64]  # replica whose configuration is copied
+    target: npt.NDArray[np.int64]  # replica that it becomes
 
 
 def moves_of(parent: npt.NDArray[np.integer]) -> Moves:
@@ -46,8 +41,7 @@ def first_moves(moves: Moves, samples: int, blocks: int) -> npt.NDArray[np.int64
     return np.asarray(first, np.int64)
 
 
-LEAST: Final = -700.0
-"""Exponent of a weight, of which nothing is left beside 1."""
+LEAST: Final = -700.0  # exponent of a weight, of which nothing is left beside 1
 _POWERS: Final = 0.5 ** np.arange(1024.0)
 
 
@@ -63,7 +57,6 @@ def choose_parents(exponent, family, uniform, populations, parent, total, copied
         exponent: Of the weights, at most 0, (all populations, size).
         family: Of each replica, a replica of its population by its number in the sample, likewise.
         uniform: Between 0 and 1, (all populations,).
-        populations: Of a sample.
         parent: Takes the parent of each replica by its number in the sample, (all populations, size).
         total: Takes sums of weights, (all populations,).
         copied: Takes how many are copied, likewise.

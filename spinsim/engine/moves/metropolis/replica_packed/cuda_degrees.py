@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.cuda.compile import FLAGS, PHILOX_ROUNDS, Instances, instance
-from spinsim.cuda.device import multiprocessors, shared_memory
+from spinsim.cuda.compile import instance
+from spinsim.cuda.device import cupy, multiprocessors, shared_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.cuda_queue import Queue
-from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords, places
+from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords, place_of
 from spinsim.engine.moves.metropolis.packed.batches import Batches, Costs
 from spinsim.engine.moves.metropolis.packed.classes import PLANES, Limits, cheap_bits
 from spinsim.engine.moves.metropolis.replica_packed.cuda_tables import DeviceTables, TableSweeper
-from spinsim.engine.moves.metropolis.replica_packed.plan import ReplicaPlan
+from spinsim.engine.moves.metropolis.replica_packed.update import ReplicaPlan
 
 TILE_SITES: Final = 32  # of a warp
 COSTS: Final = Costs(width=1, batch=32 * 1000, site=0, bond=40, doubling=True)  # instructions of a thread, 32 for each
@@ -30,7 +29,6 @@ BONDS: Final = struct_type(sites=ADDRESS, wanted=ADDRESS, stride=SIZE, site_stri
 
 
 def tiles(batches: Batches, in_fields: bool) -> npt.NDArray[np.void]:
-    """The ``TILE`` of each batch."""
     table = np.empty(len(batches.slots), TILE)
     table["first"], table["size"] = batches.first[:-1], np.diff(batches.first)
     table["most"], table["offset"] = batches.slots + (batches.most << 16 if in_fields else 0), batches.offset
@@ -51,7 +49,7 @@ def sites_with_units(plan: ReplicaPlan) -> npt.NDArray[np.uint32]:
 
 def wanted(batches: Batches) -> npt.NDArray[np.uint32]:
     """Bonds of each tile, (1 or samples, bonds): twice the neighbour's place, plus 1 where the coupling is below 0."""
-    return np.ascontiguousarray(2 * places(batches)[batches.neighbour] + batches.signs)
+    return np.ascontiguousarray(2 * place_of(batches.order)[batches.neighbour] + batches.signs)
 
 
 def row_bytes(bits: int) -> int:
@@ -64,19 +62,14 @@ class DegreeLattices(CountedWords):
 
     Args:
         plan: With tiles of sites of like degree.
-        queue: Where its work is queued; the present device and stream of CuPy.
 
     Attributes:
-        threads: Of a thread block.
         in_shared: True if a thread block holds a lattice in shared memory.
-        most_tiles: Of a colour, at most.
     """
 
     plan: ReplicaPlan
 
     def __init__(self, plan: ReplicaPlan, queue: Queue) -> None:
-        import cupy
-
         batches = plan.batches
         super().__init__(plan, queue, (sites_with_units(plan), wanted(batches)))
         self._sites, self._wanted = self.lists
@@ -98,7 +91,6 @@ class DegreeLattices(CountedWords):
         """The kernel with all arguments but those of a launch.
 
         Args:
-            tables: Acceptance tables.
             bits: That the temperatures have 2^bits cheap classes.
         """
         queue, plan = self._queue, self.plan
@@ -118,12 +110,7 @@ class DegreeLattices(CountedWords):
 
 
 class DegreeSweeper(TableSweeper):
-    """A ``CudaSweeper`` of graphs of any degrees.
-
-    Args:
-        queue: Where sweeps are queued.
-        lattices: The spins.
-    """
+    """A ``CudaSweeper`` of graphs of any degrees."""
 
     shares_tables = True
     updates_a_launch = 2**35  # so that a launch stays well below a second
@@ -144,9 +131,3 @@ class DegreeSweeper(TableSweeper):
         for done in range(0, half_sweeps, most):
             grid, now = (share, blocks, samples), min(most, half_sweeps - done)
             self._launch(self._queue.stream, grid, lattices.threads, half_sweep=half_sweep + done, half_sweeps=now)
-
-
-INSTANCES: Final[Instances] = tuple(
-    ("metropolis/replica_packed_degrees.cu", instance("sweep_degrees", bits, in_shared, in_fields, r))
-    for bits, in_shared, in_fields, r in product(TREE_BITS, FLAGS, FLAGS, PHILOX_ROUNDS)
-)
