@@ -40,13 +40,14 @@ __device__ __forceinline__ void set_half(u32 address, u32 half) { asm volatile("
 // Parents are halves of words. All threads go on together, so that nobody writes between another's reading and writing.
 template <bool IN_SHARED>
 struct Trees {
-    u32 parents, slots, opened, near_larger;  // addresses: of parents, of pairs that threads hand to others, of open bonds, of their labels
+    u32 parents, slots, near_larger;  // addresses: of parents; of pairs that threads hand to others; of labels of bonds
     const Bonds& bonds;
+    u32* opened;
 
     __device__ __forceinline__ u32 parent_of(u32 label) const { return half_at(parents + 2 * label); }
     __device__ __forceinline__ void hang(u32 label, u32 parent) const { set_half(parents + 2 * label, parent); }
     __device__ __forceinline__ u32 larger_of(u32 bond) const { return IN_SHARED ? half_at(near_larger + 2 * bond) : __ldg(bonds.larger + bond); }
-    __device__ __forceinline__ u32 word(u32 column, u32 end) const { return column < end ? word_at(opened + 4 * column) : 0; }
+    __device__ __forceinline__ u32 word(u32 column, u32 end) const { return column < end ? opened[(size_t)column * LANES] : 0; }
     __device__ __forceinline__ u32 starts_at(u32 column, const Groups& of_leaves, const Groups& of_labels) const {
         return column < bonds.leaf_columns ? of_leaves.starts : of_labels.starts;
     }
@@ -67,7 +68,7 @@ struct Trees {
         return rest;
     }
 
-    // Lets labels meet bond by bond. A thread has 32 bonds of a column, and every 32nd column.
+    // Lets labels meet bond by bond. A thread has 32 bonds of a column, and every 32nd column; the next word is on its way.
     __device__ __forceinline__ void join(const Groups& of_leaves, const Groups& of_labels) const {
         const u32 lane = threadIdx.x % WIDTH, before = (1u << lane) - 1, columns = bonds.columns;
         // The first bond of a label hangs it at once.
@@ -83,7 +84,7 @@ struct Trees {
         for (u32 column = lane; __any_sync(ALL, column < columns); column += WIDTH) {
             const u32 open = word(column, columns), starts = starts_at(column, of_leaves, of_labels), firsts = first_of(open, starts);
             const u32 left = firsts | hang_roots(firsts, open & ~firsts, first_of(open & ~firsts, starts), column * WIDTH);
-            if (left != open) set_word(opened + 4 * column, left);
+            if (left != open) opened[(size_t)column * LANES] = left;
         }
         // Then two bonds at a time in each thread: the smaller of two labels hangs on the larger one, which is done where it was a root; else
         // its old parent goes on (Rem's algorithm with splicing: M. M. A. Patwary, J. Blair, F. Manne, SEA 2010).
@@ -167,10 +168,8 @@ struct Trees {
     }
 };
 
-// Words of shared memory for a replica of so many columns of labels and of bonds.
-__device__ __forceinline__ u32 room_of_replica(u32 columns, u32 of_bonds) {
-    return max(WIDTH, (columns + 3) / 4 * 4 + 1) + (columns + 3) / 4 * 64 + 1 + of_bonds;
-}
+// Words of shared memory for a replica of so many columns of labels.
+__device__ __forceinline__ u32 room_of_replica(u32 columns) { return max(WIDTH, (columns + 3) / 4 * 4 + 1) + (columns + 3) / 4 * 64 + 1; }
 
 // Finds the clusters of a replica, a warp each: block (replicas of all samples).
 template <bool IN_SHARED>
@@ -190,15 +189,13 @@ __global__ __launch_bounds__(MOST_WARPS * WIDTH, 1) void join_in_shared(Batch ba
     u32* const chosen = batch.chosen + row * sites.columns * LANES + replica % LANES;
     u32* const of_leaves = chosen + (size_t)columns * LANES;
     const u32 quads = (columns + 3) / 4, marked = 4 * quads + 1;
-    u32* const marks = room + warp * room_of_replica(columns, bonds.columns);  // which leaders flip, the ghost not; before, pairs that threads hand on
+    u32* const marks = room + warp * room_of_replica(columns);  // which leaders flip, the ghost not; before, pairs that threads hand on
     u32* const parents = marks + max(WIDTH, marked);            // two in a word
-    u32* const opened = parents + 64 * quads + 1;
     for (u32 i = lane; i <= 64 * quads; i += WIDTH) parents[i] = 2 * i | (2 * i + 1) << 16;
-    const u32* const turned = batch.opened + row * bonds.columns * LANES + replica % LANES;
-    for (u32 i = lane; i < bonds.columns; i += WIDTH) opened[i] = __ldg(turned + (size_t)i * LANES);
     __syncwarp();
     const auto address = [](const u32* word) { return (u32)__cvta_generic_to_shared(word); };
-    const Trees<IN_SHARED> trees{address(parents), address(marks), address(opened), address(in_shared), bonds};
+    u32* const opened = batch.opened + row * bonds.columns * LANES + replica % LANES;
+    const Trees<IN_SHARED> trees{address(parents), address(marks), address(in_shared), bonds, opened};
     const Groups leaves(bonds.leaf_width);
     trees.join(leaves, Groups(bonds.width));
 

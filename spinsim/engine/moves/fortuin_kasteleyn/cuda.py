@@ -73,7 +73,7 @@ class Room(NamedTuple):
 def room_for(columns: int, bond_columns: int, shared: int) -> Room | None:
     """Shared memory of a block for replicas of so many columns of labels; None where not even one has room."""
     bonds, quads = 2 * WIDTH * bond_columns, -(-columns // 4)
-    replica = 4 * (max(WIDTH, 4 * quads + 1) + 64 * quads + 1 + bond_columns)
+    replica = 4 * (max(WIDTH, 4 * quads + 1) + 64 * quads + 1)
     if replica > shared:
         return None
     beside_bonds = max(0, shared - bonds) // replica

@@ -72,7 +72,7 @@ def test_same_as_oracle(name: str, device: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "room", [0, 2 * 4 * (32 + 64 + 1 + 10), 2**18], ids=["in memory", "without pairs", "in shared memory"]
+    "room", [0, 2 * 4 * (32 + 64 + 1), 2**18], ids=["in memory", "without pairs", "in shared memory"]
 )
 def test_clusters_joined_elsewhere(emulated: None, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
     monkeypatch.setattr(cuda, "shared_memory", lambda device: room)
