@@ -223,7 +223,7 @@ def weights_of(model: Ising) -> tuple[int, npt.NDArray[np.int64]] | None:
 
 
 def units_of(model: Ising) -> Units | None:
-    """Couplings and fields in the largest unit of |J| and |h|; None on lattices and where samples differ."""
+    """Couplings and fields in their largest unit; None on lattices and if samples differ."""
     if model.lattice is not None or model.weights is None:
         return None
     sizes = np.abs(model.fields)

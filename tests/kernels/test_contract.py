@@ -122,6 +122,7 @@ def test_arguments_have_the_names_of_parameters(launched: Kernels, monkeypatch: 
         update(model)
     with monkeypatch.context() as patch:
         patch.setattr("spinsim.engine.moves.metropolis.replica_packed.cuda_lattices.shared_memory", lambda device: 0)
+        patch.setattr("spinsim.engine.moves.fortuin_kasteleyn.cuda.shared_memory", lambda device: 0)
         update(MODELS[0])
     multiply()
     layer = Layer(ss.Ising(ss.chain(13)), 0, 0.4, 0.3, "even")
