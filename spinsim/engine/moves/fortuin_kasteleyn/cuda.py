@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.cuda.compile import FLAGS, Instances, instance, parameters
-from spinsim.cuda.device import require_memory, shared_memory
+from spinsim.cuda.device import cupy, require_memory, shared_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, round_keys, struct_type
 from spinsim.engine.cuda import CudaParts
 from spinsim.engine.layouts.replica_packed.cuda_words import OrderedWords, place_of
@@ -220,8 +220,6 @@ class ClustersOnGpu:
     def __init__(
         self, kind: int, model: Ising, replicas: int, first_sample: int, parts: CudaParts, words: OrderedWords
     ) -> None:
-        import cupy
-
         self._kind, self._model, self._queue = kind, model, parts.queue
         self._replicas, self._kept = replicas, list[Any]()
         self._ladder: tuple[tuple[int, ...], bytes, Any] | None = None
@@ -276,8 +274,6 @@ class ClustersOnGpu:
 
     def _in_memory(self, samples: int, count: int) -> list[Launched]:
         """The kernels whose blocks find the clusters of a replica each, of some samples at a time."""
-        import cupy
-
         replicas = self._replicas
         at_once = max(1, min(samples, MOST_PARENTS // (replicas * (count + 1))))
         size = at_once * replicas * (count + 1)
@@ -297,8 +293,6 @@ class ClustersOnGpu:
 
     def _record(self, kind: Any, **members: Any) -> Any:
         """A struct whose arrays are put on the device, where they stay as long as the move."""
-        import cupy
-
         on_device = {
             name: cupy.asarray(value) if isinstance(value, np.ndarray) else value for name, value in members.items()
         }
@@ -320,8 +314,6 @@ class ClustersOnGpu:
 
     def __call__(self, moment: Moment, holder: Any) -> None:
         """Queue a move; ``holder`` is int32 on the device."""
-        import cupy
-
         _, copies, temperatures = holder.shape
         beta = np.asarray(moment.beta, np.float64).reshape(-1, *np.shape(moment.beta)[1:2] or (1,))
         scaled = np.ascontiguousarray(np.broadcast_to(beta * self._model.quantum, (temperatures, beta.shape[1])))

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from spinsim.cuda.compile import Instances, instance
-from spinsim.cuda.device import require_memory
+from spinsim.cuda.device import cupy, require_memory
 from spinsim.cuda.launch import ADDRESS, Launch, record, round_keys, struct_type
 from spinsim.engine.cuda import CudaParts
 from spinsim.engine.cuda_queue import GRID_LIMIT
@@ -78,8 +78,6 @@ class LatticesOnGpu:
 
     def _room(self) -> dict[str, Any]:
         """Arrays that a move works in, of as many lattices as are moved at a time."""
-        import cupy
-
         sites, count, dimension = self._model.sites, self._at_once, self._lattices.dimension
         is_marked = bool(self._field) or self._kind == SEEDED
         sizes = {
@@ -136,8 +134,6 @@ class LatticesOnGpu:
 
     def __call__(self, moment: Moment, holder: Any) -> None:
         """Queue a move; ``holder`` is int32 on the device."""
-        import cupy
-
         if self._beta is None or not np.array_equal(moment.beta, self._beta):
             self._beta = np.array(moment.beta, np.float64)
             self._chances = cupy.asarray(chances(self._model, self._beta))
