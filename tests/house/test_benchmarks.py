@@ -14,7 +14,7 @@ INSTANCE = ROOT / "tests/data/pm1s_100.0.mc"
 @pytest.mark.system
 def test_a_line_for_an_instance(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     script = ROOT / "benchmarks/solve_peers.py"
-    monkeypatch.setattr("sys.argv", [str(script), str(INSTANCE), "--seeds", "1", "--limit", "5", "--tries", "1"])
+    monkeypatch.setattr("sys.argv", [str(script), str(INSTANCE), "--seeds", "1", "--limit", "1", "--tries", "1"])
     runpy.run_path(str(script), run_name="__main__")
     head, _, line = capsys.readouterr().out.splitlines()
     assert head.startswith("| instance | sites | target | spinsim anneal, ms | spinsim temper, ms |")
