@@ -40,6 +40,10 @@ SHORTER = {
         "--samples 8 --k 0.25:0.31:8": "--samples 4 --k 0.25:0.31:4",
         "10 --k 0.25:0.29:3 --slices 64 --replicas 21": "2 --k 0.25:0.29:3 --slices 64 --replicas 6",
         "--beta 4 --slices": "--beta 4 --sweeps 2000 --slices",
+        "--beta 0.5:4:8g --slices": "--beta 0.5:4:8g --sweeps 1000 --slices",
+        "--slices 32 --out L4": "--sweeps 2000 --slices 32 --out L4",
+        "--slices 48 --out L6": "--sweeps 2000 --slices 32 --out L6",
+        "8 --couplings pm-j --k 0.25:0.29:3 --slices 64": "4 --couplings pm-j --k 0.25:0.29:3 --sweeps 500 --slices 32",
     },
     "docs/validation/spin_glass.md": {
         "--samples 600": "--samples 4",
