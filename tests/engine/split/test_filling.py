@@ -7,6 +7,7 @@ import pytest
 
 import spinsim as ss
 from spinsim.engine import Planned
+from spinsim.engine.split import filling
 from spinsim.engine.split.filling import replicas_that_fill
 from spinsim.engine.update import OfModel, Outline
 from spinsim.model.ising import Ising
@@ -72,7 +73,8 @@ def test_searches_have_fewer_than_fill_a_gpu() -> None:
 
 
 @pytest.mark.emulated
-def test_a_run_has_the_replicas_with_which_it_began_on_any_device(emulated, tmp_path) -> None:
+def test_a_run_has_the_replicas_with_which_it_began_on_any_device(emulated, monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr(filling, "MULTIPROCESSORS", 1)
     model: Ising = ss.Ising(ss.square(4))
     path = tmp_path / "run.h5"
     how = {"temperatures": [2.0, 1.0], "sweeps": 2}
