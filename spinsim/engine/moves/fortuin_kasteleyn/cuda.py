@@ -138,9 +138,12 @@ class InShared(Layout):
     """
 
     def __init__(self, clusters: Clusters) -> None:
-        super().__init__(clusters)
         order, ends, leaves = clusters.order, clusters.bonds.ends, clusters.leaves
-        self.joined = count = order.size - leaves
+        count = order.size - leaves
+        if count >= 2**16 - 1:  # before millions of bonds are sorted
+            raise ValueError("labels that do not fit")
+        super().__init__(clusters)
+        self.joined = count
         joined, leaf = order[:count][::-1], order[count:]
         self.label[joined], self.label[leaf] = np.arange(count), FIRST_LEAF + np.arange(leaves)
         labels = np.append(self.label, np.uint32(count))[ends]  # a leaf's above all others
@@ -152,7 +155,7 @@ class InShared(Layout):
             bonds = bonds[np.lexsort((-larger[bonds].astype(np.int64), group[bonds]))]
             begin = np.searchsorted(group[bonds], np.arange(groups + 1))
             widths[k] = max(int(np.diff(begin).max(initial=0)), int(k == 0))
-            if widths[k] > WIDTH or count >= 2**16 - 1:
+            if widths[k] > WIDTH:
                 raise ValueError("labels that do not fit")
             if widths[k]:
                 word, part = np.divmod(group[bonds], WIDTH // widths[k])
