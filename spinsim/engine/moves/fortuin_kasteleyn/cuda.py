@@ -62,24 +62,24 @@ INSTANCES: Final[Instances] = (
 )
 
 
-class Room(NamedTuple):
-    """Warps of a block that join replicas in shared memory, its bytes, and if labels of bonds lie there too."""
+class SharedLabels(NamedTuple):
+    """Labels in the shared memory of a block: warps, a replica each, bytes, and if labels of bonds lie there too."""
 
     warps: int
     size: int
     has_bonds: bool
 
 
-def room_for(columns: int, bond_columns: int, shared: int) -> Room | None:
+def labels_in_shared(columns: int, bond_columns: int, shared: int) -> SharedLabels | None:
     """Shared memory of a block for replicas of so many columns of labels; None where not even one has room."""
     bonds, quads = 2 * WIDTH * bond_columns, -(-columns // 4)
     replica = 4 * (max(WIDTH, 4 * quads + 1) + 64 * quads + 1)
     if replica > shared:
         return None
-    beside_bonds = max(0, shared - bonds) // replica
-    has_bonds = beside_bonds >= min(ENOUGH, shared // replica)
-    warps = min(MOST_WARPS, beside_bonds if has_bonds else shared // replica)
-    return Room(warps, warps * replica + has_bonds * bonds, has_bonds)
+    next_to_bonds = max(0, shared - bonds) // replica
+    has_bonds = next_to_bonds >= min(ENOUGH, shared // replica)
+    warps = min(MOST_WARPS, next_to_bonds if has_bonds else shared // replica)
+    return SharedLabels(warps, warps * replica + has_bonds * bonds, has_bonds)
 
 
 class Layout:
@@ -182,13 +182,13 @@ def columns_of(numbers: npt.NDArray[Any], hole: int) -> npt.NDArray[np.uint32]:
     return filled
 
 
-def layout_for(clusters: Clusters, shared: int) -> tuple[Layout, Room | None]:
+def layout_for(clusters: Clusters, shared: int) -> tuple[Layout, SharedLabels | None]:
     """Labels in shared memory of so many bytes, with the room for them, or in memory."""
     try:
         layout = InShared(clusters)
     except ValueError:
         return InMemory(clusters), None
-    room = room_for(layout.joined_columns, layout.bond_columns, shared)
+    room = labels_in_shared(layout.joined_columns, layout.bond_columns, shared)
     return (layout, room) if room else (InMemory(clusters), None)
 
 
@@ -269,7 +269,7 @@ class ClustersOnGpu:
         launch = self._launch(FLOOD, rows.kernel, rows.room, lines=lines)
         return Launched(launch, (-(-self._replicas // WIDTH), samples, 1), rows.threads)
 
-    def _in_shared(self, room: Room) -> list[Launched]:
+    def _in_shared(self, room: SharedLabels) -> list[Launched]:
         """The kernel whose warps find the clusters of a replica each."""
         launch = self._launch(JOIN, instance("join_in_shared", room.has_bonds), room.size)
         blocks = -(-self._model.samples * self._replicas // room.warps)
