@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import time
 from types import SimpleNamespace
 
 import h5py
@@ -129,23 +130,25 @@ def test_interrupted_run_is_completed(do, capsys, monkeypatch) -> None:
 @pytest.mark.parametrize("options", ["--threads 1", "--threads 2", "--basis 0 --threads 1"])
 def test_ctrl_c_ends_a_task_that_is_not_saved(do, monkeypatch, options: str) -> None:
     """With the next product; rows that are done stay."""
-    product, make_row, rows, after = TransferOperator.apply, Work.row, [], []
+    product, make_rows, written, after = TransferOperator.apply, Work.solved, [], []
 
-    def row(self, step, *solved):
-        rows.append(step)
-        return make_row(self, step, *solved)
+    def solved(self, *steps):
+        for row in make_rows(self, *steps):
+            yield row
+            written.append(row)  # the run asks for the next one
 
     def apply(self, x, out):
-        if len(rows) > 1 and not after:  # the first one is written
+        if written and not after:
             os.kill(os.getpid(), signal.SIGINT)
-        if len(rows) > 1:
+        if written:
             after.append(0)
+            time.sleep(0.02)  # the main thread has its turn and hears the signal
         return product(self, x, out)
 
     line = f"transfer --width 13 --couplings pm-j --samples 8 --eigenvalues 6 --device cpu {options} --out a.h5"
     with monkeypatch.context() as changed:
         changed.setattr(TransferOperator, "apply", apply)
-        changed.setattr(Work, "row", row)
+        changed.setattr(Work, "solved", solved)
         path = do(line, "b", status=130)
     assert len(after) < 100  # the other threads go on until the main one has its turn
     assert 0 < ss.load(path).there.sum() < 8
