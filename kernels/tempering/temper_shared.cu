@@ -83,7 +83,7 @@ __global__ __launch_bounds__(MOST_SHARED_THREADS, 1) void temper_shared(uint4* s
     using R = Rule<SLOTS, COUNT_BITS, FIELD, KIND, ROUNDS>;
     extern __shared__ uint4 shared[];
     __shared__ HeldLadder<R> held;
-    static_assert(sizeof(held) <= HOST(engine.moves.metropolis.replica_packed.cuda_lattices.HELD_BYTES), "the host leaves room for it");
+    static_assert(sizeof(held) <= HOST(engine.moves.metropolis.replica_packed.cuda_lattices.LADDER_BYTES), "the host leaves room for it");
     const u32 sample = blockIdx.z;
     const bool is_tallied = EnergyTally<R>::POSSIBLE && tallied;
     const u32 none = is_tallied ? 0u - phantoms : 0u;
