@@ -76,7 +76,7 @@ def raise_to(y, power):  # type: ignore[no-untyped-def]
 
 @step
 def connected_squares(overlap, here, pairs, copies, scale, work, connected):  # type: ignore[no-untyped-def]
-    """Write the connected squares of some overlaps (pairs, ``here``) into ``connected``, as ``observables.moments`` does.
+    """Write the connected squares of ``observables.moments`` of overlaps (pairs, ``here``) into ``connected``.
 
     Sums are of integers, exact in float64: sums over the pairs of each copy, over all pairs, and of squares. ``work``
     is room, (copies + 3, n).

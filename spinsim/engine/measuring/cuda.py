@@ -184,7 +184,7 @@ class Measuring:
             MEASURED, **words, size=fields.size, energy_of=counted.energy.in_order,
             magnetization_of=counted.magnetization.in_order,
             staggered_of=counted.staggered_magnetization.in_order, quantum=model.quantum,
-            overlaps=overlaps, linked=linked, sites=model.sites, bonds=model.bonds,
+            compared=overlaps, linked=linked, sites=model.sites, bonds=model.bonds,
         )  # fmt: skip
         self.buffer = Buffer(fields.words, fields.size, compared, comparison.axes)
         self._totals, self._shape = TotalsPool(sweeps, clears=False), (most, fields.size)
