@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import spinsim
 from spinsim.inputs.texts import RANDOM
+from spinsim.jobs.calls import allowed, wrapped
 from spinsim.registry import FOLDERS, record_of
 from spinsim.settings.config import Config, kinds_of, tables_of
-from spinsim.settings.document import allowed, wrapped
 from spinsim.settings.setting import Setting, Table, settings_of
 
 _HEAD: Final = """\
