@@ -20,9 +20,9 @@ from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.engine.protocols import LadderMeasurement
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
-from spinsim.observables import Facts, Observable, Point, observables, own_observables
-from spinsim.observables.measured import quantities_of
+from spinsim.observables.measured import Facts, quantities_of
 from spinsim.observables.moments import MOMENTS, PerSite
+from spinsim.observables.table import Observable, Point, observables, own_observables
 from spinsim.observables.terms import VARIANCES, Ladder, reduced_run, term_name
 
 Array = npt.NDArray[np.float64]

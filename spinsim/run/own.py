@@ -30,7 +30,7 @@ from spinsim.engine.protocols import Spins, bits_of
 from spinsim.errors import InputError, argument
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
-from spinsim.observables import TABLE, own_observables
+from spinsim.observables.table import TABLE, own_observables
 from spinsim.store.contents import COORDINATES, MEASUREMENTS, Contents, Series, growing_of, plain_of, summary_series
 from spinsim.store.datasets import CHECKSUM
 

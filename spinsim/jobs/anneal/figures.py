@@ -28,7 +28,7 @@ from spinsim.jobs.anneal.result import AnnealResult
 from spinsim.jobs.base import Draw, Drawing
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.ising import Ising
-from spinsim.observables import SYMBOLS, TABLE
+from spinsim.observables.table import SYMBOLS, TABLE
 
 Array = npt.NDArray[np.float64]
 _THIN: Final = 15  # ratio of sides beyond which the short one has no room for tick labels
