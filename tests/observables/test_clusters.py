@@ -12,7 +12,7 @@ from enumeration import Thermal
 import spinsim as ss
 from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.observables import clusters
-from spinsim.run.own import Batch
+from spinsim.observables.batch import Batch
 
 AXES = ("sample", "copy", "temperature", "site")
 
