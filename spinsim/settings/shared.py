@@ -147,11 +147,7 @@ class RunSettings(Table):
         60.0, "Seconds between checkpoints", unit="seconds", low=0, finite=False, physics=False
     )
     save_configurations: int = setting(
-        0,
-        "Save all spins at every so many measurements, a bit a spin; 0 saves none",
-        low=0,
-        high=10**12,
-        before=0,
+        0, "Save all spins at every so many measurements, a bit a spin; 0 saves none", low=0, high=10**12, before=0
     )
 
     @property
@@ -182,20 +178,14 @@ own_measure = _shared(
 )
 
 own_moves = _shared(
-    None,
-    "Moves between sweeps, each with the number of sweeps between two, such as houdayer:16,wolff:10",
-    before=None,
+    None, "Moves between sweeps, each with the number of sweeps between two, such as houdayer:16,wolff:10", before=None
 )
 
 _CLUSTERS: Final = {"sw": "swendsen-wang", "wolff": "wolff", "seeded": "seeded-clusters"}
 _CLUSTERS_EVERY: Final = 10
 
 clusters = _shared(
-    None,
-    "Cluster moves of Fortuin and Kasteleyn between sweeps",
-    choices=tuple(_CLUSTERS),
-    physics=False,
-    before=None,
+    None, "Cluster moves of Fortuin and Kasteleyn between sweeps", choices=tuple(_CLUSTERS), physics=False, before=None
 )
 
 clusters_every = _shared(_CLUSTERS_EVERY, "Sweeps between cluster moves", low=1, physics=False, before=_CLUSTERS_EVERY)
@@ -217,11 +207,7 @@ solution = _shared(
 )
 
 time_limit = _shared(
-    None,
-    "Search for this long, not counting the compiling of kernels",
-    unit="seconds",
-    low=1e-3,
-    before=None,
+    None, "Search for this long, not counting the compiling of kernels", unit="seconds", low=1e-3, before=None
 )
 
 series = _shared(
