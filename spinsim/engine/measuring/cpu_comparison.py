@@ -162,7 +162,8 @@ def compare_copies(word, holder, by_copy, differ):  # type: ignore[no-untyped-de
     for copy in range(copies):
         for t in range(temperatures):
             by_copy[copy * temperatures + t] = word[np.uint32(holder[copy, t])]
-    differ[: by_copy.size] = by_copy
+    for e in range(by_copy.size):
+        differ[e] = by_copy[e]
     first = by_copy.size
     for apart in range(temperatures, by_copy.size if differ.size > first else 0, temperatures):
         n = by_copy.size - apart
@@ -174,16 +175,21 @@ def compare_copies(word, holder, by_copy, differ):  # type: ignore[no-untyped-de
 
 @part
 def by_pair(values, copies, found):  # type: ignore[no-untyped-def]
-    """Put values in the order of ``compare_copies`` into ``found`` (pairs, then copies if wanted, temperatures)."""
+    """Put values in the order of ``compare_copies`` into ``found`` (pairs, then copies if wanted, temperatures).
+
+    In loops, as here and there above: an assignment of arrays takes seconds to compile.
+    """
     temperatures = found.shape[1]
     pairs, first = values.size // temperatures - copies, copies
     for apart in range(1, copies if pairs else 1):
         for one in range(copies - apart):
             pair = one * (2 * copies - one - 1) // 2 + apart - 1
-            found[pair] = values[(first + one) * temperatures : (first + one + 1) * temperatures]
+            for t in range(temperatures):
+                found[pair, t] = values[(first + one) * temperatures + t]
         first += copies - apart
     for copy in range(found.shape[0] - pairs):
-        found[pairs + copy] = values[copy * temperatures : (copy + 1) * temperatures]
+        for t in range(temperatures):
+            found[pairs + copy, t] = values[copy * temperatures + t]
 
 
 @part
