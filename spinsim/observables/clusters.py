@@ -2,7 +2,7 @@
 
 ``--measure spinsim.observables.clusters:wrapping`` has a run measure the last of these of Fortuin-Kasteleyn clusters:
 
-    improved_magnetization_squared    largest_cluster    cluster_sizes    wrapping
+    improved_magnetization_squared    improved_correlation    largest_cluster    cluster_sizes    wrapping
 
 Open bonds are drawn anew for each measurement, from the same stream as those of moves but with numbers of their own
 (engine/moves/fortuin_kasteleyn/bonds.py), so that measuring changes no trajectory. ``overlap_largest_cluster``,
@@ -25,7 +25,7 @@ from spinsim.errors import InputError
 from spinsim.machine.compiled import kernel, part
 from spinsim.model.ising import Ising
 from spinsim.observables.batch import Batch
-from spinsim.observables.distances import overlaps_of_copies
+from spinsim.observables.distances import by_distance, overlaps_of_copies
 from spinsim.packing import LANES, pack
 
 Array = npt.NDArray[Any]
@@ -41,6 +41,23 @@ def improved_magnetization_squared(batch: Batch) -> Array:
     times the temperature (U. Wolff, Nucl. Phys. B 334, 581 (1990)).
     """
     return _of_fortuin_kasteleyn(batch)[0] / batch.model.sites**2
+
+
+def improved_correlation(batch: Batch) -> Array:
+    """Mean of ``distances.spin_correlation`` over all flips of the Fortuin-Kasteleyn clusters.
+
+    Sites of one cluster have the product of their spins, all others 0: for a ferromagnet the share of pairs that a
+    cluster joins. At distances beyond the correlation length its errors are far smaller (U. Wolff, as above). Shape
+    and errors raised are those of ``spin_correlation``.
+    """
+    shape, xp = batch.grid.shape, batch.xp
+    labels = _on_host(batch) * (1 + _of_fortuin_kasteleyn(batch, labels=True)[4])
+
+    def product(here: Any, other: Any) -> Any:
+        return xp.sign(here) * xp.sign(other) * (abs(here) == abs(other))
+
+    averages: Array = by_distance(batch, xp.asarray(labels).reshape(shape), product)
+    return averages
 
 
 def largest_cluster(batch: Batch) -> Array:
@@ -78,7 +95,7 @@ def _on_host(batch: Batch) -> npt.NDArray[np.int8]:
     return np.asarray(spins.get() if hasattr(spins, "get") else spins)
 
 
-def _of_fortuin_kasteleyn(batch: Batch, wraps: bool = False) -> tuple[Array, ...]:
+def _of_fortuin_kasteleyn(batch: Batch, wraps: bool = False, labels: bool = False) -> tuple[Array, ...]:
     """Values of ``describe`` for each configuration, with the axes of the batch without sites."""
     spins, model = _on_host(batch), batch.model
     state = spins.shape[:-1]
@@ -92,7 +109,7 @@ def _of_fortuin_kasteleyn(batch: Batch, wraps: bool = False) -> tuple[Array, ...
     words = pack(flat.transpose(0, 2, 1))
     words_of = (np.empty((rows, WIDE), np.uint64)[:, :2] for rows in (model.sites + 1, len(bonds.number)))
     up, opened = words_of  # of the type that moves have, for which there is machine code
-    described = _room(flat.shape[:2], model.sites, steps.shape[1])
+    described = _room(flat.shape[:2], model.sites, steps.shape[1], labels)
     when, key = np.uint64(KINDS * batch.number + MEASURED), rng.split_seed(batch.seed)
     up[model.sites] = ~np.uint64(0)
     for k, block in np.ndindex(words.shape[:2]):
@@ -121,9 +138,11 @@ def _of_overlaps(batch: Batch, wraps: bool = False) -> tuple[Array, ...]:
     return tuple(each.reshape(*spins.shape[:-1], *each.shape[2:]) for each in described)
 
 
-def _room(shape: tuple[int, ...], sites: int, axes: int) -> tuple[Array, ...]:
+def _room(shape: tuple[int, ...], sites: int, axes: int, labels: bool = False) -> tuple[Array, ...]:
+    """Arrays that ``describe`` fills in: squares, largest, sizes, wrapped and, where they are wanted, labels."""
     sizes = np.zeros((*shape, sites.bit_length()), np.int64)
-    return np.zeros(shape), np.zeros(shape, np.int64), sizes, np.zeros((*shape, axes), np.int64)
+    of_sites = np.zeros((*shape, sites if labels else 0), np.int32)
+    return np.zeros(shape), np.zeros(shape, np.int64), sizes, np.zeros((*shape, axes), np.int64), of_sites
 
 
 def _steps(model: Ising, wraps: bool) -> npt.NDArray[np.int8]:
@@ -154,7 +173,7 @@ def settle(label, parent, moved, path):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def describe(opened, ends, steps, spins, squares, largest, sizes, wrapped):  # type: ignore[no-untyped-def]
+def describe(opened, ends, steps, spins, squares, largest, sizes, wrapped, labels):  # type: ignore[no-untyped-def]
     """Add up what is known of the clusters of each configuration.
 
     Labels form trees; each label knows its displacement from its parent, so that a bond within a tree whose ends are
@@ -169,6 +188,7 @@ def describe(opened, ends, steps, spins, squares, largest, sizes, wrapped):  # t
         largest: Sites of the largest cluster, likewise.
         sizes: Clusters by the bits of their size, (configurations, bits).
         wrapped: Axes along which one wraps, (configurations, axes).
+        labels: Set to a site of each site's cluster, the same for all of them, (configurations, sites), or empty.
     """
     sites, axes = spins.shape[1], steps.shape[1]
     parent, moved = np.empty(sites + 1, np.int64), np.empty((sites + 1, axes), np.int64)
@@ -193,6 +213,8 @@ def describe(opened, ends, steps, spins, squares, largest, sizes, wrapped):  # t
                 parent[further] = root
         for i in range(sites + 1):
             settle(i, parent, moved, path)
+        for i in range(labels.shape[1]):
+            labels[c, i] = parent[i]
         for i in range(sites):
             members[parent[i]] += 1
             total[parent[i]] += spins[c, i]

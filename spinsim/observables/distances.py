@@ -7,6 +7,8 @@ open lattices the pairs of sites that exist are averaged over.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -20,7 +22,7 @@ def spin_correlation(batch: Batch) -> Any:
     Returns ``float64`` (..., axes, L / 2 + 1), axis 0 being that of x; 0 beyond half of a shorter side. The model must
     have a lattice of one site a cell.
     """
-    return _by_distance(batch, batch.grid)
+    return by_distance(batch, batch.grid)
 
 
 def overlap_correlation(batch: Batch) -> Any:
@@ -31,7 +33,7 @@ def overlap_correlation(batch: Batch) -> Any:
 
     Source: F. Belletti et al. (Janus), J. Stat. Phys. 135, 1121 (2009), arXiv:0811.2864.
     """
-    return _by_distance(batch, overlaps_of_copies(batch.grid, batch.xp, "overlap_correlation needs"))
+    return by_distance(batch, overlaps_of_copies(batch.grid, batch.xp, "overlap_correlation needs"))
 
 
 def overlaps_of_copies(spins: Any, xp: ModuleType, needing: str) -> Any:
@@ -41,8 +43,8 @@ def overlaps_of_copies(spins: Any, xp: ModuleType, needing: str) -> Any:
     return spins * xp.roll(spins, -1, axis=1)
 
 
-def _by_distance(batch: Batch, values: Any) -> Any:
-    """Averages of values (..., sides) of +1 and -1 times themselves further along each axis."""
+def by_distance(batch: Batch, values: Any, product: Callable[[Any, Any], Any] = operator.mul) -> Any:
+    """Return averages over x of the product of values (..., sides) at x and x + r e, as ``spin_correlation`` does."""
     lattice, xp = batch.model.lattice, batch.xp
     assert lattice is not None  # noqa: S101  (it has a grid)
     sides = lattice.shape
@@ -54,5 +56,5 @@ def _by_distance(batch: Batch, values: Any) -> Any:
             other, here = xp.roll(moved, -r, axis=-1), moved
             if not lattice.periodic:
                 other, here = moved[..., r:], moved[..., : side - r]
-            averages[..., axis, r] = (here * other).mean(axis=sites, dtype=xp.float64)
+            averages[..., axis, r] = product(here, other).mean(axis=sites, dtype=xp.float64)
     return averages

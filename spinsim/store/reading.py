@@ -172,7 +172,7 @@ def _look(path: Path) -> None:
 
 _SECONDS: Final = 3  # of processor time; the headers of a whole file take some 0.02
 _PATIENCE: Final = 30  # of the clock: a child that uses no processor time, for whatever reason, tells nothing
-_LONGEST_NAP: Final = 0.02
+_LONGEST_NAP: Final = 0.004
 _PASSED: Final = 0
 
 

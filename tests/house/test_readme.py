@@ -38,7 +38,7 @@ SHORTER = {
     },
     "docs/theory/quantum.md": {
         "--samples 8 --k 0.25:0.31:8": "--samples 4 --k 0.25:0.31:4",
-        "10 --k 0.25:0.29:3 --slices 64 --replicas 21": "2 --k 0.25:0.29:3 --slices 64 --replicas 6",
+        "10 --k 0.25:0.29:3 --slices 64 --replicas 21": "2 --k 0.25:0.29:2 --slices 32 --sweeps 1000 --replicas 6",
         "--beta 4 --slices": "--beta 4 --sweeps 2000 --slices",
         "--beta 0.5:4:8g --slices": "--beta 0.5:4:8g --sweeps 1000 --slices",
         "--slices 32 --out L4": "--sweeps 2000 --slices 32 --out L4",

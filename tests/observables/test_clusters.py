@@ -13,6 +13,7 @@ import spinsim as ss
 from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.observables import clusters
 from spinsim.observables.batch import Batch
+from spinsim.observables.distances import spin_correlation
 
 AXES = ("sample", "copy", "temperature", "site")
 
@@ -139,6 +140,32 @@ def test_improved_magnetization_in_fields() -> None:
     for step, field in enumerate([0.0, 0.3]):
         values, thermal = annealed.measured["m2"][step, 0], Thermal(ss.Ising(ss.square(3), field=field), 4.0)
         assert abs(values.mean() - thermal.mean(thermal.m**2)) <= 4 * values.std() / np.sqrt(values.size)
+
+
+@pytest.mark.parametrize("field", [0.0, 0.3])
+def test_improved_correlation(field: float) -> None:
+    model = ss.Ising(ss.square(4, 3), np.resize([1.0, 1.0, -1.0], 24), field=field)
+    spins = np.random.default_rng(3).choice(np.array([-1, 1], np.int8), (1, 2, 2, 12))
+    batches = [Batch(spins, AXES, model, np, np.array([0.1, 0.6]), seed=5, number=n) for n in range(20)]
+    shape = spin_correlation(batches[0]).shape
+    assert clusters.improved_correlation(batches[0]).shape == shape == (1, 2, 2, 2, 3)
+    assert np.all(clusters.improved_correlation(batches[0])[..., 0] == 1)
+    for batch in batches:  # the same from the clusters themselves
+        labels = clusters._of_fortuin_kasteleyn(batch, labels=True)[4].reshape(1, 2, 2, 3, 4)
+        grid, g = batch.grid.astype(float), clusters.improved_correlation(batch)
+        for axis, r in ((0, 1), (0, 2), (1, 1)):
+            joined = labels == np.roll(labels, -r, axis=-1 - axis)
+            expected = (joined * grid * np.roll(grid, -r, axis=-1 - axis)).mean(axis=(-2, -1))
+            np.testing.assert_allclose(g[..., axis, r], expected, atol=1e-15)
+    how = {"replicas": 2, "thermalize": 50, "measure_every": 2, "seed": 6, "device": "cpu"}
+    measure = {"G": clusters.improved_correlation}
+    result = ss.temper(model, [1.5, 3.0], sweeps=3000, measure=measure, **how)
+    for t, temperature in enumerate([1.5, 3.0]):
+        thermal = Thermal(model, temperature)
+        grid = thermal.spins.T.reshape(-1, 3, 4)
+        for axis, r in ((0, 1), (0, 2), (1, 1)):
+            exact_at = thermal.mean((grid * np.roll(grid, -r, axis=-1 - axis)).mean(axis=(-2, -1)))
+            check(result.measured["G"][:, 0, :, t, axis, r], exact_at)
 
 
 def test_refused_without_a_lattice_or_copies() -> None:

@@ -86,7 +86,7 @@ def attack(worker: Worker, names: list[str], seeds: range, commands: list[str]) 
 
 @pytest.mark.system
 def test_damaged_files_are_read_or_refused_in_a_sentence(worker) -> None:
-    attack(worker, NAMES + UNFINISHED, range(25), ["show", "check"])
+    attack(worker, NAMES + UNFINISHED, range(14), ["show", "check"])
 
 
 @pytest.mark.slow

@@ -77,7 +77,7 @@ def word_list(items: Items, along: Sequence[Along] = ()) -> WordList:
     return WordList(
         items.ends, start, np.searchsorted(of_group, np.arange(groups + 1)), in_group.astype(np.int64),
         np.ascontiguousarray(masks), np.append(of_layer[1:] != of_layer[:-1], True)[: len(parts)],
-        np.concatenate([one.wave.T for one in along]) if along else np.empty((0, 2)),
+        np.ascontiguousarray(np.concatenate([np.empty((0, 2)), *(one.wave.T for one in along)])),
         np.array([one.layers.size for one in along for _ in range(one.layers.segments)], np.int64),
         np.array(ends_axis, np.int64),
     )  # fmt: skip
