@@ -13,7 +13,7 @@
 
 constexpr u32 STREAM_HOUDAYER = HOST(rng.Stream.HOUDAYER), ORDER = HOST(engine.moves.houdayer.move.ORDER);
 constexpr int THREADS = HOST(engine.moves.houdayer.cuda.THREADS), COLUMNS = HOST(engine.moves.houdayer.cuda.COLUMNS);
-constexpr u32 NOBODY = HOST(engine.moves.houdayer.cuda.NOBODY), TURN_BITS = HOST(engine.moves.houdayer.cuda.TURN_BITS);
+constexpr u32 NOBODY = HOST(engine.moves.houdayer.cuda.NOBODY), SHIFT_BITS = HOST(engine.moves.houdayer.cuda.SHIFT_BITS);
 constexpr int MOST_PAIRS = HOST(engine.moves.houdayer.cuda.MOST_PAIRS);  // of a block whose warps have one each
 constexpr u32 LANES = 32, BLOCK = 128, MOST_PLANES = 32, PLANES_A_CALL = 4;
 
@@ -52,7 +52,7 @@ CHECK_STRUCT(Growth, engine.moves.houdayer.cuda.GROWTH);
 // Holds a lattice in rows: spinsim/engine/moves/houdayer/cuda.py says what these are.
 struct Rows {
     const uint4* near;                // [word], four slots each
-    const uint2* beside;              // [word]
+    const uint2* in_row;              // [word]
     const u32 *allowed, *along;       // [row][slot][word], [row][word]; the row of a sample or of all
     size_t allowed_stride, along_stride;
     u32 slots, words_a_row, last, low, masked;
@@ -184,7 +184,7 @@ __global__ __launch_bounds__(COLUMNS * LANES) void sow(Squares squares, Pairs pa
 
 // A neighbour by its code: 4 times a word's number, and by how many bits its positions lie further.
 __device__ __forceinline__ u32 word_at(const u32* words, u32 code) {
-    return *(const u32*)((const char*)words + (code >> TURN_BITS));
+    return *(const u32*)((const char*)words + (code >> SHIFT_BITS));
 }
 __device__ __forceinline__ u32 turned_by(u32 word, u32 code) { return __funnelshift_r(word, word, code); }
 
@@ -212,10 +212,10 @@ __device__ __forceinline__ Open open_of(const Rows& rows, u32 columns, u32 sampl
         open.across[slot] = ~(turned_by(word_at(overlap, codes[slot]), codes[slot]) ^ own);
         if (rows.masked && slot < rows.slots) open.across[slot] &= rows.allowed[sample * rows.allowed_stride + slot * columns + w];
     }
-    const uint2 beside = rows.beside[w];
-    const u32 before = word_at(overlap, beside.x) >> beside.x % LANES, behind = word_at(overlap, beside.y);
+    const uint2 in_row = rows.in_row[w];
+    const u32 before = word_at(overlap, in_row.x) >> in_row.x % LANES, behind = word_at(overlap, in_row.y);
     open.along = along[w] & ~(own ^ ((own << 1 & ~low) | (before & low)));
-    open.right = along[(beside.y >> TURN_BITS) / 4] & low & ~(behind ^ own >> beside.y % LANES);
+    open.right = along[(in_row.y >> SHIFT_BITS) / 4] & low & ~(behind ^ own >> in_row.y % LANES);
     open.back = __brev(open.along & ~low) << 1;
     return open;
 }
@@ -231,9 +231,9 @@ __device__ __forceinline__ u32 grown(const Rows& rows, const Open& open, const u
     }
     const u32 first = open.along & rows.low;
     if (rows.words_a_row > 1) {
-        const uint2 beside = __ldg(rows.beside + w);
-        reached |= word_at(words, beside.x) >> beside.x % LANES & first;
-        reached |= (word_at(words, beside.y) & open.right) << beside.y % LANES;
+        const uint2 in_row = __ldg(rows.in_row + w);
+        reached |= word_at(words, in_row.x) >> in_row.x % LANES & first;
+        reached |= (word_at(words, in_row.y) & open.right) << in_row.y % LANES;
     } else {
         reached |= reached >> rows.last & first;
         reached |= (reached & first) << rows.last;

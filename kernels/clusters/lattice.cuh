@@ -229,8 +229,8 @@ __device__ __forceinline__ void unite(u32* parent, u32 one, u32 other) {
     one = root_of(parent, one), other = root_of(parent, other);
     while (one != other) {
         const u32 small = min(one, other), large = max(one, other);
-        const u32 found = atomicCAS(parent + large, large, small);
-        if (found == large) return;
-        one = root_of(parent, small), other = root_of(parent, found);
+        const u32 old = atomicCAS(parent + large, large, small);
+        if (old == large) return;
+        one = root_of(parent, small), other = root_of(parent, old);
     }
 }

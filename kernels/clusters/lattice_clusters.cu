@@ -23,9 +23,9 @@ __device__ __forceinline__ void local_unite(u16* parent, u32 one, u32 other) {
     one = local_root(parent, one), other = local_root(parent, other);
     while (one != other) {
         const u32 small = min(one, other), large = max(one, other);
-        const u32 found = atomicCAS(parent + large, (u16)large, (u16)small);
-        if (found == large) return;
-        one = local_root(parent, small), other = local_root(parent, found);
+        const u32 old = atomicCAS(parent + large, (u16)large, (u16)small);
+        if (old == large) return;
+        one = local_root(parent, small), other = local_root(parent, old);
     }
 }
 
@@ -243,23 +243,23 @@ __global__ __launch_bounds__(THREADS) void flip_clusters(u32* state, Lattices al
     const u32 x = place.x + warp % CELLS * 64, y = place.y + warp / CELLS;
     u32 labels[TURNS];  // of both sites
 #pragma unroll
-    for (u32 turn = 0; turn < TURNS; ++turn) {
-        const At at = {x / 32, y + ROWS * turn % T::Y, place.z + ROWS * turn / T::Y};
+    for (u32 pass = 0; pass < TURNS; ++pass) {
+        const At at = {x / 32, y + ROWS * pass % T::Y, place.z + ROWS * pass / T::Y};
         const u32 site = (at.z * all.height + at.y) * 256 * all.width + x + 2 * lane;
-        labels[turn] = place.has(at) ? *(const u32*)(label + site) : ~0u;
+        labels[pass] = place.has(at) ? *(const u32*)(label + site) : ~0u;
     }
     __syncthreads();
 
     // Roots of clusters within the tile choose at once, those of others are listed.
     u32 mine = 0, leaving = 0;
 #pragma unroll
-    for (u32 turn = 0; turn < TURNS; ++turn) {
-        const u32 i = 64 * (warp + WARPS * turn) + 2 * lane;
+    for (u32 pass = 0; pass < TURNS; ++pass) {
+        const u32 i = 64 * (warp + WARPS * pass) + 2 * lane;
 #pragma unroll
         for (u32 p = 0; p < 2; ++p) {
-            const u32 own = labels[turn] >> 16 * p & 0xffff;
+            const u32 own = labels[pass] >> 16 * p & 0xffff;
             const u32 within = __ballot_sync(~0u, own == i + p), out = __ballot_sync(~0u, own == (i + p | CROSSES));
-            if (lane == 2 * turn + p) mine = within, leaving = out;
+            if (lane == 2 * pass + p) mine = within, leaving = out;
         }
     }
     const u32 word = 2 * (warp + WARPS * (lane / 2));
@@ -292,12 +292,12 @@ __global__ __launch_bounds__(THREADS) void flip_clusters(u32* state, Lattices al
     }
     __syncthreads();
 #pragma unroll
-    for (u32 turn = 0; turn < TURNS; ++turn) {
+    for (u32 pass = 0; pass < TURNS; ++pass) {
 #pragma unroll
         for (u32 p = 0; p < 2; ++p) {
-            const u32 root = labels[turn] >> 16 * p & (T::SITES - 1);
+            const u32 root = labels[pass] >> 16 * p & (T::SITES - 1);
             const u32 votes = __ballot_sync(~0u, chosen[root / 32] >> root % 32 & 1);
-            if (lane == 2 * turn + p) mine = votes;
+            if (lane == 2 * pass + p) mine = votes;
         }
     }
     if (!there) return;

@@ -25,11 +25,11 @@ __global__ __launch_bounds__(PANELS_V* WARPS * 32, 512 / (PANELS_V * WARPS * 32)
     constexpr int SIZE = 256 * PANELS_W;  // of a panel's sums
     __shared__ double sums[WARPS > 1 ? WARPS - 1 : 1][PANELS_V][SIZE];
     const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, panel = threadIdx.x / 32 % PANELS_V;
-    const int turn = threadIdx.x / 32 / PANELS_V, column = 16 * panel + 2 * g;
+    const int group = threadIdx.x / 32 / PANELS_V, column = 16 * panel + 2 * g;
     const long long first = blockIdx.x * length, end = min(first + length, rows);
     const bool wide_v = on_vectors(v.at, v.row), wide_w = on_vectors(w.at, w.row);
     double sum[PANELS_W][2][4] = {};
-    for (long long r = first + turn * ROWS; r < end; r += WARPS * ROWS) {
+    for (long long r = first + group * ROWS; r < end; r += WARPS * ROWS) {
         double2 x[ROWS / 4], z[ROWS / 4][PANELS_W];
 #pragma unroll
         for (int s = 0; s < ROWS / 4; ++s) {
@@ -58,9 +58,9 @@ __global__ __launch_bounds__(PANELS_V* WARPS * 32, 512 / (PANELS_V * WARPS * 32)
                 for (int e = 0; e < 4; ++e)
                     use((2 * g + e / 2) * 16 * PANELS_W + 16 * q + 4 * t + e % 2 * 2 + h, sum[q][h][e]);
     };
-    if (turn > 0) each([&](int place, double value) { sums[turn - 1][panel][place] = value; });
+    if (group > 0) each([&](int place, double value) { sums[group - 1][panel][place] = value; });
     __syncthreads();
-    if (turn == 0)
+    if (group == 0)
         each([&](int place, double value) {
             for (int other = 1; other < WARPS; ++other) value = __dadd_rn(value, sums[other - 1][panel][place]);
             out[place] = value;

@@ -124,9 +124,9 @@ __global__ __launch_bounds__(TILE_M / WARP_M * (TILE_N / WARP_N) * 32) void gemm
         copier_b.copy(tiles_b + stage * CopierB::Tile::SIZE);
         commit_copies();
     };
-    Fragments<WARP_M, WARP_N, STEPS> held[SETS];
+    Fragments<WARP_M, WARP_N, STEPS> fragments[SETS];
     const auto read = [&](int stage, int part) {
-        held[part % SETS].template read<typename CopierA::Tile, typename CopierB::Tile>(
+        fragments[part % SETS].template read<typename CopierA::Tile, typename CopierB::Tile>(
             tiles_a + stage * CopierA::Tile::SIZE, tiles_b + stage * CopierB::Tile::SIZE, i, j, part * 4 * STEPS);
     };
     for (int stage = 0; stage < STAGES - 1; ++stage) copy(stage);
@@ -154,7 +154,7 @@ __global__ __launch_bounds__(TILE_M / WARP_M * (TILE_N / WARP_N) * 32) void gemm
             for (int r = 0; r < WARP_M / 16; ++r)
 #pragma unroll
                 for (int s = 0; s < WARP_N / 8; ++s)
-                    mma<STEPS, HOPPER>(sum[r][s], held[part % SETS].a[r], held[part % SETS].b[s]);
+                    mma<STEPS, HOPPER>(sum[r][s], fragments[part % SETS].a[r], fragments[part % SETS].b[s]);
         }
     }
     wait_for_copies<0>();

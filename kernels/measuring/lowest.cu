@@ -24,10 +24,10 @@ CHECK_STRUCT(Lowest, engine.measuring.cuda_reduction.LOWEST);
 // An energy and its turn, which counts measurements and within each of them replicas; among equals the first turn counts.
 struct Candidate {
     double energy;
-    u32 turn;
+    u32 order;
 
-    __device__ __forceinline__ void meet(double other, u32 its_turn) {
-        if (other < energy || (other == energy && its_turn < turn)) energy = other, turn = its_turn;
+    __device__ __forceinline__ void meet(double other, u32 other_order) {
+        if (other < energy || (other == energy && other_order < order)) energy = other, order = other_order;
     }
 
     // All lanes of a warp get the first of them.
@@ -35,8 +35,8 @@ struct Candidate {
 #pragma unroll
         for (u32 mask = 16; mask; mask /= 2) {
             const double other = __shfl_xor_sync(~0u, energy, mask);
-            const u32 its_turn = __shfl_xor_sync(~0u, turn, mask);
-            meet(other, its_turn);
+            const u32 other_order = __shfl_xor_sync(~0u, order, mask);
+            meet(other, other_order);
         }
     }
 };
@@ -62,7 +62,7 @@ __global__ __launch_bounds__(THREADS) void keep_lowest(const u64* numbers, size_
     }
     lowest.meet_lanes();
     const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    if (!lane) energies[warp] = lowest.energy, turns[warp] = lowest.turn;
+    if (!lane) energies[warp] = lowest.energy, turns[warp] = lowest.order;
     __syncthreads();
     lowest = none;
     if (lane < WARPS) lowest = {energies[lane], turns[lane]};
@@ -71,10 +71,10 @@ __global__ __launch_bounds__(THREADS) void keep_lowest(const u64* numbers, size_
     const bool is_lower = lowest.energy < so_far;
     if (writes && !threadIdx.x) {
         after[sample] = is_lower ? lowest.energy : so_far;
-        if (is_lower) to.replica[sample] = lowest.turn % (u32)to.replicas, to.changed[sample] = 1;
+        if (is_lower) to.replica[sample] = lowest.order % (u32)to.replicas, to.changed[sample] = 1;
     }
     if (!is_lower) return;
-    const u32* const from = state + (lowest.turn / (u32)to.replicas * to.samples + sample) * to.words;
+    const u32* const from = state + (lowest.order / (u32)to.replicas * to.samples + sample) * to.words;
     u32* const into = to.states + sample * to.words;
     for (size_t i = blockIdx.x * (size_t)THREADS + threadIdx.x; i < to.words; i += (size_t)gridDim.x * THREADS) into[i] = from[i];
 }

@@ -29,7 +29,7 @@ CHECK_STRUCT(Items, engine.measuring.cuda_comparison.ITEMS);
 struct Totals {
     u64 *overlap, *links;
 
-    static __device__ __forceinline__ void take(u64* total, u32 differing) {
+    static __device__ __forceinline__ void add_to(u64* total, u32 differing) {
         if (differing) atomicAdd(total, 0 - 2 * (u64)differing);
     }
 };
@@ -138,14 +138,14 @@ __device__ __forceinline__ void count_items(const Replicas& replicas, u32 any_co
     const u32 size = items.size, segments = items.segments, count = items.count;
     const u32 together = size < 32 ? 32 / size : 1, length = together * size, deep = (length + 31) / 32;
     const u32 groups = (segments + together - 1) / together, mask = size < 32 ? (1u << size) - 1 : ~0u;
-    const u32 room = tiles / deep, beside = items.linked ? 1 : 0;  // groups in shared memory, the next one among them
-    const u32 at_once = room >= groups ? groups : max(1u, room > beside ? room - beside : 1);
-    const u32 highest = room >= min(groups, at_once + beside) ? deep : tiles / (1 + beside);
+    const u32 room = tiles / deep, ahead = items.linked ? 1 : 0;  // groups in shared memory, the next one among them
+    const u32 at_once = room >= groups ? groups : max(1u, room > ahead ? room - ahead : 1);
+    const u32 highest = room >= min(groups, at_once + ahead) ? deep : tiles / (1 + ahead);
     const u32 each = (groups + (u32)items.shares - 1) / (u32)items.shares, last = min(groups, (share + 1) * each);
     u32* const sums = items.sums ? items.sums + (size_t)blockIdx.z * segments * all + begin : nullptr;
     const size_t first_total = (size_t)sample * of_copies + begin;
     for (u32 group = share * each; group < last; group += at_once) {
-        const u32 now = min(at_once, last - group), fetched = now < groups ? now + beside : now;
+        const u32 now = min(at_once, last - group), fetched = now < groups ? now + ahead : now;
         for (u32 t = 0; t < deep; t += highest) {  // once, but for groups that need more room
             const u32 height = min(highest, deep - t);
             for (u32 c = threadIdx.x; c < fetched * height * columns; c += THREADS) {
@@ -159,35 +159,35 @@ __device__ __forceinline__ void count_items(const Replicas& replicas, u32 any_co
                 const u32 q = unit / STRETCHES * 32 + threadIdx.x % 32, stretch = unit % STRETCHES;
                 if (q >= compared) continue;
                 const Couple couple = {who[q] & 0xffff, who[q] >> 16};
-                const bool has_links = beside && begin + q < of_copies;
+                const bool has_links = ahead && begin + q < of_copies;
                 const u32 stop = now * (stretch + 1) / STRETCHES;
-                uint2 all_found = make_uint2(0, 0);
+                uint2 all_counts = make_uint2(0, 0);
                 for (u32 own = now * stretch / STRETCHES; own < stop; ++own) {
                     const u32* const tile = words + own * height * stride;
                     const u32* const after = group + own + 1 == groups && now == groups ? words : tile + height * stride;
                     u32 segment = (group + own) * together;
                     if (together == 1) {
                         const bool linked = has_links && (segment + 1 < segments || items.periodic);
-                        uint2 found = compare_tiles(couple, tile, linked ? after : nullptr, height, stride);
-                        all_found.x += found.x, all_found.y += found.y;
+                        uint2 counts = compare_tiles(couple, tile, linked ? after : nullptr, height, stride);
+                        all_counts.x += counts.x, all_counts.y += counts.y;
                         if (!sums) continue;
                         u32* const sum = sums + (size_t)segment * all + q;
-                        *sum = t ? *sum + found.x : found.x;  // to what this thread wrote before
+                        *sum = t ? *sum + counts.x : counts.x;  // to what this thread wrote before
                         continue;
                     }
-                    const u32 differing = couple.in(tile), beyond = beside ? couple.in(after) : 0;
+                    const u32 differing = couple.in(tile), beyond = ahead ? couple.in(after) : 0;
                     for (u32 k = 0; k < together && segment < segments; ++k, ++segment) {
-                        const u32 mine = differing >> k * size & mask, found = __popc(mine);
-                        all_found.x += found;
-                        if (sums) sums[(size_t)segment * all + q] = found;
+                        const u32 mine = differing >> k * size & mask, count = __popc(mine);
+                        all_counts.x += count;
+                        if (sums) sums[(size_t)segment * all + q] = count;
                         const bool is_last = segment + 1 == segments, is_inside = k + 1 < together && !is_last;
                         if (!has_links || (is_last && !items.periodic)) continue;
                         const u32 next = (is_inside ? differing >> (k + 1) * size : beyond) & mask;
-                        all_found.y += __popc(mine ^ next);
+                        all_counts.y += __popc(mine ^ next);
                     }
                 }
-                if (!sums) Totals::take((items.are_bonds ? totals.links : totals.overlap) + first_total + q, all_found.x);
-                if (has_links) Totals::take(totals.links + first_total + q, all_found.y);
+                if (!sums) Totals::add_to((items.are_bonds ? totals.links : totals.overlap) + first_total + q, all_counts.x);
+                if (has_links) Totals::add_to(totals.links + first_total + q, all_counts.y);
             }
             __syncthreads();
         }
@@ -289,14 +289,14 @@ __global__ __launch_bounds__(THREADS) void finish_sums(Outcomes outcomes, u32 ax
         for (u32 x = 0; x < segments; ++x) values[x] = (long long)part.size - 2 * (long long)sums[(size_t)x * all];
         return;
     }
-    Moments found;
+    Moments moments;
     u32 x = 0;
 #pragma unroll 1
-    for (; x + AT_ONCE <= segments; x += AT_ONCE) found.add<true>(part, sums, x);
-    if (x < segments) found.add<false>(part, sums, x);
-    if (part.powers) part.powers[2 * (sample * all + q)] = found.second, part.powers[2 * (sample * all + q) + 1] = found.fourth;
-    if (part.totals && q < pairs) Totals::take(part.totals + sample * pairs + q, found.total);
+    for (; x + AT_ONCE <= segments; x += AT_ONCE) moments.add<true>(part, sums, x);
+    if (x < segments) moments.add<false>(part, sums, x);
+    if (part.powers) part.powers[2 * (sample * all + q)] = moments.second, part.powers[2 * (sample * all + q) + 1] = moments.fourth;
+    if (part.totals && q < pairs) Totals::add_to(part.totals + sample * pairs + q, moments.total);
     if (part.wave)
         part.modes[(sample * all + q) * axes + blockIdx.y] =
-            __dadd_rn(__dmul_rn(found.real, found.real), __dmul_rn(found.imaginary, found.imaginary));
+            __dadd_rn(__dmul_rn(moments.real, moments.real), __dmul_rn(moments.imaginary, moments.imaginary));
 }

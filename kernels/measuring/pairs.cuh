@@ -10,10 +10,10 @@ struct Pairs {
     size_t replicas, temperatures, count;
 
     __device__ __forceinline__ int2 of(u32 sample, u32 pair) const {
-        const int* const held = holder + (size_t)sample * replicas;
-        if (pair >= count) return make_int2(held[pair - count], -1);
+        const int* const of_sample = holder + (size_t)sample * replicas;
+        if (pair >= count) return make_int2(of_sample[pair - count], -1);
         const u32 q = pair / (u32)temperatures, t = pair - q * (u32)temperatures;
-        return make_int2(held[copies[q].x * temperatures + t], held[copies[q].y * temperatures + t]);
+        return make_int2(of_sample[copies[q].x * temperatures + t], of_sample[copies[q].y * temperatures + t]);
     }
 };
 CHECK_STRUCT(Pairs, engine.moves.exchange.cuda.PAIRS);

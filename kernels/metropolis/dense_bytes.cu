@@ -109,7 +109,7 @@ __global__ OF_CLUSTERS(CLUSTER) __launch_bounds__(THREADS, 1) void sweep_bytes(
 #pragma unroll
                 for (int h = 0; h < 2; ++h) {
                     const u32 at = 32 * h + lane;
-                    local[h] = room.take(replica, at) + field_of[h];
+                    local[h] = room.sum_of(replica, at) + field_of[h];
                     half_costs[h] = bounds<Integer>(room.uniforms[replica * SITES + at], per_beta);
                 }
                 if (replica >= there) continue;
@@ -128,13 +128,13 @@ __global__ OF_CLUSTERS(CLUSTER) __launch_bounds__(THREADS, 1) void sweep_bytes(
                 const u32 up[2] = {__ballot_sync(~0u, spin[m][0] > 0), __ballot_sync(~0u, spin[m][1] > 0)};
                 u32 flips[2] = {0, 0};
                 while (true) {
-                    const u32 found[2] = {__ballot_sync(~0u, accepts(0)), __ballot_sync(~0u, accepts(1))};
-                    const u32 differ[2] = {found[0] ^ flips[0], found[1] ^ flips[1]};
+                    const u32 next[2] = {__ballot_sync(~0u, accepts(0)), __ballot_sync(~0u, accepts(1))};
+                    const u32 differ[2] = {next[0] ^ flips[0], next[1] ^ flips[1]};
                     if (!(differ[0] | differ[1])) break;
 #pragma unroll
                     for (u32 h = 0; h < 2; ++h) {
-                        flips[h] = found[h];
-                        const u32 lowered = ~(up[h] ^ found[h]);  // of sites that differ: whether their spin is lower than it was held
+                        flips[h] = next[h];
+                        const u32 lowered = ~(up[h] ^ next[h]);  // of sites that differ: whether their spin is lower than it was held
                         for (u32 left = differ[h]; left; left &= left - 1) {
                             const u32 site = __ffs(left) - 1;
                             const int change = lowered >> site & 1 ? -2 : 2;
@@ -171,7 +171,7 @@ __global__ OF_CLUSTERS(CLUSTER) __launch_bounds__(THREADS, 1) void energies_byte
     const Integer* const field = (const Integer*)fields + sample * field_stride;
     __syncthreads();
     Blocks::arrive();
-    long long twice[MINE] = {}, of_field[MINE] = {}, total[MINE] = {}, alone[MINE] = {};
+    long long twice[MINE] = {}, of_field[MINE] = {}, total[MINE] = {}, present[MINE] = {};
     for (u32 b = 0, last = blocks - 1; b < blocks; last = b, ++b) {
         product.make(last);
         Blocks::arrive();
@@ -182,8 +182,8 @@ __global__ OF_CLUSTERS(CLUSTER) __launch_bounds__(THREADS, 1) void energies_byte
             for (u32 h = 0; h < 2; ++h) {
                 const u32 replica = warp + m * WARPS, at = 32 * h + lane;
                 const int spin = Blocks::load(room.spins_of(replica, b) + at);
-                twice[m] += spin * (long long)room.take(replica, at), of_field[m] += spin * (long long)field[b * SITES + at];
-                total[m] += spin, alone[m] += spin != 0;
+                twice[m] += spin * (long long)room.sum_of(replica, at), of_field[m] += spin * (long long)field[b * SITES + at];
+                total[m] += spin, present[m] += spin != 0;
             }
         Blocks::arrive();
     }
@@ -191,12 +191,12 @@ __global__ OF_CLUSTERS(CLUSTER) __launch_bounds__(THREADS, 1) void energies_byte
 #pragma unroll
     for (u32 m = 0; m < MINE; ++m) {
         const u32 replica = warp + m * WARPS;
-        long long found[4] = {twice[m], of_field[m], total[m], alone[m]};
+        long long sums_of_replica[4] = {twice[m], of_field[m], total[m], present[m]};
 #pragma unroll
         for (int k = 0; k < 4; ++k)
-            for (u32 far = 16; far; far /= 2) found[k] += __shfl_xor_sync(~0u, found[k], far);
+            for (u32 far = 16; far; far /= 2) sums_of_replica[k] += __shfl_xor_sync(~0u, sums_of_replica[k], far);
         if (lane || replica >= there) continue;
-        energies[(size_t)sample * width + first + replica] -= (u64)(found[0] / 2 + found[1]);
-        down[(size_t)sample * width + first + replica] += (u64)(found[3] - found[2]) / 2;
+        energies[(size_t)sample * width + first + replica] -= (u64)(sums_of_replica[0] / 2 + sums_of_replica[1]);
+        down[(size_t)sample * width + first + replica] += (u64)(sums_of_replica[3] - sums_of_replica[2]) / 2;
     }
 }

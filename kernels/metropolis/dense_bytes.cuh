@@ -40,7 +40,7 @@ struct Shape {
 template <int BYTES, typename Integer, int REPLICAS, int CLUSTER>
 struct Room {
     using Entry = EntryOf<BYTES>;
-    using Its = Shape<BYTES, Integer, REPLICAS, CLUSTER>;
+    using Sizes = Shape<BYTES, Integer, REPLICAS, CLUSTER>;
     using Blocks = Cluster<CLUSTER>;
     signed char* spins;    // [replica of the cluster][place], of this block's share, 0 past the last site; rows are `pitch` apart
     u32 share, pitch;      // places of a share
@@ -53,11 +53,11 @@ struct Room {
     __device__ __forceinline__ Room(char* memory, u32 depth) {
         share = depth / CLUSTER, pitch = share + GAP;
         spins = (signed char*)memory;
-        memory += (size_t)Its::GROUP * pitch;
+        memory += (size_t)Sizes::GROUP * pitch;
         rings = memory;
-        memory += WARPS * Its::STAGES * STEP;
+        memory += WARPS * Sizes::STAGES * STEP;
         sums = (u32*)memory;
-        own = (Entry*)(sums + Its::WORDS * Its::SUMS);
+        own = (Entry*)(sums + Sizes::WORDS * Sizes::SUMS);
         uniforms = (u32*)(own + SITES * SITES);
         per_beta = (float*)(uniforms + REPLICAS * SITES);
     }
@@ -69,13 +69,13 @@ struct Room {
             const u32 place = first + k;
             const u32* const words = (const u32*)(from + (size_t)(place < sites ? order[place] : 0) * width);
 #pragma unroll 8
-            for (u32 r = 0; r < Its::GROUP; r += 4) {
+            for (u32 r = 0; r < Sizes::GROUP; r += 4) {
                 const u32 word = place < sites && r < there ? words[r / 4] : 0;
 #pragma unroll
                 for (u32 q = 0; q < 4; ++q) spins[(r + q) * pitch + k] = (signed char)(word >> 8 * q);
             }
         }
-        for (u32 k = threadIdx.x; k < Its::WORDS * Its::SUMS; k += THREADS) sums[k] = 0;
+        for (u32 k = threadIdx.x; k < Sizes::WORDS * Sizes::SUMS; k += THREADS) sums[k] = 0;
     }
 
     // Brings them back.
@@ -84,7 +84,7 @@ struct Room {
         for (u32 k = threadIdx.x; k < share && first + k < sites; k += THREADS) {
             u32* const words = (u32*)(to + (size_t)order[first + k] * width);
 #pragma unroll 8
-            for (u32 r = 0; r < Its::GROUP; r += 4) {
+            for (u32 r = 0; r < Sizes::GROUP; r += 4) {
                 u32 word = 0;
 #pragma unroll
                 for (u32 q = 0; q < 4; ++q) word |= (u32)(u8)spins[(r + q) * pitch + k] << 8 * q;
@@ -100,14 +100,14 @@ struct Room {
     }
 
     // Returns what all blocks have added up for one of this block's replicas, which is 0 again.
-    __device__ __forceinline__ Integer take(u32 replica, u32 site) const {
+    __device__ __forceinline__ Integer sum_of(u32 replica, u32 site) const {
         u32* const mine = sums + (Blocks::rank() * REPLICAS + replica) * PITCH + site;
         Integer sum = 0;
 #pragma unroll
         for (u32 rank = 0; rank < CLUSTER; ++rank)
 #pragma unroll
-            for (int word = 0; word < Its::WORDS; ++word) {
-                const u32 at = Blocks::at(mine + word * Its::SUMS, rank);
+            for (int word = 0; word < Sizes::WORDS; ++word) {
+                const u32 at = Blocks::at(mine + word * Sizes::SUMS, rank);
                 sum += (Integer)((u64)(long long)(int)Blocks::load_word(at) << 16 * word);
                 Blocks::store_word(at, 0);
             }
@@ -120,8 +120,8 @@ struct Room {
 // place of the couplings of 64 columns; stages follow each other in memory but where columns or blocks of sites end.
 template <typename Shared>
 struct CouplingStream {
-    using Its = typename Shared::Its;
-    static constexpr u32 RING = Its::STAGES * STEP;
+    using Sizes = typename Shared::Sizes;
+    static constexpr u32 RING = Sizes::STAGES * STEP;
     const char* from;           // of the first columns of the first block of sites
     char* ring;                 // what this lane fetches of the first stage
     u32 steps, blocks, first;   // steps of 64 columns; blocks of sites; the first of these columns, in steps
@@ -137,23 +137,23 @@ struct CouplingStream {
     }
 
     // Goes on to what does not follow the stages before it.
-    __device__ __forceinline__ void turn() {
+    __device__ __forceinline__ void begin_step() {
         if (later) {
             at = from + block * stride, left = later, later = 0;
             return;
         }
         const u32 step = begin(block);
         block = block + 1 < blocks ? block + 1 : 0;
-        at = from + block * stride + step * (Its::PLACES * STEP), left = steps - step, later = step;
+        at = from + block * stride + step * (Sizes::PLACES * STEP), left = steps - step, later = step;
     }
 
     // Asks for the next stage, which is the last one of its step or not; each lane fetches what it will take itself.
-    __device__ __forceinline__ void ask(bool last) {
+    __device__ __forceinline__ void fetch_next(bool last) {
 #pragma unroll
         for (int k = 0; k < STEP; k += 512) copy_async<16>(ring + slot + k, at + k, true);
         commit_copies();
         at += STEP, slot = slot + STEP < RING ? slot + STEP : 0;
-        if (last && --left == 0) turn();
+        if (last && --left == 0) begin_step();
     }
 
     __device__ __forceinline__ CouplingStream(const Shared& room, const char* couplings, u32 depth, u32 sites) {
@@ -161,22 +161,22 @@ struct CouplingStream {
         const u32 lane = threadIdx.x % 32 * 16;
         steps = all * (part + 1) / PARTS - begins, blocks = (sites + SITES - 1) / SITES;
         first = all * Shared::Blocks::rank() + begins;
-        stride = (size_t)TILES_OF_SITES * (depth / 64) * Its::PLACES * STEP;
-        from = couplings + ((size_t)(warp / PARTS) * (depth / 64) + first) * Its::PLACES * STEP + lane;
+        stride = (size_t)TILES_OF_SITES * (depth / 64) * Sizes::PLACES * STEP;
+        from = couplings + ((size_t)(warp / PARTS) * (depth / 64) + first) * Sizes::PLACES * STEP + lane;
         ring = room.rings + warp * RING + lane;
         block = blocks - 1, later = 0;
         if (!steps) return;
-        turn();
+        begin_step();
 #pragma unroll
-        for (int k = 0; k < Its::STAGES - 1; ++k) ask(k % Its::PLACES == Its::PLACES - 1);
+        for (int k = 0; k < Sizes::STAGES - 1; ++k) fetch_next(k % Sizes::PLACES == Sizes::PLACES - 1);
     }
 
     // Waits for the stage that was asked for first, of such a place of the couplings, and asks for another one, in whose place is the
     // stage before it; returns where it is.
-    __device__ __forceinline__ const char* take(int place) {
-        wait_for_copies<Its::STAGES - 2>();
+    __device__ __forceinline__ const char* next_stage(int place) {
+        wait_for_copies<Sizes::STAGES - 2>();
         const char* const oldest = ring + (slot + STEP < RING ? slot + STEP : 0);  // behind the free place
-        ask((place + Its::STAGES - 1) % Its::PLACES == Its::PLACES - 1);
+        fetch_next((place + Sizes::STAGES - 1) % Sizes::PLACES == Sizes::PLACES - 1);
         return oldest;
     }
 };
@@ -185,8 +185,8 @@ struct CouplingStream {
 template <int BYTES, typename Integer, int REPLICAS, int CLUSTER>
 struct Product {
     using Shared = Room<BYTES, Integer, REPLICAS, CLUSTER>;
-    using Its = typename Shared::Its;
-    static constexpr int TILES = Its::TILES;
+    using Sizes = typename Shared::Sizes;
+    static constexpr int TILES = Sizes::TILES;
     Shared& room;
     CouplingStream<Shared> stream;
     int sums[BYTES][TILES][4];
@@ -198,7 +198,7 @@ struct Product {
         for (int tile = 0; tile < TILES; ++tile) spins[tile] = *(const uint4*)(column + 8 * tile * room.pitch);
 #pragma unroll
         for (int byte = 0; byte < BYTES; ++byte) {
-            const char* const at = stream.take(byte);
+            const char* const at = stream.next_stage(byte);
             const uint4 words[2] = {*(const uint4*)at, *(const uint4*)(at + 512)};
 #pragma unroll
             for (int pair = 0; pair < 2; ++pair)
@@ -233,12 +233,12 @@ struct Product {
 #pragma unroll
             for (int k = 0; k < 4; ++k)
 #pragma unroll
-                for (int word = 0; word < Its::WORDS; ++word) {
+                for (int word = 0; word < Sizes::WORDS; ++word) {
                     u32 sum = 0;  // a field fits, whatever its parts do
-                    const int end = Its::WORDS == 1 ? BYTES : 2 * word + 2 < BYTES ? 2 * word + 2 : BYTES;
+                    const int end = Sizes::WORDS == 1 ? BYTES : 2 * word + 2 < BYTES ? 2 * word + 2 : BYTES;
 #pragma unroll
                     for (int byte = end - 1; byte >= 2 * word; --byte) sum = (sum << 8) + (u32)sums[byte][tile][k];
-                    atomicAdd(to + word * Its::SUMS + k % 2 * PITCH + k / 2 * 8, sum);
+                    atomicAdd(to + word * Sizes::SUMS + k % 2 * PITCH + k / 2 * 8, sum);
                 }
         }
     }

@@ -40,10 +40,10 @@ struct Bounds {
 
     __device__ __forceinline__ static Bounds none() { return {(Integer)REFUSED, 0}; }
 
-    // Of the upper word of a uniform; `top` is that of the threshold of costs of 0. Sets `ask` where it takes with_care.
-    __device__ __forceinline__ static Bounds of(u32 upper, const float4& scale, u32 top, bool& ask) {
+    // Of the upper word of a uniform; `top` is that of the threshold of costs of 0. Sets `undecided` where it takes with_care.
+    __device__ __forceinline__ static Bounds of(u32 upper, const float4& scale, u32 top, bool& undecided) {
         const float log = log2_of(upper);
-        ask = ask || upper < FEW || upper == top;
+        undecided = undecided || upper < FEW || upper == top;
         return between(fmaf(log, scale.x, scale.y), fmaf(log, scale.z, scale.w), upper < top);
     }
 
@@ -122,9 +122,9 @@ __device__ __forceinline__ uint2 settle(Integer (&half_cost)[2], const Accepts& 
     uint2 flips = {0, 0};
     while (true) {
         const bool first = accepts(0, half_cost[0]), second = accepts(1, half_cost[1]);
-        const uint2 found = {__ballot_sync(~0u, first), __ballot_sync(~0u, second)};
-        if (found.x == flips.x && found.y == flips.y) return flips;
-        again(half_cost, found, flips);
-        flips = found;
+        const uint2 next = {__ballot_sync(~0u, first), __ballot_sync(~0u, second)};
+        if (next.x == flips.x && next.y == flips.y) return flips;
+        again(half_cost, next, flips);
+        flips = next;
     }
 }

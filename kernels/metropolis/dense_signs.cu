@@ -12,10 +12,10 @@ __device__ __forceinline__ void draw(const Room& room, u32 side, const Threshold
     const uint4 random = philox<ROUNDS>(of.site, of.block, of.time.word2, of.time.word3, key);
     Bounds<int>* const to = room.bounds() + side * (SIDE / 2) + 4 * quad * SITES + site;
     const u32 top = zero.always ? ~0u : (u32)(zero.value >> 32);
-    bool ask = place >= sites;
+    bool undecided = place >= sites;
 #pragma unroll
-    for (int k = 0; k < 4; ++k) to[k * SITES] = Bounds<int>::of(word_of(random, k), room.scale[4 * quad + k], top, ask);
-    if (ask)
+    for (int k = 0; k < 4; ++k) to[k * SITES] = Bounds<int>::of(word_of(random, k), room.scale[4 * quad + k], top, undecided);
+    if (undecided)
 #pragma unroll 1
         for (int k = 0; k < 4; ++k)
             to[k * SITES] = place < sites ? Bounds<int>::with_care(word_of(random, k), room.scale[4 * quad + k], zero) : Bounds<int>::none();
@@ -39,7 +39,7 @@ template <bool COMPLETE>
 __device__ __forceinline__ void multiply_ahead(const Room& room, const uint4* couplings, u32 depth, u32 visits) {
     const u32 blocks = room.draws->blocks;
     Product<COMPLETE> product(room, couplings, depth, threadIdx.x / 32 % MULTIPLYING);
-    product.ask_for_first();
+    product.fetch_first();
     for (u32 visit = 0, block = 0, visited = blocks - 1; visit < visits; ++visit) {
         product.make(visit % 2, block + 1 == blocks, visited);
         visited = block, block = block + 1 < blocks ? block + 1 : 0;
@@ -48,10 +48,10 @@ __device__ __forceinline__ void multiply_ahead(const Room& room, const uint4* co
     __syncthreads();
 }
 
-// Returns which sites of a block flip. Where bounds do not decide, those that do not CARE set `ask`, others take all of a uniform.
+// Returns which sites of a block flip. Where bounds do not decide, those that do not CARE set `undecided`, others take all of a uniform.
 template <bool COMPLETE, int ROUNDS, bool CARE>
 __device__ __forceinline__ uint2 flips_of(const Room& room, const Replica& mine, const uint4* row, u32 visit, uint2 spins, int twice_unit,
-                                          const Key& key, bool& ask) {
+                                          const Key& key, bool& undecided) {
     const u32 replica = threadIdx.x / 32, lane = threadIdx.x % 32, bit = 1u << lane;
     Rows<COMPLETE> to(row);
     const Bounds<int>* const at = room.bounds() + visit % 2 * (SIDE / 2) + replica * SITES + lane;
@@ -75,7 +75,7 @@ __device__ __forceinline__ uint2 flips_of(const Room& room, const Replica& mine,
         cost[0] = base + less * against.x, cost[1] = high_base + high_less * against.y;
     };
     const uint2 flips = settle(half_cost, accepts, again);
-    if (!CARE) ask = __any_sync(~0u, bounds[0].asks(half_cost[0]) || bounds[1].asks(half_cost[1]));
+    if (!CARE) undecided = __any_sync(~0u, bounds[0].asks(half_cost[0]) || bounds[1].asks(half_cost[1]));
     return flips;
 }
 
@@ -83,8 +83,8 @@ template <bool COMPLETE, int ROUNDS>
 __device__ __noinline__ uint2 flips_with_care(u32 depth, Replica mine, const uint4* row, u32 visit, uint2 spins, int twice_unit,
                                               const Key& key) {
     extern __shared__ uint4 memory[];
-    bool ask;
-    return flips_of<COMPLETE, ROUNDS, true>(Room(memory, depth), mine, row, visit, spins, twice_unit, key, ask);
+    bool undecided;
+    return flips_of<COMPLETE, ROUNDS, true>(Room(memory, depth), mine, row, visit, spins, twice_unit, key, undecided);
 }
 
 // Visits the sites of a replica, block by block, while the other warps are one ahead.
@@ -100,9 +100,9 @@ __device__ __forceinline__ void visit_sites(const Room& room, const uint4* rows,
     for (u32 visit = 0, block = 0; visit < visits; ++visit) {
         if (there) {
             const uint2 spins = spins_of[block];
-            bool ask;
-            uint2 flips = flips_of<COMPLETE, ROUNDS, false>(room, mine, row, visit, spins, twice_unit, key, ask);
-            if (ask) flips = flips_with_care<COMPLETE, ROUNDS>(depth, mine, row, visit, spins, twice_unit, key);
+            bool undecided;
+            uint2 flips = flips_of<COMPLETE, ROUNDS, false>(room, mine, row, visit, spins, twice_unit, key, undecided);
+            if (undecided) flips = flips_with_care<COMPLETE, ROUNDS>(depth, mine, row, visit, spins, twice_unit, key);
             mine.pass(spins, {spins.x ^ flips.x, spins.y ^ flips.y});
             if (threadIdx.x % 32 == 0) spins_of[block] = mine.before;
         }
@@ -155,7 +155,7 @@ __global__ __launch_bounds__(THREADS, 1) void energies_signs(
     load_bits<REPLICAS>(room.bits, room.pitch, spins + (size_t)sample * sites * width + first, order, sites, width, depth, there);
     rows += sample * row_stride + lane, fields += sample * field_stride;
     Product<COMPLETE> product(room, couplings + sample * coupling_stride, depth, warp % MULTIPLYING);
-    product.ask_for_first();
+    product.fetch_first();
     __syncthreads();
     const uint2* const spins_of = (const uint2*)(room.bits + warp % REPLICAS * room.pitch);
     Replica mine{spins_of[blocks - 1], 0};

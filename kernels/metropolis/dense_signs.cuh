@@ -60,19 +60,19 @@ struct Product {
           first(part * rounds * STEPS * 4 + t / 2) {}
 
     // Asks for two steps' couplings.
-    __device__ __forceinline__ void ask(u32 pair) {
+    __device__ __forceinline__ void fetch_pair(u32 pair) {
 #pragma unroll
         for (u32 tile = 0; tile < TILES; ++tile)
 #pragma unroll
             for (int plane = 0; plane < PLANES; ++plane, at += 32 * MULTIPLYING) next[pair][tile][plane] = __ldcg(at);
     }
-    __device__ __forceinline__ void ask_for_first() {
+    __device__ __forceinline__ void fetch_first() {
         at = from;
-        ask(0), ask(1);
+        fetch_pair(0), fetch_pair(1);
     }
 
     // Takes the spins of a step, but of a block of sites that is being visited.
-    __device__ __forceinline__ void take(u32 (&spins)[4], u32 step, u32 visited) const {
+    __device__ __forceinline__ void stage(u32 (&spins)[4], u32 step, u32 visited) const {
 #pragma unroll
         for (u32 h = 0; h < 2; ++h) {
             const bool known = visited != first + step * 4 + 2 * h;
@@ -89,7 +89,7 @@ struct Product {
 #pragma unroll
             for (u32 pair = 0; pair < STEPS / 2; ++pair) {
                 u32 spins[2][4];
-                take(spins[0], round * STEPS + 2 * pair, visited), take(spins[1], round * STEPS + 2 * pair + 1, visited);
+                stage(spins[0], round * STEPS + 2 * pair, visited), stage(spins[1], round * STEPS + 2 * pair + 1, visited);
 #pragma unroll
                 for (u32 tile = 0; tile < TILES; ++tile)
 #pragma unroll
@@ -98,7 +98,7 @@ struct Product {
                         mma_bits(sums[tile][plane], spins[0], words.x, words.y);
                         mma_bits(sums[tile][plane], spins[1], words.z, words.w);
                     }
-                ask(pair);
+                fetch_pair(pair);
             }
         }
 #pragma unroll
@@ -119,30 +119,30 @@ template <bool COMPLETE>
 struct Rows {
     static constexpr u32 STRIDE = (COMPLETE ? 3 : 5) * 32;
     uint4 before, own;  // of sites `lane` to words 0, 1 and of sites `lane` + 32; of own to word 0, 0 and 1
-    int2 alone;         // local fields but for twice the unit times the counts
+    int2 base;         // local fields but for twice the unit times the counts
     uint4 all_before, all_own;
 
     __device__ __forceinline__ explicit Rows(const uint4* at) {
-        before = __ldg(at), own = __ldg(at + 32), alone = __ldg((const int2*)(at + 64));
+        before = __ldg(at), own = __ldg(at + 32), base = __ldg((const int2*)(at + 64));
         if constexpr (!COMPLETE) all_before = __ldg(at + 96), all_own = __ldg(at + 128);
     }
 
     // Counts neighbours in the block before whose spin, times the coupling, is -1.
     __device__ __forceinline__ int2 against_before(uint2 spins) const {
-        uint4 found = {before.x ^ spins.x, before.y ^ spins.y, before.z ^ spins.x, before.w ^ spins.y};
+        uint4 differ = {before.x ^ spins.x, before.y ^ spins.y, before.z ^ spins.x, before.w ^ spins.y};
         if constexpr (!COMPLETE)
-            found = {found.x & all_before.x, found.y & all_before.y, found.z & all_before.z, found.w & all_before.w};
-        return {__popc(found.x) + __popc(found.y), __popc(found.z) + __popc(found.w)};
+            differ = {differ.x & all_before.x, differ.y & all_before.y, differ.z & all_before.z, differ.w & all_before.w};
+        return {__popc(differ.x) + __popc(differ.y), __popc(differ.z) + __popc(differ.w)};
     }
 
     // Does the same of earlier sites of the block itself, of which some flip; `own` is against their spins by now.
     __device__ __forceinline__ int2 against_own(uint2 flips, u32 earlier) const {
-        uint4 found = {own.x ^ flips.x, own.y ^ flips.x, own.z ^ flips.y, 0};
+        uint4 differ = {own.x ^ flips.x, own.y ^ flips.x, own.z ^ flips.y, 0};
         if constexpr (COMPLETE)
-            found.x &= earlier, found.z &= earlier;
+            differ.x &= earlier, differ.z &= earlier;
         else
-            found.x &= all_own.x, found.y &= all_own.y, found.z &= all_own.z;
-        return {__popc(found.x), __popc(found.y) + __popc(found.z)};
+            differ.x &= all_own.x, differ.y &= all_own.y, differ.z &= all_own.z;
+        return {__popc(differ.x), __popc(differ.y) + __popc(differ.z)};
     }
 };
 
@@ -166,7 +166,7 @@ struct Replica {
             count.y = 2 * count.y - ups + (int)(spins.y >> lane & 1);
         }
         const int2 against = rows.against_before(before);
-        return {rows.alone.x + twice_unit * (count.x - against.x), rows.alone.y + twice_unit * (count.y - against.y)};
+        return {rows.base.x + twice_unit * (count.x - against.x), rows.base.y + twice_unit * (count.y - against.y)};
     }
 
     // Goes on to the next block of sites, where this one had `spins` and has `present`.

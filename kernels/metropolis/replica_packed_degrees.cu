@@ -178,7 +178,7 @@ struct Cheap {
 // A warp's undecided lanes in shared memory, each by itself.
 struct LaneQueue {
     static constexpr u32 ROOM = 64;
-    u32 site[ROOM], place[ROOM], what[ROOM];  // the lane, whether it is deep, its class, the parity of the degree
+    u32 site[ROOM], place[ROOM], code[ROOM];  // the lane, whether it is deep, its class, the parity of the degree
     static constexpr u32 DEEP = 7, CLASS = 8, ODD = 8 + MOST_BITS;
 };
 static_assert(sizeof(LaneQueue) == HOST(engine.moves.metropolis.replica_packed.cuda_degrees.QUEUE_BYTES), "the host makes room for it");
@@ -201,11 +201,11 @@ struct Lanes {
             for (u32 all = __ballot_sync(~0u, left != 0); all; all = __ballot_sync(~0u, left != 0)) {
                 if (left) {
                     const u32 rest = left & (left - 1), mask = left ^ rest, bit = 31 & (31 - __clz(mask));
-                    u32 what = odd << LaneQueue::ODD | (deep[w] & mask ? 1u << LaneQueue::DEEP : 0u) | (32 * w + bit);
+                    u32 code = odd << LaneQueue::ODD | (deep[w] & mask ? 1u << LaneQueue::DEEP : 0u) | (32 * w + bit);
 #pragma unroll
-                    for (int b = 0; b < MOST_BITS; ++b) what |= (lanes.bit[b][w] >> bit & 1) << (LaneQueue::CLASS + b);
+                    for (int b = 0; b < MOST_BITS; ++b) code |= (lanes.bit[b][w] >> bit & 1) << (LaneQueue::CLASS + b);
                     const u32 at = count + __popc(all & before);
-                    queue.site[at] = site, queue.place[at] = place, queue.what[at] = what;
+                    queue.site[at] = site, queue.place[at] = place, queue.code[at] = code;
                     left = rest;
                 }
                 count += __popc(all);
@@ -219,11 +219,11 @@ struct Lanes {
     __device__ __forceinline__ void finish(u32* words, const HalfSweep& time) {
         const u32 base = count > 32 ? count - 32 : 0, i = base + (threadIdx.x & 31);
         if (i < count) {
-            const u32 what = queue.what[i], lane = what & 127, place = queue.place[i];
-            const u32 cls = (what >> LaneQueue::CLASS & ((1u << MOST_BITS) - 1)) + classes - (1u << MOST_BITS);
-            const u64 threshold = __ldg(thresholds + (((what >> LaneQueue::ODD) * classes + cls) << 7 | lane));
+            const u32 code = queue.code[i], lane = code & 127, place = queue.place[i];
+            const u32 cls = (code >> LaneQueue::CLASS & ((1u << MOST_BITS) - 1)) + classes - (1u << MOST_BITS);
+            const u64 threshold = __ldg(thresholds + (((code >> LaneQueue::ODD) * classes + cls) << 7 | lane));
             const uint4 own = philox<ROUNDS>(queue.site[i], block, time.word2, time.word3 + TAIL_PLANE + lane, key);
-            const u64 open = threshold << (what >> LaneQueue::DEEP & 1 ? PLANES : OWN_PLANES);
+            const u64 open = threshold << (code >> LaneQueue::DEEP & 1 ? PLANES : OWN_PLANES);
             if (((u64)own.x << 32 | own.y) < open) atomicXor(words + ((size_t)place * 4 + lane / 32), 1u << (lane & 31));
         }
         count = base;

@@ -143,7 +143,7 @@ struct Sites {
 struct Stride {
     u32 places;
     __device__ __forceinline__ u32 draw(u32 first) const { return first + places; }
-    __device__ __forceinline__ u32 take(u32 drawn) const { return drawn; }
+    __device__ __forceinline__ u32 number_of(u32 drawn) const { return drawn; }
 };
 
 // The calling warp's places: i = first, then what `order` says, below end; i + k for its k-th thread. `lattice` and the rows
@@ -166,7 +166,7 @@ __device__ __forceinline__ void update_sites(Sites<R, FAR> sites, uint4* lattice
         const u32 site = sites.site();
         const Calls<R::ROUNDS> calls(site, block, time, key);
         leave_to_chance(c, sites.kept(own), own, there, site, place, planes, calls, tail, [&] {
-            first = order.take(drawn);
+            first = order.number_of(drawn);
             sites.ahead(min(first + mine, end - 1));
         }, tally);
         if (tail.full()) tail.template pop<R::ROUNDS, false>((u32*)lattice, thresholds, block, time, key, tally);

@@ -107,7 +107,7 @@ struct Site {
     using R = Rule<2 * DIMENSION, 3, FIELD, KIND, ROUNDS>;
     using At = Place<DIMENSION, LAYERS>;
     // Staged words: three layers in turn, the group whose edge is shifted in, two rows of the same plane, spins, signs.
-    static constexpr int BESIDE = 3, ROWS = 4, SPIN = R::SLOTS, SIGN = SPIN + 1, WORDS = SIGN + (SIGNED ? R::SLOTS : 0);
+    static constexpr int NEXT_IN_ROW = 3, ROWS = 4, SPIN = R::SLOTS, SIGN = SPIN + 1, WORDS = SIGN + (SIGNED ? R::SLOTS : 0);
     using Words = Staged<THREADS>;
     uint4* mine;
     const uint4* other;
@@ -147,7 +147,7 @@ struct Site {
         const bool last = K + 1 == LAYERS && at.first + LAYERS == slab.layers(DIMENSION);
         words.copy((K + 2) % 3, last ? after + at.in_layer : other + (g + layer));
         const u32 up = at.q + 1 < width ? g + 1 : g + 1 - width, down = at.q > 0 ? g - 1 : g - 1 + width;
-        words.copy(BESIDE, other + (odd<K>(at) ? up : down));
+        words.copy(NEXT_IN_ROW, other + (odd<K>(at) ? up : down));
         if constexpr (DIMENSION == 3) {
             words.copy(ROWS, other + (at.y == 0 ? g + layer - width : g - width));
             words.copy(ROWS + 1, other + (at.y + 1 == slab.height ? g + width - layer : g + width));
@@ -168,7 +168,7 @@ struct Site {
         near[R::SLOTS == 4 ? 0 : 4] = words.load(K);
         near[R::SLOTS == 4 ? 1 : 5] = words.load((K + 2) % 3);
         near[2] = words.load(K + 1);
-        near[3] = beside(near[2], words.load(BESIDE), odd<K>(at));
+        near[3] = next_in_row(near[2], words.load(NEXT_IN_ROW), odd<K>(at));
         if constexpr (DIMENSION == 3) near[0] = words.load(ROWS), near[1] = words.load(ROWS + 1);
         if constexpr (SIGNED) {
 #pragma unroll
@@ -276,7 +276,7 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(
                 while (!tail.empty()) pop(Flag<false>{});
                 barriers.pass_edge(part, done);
             }
-            const u32 tile = tickets.take(tickets.draw()) - with_edges;  // not earlier: others may be faster
+            const u32 tile = tickets.number_of(tickets.draw()) - with_edges;  // not earlier: others may be faster
             site.template stage<0>(words, place(tile));
             return tile;
         };
@@ -297,7 +297,7 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(
             while (tile < share.tiles) {
                 const u32 drawn = tickets.draw();
                 update(Layer<0>{}, at, calls, [&] { site.template stage<1>(words, at); });
-                tile = tickets.take(drawn) - with_edges;
+                tile = tickets.number_of(drawn) - with_edges;
                 const typename S::At next = place(tile);
                 update(Layer<1>{}, at, calls, [&] { site.template stage<0>(words, next); });
                 at = next;

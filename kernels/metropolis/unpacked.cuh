@@ -104,9 +104,9 @@ struct Sums {
     }
     // Returns the bits of the sum that byte `k` of a word is the address of.
     __device__ __forceinline__ u32 pick(u32 word, int k) const {
-        u32 found;
-        asm volatile("ld.shared.u32 %0, [%1];" : "=r"(found) : "r"(__byte_perm(word, address, 0x7650 + k)));
-        return found;
+        u32 loaded;
+        asm volatile("ld.shared.u32 %0, [%1];" : "=r"(loaded) : "r"(__byte_perm(word, address, 0x7650 + k)));
+        return loaded;
     }
 };
 
@@ -123,17 +123,17 @@ struct Word {
 };
 
 // Copies the words of a thread block between a sample's lattices, [block of 128 replicas][place][word], and shared memory,
-// [place][word], by the whole block; `held` has one place more, of what is always +1.
+// [place][word], by the whole block; `in_shared` has one place more, of what is always +1.
 __device__ __forceinline__ size_t home_of(u32 i, u32 sites, u32 words, u32 first_column) {
     const u32 column = first_column + i % words;
     return ((size_t)(column / 4) * sites + i / words) * 4 + column % 4;
 }
-__device__ __forceinline__ void load_words(u32* held, const u32* home, u32 sites, u32 words, u32 first_column) {
-    for (u32 i = threadIdx.x; i < sites * words; i += blockDim.x) held[i] = home[home_of(i, sites, words, first_column)];
-    if (threadIdx.x < words) held[sites * words + threadIdx.x] = ~0u;
+__device__ __forceinline__ void load_words(u32* in_shared, const u32* home, u32 sites, u32 words, u32 first_column) {
+    for (u32 i = threadIdx.x; i < sites * words; i += blockDim.x) in_shared[i] = home[home_of(i, sites, words, first_column)];
+    if (threadIdx.x < words) in_shared[sites * words + threadIdx.x] = ~0u;
 }
-__device__ __forceinline__ void store_words(u32* home, const u32* held, u32 sites, u32 words, u32 first_column) {
-    for (u32 i = threadIdx.x; i < sites * words; i += blockDim.x) home[home_of(i, sites, words, first_column)] = held[i];
+__device__ __forceinline__ void store_words(u32* home, const u32* in_shared, u32 sites, u32 words, u32 first_column) {
+    for (u32 i = threadIdx.x; i < sites * words; i += blockDim.x) home[home_of(i, sites, words, first_column)] = in_shared[i];
 }
 
 // What half-sweeps read of a model, and the largest 2 beta of each term.
@@ -149,7 +149,7 @@ struct Visited {
 // Makes half-sweeps of one word of replicas of `sample` by a whole block; warp number `warp` of `warps` that share the sites of a
 // colour. `lattice` are the words of the thread's replicas, `stride` apart, HELD in shared memory or not; `betas` have 2 beta log2(e),
 // [term][replica of the block], `double_beta` 2 beta, [term][replica of the thread], terms `term_stride` apart.
-template <typename Integer, int TERMS, bool HELD, int ROUNDS>
+template <typename Integer, int TERMS, bool IN_SHARED, int ROUNDS>
 __device__ __forceinline__ void sweep_words(const Visited& model, const Word& mine, const Sums& sums, u32 sample, u32* lattice,
                                             u32 stride, const float* betas, const double* double_beta, u32 term_stride, u32 warp,
                                             u32 warps, u64 half_sweep, u32 half_sweeps, const Key& key) {
@@ -183,7 +183,7 @@ __device__ __forceinline__ void sweep_words(const Visited& model, const Word& mi
                     u32 bits[8] = {};
 #pragma unroll
                     for (int j = 0; j < SLOTS; ++j)
-                        bits[2 + j] = (HELD || near[j] < sites ? lattice[(size_t)near[j] * stride] : ~0u) ^ spin;
+                        bits[2 + j] = (IN_SHARED || near[j] < sites ? lattice[(size_t)near[j] * stride] : ~0u) ^ spin;
                     sums.lay(couplings + (size_t)(level.offset + first) * ROW, rows, of_warp);
                     transpose_octets(bits);
                     if (k >= level.count) continue;
@@ -206,7 +206,7 @@ __device__ __forceinline__ void sweep_words(const Visited& model, const Word& mi
             const float less = 1.0f - relative, more = 1.0f + relative, nothing = TERMS > 1 ? relative : error[0];
             const float of_nothing = nothing > 0 ? __uint_as_float(NAN_BITS) : (float)model.zero_acceptance;
             const Prefix prefix = philox_prefix(site, block, time.word2, key);
-            u32 flips = 0, ask = 0;
+            u32 flips = 0, undecided = 0;
 #pragma unroll
             for (int c = 0; c < 8; ++c) {
                 if (c % 2 == 0 && 4 * c >= there) break;
@@ -222,13 +222,13 @@ __device__ __forceinline__ void sweep_words(const Visited& model, const Word& mi
                     if (fabsf(y) <= nothing) p = of_nothing;
                     const bool sure = one_to_two < fmaf(p, less, 1.0f - 0x1p-20f), never = one_to_two >= fmaf(p, more, 1.0f + 0x1p-20f);
                     flips |= sure ? 1u << (4 * c + j) : 0;
-                    ask |= sure || never ? 0 : 1u << (4 * c + j);
+                    undecided |= sure || never ? 0 : 1u << (4 * c + j);
                 }
             }
-            flips &= mine.in_use, ask &= mine.in_use;
+            flips &= mine.in_use, undecided &= mine.in_use;
             if (first + own >= size) continue;
-            for (; ask; ask &= ask - 1) {
-                const u32 bit = __ffs(ask) - 1;
+            for (; undecided; undecided &= undecided - 1) {
+                const u32 bit = __ffs(undecided) - 1;
                 const uint4 counter = {site, block, time.word2, time.word3 + first_plane + bit / 4};
                 if (accepted<Integer, TERMS, ROUNDS>(model.exact, sample, lattice, stride, place, bit, double_beta + bit, term_stride,
                                                      model.zero_acceptance, counter, key))

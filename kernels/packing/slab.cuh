@@ -28,7 +28,7 @@ struct Signs {
 CHECK_STRUCT(Signs, engine.moves.metropolis.site_packed.cuda_lattices.SIGNS);
 
 // Returns the words one lane further: of lane i + 1 (`up`; the next group's first bit comes in) or i - 1.
-__device__ __forceinline__ uint4 beside(const uint4& v, const uint4& edge, bool up) {
+__device__ __forceinline__ uint4 next_in_row(const uint4& v, const uint4& edge, bool up) {
     const u32 a = up ? v.x : edge.w, b = up ? v.y : v.x, c = up ? v.z : v.y, d = up ? v.w : v.z, e = up ? edge.x : v.w;
     const u32 shift = up ? 1 : 31;
     return make_uint4(__funnelshift_r(a, b, shift), __funnelshift_r(b, c, shift), __funnelshift_r(c, d, shift),
@@ -55,5 +55,5 @@ __device__ __forceinline__ void neighbours(const Slab& slab, u32 g, const Other&
     }
     near[2] = centre;
     const u32 up = q + 1 < slab.width ? g + 1 : g + 1 - slab.width, down = q > 0 ? g - 1 : g - 1 + slab.width;
-    near[3] = beside(centre, other(odd ? up : down), odd);
+    near[3] = next_in_row(centre, other(odd ? up : down), odd);
 }

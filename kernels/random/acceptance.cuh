@@ -53,7 +53,7 @@ __device__ __noinline__ Threshold rare_threshold_of_sum(double one, double other
 }
 
 // A flip decided in single precision, where that is sure: all but about one in 10,000.
-struct Screen { bool accept, ask; };
+struct Screen { bool accept, undecided; };
 
 // Says whether uniform < exp(-x); `upper` are the uniform's upper 32 bits. The exponent's error is below |x| 2^-21, that of
 // ex2.approx below 2^-22, those of the uniform and of the difference below 2^-22; the margins are four times as wide and more.

@@ -30,9 +30,9 @@ struct Cluster {
     // Returns the address at which the block of this rank has what lies at `own` in this one.
     __device__ __forceinline__ static u32 at(const void* own, u32 rank) {
         const u32 place = (u32)__cvta_generic_to_shared(own);
-        u32 found = place;
-        if constexpr (SEVERAL) asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(found) : "r"(place), "r"(rank));
-        return found;
+        u32 address = place;
+        if constexpr (SEVERAL) asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(place), "r"(rank));
+        return address;
     }
 
     // Memory at such addresses.

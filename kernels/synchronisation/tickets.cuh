@@ -16,7 +16,7 @@ struct Tickets {
         asm("mov.u32 %0, %%laneid;" : "=r"(lane));
         return threadIdx.x & 31 ? 0 : atomicAdd(next + lane, 1u);
     }
-    __device__ __forceinline__ u32 take(u32 drawn) const {
+    __device__ __forceinline__ u32 number_of(u32 drawn) const {
         return __shfl_sync(~0u, drawn, 0) - before + gridDim.x * (blockDim.x / 32);
     }
 };
@@ -27,5 +27,5 @@ struct InTurn {
     Tickets tickets;
     u32 first;  // of the batch
     __device__ __forceinline__ u32 draw(u32) const { return tickets.draw(); }
-    __device__ __forceinline__ u32 take(u32 drawn) const { return first + 32 * tickets.take(drawn); }
+    __device__ __forceinline__ u32 number_of(u32 drawn) const { return first + 32 * tickets.number_of(drawn); }
 };

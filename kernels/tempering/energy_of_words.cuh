@@ -63,13 +63,13 @@ __device__ __forceinline__ void add_energies(const CountedBonds& bonds, const Wo
 
 // Adds spins +1 of every replica to `up` in shared memory, by a whole block; those of the first `first_sites` places are added to the
 // upper half as well.
-__device__ __forceinline__ void add_up(const u32* held, u32 words, u32 first_sites, u32 sites, u32* up) {
+__device__ __forceinline__ void add_up(const u32* in_shared, u32 words, u32 first_sites, u32 sites, u32* up) {
     const u32 lane = threadIdx.x & 31, warps = blockDim.x / 32, parts = (warps + words - 1) / words;
     for (u32 task = threadIdx.x / 32; task < words * parts; task += warps) {
         const u32 word = task % words;
         u32 count = 0;
         for (u32 place = task / words; place < sites; place += parts)
-            count += (held[place * words + word] >> lane & 1) * (place < first_sites ? 0x10001 : 1);
+            count += (in_shared[place * words + word] >> lane & 1) * (place < first_sites ? 0x10001 : 1);
         atomicAdd(up + 32 * word + lane, count);
     }
 }

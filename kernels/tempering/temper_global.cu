@@ -5,7 +5,7 @@
 #include "synchronisation/lattice_barrier.cuh"
 #include "synchronisation/tickets.cuh"
 #include "tempering/energy_tally.cuh"
-#include "tempering/held_ladder.cuh"
+#include "tempering/shared_ladder.cuh"
 #include "tempering/notes.cuh"
 
 constexpr u32 THREADS = HOST(engine.moves.metropolis.replica_packed.cuda_lattices.GLOBAL_THREADS);
@@ -34,18 +34,18 @@ __global__ __launch_bounds__(THREADS, 4) void temper_global(uint4* state, u32 si
     __shared__ uint4 rows[1 + 2 * ROWS];  // lanes in use, then rows of planes of both parities
     __shared__ uint4 kept[THREADS];
     __shared__ uint4 counters[(HOST(engine.moves.metropolis.replica_packed.cuda_lattices.TALLY_BYTES) * THREADS + 15) / 16];
-    __shared__ HeldLadder<R> held;
+    __shared__ SharedLadder<R> in_shared;
     const u32 sample = blockIdx.z, thread = threadIdx.x, counter = counter_block(first_sample + sample, 0);
     const bool tells = blockIdx.x == 0;  // one block of a sample writes what all know
     uint4* const lattice = state + (size_t)sample * sites;
     const Exchange own = exchange.of(sample);
     Tail<R::BITS> tail(entries[thread / 32]);
-    EnergyTally<R, true> tally(counters, held.unsatisfied, true);
-    held.load(own, ladder, 0);
+    EnergyTally<R, true> tally(counters, in_shared.unsatisfied, true);
+    in_shared.load(own, ladder, 0);
     if (thread == 0) rows[0] = *lanes;
     if (tells) sums.up[sample * 128 + thread] = sums.up_first[sample * 128 + thread] = 0;
     __syncthreads();
-    held.lay(rows + 1, rows + 1, ladder);
+    in_shared.lay(rows + 1, rows + 1, ladder);
     __syncthreads();
     const SharedRows used = {(u32)__cvta_generic_to_shared(rows)};
     const LatticeBarrier barrier = barriers.of(sample);
@@ -67,14 +67,14 @@ __global__ __launch_bounds__(THREADS, 4) void temper_global(uint4* state, u32 si
                 return word;
             };
             for (u32 first = begin + blockIdx.x * share; first < end; first += gridDim.x * share)
-                add_warp(count_strided<4>(spins, first + thread, min(end, first + share)), held.up);
+                add_warp(count_strided<4>(spins, first + thread, min(end, first + share)), in_shared.up);
             __syncthreads();
-            if (held.up[thread]) atomicAdd(to + sample * 128 + thread, (u64)held.up[thread]);
+            if (in_shared.up[thread]) atomicAdd(to + sample * 128 + thread, (u64)in_shared.up[thread]);
             __syncthreads();
         };
         count(0, first_sites, sums.up_first);
         count(first_sites, sites, sums.up);
-        held.up[thread] = 0;
+        in_shared.up[thread] = 0;
     };
     for (u32 done = 0, left_rounds = notes.every; done < rounds; ++done) {
         const bool last = done + 1 == rounds, noted = --left_rounds == 0;  // never, if `every` is 0
@@ -86,23 +86,23 @@ __global__ __launch_bounds__(THREADS, 4) void temper_global(uint4* state, u32 si
             tally.begin_half_sweep(left == 1);
             update_sites<R, true>({batch, model, sample, kept + thread}, lattice, batch.first + 32 * warp,
                                   batch.first + batch.size, InTurn{tickets, batch.first}, used,
-                                  used.from(1 + batch.parity * ROWS), held.thresholds(ladder, batch.parity), used, counter,
+                                  used.from(1 + batch.parity * ROWS), in_shared.thresholds(ladder, batch.parity), used, counter,
                                   time, key, tail, wait, tally);
             tickets.pass((batch.size + 31) / 32);
             tally.end_half_sweep();
             if (left == 1) {
                 __syncthreads();
-                atomicAdd(row + thread, held.unsatisfied[thread]);
+                atomicAdd(row + thread, in_shared.unsatisfied[thread]);
             }
             barrier.arrive();
             ++arrivals;
         }
         wait();
-        held.unsatisfied[thread] = __ldcg(row + thread) - phantoms;
+        in_shared.unsatisfied[thread] = __ldcg(row + thread) - phantoms;
         if (tells) next[thread] = 0;  // all have read it, and none adds to it before the next barrier
         __syncthreads();
-        held.exchange(own, 0, per_unsatisfied, first_round + done, first_sample + sample, key, tells);
-        if (tells && last) sums.unsatisfied[sample * 128 + thread] = held.unsatisfied[thread];
+        in_shared.exchange(own, 0, per_unsatisfied, first_round + done, first_sample + sample, key, tells);
+        if (tells && last) sums.unsatisfied[sample * 128 + thread] = in_shared.unsatisfied[thread];
         if (noted || last) {
             const size_t number = notes.every ? done / (u32)notes.every : 0;
             __syncthreads();
@@ -117,16 +117,16 @@ __global__ __launch_bounds__(THREADS, 4) void temper_global(uint4* state, u32 si
                     kept[thread] = make_uint4((u32)__ldcg(up), (u32)__ldcg(up_first), 0, 0);
                     if (!last) *up = *up_first = 0;  // none adds to them before the next barrier
                     __syncthreads();
-                    measured.write(notes.to + number * measured.size, held.near(own), sample, [&](int replica) -> Counted {
-                        return {kept[replica].x, held.unsatisfied[replica], kept[replica].y};
+                    measured.write(notes.to + number * measured.size, in_shared.near(own), sample, [&](int replica) -> Counted {
+                        return {kept[replica].x, in_shared.unsatisfied[replica], kept[replica].y};
                     });
                 }
                 __syncthreads();
             }
         }
-        held.unsatisfied[thread] = 0;
-        held.lay(rows + 1, rows + 1, ladder);
+        in_shared.unsatisfied[thread] = 0;
+        in_shared.lay(rows + 1, rows + 1, ladder);
         __syncthreads();
     }
-    if (tells) held.store(own);
+    if (tells) in_shared.store(own);
 }

@@ -1,7 +1,7 @@
 // Parallel tempering of samples of at most 128 replicas whose lattice is in shared memory: many rounds a launch.
 #include "metropolis/shared_lattice.cuh"
 #include "tempering/energy_tally.cuh"
-#include "tempering/held_ladder.cuh"
+#include "tempering/shared_ladder.cuh"
 #include "tempering/notes.cuh"
 
 constexpr int GROUPED = HOST(engine.moves.metropolis.replica_packed.cuda_lattices.GROUPED);
@@ -82,47 +82,47 @@ __global__ __launch_bounds__(MOST_SHARED_THREADS, 1) void temper_shared(uint4* s
                                                         Notes notes, Measured measured, Key key) {
     using R = Rule<SLOTS, COUNT_BITS, FIELD, KIND, ROUNDS>;
     extern __shared__ uint4 shared[];
-    __shared__ HeldLadder<R> held;
-    static_assert(sizeof(held) <= HOST(engine.moves.metropolis.replica_packed.cuda_lattices.HELD_BYTES), "the host leaves room for it");
+    __shared__ SharedLadder<R> in_shared;
+    static_assert(sizeof(in_shared) <= HOST(engine.moves.metropolis.replica_packed.cuda_lattices.LADDER_BYTES), "the host leaves room for it");
     const u32 sample = blockIdx.z;
     const bool is_tallied = EnergyTally<R>::POSSIBLE && tallied;
     const u32 none = is_tallied ? 0u - phantoms : 0u;
     SharedLattice<R> lattice(shared, sites);
-    EnergyTally<R> tally(lattice.behind(), held.unsatisfied, is_tallied);
+    EnergyTally<R> tally(lattice.behind(), in_shared.unsatisfied, is_tallied);
     lattice.load(state + (size_t)sample * sites, *lanes);
-    held.load(exchange.of(sample), ladder, none);
+    in_shared.load(exchange.of(sample), ladder, none);
     __syncthreads();
-    held.lay(lattice.always_rows(), lattice.plane_rows(), ladder);
+    in_shared.lay(lattice.always_rows(), lattice.plane_rows(), ladder);
     wait_for_copies();
     for (u32 done = 0, left = notes.every; done < rounds; ++done) {
         const bool last = done + 1 == rounds, noted = --left == 0;  // never, if `every` is 0
         u64 half_sweep = first_half_sweep + (u64)done * sweeps * colours;
-        const auto thresholds = [&](u32 parity) { return held.thresholds(ladder, parity); };
+        const auto thresholds = [&](u32 parity) { return in_shared.thresholds(ladder, parity); };
         lattice.sweep(sweeps, half_sweep, batches, colour_start, colours, model, thresholds, sample,
                       counter_block(first_sample + sample, 0), key, tally);
-        if (!is_tallied) count_bonds(lattice.words, bonds.groups + sample * bonds.stride, bonds.count, held.unsatisfied);
-        if (FIELD || last || noted) count_up(lattice.words, last || noted ? first_sites : 0, sites, held.up);
+        if (!is_tallied) count_bonds(lattice.words, bonds.groups + sample * bonds.stride, bonds.count, in_shared.unsatisfied);
+        if (FIELD || last || noted) count_up(lattice.words, last || noted ? first_sites : 0, sites, in_shared.up);
         if (!is_tallied || FIELD || last || noted) __syncthreads();
-        held.exchange(exchange.of(sample), per_up, per_unsatisfied, first_round + done, first_sample + sample, key);
+        in_shared.exchange(exchange.of(sample), per_up, per_unsatisfied, first_round + done, first_sample + sample, key);
         if (noted) {
             __syncthreads();
             const size_t number = done / (u32)notes.every;
             lattice.store(notes.copies + (number * gridDim.z + sample) * sites);
-            measured.write(notes.to + number * measured.size, held.near(exchange.of(sample)), sample,
+            measured.write(notes.to + number * measured.size, in_shared.near(exchange.of(sample)), sample,
                            [&](int replica) -> Counted {
-                               return {held.all_up(replica), held.unsatisfied[replica], held.up[replica] >> 16};
+                               return {in_shared.all_up(replica), in_shared.unsatisfied[replica], in_shared.up[replica] >> 16};
                            });
             left = notes.every;
             __syncthreads();
         }
         for (u32 r = threadIdx.x; r < 128; r += blockDim.x) {
             const u32 at = sample * 128 + r;
-            if (last) sums.up[at] = held.all_up(r), sums.unsatisfied[at] = held.unsatisfied[r], sums.up_first[at] = held.up[r] >> 16;
-            held.up[r] = 0, held.unsatisfied[r] = none;
+            if (last) sums.up[at] = in_shared.all_up(r), sums.unsatisfied[at] = in_shared.unsatisfied[r], sums.up_first[at] = in_shared.up[r] >> 16;
+            in_shared.up[r] = 0, in_shared.unsatisfied[r] = none;
         }
-        if (!last) held.lay(lattice.always_rows(), lattice.plane_rows(), ladder);
+        if (!last) in_shared.lay(lattice.always_rows(), lattice.plane_rows(), ladder);
         __syncthreads();
     }
     lattice.store(state + (size_t)sample * sites);
-    held.store(exchange.of(sample));
+    in_shared.store(exchange.of(sample));
 }

@@ -15,7 +15,7 @@ struct LeftSums { u64 *energy, *up, *up_first; };
 CHECK_STRUCT(LeftSums, engine.moves.metropolis.unpacked.cuda.LEFT_SUMS);
 
 // A sample's ladder in shared memory, in front of what else lies there.
-struct HeldTemperatures {
+struct SharedTemperatures {
     double *beta, *steps;  // 2 beta of the block's own replicas; of the ladder
     u64* energy;           // of all replicas, also of those that are none
     float* betas;          // of the block's own replicas, as sweep_words takes them
@@ -24,7 +24,7 @@ struct HeldTemperatures {
     signed char* last_end;
     char* behind;
 
-    __device__ __forceinline__ HeldTemperatures(void* shared, const Exchange& e, u32 words, size_t replicas) {
+    __device__ __forceinline__ SharedTemperatures(void* shared, const Exchange& e, u32 words, size_t replicas) {
         const u32 own = 32 * words, used = e.copies * e.temperatures;
         beta = (double*)shared, steps = beta + own;
         energy = (u64*)(steps + (e.temperatures + 1) / 2 * 2);  // rows of four temperatures are aligned
@@ -70,28 +70,28 @@ __global__ __launch_bounds__(MOST_THREADS, 1) void temper_unpacked(
     const Exchange own = exchange.of(first_here + blockIdx.z);
     const u32 sample = first_here + blockIdx.z, replicas = own.copies * own.temperatures;
     const u32 first = blockIdx.x * 32 * words, here = min(32 * words, replicas - first);  // replicas of this block
-    const bool tells = blockIdx.x == 0, alone = gridDim.x == 1;  // one block of a sample writes what all know
+    const bool tells = blockIdx.x == 0, is_single = gridDim.x == 1;  // one block of a sample writes what all know
     const Word mine(words, blockIdx.x * words, replicas, first_sample + sample, first_block);
-    const HeldTemperatures at(shared, own, words, told.replicas);
-    u32* const held = (u32*)at.behind;
-    const Sums picked((char*)(held + (sites + 1) * words), 32 / words, mine.own);
+    const SharedTemperatures at(shared, own, words, told.replicas);
+    u32* const in_shared = (u32*)at.behind;
+    const Sums picked((char*)(in_shared + (sites + 1) * words), 32 / words, mine.own);
     const Visited model = {order, colour_start, sites, colours, slots, exact, coldest, coldest, zero_acceptance};
     const LatticeBarrier barrier = barriers.of(sample);
     at.load(own);
-    load_words(held, state + (size_t)sample * blocks * sites * 4, sites, words, blockIdx.x * words);
+    load_words(in_shared, state + (size_t)sample * blocks * sites * 4, sites, words, blockIdx.x * words);
     __syncthreads();
     at.begin_round(ladder, first, 32 * words, replicas);
     for (u32 done = 0, left = notes.every; done < rounds; ++done) {
         const bool last = done + 1 == rounds, noted = --left == 0;  // never, if `every` is 0
-        sweep_words<Integer, 1, true, ROUNDS>(model, mine, picked, sample, held + mine.word, words, at.betas, at.beta + 32 * mine.word,
+        sweep_words<Integer, 1, true, ROUNDS>(model, mine, picked, sample, in_shared + mine.word, words, at.betas, at.beta + 32 * mine.word,
                                               0, threadIdx.x / 32, blockDim.x / 32, first_half_sweep + (u64)done * sweeps * colours,
                                               sweeps * colours, key);
         __syncthreads();
-        add_energies<sizeof(Integer) / sizeof(int)>(bonds, mine, picked, sample, held + mine.word, at.energy + first);
-        if (last || noted) add_up(held, words, first_sites, sites, at.up);
+        add_energies<sizeof(Integer) / sizeof(int)>(bonds, mine, picked, sample, in_shared + mine.word, at.energy + first);
+        if (last || noted) add_up(in_shared, words, first_sites, sites, at.up);
         u64* const seen = told.all + ((first_round + done & 1) * samples + sample) * 2 * told.replicas;
         __syncthreads();
-        if (!alone) {  // a block that is ahead writes where those behind do not read
+        if (!is_single) {  // a block that is ahead writes where those behind do not read
             for (u32 i = threadIdx.x; i < here; i += blockDim.x)
                 seen[first + i] = at.energy[first + i], seen[told.replicas + first + i] = at.up[i];
             barrier.arrive();
@@ -110,10 +110,10 @@ __global__ __launch_bounds__(MOST_THREADS, 1) void temper_unpacked(
         if (noted) {
             const size_t number = done / (u32)notes.every;
             __syncthreads();
-            store_words((u32*)(notes.copies + (number * samples + sample) * blocks * sites), held, sites, words, blockIdx.x * words);
+            store_words((u32*)(notes.copies + (number * samples + sample) * blocks * sites), in_shared, sites, words, blockIdx.x * words);
             if (tells)
                 measured.write(notes.to + number * measured.size, nearby, sample, [&](int replica) -> Counted {
-                    const u32 counted = alone ? at.up[replica] : (u32)__ldcg(seen + told.replicas + replica);
+                    const u32 counted = is_single ? at.up[replica] : (u32)__ldcg(seen + told.replicas + replica);
                     return {(long long)at.energy[replica], counted & 0xffff, counted >> 16};
                 });
             left = notes.every;
@@ -126,6 +126,6 @@ __global__ __launch_bounds__(MOST_THREADS, 1) void temper_unpacked(
         __syncthreads();
         at.begin_round(ladder, first, 32 * words, replicas);
     }
-    store_words(state + (size_t)sample * blocks * sites * 4, held, sites, words, blockIdx.x * words);
+    store_words(state + (size_t)sample * blocks * sites * 4, in_shared, sites, words, blockIdx.x * words);
     if (tells) at.store(own);
 }

@@ -166,9 +166,9 @@ def _minimum(data: _Data, x: Array) -> Array:
         some = x[left]
         gradient = (jacobian * residual[..., None]).sum(axis=1)
         matrix = jacobian.swapaxes(1, 2) @ jacobian
-        is_held = ((some <= _BOUNDS[0]) & (gradient > 0)) | ((some >= _BOUNDS[1]) & (gradient < 0))
-        gradient[is_held] = 0
-        matrix[is_held[:, :, None] | is_held[:, None, :]] = 0
+        at_bound = ((some <= _BOUNDS[0]) & (gradient > 0)) | ((some >= _BOUNDS[1]) & (gradient < 0))
+        gradient[at_bound] = 0
+        matrix[at_bound[:, :, None] | at_bound[:, None, :]] = 0
         diagonal = np.maximum(np.diagonal(matrix, axis1=1, axis2=2), _TINY)
         matrix += np.eye(x.shape[1]) * (damping[:, None] * diagonal + _TINY)[:, None, :]
         trial = (some - np.linalg.solve(matrix, gradient[..., None])[..., 0]).clip(*_BOUNDS)

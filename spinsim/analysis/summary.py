@@ -106,7 +106,9 @@ def resampled(result: Tempered, resamples: int, seed: int) -> dict[str, Array]:
         o.name: curves[0, k] + (curves[:, k] - curves[0, k]) * wider.get(o.series, 1.0)
         for k, o in enumerate(source.records)
     }
-    return resamples_of | {o.name: _resampled_own(result, o.name, resamples, seed) for o in _beside(result, source)}
+    return resamples_of | {
+        o.name: _resampled_own(result, o.name, resamples, seed) for o in _own_observables(result, source)
+    }
 
 
 def _times(source: Source) -> dict[str, IntegratedTime]:
@@ -128,10 +130,10 @@ def _estimates(result: Tempered, source: Source, times: dict[str, IntegratedTime
         o.name: _estimate(result, value, error * wider[o.series], times[o.series], source.every)
         for o, value, error in each
     }
-    return estimated | {o.name: own_estimate(result, o.name) for o in _beside(result, source)}
+    return estimated | {o.name: own_estimate(result, o.name) for o in _own_observables(result, source)}
 
 
-def _beside(result: Tempered, source: Source) -> tuple[Observable, ...]:
+def _own_observables(result: Tempered, source: Source) -> tuple[Observable, ...]:
     """The user's own observables that have series beside reduced measurements."""
     return observables_of(result)[len(source.records) :]
 

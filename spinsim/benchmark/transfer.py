@@ -31,7 +31,7 @@ _LEVELS: Final = 2
 _SECONDS: Final = 0.5
 _CUPY_INDICES: Final = 2**31 - 1  # CuPy's eigsh counts the elements of its basis in 32 bits, and dies with more
 _CUPY_FEWEST: Final = _LEVELS + 2  # stored vectors that it takes
-_PEER_BESIDE: Final = 8  # vectors that an eigsh needs beside its basis, at most
+_PEER_WORK: Final = 8  # vectors that an eigsh needs beside its basis, at most
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def _peer_basis(layer: Layer, device: str, basis: int) -> tuple[int, str]:
             which = f"{stored} of these vectors fit and it needs {_CUPY_FEWEST}"
             return 0, f"{without}counts the elements of its basis in 32 bits, so that {which}"
         room = free_memory(0)
-    needed = 8 * layer.dimension * (stored + _PEER_BESIDE)
+    needed = 8 * layer.dimension * (stored + _PEER_WORK)
     if needed > room:
         return 0, f"{without}needs {readable(needed)} of memory but {readable(room)} are available"
     return stored, ""

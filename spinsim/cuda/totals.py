@@ -46,7 +46,7 @@ class Totals:
         return np.frombuffer(lent, np.int64).reshape(self.sums.shape)
 
 
-class TotalsInTurn:
+class TotalsPool:
     """An engine's totals, used again and again.
 
     A stream of copies fetches and clears them, so that sweeps wait for neither. Totals go from one measurement to the

@@ -175,7 +175,7 @@ class CpuEngine:
     def bits(self, sample: int, replica: int) -> Bits:
         return packed_spins(self.spins(sample, replica)) if self._bits is None else self._bits(sample, replica)
 
-    def take_from(self, parent: npt.NDArray[np.integer]) -> None:
+    def copy_from(self, parent: npt.NDArray[np.integer]) -> None:
         self._state.copy(moves_of(parent))
 
     def apply(self, move: Move, moment: Moment) -> None:
@@ -191,17 +191,17 @@ class CpuEngine:
         ladder = check_ladder(beta, copies, self.replicas, self.temperatures)
         self._tempering, self._unread = CpuTempering(ladder, self.model, self._dynamics), None
         self._sweeper.set_ladder(ladder)
-        self._take_places(self._tempering)
+        self._adopt_places(self._tempering)
 
-    def _take_places(self, tempering: CpuTempering) -> None:
+    def _adopt_places(self, tempering: CpuTempering) -> None:
         self._sweeper.set_places(tempering.ladder, tempering.exchange.place)
 
-    def take_ladder(self, ladder: Ladder) -> None:
+    def adopt_ladder(self, ladder: Ladder) -> None:
         self._tempering, self._taken = None, ladder
         self._sweeper.set_ladder(ladder)
 
     def begin_sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Callable[[], Counts]:
-        assert self._taken is not None  # noqa: S101  (``take_ladder`` came before)
+        assert self._taken is not None  # noqa: S101  (``adopt_ladder`` came before)
         self._sweeper.set_places(self._taken, place)
         self.sweep(count)
         return self.begin_counts()
@@ -217,7 +217,7 @@ class CpuEngine:
             for _ in range(rounds):
                 self.sweep(sweeps)
                 tempering.attempt(self._counts(None))
-                self._take_places(tempering)
+                self._adopt_places(tempering)
             return
         times, half_sweep = (tempering.round, rounds, sweeps), self.half_sweep
 
@@ -293,7 +293,7 @@ class CpuEngine:
             keep, spins = self._state.keep()
             return self._measuring.begin(tempering, wanted, spins, keep)
         unread = self._unread
-        if unread is None or unread.wanted != wanted or unread.found.exchange is not tempering.exchange:
+        if unread is None or unread.wanted != wanted or unread.measurement.exchange is not tempering.exchange:
             self._unread = unread = self._measuring.begin(tempering, wanted, self.spins)
         return unread
 
@@ -303,7 +303,7 @@ class CpuEngine:
         """Measure some samples, of which ``counts`` are given, and add what is measured up."""
         self._measuring.measure(room, counts, samples)
         if isinstance(reduction, HostReduction):
-            reduction.add_samples(room.found, number, samples, room.compared)
+            reduction.add_samples(room.measurement, number, samples, room.compared)
             reduction.keep_lowest(counts.energy, self.spins, samples)
 
     @staticmethod
@@ -328,4 +328,4 @@ class CpuEngine:
         self.half_sweep = int(saved["half_sweep"])
         if self._tempering is not None:
             self._tempering.restore(exchange_of(saved), int(saved["round"]))
-            self._take_places(self._tempering)
+            self._adopt_places(self._tempering)

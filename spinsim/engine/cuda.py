@@ -21,7 +21,7 @@ from spinsim.engine.measuring.cuda_reduction import CudaReduction
 from spinsim.engine.measuring.in_time import HostSquares
 from spinsim.engine.measuring.reduction import Reduced
 from spinsim.engine.measuring.sums import CudaCounting
-from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, Placed, each_a_copy
+from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, ReplicaPlaces, each_a_copy
 from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, check_ladder, exchange_of, snapshot_of
 from spinsim.engine.moves.move import FastPaths, Moment, Move, apply_in_host_memory
 from spinsim.engine.moves.resample import moves_of
@@ -59,7 +59,7 @@ class LaunchedRounds(ABC):
 
     def measured(self, rounds: int, sweeps: int, half_sweep: int, measuring: Measuring, into: Measurements) -> None:
         """Queue a launch of ``rounds`` rounds before each of the measurements."""
-        notes = into.address(0), into.held.address(0), rounds
+        notes = into.address(0), into.state_copies.address(0), rounds
         self._queue_rounds(into.several * rounds, sweeps, half_sweep, notes=notes, measured=measuring.record)
 
     def _queue_rounds(self, rounds: int, sweeps: int, half_sweep: int, **notes: Any) -> None:
@@ -90,7 +90,7 @@ class CudaSweeper(ABC):
         """Take an inverse temperature or one for each replica (replicas,), and of two terms (replicas, 2)."""
 
     @abstractmethod
-    def set_ladder(self, placed: Placed) -> None:
+    def set_ladder(self, places: ReplicaPlaces) -> None:
         """Make room for temperatures of each sample's replicas, and what launches need."""
 
     @abstractmethod
@@ -192,7 +192,7 @@ class CudaEngine:
         with self._queue.here():
             return self.parts.bits(sample, replica)
 
-    def take_from(self, parent: npt.NDArray[np.integer]) -> None:
+    def copy_from(self, parent: npt.NDArray[np.integer]) -> None:
         with self._queue.here():
             self._state.copy(moves_of(parent))
         self._counting.forget()
@@ -219,7 +219,7 @@ class CudaEngine:
             self._sweeper.set_ladder(tempering)
             self._sweeper.lay_tables()
 
-    def take_ladder(self, ladder: Ladder) -> None:
+    def adopt_ladder(self, ladder: Ladder) -> None:
         with self._queue.here():
             self.sweep_at_places(GivenPlaces(ladder, cupy.zeros((self.model.samples, self.replicas), cupy.int32)))
 
@@ -230,7 +230,7 @@ class CudaEngine:
         self._sweeper.lay_tables()
 
     def begin_sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Callable[[], Counts]:
-        assert self._given is not None  # noqa: S101  (``take_ladder`` came before)
+        assert self._given is not None  # noqa: S101  (``adopt_ladder`` came before)
         with self._queue.here():
             self._given.set(place)
             self._sweeper.lay_tables()
@@ -306,7 +306,7 @@ class CudaEngine:
             self._write_measurement(measuring, into, k)
 
     def _write_measurement(self, measuring: Measuring, measurements: Measurements, number: int) -> None:
-        counted = self._counting.take(self.half_sweep)
+        counted = self._counting.claim(self.half_sweep)
         measuring.write(measurements, number, self._state.present, counted)
         self._counting.give_back(counted)
 

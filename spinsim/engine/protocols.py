@@ -67,9 +67,9 @@ Begun = Callable[[], LadderMeasurement] | None
 def by_replica(values: npt.NDArray[Any], holder: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
     """Return values (samples, copies, temperatures) in the order of replicas, (samples, replicas)."""
     samples = len(values)
-    found = np.empty((samples, values[0].size), values.dtype)
-    np.put_along_axis(found, holder.reshape(samples, -1), values.reshape(samples, -1), axis=1)
-    return found
+    ordered = np.empty((samples, values[0].size), values.dtype)
+    np.put_along_axis(ordered, holder.reshape(samples, -1), values.reshape(samples, -1), axis=1)
+    return ordered
 
 
 class LowestStates(NamedTuple):
@@ -168,7 +168,7 @@ class Engine(Protocol):
     def bits(self, sample: int, replica: int) -> Bits:
         """One configuration as ``spinsim.bits`` says, shape (bytes,)."""
 
-    def take_from(self, parent: npt.NDArray[np.integer]) -> None:
+    def copy_from(self, parent: npt.NDArray[np.integer]) -> None:
         """Give each replica the configuration of its parent, (samples, replicas), who must keep its own."""
 
     def apply(self, move: Move, moment: Moment) -> None:
@@ -235,7 +235,7 @@ class KeepsPlaces(Protocol):
 
     temperatures: tuple[int, ...]  # as those of ``CpuParts``
 
-    def take_ladder(self, ladder: Ladder) -> None:
+    def adopt_ladder(self, ladder: Ladder) -> None:
         """Make ready for places on a ladder, however many replicas it has."""
 
     def begin_sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Callable[[], Counts]:

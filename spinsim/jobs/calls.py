@@ -44,7 +44,7 @@ OutFile = str | os.PathLike[str]
 Tables = dict[str, dict[str, Any]]
 Check = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
 Given = dict[str, Any]
-Found = TypeVar("Found")
+Returned = TypeVar("Returned")
 Function = TypeVar("Function", bound=Callable[..., Any])
 _NO_FILE: Final = Path(os.devnull)
 _NO_SETTINGS: Final = {"on_updates", "on_rows", "progress"}  # arguments of calls that are no settings
@@ -149,7 +149,7 @@ def recount(run: Result | OutFile, device: str = RunSettings.device, threads: in
     return job_of(result.job).recounted(result, resolve_device(device), threads)
 
 
-def call_of(job: type[Config], order: str) -> Callable[[Callable[[Ising, Given], Found]], Callable[..., Found]]:
+def call_of(job: type[Config], order: str) -> Callable[[Callable[[Ising, Given], Returned]], Callable[..., Returned]]:
     """Make a job's call of a function that takes a model and the arguments that were given, by their names.
 
     Args:
@@ -161,9 +161,9 @@ def call_of(job: type[Config], order: str) -> Callable[[Callable[[Ising, Given],
     kind = Parameter.POSITIONAL_OR_KEYWORD
     free = Signature([*(Parameter(name, kind, default=None) for name in names), Parameter("_", Parameter.VAR_KEYWORD)])
 
-    def make(function: Callable[[Ising, Given], Found]) -> Callable[..., Found]:
+    def make(function: Callable[[Ising, Given], Returned]) -> Callable[..., Returned]:
         @wraps(function)
-        def call(model: Ising, *args: Any, **keywords: Any) -> Found:
+        def call(model: Ising, *args: Any, **keywords: Any) -> Returned:
             given = free.bind(*args, **keywords).arguments
             return function(model, given | given.pop("_", {}))
 

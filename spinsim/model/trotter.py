@@ -37,8 +37,8 @@ from spinsim.model.ising import Ising
 
 Floats = npt.NDArray[np.float64]
 
-LEAST_TURN: Final = 1e-9  # Gamma Delta tau below which no spin would turn against its neighbours in time
-MOST_TURN: Final = 10.0  # above which neighbours in time would not know of each other
+LEAST_GAMMA_STEP: Final = 1e-9  # Gamma Delta tau below which no spin would turn against its neighbours in time
+MOST_GAMMA_STEP: Final = 10.0  # above which neighbours in time would not know of each other
 LEAST_STEP: Final = 1e-9  # in time, of the isotropic form, below which neither space nor time would order anything
 MOST_STEP: Final = 10.0  # above which no spin would turn against its neighbours in time
 _DIGITS: Final = 40
@@ -206,7 +206,7 @@ def general(gamma: Floats, beta: Floats, slices: int) -> Points:
     gamma, beta = (np.array(values) for values in np.broadcast_arrays(gamma, beta))
     step = beta / slices
     for field, one in zip(gamma.tolist(), step.tolist(), strict=True):
-        check_turn(field, one)
+        check_gamma_step(field, one)
     k_time = np.array([coupling_in_time(field, one) for field, one in zip(gamma.tolist(), step.tolist(), strict=True)])
     return Points(axis, slices, gamma, beta, step, k_time)
 
@@ -219,15 +219,15 @@ def check_steps(k: Floats) -> None:
             raise InputError(f"k {value:g} {why}: give values from {LEAST_STEP:g} to {MOST_STEP:g}")
 
 
-def check_turn(gamma: float, step: float) -> None:
+def check_gamma_step(gamma: float, step: float) -> None:
     """Refuse a field and a step in time whose coupling in time would be too strong or too weak."""
     product = gamma * step
-    if not LEAST_TURN <= product <= MOST_TURN:
-        why = "leaves no spin free in time" if product < LEAST_TURN else "leaves slices that do not interact"
-        mend = "fewer slices" if product < LEAST_TURN else "more slices"
+    if not LEAST_GAMMA_STEP <= product <= MOST_GAMMA_STEP:
+        why = "leaves no spin free in time" if product < LEAST_GAMMA_STEP else "leaves slices that do not interact"
+        mend = "fewer slices" if product < LEAST_GAMMA_STEP else "more slices"
         raise InputError(
             f"gamma {gamma:g} times the step in time beta / slices = {step:g} is {product:.3g}, which {why}: "
-            f"give {mend}, for a product from {LEAST_TURN:g} to {MOST_TURN:g}"
+            f"give {mend}, for a product from {LEAST_GAMMA_STEP:g} to {MOST_GAMMA_STEP:g}"
         )
 
 

@@ -41,16 +41,16 @@ class PerSite:
 
     def __init__(self, run: Any) -> None:
         self.run, self.model = run, run.model
-        self._found: dict[str, Array] = {}
+        self._values: dict[str, Array] = {}
 
     def of(self, one: Measured) -> Array:
         """Returns a quantity; of a Fourier mode its average over the axes of the largest length in space."""
-        if one.name not in self._found:
+        if one.name not in self._values:
             values = getattr(self.run, one.name)
             if one.elements is not None:
                 values = values[..., list(one.elements(self.model))].mean(axis=-1)
-            self._found[one.name] = np.asarray(values / one.full(self.model))
-        return self._found[one.name]
+            self._values[one.name] = np.asarray(values / one.full(self.model))
+        return self._values[one.name]
 
     def in_time(self, name: str) -> Array:
         return np.asarray(getattr(self.run, name)[..., 0] / self.model.sites**2)

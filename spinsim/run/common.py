@@ -367,7 +367,7 @@ def as_longer(plan: AnyPlan, attributes: Mapping[str, str]) -> AnyPlan:
     return replace(plan, attributes=own | {"history": history}, extends=attributes["config_sha256"])
 
 
-def as_found(plan: AnyPlan) -> tuple[AnyPlan, bool]:
+def as_in_file(plan: AnyPlan) -> tuple[AnyPlan, bool]:
     """A plan as its file has it by now, and whether nothing is left to do.
 
     Where the run was made longer since, its plan is that of the longer one; it is done when its own rows are there.
@@ -419,7 +419,7 @@ def to_file(plan: Plan[Any], watch: Watch = SILENT) -> bool:
     A file of the same configuration that was cut short is completed from its last checkpoint.
     """
     begun = os.path.lexists(plan.path)
-    present, done = as_found(plan) if begun else (plan, False)
+    present, done = as_in_file(plan) if begun else (plan, False)
     if not done:
         if present.model.caution:
             watch.on_warning(present.model.caution)

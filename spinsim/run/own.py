@@ -131,11 +131,11 @@ class Own:
             self._try(engine.spins)
 
     @property
-    def _in_turn(self) -> npt.NDArray[np.integer]:
+    def _in_order(self) -> npt.NDArray[np.integer]:
         return np.broadcast_to(np.arange(self._replicas).reshape(self._shape[1:]), self._shape)
 
     def _try(self, spins: Spins) -> None:
-        batch, tried = self._batch(spins, self._in_turn), dict[str, npt.NDArray[Any]]()
+        batch, tried = self._batch(spins, self._in_order), dict[str, npt.NDArray[Any]]()
         forms: dict[str, tuple[tuple[int, ...], type]] = {}
         for name, function in self._functions.items():
             values = tried[name] = _on_host(function(batch))
@@ -177,7 +177,7 @@ class Own:
         """
         if not self.series:
             return {}
-        batch = self._batch(spins, self._in_turn if holder is None else holder)
+        batch = self._batch(spins, self._in_order if holder is None else holder)
         batch = replace(batch, number=number, beta=self._beta if beta is None else beta, model=model or self._model)
         return {one.name: self._checked(one, _on_host(self._functions[one.name](batch))) for one in self.series}
 
@@ -199,8 +199,8 @@ class Own:
         if self._xp is np:
             return Batch(unpacked_spins(bits, sites), axes, self._model, self._xp, self._beta, self._seed)
         flat = self._xp.unpackbits(self._xp.asarray(bits).ravel(), bitorder="little")
-        placed = flat.reshape(*bits.shape[:-1], -1)[..., :sites].astype(np.int8)
-        spins_there = self._xp.ascontiguousarray(2 * placed - 1)
+        ones = flat.reshape(*bits.shape[:-1], -1)[..., :sites].astype(np.int8)
+        spins_there = self._xp.ascontiguousarray(2 * ones - 1)
         return Batch(spins_there, axes, self._model, self._xp, self._beta, self._seed)
 
 

@@ -299,7 +299,7 @@ class MeasurementSums:
         assert self._reduction is not None  # noqa: S101  (tempering has called this)
         return self._reduction
 
-    def take_lowest(self, best: Best) -> None:
+    def record_lowest(self, best: Best) -> None:
         """Take over the lowest states that were found where measurements are made."""
         lowest = self.reduction.lowest()
         best.energy[...] = lowest.energy

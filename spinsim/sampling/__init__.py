@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spinsim.sampling.annealing import AnnealFrame, annealing, temperature_schedule
 from spinsim.sampling.measure import BestSlices, InField
-from spinsim.sampling.placement import PlacedLadder, Range, place
+from spinsim.sampling.placement import PlacementResult, Range, place
 from spinsim.sampling.population import Population
 from spinsim.sampling.tempering import TemperFrame, Times, tempering, tempering_in_beta
 
@@ -12,7 +12,7 @@ __all__ = [
     "AnnealFrame",
     "BestSlices",
     "InField",
-    "PlacedLadder",
+    "PlacementResult",
     "Population",
     "Range",
     "TemperFrame",

@@ -19,7 +19,7 @@ from spinsim.machine.memory import require
 from spinsim.machine.threads import Threads
 from spinsim.model.graph import colouring
 from spinsim.model.ising import Ising
-from spinsim.model.trotter import check_turn, coupling_in_time
+from spinsim.model.trotter import check_gamma_step, coupling_in_time
 from spinsim.packing import Packing
 
 
@@ -120,7 +120,7 @@ class BestSlices:
 
     def check(self, gamma: float, temperature: float) -> None:
         """Refuse a transverse field at which slices would not know of each other, or nothing would move."""
-        check_turn(gamma, 1 / temperature / self.slices)
+        check_gamma_step(gamma, 1 / temperature / self.slices)
 
     def set_field(self, field: float) -> None:
         """Set the uniform field of all slices, before ``set_beta``."""

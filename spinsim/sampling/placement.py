@@ -94,7 +94,7 @@ class Range:
         return ":".join(str(self).removeprefix(PREFIX).split(":")[:2])
 
 
-class PlacedLadder(NamedTuple):
+class PlacementResult(NamedTuple):
     """A ladder that was placed."""
 
     ladder: Array  # temperatures from the lowest to the highest
@@ -132,7 +132,7 @@ def place(
     on_stage: Callable[[str, int], None] | None = None,
     pause: Callable[[], bool] | None = None,
     betas: Betas | None = None,
-) -> PlacedLadder:
+) -> PlacementResult:
     """Place temperatures in a pre-run: at most ``MOST_SAMPLES`` samples, ``CHAINS`` replicas of each temperature.
 
     Args:
@@ -169,7 +169,7 @@ def place(
         rates.append(exchange_rates(steps, energy))
         distances = _distances(steps, rates[-1], energy)
         ladder = _equally_far(wanted, ladder, distances, _count(wanted, fsum(distances)))
-    return PlacedLadder(
+    return PlacementResult(
         ladder, Placement(*(np.array([*zip_longest(*rows, fillvalue=np.nan)]).T for rows in (ladders, rates)))
     )
 
@@ -267,17 +267,17 @@ def _count(wanted: Range, total: float) -> int:
 def _equally_far(wanted: Range, ladder: Array, distances: list[float], count: int) -> Array:
     """``count`` temperatures with equal distances, taken to be spread evenly between those of ``ladder``."""
     old, ends = ladder.tolist(), list(accumulate(distances, initial=0.0))
-    placed = [old[0]]
+    temperatures = [old[0]]
     for k in range(1, count - 1):
         goal = ends[-1] * (k / (count - 1))
         i = max(0, bisect_left(ends, goal) - 1)
-        placed.append(six_digits(old[i] + (old[i + 1] - old[i]) * ((goal - ends[i]) / distances[i])))
-    placed.append(old[-1])
-    if any(one >= other for one, other in pairwise(placed)):
+        temperatures.append(six_digits(old[i] + (old[i + 1] - old[i]) * ((goal - ends[i]) / distances[i])))
+    temperatures.append(old[-1])
+    if any(one >= other for one, other in pairwise(temperatures)):
         raise InputError(
             f"{wanted.name} {wanted} at {count} points are nearer than six digits: choose fewer or other ends"
         )
-    return np.asarray(placed)
+    return np.asarray(temperatures)
 
 
 def six_digits(value: float) -> float:

@@ -75,7 +75,7 @@ class Population:
         self.parents = copied.reshape(samples, populations)  # what was read before may still be on its way to a file
         of_samples = parent.reshape(samples, -1)
         self.family = np.take_along_axis(self.family, of_samples, axis=1)
-        self._engine.take_from(of_samples)
+        self._engine.copy_from(of_samples)
 
     def _uniform(self, step: int) -> Array:
         """A uniform number between 0 and 1 for each population, (samples * populations,).

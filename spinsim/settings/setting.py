@@ -18,7 +18,7 @@ from spinsim.errors import InputError
 from spinsim.inputs.texts import beyond_ising
 
 Kind = TypeVar("Kind")
-Found = TypeVar("Found")
+Returned = TypeVar("Returned")
 
 _KEY: Final = "setting"
 _NAMES_OF_TYPES: Final = {int: "a whole number", float: "a number", str: "a string", bool: "true or false"}
@@ -183,9 +183,9 @@ def _counts(one: Setting, value: Any) -> bool:
     return one.physics and (one.before is ... or value != one.before)
 
 
-def once(function: Callable[[Kind], Found]) -> Callable[[Kind], Found]:
+def once(function: Callable[[Kind], Returned]) -> Callable[[Kind], Returned]:
     """A function of classes that is carried out once for each: ``cache``, whose keys mypy lets no class be."""
-    return cast("Callable[[Kind], Found]", cache(function))
+    return cast("Callable[[Kind], Returned]", cache(function))
 
 
 @once

@@ -264,7 +264,7 @@ def extend(
             with replacement(path, disk) as room:
                 write_new(room, read_model(old), longer, rows, root, best_of, arrays, "best/spins" in old)
                 with h5py.File(room, "r+") as new:
-                    _take_over(old, new, thin)
+                    _copy_rows(old, new, thin)
                     copy_unknown(old, new)
 
     try:
@@ -274,7 +274,7 @@ def extend(
         raise not_written(path, error) from error
 
 
-def _take_over(old: h5py.File, new: h5py.File, thin: int) -> None:
+def _copy_rows(old: h5py.File, new: h5py.File, thin: int) -> None:
     """Copy everything measured and saved, of groups with all rows of the run every so many-th row."""
     for dataset in growing(old):
         copy, every = new[dataset.name], thin if every_of(dataset.parent) == 1 else 1

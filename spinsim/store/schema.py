@@ -224,7 +224,7 @@ def _check_model(group: h5py.Group) -> Sizes:
     slices = int(number_of(group, "slices", "iu")) if "slices" in group.attrs else 1
     if slices < 1 or sites % slices or (lattice and slices > 1 and lattice.shape[0] != slices):
         raise DamageError(f"its model of {sites} sites has no {slices} slices")
-    follow = _what_follows(group, lattice)
+    follow = _implied_datasets(group, lattice)
     bonds = lattice.bonds if lattice else rows_of(item_of(group, "edges"))
     samples = rows_of(item_of(group, "sample" if "couplings" in follow else "couplings"))
     if sites < 1 or samples < 1 or (lattice.sites != sites if lattice else sites >= 2**31):
@@ -252,7 +252,7 @@ def _check_model(group: h5py.Group) -> Sizes:
     return Sizes(samples, sites, bonds, lattice.dimension if lattice else 0)
 
 
-def _what_follows(group: h5py.Group, lattice: Lattice | None) -> set[str]:
+def _implied_datasets(group: h5py.Group, lattice: Lattice | None) -> set[str]:
     """Datasets that a model does without: the bonds of a lattice, and couplings that were drawn from a seed."""
     if "edges" not in group.attrs:
         return set()

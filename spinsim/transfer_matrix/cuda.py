@@ -75,7 +75,7 @@ def plan_passes(bits: int, sector: bool) -> list[Pass]:
     return passes
 
 
-def _diagonal_alone(bits: int) -> Pass:
+def _diagonal_pass(bits: int) -> Pass:
     return Pass(FEWEST_BITS, COLUMNS, bits - FEWEST_BITS + RUN, range(0))
 
 
@@ -89,7 +89,7 @@ class CudaButterfly:
     def __init__(self, layer: Layer, device: int = 0, across: Across | None = None) -> None:
         passes = plan_passes(layer.bits, layer.sign != 0)
         if across and len(passes) == 1:
-            passes.append(_diagonal_alone(layer.bits))
+            passes.append(_diagonal_pass(layer.bits))
         self._launches = [_PassLaunch(layer, p, p is passes[-1], device) for p in passes]
         self._across = across
         self._in_pieces = 0  # passes that can be done piece by piece
@@ -133,7 +133,7 @@ class CudaKronecker:
 
         first = Pass(FEWEST_BITS, SECTOR if layer.sign else CONTIGUOUS, RUN, range(0))
         self._first = _PassLaunch(layer, first, False, device)
-        self._last = _PassLaunch(layer, _diagonal_alone(layer.bits), True, device)
+        self._last = _PassLaunch(layer, _diagonal_pass(layer.bits), True, device)
         self._across = across
         self._tile, groups = cupy.asarray(_factor(layer.ratio, 6, 6)), _split(layer.bits - 12)
         self._groups = [(position, cupy.asarray(_factor(layer.ratio, *of_bits))) for position, *of_bits in groups]

@@ -25,7 +25,7 @@ from spinsim.transfer_matrix.vectors import Share, Vectors
 Array = npt.NDArray[np.float64]
 
 VECTORS: Final = 3  # that a recurrence holds at once; beside them at least one eigenvector
-_HELD: Final = 1e-14  # residual of vectors that are held, as errors of large levels spoil small ones
+_LOCKED: Final = 1e-14  # residual of vectors that are held, as errors of large levels spoil small ones
 _LOOKS: Final = 16  # at the Ritz values while the steps double
 _SAME: Final = 1e-10  # of the largest: Ritz values that are copies of each other
 _COPIES: Final = 8  # Ritz values among which the largest and its copies are sought
@@ -118,7 +118,7 @@ class _Search:
         """True if that level is known well enough: to be a level, or only to say that nothing is missing."""
         if self._below(ritz):
             return ritz.residual <= lanczos.FRESH * min(value for value, _ in self._levels)
-        aim = self._tolerance if len(self._reached) == 1 else min(self._tolerance, _HELD)
+        aim = self._tolerance if len(self._reached) == 1 else min(self._tolerance, _LOCKED)
         meaningless = lanczos.ROUNDING / 10 * max([ritz.value, *(value for value, _ in self._levels)])
         return ritz.residual <= max(aim * ritz.value, meaningless)
 

@@ -10,7 +10,7 @@ import pytest
 from engines import random_graph, random_signs
 
 from spinsim.engine import Dynamics, create_engine
-from spinsim.engine.measuring.correlations import OVERLAPS_ALONE, Correlations, Wanted
+from spinsim.engine.measuring.correlations import OVERLAPS_ONLY, Correlations, Wanted
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.geometry.lattice import Lattice, chain, cubic, honeycomb, hypercubic, square, triangular, wave
 from spinsim.model.graph import Graph
@@ -72,7 +72,7 @@ def found_on(device: str, name: str) -> tuple[Correlations, tuple[np.ndarray, ..
     engine.temper(2, 1)  # what was asked for before is not disturbed
     again = engine.begin_measurement()
     found = later().correlations
-    alone = engine.begin_measurement(OVERLAPS_ALONE)().correlations
+    alone = engine.begin_measurement(OVERLAPS_ONLY)().correlations
     np.testing.assert_array_equal(again().correlations.overlap, alone.overlap)
     assert alone.link_overlap.size == alone.overlap_mode.size == alone.magnetization_mode.size == 0
     return found, oracle.correlations(model, spins, exchange.place, copies, times, even)

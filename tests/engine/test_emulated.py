@@ -180,7 +180,7 @@ def test_lattices_that_fit_are_shared_by_blocks(reason: str, monkeypatch: pytest
         monkeypatch.setattr(cuda_lattices, "is_shared_faster", lambda *_: False)
         run_both("cuda", make(), 130, 0.6, (1, 3))
     else:
-        monkeypatch.setattr(cuda_tempering, "HELD_BYTES", 2**30)
+        monkeypatch.setattr(cuda_tempering, "LADDER_BYTES", 2**30)
     started: list[int] = []
     start = cuda_tempering.GlobalRounds._start
 

@@ -9,7 +9,7 @@ import pytest
 from engines import TEMPERED, configurations, ladder, overlaps, temper_both
 
 from spinsim.engine import Dynamics, create_engine
-from spinsim.engine.measuring.correlations import OVERLAPS_ALONE, WITHOUT_TIMES, Wanted
+from spinsim.engine.measuring.correlations import OVERLAPS_ONLY, WITHOUT_TIMES, Wanted
 from spinsim.engine.protocols import LadderMeasurement
 from spinsim.errors import InputError
 from spinsim.model.disorder import EdwardsAnderson
@@ -51,7 +51,7 @@ def test_tempering_from_global_memory(model: Callable[[], Ising]) -> None:
 def test_tempering_by_a_kernel_for_each_step(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from spinsim.engine.moves.metropolis.replica_packed import cuda as cuda_tempering
 
-    monkeypatch.setattr(cuda_tempering, "HELD_BYTES", 2**30)
+    monkeypatch.setattr(cuda_tempering, "LADDER_BYTES", 2**30)
     monkeypatch.setattr(cuda_tempering, "suits_global_rounds", lambda *_: False)
     make, beta, copies = TEMPERED[name]
     temper_both("cuda", make(), beta, copies, [(3, 1), (2, 2)])
@@ -98,7 +98,7 @@ def test_tempering_in_parts_changes_nothing(device: str, name: str) -> None:
     parts.temper(2, 2)
     parts.temper(0, 2)
     early = parts.begin_exchange()  # fetched late
-    begun = parts.begin_measurement(OVERLAPS_ALONE)
+    begun = parts.begin_measurement(OVERLAPS_ONLY)
     parts.temper(4, 2)
     for one, other in zip(whole.begin_exchange()(), parts.begin_exchange()(), strict=True):
         np.testing.assert_array_equal(one, other)
@@ -113,7 +113,7 @@ def flat(m: LadderMeasurement) -> list[np.ndarray]:
     return [m.energy, m.magnetization, m.holder, *m.exchange, *m.correlations, *spins]
 
 
-@pytest.mark.parametrize("wanted", [OVERLAPS_ALONE, WITHOUT_TIMES])
+@pytest.mark.parametrize("wanted", [OVERLAPS_ONLY, WITHOUT_TIMES])
 @pytest.mark.parametrize("name", SPLIT)
 def test_measurements_in_succession_are_those_of_single_ones(device: str, name: str, wanted: Wanted) -> None:
     one, other = (create_engine(SPLIT[name](), 9, Dynamics(), where) for where in (device, "cpu"))

@@ -80,8 +80,8 @@ def test_dense_fields_are_copied() -> None:
         engine.set_beta(0.5 / model.energy_scale)
         engine.sweep(2)
     parent = np.tile(np.where(np.arange(70) % 3, np.arange(70) // 3 * 3, np.arange(70)), (model.samples, 1))
-    one.take_from(parent)
-    other.take_from(parent)
+    one.copy_from(parent)
+    other.copy_from(parent)
     other.restore(other.snapshot())  # forgets its fields
     for engine in (one, other):
         engine.sweep(2)
@@ -119,7 +119,7 @@ def test_slabs_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     for engine in (whole, cut):
         engine.set_beta(0.4)
         engine.sweep(1)
-        engine.take_from(parent)
+        engine.copy_from(parent)
         engine.sweep(1)
     np.testing.assert_array_equal(cut.snapshot()["spins"], whole.snapshot()["spins"])
 

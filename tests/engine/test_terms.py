@@ -22,7 +22,7 @@ from frames import state
 from places import DATA
 
 from spinsim.engine import Dynamics, choose_packing, create_engine
-from spinsim.engine.measuring.correlations import OVERLAPS_ALONE
+from spinsim.engine.measuring.correlations import OVERLAPS_ONLY
 from spinsim.engine.moves.metropolis.replica_packed import cpu
 from spinsim.engine.moves.metropolis.unpacked import cpu as cpu_of_unpacked
 from spinsim.errors import InputError
@@ -96,7 +96,7 @@ def averages(model: Ising, pair: np.ndarray) -> tuple[float, float, float]:
 def sampled(model: Ising, beta: np.ndarray, copies: int, rounds: int) -> tuple[np.ndarray, np.ndarray]:
     """Energies of both terms and squared magnetisations after each of so many rounds, of one sample."""
     engine = create_engine(model, copies * len(beta), Dynamics(seed=3), "cpu")
-    frames = list(tempering_in_beta(engine, beta, Times(100, 2 * rounds, 2), copies, wanted=OVERLAPS_ALONE))
+    frames = list(tempering_in_beta(engine, beta, Times(100, 2 * rounds, 2), copies, wanted=OVERLAPS_ONLY))
     energy, magnetization = (
         np.stack([getattr(f, name)[0] for f in frames]) for name in ("energy_by_term", "magnetization")
     )

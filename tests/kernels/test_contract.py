@@ -85,7 +85,7 @@ def update(model: ss.Ising) -> None:
         engine.set_beta(0.5)
         engine.sweep(2)
         engine.counts()
-    engine.take_from(np.zeros((model.samples, 4), int))
+    engine.copy_from(np.zeros((model.samples, 4), int))
     engine.set_ladder([0.5, 0.4], 2)
     engine.temper(1, 1)
     for move in (ss.Houdayer(), ss.SwendsenWang(), ss.SeededClusters()):

@@ -11,7 +11,7 @@ import oracle
 
 from spinsim.bits import packed_spins
 from spinsim.engine import Dynamics, Engine, create_engine
-from spinsim.engine.measuring.correlations import OVERLAPS_ALONE
+from spinsim.engine.measuring.correlations import OVERLAPS_ONLY
 from spinsim.engine.protocols import LadderMeasurement
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.geometry.lattice import Lattice, chain, cubic, honeycomb, hypercubic, square, triangular
@@ -267,7 +267,7 @@ def around(pair: list[float], replicas: int) -> np.ndarray:
 
 
 def overlaps(engine: Engine) -> np.ndarray:
-    return engine.begin_measurement(OVERLAPS_ALONE)().correlations.overlap
+    return engine.begin_measurement(OVERLAPS_ONLY)().correlations.overlap
 
 
 def check_measurement(m: LadderMeasurement, engine: Engine, state: oracle.State, spins: np.ndarray) -> None:
@@ -301,7 +301,7 @@ def temper_both(
     done = round_ = 0
     for rounds, sweeps in parts:
         engine.temper(rounds, sweeps)
-        exchange, measured = engine.begin_exchange(), engine.begin_measurement(OVERLAPS_ALONE)
+        exchange, measured = engine.begin_exchange(), engine.begin_measurement(OVERLAPS_ONLY)
         for _ in range(rounds):
             betas = values[state.place][:, None]
             oracle.sweep(

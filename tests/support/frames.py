@@ -9,7 +9,7 @@ import pytest
 
 import spinsim as ss
 from spinsim.engine import Dynamics, Engine, create_engine
-from spinsim.engine.measuring.correlations import OVERLAPS_ALONE
+from spinsim.engine.measuring.correlations import OVERLAPS_ONLY
 from spinsim.engine.protocols import LadderMeasurement
 from spinsim.model.ising import Ising
 
@@ -18,7 +18,7 @@ LADDER = np.geomspace(0.3, 3.0, 12)
 
 def state(engine: Engine) -> list[np.ndarray]:
     spins = [engine.spins(k, r) for k in range(engine.model.samples) for r in range(engine.replicas)]
-    return [*spins, *engine.begin_exchange()(), engine.begin_measurement(OVERLAPS_ALONE)().correlations.overlap]
+    return [*spins, *engine.begin_exchange()(), engine.begin_measurement(OVERLAPS_ONLY)().correlations.overlap]
 
 
 def check_frames(

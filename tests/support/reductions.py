@@ -10,7 +10,7 @@ import numpy as np
 from engines import DENSE, GENERAL_TERMS_TEMPERED, ladder
 
 from spinsim.engine import Dynamics, create_engine
-from spinsim.engine.measuring.correlations import OVERLAPS_ALONE, WITHOUT_TIMES, Wanted
+from spinsim.engine.measuring.correlations import OVERLAPS_ONLY, WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.cpu_reduction import Best, HostReduction
 from spinsim.engine.measuring.energies import COUNTS, SUMS, shift_of
 from spinsim.engine.measuring.reduction import ABSOLUTE, CONNECTED, LEVELS, Reduced, Source, Term, block_length
@@ -67,11 +67,11 @@ RUNS = {
     "in-time": Run(lambda: trotter(EdwardsAnderson(square(3), samples=2), 6), ladder(2.0, 4.0, 3), 2, IN_TIME),
     "in-time-terms": Run(lambda: trotter(EdwardsAnderson(square(3), samples=2), 4, by_term=True), PAIRS, 2, IN_TIME),
     "in-time-terms-gaussian": Run(*GENERAL_TERMS_TEMPERED["gaussian-gamma"], Wanted(times=(1,))),
-    "overlaps-alone": Run(glass(2), ladder(0.8, 2.0, 3), 2, OVERLAPS_ALONE),
+    "overlaps-alone": Run(glass(2), ladder(0.8, 2.0, 3), 2, OVERLAPS_ONLY),
     "one-copy": Run(glass(2), ladder(0.8, 2.0, 5), 1),
     "many-replicas": Run(lambda: EdwardsAnderson(square(4)), ladder(0.8, 2.0, 9), 15),
     "site-packed": Run(lambda: Ising(square(256, 2)), ladder(2.0, 2.4, 3), 2, WITHOUT_TIMES),
-    "dense": Run(DENSE["samples-field"], ladder(0.5, 2.0, 3), 2, OVERLAPS_ALONE),
+    "dense": Run(DENSE["samples-field"], ladder(0.5, 2.0, 3), 2, OVERLAPS_ONLY),
 }
 
 

@@ -74,7 +74,7 @@ def sum_spins(spins, sites, totals):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def count_chunks(edges, of_first, couplings, fields, sublattice, size, memory, sample, begin, end, found):  # type: ignore[no-untyped-def]
+def count_chunks(edges, of_first, couplings, fields, sublattice, size, memory, sample, begin, end, counts):  # type: ignore[no-untyped-def]
     """Count what replicas from ``begin`` to before ``end`` of some samples have, which are whole chunks.
 
     Args:
@@ -83,21 +83,21 @@ def count_chunks(edges, of_first, couplings, fields, sublattice, size, memory, s
         fields: In quanta, (1 or all samples, sites).
         sublattice: Sites of the first sublattice.
         size, memory: As ``pack_chunks`` takes them, of these samples.
-        found: Written, int64 (numbers, samples, replicas): energies of each term, sums of spins and of those of the
+        counts: Written, int64 (numbers, samples, replicas): energies of each term, sums of spins and of those of the
             first sublattice.
     """
-    sites, terms, replicas = fields.shape[1], found.shape[0] - 2, found.shape[2]
+    sites, terms, replicas = fields.shape[1], counts.shape[0] - 2, counts.shape[2]
     for k in range(memory.shape[0]):
         of_bonds, of_sites = couplings[(sample + k) % couplings.shape[0]], fields[(sample + k) % fields.shape[0]]
         for first in range(begin, end, size):
             calls = (min(size, replicas - first) + WORDS - 1) // WORDS
             spins = memory[k, first * sites : (first + WORDS * calls) * sites].reshape((sites, WORDS * calls))
-            sums = np.zeros((found.shape[0], WORDS * calls), np.int64)
+            sums = np.zeros((counts.shape[0], WORDS * calls), np.int64)
             total_energies(spins, edges, of_first, of_bonds, of_sites, sums[:terms], sums[terms])
             sum_spins(spins, sublattice, sums[terms + 1])
-            for number in range(found.shape[0]):
+            for number in range(counts.shape[0]):
                 for r in range(first, min(first + size, replicas)):
-                    found[number, k, r] = sums[number, (r - first) % WORDS * calls + (r - first) // WORDS]
+                    counts[number, k, r] = sums[number, (r - first) % WORDS * calls + (r - first) // WORDS]
 
 
 @part

@@ -60,10 +60,10 @@ class Wanted(NamedTuple):
 
 
 WITHOUT_TIMES: Final = Wanted()  # all but correlations in time, whose times a caller must choose
-OVERLAPS_ALONE: Final = Wanted(full=False)
+OVERLAPS_ONLY: Final = Wanted(full=False)
 
 
-def overlaps_alone(overlap: Integers, ladder: Ladder) -> Correlations:
+def overlaps_only(overlap: Integers, ladder: Ladder) -> Correlations:
     """Overlaps (samples, pairs, temperatures) with nothing else beside them."""
     samples, pairs, temperatures = overlap.shape
     no_links = np.empty((samples, 0, temperatures), np.int64)
@@ -101,10 +101,10 @@ def layers(lattice: Lattice, axis: int) -> Items:
 
 def waves(lattice: Lattice | None) -> list[Floats]:
     """The smallest wave of each axis: cosines and sines at each of its layers, (2, layers); none without a lattice."""
-    found = []
+    by_axis = []
     for where, length in lattice.phases() if lattice else ():
-        found.append(np.ascontiguousarray(wave(length)[:, where]))
-    return found
+        by_axis.append(np.ascontiguousarray(wave(length)[:, where]))
+    return by_axis
 
 
 def compared(
@@ -117,28 +117,28 @@ def compared(
         reference: Number of a replica whose bits are all 0.
     """
     pairs = copy_pairs(copies)
-    alone = holder.reshape(-1).astype(np.int64)
-    one = np.concatenate([holder[pairs[:, 0]].reshape(-1), alone])
-    other = np.concatenate([holder[pairs[:, 1]].reshape(-1), np.full_like(alone, reference)])
+    holders = holder.reshape(-1).astype(np.int64)
+    one = np.concatenate([holder[pairs[:, 0]].reshape(-1), holders])
+    other = np.concatenate([holder[pairs[:, 1]].reshape(-1), np.full_like(holders, reference)])
     return one.astype(np.int64), other.astype(np.int64)
 
 
-def by_kind(found: Any, shape: tuple[int, int, int]) -> tuple[Any, Any]:
+def by_kind(values: Any, shape: tuple[int, int, int]) -> tuple[Any, Any]:
     """Numbers (samples, compared, n) of pairs of copies, ``shape`` (samples, pairs, temperatures), and of copies."""
     samples, pairs, temperatures = shape
-    each, first = found.shape[2], pairs * temperatures
-    copies = found.shape[1] // temperatures - pairs
-    of_pairs, of_copies = found[:, :first], found[:, first:]
+    each, first = values.shape[2], pairs * temperatures
+    copies = values.shape[1] // temperatures - pairs
+    of_pairs, of_copies = values[:, :first], values[:, first:]
     return of_pairs.reshape(*shape, each), of_copies.reshape(samples, copies, temperatures, each)
 
 
-def modes_by_kind(found: Floats, shape: tuple[int, int, int], copies: int, of_spins: bool) -> tuple[Floats, Floats]:
+def modes_by_kind(modes: Floats, shape: tuple[int, int, int], copies: int, of_spins: bool) -> tuple[Floats, Floats]:
     """Modes (samples, compared, axes) of overlaps and of spins; these have no axes where they were not asked for.
 
     Args:
-        found: Of pairs of copies, then of copies where these were compared with the reference.
+        modes: Of pairs of copies, then of copies where these were compared with the reference.
         shape: (samples, pairs, temperatures).
         of_spins: True if modes of spins were asked for.
     """
-    of_overlaps, of_copies = by_kind(found, shape)
+    of_overlaps, of_copies = by_kind(modes, shape)
     return of_overlaps, of_copies if of_spins else np.empty((shape[0], copies, shape[2], 0))

@@ -16,7 +16,7 @@ from spinsim.engine.measuring.correlations import (
     all_bonds,
     all_sites,
     layers,
-    overlaps_alone,
+    overlaps_only,
     waves,
 )
 from spinsim.engine.measuring.cpu_comparison import Along, WordList, compare_ladder, word_list, word_lists
@@ -66,15 +66,15 @@ class CpuReplicaComparison:
     def _sites(self) -> Callable[..., None]:
         return _compare([word_list(all_sites(self._model))], Items(np.empty((0, 2), np.int32), 1, 0))
 
-    def compare(self, words: Words, holder: Integers, found: Compared, samples: slice) -> None:
-        """Fill in what is ``found`` of some samples; ``holder`` is (all samples, copies, temperatures)."""
-        compare = self._fully if found.link_overlap.shape[1] or len(found.modes) else self._sites
-        compare(words, holder, *found, samples.start, samples.stop)
+    def compare(self, words: Words, holder: Integers, results: Compared, samples: slice) -> None:
+        """Fill in the ``results`` of some samples; ``holder`` is (all samples, copies, temperatures)."""
+        compare = self._fully if results.link_overlap.shape[1] or len(results.modes) else self._sites
+        compare(words, holder, *results, samples.start, samples.stop)
 
 
 def _compare(orders: Sequence[WordList], bonds: Items) -> Callable[..., None]:
-    found: Callable[..., None] = compare_ladder.given(tuple(orders), word_list(bonds))
-    return found
+    kernel: Callable[..., None] = compare_ladder.given(tuple(orders), word_list(bonds))
+    return kernel
 
 
 class Measurement:
@@ -103,35 +103,35 @@ class Measurement:
         links = np.empty(of_pairs if wanted.full else (model.samples, 0, ladder.temperatures), np.int64)
         self.compared = Compared(np.empty(of_pairs, np.int64), links, modes)
         self.in_time = InTimeCounts(in_time, model.samples, ladder) if wanted.full else None
-        correlations = overlaps_alone(self.compared.overlap, ladder)
+        correlations = overlaps_only(self.compared.overlap, ladder)
         if self.in_time is not None:
             last = np.moveaxis(modes, 0, -1)
             of_spins = last[:, pairs:] if wanted.magnetization_modes else np.empty((*shape, 0))
-            correlations = Correlations(*self.compared[:2], last[:, :pairs], of_spins, *self.in_time.found())
+            correlations = Correlations(*self.compared[:2], last[:, :pairs], of_spins, *self.in_time.results())
         self.is_fetched, self._keep, self.holder = keep is not None, keep, np.empty(shape, np.int64)
         energy = np.empty(shape)
-        self.found = LadderMeasurement(
+        self.measurement = LadderMeasurement(
             energy, np.empty(shape, np.int64), np.empty(shape, np.int64), np.empty(shape, np.int32),
             self._exchange.copied() if keep else self._exchange, correlations, spins,
             energy[..., None] if terms == 1 else np.empty((*shape, terms)),
         )  # fmt: skip
-        numbers = energy, self.found.magnetization, self.found.staggered_magnetization
-        self._sort = sort_numbers.given(np.float64(model.quantum), self.holder, self.found.holder, *numbers)
+        numbers = energy, self.measurement.magnetization, self.measurement.staggered_magnetization
+        self._sort = sort_numbers.given(np.float64(model.quantum), self.holder, self.measurement.holder, *numbers)
 
     def later(self) -> LadderMeasurement:
-        return self.found
+        return self.measurement
 
-    def take(self, counts: Counts, samples: slice) -> None:
+    def record(self, counts: Counts, samples: slice) -> None:
         """Take what is counted of some samples, (samples, replicas), and how far their exchanges are."""
-        found = self.found
+        measurement = self.measurement
         if self._keep is not None:
             self._keep(samples)
             for name, now in self._exchange._asdict().items():
-                getattr(found.exchange, name)[samples] = now[samples]
+                getattr(measurement.exchange, name)[samples] = now[samples]
         self._sort(self._exchange.place, *counts[:3], samples.start, samples.stop)
         if counts.terms is not None:
             of_term = np.take_along_axis(counts.terms[:, None], self.holder[samples][..., None], axis=2)
-            found.energy_by_term[samples] = of_term * np.float64(self._model.quantum)
+            measurement.energy_by_term[samples] = of_term * np.float64(self._model.quantum)
 
 
 @kernel
@@ -172,12 +172,12 @@ class CpuMeasuring:
 
     def measure(self, room: Measurement, counts: Counts, samples: slice) -> None:
         """Measure the present state of some samples, of which ``counts`` are given."""
-        room.take(counts, samples)
-        found = room.compared
-        if not (found.overlap.size or found.modes.size):
+        room.record(counts, samples)
+        compared = room.compared
+        if not (compared.overlap.size or compared.modes.size):
             return
         words = self._words_of(samples)
-        self._compare(words, room.holder, found, samples)
+        self._compare(words, room.holder, compared, samples)
         if room.in_time is not None:
             for k, sample in enumerate(range(samples.start, samples.stop)):
                 room.in_time.count(sample, words[k], room.holder[sample])

@@ -117,8 +117,8 @@ def transpose_columns(rows):  # type: ignore[no-untyped-def]
 
 
 @part
-def turn_words(state, ends, start, first, rows, found):  # type: ignore[no-untyped-def]
-    """Turn the words of ``WordList`` from ``first`` on into ``found`` (TOGETHER, replicas); past the last they are 0.
+def transpose_words(state, ends, start, first, rows, words):  # type: ignore[no-untyped-def]
+    """Turn the words of ``WordList`` from ``first`` on into ``words`` (TOGETHER, replicas); past the last they are 0.
 
     ``state`` is uint64 (blocks, sites, 2); ``rows`` are room, (64 * COLUMNS,).
     """
@@ -143,8 +143,8 @@ def turn_words(state, ends, start, first, rows, found):  # type: ignore[no-untyp
                 rows[e + np.uint32(1)] = np.uint64(0)
         transpose_columns(rows)
         for k in range(TOGETHER):
-            low = found[k, block * LANES : block * LANES + HALF]
-            high = found[k, block * LANES + HALF : (block + 1) * LANES]
+            low = words[k, block * LANES : block * LANES + HALF]
+            high = words[k, block * LANES + HALF : (block + 1) * LANES]
             for r in range(HALF):
                 e = np.uint32(r * COLUMNS + 2 * k)
                 low[r] = rows[e]
@@ -167,29 +167,29 @@ def compare_copies(word, holder, by_copy, differ):  # type: ignore[no-untyped-de
     first = by_copy.size
     for apart in range(temperatures, by_copy.size if differ.size > first else 0, temperatures):
         n = by_copy.size - apart
-        one, other, found = by_copy[:n], by_copy[apart:], differ[first : first + n]
+        one, other, row = by_copy[:n], by_copy[apart:], differ[first : first + n]
         for e in range(n):
-            found[e] = one[e] ^ other[e]
+            row[e] = one[e] ^ other[e]
         first += n
 
 
 @part
-def by_pair(values, copies, found):  # type: ignore[no-untyped-def]
-    """Put values in the order of ``compare_copies`` into ``found`` (pairs, then copies if wanted, temperatures).
+def by_pair(values, copies, ordered):  # type: ignore[no-untyped-def]
+    """Put values in the order of ``compare_copies`` into ``ordered`` (pairs, then copies if wanted, temperatures).
 
     In loops, as here and there above: an assignment of arrays takes seconds to compile.
     """
-    temperatures = found.shape[1]
+    temperatures = ordered.shape[1]
     pairs, first = values.size // temperatures - copies, copies
     for apart in range(1, copies if pairs else 1):
         for one in range(copies - apart):
             pair = one * (2 * copies - one - 1) // 2 + apart - 1
             for t in range(temperatures):
-                found[pair, t] = values[(first + one) * temperatures + t]
+                ordered[pair, t] = values[(first + one) * temperatures + t]
         first += copies - apart
-    for copy in range(found.shape[0] - pairs):
+    for copy in range(ordered.shape[0] - pairs):
         for t in range(temperatures):
-            found[pairs + copy, t] = values[copy * temperatures + t]
+            ordered[pairs + copy, t] = values[copy * temperatures + t]
 
 
 @part
@@ -213,10 +213,10 @@ def add_wave(size, cosine, sine, count, real, imaginary):  # type: ignore[no-unt
 
 
 @part
-def square_waves(real, imaginary, found):  # type: ignore[no-untyped-def]
-    """Set ``found`` (n,) to the squared modes, and empty the waves."""
-    for e in range(found.size):
-        found[e] = real[e] * real[e] + imaginary[e] * imaginary[e]
+def square_waves(real, imaginary, squares):  # type: ignore[no-untyped-def]
+    """Set ``squares`` (n,) to the squared modes, and empty the waves."""
+    for e in range(squares.size):
+        squares[e] = real[e] * real[e] + imaginary[e] * imaginary[e]
         real[e] = imaginary[e] = 0.0
 
 
@@ -260,7 +260,7 @@ def compare_words(items, state, holder, overlap, is_wanted, modes):  # type: ign
     for k in range(state.shape[0]):
         of_items[:], layer = 0, 0
         for group in range(items.first_part.size - 1):
-            turn_words(state[k], items.ends, items.start, group * TOGETHER, rows, turned)
+            transpose_words(state[k], items.ends, items.start, group * TOGETHER, rows, turned)
             for w in range(min(TOGETHER, items.start.size - 1 - group * TOGETHER)):
                 compare_copies(turned[w], holder[k], by_copy, differ[w])
                 if is_wanted:
@@ -342,12 +342,12 @@ def differing_items(state, ends, size, one, other, count):  # type: ignore[no-un
 
 
 @kernel
-def squared_modes(differing, size, wave, found):  # type: ignore[no-untyped-def]
-    """|sum over x of v_x exp(i k x)|^2 into ``found`` (pairs,), v_x = size - 2 differing[x], in the order of x.
+def squared_modes(differing, size, wave, squares):  # type: ignore[no-untyped-def]
+    """|sum over x of v_x exp(i k x)|^2 into ``squares`` (pairs,), v_x = size - 2 differing[x], in the order of x.
 
     ``wave`` is that of correlations.py; plain IEEE operations, none fused: a GPU finds the same bits.
     """
-    pairs = found.size
+    pairs = squares.size
     real, imaginary = np.zeros(pairs), np.zeros(pairs)
     for x in range(differing.shape[0]):
         row, cosine, sine = differing[x], wave[0, x], wave[1, x]
@@ -356,19 +356,19 @@ def squared_modes(differing, size, wave, found):  # type: ignore[no-untyped-def]
             real[p] += value * cosine
             imaginary[p] += value * sine
     for p in range(pairs):
-        found[p] = real[p] * real[p] + imaginary[p] * imaginary[p]
+        squares[p] = real[p] * real[p] + imaginary[p] * imaginary[p]
 
 
 @kernel
-def second_and_fourth_powers(differing, size, found):  # type: ignore[no-untyped-def]
-    """Sums over x of v_x^2 and v_x^4 into ``found`` (pairs, 2), v_x = size - 2 differing[x] as in ``squared_modes``."""
+def second_and_fourth_powers(differing, size, powers):  # type: ignore[no-untyped-def]
+    """Sums over x of v_x^2 and v_x^4 into ``powers`` (pairs, 2); v_x is that of ``squared_modes``."""
     for x in range(differing.shape[0]):
         row = differing[x]
         for p in range(row.size):
             value = np.int64(size - 2 * row[p])
             square = value * value
-            found[p, 0] += square
-            found[p, 1] += square * square
+            powers[p, 0] += square
+            powers[p, 1] += square * square
 
 
 def count_items(words: Words, items: Items, one: Integers, other: Integers) -> Integers:

@@ -75,35 +75,35 @@ def raise_to(y, power):  # type: ignore[no-untyped-def]
 
 
 @step
-def connected_squares(overlap, here, pairs, copies, scale, work, found):  # type: ignore[no-untyped-def]
-    """The connected squares of some overlaps (pairs, ``here``), as ``observables.moments`` has them, into ``found``.
+def connected_squares(overlap, here, pairs, copies, scale, work, connected):  # type: ignore[no-untyped-def]
+    """Write the connected squares of ``observables.moments`` of overlaps (pairs, ``here``) into ``connected``.
 
     Sums are of integers, exact in float64: sums over the pairs of each copy, over all pairs, and of squares. ``work``
     is room, (copies + 3, n).
     """
     for row in range(copies + 3):
-        for e in range(found.size):
+        for e in range(connected.size):
             work[row, e] = 0.0
     squares, rows, whole = work[copies], work[copies + 1], work[copies + 2]
     for p in range(pairs.shape[0]):
         one, other, of_pair = work[pairs[p, 0]], work[pairs[p, 1]], overlap[p, here]
-        for e in range(found.size):
+        for e in range(connected.size):
             x = of_pair[e]
             one[e] += x
             other[e] += x
             squares[e] += x * x
     for copy in range(copies):
         row = work[copy]
-        for e in range(found.size):
+        for e in range(connected.size):
             rows[e] += row[e] * row[e]
             whole[e] += row[e]
     choices = copies * (copies - 1.0) * (copies - 2.0) * (copies - 3.0)
-    for e in range(found.size):
+    for e in range(connected.size):
         twice = squares[e] * 2.0
         sharing = rows[e] - twice
         apart = whole[e] * whole[e] - 2.0 * twice - 4.0 * sharing
         total = (copies - 2.0) * (copies - 3.0) * twice - 2.0 * (copies - 3.0) * sharing + apart
-        found[e] = total / choices * scale[e]
+        connected[e] = total / choices * scale[e]
 
 
 @step
@@ -127,11 +127,11 @@ def follow(c, number, here, sums, squares, waiting, chain):  # type: ignore[no-u
 
 
 @step
-def repeat(row, found):  # type: ignore[no-untyped-def]
-    """Fill ``found`` with a row (places,) again and again."""
-    for first in range(0, found.size, row.size):
+def repeat(row, repeated):  # type: ignore[no-untyped-def]
+    """Fill ``repeated`` with a row (places,) again and again."""
+    for first in range(0, repeated.size, row.size):
         for place in range(row.size):
-            found[first + place] = row[place]
+            repeated[first + place] = row[place]
 
 
 @step
@@ -313,23 +313,23 @@ def fill_values(  # type: ignore[no-untyped-def]
 
 
 @step
-def fill_one(values, found):  # type: ignore[no-untyped-def]
-    """Put ``values`` into ``found``, both (copies or pairs, places), as floats."""
-    for chain in range(found.shape[0]):
-        for place in range(found.shape[1]):
-            found[chain, place] = np.float64(values[chain, place])
+def fill_one(values, floats):  # type: ignore[no-untyped-def]
+    """Put ``values`` into ``floats``, both (copies or pairs, places), as floats."""
+    for chain in range(floats.shape[0]):
+        for place in range(floats.shape[1]):
+            floats[chain, place] = np.float64(values[chain, place])
 
 
 @step
-def add_axes(values, axes, found):  # type: ignore[no-untyped-def]
-    """Put sums over some axes of ``values`` (axes, copies or pairs, places) into ``found``."""
-    for chain in range(found.shape[0]):
-        for place in range(found.shape[1]):
+def add_axes(values, axes, sums):  # type: ignore[no-untyped-def]
+    """Put sums over some axes of ``values`` (axes, copies or pairs, places) into ``sums``."""
+    for chain in range(sums.shape[0]):
+        for place in range(sums.shape[1]):
             total = values[axes[0], chain, place]
             for each in axes[1:]:
                 if each >= 0:
                     total += values[each, chain, place]
-            found[chain, place] = total
+            sums[chain, place] = total
 
 
 @kernel
@@ -342,14 +342,14 @@ def find_lower(quantum, lowest, better, energy, begin, end):  # type: ignore[no-
         energy: Of these samples, (samples, replicas).
     """
     for sample in range(begin, end):
-        before, found, which, row = np.inf, np.inf, -1, lowest[sample]
+        before, least, which, row = np.inf, np.inf, -1, lowest[sample]
         for r in range(row.size):
             now = np.float64(energy[sample - begin, r]) * quantum
             before = min(before, row[r])
-            if now < found:
-                found, which = now, r
+            if now < least:
+                least, which = now, r
             row[r] = min(row[r], now)
-        better[sample] = which if found < before else -1
+        better[sample] = which if least < before else -1
 
 
 def fill(room: Floats, measurement: LadderMeasurement, source: Source, samples: slice) -> None:
@@ -431,7 +431,7 @@ class HostReduction:
         better = self._better[samples]
         self._find_lower(energy, samples.start, samples.stop)
         for k in np.flatnonzero(better >= 0).tolist() if (better >= 0).any() else ():
-            self._best.take(samples.start + k, int(better[k]), spins)
+            self._best.record(samples.start + k, int(better[k]), spins)
             self._changed[samples.start + k] = True
 
     def end(self, measurements: int) -> None:
@@ -536,10 +536,10 @@ class Best:
         better = np.flatnonzero(energy.min(axis=1) < self.energy.min(axis=1))
         np.minimum(self.energy, energy, out=self.energy)
         for sample in better.tolist():
-            self.take(sample, int(energy[sample].argmin()), spins)
+            self.record(sample, int(energy[sample].argmin()), spins)
         return better
 
-    def take(self, sample: int, replica: int, spins: Spins) -> None:
+    def record(self, sample: int, replica: int, spins: Spins) -> None:
         """Take the configuration of a replica as the one of lowest energy of its sample."""
         if isinstance(self.spins, States):
             self.spins.bits[sample] = bits_of_one(spins, sample, replica)

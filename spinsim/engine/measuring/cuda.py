@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from spinsim.cuda.device import cupy, require_memory
 from spinsim.cuda.launch import SIZE, Fields, Launch, record, struct_type
-from spinsim.cuda.totals import Fetched, Totals, TotalsInTurn
+from spinsim.cuda.totals import Fetched, Totals, TotalsPool
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Comparison
@@ -52,15 +52,15 @@ class CudaState(Protocol):
 
 
 @dataclass(eq=False)
-class HeldSpins(KeptSpins):
+class CopiedSpins(KeptSpins):
     """The configurations of one moment in a copy of the state on the device."""
 
     # takes a stream and a function of it and of the copy's address, which queues kernels that read the copy: it lasts
     # until they have
-    read_beside: Callable[[Any, Callable[[Any, int], None]], None] = field(kw_only=True)
+    queue_read: Callable[[Any, Callable[[Any, int], None]], None] = field(kw_only=True)
 
 
-class Held:
+class StateCopies:
     """Room for copies of a state on the device, made behind the sweeps that are queued and read beside later ones.
 
     Attributes:
@@ -80,29 +80,29 @@ class Held:
         self._copies[number].data.copy_from_device_async(state.data, self._stride, stream)
 
     def spins(self, number: int, state: CudaState) -> Spins:
-        def found(read: Callable[..., Any], *which: int) -> Any:
+        def read_copy(read: Callable[..., Any], *which: int) -> Any:
             with cupy.cuda.Device(self._device), self._reads:
                 self._reads.wait_event(self.made)
                 return read(self._copies[number], *which)
 
         read_all = getattr(state, "read_all", None)
-        bits = None if read_all is None else partial(found, read_all)
-        return HeldSpins(partial(found, state.read), bits, read_beside=partial(self._read_beside, number))
+        bits = None if read_all is None else partial(read_copy, read_all)
+        return CopiedSpins(partial(read_copy, state.read), bits, queue_read=partial(self._queue_read, number))
 
-    def _read_beside(self, number: int, stream: Any, queue: Callable[[Any, int], None]) -> None:
+    def _queue_read(self, number: int, stream: Any, queue: Callable[[Any, int], None]) -> None:
         stream.wait_event(self.made)
         queue(stream, self.address(number))
         self.compared.record(stream)  # measurements are given out when the kernels that compare have ended
 
 
-class HeldStates:
+class CopyPool:
     """Rooms for copies, used again when nothing reads them any more."""
 
     def __init__(self, device: int, sweeps: Any) -> None:
         self._device, self._sweeps, self._reads = device, sweeps, cupy.cuda.Stream(non_blocking=True)
         self._idle: list[tuple[Any, Any]] = []
 
-    def take(self, state: Any, copies: int) -> Held:
+    def reserve(self, state: Any, copies: int) -> StateCopies:
         """Room for copies of a state, always as many."""
         if self._idle:
             room, compared = self._idle.pop(0)  # read longest ago
@@ -110,9 +110,9 @@ class HeldStates:
         else:
             require_memory(self._device, copies * state.nbytes, KEEPING, MEND)
             room = cupy.empty((copies, *state.shape), state.dtype)
-        held = Held(self._device, room, self._reads)
-        weakref.finalize(held, self._idle.append, (room, held.compared))
-        return held
+        state_copies = StateCopies(self._device, room, self._reads)
+        weakref.finalize(state_copies, self._idle.append, (room, state_copies.compared))
+        return state_copies
 
 
 THREADS: Final = 256  # of a sample
@@ -133,7 +133,7 @@ class Measurements(NamedTuple):
     """Room for a few measurements in succession: their numbers and copies of the states they were made of."""
 
     several: int  # how many there are
-    held: Held  # the copies
+    state_copies: StateCopies  # the copies
     totals: Totals  # the numbers, a row each
 
     def address(self, number: int) -> int:
@@ -155,46 +155,46 @@ class Measuring:
     """
 
     def __init__(
-        self, sweeps: Any, tempering: CudaTempering, comparison: Comparison, counting: CudaCounting, held: HeldStates,
-        most: int,
+        self, sweeps: Any, tempering: CudaTempering, comparison: Comparison, counting: CudaCounting,
+        copy_pool: CopyPool, most: int,
     ) -> None:  # fmt: skip
-        self._sweeps, self._comparison, self._held, self._most = sweeps, comparison, held, most
-        what, ladder, observables = comparison.what, tempering.ladder, counting.observables
-        model, samples, pairs = what.model, what.model.samples, what.shape
+        self._sweeps, self._comparison, self._copy_pool, self._most = sweeps, comparison, copy_pool, most
+        compared, ladder, observables = comparison.compared, tempering.ladder, counting.observables
+        model, samples, pairs = compared.model, compared.model.samples, compared.shape
         by_temperature, by_replica = (samples, ladder.copies, ladder.temperatures), (samples, ladder.replicas)
         between = samples, ladder.temperatures - 1
-        links = pairs if what.full else (samples, 0, ladder.temperatures)
+        links = pairs if compared.full else (samples, 0, ladder.temperatures)
         self._fields = fields = Fields(
             energy=(by_temperature, np.float64), magnetization=(by_temperature, np.int64),
             staggered_magnetization=(by_temperature, np.int64), overlap=(pairs, np.int64),
             link_overlap=(links, np.int64), attempts=(between, np.int64), accepts=(between, np.int64),
             trips=(by_replica, np.int64), place=(by_replica, np.int32), holder=(by_temperature, np.int32),
-            last_end=(by_replica, np.int8), modes=((samples, what.count, comparison.axes), np.float64),
-            powers=((samples, what.count, what.powers), np.int64),
-            in_time=((samples, what.alone, len(what.times)), np.int64),
-            even_in_time=((samples, what.alone, len(what.times) if what.wanted.even else 0), np.int64),
-            link_overlap_in_space=(pairs if what.wanted.even else (samples, 0, ladder.temperatures), np.int64),
+            last_end=(by_replica, np.int8), modes=((samples, compared.count, comparison.axes), np.float64),
+            powers=((samples, compared.count, compared.powers), np.int64),
+            in_time=((samples, compared.unpaired, len(compared.times)), np.int64),
+            even_in_time=((samples, compared.unpaired, len(compared.times) if compared.wanted.even else 0), np.int64),
+            link_overlap_in_space=(pairs if compared.wanted.even else (samples, 0, ladder.temperatures), np.int64),
             **({"energy_by_term": ((*by_temperature, 2), np.float64)} if observables.terms else {}),
         )  # fmt: skip
         counted = observables.from_energy if observables.terms else observables
         apart = ("modes", "powers", "in_time", "even_in_time", "link_overlap_in_space", "energy_by_term")
         words = {name: first for name, first in fields.words.items() if name not in apart}
-        compared, linked = (fields.sizes[name] // samples for name in ("overlap", "link_overlap"))
+        overlaps, linked = (fields.sizes[name] // samples for name in ("overlap", "link_overlap"))
         self.record = record(
             MEASURED, **words, size=fields.size, energy_of=counted.energy.in_order,
             magnetization_of=counted.magnetization.in_order,
             staggered_of=counted.staggered_magnetization.in_order, quantum=model.quantum,
-            compared=compared, linked=linked, sites=model.sites, bonds=model.bonds,
+            compared=overlaps, linked=linked, sites=model.sites, bonds=model.bonds,
         )  # fmt: skip
-        self.buffer = Buffer(fields.words, fields.size, what, comparison.axes)
-        self._totals, self._shape = TotalsInTurn(sweeps, clears=False), (most, fields.size)
+        self.buffer = Buffer(fields.words, fields.size, compared, comparison.axes)
+        self._totals, self._shape = TotalsPool(sweeps, clears=False), (most, fields.size)
         file, kernel = "measuring/by_temperature.cu", "sort_by_temperature"
         self._sums: tuple[str, ...] = ("one", "other", "third")
         more: dict[str, Any] = {}
         if observables.terms:
             file, kernel = "measuring/by_temperature_terms.cu", "sort_terms"
             self._sums, more = ("up", "first", "second", "up_first"), {"terms": self._terms(observables.terms)}
-        self._sort = Launch(what.device, file, kernel, {
+        self._sort = Launch(compared.device, file, kernel, {
             "to": np.uint64(0), "measured": self.record, "exchange": tempering.record,
             "stride": np.uint64(counting.stride), **dict.fromkeys(self._sums, np.uint64(0)), **more,
         })  # fmt: skip
@@ -209,7 +209,7 @@ class Measuring:
 
     def open(self, state: Any, count: int) -> Measurements:
         """Room for measurements of such states, to be written by the stream of the kernels."""
-        return Measurements(count, self._held.take(state, self._most), self._totals.reserve(self._shape))
+        return Measurements(count, self._copy_pool.reserve(state, self._most), self._totals.reserve(self._shape))
 
     def prepare(self, state: Any) -> None:
         """Make the first room, which the first measurements take."""
@@ -217,26 +217,26 @@ class Measuring:
 
     def write(self, into: Measurements, number: int, state: Any, counted: Totals) -> None:
         """Queue a measurement of the present state, whose counts are there; they are cleared."""
-        into.held.copy(state, number, self._sweeps)
-        grid, sums = (self._comparison.what.model.samples, 1, 1), dict(zip(self._sums, counted.parts, strict=True))
+        into.state_copies.copy(state, number, self._sweeps)
+        grid, sums = (self._comparison.compared.model.samples, 1, 1), dict(zip(self._sums, counted.parts, strict=True))
         self._sort(self._sweeps, grid, THREADS, to=into.address(number), **sums)
 
     def close(
         self, written: Measurements, state: CudaState, reduction: CudaReduction | None, fetched: Sequence[bool]
     ) -> list[Begun]:
         """Compare copies, add measurements up and start to fetch some of them; the functions returned wait."""
-        held = written.held
-        held.made.record(self._sweeps)
+        state_copies = written.state_copies
+        state_copies.made.record(self._sweeps)
         rows = [k for k in range(written.several) if fetched[k]]
 
         def compare(stream: Any) -> None:
             for k in range(written.several):
                 first = written.address(k)
                 at = {name: first + 8 * word for name, word in self._fields.words.items()}
-                self._comparison.queue(stream, held.address(k), at)
+                self._comparison.queue(stream, state_copies.address(k), at)
             if reduction is not None:
-                reduction.queue(stream, self.buffer, written.address(0), held.address(0), written.several)
-            held.compared.record(stream)
+                reduction.queue(stream, self.buffer, written.address(0), state_copies.address(0), written.several)
+            state_copies.compared.record(stream)
 
         # Nobody waits for measurements that are added up, and kernels beside sweeps cost more than their own time: a
         # multiprocessor takes a kernel of another share of shared memory only when those of the sweeps have left it.
@@ -248,16 +248,17 @@ class Measuring:
         more = compare if reduction is None else None
         numbers = self._totals.fetch(written.totals, more, range(rows[0], rows[-1] + 1))
         return [
-            partial(self._read, numbers, k, held.spins(k, state)) if k in rows else None for k in range(written.several)
+            partial(self._read, numbers, k, state_copies.spins(k, state)) if k in rows else None
+            for k in range(written.several)
         ]
 
     def _read(self, fetched: Fetched, number: int, spins: Spins) -> LadderMeasurement:
-        found = self._fields.split(fetched(number))
-        correlations = self._comparison.correlations(found)
-        exchange = Exchange(**{name: found[name] for name in Exchange._fields})
+        fields = self._fields.split(fetched(number))
+        correlations = self._comparison.correlations(fields)
+        exchange = Exchange(**{name: fields[name] for name in Exchange._fields})
         return LadderMeasurement(
-            found["energy"], found["magnetization"], found["staggered_magnetization"], found["holder"], exchange,
-            correlations, spins, found.get("energy_by_term", found["energy"][..., None]),
+            fields["energy"], fields["magnetization"], fields["staggered_magnetization"], fields["holder"], exchange,
+            correlations, spins, fields.get("energy_by_term", fields["energy"][..., None]),
         )  # fmt: skip
 
 
@@ -277,7 +278,7 @@ class LadderMeasuring:
         compare: Callable[[CudaTempering, Wanted], Comparison], state: Any,
     ) -> None:  # fmt: skip
         self._queue, self._tempering, self._state = queue, tempering, state
-        self._counting, self._compare, self._held = counting, compare, HeldStates(queue.device, queue.stream)
+        self._counting, self._compare, self._copy_pool = counting, compare, CopyPool(queue.device, queue.stream)
         self._ready: dict[Wanted, Measuring] = {}
         pairs = len(tempering.copies) * tempering.ladder.temperatures
         axes = model.lattice.dimension if model.lattice else 0
@@ -288,7 +289,7 @@ class LadderMeasuring:
         if wanted not in self._ready:
             comparison = self._compare(self._tempering, wanted)
             self._ready[wanted] = Measuring(
-                self._queue.stream, self._tempering, comparison, self._counting, self._held, self.at_once
+                self._queue.stream, self._tempering, comparison, self._counting, self._copy_pool, self.at_once
             )
         return self._ready[wanted]
 

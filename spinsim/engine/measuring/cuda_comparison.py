@@ -153,11 +153,11 @@ class Compared:
         self.pairs = self.shape[1] * self.shape[2]
         self.sides = model.lattice.shape if full and model.lattice else ()
         self.powers = 2 if full and model.graph.slices > 1 else 0
-        are_alone = (self.sides and wanted.magnetization_modes) or self.powers or times
-        self.count = self.pairs + (ladder.replicas if are_alone else 0)
+        has_unpaired = (self.sides and wanted.magnetization_modes) or self.powers or times
+        self.count = self.pairs + (ladder.replicas if has_unpaired else 0)
 
     @property
-    def alone(self) -> int:
+    def unpaired(self) -> int:
         """Replicas of a sample that are compared with none, the last of ``count``."""
         return self.count - self.pairs
 
@@ -169,11 +169,11 @@ class PartSums:
         sums: Of each part, uint32 (samples, segments, compared); None where its total alone is wanted.
     """
 
-    def __init__(self, what: Compared, parts: list[Part]) -> None:
+    def __init__(self, compared: Compared, parts: list[Part]) -> None:
         self.parts = parts
         bytes_a_sample = 4 * sum(part.segments * part.compared for part in parts if not part.is_total)
-        self.together = min(what.model.samples, max(1, SUMS_BYTES // max(1, bytes_a_sample)), GRID_LIMIT)
-        require_memory(what.device, self.together * bytes_a_sample, f"comparing copies of {what.model.name}")
+        self.together = min(compared.model.samples, max(1, SUMS_BYTES // max(1, bytes_a_sample)), GRID_LIMIT)
+        require_memory(compared.device, self.together * bytes_a_sample, f"comparing copies of {compared.model.name}")
         self.sums: list[Any] = [
             None if part.is_total else cupy.empty((self.together, part.segments, part.compared), cupy.uint32)
             for part in parts
@@ -192,15 +192,15 @@ class Comparison:
     """
 
     def __init__(
-        self, what: Compared, held: PartSums, counting: ListCounting | LatticeCounting, in_time: InTime | None = None,
-        products: Products | None = None,
+        self, compared: Compared, part_sums: PartSums, counting: ListCounting | LatticeCounting,
+        in_time: InTime | None = None, products: Products | None = None,
     ) -> None:  # fmt: skip
         self._in_time, self._products = in_time, products
-        self.what, self._held, self._counting, self.axes = what, held, counting, len(what.sides)
-        self._waves = [cupy.asarray(of_axis) for of_axis in (waves(what.model.lattice) if what.full else [])]
-        self._finish = Launch(what.device, "measuring/overlaps.cu", "finish_sums", {
+        self.compared, self._part_sums, self._counting, self.axes = compared, part_sums, counting, len(compared.sides)
+        self._waves = [cupy.asarray(of_axis) for of_axis in (waves(compared.model.lattice) if compared.full else [])]
+        self._finish = Launch(compared.device, "measuring/overlaps.cu", "finish_sums", {
             "outcomes": np.zeros((), OUTCOMES), "axes": np.uint32(self.axes),
-            "pairs": np.uint32(what.pairs), "first": np.uint32(0),
+            "pairs": np.uint32(compared.pairs), "first": np.uint32(0),
         })  # fmt: skip
 
     def queue(self, stream: Any, state: Any, to: dict[str, int]) -> None:
@@ -211,8 +211,8 @@ class Comparison:
                 where no site or bond differs, of ``modes``, (samples, compared, axes), of ``powers``, (samples,
                 compared, 2), and of ``in_time``, (samples, replicas, times).
         """
-        what, parts, together = self.what, self._held.parts, self._held.together
-        pairs, at = what.tempering.pairs(to["holder"]), address(state)
+        compared, parts, together = self.compared, self._part_sums.parts, self._part_sums.together
+        pairs, at = compared.tempering.pairs(to["holder"]), address(state)
         totals = record(TOTALS, overlap=to["overlap"], links=to["link_overlap"])
         self._counting.queue_totals(stream, at, pairs, totals)
         if self._in_time is not None:
@@ -222,35 +222,35 @@ class Comparison:
         outcomes = [self._outcome(k, to) for k, part in enumerate(parts) if not part.is_total]
         count = len(outcomes)
         outcomes += [Outcome()] * (PARTS - count)
-        for first in range(0, what.model.samples if parts and what.count else 0, together):
-            samples = range(first, min(first + together, what.model.samples))
+        for first in range(0, compared.model.samples if parts and compared.count else 0, together):
+            samples = range(first, min(first + together, compared.model.samples))
             self._counting.queue_parts(stream, at, pairs, totals, samples)
             if count:
-                grid = -(-what.count // THREADS), count, len(samples)
+                grid = -(-compared.count // THREADS), count, len(samples)
                 self._finish(stream, grid, THREADS, outcomes=(outcomes,), first=first)
 
     def _outcome(self, number: int, to: dict[str, int]) -> Outcome:
         """Results from the sums of a part; the first part holds all sites."""
-        part = self._held.parts[number]
+        part = self._part_sums.parts[number]
         wave, modes = (0, 0) if part.axis is None else (address(self._waves[part.axis]), to["modes"])
         return Outcome(
-            sums=address(self._held.sums[number]), segments=part.segments, compared=part.compared, size=part.size,
+            sums=address(self._part_sums.sums[number]), segments=part.segments, compared=part.compared, size=part.size,
             totals=0 if number else to["overlap"], wave=wave, modes=modes,
             powers=to["powers"] if part.are_slices else 0, in_time=to["in_time"] if part.are_times else 0,
         )  # fmt: skip
 
-    def correlations(self, found: dict[str, Any]) -> Correlations:
-        what, ladder = self.what, self.what.tempering.ladder
-        samples, _, temperatures = what.shape
-        none = (samples, what.pairs + ladder.replicas, 0)
-        modes = found["modes"] if self.axes else np.empty(none)
-        powers = found["powers"] if what.powers else np.empty(none, np.int64)
-        in_time = found["in_time"].reshape(samples, ladder.copies, temperatures, -1 if what.times else 0)
-        of_spins = what.wanted.magnetization_modes
-        kinds = *modes_by_kind(modes, what.shape, ladder.copies, of_spins), *by_kind(powers, what.shape)
-        even = found["even_in_time"].reshape(*in_time.shape[:3], -1 if what.wanted.even else 0)
+    def correlations(self, measured: dict[str, Any]) -> Correlations:
+        compared, ladder = self.compared, self.compared.tempering.ladder
+        samples, _, temperatures = compared.shape
+        none = (samples, compared.pairs + ladder.replicas, 0)
+        modes = measured["modes"] if self.axes else np.empty(none)
+        powers = measured["powers"] if compared.powers else np.empty(none, np.int64)
+        in_time = measured["in_time"].reshape(samples, ladder.copies, temperatures, -1 if compared.times else 0)
+        of_spins = compared.wanted.magnetization_modes
+        kinds = *modes_by_kind(modes, compared.shape, ladder.copies, of_spins), *by_kind(powers, compared.shape)
+        even = measured["even_in_time"].reshape(*in_time.shape[:3], -1 if compared.wanted.even else 0)
         return Correlations(
-            found["overlap"], found["link_overlap"], *kinds, in_time, even, found["link_overlap_in_space"]
+            measured["overlap"], measured["link_overlap"], *kinds, in_time, even, measured["link_overlap_in_space"]
         )
 
 
@@ -258,7 +258,7 @@ TIME: Final = 0  # the axis of time of a lattice that has one; its layers are sl
 
 
 def compare_replicas(
-    what: Compared, kernel: str, width: dict[str, np.uint32], columns: int, place: npt.NDArray[np.uint32] | None,
+    compared: Compared, kernel: str, width: dict[str, np.uint32], columns: int, place: npt.NDArray[np.uint32] | None,
     in_time: InTime | None = None, products: Products | None = None,
 ) -> Comparison:  # fmt: skip
     """Returns the comparison of replica-packed and unpacked spins.
@@ -269,44 +269,48 @@ def compare_replicas(
         in_time: What counts pairs in time; None: lists as for all else.
         products: What counts products of neighbours in space, if they are wanted.
     """
-    items, parts = _listed(what)
+    items, parts = _listed(compared)
     in_layers = any(part.are_slices for part in parts)
-    more, of_time = _listed_in_time(what, what.times if in_time is None else (), in_layers)
+    more, of_time = _listed_in_time(compared, compared.times if in_time is None else (), in_layers)
     items, parts = items + more, parts + of_time
-    held = PartSums(what, parts)
-    return Comparison(what, held, ListCounting(what, held, items, kernel, width, columns, place), in_time, products)
+    part_sums = PartSums(compared, parts)
+    return Comparison(
+        compared, part_sums, ListCounting(compared, part_sums, items, kernel, width, columns, place), in_time, products
+    )
 
 
-def _listed(what: Compared) -> tuple[list[Items], list[Part]]:
-    model, lattice = what.model, what.model.lattice
-    if not what.sides or not lattice:
-        items = [all_sites(model), *([all_bonds(model)] if what.full else [])]
-        return items, [Part(each.segments, each.size, what.pairs, is_bonds=each.ends.shape[1] == 2) for each in items]
+def _listed(compared: Compared) -> tuple[list[Items], list[Part]]:
+    model, lattice = compared.model, compared.model.lattice
+    if not compared.sides or not lattice:
+        items = [all_sites(model), *([all_bonds(model)] if compared.full else [])]
+        return items, [
+            Part(each.segments, each.size, compared.pairs, is_bonds=each.ends.shape[1] == 2) for each in items
+        ]
     items = [layers(lattice, axis) for axis in range(lattice.dimension)]
-    linked = [bool(what.pairs) and side > 1 and lattice.joins_layers for side in what.sides]
+    linked = [bool(compared.pairs) and side > 1 and lattice.joins_layers for side in compared.sides]
     parts = [
         Part(
-            each.segments, each.size, what.count, axis, is_linked=linked[axis],
-            are_slices=bool(what.powers) and axis == TIME and each.segments == model.graph.slices,
+            each.segments, each.size, compared.count, axis, is_linked=linked[axis],
+            are_slices=bool(compared.powers) and axis == TIME and each.segments == model.graph.slices,
         )
         for axis, each in enumerate(items)
     ]  # fmt: skip
     if not lattice.joins_layers:
         bonds = all_bonds(model)
         items.append(bonds)
-        parts.append(Part(bonds.segments, bonds.size, what.pairs, is_bonds=True))
+        parts.append(Part(bonds.segments, bonds.size, compared.pairs, is_bonds=True))
     return items, parts
 
 
-def _listed_in_time(what: Compared, times: tuple[int, ...], in_layers: bool) -> tuple[list[Items], list[Part]]:
+def _listed_in_time(compared: Compared, times: tuple[int, ...], in_layers: bool) -> tuple[list[Items], list[Part]]:
     """Lists of slices, where they are no layers, and of pairs in time, and what is counted of each."""
     items, parts = [], []
-    if what.powers and not in_layers:
-        items.append(slices(what.model.graph))
-        parts.append(Part(items[-1].segments, items[-1].size, what.count, are_slices=True))
+    if compared.powers and not in_layers:
+        items.append(slices(compared.model.graph))
+        parts.append(Part(items[-1].segments, items[-1].size, compared.count, are_slices=True))
     if times:
-        items.append(pairs_in_time(what.model.graph.world_lines(), times))
-        parts.append(Part(items[-1].segments, items[-1].size, what.count, are_times=True))
+        items.append(pairs_in_time(compared.model.graph.world_lines(), times))
+        parts.append(Part(items[-1].segments, items[-1].size, compared.count, are_times=True))
     return items, parts
 
 
@@ -314,20 +318,19 @@ class ListCounting:
     """Counts where copies differ, by lists of sites and bonds, of which 32 at a time become a word for each replica."""
 
     def __init__(
-        self, what: Compared, held: PartSums, items: list[Items], kernel: str, width: dict[str, np.uint32],
+        self, compared: Compared, part_sums: PartSums, items: list[Items], kernel: str, width: dict[str, np.uint32],
         columns: int, place: npt.NDArray[np.uint32] | None,
     ) -> None:  # fmt: skip
-        self._lists = [cupy.asarray(_placed(each.ends, place)) for each in items]
-        self._chunks = -(-what.count // COMPARED)
-        room = shared_memory(what.device) - 4 * COMPARED
+        self._lists = [cupy.asarray(_memory_places(each.ends, place)) for each in items]
+        self._chunks = -(-compared.count // COMPARED)
+        room = shared_memory(compared.device) - 4 * COMPARED
         tiles = max(2, min(room // BLOCKS - SPARE_BYTES, room) // (columns * 4 * COLUMN))
-        shared = tiles * columns * 4 * COLUMN + 4 * min(COMPARED, what.count)
+        shared = tiles * columns * 4 * COLUMN + 4 * min(COMPARED, compared.count)
         if shared > room or self._chunks > GRID_LIMIT:
-            raise InputError(
-                f"{what.tempering.ladder.replicas} replicas are too many for overlaps on this GPU: take fewer copies"
-            )
-        self._shares = self._share_out(what, held, items)
-        periodic = bool(what.model.lattice and what.model.lattice.periodic)
+            replicas = compared.tempering.ladder.replicas
+            raise InputError(f"{replicas} replicas are too many for overlaps on this GPU: take fewer copies")
+        self._shares = self._share_out(compared, part_sums, items)
+        periodic = bool(compared.model.lattice and compared.model.lattice.periodic)
         counted = [
             record(
                 ITEMS, places=address(array), sums=0 if sums is None else address(sums),
@@ -336,20 +339,20 @@ class ListCounting:
                 periodic=periodic,
             ).item()
             for array, sums, each, part, shares in zip(
-                self._lists, held.sums, items, held.parts, self._shares, strict=True
+                self._lists, part_sums.sums, items, part_sums.parts, self._shares, strict=True
             )
         ]  # fmt: skip
         counted += [np.zeros((), ITEMS).item()] * (PARTS - len(counted))
-        self._count = Launch(what.device, "measuring/overlaps.cu", kernel, {
+        self._count = Launch(compared.device, "measuring/overlaps.cu", kernel, {
             "state": np.uint64(0), **width, "tiles": np.uint32(tiles), "first": np.uint32(0),
             "parts": record(COUNTED_PARTS, part=counted), "totals": np.zeros((), TOTALS),
-            "pairs": what.tempering.pairs(0),
+            "pairs": compared.tempering.pairs(0),
         }, shared)  # fmt: skip
 
-    def _share_out(self, what: Compared, held: PartSums, items: list[Items]) -> list[int]:
+    def _share_out(self, compared: Compared, part_sums: PartSums, items: list[Items]) -> list[int]:
         """Returns how many thread blocks take each part: all are there at once, if samples are not more."""
         groups = [-(-each.segments // max(1, TILE // each.size)) for each in items]
-        wanted = BLOCKS * multiprocessors(what.device) // (held.together * max(1, self._chunks) * len(groups))
+        wanted = BLOCKS * multiprocessors(compared.device) // (part_sums.together * max(1, self._chunks) * len(groups))
         return [max(1, min(several, wanted)) for several in groups]
 
     def queue_totals(self, stream: Any, state: Any, pairs: Struct, totals: Struct) -> None:
@@ -361,6 +364,6 @@ class ListCounting:
         self._count(stream, grid, THREADS, state=state, pairs=pairs, totals=totals, first=samples.start)
 
 
-def _placed(ends: npt.NDArray[np.int32], place: npt.NDArray[np.uint32] | None) -> npt.NDArray[np.int32]:
+def _memory_places(ends: npt.NDArray[np.int32], place: npt.NDArray[np.uint32] | None) -> npt.NDArray[np.int32]:
     """Returns the places in memory of these sites."""
     return np.ascontiguousarray(ends if place is None else place[ends].astype(np.int32))

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from spinsim.cuda.device import cupy, require_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, address, record, struct_type
-from spinsim.engine.measuring.cuda import HeldSpins
+from spinsim.engine.measuring.cuda import CopiedSpins
 from spinsim.engine.measuring.cuda_comparison import (
     Compared,
     Comparison,
@@ -71,7 +71,7 @@ class CudaSquares:
 
     def add(self, spins: Spins, holder: npt.NDArray[np.int32]) -> None:
         """Queue adding the configurations of a measurement, which this engine has made."""
-        if not isinstance(spins, HeldSpins):
+        if not isinstance(spins, CopiedSpins):
             raise TypeError("local susceptibilities are added up of the configurations that a measurement holds")
         of_replicas = np.array(holder, np.int32)  # pinned memory may get other numbers before the copy begins
 
@@ -79,7 +79,7 @@ class CudaSquares:
             self._holder.data.copy_from_host_async(of_replicas.ctypes.data, of_replicas.nbytes, stream)
             self._launch(stream, self._grid, SQUARES_THREADS, state=state)
 
-        spins.read_beside(self._stream, queue)
+        spins.queue_read(self._stream, queue)
 
     def sums(self) -> Integers:
         with cupy.cuda.Device(self._device), self._stream:
@@ -110,37 +110,39 @@ class Layout:
 class Products:
     """Makes the products of both ends of each bond in space at each slice, then compares and correlates them."""
 
-    def __init__(self, what: Compared, layout: Layout) -> None:
-        graph, (samples, blocks) = what.model.graph, layout.shape
+    def __init__(self, compared: Compared, layout: Layout) -> None:
+        graph, (samples, blocks) = compared.model.graph, layout.shape
         ends = ends_of_bonds(graph)
         count, size = len(ends), samples * blocks * len(ends) * layout.words
-        require_memory(what.device, 4 * size, f"products of neighbours of {what.model.name}")
+        require_memory(compared.device, 4 * size, f"products of neighbours of {compared.model.name}")
         self._products = cupy.empty(size, cupy.uint32)
         places = ends if layout.place is None else layout.place[ends].astype(np.int32)
         self._grid = -(-count // PRODUCTS_THREADS), blocks, samples
-        self._make = Launch(what.device, "measuring/products.cu", layout.kernel, {
-            "state": np.uint64(0), "sites": np.uint32(what.model.sites), "words": np.uint32(layout.words),
+        self._make = Launch(compared.device, "measuring/products.cu", layout.kernel, {
+            "state": np.uint64(0), "sites": np.uint32(compared.model.sites), "words": np.uint32(layout.words),
             "ends": cupy.asarray(np.ascontiguousarray(places)), "bonds": np.uint32(count), "to": self._products,
-            "links": np.uint64(0), "pairs": np.uint32(what.pairs),
+            "links": np.uint64(0), "pairs": np.uint32(compared.pairs),
         })  # fmt: skip
-        alone = Compared(what.device, what.model, what.tempering, what.wanted._replace(full=False, even=False))
+        of_products = Compared(
+            compared.device, compared.model, compared.tempering, compared.wanted._replace(full=False, even=False)
+        )
         items, lines = [all_bonds_in_space(graph)], lines_of_bonds(graph)
-        parts, in_time = [Part(items[0].segments, items[0].size, what.pairs)], None
+        parts, in_time = [Part(items[0].segments, items[0].size, compared.pairs)], None
         if fits_in_time(graph.slices):
-            replicas, pairs = what.tempering.ladder.replicas, what.tempering.pairs(0)
-            in_time = InTime(what.device, lines, what.times, layout.shape, replicas, pairs)
+            replicas, pairs = compared.tempering.ladder.replicas, compared.tempering.pairs(0)
+            in_time = InTime(compared.device, lines, compared.times, layout.shape, replicas, pairs)
         else:
-            items.append(pairs_in_time(lines, what.times))
-            parts.append(Part(items[1].segments, items[1].size, alone.count, are_times=True))
+            items.append(pairs_in_time(lines, compared.times))
+            parts.append(Part(items[1].segments, items[1].size, of_products.count, are_times=True))
         width = {name: np.uint32(count) if name == "sites" else value for name, value in layout.width.items()}
-        held = PartSums(alone, parts)
-        counting = ListCounting(alone, held, items, layout.compares, width, layout.columns, None)
-        self._comparison = Comparison(alone, held, counting, in_time)
+        part_sums = PartSums(of_products, parts)
+        counting = ListCounting(of_products, part_sums, items, layout.compares, width, layout.columns, None)
+        self._comparison = Comparison(of_products, part_sums, counting, in_time)
 
     def queue(self, stream: Any, state: int, to: dict[str, int]) -> None:
         """Queue what follows from a state at an address to ``link_overlap_in_space`` and ``even_in_time``."""
         links = to["link_overlap_in_space"]
         self._make(stream, self._grid, PRODUCTS_THREADS, state=state, links=links)
-        found = {"holder": to["holder"], "overlap": links, "in_time": to["even_in_time"]}
+        addresses = {"holder": to["holder"], "overlap": links, "in_time": to["even_in_time"]}
         nowhere = dict.fromkeys(("link_overlap", "modes", "powers"), 0)
-        self._comparison.queue(stream, address(self._products), nowhere | found)
+        self._comparison.queue(stream, address(self._products), nowhere | addresses)

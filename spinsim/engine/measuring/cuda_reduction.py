@@ -75,7 +75,7 @@ class CudaLowest:
             **dict.fromkeys(("before", "after"), np.uint64(0)),
         })  # fmt: skip
         self._so_far_at = tuple(each.data.ptr for each in self._so_far)
-        self._turn = 0
+        self._parity = 0
         self._given: Configurations | None = None
         self._is_copied = np.zeros(samples, np.bool_)  # since configurations were given
 
@@ -89,10 +89,10 @@ class CudaLowest:
             holder: Word at which their replicas begin.
             state: Address of the first one's spins, behind which those of the next ones follow.
         """
-        before, after = self._so_far_at[self._turn], self._so_far_at[1 - self._turn]
+        before, after = self._so_far_at[self._parity], self._so_far_at[1 - self._parity]
         where = {"energy": energy, "holder": holder, "state": state, "before": before, "after": after}
         self._keep(stream, self._grid, THREADS, numbers=numbers, size=size, count=count, **where)
-        self._turn = 1 - self._turn
+        self._parity = 1 - self._parity
 
     def states(self, added: Any) -> LowestStates:
         with cupy.cuda.Device(self._device), self._reads:
@@ -235,30 +235,30 @@ class Buffer(NamedTuple):
 
     words: Mapping[str, int]  # first word of each field, by name
     size: int  # words of a measurement
-    what: Compared  # the copies that are compared, and how fully
+    compared: Compared  # the copies that are compared, and how fully
     axes: int  # axes of modes
 
     @property
     def wanted(self) -> Wanted:
         """Kind of measurement, by which buffers of one ladder differ."""
-        return self.what.wanted
+        return self.compared.wanted
 
     def find(self, source: Source) -> tuple[Any, ...]:
         """Return where the numbers of a source lie, as the members of ``SOURCE``."""
-        what, places = self.what, self.what.shape[2]
+        compared, places = self.compared, self.compared.shape[2]
         elements = source.elements or (0,)
         if len(elements) > MOST_ELEMENTS:
             raise TypeError(f"{source.name} has more than {MOST_ELEMENTS} elements that are added up")
         shift = 0
         if source.name in WHOLE_PAIRS:
-            name, rows, width = source.name, what.pairs, 1
+            name, rows, width = source.name, compared.pairs, 1
         elif source.name in ("in_time", "even_in_time"):
-            name, rows, width = source.name, what.alone, len(what.times)
+            name, rows, width = source.name, compared.unpaired, len(compared.times)
         elif source.name.endswith(("_mode", "_powers")):  # those of copies follow those of pairs
-            name, width = ("modes", self.axes) if source.name.endswith("_mode") else ("powers", what.powers)
-            rows, shift = what.count, 0 if source.name.startswith("overlap") else what.pairs
+            name, width = ("modes", self.axes) if source.name.endswith("_mode") else ("powers", compared.powers)
+            rows, shift = compared.count, 0 if source.name.startswith("overlap") else compared.pairs
         else:
-            name, rows, width = source.name, what.tempering.ladder.replicas, 1
+            name, rows, width = source.name, compared.tempering.ladder.replicas, 1
         is_real = source.name == "energy" or name == "modes"
         in_words = rows * width, places * width, width
         padded = (*elements, *[0] * (MOST_ELEMENTS - len(elements)))
@@ -385,9 +385,9 @@ class CudaReduction:
         """Return copies of all arrays by name, when all measurements that are queued have been added."""
         with cupy.cuda.Device(self._device), self._reads:
             self._reads.wait_event(self._added)
-            found = {name: np.asarray(array.get()) for name, array in self._arrays.items()}
+            arrays = {name: np.asarray(array.get()) for name, array in self._arrays.items()}
         samples = self.reduced.model.samples
-        return found | {"measurements": np.full(samples, self.measurements, np.int64)}
+        return arrays | {"measurements": np.full(samples, self.measurements, np.int64)}
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         with cupy.cuda.Device(self._device), self._reads:
@@ -419,12 +419,12 @@ def terms_of(reduced: Reduced, tables: Tables, buffer: Buffer) -> npt.NDArray[np
     nothing = np.zeros((), SOURCE).item()
     energies, nowhere = reduced.energies, np.full((len(reduced.terms), 2), -1)
     rows = nowhere if energies is None else np.stack([energies.row, energies.pair_row], axis=1)
-    found = np.zeros(len(reduced.terms), TERM)
+    structs = np.zeros(len(reduced.terms), TERM)
     for k, term in enumerate(reduced.terms):
         sources = [buffer.find(source) for source in term.sources]
         chains = 1 if term.power == CONNECTED else reduced.pairs if term.of_pairs else reduced.copies
-        found[k] = (
+        structs[k] = (
             [*sources, *[nothing] * (2 - len(sources))], len(sources), chains, term.power, tables.followed[k],
             tables.by_copy[k], tables.judged[k], *rows[k],
         )  # fmt: skip
-    return found
+    return structs

@@ -203,11 +203,11 @@ class EnergyBins(NamedTuple):
     def arrays(self, copies: int, pair_rows: int) -> dict[str, Integers]:
         """Views of all arrays by name, as ``Energies.arrays`` has them."""
         counts, sums = (np.moveaxis(part, -1, 0) for part in np.split(self.of_copies, [copies + 1], axis=-1))
-        found = {RANGE: self.ranges, COUNTS[0]: counts, SUMS[0]: sums}
+        arrays = {RANGE: self.ranges, COUNTS[0]: counts, SUMS[0]: sums}
         if pair_rows:
             columns = np.moveaxis(self.of_pairs, -1, 0)
-            found |= {COUNTS[1]: columns[:_COUNTED], SUMS[1]: columns[_COUNTED : _COUNTED + pair_rows]}
-        return found
+            arrays |= {COUNTS[1]: columns[:_COUNTED], SUMS[1]: columns[_COUNTED : _COUNTED + pair_rows]}
+        return arrays
 
 
 def empty_bins(reduced: Reduced) -> EnergyBins:
@@ -277,9 +277,9 @@ def find_levels(energy, bins, number, first, samples, levels):  # type: ignore[n
     copies, places, number_of_bins = energy.shape[0], bins.places, bins.of_copies.shape[2]
     n = samples * places
     for chain in range(copies):
-        of_chain, found = energy[chain, first * places : first * places + n], levels[chain, :n]
+        of_chain, row = energy[chain, first * places : first * places + n], levels[chain, :n]
         for e in range(n):
-            found[e] = np.int64(np.rint(of_chain[e] * bins.inverse))
+            row[e] = np.int64(np.rint(of_chain[e] * bins.inverse))
     for k in range(samples):
         sample = first + k
         old_low, old_high = bins.ranges[sample, 0], bins.ranges[sample, 1]

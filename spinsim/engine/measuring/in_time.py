@@ -102,7 +102,7 @@ class InTimeCounts:
             in_time = count_items(products, lists.pairs_of_bonds, one[first:], other[first:])
             self._even[k] = len(lists.ends) - 2 * in_time.T
 
-    def found(self) -> tuple[Integers, Integers, Integers, Integers, Integers]:
+    def results(self) -> tuple[Integers, Integers, Integers, Integers, Integers]:
         """Return the last five fields of ``Correlations``, views of what is counted."""
         samples, _, temperatures = self._shape
         of_copies = samples, self._copies, temperatures, -1 if self._lists.times else 0
@@ -137,8 +137,8 @@ class HostSquares:
 
     def add(self, spins: Spins, holder: npt.NDArray[np.int32]) -> None:
         for k, sums in enumerate(self._sums):
-            found = world_line_sums(self._graph, bits_of(spins, k, self._replicas)) ** 2
-            sums += found[holder[k]]
+            squares = world_line_sums(self._graph, bits_of(spins, k, self._replicas)) ** 2
+            sums += squares[holder[k]]
 
     def sums(self) -> Integers:
         return self._sums.copy()

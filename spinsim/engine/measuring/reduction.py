@@ -227,9 +227,9 @@ def tables_of(reduced: Reduced) -> Tables:
         scales[k, : len(term.sources)], constant[k] = term.scales, term.constant
 
     def place_among(chosen: Sequence[int]) -> npt.NDArray[np.int64]:
-        found = np.full(len(terms), -1)
-        found[list(chosen)] = np.arange(len(chosen))
-        return found
+        rows = np.full(len(terms), -1)
+        rows[list(chosen)] = np.arange(len(chosen))
+        return rows
 
     return Tables(
         np.array([number[term.sources[0]] for term in terms], np.int64),

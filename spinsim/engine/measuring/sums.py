@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.cuda.totals import Totals, TotalsInTurn
+from spinsim.cuda.totals import Totals, TotalsPool
 from spinsim.engine.protocols import Counts
 from spinsim.model.ising import Ising
 
@@ -31,11 +31,11 @@ class Linear:
         weighted = [weight * sums[name] for name, weight in self.weights.items() if weight]
         if not weighted:
             return np.full_like(next(iter(sums.values())), self.constant)
-        found = weighted[0]
-        found += self.constant
+        total = weighted[0]
+        total += self.constant
         for more in weighted[1:]:
-            found += more
-        return found
+            total += more
+        return total
 
     @property
     def in_order(self) -> tuple[int, ...]:
@@ -131,7 +131,7 @@ class CudaCounting:
         add: Callable[[tuple[int, ...]], None],
     ) -> None:  # fmt: skip
         self.observables, self.shape, self.add, self._replicas = observables, shape, add, replicas
-        self._totals = TotalsInTurn(stream)
+        self._totals = TotalsPool(stream)
         self._left: Totals | None = None
         self._left_at = -1
 
@@ -154,7 +154,7 @@ class CudaCounting:
         """The state is another one: what was left does not count any more."""
         self._left_at = -1
 
-    def take(self, half_sweep: int) -> Totals:
+    def claim(self, half_sweep: int) -> Totals:
         """The sums of the state after so many half-sweeps, which is the present one."""
         if self._left is not None and self._left_at == half_sweep:
             totals, self._left, self._left_at = self._left, None, -1
@@ -168,7 +168,7 @@ class CudaCounting:
         self._totals.give_back(totals)
 
     def begin(self, half_sweep: int) -> Callable[[], Counts]:
-        fetched, names = self._totals.fetch(self.take(half_sweep)), self.observables.sums
+        fetched, names = self._totals.fetch(self.claim(half_sweep)), self.observables.sums
 
         def counts() -> Counts:
             sums = fetched().reshape(len(names), self.shape[1], -1)[..., : self._replicas]

@@ -218,18 +218,18 @@ def moves_of_run(given: Sequence[tuple[Move, int]], named: str | None, call: str
         InputError: for others than it names, and for none where it names a user's.
     """
     told, users = text_of(given), {move.name: (move, every) for move, every in given}
-    found = []
+    moves = []
     for name, _, every in (one.partition(":") for one in (named or "").split(",")):
         if name in users:
-            found.append(users[name])
+            moves.append(users[name])
         elif name in OWN_MOVES and every.isdecimal():
-            found.append((resolve_name(OWN_MOVES[name])(), int(every)))
-    if named != text_of(found) or not {move.name for move, _ in found} >= users.keys():
+            moves.append((resolve_name(OWN_MOVES[name])(), int(every)))
+    if named != text_of(moves) or not {move.name for move, _ in moves} >= users.keys():
         raise InputError(
             f"the run has moves {named or 'none'} but was given {told or 'none'}: give it its own in Python, "
             f"{call}(..., moves=[(move, every)]) or ss.resume(path, moves=...)"
         )
-    return found
+    return moves
 
 
 def text_of(moves: Sequence[tuple[Move, int]]) -> str | None:

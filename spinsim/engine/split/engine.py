@@ -128,7 +128,7 @@ class EngineOfParts:
     timed_sweep = forward(Engine.timed_sweep, sweeps=lambda count: count, join=longest)
     wait = forward(Engine.wait)
     begin_counts = forward(Engine.begin_counts, join=in_a_row, begins=True)
-    take_from = forward(Engine.take_from, own=True)
+    copy_from = forward(Engine.copy_from, own=True)
     temper = forward(Engine.temper, sweeps=lambda rounds, sweeps: rounds * sweeps)
     begin_exchange = forward(Engine.begin_exchange, join=in_a_row, begins=True)
     prepare_measurements = forward(Engine.prepare_measurements)
@@ -378,19 +378,19 @@ class SplitReduction:
     def lowest(self) -> LowestStates:
         """Return the lowest states that measurements have met; those that are new come with it."""
         each = zip(self._parts, self.each, strict=True)
-        found = answers([part.place.request(_lowest, own) for part, own in each])
+        lowest = answers([part.place.request(_lowest, own) for part, own in each])
         fresh: dict[int, Bits] = {}
-        for part, (_, changed, rows, _) in zip(self._parts, found, strict=True):
+        for part, (_, changed, rows, _) in zip(self._parts, lowest, strict=True):
             fresh.update(zip((part.share.start + changed).tolist(), rows, strict=True))
 
         def spins(sample: int) -> npt.NDArray[np.int8]:
             if sample in fresh:
                 return unpacked_spins(fresh[sample], self.reduced.model.sites)
             k, own = where(self._parts, sample)
-            state: npt.NDArray[np.int8] = self._parts[k].place.request(called, found[k][3], own)()
+            state: npt.NDArray[np.int8] = self._parts[k].place.request(called, lowest[k][3], own)()
             return state
 
-        return LowestStates(np.concatenate([one[0] for one in found]), spins, np.array([*fresh], np.int64))
+        return LowestStates(np.concatenate([one[0] for one in lowest]), spins, np.array([*fresh], np.int64))
 
     def restore_lowest(self, energy: npt.NDArray[np.float64], spins: Configurations) -> None:
         self._all(Reduction.restore_lowest, lambda share: (energy[share], spins[share]))

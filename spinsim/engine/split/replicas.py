@@ -55,7 +55,7 @@ class HostLadder:
     def __init__(self, split: ReplicaSplit, ladder: Ladder, dynamics: Dynamics) -> None:
         self._split, self._tempering = split, CpuTempering(ladder, split.model, dynamics)
         self.restore = self._tempering.restore
-        split.take_ladder(ladder)
+        split.adopt_ladder(ladder)
 
     @property
     def round(self) -> int:
@@ -127,7 +127,7 @@ class ReplicaSplit(EngineOfParts):
         self.wait()
         return time.perf_counter() - began
 
-    def take_from(self, parent: npt.NDArray[np.integer]) -> None:
+    def copy_from(self, parent: npt.NDArray[np.integer]) -> None:
         """Give each replica the configuration of its parent, (samples, replicas), who keeps its own.
 
         Parents may be at any part, so that all words come here and go back.
@@ -141,9 +141,9 @@ class ReplicaSplit(EngineOfParts):
         """Apply a move in the memory of this process, where all replicas come together."""
         apply_in_host_memory(self, move, moment, self._dynamics.first_sample)
 
-    def take_ladder(self, ladder: Ladder) -> None:
+    def adopt_ladder(self, ladder: Ladder) -> None:
         """Make parts ready for places on a ladder whose exchanges are made elsewhere."""
-        self._do(KeepsPlaces.take_ladder, ladder)
+        self._do(KeepsPlaces.adopt_ladder, ladder)
 
     def sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Counts:
         """Sweep parts ``count`` times at places (samples, replicas) of that ladder; what is counted then."""
@@ -288,7 +288,7 @@ class GpuLadder:
             with queue.here():
                 taken = cupy.cuda.Event(disable_timing=True)
                 queue.stream.wait_event(swept)
-                first += _take_over(shown, theirs, first)
+                first += _copy_replicas(shown, theirs, first)
                 if engine is self._engines[0]:
                     shown.follow(self._each[0], engine.half_sweep)
                 taken.record(queue.stream)
@@ -296,7 +296,7 @@ class GpuLadder:
                 stream.wait_event(taken)
 
 
-def _take_over(engine: CudaEngine, spins: Any, first: int) -> int:
+def _copy_replicas(engine: CudaEngine, spins: Any, first: int) -> int:
     """Queue taking over the spins of replicas from a place on along their axis; returns how far they reach there.
 
     The present device and stream of CuPy are the engine's.

@@ -137,7 +137,7 @@ def _on(seats: Sequence[Seat], model: Ising, replicas: int, asked: Asked) -> Eng
         own = replace(asked.dynamics, first_sample=asked.dynamics.first_sample + samples.start)
         if len(mine) == 1:
             places.append(mine[0].place)
-            replies.append(_ask_for_engine(mine[0], part, replicas, asked._replace(dynamics=own)))
+            replies.append(_request_engine(mine[0], part, replicas, asked._replace(dynamics=own)))
         else:
             places.append(InThread())  # which waits for all of them
             replies.append(places[-1].request(_kept_of_replicas, mine, part, replicas, asked._replace(dynamics=own)))
@@ -161,13 +161,13 @@ def _of_replicas(seats: Sequence[Seat], model: Ising, replicas: int, asked: Aske
     replies = []
     for (seat, mine), own in zip(given, ranges, strict=True):
         dynamics = replace(asked.dynamics, first_block=asked.dynamics.first_block + mine.start)
-        replies.append(_ask_for_engine(seat, model, len(own), asked._replace(dynamics=dynamics)))
+        replies.append(_request_engine(seat, model, len(own), asked._replace(dynamics=dynamics)))
     engines = zip(given, answers(replies), ranges, strict=True)
     parts = [Part(seat.place, kept, own, REPLICAS, mine) for (seat, mine), kept, own in engines]
 
     def make_whole() -> Part:
         any_start = asked._replace(dynamics=replace(asked.dynamics, start="up"))
-        kept = _ask_for_engine(first, model, replicas, any_start)()
+        kept = _request_engine(first, model, replicas, any_start)()
         return Part(Here() if among_themselves else first.place, kept, range(model.samples))
 
     among_themselves = on_gpus and all(seat.rank == FIRST for seat, _ in given)
@@ -178,11 +178,11 @@ def _on_seat(seat: Seat, model: Ising, replicas: int, asked: Asked) -> Engine:
     """The engine of a model on one seat: of this process itself, or as the only part of one."""
     if seat.rank == FIRST:
         return _on_one(model, replicas, asked, seat.gpu)
-    kept = _ask_for_engine(seat, model, replicas, asked)()
+    kept = _request_engine(seat, model, replicas, asked)()
     return SplitEngine(model, replicas, [Part(seat.place, kept, range(model.samples))])
 
 
-def _ask_for_engine(seat: Seat, model: Ising, replicas: int, asked: Asked) -> Reply:
+def _request_engine(seat: Seat, model: Ising, replicas: int, asked: Asked) -> Reply:
     return seat.place.request(_kept_on_one, model, replicas, asked, seat.gpu)
 
 

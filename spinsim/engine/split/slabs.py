@@ -81,8 +81,8 @@ class SlabEngine(SplitEngine):
         """One configuration as bits: slabs have whole rows, of multiples of 256 sites."""
         return np.concatenate(self._do(Engine.bits, sample, replica))
 
-    def take_from(self, parent: npt.NDArray[np.integer]) -> None:
-        self._do(Engine.take_from, parent)
+    def copy_from(self, parent: npt.NDArray[np.integer]) -> None:
+        self._do(Engine.copy_from, parent)
         self.wait()
 
     def apply(self, move: Move, moment: Moment) -> None:

@@ -147,13 +147,13 @@ class AnnealSettings(Table):
                     f"{name} {getattr(self, name)} goes with quantum alone: give {argument('quantum', True)}, or leave "
                     "it out"
                 )
-        for name, conflicts, with_what in _CONFLICTS:
+        for name, conflicts, other in _CONFLICTS:
             value = getattr(self, name)
             if value not in (None, 0) and conflicts(self):
                 does = "do" if name.endswith("s") else "does"
-                mend = "" if ":" in with_what else ": leave one of them out"
+                mend = "" if ":" in other else ": leave one of them out"
                 said = f"{value:g}" if isinstance(value, float) else repr(value)
-                raise InputError(f"{name} {said} {does} not go with {with_what}{mend}")
+                raise InputError(f"{name} {said} {does} not go with {other}{mend}")
         if self.schedule == _LISTED and self.temperatures is None:
             raise InputError(f"schedule {_LISTED!r} goes with temperatures alone: choose linear or geometric")
         if self.slices is not None:
@@ -238,10 +238,10 @@ class AnnealSettings(Table):
 
     @classmethod
     def check_given(cls, given: Mapping[str, Any]) -> None:
-        for name, others, with_what in _GIVEN_TOGETHER:
+        for name, others, other in _GIVEN_TOGETHER:
             said = sorted(set(others) & set(given))
             if said and given.get(name) not in (None, False):
-                raise InputError(f"{said[0]} {given[said[0]]!r} does not go with {with_what}")
+                raise InputError(f"{said[0]} {given[said[0]]!r} does not go with {other}")
         if given.get("populations") and given.get("schedule") is not None and given.get("t_start") is None:
             raise InputError(
                 f"schedule {given['schedule']!r} of populations, which begin at infinite temperature, needs a first "

@@ -104,7 +104,7 @@ class LadderPlan(SampledPlan[AnyConfig]):
     rows_in_words = MEASUREMENTS, "measure less often"
     ladder_in: Callable[[h5py.File], Places]  # returns the ladder that the run of a file has begun with
 
-    def placed_by(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def couplings_at(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Returns the inverse temperatures of values that are placed, or couplings in space and in time."""
         ladder = self.of_job.points_of(values)
         self.check_ladder(ladder)
@@ -127,7 +127,7 @@ class LadderPlan(SampledPlan[AnyConfig]):
             return t.points, None
         dynamics = dynamics_of(self, t.start, t.zero_acceptance)
         how = dynamics, self.device, run.threads, watch.on_updates, watch.on_stage, lambda: saving.asked_to_stop
-        values, placement = place(self.model, t.to_place, *how, self.placed_by)
+        values, placement = place(self.model, t.to_place, *how, self.couplings_at)
         return t.points_of(values), placement
 
     def engine_on(self, ladder: Places, seed: int | None = None, groups: int = 1) -> Engine:
@@ -162,7 +162,7 @@ class LadderPlan(SampledPlan[AnyConfig]):
         return self.run_type(self, ladder, placement, saving, watch, stored)
 
     def result(self, run: LadderRun, fields: dict[str, Any]) -> Any:
-        ladder, placement = run.placed
+        ladder, placement = run.ladder_and_placement
         shape = self.model.samples, self.config.run.number_of_replicas, len(ladder)
         fields |= all_series(ladder.slices > 1, fields, len(fields["sweep"]), shape)
         return self.result_on(ladder, model=self.model, placement=placement, **fields)
@@ -175,8 +175,8 @@ class LadderPlan(SampledPlan[AnyConfig]):
     def replicas(self) -> int | None:
         """Replicas of each sample at all places; None where these are yet to be placed."""
         wanted = self.of_job.to_place
-        placed = wanted is None or wanted.count is not None
-        return self.config.run.number_of_replicas * int(self.of_job.places) if placed else None
+        is_known = wanted is None or wanted.count is not None
+        return self.config.run.number_of_replicas * int(self.of_job.places) if is_known else None
 
     @property
     def round_sweeps(self) -> int | None:
@@ -204,7 +204,7 @@ class LadderRun(SampledRun):
         t, choice, seed = plan.of_job, plan.choice, plan.config.run.seed
         plan.check_ladder(ladder)
         super().__init__(plan, saving, watch, plan.engine_on(ladder))
-        self.placed = ladder, placement
+        self.ladder_and_placement = ladder, placement
         engine: Any = self.engine
         contents = contents_of_run(plan.model, choice, ladder, placement, plan.start, t.adds_local)
         self._keeping = plan.keeping(contents, stored)
@@ -265,7 +265,7 @@ class LadderRun(SampledRun):
         Sweeps go on while a checkpoint is written.
         """
         if self._sums is not None:
-            self._sums.take_lowest(self.best)
+            self._sums.record_lowest(self.best)
         self._write_again(file)
         state = self.state()
         if is_last and self._sums is not None:

@@ -133,7 +133,7 @@ class QuantumSettings(Table):
         from spinsim.inputs.grids import read_grid
         from spinsim.sampling.placement import MOST_TEMPERATURES, PREFIX, Range, read_count
 
-        axis, text = self._placed
+        axis, text = self._automatic
         if not axis:
             return None
         parts = text.removeprefix(PREFIX).split(":")
@@ -149,17 +149,17 @@ class QuantumSettings(Table):
             ) from error
 
     @property
-    def _placed(self) -> tuple[str, str]:
+    def _automatic(self) -> tuple[str, str]:
         """The ladder that is to be placed, by name and as it was written; two empty texts where there is none."""
         from spinsim.sampling.placement import PREFIX
 
         ladders = {"gamma": self.gamma, "beta": self.beta} if self.is_general else {"k": self.k or _K}
-        placed = [(name, text) for name, text in ladders.items() if text is not None and text.startswith(PREFIX)]
-        if len(placed) > 1:
+        automatic = [(name, text) for name, text in ladders.items() if text is not None and text.startswith(PREFIX)]
+        if len(automatic) > 1:
             raise InputError(
                 f"gamma {self.gamma!r} and beta {self.beta!r} cannot both be placed: give one number for one of them"
             )
-        return placed[0] if placed else ("", "")
+        return automatic[0] if automatic else ("", "")
 
     @property
     def ends(self) -> Points:
@@ -177,7 +177,7 @@ class QuantumSettings(Table):
         if self.gamma is None or self.beta is None:
             check_steps(1 / ladder)
             return isotropic(1 / ladder, self.slices)
-        axis, text = self._placed
+        axis, text = self._automatic
         other, given = ("beta", self.beta) if axis == "gamma" else ("gamma", self.gamma)
         one = read_grid(other, given)
         if len(one) > 1:

@@ -70,7 +70,7 @@ class TemperSearch(LadderRun):
     ) -> None:
         t, self._samples, choice = plan.config.temper, plan.model.samples, plan.choice
         self._search = Search(plan.model, t.target, t.time_limit, watch.on_note)
-        self.placed, self._moves = (ladder, placement), moves_of_run(plan.moves, t.moves, "ss.temper")
+        self.ladder_and_placement, self._moves = (ladder, placement), moves_of_run(plan.moves, t.moves, "ss.temper")
         plan.check_ladder(ladder)
         _check_groups(plan, choice.copies * len(ladder))
         self._groups, self._only_first = t.number_of_groups, t.number_of_groups > 1
@@ -90,12 +90,12 @@ class TemperSearch(LadderRun):
         """Make the replicas of so many groups in the start of a number, and their measurements without end."""
         plan: Any = self._plan
         t, choice, seed = plan.config.temper, plan.choice, seed_of_start(plan.config.run.seed, number)
-        engine = plan.engine_on(self.placed[0], seed, groups)
+        engine = plan.engine_on(self.ladder_and_placement[0], seed, groups)
         most = _longest(t.measure_every, engine.colours) if groups == t.number_of_groups else t.sweeps_of_first_group
         times = Times(0, most, t.measure_every, t.swap_every)
         rows = () if number else self._rows
         how = self._watch.on_updates, self._is_to_pause, choice.wanted, rows, self._moves, seed
-        self._frames = tempering_in_beta(engine, self.placed[0].couplings, times, choice.copies, *how)
+        self._frames = tempering_in_beta(engine, self.ladder_and_placement[0].couplings, times, choice.copies, *how)
         self.engine = engine
 
     def _is_to_pause(self) -> bool:

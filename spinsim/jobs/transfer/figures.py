@@ -20,7 +20,7 @@ from spinsim.jobs.transfer.result import TransferResult
 def draw(results: Sequence[TransferResult], wanted: Drawing) -> Draw:
     average, near = wanted.options.get("average", "mean"), wanted.options.get("near")
     for result in results:
-        _say_what_is_left_out(result, wanted.warn)
+        _warn_of_omissions(result, wanted.warn)
     crossings = length_crossings(results, average, near) if len(results) > 1 else []
 
     def lengths() -> Figure:
@@ -34,7 +34,7 @@ def draw(results: Sequence[TransferResult], wanted: Drawing) -> Draw:
     return {"lengths": lengths}
 
 
-def _say_what_is_left_out(result: TransferResult, warn: Callable[[str], None]) -> None:
+def _warn_of_omissions(result: TransferResult, warn: Callable[[str], None]) -> None:
     """Say how many points have no xi / L: rows to come, levels that did not converge, lengths that rounding hides."""
     known = np.isfinite(scaled_lengths(result))
     count, hidden = f"{known.size - known.sum()} of {known.size}", int(result.in_noise[:, :, 1, 0].sum())

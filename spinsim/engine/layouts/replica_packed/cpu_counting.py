@@ -204,7 +204,7 @@ def count_sites(state, sites, positive, totals):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def count_lattices(order, first, bonds, weights, constants, state, begin, blocks, found, sample):  # type: ignore[no-untyped-def]
+def count_lattices(order, first, bonds, weights, constants, state, begin, blocks, counts, sample):  # type: ignore[no-untyped-def]
     """Count what the replicas of some blocks have, the first of which is number ``begin`` of those of all samples.
 
     Args:
@@ -213,7 +213,7 @@ def count_lattices(order, first, bonds, weights, constants, state, begin, blocks
             term and spins +1 of the first sublattice.
         constants: Added to each number, (numbers,).
         state: uint64 (these blocks, sites, 2).
-        found: Written, int64 (numbers, samples, replicas), of samples from ``sample`` on.
+        counts: Written, int64 (numbers, samples, replicas), of samples from ``sample`` on.
     """
     edges, negative, further_edges, further_negative, lone, positive, _ = bonds
     sums = np.empty((weights.shape[1], LANES), np.int64)
@@ -230,8 +230,8 @@ def count_lattices(order, first, bonds, weights, constants, state, begin, blocks
             count_sites(words, lone, positive[of_sample % positive.shape[0]], unsatisfied)
         if further_edges.size:
             count_unsatisfied(words, further_edges, further_negative[row], sums[2])
-        for number in range(found.shape[0]):
-            mine = found[number, of_sample - sample, b * LANES : (b + 1) * LANES]
+        for number in range(counts.shape[0]):
+            mine = counts[number, of_sample - sample, b * LANES : (b + 1) * LANES]
             for r in range(mine.size):
                 mine[r] = constants[number]
             for each in range(sums.shape[0]):

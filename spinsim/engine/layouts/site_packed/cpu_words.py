@@ -48,7 +48,7 @@ def copy_turned(row, first, n, period, distance, words, w):  # type: ignore[no-u
 
 
 @part
-def copy_beside(row, start, n, before, other, after, words):  # type: ignore[no-untyped-def]
+def copy_groups(row, start, n, before, other, after, words):  # type: ignore[no-untyped-def]
     """Groups ``start`` on, counted from the first of ``other``, which lies between ``before`` and ``after``."""
     edge, groups = before.shape[0], other.shape[0]
     if start >= 0 and start + n <= groups:
@@ -103,11 +103,11 @@ def gather_near(other, before, after, colour, first, n, sides, w):  # type: igno
     if depth > 1:
         copy_turned(NEAR, first, n, plane, plane - width, other, w)
         copy_turned(NEAR + ROW, first, n, plane, width, other, w)
-        copy_beside(NEAR + 4 * ROW, first - plane, n, before, other, after, w)
-        copy_beside(NEAR + 5 * ROW, first + plane, n, before, other, after, w)
+        copy_groups(NEAR + 4 * ROW, first - plane, n, before, other, after, w)
+        copy_groups(NEAR + 5 * ROW, first + plane, n, before, other, after, w)
     else:
-        copy_beside(NEAR, first - width, n, before, other, after, w)
-        copy_beside(NEAR + ROW, first + width, n, before, other, after, w)
+        copy_groups(NEAR, first - width, n, before, other, after, w)
+        copy_groups(NEAR + ROW, first + width, n, before, other, after, w)
     copy(NEAR + 2 * ROW, other[first : first + n], w)
     find_edges(other, colour, first, n, sides, w)
     shift(NEAR + 3 * ROW, n, w)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from spinsim.cuda.compile import instance
 from spinsim.cuda.device import cupy
 from spinsim.cuda.launch import ADDRESS, SIZE, Fields, Launch, record, struct_type
-from spinsim.cuda.totals import TotalsInTurn
+from spinsim.cuda.totals import TotalsPool
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.measuring.sums import CudaCounting, Observables
 from spinsim.engine.moves.exchange.ladder import Exchange, Ladder, copy_pairs, holders
@@ -57,7 +57,7 @@ class DeviceExchange:
         self.arrays = self._split(self._buffer)
         holder = np.broadcast_to(np.arange(ladder.replicas, dtype=np.int32), (samples, ladder.replicas))
         self.holder = cupy.asarray(np.ascontiguousarray(holder))
-        self._stream, self._totals = stream, TotalsInTurn(stream, clears=False)
+        self._stream, self._totals = stream, TotalsPool(stream, clears=False)
 
     def _split(self, words: Any) -> Exchange:
         """The arrays of a buffer of int64."""
@@ -163,7 +163,7 @@ def each_a_copy(samples: int, replicas: int) -> Any:
     return cupy.asarray(np.tile(np.arange(replicas, dtype=np.int32)[:, None], (samples, 1, 1)))
 
 
-Placed: TypeAlias = CudaTempering | GivenPlaces
+ReplicaPlaces: TypeAlias = CudaTempering | GivenPlaces
 """Replicas at the temperatures of a ``ladder``, whose indices are in ``place``."""
 
 

@@ -205,7 +205,7 @@ def open_bonds(up, bonds, sample, beta, word1, when, key, opened):  # type: igno
                     differ = threshold ^ drawn
                     closed = (threshold & ~drawn) | (~differ & closed)
                     undecided &= ~differ
-                found = there & ~closed
+                open_lanes = there & ~closed
                 if undecided:
-                    found = finish_bond(found, undecided, half, thresholds[k], some[q], word1, when, key)
-                opened[e, half] = found
+                    open_lanes = finish_bond(open_lanes, undecided, half, thresholds[k], some[q], word1, when, key)
+                opened[e, half] = open_lanes

@@ -56,9 +56,9 @@ def of_lanes(beta: npt.ArrayLike, holder: npt.NDArray[np.int64], blocks: int) ->
     values = np.asarray(beta, np.float64).reshape(-1, *np.shape(beta)[1:2] or (1,))
     samples, terms = len(holder), values.shape[1]
     rows = np.broadcast_to(values, (*holder.shape, terms)).reshape(samples, -1, terms)
-    found = np.zeros((samples, blocks * LANES, terms))
-    np.put_along_axis(found, holder.reshape(samples, -1, 1), rows, axis=1)
-    return found.reshape(samples, blocks, LANES, terms)
+    by_replica = np.zeros((samples, blocks * LANES, terms))
+    np.put_along_axis(by_replica, holder.reshape(samples, -1, 1), rows, axis=1)
+    return by_replica.reshape(samples, blocks, LANES, terms)
 
 
 swendsen_wang = partial(fast_path, SWENDSEN_WANG)

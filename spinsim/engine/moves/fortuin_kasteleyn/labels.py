@@ -24,7 +24,7 @@ def find(parent, label):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def turn(words, column, by_lane):  # type: ignore[no-untyped-def]
+def transpose_column(words, column, by_lane):  # type: ignore[no-untyped-def]
     """Set ``by_lane`` (64, parts): bit b of part p is bit ``lane`` of ``words[64 p + b, column]``."""
     square = np.empty(HALF, np.uint64)
     for p in range(by_lane.shape[1]):
@@ -77,8 +77,8 @@ def flip_labelled(up, used, opened, chosen, labels, order, by_leader):  # type: 
     for column in range(used.size):
         if used[column] == ZERO:
             continue
-        turn(opened, column, by_lane)
-        turn(chosen, column, of_site)
+        transpose_column(opened, column, by_lane)
+        transpose_column(chosen, column, of_site)
         for lane in range(HALF):
             mine = of_site[lane]
             join(by_lane[lane], labels, parent)

@@ -25,7 +25,7 @@ PASSES = 16  # of all words, in the time of which a move takes place, about
 
 
 @part
-def take_overlaps(state, first, second, work):  # type: ignore[no-untyped-def]
+def write_overlaps(state, first, second, work):  # type: ignore[no-untyped-def]
     """Set ``work[word, site, 0]`` to words of pairs that differ, from ``state`` (blocks, sites, 2) of a sample."""
     blocks, sites = state.shape[:2]
     of_replica, of_pair = np.empty(blocks * 2 * HALF, np.uint64), np.empty(HALF, np.uint64)
@@ -78,7 +78,7 @@ def move_packed(state, holder, start, neighbour, in_field, first_sample, time, k
     work = np.empty(((pairs + HALF - 1) // HALF, sites, 2), np.uint64)
     for k in range(samples):
         pair_up(holder[k], first_sample + k, time, key, most, first, second, halvings)
-        take_overlaps(state[k], first, second, work)
+        write_overlaps(state[k], first, second, work)
         for word in range(work.shape[0]):
             sow(work[word], word, halvings, in_field, first_sample + k, time, key)
             grow(work[word], start[k % start.shape[0]], neighbour)
@@ -98,13 +98,13 @@ def fast_path(model: Ising, replicas: int, first_sample: int, parts: CpuParts) -
         def task(begin: int, stop: int) -> None:
             rows = start if len(start) == 1 else start[begin:stop]
             these = slice(begin, stop)
-            what = holder[these], rows, neighbour, in_field, first_sample + begin, time, key, most
+            arguments = holder[these], rows, neighbour, in_field, first_sample + begin, time, key, most
             if isinstance(spins, Blocks):
-                move_packed(spins.state[these], *what)
+                move_packed(spins.state[these], *arguments)
             else:
                 words = spins.words_of(these)
                 before = words.copy()
-                move_packed(words, *what)
+                move_packed(words, *arguments)
                 spins.flip(words ^ before, these)
 
         if holder.shape[1] > 1:

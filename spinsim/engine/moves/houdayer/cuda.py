@@ -24,7 +24,7 @@ from spinsim.packing import LANES
 
 WIDTH: Final = 32
 NOBODY: Final = 2**32 - 1  # a position without site
-TURN_BITS: Final = 5
+SHIFT_BITS: Final = 5
 SLOTS: Final = 4
 
 Words = npt.NDArray[np.uint32]
@@ -45,7 +45,7 @@ class Rows(NamedTuple):
 
     site_at: Words  # site at each position, (words, 32), or ``NOBODY``
     near: Words  # words to which bonds lead, (words, 4), each as 128 times its number, and how many bits further
-    beside: Words  # words before and behind in the row, (words, 2), likewise, with their last bits
+    in_row: Words  # words before and behind in the row, (words, 2), likewise, with their last bits
     slots: int  # how many of the four are used
     allowed: Words  # positions that have the bond of a slot, (1 or samples, slots, words)
     along: Words  # positions with a bond to the one before in their ring, (1 or samples, words)
@@ -56,7 +56,7 @@ class Rows(NamedTuple):
     @property
     def is_masked(self) -> bool:
         """True if sites of a word differ in which bonds they have with other rows."""
-        itself = np.arange(len(self.site_at)) << TURN_BITS + 2
+        itself = np.arange(len(self.site_at)) << SHIFT_BITS + 2
         sites = np.bitwise_or.reduce(_bit(np.arange(WIDTH)) * (self.site_at != NOBODY).astype(np.uint32), axis=1)
         return bool(np.any((self.near.T[: self.slots] != itself) & (self.allowed != sites)))
 
@@ -88,11 +88,11 @@ def rows_of(model: Ising, bonds: Bonds) -> Rows | None:
     rows, parts = sites // length, max(1, WIDTH // 2 ** (length - 1).bit_length())
     while rows % parts:
         parts //= 2
-    a_row, beside, wide = -(-length // WIDTH), rows // parts, WIDTH // parts
+    a_row, rows_a_part, wide = -(-length // WIDTH), rows // parts, WIDTH // parts
     row, x = np.divmod(np.arange(sites), length)
-    number = _numbered(beside, lattice.shape[1:] if lattice else (), beside * a_row)
-    word, bit = number[row % beside] * a_row + x // WIDTH, row // beside * wide + x % WIDTH
-    words = beside * a_row
+    number = _numbered(rows_a_part, lattice.shape[1:] if lattice else (), rows_a_part * a_row)
+    word, bit = number[row % rows_a_part] * a_row + x // WIDTH, row // rows_a_part * wide + x % WIDTH
+    words = rows_a_part * a_row
     site_at = np.full((words, WIDTH), NOBODY, np.uint32)
     site_at[word, bit] = np.arange(sites)
 
@@ -101,19 +101,19 @@ def rows_of(model: Ising, bonds: Bonds) -> Rows | None:
     if not np.where(in_row, np.isin(np.abs(step), (1, length - 1)), step == 0).all():
         return None
     across = ~in_row
-    turn = (bit[other] - bit[one]) % WIDTH
-    leads = (word[one] * words + word[other]) * WIDTH + turn
+    rotation = (bit[other] - bit[one]) % WIDTH
+    leads = (word[one] * words + word[other]) * WIDTH + rotation
     kinds = np.unique(leads[across])
     slot = np.arange(len(kinds)) - np.searchsorted(kinds // (words * WIDTH), kinds // (words * WIDTH))
     slots = int(slot.max(initial=-1)) + 1
     if slots > SLOTS:
         return None
-    code = np.arange(words) << TURN_BITS + 2
+    code = np.arange(words) << SHIFT_BITS + 2
     near = np.repeat(code[:, None], SLOTS, axis=1)
     near[kinds // (words * WIDTH), slot] = code[kinds // WIDTH % words] + kinds % WIDTH
     in_row, top = np.arange(words).reshape(-1, a_row), np.full(a_row, WIDTH - 1)
     top[-1] = (length - 1) % WIDTH
-    beside = [code[np.roll(in_row, by, axis=1)] + last for by, last in ((1, np.roll(top, 1)), (-1, top))]
+    neighbours = [code[np.roll(in_row, by, axis=1)] + last for by, last in ((1, np.roll(top, 1)), (-1, top))]
 
     allowed = np.zeros((len(bonds.start), slots, words), np.uint32)
     along = np.zeros((len(bonds.start), words), np.uint32)
@@ -126,8 +126,8 @@ def rows_of(model: Ising, bonds: Bonds) -> Rows | None:
         leads = (word[one] * words + word[other]) * WIDTH + (bit[other] - bit[one]) % WIDTH
         np.bitwise_or.at(allowed[k], (slot[np.searchsorted(kinds, leads)], word[one]), _bit(bit[one]))
     low = sum(1 << part * wide for part in range(parts))
-    near, besides = near.astype(np.uint32), np.stack(beside, axis=-1).reshape(words, 2).astype(np.uint32)
-    return Rows(site_at, near, besides, slots, allowed, along, a_row, int(top[-1]), low)
+    near, in_row = near.astype(np.uint32), np.stack(neighbours, axis=-1).reshape(words, 2).astype(np.uint32)
+    return Rows(site_at, near, in_row, slots, allowed, along, a_row, int(top[-1]), low)
 
 
 FILE: Final = "clusters/houdayer.cu"
@@ -147,7 +147,7 @@ GROWTH: Final = struct_type(
     near=ADDRESS, degree=ADDRESS, colour_start=ADDRESS, near_stride=SIZE, degree_stride=SIZE, colours=np.uint32
 )
 ROWS: Final = struct_type(
-    near=ADDRESS, beside=ADDRESS, allowed=ADDRESS, along=ADDRESS, allowed_stride=SIZE, along_stride=SIZE,
+    near=ADDRESS, in_row=ADDRESS, allowed=ADDRESS, along=ADDRESS, allowed_stride=SIZE, along_stride=SIZE,
     slots=np.uint32, words_a_row=np.uint32, last=np.uint32, low=np.uint32, masked=np.uint32,
 )  # fmt: skip
 
@@ -253,7 +253,7 @@ class ClustersOnGpu:
         lie = samples * words * WIDTH * over * COLUMNS
         require_memory(device, 4 * lie, f"the seeds of clusters of {model.name}")
         self._arrays.append(sown := cupy.empty(lie, cupy.uint32))
-        lists = self._on_device(near=rows.near, beside=rows.beside, allowed=rows.allowed, along=rows.along)
+        lists = self._on_device(near=rows.near, in_row=rows.in_row, allowed=rows.allowed, along=rows.along)
         of_rows = record(
             ROWS, **lists, allowed_stride=rows.allowed[0].size if each else 0,
             along_stride=rows.along[0].size if each else 0, slots=rows.slots, words_a_row=rows.words_a_row,

@@ -166,14 +166,14 @@ def counts(
     ``count_some`` is ``count_lattices`` with what belongs to the plan.
     """
     begin, end, _ = (samples or slice(None)).indices(plan.shape[0])
-    found = np.empty((3 + len(plan.observables.terms), end - begin, plan.replicas), np.int64)
+    numbers = np.empty((3 + len(plan.observables.terms), end - begin, plan.replicas), np.int64)
     lattices, number = blocks.state[begin:end].reshape(-1, *plan.shape[2:]), plan.shape[1]
 
     def count(first: int, stop: int) -> None:
-        count_some(lattices[first:stop], begin * number + first, number, found, begin)
+        count_some(lattices[first:stop], begin * number + first, number, numbers, begin)
 
     threads.share_out(count, len(lattices), blocks.total if samples is None else 0)
-    energy, magnetization, staggered, *terms = found
+    energy, magnetization, staggered, *terms = numbers
     return Counts(energy, magnetization, staggered, np.stack(terms, axis=-1) if terms else None)
 
 

@@ -24,14 +24,14 @@ from spinsim.engine.measuring.cuda import NOTHING
 from spinsim.engine.measuring.cuda_comparison import Compared, Comparison, InTime, compare_replicas, fits_in_time
 from spinsim.engine.measuring.cuda_in_time import CudaSquares, Layout, Products
 from spinsim.engine.measuring.sums import CudaCounting
-from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, Placed
+from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, ReplicaPlaces
 from spinsim.engine.moves.exchange.ladder import Ladder
 from spinsim.engine.moves.metropolis.packed.classes import LATTICE_BARRIER, TICKETS, Kind, Limits, kind_of
 from spinsim.engine.moves.metropolis.replica_packed.cuda_degrees import COSTS, TILE_SITES, DegreeLattices, DegreeSweeper
 from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import (
     BONDS,
     GLOBAL_THREADS,
-    HELD_BYTES,
+    LADDER_BYTES,
     LANE_SUMS,
     NOTES,
     ROUND_TOTALS,
@@ -55,7 +55,7 @@ def fits_with_ladder(lattices: ReplicaLattices, device: int) -> bool:
     threads = lattices.shared_threads
     if not threads or lattices.plan.shape[1] > 1:
         return False
-    return shared_bytes(lattices.plan, threads) + HELD_BYTES <= shared_memory(device)
+    return shared_bytes(lattices.plan, threads) + LADDER_BYTES <= shared_memory(device)
 
 
 class ReplicaRounds(LaunchedRounds):
@@ -101,7 +101,7 @@ class SharedRounds(ReplicaRounds):
     @property
     def _is_tallied(self) -> bool:
         """True if bonds can be counted while the last colour is updated: each has an end of it, and there is room."""
-        needed = shared_bytes(self._plan, self._threads) + TALLY_BYTES * self._threads + HELD_BYTES
+        needed = shared_bytes(self._plan, self._threads) + TALLY_BYTES * self._threads + LADDER_BYTES
         has_room = needed <= shared_memory(self._queue.device)
         return has_room and self._plan.last_colour.size <= TALLIED_GROUPS * self._threads and self._plan.colours == 2
 
@@ -333,12 +333,12 @@ class ReplicaSweeper(TableSweeper):
         launches = InShared if lattices.in_shared else FromGlobal
         self._launches: InShared | FromGlobal = launches(self._queue, lattices, tables, self._kinds)
 
-    def set_ladder(self, placed: Placed) -> None:
-        super().set_ladder(placed)
-        if self._on_ladder is None or isinstance(placed, GivenPlaces):
+    def set_ladder(self, places: ReplicaPlaces) -> None:
+        super().set_ladder(places)
+        if self._on_ladder is None or isinstance(places, GivenPlaces):
             return  # exchanges are not made here
         self.rounds = launched_rounds(
-            self._kinds, self._packed, self._on_ladder, self._queue.device, queue=self._queue, tempering=placed,
+            self._kinds, self._packed, self._on_ladder, self._queue.device, queue=self._queue, tempering=places,
             counting=self._counting, most_sweeps=self.most_sweeps,
         )  # fmt: skip
 

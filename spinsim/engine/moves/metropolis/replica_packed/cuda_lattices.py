@@ -25,7 +25,7 @@ GROUPED: Final = 3  # bonds of one word of ``bond_groups``
 PLACE_BITS: Final = 15  # of each place there
 SLOTS: Final = 7  # at most, in a record of eight words whose first is the site
 GLOBAL_THREADS: Final = 128  # of a thread block of a lattice in global memory
-HELD_BYTES: Final = 5600  # of a sample's ladder in shared memory, at most
+LADDER_BYTES: Final = 5600  # of a sample's ladder in shared memory, at most
 TALLY_BYTES: Final = 84  # of a thread that counts bonds while it updates
 TALLIED_GROUPS: Final = 18  # that such a thread updates, at most
 
@@ -82,8 +82,8 @@ def bond_groups(ends: npt.NDArray[np.integer[Any]], negative: npt.NDArray[np.boo
     for k in range(GROUPED):
         word = word | others[k] << np.uint64(PLACE_BITS * (k + 1))
     shift = np.arange(PLACE_BITS * (GROUPED + 1), 64, dtype=np.uint64)[:GROUPED, None]
-    in_turn = np.lexsort((own, number[opens]))  # threads side by side then read words side by side
-    return np.ascontiguousarray((word + (signs << shift).sum(axis=1, dtype=np.uint64))[:, in_turn])
+    by_word = np.lexsort((own, number[opens]))  # threads side by side then read words side by side
+    return np.ascontiguousarray((word + (signs << shift).sum(axis=1, dtype=np.uint64))[:, by_word])
 
 
 def batch_table(batches: Batches) -> npt.NDArray[np.uint32]:

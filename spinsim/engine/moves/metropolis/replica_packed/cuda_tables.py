@@ -14,7 +14,7 @@ from spinsim.engine.cuda import CudaSweeper
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.dynamics import NO_TEMPERATURE
 from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords
-from spinsim.engine.moves.exchange.cuda import LADDER, Placed
+from spinsim.engine.moves.exchange.cuda import LADDER, ReplicaPlaces
 from spinsim.engine.moves.metropolis.packed.classes import Limits, Tables, empty_tables
 from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import TABLES
 from spinsim.engine.moves.metropolis.replica_packed.update import PackedRun
@@ -62,8 +62,8 @@ class LadderTables(DeviceTables):
         are_laid: True if they are those of the present places.
     """
 
-    def __init__(self, queue: Queue, lattices: CountedWords, placed: Placed) -> None:
-        plan, beta = lattices.plan, placed.ladder.beta
+    def __init__(self, queue: Queue, lattices: CountedWords, places: ReplicaPlaces) -> None:
+        plan, beta = lattices.plan, places.ladder.beta
         room = empty_tables(plan.classes, plan.model.samples, plan.replicas)
         super().__init__(lattices, [cupy.empty(a.shape, a.dtype) for a in (room.always, room.planes, room.thresholds)])
         self._limits = certain, limits = [cupy.asarray(a) for a in plan.limits(beta)]
@@ -74,7 +74,7 @@ class LadderTables(DeviceTables):
         always, planes, thresholds = self.arrays
         self._lay = Launch(queue.device, "tempering/lay_tables.cu", "lay_tables", {
             "always": always, "planes": planes, "thresholds": thresholds, "ladder": self.ladder,
-            "place": placed.place, "replicas": np.uint32(plan.replicas), "kinds": np.uint32(plan.classes.tables),
+            "place": places.place, "replicas": np.uint32(plan.replicas), "kinds": np.uint32(plan.classes.tables),
             "classes": np.uint32(2**plan.classes.bits),
         })  # fmt: skip
 
@@ -118,10 +118,10 @@ class TableSweeper(CudaSweeper):
         self._on_ladder = self.rounds = None
         self._make_ready(self._tables, limits)
 
-    def set_ladder(self, placed: Placed) -> None:
-        self._tables = self._on_ladder = LadderTables(self._queue, self._lattices, placed)
+    def set_ladder(self, places: ReplicaPlaces) -> None:
+        self._tables = self._on_ladder = LadderTables(self._queue, self._lattices, places)
         self.rounds = None
-        self._make_ready(self._on_ladder, self._plan.limits(placed.ladder.beta))
+        self._make_ready(self._on_ladder, self._plan.limits(places.ladder.beta))
 
     def lay_tables(self) -> None:
         if self._on_ladder is not None:

@@ -251,21 +251,21 @@ class CpuSiteComparison:
         self._shape, self._groups, self._sides, self._edge = plan.sides, plan.groups, lattices.sides, plan.edge
         self._waves, self._bonds = waves(plan.model.lattice), plan.model.bonds
 
-    def compare(self, words: Words, holder: Integers, found: Compared, samples: slice) -> None:
-        of_pairs, sites = found.overlap[0].size, math.prod(self._shape)
+    def compare(self, words: Words, holder: Integers, results: Compared, samples: slice) -> None:
+        of_pairs, sites = results.overlap[0].size, math.prod(self._shape)
         for k, lattices in enumerate(words, samples.start):
             holders = holder[k]
             one, other = compared(holders, holder.shape[1], REFERENCE)
-            flat, overlap = lattices.reshape(len(lattices), -1), found.overlap[k]
+            flat, overlap = lattices.reshape(len(lattices), -1), results.overlap[k]
             differing_lattices(flat, one[:of_pairs], other[:of_pairs], overlap.reshape(-1))
             overlap[...] = sites - 2 * overlap
-            if found.link_overlap.size:
+            if results.link_overlap.size:
                 differing = self._differing_bonds(lattices, one[:of_pairs], other[:of_pairs])
-                found.link_overlap[k] = self._bonds - 2 * differing.reshape(overlap.shape)
-            if found.modes.size:
-                in_modes = found.modes[0, k].size
+                results.link_overlap[k] = self._bonds - 2 * differing.reshape(overlap.shape)
+            if results.modes.size:
+                in_modes = results.modes[0, k].size
                 by_layer = self._differing_in_layers(lattices, one[:in_modes], other[:in_modes])
-                for differing, wave, of_axis in zip(by_layer, self._waves, found.modes[:, k], strict=True):
+                for differing, wave, of_axis in zip(by_layer, self._waves, results.modes[:, k], strict=True):
                     squared_modes(differing, sites // len(differing), wave, of_axis.reshape(-1))
 
     def _differing_bonds(self, words: Words, one: Integers, other: Integers) -> Integers:

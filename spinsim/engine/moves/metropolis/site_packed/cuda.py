@@ -19,7 +19,7 @@ from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Compared, Comparison
 from spinsim.engine.measuring.sums import CudaCounting
-from spinsim.engine.moves.exchange.cuda import LADDER, CudaTempering, Placed
+from spinsim.engine.moves.exchange.cuda import LADDER, CudaTempering, ReplicaPlaces
 from spinsim.engine.moves.metropolis.packed.classes import (
     APART,
     LATTICE_BARRIER,
@@ -187,8 +187,8 @@ class SiteSweeper(CudaSweeper):
         kind = self._kind(check_beta(beta, self._plan.replicas))
         self._sweeps, self._lay = SharedSweeps(self._queue, self._lattices, arrays, kind), None
 
-    def set_ladder(self, placed: Placed) -> None:
-        plan, beta = self._plan, placed.ladder.beta
+    def set_ladder(self, places: ReplicaPlaces) -> None:
+        plan, beta = self._plan, places.ladder.beta
         classes, parts = 2**plan.classes.bits, plan.shape[:2]
         always, planes, thresholds = arrays = [
             cupy.empty((*parts, classes), cupy.uint32),
@@ -199,7 +199,7 @@ class SiteSweeper(CudaSweeper):
         self._limits = certain, limits = [cupy.asarray(a) for a in plan.limits(beta)]
         self._lay = Launch(self._queue.device, "tempering/lay_tables.cu", "lay_uniform_tables", {
             "always": always, "planes": planes, "thresholds": thresholds,
-            "ladder": record(LADDER, limits=limits, certain=certain, temperatures=beta.size), "place": placed.place,
+            "ladder": record(LADDER, limits=limits, certain=certain, temperatures=beta.size), "place": places.place,
             "replicas": np.uint32(self.tasks), "classes": np.uint32(classes),
         })  # fmt: skip
 

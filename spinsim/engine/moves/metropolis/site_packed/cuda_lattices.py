@@ -80,13 +80,13 @@ class CopiedHalo(Halo):
         lattices, edge = present.reshape(samples, replicas, COLOURS, -1, 2), plan.edge
         self._group = group
         self._edges = [(lattices[:, :, c, :edge], lattices[:, :, c, -edge:]) for c in range(COLOURS)]
-        self._beside = cupy.zeros((2, COLOURS, samples, replicas, plan.edge, 2), cupy.uint64)
-        before, after = (tuple(of_colour.data.ptr for of_colour in side) for side in self._beside)
+        self._neighbour_edges = cupy.zeros((2, COLOURS, samples, replicas, plan.edge, 2), cupy.uint64)
+        before, after = (tuple(of_colour.data.ptr for of_colour in side) for side in self._neighbour_edges)
         super().__init__(record(HALO, before=before, after=after, stride=plan.edge))
 
     def fetch(self, colour: int) -> None:
         first, last = (cupy.ascontiguousarray(layer) for layer in self._edges[colour])
-        self._group.ring(first, last, self._beside[0, colour], self._beside[1, colour])
+        self._group.ring(first, last, self._neighbour_edges[0, colour], self._neighbour_edges[1, colour])
 
 
 class Flags:

@@ -42,8 +42,8 @@ def counts(model: Ising, chunks: Chunks, plan: UnpackedPlan, samples: slice | No
     constants = plan.edges, plan.of_first, *model.once(_in_quanta, plan), sublattice, chunks.size
 
     def count(sample: int, stop: int, first: int, last: int) -> None:
-        found = counted[:, sample - mine.start : stop - mine.start]
-        count_chunks(*constants, chunks.memory[sample:stop], sample, first, last, found)
+        counted_here = counted[:, sample - mine.start : stop - mine.start]
+        count_chunks(*constants, chunks.memory[sample:stop], sample, first, last, counted_here)
 
     if samples is None:
         chunks.each(lambda sample, first: count(sample, sample + 1, first, first + chunks.size))

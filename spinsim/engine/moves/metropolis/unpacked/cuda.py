@@ -23,7 +23,7 @@ from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.layouts.unpacked import SpinBytes
 from spinsim.engine.measuring.cuda import NOTHING
 from spinsim.engine.measuring.sums import CudaCounting
-from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, Placed
+from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, ReplicaPlaces
 from spinsim.engine.moves.exchange.ladder import Ladder
 from spinsim.engine.moves.metropolis.packed.classes import LATTICE_BARRIER
 from spinsim.engine.moves.metropolis.replica_packed.cuda import engine_of
@@ -74,8 +74,8 @@ class SpinSweeper(CudaSweeper):
         self._make_launch(cupy.asarray(padded), cupy.asarray(single_beta))
         self._lay = None
 
-    def set_ladder(self, placed: Placed) -> None:
-        ladder, model, width = placed.ladder, self._spins.model, self._spins.width
+    def set_ladder(self, places: ReplicaPlaces) -> None:
+        ladder, model, width = places.ladder, self._spins.model, self._spins.width
         by_term = np.ascontiguousarray(ladder.beta.reshape(ladder.temperatures, -1).T)
         shape = model.samples, len(by_term), width
         double_beta, single_beta = cupy.empty(shape, cupy.float64), cupy.empty(shape, cupy.float32)
@@ -84,7 +84,7 @@ class SpinSweeper(CudaSweeper):
         self._rows = shape[0] * shape[1]
         self._lay = Launch(self._queue.device, "tempering/lay_tables.cu", "lay_betas", {
             "double_beta": double_beta, "single_beta": single_beta,
-            "ladder": cupy.asarray(2.0 * model.quantum * by_term), "place": placed.place,
+            "ladder": cupy.asarray(2.0 * model.quantum * by_term), "place": places.place,
             "samples": np.uint32(model.samples), "terms": np.uint32(len(by_term)),
             "temperatures": np.uint32(ladder.temperatures), "replicas": np.uint32(self._spins.replicas),
             "width": np.uint32(width),
@@ -213,13 +213,13 @@ class UnpackedSweeper(SpinSweeper):
     def _single_coldest(self) -> npt.NDArray[np.float32]:
         return np.minimum(self._coldest, np.finfo(np.float32).max).astype(np.float32)
 
-    def set_ladder(self, placed: Placed) -> None:
-        super().set_ladder(placed)
+    def set_ladder(self, places: ReplicaPlaces) -> None:
+        super().set_ladder(places)
         spins, queue = self._unpacked, self._queue
-        if isinstance(placed, GivenPlaces) or not fits_with_ladder(spins, placed.ladder, queue.device):
+        if isinstance(places, GivenPlaces) or not fits_with_ladder(spins, places.ladder, queue.device):
             return
         rounds = UnpackedRounds(
-            spins, self._single_coldest[0], queue, placed, colours=self.colours, tables=self, counting=self._counting,
+            spins, self._single_coldest[0], queue, places, colours=self.colours, tables=self, counting=self._counting,
             most_sweeps=self._most_sweeps,
         )  # fmt: skip
         if rounds.together:
