@@ -229,16 +229,9 @@ def blocked_time(
 ) -> IntegratedTime:
     """Integrated autocorrelation times as ``integrated_time`` has them, with its rules of what is trusted.
 
-    The window that is given is V, rounded: from so many covariances the variance of the mean is known.
-
-    Args:
-        windows: Sums of the autocorrelation.
-        variance: Variance of one measurement, not corrected for the mean that was taken off.
-        mean: Mean of all measurements.
-        length: Measurements of a chain.
-        chains: How many there are.
-        in_mean: Measurements that each mean that was taken off is of.
-        least_window: As ``integrated_time`` takes it.
+    Chains have ``length`` measurements each. The ``variance`` of one of these is not corrected for the mean that was
+    taken off, which is of ``in_mean`` measurements. The window that is given is V, rounded: from so many covariances
+    the variance of the mean is known.
     """
     (raw, width, noise), is_wide = chosen_window(windows, least_window)
     total, is_constant, positive = length * chains, variance <= 0, np.maximum(raw, 0.0)

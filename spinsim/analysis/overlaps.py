@@ -14,7 +14,7 @@ from spinsim.analysis.jackknife import BINS, bin_means, standard_error
 from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.runs import Tempered
 from spinsim.errors import InputError
-from spinsim.observables import in_field
+from spinsim.observables.measured import in_field
 
 Array = npt.NDArray[np.float64]
 _Bools = npt.NDArray[np.bool_]

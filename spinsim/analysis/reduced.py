@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -49,34 +49,9 @@ class Binned(NamedTuple):
         raise NotImplementedError  # of many samples nobody asks
 
 
-class Followed(Protocol):
-    """Questions that show whether such a number drifts, and by which copies are compared."""
-
-    @property
-    def start(self) -> Integers: ...  # as of ``Binned``
-
-    @property
-    def stop(self) -> Integers: ...
-
-    @property
-    def means(self) -> Array: ...  # averages over the bins and over copies, (bins, samples)
-
-    def late_time(self, least_window: npt.ArrayLike = 0) -> IntegratedTime:
-        """Return the autocorrelation time of the average over copies in the last bin, (samples,)."""
-
-    @property
-    def copies(self) -> int: ...  # or pairs of copies, that it is measured of
-
-    def time(self) -> IntegratedTime:
-        """Return the autocorrelation time of copies over the whole run, (samples,)."""
-
-    def of_copies(self, least_window: npt.ArrayLike = 0) -> OfCopies:
-        """Return the averages of copies one by one."""
-
-
 @dataclass(frozen=True)
-class FollowedSeries(Followed):
-    """The number from its series or, by a slower clock, from its averages over blocks of equally many measurements.
+class FollowedSeries:
+    """A number over the time of a run: its series or, by a slower clock, its averages over blocks of measurements.
 
     A block is short against any autocorrelation time that a run could be too short for. Averages over it vary less than
     single measurements, so that their autocorrelation time is longer in the same ratio; times and rows here are those

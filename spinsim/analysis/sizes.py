@@ -20,8 +20,8 @@ from spinsim.analysis.tables import with_error
 from spinsim.errors import InputError
 from spinsim.inputs.checks import finite_array, real_array
 from spinsim.model.ising import Ising
-from spinsim.observables import CROSSING, LABELS, in_field
-from spinsim.observables.measured import in_space
+from spinsim.observables.measured import in_field, in_space
+from spinsim.observables.table import CROSSING, LABELS
 
 Array = npt.NDArray[np.float64]
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import IntegratedTime, windowed_sum
 from spinsim.analysis.jackknife import BINS, bin_means, entries_of, standard_error, too_small
-from spinsim.analysis.reduced import Followed, FollowedSeries, OfCopies, ReducedRun, bin_edges
+from spinsim.analysis.reduced import FollowedSeries, OfCopies, ReducedRun, bin_edges
 from spinsim.analysis.runs import FEWEST_STEPS, Integers, Tempered, check_length
 from spinsim.engine.measuring.correlations import Correlations
 from spinsim.engine.measuring.cpu_reduction import HostReduction
@@ -20,9 +20,9 @@ from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.engine.protocols import LadderMeasurement
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
-from spinsim.observables import Facts, Observable, Point, observables, own_observables
-from spinsim.observables.measured import quantities_of
+from spinsim.observables.measured import Facts, quantities_of
 from spinsim.observables.moments import MOMENTS, PerSite
+from spinsim.observables.table import Observable, Point, observables, own_observables
 from spinsim.observables.terms import VARIANCES, Ladder, reduced_run, term_name
 
 Array = npt.NDArray[np.float64]
@@ -101,8 +101,8 @@ def _no_spins(sample: int, replica: int) -> npt.NDArray[np.int8]:
 
 
 @dataclass(frozen=True)
-class FollowedTerm(Followed):
-    """A term at one place of the ladder over the time of a run."""
+class FollowedTerm:
+    """A term at one place of the ladder over the time of a run, with what ``FollowedSeries`` has."""
 
     run: ReducedRun
     name: str
@@ -136,6 +136,9 @@ class FollowedTerm(Followed):
         means, time, chains = self.run.copies(self.name, self.place, least_window)
         freedom = self.run.measurements * chains / (2 * time.window + 1)
         return OfCopies(means, np.isnan(time.mean_error), time.mean_error**2, freedom, time.trusted)
+
+
+Followed = FollowedSeries | FollowedTerm  # shows whether a number drifts, and copies are compared by it
 
 
 class Source:

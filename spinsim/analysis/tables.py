@@ -20,7 +20,8 @@ from spinsim.errors import InputError
 from spinsim.inputs.texts import WIDTH, wrapped
 from spinsim.machine.outputs import write_outputs
 from spinsim.model.identity import described
-from spinsim.observables import LABELS, LEADING, MAIN, TABLE, in_field, printed_order
+from spinsim.observables.measured import in_field
+from spinsim.observables.table import LABELS, LEADING, MAIN, TABLE, printed_order
 from spinsim.registry import record_of
 from spinsim.result import Result, load
 from spinsim.store.contents import ENERGY, INVERSE, TEMPERATURE

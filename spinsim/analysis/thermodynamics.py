@@ -43,6 +43,13 @@ LIMIT: Final = 2.0  # standard errors, where these are known well
 _ROUNDING: Final = 1e-12  # of a heat per site in k_B
 
 
+class Averaged(NamedTuple):
+    """Means and their standard errors, (steps,)."""
+
+    mean: Array
+    error: Array
+
+
 class Families(NamedTuple):
     """Families that are left in each population, (steps, samples, populations)."""
 
@@ -142,8 +149,7 @@ class OrderParameter(NamedTuple):
 
     name: str  # of its column
     symbol: str  # what heads its column in printed tables
-    mean: Array  # its mean per site, (steps,)
-    error: Array  # the standard error of that
+    value: Averaged  # per site
 
 
 @dataclass(frozen=True)
@@ -151,27 +157,22 @@ class Thermodynamics:
     """Curves of shape (steps,), per site; errors are NaN where a single replica of a single sample allows none."""
 
     temperature: Array  # in the unit of the couplings, k_B = 1
-    energy: Array  # mean energy per site, likewise
-    energy_error: Array  # its standard error
-    specific_heat: Array  # (<E^2> - <E>^2) / (N T^2) in k_B; NaN where it is not the slope of the energy
-    specific_heat_error: Array  # its standard error (jackknife)
+    energy: Averaged  # per site, likewise
+    specific_heat: Averaged
+    """(<E^2> - <E>^2) / (N T^2) in k_B, with a jackknife error; NaN where it is not the slope of the energy."""
     specific_heat_trusted: npt.NDArray[np.bool_]
     """True where it was compared with the slope of the energy and agrees. It is given, but not trusted, where there is
     nothing to compare with: at one temperature, with two replicas of one sample, where a field changes, and of a
     population, whose spread resampling keeps in equilibrium."""
-    magnetization: Array  # mean |m| per site
-    magnetization_error: Array  # its standard error
-    signed_magnetization: Array  # mean m per site
-    signed_magnetization_error: Array  # its standard error
-    staggered_magnetization: Array  # mean |m_s| per site; NaN where it was not measured
-    staggered_magnetization_error: Array  # its standard error
+    magnetization: Averaged  # |m| per site
+    signed_magnetization: Averaged  # m per site
+    staggered_magnetization: Averaged  # |m_s| per site; NaN where it was not measured
 
     def order_parameter(self, model: Ising) -> OrderParameter:
         """Returns mean |m_s| of an antiferromagnet where it was measured, else mean |m|."""
-        if is_antiferromagnet(model) and not np.isnan(self.staggered_magnetization).any():
-            mean = self.staggered_magnetization, self.staggered_magnetization_error
-            return OrderParameter("abs_staggered_magnetization", "<|m_s|>", *mean)
-        return OrderParameter("abs_magnetization", "<|m|>", self.magnetization, self.magnetization_error)
+        if is_antiferromagnet(model) and not np.isnan(self.staggered_magnetization.mean).any():
+            return OrderParameter("abs_staggered_magnetization", "<|m_s|>", self.staggered_magnetization)
+        return OrderParameter("abs_magnetization", "<|m|>", self.magnetization)
 
 
 def thermodynamics(result: Annealed) -> Thermodynamics:
@@ -190,22 +191,22 @@ def thermodynamics(result: Annealed) -> Thermodynamics:
     compared = agrees = np.zeros(len(temperature), bool)
     populations = None if result.family is None else Populations(result)
 
-    def means(values: Array) -> tuple[Array, Array]:
+    def means(values: Array) -> Averaged:
         return over_samples(*populations.mean(values)) if populations else mean_of_replicas(values)
 
     if populations:
-        heat, heat_error = over_samples(*populations.variance(energy))
+        heat = over_samples(*populations.variance(energy))
     else:
-        heat, heat_error = _variance(energy)
+        heat = _variance(energy)
         if result.field is None:  # else the energy changes with it too
             compared, agrees = _compare(temperature, energy, scale)
     left_out = compared & ~agrees
     measured = result.staggered_magnetization
     staggered = np.full(energy.shape, np.nan) if measured is None else measured
-    heat, heat_error = (np.where(left_out, np.nan, one * scale) for one in (heat, heat_error))
+    specific_heat = Averaged(*(np.where(left_out, np.nan, one * scale) for one in heat))
     m, m_s = result.magnetization / sites, np.abs(staggered) / sites
-    orders = *means(np.abs(m)), *means(m), *means(m_s)
-    return Thermodynamics(temperature, *means(energy), heat, heat_error, compared & agrees, *orders)
+    orders = means(np.abs(m)), means(m), means(m_s)
+    return Thermodynamics(temperature, means(energy), specific_heat, compared & agrees, *orders)
 
 
 def _compare(temperature: Array, energy: Array, scale: Array) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
@@ -243,37 +244,37 @@ def _above_zero(values: Array) -> float:
     return mean * len(values) ** 0.5 / deviation if deviation else np.inf * mean
 
 
-def mean_of_replicas(values: Array) -> tuple[Array, Array]:
+def mean_of_replicas(values: Array) -> Averaged:
     if values.shape[1] > 1:
         return _mean_of_samples(values.mean(axis=2))
     return _mean_of_samples(values[:, 0])
 
 
-def over_samples(values: Array, error: Array) -> tuple[Array, Array]:
+def over_samples(values: Array, error: Array) -> Averaged:
     """Mean of values (steps, samples) and the standard error over samples; of one sample its own."""
-    return _mean_of_samples(values) if values.shape[1] > 1 else (values[:, 0], error[:, 0])
+    return _mean_of_samples(values) if values.shape[1] > 1 else Averaged(values[:, 0], error[:, 0])
 
 
-def _mean_of_samples(values: Array) -> tuple[Array, Array]:
+def _mean_of_samples(values: Array) -> Averaged:
     """Mean and standard error of independent values (steps, count); NaN where they are too few or all are equal."""
     count = values.shape[1]
     if count < FEWEST_FOR_ERRORS:
-        return values.mean(axis=1), np.full(len(values), np.nan)
+        return Averaged(values.mean(axis=1), np.full(len(values), np.nan))
     scatter = values.std(axis=1, ddof=1)
     scatter[values.max(axis=1) == values.min(axis=1)] = np.nan  # other values are rarer than a replica: a bound
-    return values.mean(axis=1), scatter / np.sqrt(count)
+    return Averaged(values.mean(axis=1), scatter / np.sqrt(count))
 
 
-def _variance(values: Array) -> tuple[Array, Array]:
+def _variance(values: Array) -> Averaged:
     """Mean over samples of the variance over replicas, and its error: over samples, or by jackknife over replicas."""
     steps, samples, replicas = values.shape
     if replicas < 2:
-        return np.full(steps, np.nan), np.full(steps, np.nan)
+        return Averaged(np.full(steps, np.nan), np.full(steps, np.nan))
     variance = values.var(axis=2, ddof=1)
     if samples > 1:
         return _mean_of_samples(variance)
     if replicas < 3:
-        return variance[:, 0], np.full(steps, np.nan)
+        return Averaged(variance[:, 0], np.full(steps, np.nan))
     return _mean_of_samples(_pseudo_values(values)[:, 0])
 
 

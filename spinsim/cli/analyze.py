@@ -29,9 +29,7 @@ _SPINS_COUNTED: Final = wrapped("counted again from saved spins; the file's /sum
 
 def analyze(
     files: Annotated[list[Path], typer.Argument(help="Files of temper or quantum runs.", metavar="FILE...")],
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object, a list of them for several files.")
-    ] = False,
+    as_json: flags.AsJsonOfFiles = False,
     csv: Annotated[
         Path | None,
         typer.Option(
@@ -251,9 +249,7 @@ def one_below_the_other(files: list[Path], tables: list[Columns]) -> Columns:
 
 def show(
     files: Annotated[list[Path], typer.Argument(help="Files that spinsim wrote.", metavar="FILE...")],
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object, a list of them for several files.")
-    ] = False,
+    as_json: flags.AsJsonOfFiles = False,
     solution: Annotated[
         bool,
         typer.Option("--solution", help="Print the lowest states instead, a line 'label value' for each variable."),

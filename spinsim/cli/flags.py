@@ -56,6 +56,7 @@ Overwrite = Annotated[bool, Flag("--overwrite", help="Replace existing outputs o
 Quiet = Annotated[bool, Flag("--quiet", help="No progress bar and no summary.")]
 Given = dict[str, Any]
 AsJson = Annotated[bool, Flag("--json", help="The summary as one JSON object.")]
+AsJsonOfFiles = Annotated[bool, Flag("--json", help="Print one JSON object, a list of them for several files.")]
 DryRun = Annotated[
     bool, Flag("--dry-run", help="Say how long the run will take and how large its file will be, alone.")
 ]

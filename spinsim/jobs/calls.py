@@ -1,15 +1,20 @@
-"""Calls in Python, of all jobs: the plan of a command whose model is given, carried out in memory or a file."""
+"""Calls in Python, of all jobs: the plan of a command whose model is given, carried out in memory or a file.
+
+Their signatures and docstrings are made from the settings.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial, wraps
-from inspect import Parameter, Signature
+from inspect import Parameter, Signature, cleandoc
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from textwrap import wrap
+from typing import Any, Final, NamedTuple, TypeVar
 from warnings import warn
 
 import numpy as np
@@ -22,7 +27,7 @@ from spinsim.engine.moves.move import Move, text_of
 from spinsim.errors import InputError
 from spinsim.inputs.checks import as_floats
 from spinsim.inputs.grids import as_text
-from spinsim.inputs.signatures import in_lines
+from spinsim.inputs.signatures import Lines, Plain, in_lines
 from spinsim.inputs.texts import RANDOM
 from spinsim.jobs import job_of
 from spinsim.model.ising import Ising, check_model
@@ -31,8 +36,7 @@ from spinsim.run.common import OnUpdates, Plan, Watch, plan_resume, provenance, 
 from spinsim.run.identity import tables_of_file
 from spinsim.run.own import text_of_measure
 from spinsim.settings.config import AnyConfig, Config, build_config, tables_of
-from spinsim.settings.document import Argument, documented
-from spinsim.settings.setting import nearest
+from spinsim.settings.setting import Setting, nearest
 from spinsim.settings.shared import GIVEN_MODEL, ModelSettings, RunSettings
 
 Start = str | npt.ArrayLike
@@ -41,20 +45,34 @@ Tables = dict[str, dict[str, Any]]
 Check = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
 Given = dict[str, Any]
 Returned = TypeVar("Returned")
+Function = TypeVar("Function", bound=Callable[..., Any])
 _NO_FILE: Final = Path(os.devnull)
 _NO_SETTINGS: Final = {"on_updates", "on_rows", "progress"}  # arguments of calls that are no settings
+_SECTIONS: Final = ("Args:", "Returns:", "Raises:")
+_ITEM: Final = re.compile(r"    \w+: ")
+_WIDTH: Final = 92  # width of docstrings, which ``help`` indents
+
+
+class _Argument(NamedTuple):
+    """An argument of calls that is no setting, or that calls take in another form than files."""
+
+    type: str = ""  # in words, empty for that of the setting
+    default: Any = None
+    words: str = ""  # a line of the docstring
+
+
 _ARGUMENTS: Final = {
-    "zero_acceptance": Argument("float", ZERO_ACCEPTANCE),
-    "start": Argument("str | ArrayLike"),
-    "moves": Argument("str | Sequence[tuple[Move, int]] | None"),
-    "measure": Argument("str | Mapping[str, Measure] | None"),
-    "on_updates": Argument(
+    "zero_acceptance": _Argument("float", ZERO_ACCEPTANCE),
+    "start": _Argument("str | ArrayLike"),
+    "moves": _Argument("str | Sequence[tuple[Move, int]] | None"),
+    "measure": _Argument("str | Mapping[str, Measure] | None"),
+    "on_updates": _Argument(
         "Callable[[int], None] | None",
         words="Function called now and then with the number of spin updates since its last call.",
     ),
-    "on_rows": Argument("Callable[[int], None] | None"),
-    "progress": Argument("bool", False, "Show a progress bar on the terminal or in the notebook."),
-    "out": Argument(
+    "on_rows": _Argument("Callable[[int], None] | None"),
+    "progress": _Argument("bool", False, "Show a progress bar on the terminal or in the notebook."),
+    "out": _Argument(
         words="File for the run and its checkpoints; the same call, or ``resume``, completes an interrupted run. "
         "Without a file the run is kept in memory."
     ),
@@ -136,7 +154,7 @@ def call_of(job: type[Config], order: str) -> Callable[[Callable[[Ising, Given],
 
     Args:
         job: The class of its configurations, whose settings are arguments.
-        order: Names of the arguments that may be given by position, as ``documented`` takes them.
+        order: Names of the arguments that may be given by position, as ``_documented`` takes them.
     """
     settings = {key: one for table in (job.job, "run") for key, one in tables_of(job)[table].items() if not one.unused}
     names = order.replace("?", "").split()
@@ -149,9 +167,100 @@ def call_of(job: type[Config], order: str) -> Callable[[Callable[[Ising, Given],
             given = free.bind(*args, **keywords).arguments
             return function(model, given | given.pop("_", {}))
 
-        return documented(settings, order.split(), _ARGUMENTS)(call)
+        return _documented(settings, order.split())(call)
 
     return make
+
+
+def allowed(one: Setting) -> str:
+    """Allowed values of a setting, in words, with powers in the place of long numbers."""
+    return re.sub(r"\d{6,}", lambda number: _power(int(number[0])), one.allowed)
+
+
+def _power(number: int) -> str:
+    """A number as a power of ten or two where it is one, or one less."""
+    digits, bits = len(str(number)) - 1, (number + 1).bit_length() - 1
+    near = {10**digits: f"10^{digits}", 2**bits: f"2^{bits}", 2**bits - 1: f"2^{bits} - 1"}
+    return near.get(number, str(number))
+
+
+def _documented(settings: Mapping[str, Setting], order: Sequence[str]) -> Callable[[Function], Function]:
+    """Give a call a signature, and its docstring a line in the section ``Args`` for each argument.
+
+    The first argument is the model. A line is the call's own, else that of ``_ARGUMENTS``, else that of the setting.
+    The docstring comes out in lines that ``help`` can indent. ``order`` has the names of the arguments that may be
+    given by position, behind the model, with a ``?`` behind those that may be None for their default; other settings
+    are keywords.
+    """
+
+    def complete(function: Function) -> Function:
+        head, args, tail = _split(cleandoc(function.__doc__ or "").splitlines())
+        parameters = list(_parameters(settings, order))
+        for one in parameters:
+            words = _ARGUMENTS.get(one.name, _Argument()).words
+            line = words or (_sentence(settings[one.name]) if one.name in settings else "")
+            head += args.get(one.name) or [f"    {one.name}: {line}"]
+        told: Any = function
+        told.__doc__ = "\n".join(wrapped([*head, *tail]))
+        told.__signature__ = Lines(parameters, return_annotation=Plain(function.__annotations__["return"]))
+        return function
+
+    return complete
+
+
+def _parameters(settings: Mapping[str, Setting], order: Sequence[str]) -> Iterable[Parameter]:
+    yield Parameter("model", Parameter.POSITIONAL_OR_KEYWORD, annotation=Plain("Ising"))
+    places = [name.removesuffix("?") for name in order]
+    for name in dict.fromkeys([*places, *settings]):
+        kind = Parameter.POSITIONAL_OR_KEYWORD if name in places else Parameter.KEYWORD_ONLY
+        other = _ARGUMENTS.get(name, _Argument())
+        default = other.default
+        if name in settings and default is None and not settings[name].shown:  # else it depends on others
+            default = settings[name].default
+        said = (other.type or _type(settings[name])) + (" | None" if f"{name}?" in order else "")
+        yield Parameter(name, kind, default=default, annotation=Plain(said))
+
+
+def _type(one: Setting) -> str:
+    kind = "str | os.PathLike[str]" if one.is_path else one.kind.__name__
+    if one.numbers is not None:
+        kind = "ArrayLike | str"
+    return f"{kind} | None" if one.optional or one.shown or one.is_seed else kind
+
+
+def _sentence(one: Setting) -> str:
+    rule = f" ({allowed(one)})" if one.allowed and not one.choices else ""
+    rule += "; None draws a fresh one" if one.is_seed else ""
+    default = f"; by default {one.shown}" if one.shown else ""
+    return f"{one.described}{rule}{default}."
+
+
+def _split(lines: list[str]) -> tuple[list[str], dict[str, list[str]], list[str]]:
+    start = lines.index("Args:") + 1
+    end = next((i for i in range(start, len(lines)) if not lines[i].strip()), len(lines))
+    args: dict[str, list[str]] = {}
+    for line in lines[start:end]:
+        if line.startswith("     "):
+            args[list(args)[-1]].append(line)
+        else:
+            args[line.split(":")[0].strip()] = [line]
+    return lines[:start], args, lines[end:]
+
+
+def wrapped(lines: list[str], width: int = _WIDTH) -> list[str]:
+    """Returns the paragraphs and items of a docstring in lines of one width."""
+    units: list[str] = []
+    for line in lines:
+        goes_on = units and units[-1] and units[-1] not in _SECTIONS and line.strip() and not _ITEM.match(line)
+        if goes_on and line not in _SECTIONS:
+            units[-1] += f" {line.strip()}"
+        else:
+            units.append(line.rstrip())
+    whole: list[str] = []
+    for unit in units:
+        indent = unit[: len(unit) - len(unit.lstrip())] + "    " * bool(_ITEM.match(unit))
+        whole += wrap(unit, width, subsequent_indent=indent, break_on_hyphens=False) or [""]
+    return whole
 
 
 def run_of_call(

@@ -9,11 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 _lock: Final = threading.Lock()
-_compiling, _since, _total = (
-    0,
-    0.0,
-    0.0,
-)  # threads that compile or wait for one that does, since when, and seconds before
+_compiling, _since, _total = 0, 0.0, 0.0  # threads that compile or wait for one, since when, and seconds before
 COMPILED: Final[list[tuple[str, float]]] = []
 """Names of kernels that this process has compiled and the seconds each took; the CPU's that are on disk are not among
 them, those of a GPU are, as CuPy does not say where it has them from."""

@@ -7,16 +7,24 @@ from typing import Any
 from spinsim.machine.compiled import intrinsic
 
 
-@intrinsic
-def trailing_zeros(typing_context, word):  # type: ignore[no-untyped-def]
-    """Position of the lowest set bit of a nonzero uint64."""
-    from llvmlite import ir
-    from numba import types
+def _of_word(name: str, *others: int) -> Any:
+    """An operation on a uint64, by the name that LLVM's builder has for it, with bits that this takes beside."""
 
-    def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+    def operation(typing_context, word):  # type: ignore[no-untyped-def]
+        from llvmlite import ir
+        from numba import types
 
-    return types.uint64(types.uint64), generate
+        def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
+            return getattr(builder, name)(args[0], *(ir.Constant(ir.IntType(1), bit) for bit in others))
+
+        return types.uint64(types.uint64), generate
+
+    return intrinsic(operation)
+
+
+trailing_zeros: Any = _of_word("cttz", 1)  # position of the lowest set bit of a word that is not 0
+leading_zeros: Any = _of_word("ctlz", 1)  # clear bits above the highest set one of such a word
+set_bits: Any = _of_word("ctpop")  # number of set bits
 
 
 @intrinsic
@@ -33,29 +41,6 @@ def borrowed(typing_context, array):  # type: ignore[no-untyped-def]
         return struct._getvalue()
 
     return array(array), generate
-
-
-@intrinsic
-def set_bits(typing_context, word):  # type: ignore[no-untyped-def]
-    """Number of set bits of a uint64."""
-    from numba import types
-
-    def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        return builder.ctpop(args[0])
-
-    return types.uint64(types.uint64), generate
-
-
-@intrinsic
-def leading_zeros(typing_context, word):  # type: ignore[no-untyped-def]
-    """Number of clear bits above the highest set one of a nonzero uint64."""
-    from llvmlite import ir
-    from numba import types
-
-    def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        return builder.ctlz(args[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.uint64(types.uint64), generate
 
 
 @intrinsic

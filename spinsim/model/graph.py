@@ -164,11 +164,6 @@ class Graph:
         return int(self.degrees().max())
 
 
-def is_kept(numbers: int) -> bool:
-    """True if a model keeps what follows from so many bonds and sites."""
-    return numbers <= MOST_KEPT
-
-
 def own(array: Array) -> Array:
     """An array that its giver does not change later, as what is kept follows from it: a small one is copied.
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from spinsim.model.drawing import Drawn
 from spinsim.model.geometry.lattice import space_of
-from spinsim.model.graph import is_kept
+from spinsim.model.graph import MOST_KEPT
 from spinsim.model.problems.quadratic import label_text
 from spinsim.model.quanta import one_if_equal
 
@@ -40,7 +40,7 @@ class Keeping:
         Callers do not change what is returned.
         """
         model = cast("Ising", self)
-        if not is_kept(model.samples * (model.bonds + model.sites)):
+        if model.samples * (model.bonds + model.sites) > MOST_KEPT:
             return make(model, *given)
         kept: dict[Any, Made] = vars(self).setdefault("_kept", {})
         key = make, given

@@ -11,12 +11,10 @@ Source: K. Binder, Z. Phys. B 43, 119 (1981).
 from __future__ import annotations
 
 from math import gcd
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from spinsim.observables.batch import Batch
 from spinsim.observables.distances import overlaps_of_copies
-
-if TYPE_CHECKING:
-    from spinsim.observables.distances import Batch
 
 
 def block_magnetization(batch: Batch) -> Any:

@@ -13,7 +13,7 @@ with the first.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -23,12 +23,10 @@ from spinsim.engine.moves.fortuin_kasteleyn.bonds import bonds_of, open_bonds
 from spinsim.engine.moves.fortuin_kasteleyn.flood import WIDE
 from spinsim.errors import InputError
 from spinsim.machine.compiled import kernel, part
+from spinsim.model.ising import Ising
+from spinsim.observables.batch import Batch
 from spinsim.observables.distances import by_distance, overlaps_of_copies
 from spinsim.packing import LANES, pack
-
-if TYPE_CHECKING:
-    from spinsim.model.ising import Ising
-    from spinsim.observables.distances import Batch
 
 Array = npt.NDArray[Any]
 MEASURED: Final = 3  # kind of open bonds that no move uses, beside those of the moves

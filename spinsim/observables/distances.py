@@ -8,40 +8,12 @@ open lattices the pairs of sites that exist are averaged over.
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
 
 from spinsim.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import ModuleType
-    from typing import Protocol
-
-    from spinsim.model.ising import Ising
-
-    class Batch(Protocol):
-        """The batch of configurations that a user's observable is given."""
-
-        @property
-        def spins(self) -> Any: ...  # with the axis of sites last
-
-        @property
-        def grid(self) -> Any: ...  # spins with the axes of the lattice last
-
-        @property
-        def model(self) -> Ising: ...  # that is simulated
-
-        @property
-        def xp(self) -> ModuleType: ...  # NumPy or CuPy
-
-        @property
-        def beta(self) -> Any: ...  # inverse temperatures of the last axis of state
-
-        @property
-        def seed(self) -> int: ...
-
-        @property
-        def number(self) -> int: ...  # of the measurement
+from spinsim.observables.batch import Batch
 
 
 def spin_correlation(batch: Batch) -> Any:

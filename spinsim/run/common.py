@@ -213,8 +213,7 @@ class Plan(Generic[AnyConfig]):
     @property
     def save_every(self) -> int:
         """Rows of the run for each one at which configurations are saved; 0 where none are."""
-        every: int = self.config.run.save_configurations
-        return every
+        return int(self.config.run.save_configurations)
 
     @property
     def solution(self) -> str | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from spinsim.engine.protocols import Engine
 from spinsim.machine.clock import seconds_without_compiling
 from spinsim.model.ising import Ising
 from spinsim.sampling.measure import BestOfEach, measure
-from spinsim.sampling.portions import Portions, Swept, sweeps_a_portion
+from spinsim.sampling.portions import Portions, sweeps_a_portion
 
 LOOKS: Final = 32
 _WAITED: Final = 2 / 3  # of the time is left when the first estimates are believed
@@ -33,21 +33,8 @@ Counts = npt.NDArray[np.int64]
 Marks = npt.NDArray[np.bool_]
 
 
-class Reads(Swept, Protocol):
-    """Reads of one problem, each a replica, with the lowest state of each."""
-
-    def anneal(self, betas: Betas, sweeps: Counts, looks: Marks) -> None:
-        """Sweep at each inverse temperature in turn, and look at the energies after those that ``looks`` marks."""
-
-    def look(self) -> None:
-        """Look at the present energies."""
-
-    def states(self) -> npt.NDArray[np.int8]:
-        """Configurations of lowest energy where energies were looked at, +1 and -1, (reads, sites)."""
-
-
 class EngineReads:
-    """``Reads`` of an engine of any kind."""
+    """Reads of one problem by an engine of any kind, each a replica, with the lowest state of each."""
 
     def __init__(self, engine: Engine) -> None:
         self.model, self.replicas = engine.model, engine.replicas
@@ -55,6 +42,7 @@ class EngineReads:
         self._engine, self._best = engine, BestOfEach(engine)
 
     def anneal(self, betas: Betas, sweeps: Counts, looks: Marks) -> None:
+        """Sweep at each inverse temperature in turn, and look at the energies after those that ``looks`` marks."""
         for beta, count, marked in zip(betas.tolist(), sweeps.tolist(), looks.tolist(), strict=True):
             self._engine.set_beta(beta)
             self._engine.sweep(count)
@@ -66,7 +54,11 @@ class EngineReads:
         self._best.update(measure(self._engine).energy, self._engine)
 
     def states(self) -> npt.NDArray[np.int8]:
+        """Configurations of lowest energy where energies were looked at, +1 and -1, (reads, sites)."""
         return self._best.spins(0)
+
+
+Reads = EngineReads | Annealer
 
 
 def reads_of(
@@ -99,7 +91,7 @@ class Schedule:
         return int(self._ends[np.searchsorted(self._ends, place, "right")])
 
     def between(self, first: int, stop: int) -> tuple[Betas, Counts, Marks]:
-        """Return what ``Reads.anneal`` takes for the sweeps from ``first`` to before ``stop``."""
+        """Return what ``EngineReads.anneal`` takes for the sweeps from ``first`` to before ``stop``."""
         if not first and stop == self.total:
             return self.betas, self._sweeps, self._marks
         earliest, latest = np.searchsorted(self._ends, (first, stop - 1), "right").tolist()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -147,11 +147,7 @@ class RunSettings(Table):
         60.0, "Seconds between checkpoints", unit="seconds", low=0, finite=False, physics=False
     )
     save_configurations: int = setting(
-        0,
-        "Save all spins at every so many measurements, a bit a spin; 0 saves none",
-        low=0,
-        high=10**12,
-        before=0,
+        0, "Save all spins at every so many measurements, a bit a spin; 0 saves none", low=0, high=10**12, before=0
     )
 
     @property
@@ -165,46 +161,36 @@ class RunSettings(Table):
             check_gpus(self.gpus)
 
 
-# Settings that several jobs have, each made anew for every table.
-start = partial(setting, "random", "Initial spins", choices=("random", "up"), besides="sha256:")
+def _shared(*said: Any, **about: Any) -> Callable[..., Any]:
+    """Return what makes a setting that several jobs have, anew for every table."""
+    return partial(setting, *said, **about)
 
-zero_acceptance = partial(
-    setting, 1 - 2.0**-6, "Acceptance of flips that cost nothing", shown="1 - 2^-6", above=0, high=1
-)
 
-own_measure = partial(
-    setting,
+start = _shared("random", "Initial spins", choices=("random", "up"), besides="sha256:")
+
+zero_acceptance = _shared(1 - 2.0**-6, "Acceptance of flips that cost nothing", shown="1 - 2^-6", above=0, high=1)
+
+own_measure = _shared(
     None,
     "Observables of your own as module:function, separated by commas: a function takes a batch of spins and returns a "
     "number or an array for each configuration",
     before=None,
 )
 
-own_moves = partial(
-    setting,
-    None,
-    "Moves between sweeps, each with the number of sweeps between two, such as houdayer:16,wolff:10",
-    before=None,
+own_moves = _shared(
+    None, "Moves between sweeps, each with the number of sweeps between two, such as houdayer:16,wolff:10", before=None
 )
 
 _CLUSTERS: Final = {"sw": "swendsen-wang", "wolff": "wolff", "seeded": "seeded-clusters"}
 _CLUSTERS_EVERY: Final = 10
 
-clusters = partial(
-    setting,
-    None,
-    "Cluster moves of Fortuin and Kasteleyn between sweeps",
-    choices=tuple(_CLUSTERS),
-    physics=False,
-    before=None,
+clusters = _shared(
+    None, "Cluster moves of Fortuin and Kasteleyn between sweeps", choices=tuple(_CLUSTERS), physics=False, before=None
 )
 
-clusters_every = partial(
-    setting, _CLUSTERS_EVERY, "Sweeps between cluster moves", low=1, physics=False, before=_CLUSTERS_EVERY
-)
+clusters_every = _shared(_CLUSTERS_EVERY, "Sweeps between cluster moves", low=1, physics=False, before=_CLUSTERS_EVERY)
 
-target = partial(
-    setting,
+target = _shared(
     None,
     "Search until this value is met, one for all samples or one for each: the cut of a MaxCut instance, else the "
     "energy with the constant of the problem",
@@ -212,8 +198,7 @@ target = partial(
     before=None,
 )
 
-solution = partial(
-    setting,
+solution = _shared(
     None,
     "File for the lowest states by the labels of the problem, .txt or .json",
     is_path=True,
@@ -221,25 +206,18 @@ solution = partial(
     before=None,
 )
 
-time_limit = partial(
-    setting,
-    None,
-    "Search for this long, not counting the compiling of kernels",
-    unit="seconds",
-    low=1e-3,
-    before=None,
+time_limit = _shared(
+    None, "Search for this long, not counting the compiling of kernels", unit="seconds", low=1e-3, before=None
 )
 
-series = partial(
-    setting,
+series = _shared(
     "all",
     "Series to keep: all, none, or names such as energy,overlap; averages come from sums over all measurements",
     physics=False,
     before="all",
 )
 
-series_limit = partial(
-    setting,
+series_limit = _shared(
     256.0,
     "Megabytes that series may take; a longer run adds up all measurements and keeps every second, fourth, ... row, "
     "in at most a quarter of the limit",
@@ -248,8 +226,7 @@ series_limit = partial(
     physics=False,
     before=None,
 )
-houdayer = partial(
-    setting,
+houdayer = _shared(
     None,
     "Sweeps between Houdayer moves, which exchange clusters between copies of one temperature; auto makes them where "
     "they pay, with two copies or more and up to 8 bonds a site; 0 for none",

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from spinsim.bits import States
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
-from spinsim.observables import Observable
+from spinsim.observables.table import Observable
 from spinsim.registry import FOLDERS, record_of
 
 MEASUREMENTS, SUMMARY_GROUP, BEST, START = "measurements", "summary", "best", "start"

@@ -234,16 +234,11 @@ def extend(
     saved: Mapping[str, tuple[int, ...]],
     thin: int = 1,
 ) -> None:
-    """Give a run's file room for ``rows`` rows and other attributes: a copy takes its place at one stroke.
+    """Give a run's file room for ``rows`` rows and other root attributes: a copy takes its place at one stroke.
 
-    Args:
-        path: Path of the file.
-        contents: Contents of the file, but for series that a file of an older version lacks.
-        rows: Rows that there shall be room for.
-        check: Called with its root attributes and the SHA-256 of the model in it; raises where they are wrong.
-        attributes: Root attributes that it gets.
-        saved: Shapes of the arrays that its checkpoints shall hold, longer ones along the first axis among them.
-        thin: Rows of the file for each one that is kept; saved configurations all stay.
+    Its ``contents`` may have series that a file of an older version lacks. ``check`` is called with its root attributes
+    and the SHA-256 of the model in it, and raises where they are wrong. Arrays of checkpoints are to have the shapes
+    ``saved``, which may be longer along the first axis. Of ``thin`` rows one is kept; saved configurations all stay.
 
     Raises:
         InputError: where the file has no checkpoint or one of other dynamics, is open elsewhere, or its copy cannot be

@@ -42,15 +42,14 @@ def equilibrium(ladder: Array, samples: int, replicas: int, seed: int) -> Anneal
 def test_what_is_in_equilibrium_is_kept(ladder, samples, replicas):
     runs = 400 // len(ladder) + 4
     found = [thermodynamics(equilibrium(ladder, samples, replicas, seed)) for seed in range(runs)]
-    lost = np.mean([np.isnan(one.specific_heat) for one in found])
+    lost = np.mean([np.isnan(one.specific_heat.mean) for one in found])
     assert lost <= 0.04
     for one in found:
-        np.testing.assert_array_equal(one.specific_heat_trusted, ~np.isnan(one.specific_heat))
-        unknown = np.isnan(one.specific_heat) | (one.specific_heat < 1e-12)  # where nothing moves there is no scatter
-        assert np.isnan(one.specific_heat_error)[unknown].all()
-        assert (
-            replicas == 4 or np.isfinite(one.specific_heat_error)[~unknown].all()
-        )  # two pairs of four have no scatter
+        np.testing.assert_array_equal(one.specific_heat_trusted, ~np.isnan(one.specific_heat.mean))
+        heat, error = one.specific_heat
+        unknown = np.isnan(heat) | (heat < 1e-12)  # where nothing moves there is no scatter
+        assert np.isnan(error)[unknown].all()
+        assert replicas == 4 or np.isfinite(error)[~unknown].all()  # two pairs of four have no scatter
 
 
 def test_a_quench_is_left_out():
@@ -60,11 +59,11 @@ def test_a_quench_is_left_out():
     result.energy[frozen:] = result.energy[frozen]
     found = thermodynamics(result)
     assert not found.specific_heat_trusted[frozen + 2 :].any()
-    assert np.isnan(found.specific_heat[frozen + 2 :]).all()
+    assert np.isnan(found.specific_heat.mean[frozen + 2 :]).all()
     assert found.specific_heat_trusted[: frozen - 2].mean() > 0.95
     moving = equilibrium(FINE, 1, 128, seed=2)
     moving.energy[frozen:, :, 1:] = moving.energy[frozen, :, 1:]  # one replica alone goes on
-    assert np.isnan(thermodynamics(moving).specific_heat[frozen + 2 :]).mean() > 0.95
+    assert np.isnan(thermodynamics(moving).specific_heat.mean[frozen + 2 :]).mean() > 0.95
 
 
 def test_one_replica_in_another_valley_is_noticed():
@@ -73,13 +72,13 @@ def test_one_replica_in_another_valley_is_noticed():
     result.energy[-20:] = -32
     assert thermodynamics(result).specific_heat_trusted[-18:].all()  # all in the ground state: no heat, no slope
     result.energy[-20:, :, 0] = -24
-    assert np.isnan(thermodynamics(result).specific_heat[-18:]).all()
+    assert np.isnan(thermodynamics(result).specific_heat.mean[-18:]).all()
 
 
 @pytest.mark.parametrize(("ladder", "replicas"), [([2.0] * 5, 16), ([2.0], 16), ([2.0, 1.0], 2)])
 def test_without_a_slope_the_heat_is_given_but_not_trusted(ladder, replicas):
     found = thermodynamics(equilibrium(np.array(ladder), 1, replicas, seed=4))
-    assert np.isfinite(found.specific_heat).all()
+    assert np.isfinite(found.specific_heat.mean).all()
     assert not found.specific_heat_trusted.any()
 
 

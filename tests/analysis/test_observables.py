@@ -14,9 +14,10 @@ from spinsim.analysis.figures import averages_figure
 from spinsim.analysis.reweighted import reweighted
 from spinsim.analysis.summary import summarize
 from spinsim.analysis.tables import all_columns, printed_table
-from spinsim.observables import LABELS, SYMBOLS, TABLE, Facts, Observable, observables, printed_order
 from spinsim.observables import table as observables_table
+from spinsim.observables.measured import Facts
 from spinsim.observables.moments import MOMENTS
+from spinsim.observables.table import LABELS, SYMBOLS, TABLE, Observable, observables, printed_order
 
 OF_REWEIGHTING = {"ln Z", "ln Z at infinity", "entropy", "entropy of the hottest"}
 MODELS = {

@@ -18,7 +18,8 @@ import spinsim as ss
 from spinsim.analysis.multihistogram import MultiHistogram, add_up, first_guess, joined
 from spinsim.analysis.reweighted import reweighted
 from spinsim.analysis.summary import summarize
-from spinsim.observables import Facts, observables
+from spinsim.observables.measured import Facts
+from spinsim.observables.table import observables
 
 LADDER = np.array([1.5, 2.0, 2.6, 3.5])
 TARGETS = np.array([1.7, 2.2, 3.0])

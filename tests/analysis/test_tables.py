@@ -42,9 +42,9 @@ def test_table_of_an_annealing_run(tmp_path):
     result = ss.anneal(ss.Ising(ss.square(4)), [2.0, 1.0], replicas=8)
     table, found = ss.table(result), thermodynamics(result)
     assert table["temperature"].tolist() == [2.0, 1.0]
-    np.testing.assert_array_equal(table["energy_per_site_error"], found.energy_error)
-    np.testing.assert_array_equal(table["specific_heat"], found.specific_heat)
-    np.testing.assert_array_equal(table["abs_magnetization"], found.magnetization)
+    np.testing.assert_array_equal(table["energy_per_site_error"], found.energy.error)
+    np.testing.assert_array_equal(table["specific_heat"], found.specific_heat.mean)
+    np.testing.assert_array_equal(table["abs_magnetization"], found.magnetization.mean)
     assert ss.table(result.save(tmp_path / "run.h5")).equals(table)
 
 

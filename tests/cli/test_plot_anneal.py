@@ -39,7 +39,7 @@ def test_thermodynamics_figure(ferromagnet):
     assert figure.axes[2].get_xlabel() == "temperature $T$"
     assert legend(figure) == ["$8 \\times 8$, 16 replicas", EXACT]
     table = thermodynamics(ferromagnet)
-    for panel, mean in enumerate((table.energy, table.specific_heat, table.magnetization)):
+    for panel, (mean, _) in enumerate((table.energy, table.specific_heat, table.magnetization)):
         np.testing.assert_array_equal(drawn(figure, panel), np.stack([LADDER, mean], axis=1))
 
 

@@ -15,7 +15,7 @@ import spinsim as ss
 from spinsim.analysis import figures, sizes
 from spinsim.analysis.figures.paper import BLUE, GREEN, VERMILION
 from spinsim.analysis.summary import Estimate, summarize
-from spinsim.observables import SYMBOLS
+from spinsim.observables.table import SYMBOLS
 
 
 def test_sizes_cross_where_they_should():

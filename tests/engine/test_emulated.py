@@ -34,7 +34,9 @@ from reductions import RUNS, check_lowest, check_reduction
 import spinsim as ss
 from spinsim.engine import Dynamics, create_engine
 from spinsim.gemm import rungs
-from spinsim.transfer_matrix import Layer, TransferOperator, Vectors
+from spinsim.transfer_matrix.layer import Layer
+from spinsim.transfer_matrix.operator import TransferOperator
+from spinsim.transfer_matrix.vectors import Vectors
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("emulated")]
 

@@ -141,8 +141,8 @@ def test_averages_are_those_of_the_population() -> None:
         weight /= weight.sum()
         heat = float(weight @ states**2 - (weight @ states) ** 2) / temperature**2
         rows += [
-            (f"e {step}", found.energy[step], found.energy_error[step], float(weight @ states) / 16),
-            (f"c {step}", found.specific_heat[step], found.specific_heat_error[step], heat / 16),
+            (f"e {step}", found.energy.mean[step], found.energy.error[step], float(weight @ states) / 16),
+            (f"c {step}", found.specific_heat.mean[step], found.specific_heat.error[step], heat / 16),
         ]
     exact.assert_agree(rows)
 

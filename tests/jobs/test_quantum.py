@@ -16,7 +16,8 @@ from spinsim.analysis.gaps import correlation_in_time, gaps
 from spinsim.analysis.runs import sample_of
 from spinsim.analysis.summary import estimates, summarize
 from spinsim.model.trotter import coupling_in_time, trotter
-from spinsim.observables import Facts, observables
+from spinsim.observables.measured import Facts
+from spinsim.observables.table import observables
 
 K = [0.6, 0.4, 0.3]
 SERIES = (

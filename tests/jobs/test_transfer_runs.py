@@ -20,7 +20,9 @@ from spinsim.benchmark.transfer import _peer_basis
 from spinsim.jobs.transfer.running import Work
 from spinsim.jobs.transfer.settings import Transfer
 from spinsim.settings.config import build_config
-from spinsim.transfer_matrix import NotConvergedError, Solver, TransferOperator
+from spinsim.transfer_matrix.lanczos import NotConvergedError
+from spinsim.transfer_matrix.operator import TransferOperator
+from spinsim.transfer_matrix.spectrum import Solver
 
 OWN = ("command", "config")  # root attributes that name the file, and how it was run
 HARD = "transfer --layer square --width 4 --couplings pm-j --samples 2 --k 0.05,0.29 --device cpu --out a.h5"

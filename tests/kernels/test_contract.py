@@ -23,7 +23,7 @@ from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.moves.move import Moment
 from spinsim.gemm import factors, rungs
 from spinsim.model.trotter import trotter
-from spinsim.observables import Facts
+from spinsim.observables.measured import Facts
 from spinsim.observables.terms import Ladder, reduced_run
 from spinsim.transfer_matrix.across import CudaMix
 from spinsim.transfer_matrix.cuda import CudaButterfly

@@ -10,8 +10,8 @@ from exact import assert_agree
 
 import spinsim as ss
 from spinsim.errors import InputError
+from spinsim.observables.batch import Batch
 from spinsim.observables.blocks import block_magnetization, block_overlap
-from spinsim.run.own import Batch
 
 MEASURE = {"m_b": block_magnetization, "q_b": block_overlap}
 AXES = ("sample", "copy", "temperature", "site")

@@ -12,8 +12,8 @@ from enumeration import Thermal
 import spinsim as ss
 from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.observables import clusters
+from spinsim.observables.batch import Batch
 from spinsim.observables.distances import spin_correlation
-from spinsim.run.own import Batch
 
 AXES = ("sample", "copy", "temperature", "site")
 

@@ -10,8 +10,8 @@ from exact import assert_agree
 
 import spinsim as ss
 from spinsim.errors import InputError
+from spinsim.observables.batch import Batch
 from spinsim.observables.distances import overlap_correlation, spin_correlation
-from spinsim.run.own import Batch
 
 MEASURE = {"G": spin_correlation, "C4": overlap_correlation}
 AXES = ("sample", "copy", "temperature", "site")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from harness import one_sentence, run
 from places import ROOT
+from settings_page import page, signatures
 
 import spinsim as ss
 from spinsim import packing, rng
@@ -28,7 +29,6 @@ from spinsim.model.geometry.cells import CELLS
 from spinsim.sampling import Times, annealing
 from spinsim.sampling.annealing import SCHEDULES
 from spinsim.settings.config import build_config, table, tables_of
-from spinsim.settings.document import page, signatures
 from spinsim.settings.setting import setting, settings_of
 from spinsim.settings.shared import ModelSettings, RunSettings
 from spinsim.transfer_matrix.lanczos import MOST_STEPS, TOLERANCE
@@ -70,13 +70,13 @@ def test_settings_allow_what_the_program_can_do() -> None:
 
 
 def test_the_page_of_settings_is_not_stale() -> None:
-    """``python -m spinsim.settings > docs/reference/settings.md`` makes it anew."""
+    """``python tests/support/settings_page.py > docs/reference/settings.md`` makes it anew."""
     found = (ROOT / "docs" / "reference" / "settings.md").read_text()
     assert found == page(JOBS)
 
 
 def test_the_stub_of_the_calls_is_not_stale() -> None:
-    """``python -m spinsim.settings --signatures > spinsim/signatures.pyi`` makes it anew."""
+    """``python tests/support/settings_page.py --signatures > spinsim/signatures.pyi`` makes it anew."""
     found = (ROOT / "spinsim" / "signatures.pyi").read_text()
     assert found == signatures(getattr(ss, name) for name in FOLDERS)
 

@@ -20,7 +20,7 @@ from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.geometry.lattice import cubic, square
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import trotter
-from spinsim.observables import Facts
+from spinsim.observables.measured import Facts
 from spinsim.observables.terms import Ladder, reduced_run
 
 

@@ -15,10 +15,12 @@ from spinsim.machine.memory import readable
 from spinsim.machine.threads import Threads
 from spinsim.parallel.group import Group, Seat, make_group, together
 from spinsim.parallel.places import Here, InThread
-from spinsim.transfer_matrix import Fit, Layer, Settings, Solver, TransferOperator, Vectors, across, split
-from spinsim.transfer_matrix.layer import make_points
+from spinsim.transfer_matrix import across, split
+from spinsim.transfer_matrix.layer import Layer, make_points
+from spinsim.transfer_matrix.operator import TransferOperator
+from spinsim.transfer_matrix.spectrum import Fit, Settings, Solver
 from spinsim.transfer_matrix.split import FEWEST_BITS, Chosen, SplitSolver, choose
-from spinsim.transfer_matrix.vectors import Share
+from spinsim.transfer_matrix.vectors import Share, Vectors
 
 GLASS = partial(ss.EdwardsAnderson, seed=4)
 

@@ -20,7 +20,7 @@ from spinsim.analysis.sources import facts_of
 from spinsim.analysis.summary import Summary, observables_of
 from spinsim.analysis.tables import chosen_columns
 from spinsim.errors import InputError
-from spinsim.observables import CROSSING, DRAWN, SYMBOLS
+from spinsim.observables.table import CROSSING, DRAWN, SYMBOLS
 
 _EXACT: Final = {
     "energy_per_site": onsager.energy,

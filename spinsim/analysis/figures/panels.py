@@ -129,11 +129,7 @@ def show_zero(ax: Axes) -> None:
 
 
 def draw_exact(
-    ax: Axes,
-    temperature: Array,
-    exact: Callable[[Array, float], Array],
-    coupling: float,
-    highest: float | None = None,
+    ax: Axes, temperature: Array, exact: Callable[[Array, float], Array], coupling: float, highest: float | None = None
 ) -> None:
     """The infinite lattice over the range of the data, no higher than ``highest`` times where these end."""
     if not ax.containers:

@@ -17,7 +17,8 @@ from spinsim.analysis.sources import source_of
 from spinsim.analysis.summary import Summary
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
-from spinsim.observables import SYMBOLS, in_field
+from spinsim.observables.measured import in_field
+from spinsim.observables.table import SYMBOLS
 
 Array = npt.NDArray[np.float64]
 

@@ -28,7 +28,7 @@ from spinsim.jobs.anneal.result import AnnealResult
 from spinsim.jobs.base import Draw, Drawing
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.ising import Ising
-from spinsim.observables import SYMBOLS, TABLE
+from spinsim.observables.table import SYMBOLS, TABLE
 
 Array = npt.NDArray[np.float64]
 _THIN: Final = 15  # ratio of sides beyond which the short one has no room for tick labels
@@ -85,14 +85,14 @@ def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperF
         x, abscissae = np.arange(len(x), dtype=np.float64), f"step number, all at $T = {temperature[0]:.6g}$"
     order = table.order_parameter(model)
     names = ["energy_per_site", "specific_heat", *([order.name] if _is_shown(order, model) else [])]
-    off_scale = panels.is_off_scale(temperature, table.energy, table.specific_heat)
-    heat = np.where(off_scale, np.nan, table.specific_heat)
+    off_scale = panels.is_off_scale(temperature, table.energy.mean, table.specific_heat.mean)
+    heat = table.specific_heat._replace(mean=np.where(off_scale, np.nan, table.specific_heat.mean))
     with _panels(style, names, abscissae) as (figure, axes):
-        _draw_series(axes[0], x, table.energy, table.energy_error, panels.replicas_text(result))
+        _draw_series(axes[0], x, table.energy, panels.replicas_text(result))
         why = "undefined for a single replica" if result.energy.shape[2] == 1 else "nowhere the slope of the energy"
-        _draw_series(axes[1], x, heat, table.specific_heat_error, why_none=why)
+        _draw_series(axes[1], x, heat, why_none=why)
         if len(names) > 2:
-            _draw_series(axes[2], x, order.mean, order.error)
+            _draw_series(axes[2], x, order.value)
         if panels.is_onsager(model):
             panels.draw_exact(axes[0], temperature, onsager.energy, model.coupling_unit)
             panels.draw_exact(axes[1], temperature, onsager.specific_heat, model.coupling_unit, 1.3)
@@ -126,8 +126,8 @@ def _is_shown(order: OrderParameter, model: Ising) -> bool:
 def _quantum_figure(result: AnnealResult, gamma: Array, style: str) -> PaperFigure:
     with _panels(style, ["energy_per_site"], panels.FIELD) as (figure, (ax,)):
         best, mean = quantum_energies(result)
-        _draw_series(ax, gamma, *best, "best slices")
-        _draw_series(ax, gamma, *mean, "all slices", color=ORANGE)
+        _draw_series(ax, gamma, best, "best slices")
+        _draw_series(ax, gamma, mean, "all slices", color=ORANGE)
     figure.caption = (
         f"Energy per site of the best slice of each replica, and of all its slices, after each step of "
         f"{result.model.name}, {panels.replicas_text(result)}. {panels.BARS[:-1]} {_entries(result)}."
@@ -139,8 +139,8 @@ def _loop_figure(result: AnnealResult, field: Array, table: Thermodynamics, styl
     temperature = table.temperature
     where = f", at $T = {temperature[0]:.6g}$" if panels.is_constant(temperature) else ""
     with _panels(style, ["energy_per_site", "magnetization"], f"field $h${where}") as (figure, axes):
-        _draw_series(axes[0], field, table.energy, table.energy_error, panels.replicas_text(result))
-        _draw_series(axes[1], field, table.signed_magnetization, table.signed_magnetization_error)
+        _draw_series(axes[0], field, table.energy, panels.replicas_text(result))
+        _draw_series(axes[1], field, table.signed_magnetization)
     quantities = (
         rf"Energy, that of the field included, and magnetisation $\langle m\rangle$ per site of {result.model.name}"
     )
@@ -151,9 +151,10 @@ def _loop_figure(result: AnnealResult, field: Array, table: Thermodynamics, styl
 
 
 def _draw_series(
-    ax: Axes, x: Array, mean: Array, error: Array, label: str | None = None, why_none: str = "", color: str = BLUE
+    ax: Axes, x: Array, average: tuple[Array, Array], label: str | None = None, why_none: str = "", color: str = BLUE
 ) -> None:
     """Points with error bars, or the words ``why_none`` where there are none to draw."""
+    mean, error = average
     if np.isnan(mean).all():
         ax.text(0.5, 0.5, why_none, transform=ax.transAxes, ha="center", va="center")
         ax.set_yticks([])
@@ -181,7 +182,7 @@ def _caption(result: AnnealResult, table: Thermodynamics, off_scale: bool) -> st
         f"{quantities} after each step of {result.model.name}, {panels.replicas_text(result)}.",
         f"{panels.BARS[:-1]} {_entries(result)}.",
     ]
-    left_out = int(np.isnan(table.specific_heat).sum())
+    left_out = int(np.isnan(table.specific_heat.mean).sum())
     if left_out and result.energy.shape[2] > 1:
         sentences.append(
             f"The specific heat is left out at {left_out} of {len(table.temperature)} steps, where it is not the slope "

@@ -170,14 +170,14 @@ def _main(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
     order = table.order_parameter(result.model)
     first, last = ("T", order.symbol) if result.field is None else ("h", "<m>")
     lines.append(f"{first:>8}        E/N      error        C/N      error {last:>10}      error")
-    axis, means = table.temperature, (order.mean, order.error)
+    axis, means = table.temperature, order.value
     if result.field is not None:
-        axis, means = result.field, (table.signed_magnetization, table.signed_magnetization_error)
-    columns = table.energy, table.energy_error, table.specific_heat, table.specific_heat_error, *means
+        axis, means = result.field, table.signed_magnetization
+    columns = *table.energy, *table.specific_heat, *means
     lines += [_line(axis[k], *(_text(column[k]) for column in columns)) for k in _ten(len(axis))]
-    if np.isnan(table.energy_error).any() and len(result.energy[0].ravel()) >= FEWEST_FOR_ERRORS:
+    if np.isnan(table.energy.error).any() and len(result.energy[0].ravel()) >= FEWEST_FOR_ERRORS:
         lines.append("-: no error, as replicas or samples do not differ, or are fewer than four")
-    if not np.isfinite(table.specific_heat).all() and result.energy.shape[2] > 1:
+    if not np.isfinite(table.specific_heat.mean).all() and result.energy.shape[2] > 1:
         lines.append("-: the replicas' energies scatter by another amount than their mean's slope: out of equilibrium")
     if result.family is None:
         return numbers, lines
@@ -331,8 +331,8 @@ def of_populations(result: AnnealResult) -> Columns:
     free, entropy = populations.free_energy(), populations.entropy(result.energy)
     size = result.energy.shape[2] / result.parents.shape[2]
     return {
-        **_with_bars("free_energy_per_site", *(part / sites for part in over_samples(*free))),
-        **_with_bars("entropy_per_site", *(part / sites for part in over_samples(*entropy))),
+        **_with_bars("free_energy_per_site", over_samples(*(part / sites for part in free))),
+        **_with_bars("entropy_per_site", over_samples(*(part / sites for part in entropy))),
         "families": families.number.mean(axis=(1, 2)),
         "mean_square_family_size": families.mean_square_size.mean(axis=(1, 2)),
         "family_entropy": families.entropy.mean(axis=(1, 2)),
@@ -340,28 +340,27 @@ def of_populations(result: AnnealResult) -> Columns:
     }
 
 
-def _with_bars(name: str, mean: Array, error: Array) -> Columns:
-    return {name: mean, f"{name}_error": error}
+def _with_bars(name: str, average: tuple[Array, Array]) -> Columns:
+    return {name: average[0], f"{name}_error": average[1]}
 
 
 def _averages_by_step(result: AnnealResult) -> Columns:
     if result.gamma is not None:
         best, mean = quantum_energies(result)
-        columns = {"temperature": result.temperature, "gamma": result.gamma, **_with_bars("energy_per_site", *best)}
-        return columns | _with_bars("mean_slice_energy_per_site", *mean)
+        columns = {"temperature": result.temperature, "gamma": result.gamma, **_with_bars("energy_per_site", best)}
+        return columns | _with_bars("mean_slice_energy_per_site", mean)
     averages = thermodynamics(result)
     columns = {"temperature": averages.temperature}
     if result.field is not None:
         columns["field"] = result.field
-        columns |= _with_bars("magnetization", averages.signed_magnetization, averages.signed_magnetization_error)
+        columns |= _with_bars("magnetization", averages.signed_magnetization)
     columns |= of_populations(result)
-    columns |= _with_bars("energy_per_site", averages.energy, averages.energy_error)
-    columns |= _with_bars("specific_heat", averages.specific_heat, averages.specific_heat_error)
+    columns |= _with_bars("energy_per_site", averages.energy)
+    columns |= _with_bars("specific_heat", averages.specific_heat)
     columns["specific_heat_trusted"] = averages.specific_heat_trusted
-    columns |= _with_bars("abs_magnetization", averages.magnetization, averages.magnetization_error)
+    columns |= _with_bars("abs_magnetization", averages.magnetization)
     if result.staggered_magnetization is not None:
-        sublattices = averages.staggered_magnetization, averages.staggered_magnetization_error
-        columns |= _with_bars("abs_staggered_magnetization", *sublattices)
+        columns |= _with_bars("abs_staggered_magnetization", averages.staggered_magnetization)
     return columns
 
 

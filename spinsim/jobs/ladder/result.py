@@ -10,7 +10,6 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from spinsim import store
 from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.sources import facts_of, measurements_of
@@ -133,19 +132,18 @@ class LadderResult(Tempered):
 
     @classmethod
     def read(cls, file: h5py.File, rows: int, attributes: dict[str, str], ladder: Places, **fields: Any) -> Self:
-        """Returns the run of the first rows of a file, with its ladder and the fields that results of the job have."""
-        m, model = file[MEASUREMENTS], store.read_model(file)
+        """Returns the run of the first rows of a file, with its ladder, its model and the fields of the job."""
+        m = file[MEASUREMENTS]
+        fields |= all_series(ladder.slices > 1, m, rows, file[f"{TEMPERING}/permutation"].shape[1:])
         return cls(
-            model=model,
             sweep=m["sweep"][:rows],
-            **all_series(ladder.slices > 1, m, rows, file[f"{TEMPERING}/permutation"].shape[1:]),
             permutation=read_permutation(file, rows),
             placement=placement_of(file),
             **written_again(file, attributes, LOCAL_SUMS),
             configurations=in_file(file, rows),
             attributes=attributes,
             measured={name: m[name][:rows] for name in names_in_file(file)},
-            reduced=reduced_of_file(file, model, attributes, ladder),
+            reduced=reduced_of_file(file, fields["model"], attributes, ladder),
             **fields,
         )
 

@@ -21,7 +21,7 @@ from spinsim.jobs.base import Told
 from spinsim.jobs.quantum.extrapolation import OF_SLICES, AtStep, Extrapolation, extrapolated, groups
 from spinsim.jobs.quantum.result import QuantumResult
 from spinsim.jobs.quantum.running import QuantumPlan
-from spinsim.observables import LABELS
+from spinsim.observables.table import LABELS
 from spinsim.result import load_as
 from spinsim.store.contents import MEASUREMENTS
 from spinsim.store.schema import CONFIGURATIONS

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import h5py
 import numpy as np
 
+from spinsim import store
 from spinsim.analysis.runs import Axis, Even, InTime
 from spinsim.errors import MissingError, argument
 from spinsim.inputs.signatures import in_lines
@@ -189,4 +190,5 @@ class QuantumResult(LadderResult):
 
 def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> QuantumResult:
     points = points_in(file)
-    return QuantumResult.read(file, rows, attributes, points, points=points, time=file["measurements/time"][...])
+    own: dict[str, Any] = {"model": store.read_model(file), "points": points, "time": file["measurements/time"][...]}
+    return QuantumResult.read(file, rows, attributes, points, **own)

@@ -78,9 +78,7 @@ class QuantumSettings(Table):
     series: str = shared.series()
     series_limit: float | None = shared.series_limit()
     even_correlations: bool = setting(
-        False,
-        "Correlate products of neighbouring spins too, for gaps of even parity",
-        before=False,
+        False, "Correlate products of neighbouring spins too, for gaps of even parity", before=False
     )
     magnetization_modes: bool = setting(
         True,
@@ -88,9 +86,7 @@ class QuantumSettings(Table):
         before=True,
     )
     local_susceptibility: bool = setting(
-        False,
-        "Measure the local susceptibility of each site, from the square of its sum over slices",
-        before=False,
+        False, "Measure the local susceptibility of each site, from the square of its sum over slices", before=False
     )
     zero_acceptance: float = shared.zero_acceptance()
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import h5py
 import numpy as np
@@ -26,44 +25,31 @@ from spinsim.errors import InputError
 from spinsim.inputs.texts import count, quoted, wrapped
 from spinsim.jobs import job_of, reports
 from spinsim.jobs.base import Told
-from spinsim.jobs.ladder.contents import placement_of, temperatures_in, written_again
-from spinsim.jobs.ladder.result import reduced_of_file
-from spinsim.jobs.temper.result import TemperResult
+from spinsim.jobs.temper.result import TemperResult, read
 from spinsim.jobs.temper.running import TemperPlan
 from spinsim.model.ising import Ising
-from spinsim.result import Result, load_as
-from spinsim.run.search import Searched, goal, read_search
-from spinsim.sampling.placement import Placement
+from spinsim.result import load_as
+from spinsim.run.search import Searched, goal
 
 Array = npt.NDArray[np.float64]
 
 PIECE_BYTES: Final = 2**24  # size of a series' part that is in memory at a time; at least a row
 
 
-@dataclass(frozen=True)
-class TemperOverview(Result):
+class TemperOverview(NamedTuple):
     """The main numbers of a tempering run, without its series and without errors, which need an analysis."""
 
-    job = "temper"
-
-    model: Ising  # what was simulated
+    run: TemperResult  # with none of its rows
     steps: int  # measurements that were made so far
     rows: int  # those of them that the series have
-    temperature: Array  # from the lowest to the highest, in the unit of the couplings, shape (temperatures,)
     energy: Array  # mean energy per site at each temperature, NaN where there are no measurements
     magnetization_squared: Array  # mean m^2, likewise
     overlap_squared: Array | None  # mean q^2, likewise; None where there is one copy
-    swap_rate: Array
-    """Share of exchanges accepted with the next temperature, (temperatures - 1,); NaN where a run was killed before its
-    first checkpoint, with which exchanges and round trips are written."""
-    round_trips: npt.NDArray[np.int64]
-    """Round trips of each replica from the hottest temperature to the coldest and back, (samples, replicas)."""
-    attributes: dict[str, str]  # root attributes of the file
-    placement: Placement | None  # how the temperatures were placed, None where they were given
-    best_energy: Array | None
-    """Lowest energy that each replica had at a measurement, (samples, replicas); None where a run was killed before its
-    first checkpoint."""
-    search: Searched | None  # how a search went, None of a run that is none
+
+    @property
+    def swap_rate(self) -> Array:
+        """That of the run; NaN where it was killed before its first checkpoint, with which exchanges are written."""
+        return np.where(self.run.attempts.any(axis=0), self.run.swap_rate, np.nan)
 
 
 def overview(path: str | os.PathLike[str], model: Ising | None = None) -> TemperOverview:
@@ -72,27 +58,12 @@ def overview(path: str | os.PathLike[str], model: Ising | None = None) -> Temper
         attributes = store.text_attributes(file)
         if attributes["job"] != TemperResult.job:
             raise InputError(f"{path} holds {job_of(attributes['job']).a_run}: give the file of a temper run")
-        model, rows = store.read_model(file) if model is None else model, store.complete_rows(file)
-        m, again = file["measurements"], written_again(file, attributes)
-        attempts, accepts = again["attempts"].sum(axis=0), again["accepts"].sum(axis=0)
-        ladder = temperatures_in(file)
-        reduced = reduced_of_file(file, model, attributes, ladder)
-        means = _means(m, rows, model.sites) if reduced is None else _means_of(reduced)
-        return TemperOverview(
-            model=model,
-            steps=rows if reduced is None else reduced.measurements,
-            rows=rows,
-            temperature=ladder.values,
-            energy=means["energy"],
-            magnetization_squared=means["m^2"],
-            overlap_squared=means.get("q^2"),
-            swap_rate=np.where(attempts > 0, accepts / np.maximum(attempts, 1), np.nan),
-            round_trips=again["round_trips"],
-            attributes=attributes,
-            placement=placement_of(file),
-            best_energy=again.get("best_energy"),
-            search=read_search(file, {} if "finished" in attributes else store.last_saved(file)),
-        )
+        run, rows = read(file, 0, attributes, model), store.complete_rows(file)
+        if run.reduced is None:
+            steps, means = rows, _means(file["measurements"], rows, run.model.sites)
+        else:
+            steps, means = run.reduced.measurements, _means_of(run.reduced)
+        return TemperOverview(run, steps, rows, means["energy"], means["m^2"], means.get("q^2"))
 
 
 def _means(group: h5py.Group, rows: int, sites: int) -> dict[str, Array]:
@@ -141,9 +112,9 @@ def _length(plan: TemperPlan) -> str:
 
 def outcome(plan: TemperPlan, rate: float | None) -> Told:
     main = overview(plan.path, None if rate is None else plan.model)
-    averages = None if main.search is not None else _averages_of(plan.path, main)
+    averages = None if main.run.search is not None else _averages_of(plan.path, main)
     numbers, updates = reports.numbers_of_plan(plan) | _numbers(main, averages), {"updates_per_ns": rate}
-    path, written, search = quoted(plan.path), reports.solution_lines(plan), main.search
+    path, written, search = quoted(plan.path), reports.solution_lines(plan), main.run.search
     if search is None:
         following = [f"spinsim analyze {path} --all", f"spinsim plot {path}"]
         is_short = averages is not None and (averages.problems or averages.doubts)
@@ -156,37 +127,39 @@ def outcome(plan: TemperPlan, rate: float | None) -> Told:
 
 
 def _verdict(main: TemperOverview, search: Searched) -> str:
-    return "" if main.best_energy is None else search.verdict(main.model, main.best_energy.min(axis=1))
+    return "" if main.run.best_energy is None else search.verdict(main.run.model, main.run.best_energy.min(axis=1))
 
 
 def _search_lines(main: TemperOverview, search: Searched) -> list[str]:
-    groups = main.config.get(main.job, {}).get("groups", 1)
+    run = main.run
+    groups = run.config.get(run.job, {}).get("groups", 1)
     side_by_side = f" of {groups} groups" if groups > 1 else ""
     first = " (first group)" if groups > 1 else ""
     again = "" if search.restarts is None else f", {count(search.restarts, 'restart')}"
-    lines = [] if main.best_energy is None else reports.lowest_lines(main.model, main.best_energy)
+    lines = [] if run.best_energy is None else reports.lowest_lines(run.model, run.best_energy)
     lines.append(f"Search         {search.done} sweeps{side_by_side} in {search.elapsed:.3g} s{again}")
-    if len(main.temperature) == 1:  # nothing to exchange
+    if len(run.temperature) == 1:  # nothing to exchange
         return lines
     low, high = np.nanmin(main.swap_rate), np.nanmax(main.swap_rate)
     return [
         *lines,
         f"Exchanges      {low:.3f} to {high:.3f} of those tried with the next temperature were accepted{first}",
-        reports.round_trip_line(main.round_trips) + first,
+        reports.round_trip_line(run.round_trips) + first,
     ]
 
 
 def show(path: Path) -> Told:
     main = overview(path)
-    run, replicas = main.config.get(main.job, {}), main.round_trips.shape[1]
-    planned = run["sweeps"] // run["measure_every"] if run else main.steps
-    about = main.attributes | {"file": str(path), "steps": main.steps, "planned_steps": planned}
+    run, search = main.run, main.run.search
+    settings, replicas = run.config.get(run.job, {}), run.round_trips.shape[1]
+    planned = settings["sweeps"] // settings["measure_every"] if settings else main.steps
+    about = run.attributes | {"file": str(path), "steps": main.steps, "planned_steps": planned}
     about |= {"configurations": reports.saved_number(path)}
-    head = reports.head_of_steps(path, main, replicas, main.steps, planned if main.search is None else None)
-    if main.search is not None:
-        said = _verdict(main, main.search) if main.finished else ""
-        lines = head + _search_lines(main, main.search) + ([f"Target         {said}"] if said else [])
-        return Told(about | _numbers(main, None) | main.search.numbers, lines)
+    head = reports.head_of_steps(path, run, replicas, main.steps, planned if search is None else None)
+    if search is not None:
+        said = _verdict(main, search) if run.finished else ""
+        lines = head + _search_lines(main, search) + ([f"Target         {said}"] if said else [])
+        return Told(about | _numbers(main, None) | search.numbers, lines)
     if not main.steps:
         return Told(about | {"round_trips": 0}, head)
     averages = _averages_of(path, main)
@@ -195,27 +168,28 @@ def show(path: Path) -> Told:
 
 def _averages_of(path: Path, main: TemperOverview) -> Summary | None:
     """Returns averages with errors; None where the series are too short for them, or too long to be read here."""
-    size = _BYTES_A_REPLICA * main.rows * main.round_trips.size
+    size = _BYTES_A_REPLICA * main.rows * main.run.round_trips.size
     return summarize(load_as(TemperResult, path)) if main.steps >= FEWEST_STEPS and size <= MOST_BYTES else None
 
 
 def _report(main: TemperOverview, averages: Summary | None) -> list[str]:
-    known, exchanges = bool(np.isfinite(main.swap_rate).all()), len(main.temperature) > 1
-    lines = [reports.round_trip_line(main.round_trips)] if exchanges else []
+    run = main.run
+    known, exchanges = bool(np.isfinite(main.swap_rate).all()), len(run.temperature) > 1
+    lines = [reports.round_trip_line(run.round_trips)] if exchanges else []
     if not known:
         lines = ["Exchanges and round trips are known from the first checkpoint on"]
-    lines += reports.empty_lanes(main.attributes["engine"], main.round_trips.shape[1], len(main.temperature))
-    if main.placement is not None:
-        last = main.placement.swap_rate[-1]
+    lines += reports.empty_lanes(run.attributes["engine"], run.round_trips.shape[1], len(run.temperature))
+    if run.placement is not None:
+        last = run.placement.swap_rate[-1]
         low, high = np.nanmin(last), np.nanmax(last)
-        lines.append(f"Temperatures {len(main.temperature)}, placed; exchanges in the pre-run {low:.3f} to {high:.3f}")
+        lines.append(f"Temperatures {len(run.temperature)}, placed; exchanges in the pre-run {low:.3f} to {high:.3f}")
     rates = [f"{rate:.3f}" for rate in main.swap_rate] if known and exchanges else None
     if averages is None:
         lines += _without_errors(main, rates)
     else:
-        lines += reports.table_of_places(main.model, averages, rates, "the next temperature")
+        lines += reports.table_of_places(run.model, averages, rates, "the next temperature")
         lines += wrapped(averages.verdict, "Verdict  ")
-    return lines if main.best_energy is None else lines + reports.lowest_lines(main.model, main.best_energy)
+    return lines if run.best_energy is None else lines + reports.lowest_lines(run.model, run.best_energy)
 
 
 def _without_errors(main: TemperOverview, rates: list[str] | None) -> list[str]:
@@ -223,7 +197,7 @@ def _without_errors(main: TemperOverview, rates: list[str] | None) -> list[str]:
     lines = [
         "       T        E/N     <m^2>" + ("" if overlap is None else "     <q^2>") + ("   swaps" if rates else "")
     ]
-    for k, temperature in enumerate(main.temperature):
+    for k, temperature in enumerate(main.run.temperature):
         row = f"{temperature:8.5g} {main.energy[k]:10.6f} {main.magnetization_squared[k]:9.6f}"
         row += "" if overlap is None else f" {overlap[k]:9.6f}"
         lines.append(row + (f"{[*rates, ''][k]:>8}" if rates else ""))
@@ -231,19 +205,20 @@ def _without_errors(main: TemperOverview, rates: list[str] | None) -> list[str]:
 
 
 def _numbers(main: TemperOverview, averages: Summary | None) -> dict[str, Any]:
-    lowest = None if main.best_energy is None else float(main.best_energy.min())
-    is_cut = lowest is not None and main.model.maxcut_weight is not None
+    run = main.run
+    lowest = None if run.best_energy is None else float(run.best_energy.min())
+    is_cut = lowest is not None and run.model.maxcut_weight is not None
     return {
-        "temperatures": main.temperature.tolist(),
+        "temperatures": run.temperature.tolist(),
         "energy_per_site": main.energy.tolist(),
         "magnetization_squared": main.magnetization_squared.tolist(),
         "overlap_squared": None if main.overlap_squared is None else main.overlap_squared.tolist(),
         "swap_rate": main.swap_rate.tolist(),
-        "placed": main.placement is not None,
-        **reports.precision(main.model),
-        "round_trips": int(main.round_trips.sum()),
+        "placed": run.placement is not None,
+        **reports.precision(run.model),
+        "round_trips": int(run.round_trips.sum()),
         "lowest_energy": lowest,
-        "cut": float(main.model.cut(lowest)) if is_cut and lowest is not None else None,
+        "cut": float(run.model.cut(lowest)) if is_cut and lowest is not None else None,
         "averages": None if averages is None else as_tables(averages),
     }
 

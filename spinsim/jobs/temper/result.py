@@ -14,6 +14,7 @@ from spinsim.analysis.runs import Axis, temperatures
 from spinsim.inputs.signatures import in_lines
 from spinsim.jobs.ladder.contents import Temperatures, temperatures_in
 from spinsim.jobs.ladder.result import Floats, Integers, LadderResult
+from spinsim.model.ising import Ising
 from spinsim.run.search import Searched, read_search
 from spinsim.solution import Lowest
 from spinsim.store.contents import Contents
@@ -66,7 +67,9 @@ class TemperResult(LadderResult):
         return Lowest(self.best_energy, self.best_spins)
 
 
-def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TemperResult:
+def read(file: h5py.File, rows: int, attributes: dict[str, str], model: Ising | None = None) -> TemperResult:
+    """Returns the first rows of the run of an open file, whose model is read too where it is not given."""
     ladder = temperatures_in(file)
     search = read_search(file, {} if "finished" in attributes else store.last_saved(file))
-    return TemperResult.read(file, rows, attributes, ladder, temperature=ladder.values, search=search)
+    own: dict[str, Any] = {"model": model or store.read_model(file), "temperature": ladder.values, "search": search}
+    return TemperResult.read(file, rows, attributes, ladder, **own)

@@ -49,13 +49,6 @@ _OF_SAMPLES: Final = ("spins", *Exchange._fields)  # arrays of a snapshot that h
 _OF_GROUPS: Final = "groups_"  # before names of checkpoints that hold all groups, where others hold the first one
 
 
-def rows_of_search(plan: LadderPlan[Temper]) -> range:
-    """Numbers of the measurements that are rows of the file: the first ones after thermalisation."""
-    t = plan.config.temper
-    first = -(-t.thermalize // t.measure_every)
-    return range(first, first + plan.rows)
-
-
 class TemperSearch(LadderRun):
     """A search under way: groups of copies side by side, which begin anew where they have met nothing lower for long.
 
@@ -81,7 +74,8 @@ class TemperSearch(LadderRun):
         plan.check_ladder(ladder)
         _check_groups(plan, choice.copies * len(ladder))
         self._groups, self._only_first = t.number_of_groups, t.number_of_groups > 1
-        self._rows, self._measured = rows_of_search(plan), quantities_of(in_time=False)
+        first = -(-t.thermalize // t.measure_every)  # after thermalisation
+        self._rows, self._measured = range(first, first + plan.rows), quantities_of(in_time=False)
         self._plan, self._saving, self._watch = plan, saving, watch
         self._start(0, 1)
         SampledRun.__init__(self, plan, saving, watch, self.engine)
@@ -192,13 +186,11 @@ class TemperSearch(LadderRun):
         state = super().state()
         if self._groups > 1:
             if self._only_first:
-                state |= {name: self._with_room(state[name]) for name in _OF_SAMPLES}
+                rest = self._groups - 1
+                state |= {n: np.concatenate([state[n], *[np.zeros_like(state[n])] * rest]) for n in _OF_SAMPLES}
             state |= {_OF_GROUPS + name: state[name] for name in _COUNTED}
             state |= {name: state[name][: self._samples] for name in _COUNTED}
         return state | {"done": np.array(self._done, np.int64)} | self._search.state() | self._restarts.state()
-
-    def _with_room(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return np.concatenate([array, *[np.zeros_like(array)] * (self._groups - 1)])
 
     def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
         self._restarts.restore(saved)

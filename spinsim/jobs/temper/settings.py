@@ -63,10 +63,7 @@ class TemperSettings(Table):
         2000, "Sweeps before the first measurement; in a search before the first recorded row", low=0
     )
     sweeps: int = setting(
-        10_000,
-        "Measured sweeps; in a search the recorded sweeps, after which it goes on",
-        low=1,
-        high=10**12,
+        10_000, "Measured sweeps; in a search the recorded sweeps, after which it goes on", low=1, high=10**12
     )
     measure_every: int = setting(10, "Sweeps between measurements", low=1)
     swap_every: int = setting(1, "Sweeps between exchanges of temperatures", low=1)

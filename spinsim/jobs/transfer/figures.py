@@ -67,7 +67,7 @@ def lengths_figure(
     Error bars are those over samples, where there are several. The axis is k where the first run was given k, else the
     temperature.
     """
-    by_k = "k" in given_by(results[0])
+    by_k = results[0].config.get("transfer", results[0].config).get("k") is not None
     ordered = sorted(results, key=lambda result: result.model.sites)
     colours = {}
     with drawn_panels(style, 1, 2.4) as (figure, (ax,)):
@@ -111,8 +111,3 @@ def _caption(results: Sequence[TransferResult], crossings: Sequence[LengthCrossi
     if len(sentences) > 1:
         sentences.append("Diamonds in the colours of two widths are their crossings.")
     return " ".join([*sentences, "Lines guide the eye."])
-
-
-def given_by(result: TransferResult) -> list[str]:
-    settings = result.config.get("transfer", result.config)
-    return [name for name in ("temperature", "k") if settings.get(name) is not None]
