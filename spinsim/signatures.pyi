@@ -104,8 +104,8 @@ def anneal(
             number from 1e-100 to 1e+100); by default slices / (0.5 x the root mean square local field).
         best_states: Keep the lowest state of every replica, not only of every sample.
         solution: File for the lowest states by the labels of the problem, .txt or .json.
-        time_limit: Search for this long, not counting the compiling of kernels (a positive finite number, at least
-            0.001).
+        time_limit: Search for this many seconds, not counting the compiling of kernels (a positive finite number, at
+            least 0.001).
         anneals: Largest number of anneals, each with random numbers of its own; series are those of the first (a whole
             number from 1 to 2^20); by default 1, and any number with a target or a time limit.
         growing: Begin with a short anneal and double the length of each next one, up to the given length; the default
@@ -218,8 +218,8 @@ def temper(
         restart_after: Sweeps without a lower state after which a search restarts with new random numbers, twice as many
             after each restart; 0 for never (a whole number from 0 to 10^12); by default 50000 in searches, beyond 4000
             sites 250 for each site.
-        time_limit: Search for this long, not counting the compiling of kernels (a positive finite number, at least
-            0.001).
+        time_limit: Search for this many seconds, not counting the compiling of kernels (a positive finite number, at
+            least 0.001).
         solution: File for the lowest states by the labels of the problem, .txt or .json.
         gpus: GPUs that share the work: all, how many, or a list of numbers such as 0,2; by default one for each
             process.

@@ -65,13 +65,16 @@ def table(run: Run | Iterable[Run], by: str = "temperature") -> pd.DataFrame:
       whose rows are the steps, ``specific_heat_trusted`` is True if the specific heat agrees with the slope of the
       energy; it is NaN if it does not. Populations, and runs in a field that changes, are not compared: False there,
       with the specific heat. Populations also have free energy, entropy and families, quantum anneals ``gamma`` and
-      energies only. * ``sample``: a row for each sample and temperature. Errors come from the sample's own series (of
+      energies only.
+    * ``sample``: a row for each sample and temperature. Errors come from the sample's own series (of
       an annealing run, from its replicas). ``lowest_energy_per_site`` is the lowest that any replica met, ``hits`` the
-      number of replicas that met it. * ``overlap``: a row for each sample, temperature and bin of q:
-      ``probability_density``, the sample's P(q), with its error, and the ``width`` of the bin. * ``bin``: a row for
-      each temperature and logarithmic bin of the run, the last of which is its second half: first and last sweep,
-      number of measurements, averages with errors, and ``<name>_verdict`` over all bins. * the name of an observable of
-      your own: a row for each temperature and element of the array (``<name>_axis_0`` and so on).
+      number of replicas that met it.
+    * ``overlap``: a row for each sample, temperature and bin of q:
+      ``probability_density``, the sample's P(q), with its error, and the ``width`` of the bin.
+    * ``bin``: a row for each temperature and logarithmic bin of the run, the last of which is its second half: first
+      and last sweep, number of measurements, averages with errors, and ``<name>_verdict`` over all bins.
+    * the name of an observable of your own: a row for each temperature and element of the array (``<name>_axis_0``
+      and so on).
 
     For several runs the first columns are ``file``, ``model``, ``size`` and ``sites``. Columns that a run lacks are
     NaN.

@@ -138,7 +138,7 @@ class Job:
         """Refuse a file whose series ``spinsim analyze`` cannot average, saying what to do with it instead."""
         raise InputError(
             f"{path} holds {self.a_run}, whose series are not in equilibrium: give the file of a temper run or of a "
-            "quantum run"
+            "quantum run; spinsim show prints averages of this one, and ss.table has them in Python"
         )
 
     def recounted(self, result: Any, device: str, threads: int | None) -> Any:

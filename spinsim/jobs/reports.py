@@ -159,7 +159,7 @@ def empty_lanes(engine: str, replicas: int, places: int) -> list[str]:
     room = block_count(replicas) * LANES // places
     if Packing.REPLICA not in engine or room * places <= replicas:
         return []
-    return [f"Room           for more replicas: with --replicas {room} sweeps take no longer"]
+    return [f"Room           --replicas {room} would take as long, {LANES} are updated at a time"]
 
 
 def lowest_lines(model: Ising, best_energy: npt.NDArray[np.float64], anneals: int = 1) -> list[str]:

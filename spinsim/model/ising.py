@@ -48,6 +48,8 @@ class Ising(Exchanged, Keeping):
         vartype: The caller's variables: ``SPIN``, s, or ``BINARY``, x = (1 + s) / 2.
 
     Attributes:
+        graph: Sites and bonds; ``graph.edges`` has the ends of each bond, (bonds, 2), in the
+            order of couplings.
         couplings: J (1 or samples, bonds), multiples of ``quantum``: ``float64``, or ``int8`` where
             they were given so or are drawn, which is done when they are first read.
         fields: h (1 or samples, sites), likewise.

@@ -207,7 +207,7 @@ solution = _shared(
 )
 
 time_limit = _shared(
-    None, "Search for this long, not counting the compiling of kernels", unit="seconds", low=1e-3, before=None
+    None, "Search for this many seconds, not counting the compiling of kernels", unit="seconds", low=1e-3, before=None
 )
 
 series = _shared(

@@ -110,5 +110,5 @@ def test_empty_lanes_are_named_with_what_fills_them(
     shown = run(capsys, monkeypatch, "show", str(next(tmp_path.rglob("*.h5"))))
     for said in (done.out, shown.out):
         tips = [text for text in said.splitlines() if text.startswith("Room ")]
-        wanted = f"Room           for more replicas: with --replicas {full} sweeps take no longer"
+        wanted = f"Room           --replicas {full} would take as long, 128 are updated at a time"
         assert tips == ([wanted] if empty else [])

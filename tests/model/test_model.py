@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import spinsim as ss
+from spinsim.engine.moves.move import text_of
 from spinsim.errors import InputError
 from spinsim.model.drawing import GAUSSIAN_GRID
 from spinsim.model.graph import adjacency, colouring
@@ -146,6 +147,10 @@ def test_numbers_and_objects_that_are_none_are_refused_in_a_sentence():
         (lambda: ss.Ising(square, maxcut_weight="x"), "maxcut_weight is 'x': give a finite number"),
         (lambda: ss.Ising(square, field=float("nan")), "fields contain nan"),
         (lambda: ss.square(2.5), "2.5 is no whole number of at least 1"),
+        (lambda: ss.square(4, 4, 4), "periodic is 4: give True or False for all axes; square lattices have 2 sides"),
+        (lambda: ss.square(4, periodic=(True, False)), r"periodic is \(True, False\): give True or False"),
+        (lambda: ss.EdwardsAnderson(ss.square(4), couplings=np.ones(32)), r"give those of your own to ss\.Ising"),
+        (lambda: text_of([ss.Wolff()]), r"moves are pairs of a move and its sweeps apart: give such as \[\(ss"),
         (lambda: ss.read_instance(None), "an instance is given as NoneType, which is no path"),
         (lambda: ss.load(None), "a run is given as NoneType, which is no path"),
         (lambda: ss.anneal({(0, 1): 1}), "a dict is no model: give ss.Ising.from_qubo of it"),

@@ -217,7 +217,8 @@ def moves_of_run(given: Sequence[tuple[Move, int]], named: str | None, call: str
     Raises:
         InputError: for others than it names, and for none where it names a user's.
     """
-    told, users = text_of(given), {move.name: (move, every) for move, every in given}
+    told = text_of(given)
+    users = {move.name: (move, every) for move, every in given}
     moves = []
     for name, _, every in (one.partition(":") for one in (named or "").split(",")):
         if name in users:
@@ -239,6 +240,8 @@ def text_of(moves: Sequence[tuple[Move, int]]) -> str | None:
         InputError: for names that occur twice, have a comma or colon or are those of other moves of the program, for
             other numbers than whole ones from 1, and for too many moves.
     """
+    if not all(isinstance(one, tuple | list) and len(one) == 2 for one in moves):
+        raise InputError("moves are pairs of a move and its sweeps apart: give such as [(ss.Wolff(), 10)]")
     names = [move.name for move, _ in moves]
     if len(set(names)) < len(names) or len(names) > MOST_MOVES:
         raise InputError(f"moves {', '.join(names)}: give each another name, {MOST_MOVES} of them at most")

@@ -178,7 +178,9 @@ def _main(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
     if np.isnan(table.energy.error).any() and len(result.energy[0].ravel()) >= FEWEST_FOR_ERRORS:
         lines.append("-: no error, as replicas or samples do not differ, or are fewer than four")
     if not np.isfinite(table.specific_heat.mean).all() and result.energy.shape[2] > 1:
-        lines.append("-: the replicas' energies scatter by another amount than their mean's slope: out of equilibrium")
+        lines.append(
+            "-: C/N from the scatter of energies is not their slope dE/dT: the replicas were out of equilibrium"
+        )
     if result.family is None:
         return numbers, lines
     of_last, about_last = _last_step(result)

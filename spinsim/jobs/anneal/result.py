@@ -223,7 +223,8 @@ class AnnealResult(Annealed):
         temperature: In the unit of the couplings, shape (steps,).
         energy: Totals after each step, ``float64`` (steps, samples, replicas).
         magnetization: Sums of spins after each step, ``int64`` (steps, samples, replicas).
-        best_energy: Lowest energy met, (samples, replicas).
+        best_energy: Lowest energy met, (samples, replicas), of the Ising model: without ``model.offset``, which
+            ``best.energy`` has.
         best_spins: State of lowest energy met, ``int8`` (samples, sites). For large lattices a ``bits.States``, which
             unpacks the states that are read.
         field: Uniform field of each step, (steps,), added to the model's own field. Its energy is part of ``energy``

@@ -16,6 +16,7 @@ from spinsim.analysis.sources import facts_of, measurements_of
 from spinsim.bits import States
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.reduction import Reduced
+from spinsim.errors import InputError, MissingError
 from spinsim.inputs.texts import count
 from spinsim.jobs.ladder.contents import (
     LOCAL_SUMS,
@@ -90,6 +91,20 @@ class LadderResult(Tempered):
         facts, (times, even) = facts_of(self), self._times
         wanted = Wanted(facts.correlations, times, even, magnetization_modes=facts.magnetization_modes)
         return Choice(self.permutation.shape[2], wanted, facts.staggered)
+
+    @property
+    def verdict(self) -> str:
+        """Verdict on equilibrium in words, as ``spinsim show`` prints it; begins with "in equilibrium" if it was.
+
+        Raises:
+            MissingError: for a run that is too short to analyse.
+        """
+        from spinsim.analysis.summary import summarize
+
+        try:
+            return summarize(self).verdict
+        except InputError as error:
+            raise MissingError(str(error)) from error
 
     @property
     def _times(self) -> tuple[tuple[int, ...], bool]:

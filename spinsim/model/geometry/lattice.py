@@ -57,6 +57,11 @@ class Lattice:
                     f"lattice side {side!r} is no whole number of at least 1: give a number for each side, such as "
                     f"ss.{self.name}({sides})"
                 )
+        if not isinstance(self.periodic, bool | np.bool_):
+            raise InputError(
+                f"periodic is {self.periodic!r}: give True or False for all axes; {self.name} lattices have "
+                f"{self.dimension} sides"
+            )
 
     @property
     def name(self) -> str:
@@ -99,7 +104,11 @@ class Lattice:
         return self.joins_layers and self.dimension in (2, 3) and rows_fill_groups(self.shape, self.periodic)
 
     def edges(self) -> npt.NDArray[np.int32]:
-        """The bonds' end sites in the standard order; shape (bonds, 2)."""
+        """End sites of each bond, shape (bonds, 2); bond m c + a starts in cell c and is bond a of the m of a cell.
+
+        On chain, square, cubic and hypercubic lattices bond d i + a goes from site i along axis a, x being axis 0.
+        Open boundaries leave bonds out.
+        """
         return self._edges_of(range(self.shape[-1]), self.present_bonds())
 
     def edges_in_pieces(self) -> Iterator[npt.NDArray[np.int32]]:
