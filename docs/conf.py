@@ -11,6 +11,7 @@ import typer
 from sphinx.application import Sphinx
 
 from spinsim.cli import app as program
+from spinsim.observables.table import TABLE
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -101,7 +102,17 @@ def gallery() -> str:
     return "\n\n".join(parts)
 
 
-GENERATED = {"reference/commands": command_line, "gallery": gallery}
+def averages() -> str:
+    """Every observable with its formula, as a table in Markdown."""
+    head = ("column", "printed as", "average", "of the moments", "unit", "runs")
+    rows: list[tuple[str, ...]] = [head, ("---",) * len(head)]
+    for one in TABLE:
+        names = f"`{one.name}`", f"`{one.label}`", one.formula.replace("<", r"\<").replace("*", r"\*")
+        rows.append((*names, ", ".join(f"`{moment}`" for moment in one.moments), one.units, ", ".join(one.needs)))
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)
+
+
+GENERATED = {"reference/averages": averages, "reference/commands": command_line, "gallery": gallery}
 
 
 TYPES = {

@@ -76,8 +76,8 @@ def table(run: Run | Iterable[Run], by: str = "temperature") -> pd.DataFrame:
     * the name of an observable of your own: a row for each temperature and element of the array (``<name>_axis_0``
       and so on).
 
-    For several runs the first columns are ``file``, ``model``, ``size`` and ``sites``. Columns that a run lacks are
-    NaN.
+    The documentation has the formula of each average (reference/averages). For several runs the first columns are
+    ``file``, ``model``, ``size`` and ``sites``. Columns that a run lacks are NaN.
 
     Args:
         run: A result, or a file that spinsim wrote; or a list of these.
