@@ -76,6 +76,11 @@ class Exchanged(Described):
         Raises:
             InputError: for keys that are no pairs, values that are no finite numbers, and matrices
                 that are not square.
+
+        Examples:
+            >>> model = ss.Ising.from_qubo({("x", "x"): -1.0, ("x", "y"): 2.0})
+            >>> ss.anneal(model, device="cpu").best.by_label
+            {'x': 1, 'y': 0}
         """
         return cls.from_quadratic(objects.from_qubo(qubo, offset, name))
 

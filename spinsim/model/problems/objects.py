@@ -44,6 +44,8 @@ KINDS = ("ising", "qubo")
 def from_qubo(qubo: Any, offset: Any = 0.0, name: str = "qubo") -> Quadratic:
     if not isinstance(qubo, Mapping):
         return from_matrix(qubo, None, offset, "qubo", None, name)
+    if isinstance(offset, Mapping):
+        raise InputError("offset is a dict: linear terms go into the QUBO, as {(u, u): value}")
     known: dict[Hashable, int] = {}
     terms, values = [], []
     for key, value in qubo.items():
