@@ -50,13 +50,14 @@ def improved_correlation(batch: Batch) -> Array:
     cluster joins. At distances beyond the correlation length its errors are far smaller (U. Wolff, as above). Shape
     and errors raised are those of ``spin_correlation``.
     """
-    shape, xp = batch.grid.shape, batch.xp
-    labels = _on_host(batch) * (1 + _of_fortuin_kasteleyn(batch, labels=True)[4])
+    grid, xp = batch.grid, batch.xp
+    labels = _of_fortuin_kasteleyn(batch, labels=True)[4]
+    labelled = grid * xp.asarray(1 + labels).reshape(grid.shape)  # so that one array has the label and the spin
 
     def product(here: Any, other: Any) -> Any:
         return xp.sign(here) * xp.sign(other) * (abs(here) == abs(other))
 
-    averages: Array = by_distance(batch, xp.asarray(labels).reshape(shape), product)
+    averages: Array = by_distance(batch, labelled, product)
     return averages
 
 

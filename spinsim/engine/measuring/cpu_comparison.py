@@ -177,7 +177,7 @@ def compare_copies(word, holder, by_copy, differ):  # type: ignore[no-untyped-de
 def by_pair(values, copies, ordered):  # type: ignore[no-untyped-def]
     """Put values in the order of ``compare_copies`` into ``ordered`` (pairs, then copies if wanted, temperatures).
 
-    In loops, as here and there above: an assignment of arrays takes seconds to compile.
+    It loops over temperatures, as ``compare_copies`` does: an assignment of arrays takes seconds to compile.
     """
     temperatures = ordered.shape[1]
     pairs, first = values.size // temperatures - copies, copies

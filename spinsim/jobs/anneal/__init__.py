@@ -32,7 +32,7 @@ class AnnealJob(Job):
         {"sample": PlotOption("the configuration or landscape of an anneal run", ("configuration", "landscape"))},
     )
 
-    def changed(self, config: Anneal, settings: Mapping[str, Any], path: Path) -> Any:
+    def changed(self, config: Anneal, settings: Mapping[str, Any], path: Path) -> Anneal:
         from spinsim.settings.shared import check_limited
 
         a = config.anneal
@@ -40,7 +40,8 @@ class AnnealJob(Job):
         if "anneals" in settings and (a.anneals is None or not a.is_search):
             run = "a search of any number of anneals" if a.is_search else "a single anneal"
             raise InputError(f"{path} holds {run}: leave {argument('anneals')} out")
-        return super().changed(config, settings, path)
+        changed: Anneal = super().changed(config, settings, path)
+        return changed
 
     def check_averages(self, path: Path) -> None:
         """Refuse a file, saying of a population run where its averages are."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Self
 
 import h5py
@@ -92,14 +93,14 @@ class LadderResult(Tempered):
         wanted = Wanted(facts.correlations, times, even, magnetization_modes=facts.magnetization_modes)
         return Choice(self.permutation.shape[2], wanted, facts.staggered)
 
-    @property
+    @cached_property
     def verdict(self) -> str:
         """Verdict on equilibrium in words, as ``spinsim show`` prints it; begins with "in equilibrium" if it was.
 
         Raises:
             MissingError: for a run that is too short to analyse.
         """
-        from spinsim.analysis.summary import summarize
+        from spinsim.analysis.summary import summarize  # which loads SciPy
 
         try:
             return summarize(self).verdict

@@ -29,7 +29,7 @@ class TemperJob(LadderJob):
     figures = FigureSet(("thermodynamics", "order", "cut", "overlap", "exchange", "equilibration"))
     form = at("spinsim.jobs.ladder.contents:TEMPER_FORM")
 
-    def changed(self, config: Temper, settings: Mapping[str, Any], path: Path) -> Any:
+    def changed(self, config: Temper, settings: Mapping[str, Any], path: Path) -> Temper:
         from spinsim.settings.shared import check_limited
 
         t = config.temper
@@ -39,7 +39,8 @@ class TemperJob(LadderJob):
                 f"leave {argument('sweeps')} out, or give {argument('time_limit')}"
             )
         check_limited(t.target, t.time_limit, settings, path)
-        return super().changed(config, settings, path)
+        changed: Temper = super().changed(config, settings, path)
+        return changed
 
     def lengths(self, config: Temper) -> tuple[str, ...]:
         t = config.temper
