@@ -38,11 +38,13 @@ __device__ __forceinline__ void transpose_octets(u32 (&a)[8]) {
 // Returns bit `lane` of the words of all lanes of a warp: bit b of lane i's word is bit i of lane b's result.
 __device__ __forceinline__ u32 transpose_across(u32 word) {
     const u32 lane = threadIdx.x % 32;
-    u32 lower = 0x0000ffff;
+    word = __byte_perm(word, __shfl_xor_sync(~0u, word, 16), lane & 16 ? 0x3276 : 0x5410);
+    word = __byte_perm(word, __shfl_xor_sync(~0u, word, 8), lane & 8 ? 0x3715 : 0x6240);
+    u32 lower = 0x0f0f0f0f;
 #pragma unroll
-    for (u32 width = 16; width; width /= 2, lower ^= lower << width) {
-        const u32 other = __shfl_xor_sync(~0u, word, width);
-        word = lane & width ? (word & ~lower) | (other >> width & lower) : (word & lower) | (other << width & ~lower);
+    for (u32 width = 4; width; width /= 2, lower ^= lower << width) {
+        const u32 other = __shfl_xor_sync(~0u, word, width), kept = lane & width ? ~lower : lower;
+        word = (word & kept) | (__funnelshift_r(other, other, lane & width ? width : 32 - width) & ~kept);  // rotated
     }
     return word;
 }

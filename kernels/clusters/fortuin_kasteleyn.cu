@@ -81,13 +81,12 @@ __device__ __forceinline__ void open_bond(const Bonds& bonds, u32 e, u32 sample,
         const u32 there = ~(open[w] ^ flip) & ~always;
         u32 closed = 0, left = there;
 #pragma unroll
-        for (int call = 0; call < PLANES / 4; ++call) {
-            if (!left) break;
+        for (int call = PLANES / 4 - 1; call >= 0; --call) {  // from the last bits to the first, which count most
             const uint4 random = philox_finish<MOST_ROUNDS>(prefix, when.time.word3 | (4 * call + w), when.key);
 #pragma unroll
-            for (int q = 0; q < 4; ++q) {
+            for (int q = 3; q >= 0; --q) {
                 const u32 threshold = plane[4 * call + q], drawn = word_of(random, q);
-                closed |= left & threshold & ~drawn;
+                closed = (threshold & ~drawn) | (closed & ~(threshold ^ drawn));
                 left &= ~(threshold ^ drawn);
             }
         }
@@ -157,11 +156,14 @@ __device__ __forceinline__ void sow(u32 site, const Lanes& lanes, const When& wh
     }
 }
 
-// Fills `opened` and, but for Wolff moves, `chosen`, of bonds of few sizes or of any, turned or not: block (part of the columns, block of replicas, sample), a warp a column.
+// Fills `opened` and, but for Wolff moves, `chosen`, of bonds of few sizes or of any, turned or not: block (part of the columns, block of
+// replicas, sample), a warp a column. A block turns a group of columns at a time, of which a replica gets the words that lie side by side.
 template <bool IS_FEW, bool ARE_TURNED>
-__global__ __launch_bounds__(THREADS) void choose(Batch batch, Bonds bonds, Sites sites, Ladder ladder, u64 time, Key key) {
+__global__ __launch_bounds__(THREADS, 5) void choose(Batch batch, Bonds bonds, Sites sites, Ladder ladder, u64 time, Key key) {
+    constexpr u32 STRIDE = LANES + WORDS;  // of columns in shared memory: two threads that write words of one replica read other banks
     __shared__ Lanes lanes;
-    const u32 sample = blockIdx.z, block = blockIdx.y, lane = threadIdx.x % WIDTH, warps = blockDim.x / WIDTH;
+    __shared__ u32 turned[ARE_TURNED ? 2 : 1][ARE_TURNED ? GROUP * STRIDE : 1];  // by turns, so that threads wait for each other once
+    const u32 sample = blockIdx.z, block = blockIdx.y, lane = threadIdx.x % WIDTH, warp = threadIdx.x / WIDTH;
     const size_t row = (size_t)sample * batch.blocks + block;
     const uint4* const state = batch.state + row * sites.count;
     const When when{counter_block(batch.first_sample + sample, block), counter_half_sweep(time, STREAM_CLUSTERS), key};
@@ -170,46 +172,62 @@ __global__ __launch_bounds__(THREADS) void choose(Batch batch, Bonds bonds, Site
     if (batch.move == SEEDED) lay_wants(lanes, sites.most, batch.first_sample + sample, block, when);
     __syncthreads();
     const u32 columns = bonds.columns + (batch.move == WOLFF ? 0 : sites.columns);
-    for (u32 c = blockIdx.x * warps + threadIdx.x / WIDTH; c < columns; c += gridDim.x * warps) {
-        const bool is_bond = c < bonds.columns;
-        const u32 column = is_bond ? c : c - bonds.columns, i = column * WIDTH + lane, site = is_bond ? 0 : sites.site[i];
+    bool is_second = false;
+    for (u32 first = blockIdx.x * GROUP; first < columns; first += gridDim.x * GROUP, is_second = !is_second) {
+        const bool is_bond = first < bonds.columns;
+        const u32 begin = is_bond ? first : first - bonds.columns, i = (begin + warp) * WIDTH + lane, site = is_bond ? 0 : sites.site[i];
         u32 words[WORDS] = {};
         if (is_bond) {
             const uint2 at = bonds.places[i];
             const uint4 one = spins(at.x), other = spins(at.y);
             words[0] = one.x ^ other.x, words[1] = one.y ^ other.y, words[2] = one.z ^ other.z, words[3] = one.w ^ other.w;
             open_bond<IS_FEW>(bonds, i, sample, lanes, when, words);
-        } else if (!is_bond && site < sites.count && batch.move == SEEDED) {
+        } else if (site < sites.count && batch.move == SEEDED) {
             sow(site, lanes, when, words);
-        } else if (!is_bond && site < sites.count) {
+        } else if (site < sites.count) {
             const uint4 coins = when.draw(site, COIN);
             words[0] = coins.x, words[1] = coins.y, words[2] = coins.z, words[3] = coins.w;
         }
-        u32* const to = (is_bond ? batch.opened + row * bonds.columns * LANES : batch.chosen + row * sites.columns * LANES) + column * LANES;
+        const u32 all = is_bond ? bonds.columns : sites.columns;
+        u32* const to = (is_bond ? batch.opened : batch.chosen) + row * all * LANES;
         __syncwarp();
         if constexpr (ARE_TURNED) {
+            u32* const group = turned[is_second];
 #pragma unroll
-            for (u32 w = 0; w < WORDS; ++w) to[WIDTH * w + lane] = transpose_across(words[w]);
+            for (u32 w = 0; w < WORDS; ++w) group[warp * STRIDE + WIDTH * w + lane] = transpose_across(words[w]);
+            __syncthreads();
+            const u32 replica = threadIdx.x / 2, part = threadIdx.x % 2 * 4;
+            const u32* const from = group + part * STRIDE + replica;
+            *(uint4*)(to + replica * all + begin + part) = make_uint4(from[0], from[STRIDE], from[2 * STRIDE], from[3 * STRIDE]);
         } else {
-            ((uint4*)to)[lane] = make_uint4(words[0], words[1], words[2], words[3]);
+            ((uint4*)to)[i] = make_uint4(words[0], words[1], words[2], words[3]);
         }
     }
 }
 
-// Flips sites by what `chosen`, turned, has in the end: block (part of the columns, block of replicas, sample), a warp a column.
+// Flips sites by what `chosen`, turned, has in the end: block (part of the columns, block of replicas, sample), a warp four columns.
 __global__ __launch_bounds__(THREADS) void flip_sites(Batch batch, Sites sites) {
     const u32 sample = blockIdx.z, block = blockIdx.y, lane = threadIdx.x % WIDTH, warps = blockDim.x / WIDTH;
     const size_t row = (size_t)sample * batch.blocks + block;
     const u32 left = min(LANES, batch.replicas - LANES * block);
-    for (u32 column = blockIdx.x * warps + threadIdx.x / WIDTH; column < sites.columns; column += gridDim.x * warps) {
-        const u32* const from = batch.chosen + (row * sites.columns + column) * LANES;
-        u32 flips[WORDS];
+    const u32* const chosen = batch.chosen + row * sites.columns * LANES;
+    for (u32 begin = (blockIdx.x * warps + threadIdx.x / WIDTH) * 4; begin < sites.columns; begin += gridDim.x * warps * 4) {
+        uint4 of_word[WORDS];
 #pragma unroll
-        for (u32 w = 0; w < WORDS; ++w) flips[w] = transpose_across(WIDTH * w + lane < left ? from[WIDTH * w + lane] : 0);
-        const u32 place = sites.place[column * WIDTH + lane];
-        if (place >= sites.count || !(flips[0] | flips[1] | flips[2] | flips[3])) continue;
-        uint4& spins = batch.state[row * sites.count + place];
-        const uint4 old = spins;
-        spins = make_uint4(old.x ^ flips[0], old.y ^ flips[1], old.z ^ flips[2], old.w ^ flips[3]);
+        for (u32 w = 0; w < WORDS; ++w) {
+            const u32 replica = WIDTH * w + lane;
+            of_word[w] = replica < left ? *(const uint4*)(chosen + replica * sites.columns + begin) : make_uint4(0, 0, 0, 0);
+        }
+#pragma unroll
+        for (u32 k = 0; k < 4; ++k) {
+            u32 flips[WORDS];
+#pragma unroll
+            for (u32 w = 0; w < WORDS; ++w) flips[w] = transpose_across(word_of(of_word[w], k));
+            const u32 place = sites.place[(begin + k) * WIDTH + lane];
+            if (place >= sites.count || !(flips[0] | flips[1] | flips[2] | flips[3])) continue;
+            uint4& spins = batch.state[row * sites.count + place];
+            const uint4 old = spins;
+            spins = make_uint4(old.x ^ flips[0], old.y ^ flips[1], old.z ^ flips[2], old.w ^ flips[3]);
+        }
     }
 }

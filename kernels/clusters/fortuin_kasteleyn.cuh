@@ -2,7 +2,7 @@
 //
 //   state[sample][block][place][4]   spins: bit b of word w is replica 128 block + 32 w + b
 //   opened, chosen                   of each sample and block, open bonds and chosen sites: as words of replicas like the spins,
-//                                    [bond or site][4], or turned, [column of 32 bonds or labels][128 replicas]
+//                                    [bond or site][4], or turned, [128 replicas][column of 32 bonds or labels]
 //
 // Where clusters are found by union-find, labels are sites in the order in which they lead, the first one's the largest, so that the
 // largest label of a cluster is its leader's. The ghost, which never flips, has the largest of all. Leaves, sites that no bonds join
@@ -16,7 +16,9 @@ constexpr u32 OWN = HOST(engine.moves.fortuin_kasteleyn.move.OWN);
 constexpr u32 SWENDSEN_WANG = HOST(engine.moves.fortuin_kasteleyn.move.SWENDSEN_WANG);
 constexpr u32 WOLFF = HOST(engine.moves.fortuin_kasteleyn.move.WOLFF);
 constexpr u32 SEEDED = HOST(engine.moves.fortuin_kasteleyn.move.SEEDED);
+constexpr u32 GROUP = HOST(engine.moves.fortuin_kasteleyn.cuda.GROUP);  // columns come in such groups
 constexpr u32 LANES = 128, WIDTH = 32, WORDS = 4, ALL = ~0u;
+static_assert(GROUP == 8 && THREADS == 2 * LANES && THREADS == GROUP * WIDTH, "a thread writes four columns of a replica");
 
 // Bonds as spinsim/engine/moves/fortuin_kasteleyn/bonds.py has them, those to the ghost last. Where they are turned there are holes, whose
 // level is -1: a column has groups of `leaf_width` bonds of a leaf, or, from leaf_columns on, of `width` bonds of a label to larger ones.

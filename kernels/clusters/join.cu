@@ -22,6 +22,9 @@ __device__ __forceinline__ u32 first_of(u32 open, u32 starts) {
     return open & ~(above << 1 & ~starts);
 }
 
+// Returns the last bit of a word that has one.
+__device__ __forceinline__ u32 last_of(u32 word) { return WIDTH - 1 - __clz(word); }
+
 // Shared memory by its address, which the compiler would make anew from a pointer each time.
 __device__ __forceinline__ u32 word_at(u32 address) {
     u32 word;
@@ -47,12 +50,12 @@ struct Trees {
     __device__ __forceinline__ u32 parent_of(u32 label) const { return half_at(parents + 2 * label); }
     __device__ __forceinline__ void hang(u32 label, u32 parent) const { set_half(parents + 2 * label, parent); }
     __device__ __forceinline__ u32 larger_of(u32 bond) const { return IN_SHARED ? half_at(near_larger + 2 * bond) : __ldg(bonds.larger + bond); }
-    __device__ __forceinline__ u32 word(u32 column, u32 end) const { return column < end ? opened[(size_t)column * LANES] : 0; }
+    __device__ __forceinline__ u32 word(u32 column, u32 end) const { return column < end ? opened[column] : 0; }
     __device__ __forceinline__ u32 starts_at(u32 column, const Groups& of_leaves, const Groups& of_labels) const {
         return column < bonds.leaf_columns ? of_leaves.starts : of_labels.starts;
     }
 
-    static __device__ __forceinline__ u32 first_before(u32 firsts, u32 bond) { return WIDTH - 1 - __clz(firsts & ((1u << bond) - 1)); }
+    static __device__ __forceinline__ u32 first_before(u32 firsts, u32 bond) { return last_of(firsts & ((1u << bond) - 1)); }
 
     // Hangs labels of bonds that are roots on that of the first bond of their group, of `tried` ones; returns the bonds left of `rest`.
     __device__ __forceinline__ u32 hang_roots(u32 firsts, u32 rest, u32 tried, u32 mine) const {
@@ -84,7 +87,7 @@ struct Trees {
         for (u32 column = lane; __any_sync(ALL, column < columns); column += WIDTH) {
             const u32 open = word(column, columns), starts = starts_at(column, of_leaves, of_labels), firsts = first_of(open, starts);
             const u32 left = firsts | hang_roots(firsts, open & ~firsts, first_of(open & ~firsts, starts), column * WIDTH);
-            if (left != open) opened[(size_t)column * LANES] = left;
+            if (left != open) opened[column] = left;
         }
         // Then two bonds at a time in each thread: the smaller of two labels hangs on the larger one, which is done where it was a root; else
         // its old parent goes on (Rem's algorithm with splicing: M. M. A. Patwary, J. Blair, F. Manne, SEA 2010).
@@ -100,9 +103,9 @@ struct Trees {
                 const u32 ready = __ballot_sync(ALL, rest);
                 const u32 handed = min((u32)__popc(ready), free), place = __popc(ready & before);
                 if (rest && place < handed) {
-                    const u32 bond = __ffs(rest) - 1;
+                    const u32 bond = last_of(rest);
                     set_word(slots + 4 * place, larger_of(mine + first_before(firsts, bond)) | larger_of(mine + bond) << 16);
-                    rest &= rest - 1;
+                    rest ^= 1u << bond;
                 }
                 __syncwarp();
                 u32 slot = __popc(idle[0] & before);
@@ -151,8 +154,7 @@ struct Trees {
         }
     }
 
-    // Does `visit` with each column of leaves, its word of `chosen` and the root of the calling thread's leaf, NONE where no bond of it
-    // is open.
+    // Does `visit` with each column of leaves, its word of `chosen` and a label of the calling thread's leaf, NONE where no bond of it is open.
     template <typename Visit>
     __device__ __forceinline__ void each_leaf(const Groups& groups, const u32* chosen, Visit visit) const {
         const u32 lane = threadIdx.x % WIDTH, places = (bonds.leaf_columns + WIDTH - 1) / WIDTH * groups.count;
@@ -160,9 +162,9 @@ struct Trees {
         for (u32 base = 0; base < bonds.leaf_columns; base += WIDTH) {
             const u32 open = word(base + lane, bonds.leaf_columns), mine = (base + lane) * WIDTH;
             for (u32 g = 0; g < groups.count; ++g, ++place) {
-                if (place % WIDTH == 0 && place + lane < places) words = chosen[(size_t)(place + lane) * LANES];
+                if (place % WIDTH == 0 && place + lane < places) words = chosen[place + lane];
                 const u32 there = groups.bonds_of(g, open);
-                visit(place, __shfl_sync(ALL, words, place % WIDTH), there ? parent_of(larger_of(mine + g * groups.width + __ffs(there) - 1)) : NONE);
+                visit(place, __shfl_sync(ALL, words, place % WIDTH), there ? larger_of(mine + g * groups.width + last_of(there)) : NONE);
             }
         }
     }
@@ -173,7 +175,7 @@ __device__ __forceinline__ u32 room_of_replica(u32 columns) { return max(WIDTH, 
 
 // Finds the clusters of a replica, a warp each: block (replicas of all samples).
 template <bool IN_SHARED>
-__global__ __launch_bounds__(MOST_WARPS * WIDTH, 1) void join_in_shared(Batch batch, Bonds bonds, Sites sites, u32 samples, u64 time, Key key) {
+__global__ __launch_bounds__(MOST_WARPS * WIDTH, 2) void join_in_shared(Batch batch, Bonds bonds, Sites sites, u32 samples, u64 time, Key key) {
     extern __shared__ u32 in_shared[];
     const u32 lane = threadIdx.x % WIDTH, warp = threadIdx.x / WIDTH, warps = blockDim.x / WIDTH, columns = sites.joined_columns;
     u32* room = in_shared;
@@ -186,20 +188,20 @@ __global__ __launch_bounds__(MOST_WARPS * WIDTH, 1) void join_in_shared(Batch ba
     if (unit >= samples * batch.replicas) return;
     const u32 sample = unit / batch.replicas, replica = unit % batch.replicas;
     const size_t row = (size_t)sample * batch.blocks + replica / LANES;
-    u32* const chosen = batch.chosen + row * sites.columns * LANES + replica % LANES;
-    u32* const of_leaves = chosen + (size_t)columns * LANES;
+    u32* const chosen = batch.chosen + (row * LANES + replica % LANES) * sites.columns;
+    u32* const of_leaves = chosen + columns;
     const u32 quads = (columns + 3) / 4, marked = 4 * quads + 1;
     u32* const marks = room + warp * room_of_replica(columns);  // which leaders flip, the ghost not; before, pairs that threads hand on
     u32* const parents = marks + max(WIDTH, marked);            // two in a word
     for (u32 i = lane; i <= 64 * quads; i += WIDTH) parents[i] = 2 * i | (2 * i + 1) << 16;
     __syncwarp();
     const auto address = [](const u32* word) { return (u32)__cvta_generic_to_shared(word); };
-    u32* const opened = batch.opened + row * bonds.columns * LANES + replica % LANES;
+    u32* const opened = batch.opened + (row * LANES + replica % LANES) * bonds.columns;
     const Trees<IN_SHARED> trees{address(parents), address(marks), address(in_shared), bonds, opened};
     const Groups leaves(bonds.leaf_width);
     trees.join(leaves, Groups(bonds.width));
 
-    for (u32 i = lane; i < marked; i += WIDTH) marks[i] = batch.move == SWENDSEN_WANG && i < columns ? chosen[(size_t)i * LANES] : 0;
+    for (u32 i = lane; i < marked; i += WIDTH) marks[i] = batch.move == SWENDSEN_WANG && i < columns ? chosen[i] : 0;
     __syncwarp();
     const auto mark = [&](u32 root) { if (root < sites.joined) atomicOr(marks + root / WIDTH, 1u << root % WIDTH); };
     const u32 own = batch.move != WOLFF ? NONE : sites.label[__umulhi(
@@ -214,25 +216,28 @@ __global__ __launch_bounds__(MOST_WARPS * WIDTH, 1) void join_in_shared(Batch ba
 #pragma unroll
             for (u32 k = 0; k < 4; ++k) {
                 const u32 column = 4 * quad + k;
-                if (column < columns && (batch.move == WOLFF ? own == column * WIDTH + lane : chosen[(size_t)column * LANES] >> lane & 1))
+                if (column < columns && (batch.move == WOLFF ? own == column * WIDTH + lane : chosen[column] >> lane & 1))
                     mark(root[k]);
             }
         });
-        trees.each_leaf(leaves, of_leaves, [&](u32 place, u32 word, u32 root) { if (is_chosen(place, word)) mark(root); });
+        trees.each_leaf(leaves, of_leaves, [&](u32 place, u32 word, u32 label) {
+            if (label != NONE && is_chosen(place, word)) mark(trees.parent_of(label));
+        });
         __syncwarp();
     }
-    const auto flips = [&](u32 root) { return word_at(address(marks) + root / WIDTH * 4) >> root % WIDTH & 1; };
-    u32 kept = 0;
+    // From the marks of roots to those of all labels: a root keeps its own.
+    const auto flips = [&](u32 label) { return word_at(address(marks) + label / WIDTH * 4) >> label % WIDTH & 1; };
     trees.settle(quads, [&](u32 quad, const u32 (&root)[4]) {
         u32 words[4];
 #pragma unroll
         for (u32 k = 0; k < 4; ++k) words[k] = __ballot_sync(ALL, flips(root[k]));
-        if (lane / 4 == quad % 8) kept = lane & 2 ? (lane & 1 ? words[3] : words[2]) : (lane & 1 ? words[1] : words[0]);
-        if (quad % 8 == 0 && 4 * quad + lane < columns) chosen[(size_t)(4 * quad + lane) * LANES] = kept;
+        if (lane < 4) set_word(address(marks) + 4 * (4 * quad + lane), lane & 2 ? (lane & 1 ? words[3] : words[2]) : (lane & 1 ? words[1] : words[0]));
     });
-    trees.each_leaf(leaves, of_leaves, [&](u32 place, u32 word, u32 root) {
-        const u32 flipped = __ballot_sync(ALL, root == NONE ? is_chosen(place, word) : flips(root));
-        if (lane == 0) of_leaves[(size_t)place * LANES] = flipped;
+    __syncwarp();
+    for (u32 i = lane; i < columns; i += WIDTH) chosen[i] = marks[i];
+    trees.each_leaf(leaves, of_leaves, [&](u32 place, u32 word, u32 label) {
+        const u32 flipped = __ballot_sync(ALL, label == NONE ? is_chosen(place, word) : flips(label));
+        if (lane == 0) of_leaves[place] = flipped;
     });
 }
 
@@ -254,12 +259,12 @@ __global__ __launch_bounds__(JOINING) void join_in_memory(Batch batch, Bonds bon
     const size_t row = (size_t)sample * batch.blocks + replica / LANES, mine = (size_t)blockIdx.y * batch.replicas + replica;
     u32* const parent = parents + mine * (sites.count + 1);
     u8* const mark = marks + mine * (sites.count + 1);
-    const u32* const opened = batch.opened + row * bonds.columns * LANES + replica % LANES;
-    u32* const chosen = batch.chosen + row * sites.columns * LANES + replica % LANES;
+    const u32* const opened = batch.opened + (row * LANES + replica % LANES) * bonds.columns;
+    u32* const chosen = batch.chosen + (row * LANES + replica % LANES) * sites.columns;
     for (u32 label = threadIdx.x; label <= sites.count; label += blockDim.x) parent[label] = label, mark[label] = 0;
     __syncthreads();
     for (u32 e = threadIdx.x; e < bonds.count; e += blockDim.x) {
-        if (!(opened[(size_t)(e / WIDTH) * LANES] >> e % WIDTH & 1)) continue;
+        if (!(opened[e / WIDTH] >> e % WIDTH & 1)) continue;
         u32 one = root_of(parent, bonds.labels[e].x), other = root_of(parent, bonds.labels[e].y);
         while (one != other) {  // the smaller root hangs on the larger one, unless it has been hung elsewhere meanwhile
             const u32 low = min(one, other), high = max(one, other), before = atomicCAS(parent + low, low, high);
@@ -273,13 +278,13 @@ __global__ __launch_bounds__(JOINING) void join_in_memory(Batch batch, Bonds bon
         mark[root_of(parent, sites.label[__umulhi(own, sites.count)])] = 1;
     }
     for (u32 label = threadIdx.x; label < sites.count && batch.move != WOLFF; label += blockDim.x) {
-        const bool is_chosen = chosen[(size_t)(label / WIDTH) * LANES] >> label % WIDTH & 1;
+        const bool is_chosen = chosen[label / WIDTH] >> label % WIDTH & 1;
         if (is_chosen && (batch.move == SEEDED || __ldcg(parent + label) == label)) mark[root_of(parent, label)] = 1;
     }
     __syncthreads();
     for (u32 label = threadIdx.x; label < sites.columns * WIDTH; label += blockDim.x) {
         const u32 root = label < sites.count ? root_of(parent, label) : sites.count;
         const u32 flips = __ballot_sync(ALL, root != sites.count && __ldcg(mark + root));
-        if (lane == 0) chosen[(size_t)(label / WIDTH) * LANES] = flips;
+        if (lane == 0) chosen[label / WIDTH] = flips;
     }
 }

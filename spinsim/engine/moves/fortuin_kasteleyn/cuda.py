@@ -30,15 +30,17 @@ FILE: Final = "clusters/fortuin_kasteleyn.cu"
 JOIN: Final = "clusters/join.cu"
 THREADS: Final = 256  # of a block that draws bonds or flips sites
 JOINING: Final = 512  # of a block that joins a replica's sites in memory
-MOST_WARPS: Final = 32  # of a block whose warps have a replica each
-ENOUGH_IDLE: Final = 16  # of the 64 bonds that a warp can have in hand, so that new ones are handed out
+MOST_WARPS: Final = 24  # of a block whose warps have a replica each, of which a multiprocessor has two
+ENOUGH_IDLE: Final = 24  # of the 64 bonds that a warp can have in hand, so that new ones are handed out
 ENOUGH: Final = 8  # such warps, for which labels of bonds are worth their shared memory
 FEW_LEVELS: Final = 4  # sizes of bonds whose thresholds a block keeps
 MOST_PARTS: Final = 16  # blocks that share the columns of a block of replicas
 COLUMNS_A_WARP: Final = 8  # at least
+GROUP: Final = THREADS // WIDTH  # columns that a block draws and writes at once
 MOST_PARENTS: Final = 2**28  # of replicas that are joined in memory at a time
 FIRST_LEAF: Final = 2**31  # in place of a label, of the first leaf
 NO_BOND: Final = 2**32 - 1
+RESERVED: Final = 1024  # bytes of shared memory that a block cannot use
 BONDS: Final = struct_type(
     places=ADDRESS, number=ADDRESS, negative=ADDRESS, level=ADDRESS, costs=ADDRESS, terms=ADDRESS, larger=ADDRESS,
     smaller=ADDRESS, labels=ADDRESS, negative_stride=SIZE, level_stride=SIZE, count=np.uint32, columns=np.uint32,
@@ -71,7 +73,17 @@ class SharedLabels(NamedTuple):
 
 
 def labels_in_shared(columns: int, bond_columns: int, shared: int) -> SharedLabels | None:
-    """Shared memory of a block for replicas of so many columns of labels; None where not even one has room."""
+    """Shared memory of a block for replicas of so many columns of labels; None where not even one has room.
+
+    A multiprocessor has two blocks where these have more warps than a larger one.
+    """
+    one = labels_of_block(columns, bond_columns, shared)
+    two = labels_of_block(columns, bond_columns, (shared + RESERVED) // 2 - RESERVED)
+    return two if one and two and two.has_bonds == one.has_bonds and 2 * two.warps > one.warps else one
+
+
+def labels_of_block(columns: int, bond_columns: int, shared: int) -> SharedLabels | None:
+    """Labels in so many bytes."""
     bonds, quads = 2 * WIDTH * bond_columns, -(-columns // 4)
     replica = 4 * (max(WIDTH, 4 * quads + 1) + 64 * quads + 1)
     if replica > shared:
@@ -104,7 +116,7 @@ class Layout:
         none = np.zeros(0, np.uint16)
         self.lists: dict[str, Any] = {"larger": none, "smaller": none, "labels": none}
         self.label = np.arange(count, dtype=np.uint32)
-        self.bond_at, self.site_at = columns_of(np.arange(edges), NO_BOND), columns_of(np.arange(count), count)
+        self.bond_at, self.site_at = in_groups(np.arange(edges), NO_BOND), in_groups(np.arange(count), count)
 
     @property
     def columns(self) -> int:
@@ -126,7 +138,7 @@ class InMemory(Layout):
         super().__init__(clusters)
         order = clusters.order[::-1]
         self.label[order] = np.arange(order.size)
-        self.site_at = columns_of(order, order.size)
+        self.site_at = in_groups(order, order.size)
         self.lists["labels"] = np.append(self.label, np.uint32(order.size))[clusters.bonds.ends]
 
 
@@ -163,7 +175,7 @@ class InShared(Layout):
                 member = np.arange(len(bonds)) - begin[group[bonds]]
                 places[bonds] = (k * columns[0] + word) * WIDTH + part * widths[k] + member
         self.widths, self.leaf_columns = (widths[0], widths[1]), columns[0]
-        self.bond_at = np.full(WIDTH * sum(columns), NO_BOND, np.uint32)
+        self.bond_at = in_groups(np.full(WIDTH * sum(columns), NO_BOND), NO_BOND)
         self.bond_at[places] = np.arange(len(ends))
         halves = {name: np.zeros(self.bond_at.size, np.uint16) for name in ("larger", "smaller")}
         halves["larger"][places], halves["smaller"][places] = larger, lower
@@ -172,14 +184,19 @@ class InShared(Layout):
         word, part = np.divmod(np.arange(leaves), of_word)
         at = np.full(WIDTH * of_word * -(-columns[0] // WIDTH), order.size, np.uint32)
         at[(word // WIDTH * of_word + part) * WIDTH + word % WIDTH] = leaf
-        self.site_at = np.append(columns_of(joined, order.size), at)
+        self.site_at = in_groups(np.append(in_groups(joined, order.size, WIDTH), at), order.size)
 
 
-def columns_of(numbers: npt.NDArray[Any], hole: int) -> npt.NDArray[np.uint32]:
-    """Numbers in whole columns."""
-    filled = np.full(-(-numbers.size // WIDTH) * WIDTH, hole, np.uint32)
+def in_groups(numbers: npt.NDArray[Any], hole: int, size: int = WIDTH * GROUP) -> npt.NDArray[np.uint32]:
+    """Numbers in whole groups of columns, or of another size."""
+    filled = np.full(-(-numbers.size // size) * size, hole, np.uint32)
     filled[: numbers.size] = numbers
     return filled
+
+
+def parts_of(columns: int) -> int:
+    """Blocks that share so many columns."""
+    return max(1, min(MOST_PARTS, columns // (GROUP * COLUMNS_A_WARP)))
 
 
 def layout_for(clusters: Clusters, shared: int) -> tuple[Layout, SharedLabels | None]:
@@ -248,19 +265,15 @@ class ClustersOnGpu:
             "batch": batch, "sites": sites, "bonds": self._bonds(bonds, layout, place), "samples": np.uint32(samples),
             "time": np.uint64(0),
         }  # fmt: skip
-        choosing = self._launch(FILE, instance("choose", len(bonds.costs) <= FEW_LEVELS, not rows))
-        self._launches = [Launched(choosing, (self._parts(of_bonds + columns), blocks, samples), THREADS)]
+        choose = self._launch(FILE, instance("choose", len(bonds.costs) <= FEW_LEVELS, not rows))
+        self._launches = [Launched(choose, (parts_of(of_bonds + columns), blocks, samples), THREADS)]
         if rows:
             self._launches.append(self._in_rows(rows, samples))
             return
-        flipping = self._launch(FILE, "flip_sites")
         self._launches += [
             *(self._in_shared(room) if room else self._in_memory(samples, count)),
-            Launched(flipping, (self._parts(columns), blocks, samples), THREADS, draws=False),
+            Launched(self._launch(FILE, "flip_sites"), (parts_of(2 * columns), blocks, samples), THREADS, draws=False),
         ]
-
-    def _parts(self, columns: int) -> int:
-        return max(1, min(MOST_PARTS, columns * WIDTH // (THREADS * COLUMNS_A_WARP)))
 
     def _in_rows(self, rows: Rows, samples: int) -> Launched:
         """The kernel that floods lattices, 32 replicas a block."""
