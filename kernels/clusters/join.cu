@@ -4,7 +4,7 @@
 
 constexpr int MOST_WARPS = HOST(engine.moves.fortuin_kasteleyn.cuda.MOST_WARPS), JOINING = HOST(engine.moves.fortuin_kasteleyn.cuda.JOINING);
 constexpr int ENOUGH_IDLE = HOST(engine.moves.fortuin_kasteleyn.cuda.ENOUGH_IDLE);
-constexpr u32 NONE = ~0u, FIRST_LEAF = HOST(engine.moves.fortuin_kasteleyn.cuda.FIRST_LEAF);
+constexpr u32 SPREAD = HOST(engine.moves.fortuin_kasteleyn.cuda.SPREAD), NONE = ~0u, FIRST_LEAF = HOST(engine.moves.fortuin_kasteleyn.cuda.FIRST_LEAF);
 
 // Groups of bonds that lie side by side in a column, at most WIDTH in all.
 struct Groups {
@@ -22,8 +22,12 @@ __device__ __forceinline__ u32 first_of(u32 open, u32 starts) {
     return open & ~(above << 1 & ~starts);
 }
 
-// Returns the last bit of a word that has one.
-__device__ __forceinline__ u32 last_of(u32 word) { return WIDTH - 1 - __clz(word); }
+// Returns the last bit of a word that has one; __clz counts from the other end, which takes two instructions more.
+__device__ __forceinline__ u32 last_of(u32 word) {
+    u32 bit;
+    asm("bfind.u32 %0, %1;" : "=r"(bit) : "r"(word));
+    return bit;
+}
 
 // Shared memory by its address, which the compiler would make anew from a pointer each time.
 __device__ __forceinline__ u32 word_at(u32 address) {
@@ -43,6 +47,7 @@ __device__ __forceinline__ void set_half(u32 address, u32 half) { asm volatile("
 // Parents are halves of words. All threads go on together, so that nobody writes between another's reading and writing.
 template <bool IN_SHARED>
 struct Trees {
+    static constexpr u32 STRIDE = IN_SHARED ? SPREAD : WIDTH;  // from a column of bonds to the next, of their labels
     u32 parents, slots, near_larger;  // addresses: of parents; of pairs that threads hand to others; of labels of bonds
     const Bonds& bonds;
     u32* opened;
@@ -58,15 +63,17 @@ struct Trees {
     static __device__ __forceinline__ u32 first_before(u32 firsts, u32 bond) { return last_of(firsts & ((1u << bond) - 1)); }
 
     // Hangs labels of bonds that are roots on that of the first bond of their group, of `tried` ones; returns the bonds left of `rest`.
+    // A thread without any tries its bond 0 as its own first one, which changes nothing, as that is never in `rest`.
     __device__ __forceinline__ u32 hang_roots(u32 firsts, u32 rest, u32 tried, u32 mine) const {
-        for (; __any_sync(ALL, tried); tried &= tried - 1) {
-            const u32 bond = tried ? __ffs(tried) - 1 : 0, large = tried ? larger_of(mine + first_before(firsts, bond)) : 0;
-            const u32 small = tried ? larger_of(mine + bond) : 0, above = parent_of(small);
+        while (__any_sync(ALL, tried)) {
+            const u32 bond = last_of(tried | 1), one = 1u << bond, large = larger_of(mine + last_of((firsts & (one - 1)) | 1));
+            const u32 small = larger_of(mine + bond), above = parent_of(small);
             __syncwarp();
             if (above == small && small < large) hang(small, large);
             __syncwarp();
-            if (tried && parent_of(small) == large) rest &= ~(1u << bond);  // else another one has hung it
+            if (parent_of(small) == large) rest &= ~one;  // else another one has hung it
             __syncwarp();
+            tried &= ~one;
         }
         return rest;
     }
@@ -76,17 +83,18 @@ struct Trees {
         const u32 lane = threadIdx.x % WIDTH, before = (1u << lane) - 1, columns = bonds.columns;
         // The first bond of a label hangs it at once.
         for (u32 column = bonds.leaf_columns + lane, open = word(column, columns); __any_sync(ALL, column < columns);) {
-            const u32 mine = column * WIDTH;
+            const u32 mine = column * WIDTH, labels = column * STRIDE;
             u32 first = first_of(open, of_labels.starts);
             column += WIDTH, open = word(column, columns);
-            for (; first; first &= first - 1) hang(__ldg(bonds.smaller + mine + __ffs(first) - 1), larger_of(mine + __ffs(first) - 1));
+            for (; first; first &= first - 1) hang(__ldg(bonds.smaller + mine + __ffs(first) - 1), larger_of(labels + __ffs(first) - 1));
         }
         __syncwarp();
         // What else a leaf or a label has open joins its first one's tree. A label that is still a root hangs on that at once; of what is
         // left the words keep the bonds, with the first ones.
         for (u32 column = lane; __any_sync(ALL, column < columns); column += WIDTH) {
             const u32 open = word(column, columns), starts = starts_at(column, of_leaves, of_labels), firsts = first_of(open, starts);
-            const u32 left = firsts | hang_roots(firsts, open & ~firsts, first_of(open & ~firsts, starts), column * WIDTH);
+            const u32 mine = column < columns ? column * STRIDE : 0, others = open & ~firsts;
+            const u32 left = firsts | hang_roots(firsts, others, first_of(others, starts), mine);
             if (left != open) opened[column] = left;
         }
         // Then two bonds at a time in each thread: the smaller of two labels hangs on the larger one, which is done where it was a root; else
@@ -97,7 +105,7 @@ struct Trees {
             const u32 free = __popc(idle[0]) + __popc(idle[1]);
             if (free >= ENOUGH_IDLE) {  // threads that have bonds left hand one each to those that have less to do
                 if (!rest && column < columns) {
-                    firsts = first_of(open, starts_at(column, of_leaves, of_labels)), rest = open & ~firsts, mine = column * WIDTH;
+                    firsts = first_of(open, starts_at(column, of_leaves, of_labels)), rest = open & ~firsts, mine = column * STRIDE;
                     column += WIDTH, open = word(column, columns);
                 }
                 const u32 ready = __ballot_sync(ALL, rest);
@@ -125,9 +133,10 @@ struct Trees {
             __syncwarp();
 #pragma unroll
             for (int k = 0; k < 2; ++k) {
-                if (small[k] == large[k]) continue;
-                if (above[k] < large[k]) hang(small[k], large[k]);
-                one[k] = above[k], other[k] = large[k];  // a root is read again: several may have written
+                if (above[k] < large[k]) hang(small[k], large[k]);  // never a label on itself
+                // A root is read again, as several may have hung it. Of a pair that has met both stay; a choice would become a branch.
+                const u32 goes_on = 0u - (small[k] != large[k]);
+                one[k] = large[k] ^ ((above[k] ^ large[k]) & goes_on), other[k] = large[k];
             }
             __syncwarp();
         }
@@ -147,6 +156,7 @@ struct Trees {
 #pragma unroll
                 for (u32 k = 0; k < 4; ++k) root[k] = above[k], above[k] = parent_of(root[k]), is_left |= above[k] != root[k];
             } while (__any_sync(ALL, is_left));
+            __syncwarp();
 #pragma unroll
             for (u32 k = 0; k < 4; ++k) set_half(own + 2 * WIDTH * k, root[k]);
             __syncwarp();
@@ -154,18 +164,21 @@ struct Trees {
         }
     }
 
-    // Does `visit` with each column of leaves, its word of `chosen` and a label of the calling thread's leaf, NONE where no bond of it is open.
-    template <typename Visit>
-    __device__ __forceinline__ void each_leaf(const Groups& groups, const u32* chosen, Visit visit) const {
-        const u32 lane = threadIdx.x % WIDTH, places = (bonds.leaf_columns + WIDTH - 1) / WIDTH * groups.count;
-        u32 place = 0, words = 0;
-        for (u32 base = 0; base < bonds.leaf_columns; base += WIDTH) {
-            const u32 open = word(base + lane, bonds.leaf_columns), mine = (base + lane) * WIDTH;
-            for (u32 g = 0; g < groups.count; ++g, ++place) {
-                if (place % WIDTH == 0 && place + lane < places) words = chosen[place + lane];
-                const u32 there = groups.bonds_of(g, open);
-                visit(place, __shfl_sync(ALL, words, place % WIDTH), there ? larger_of(mine + g * groups.width + last_of(there)) : NONE);
+    // Sets the words of leaves, `chosen`, to what `flips` says of a leaf, if it is chosen, if a bond of it is open, and a label that one joins.
+    // Wolff moves choose none before.
+    template <typename Flips>
+    __device__ __forceinline__ void each_leaf(const Groups& groups, u32* chosen, bool is_wolff, Flips flips) const {
+        const u32 lane = threadIdx.x % WIDTH;
+        for (u32 base = 0; base < bonds.leaf_columns; base += WIDTH, chosen += groups.count) {
+            const u32 column = base + lane, open = word(column, bonds.leaf_columns), mine = column < bonds.leaf_columns ? column * STRIDE : 0;
+            u32 words = lane < groups.count && !is_wolff ? chosen[lane] : 0;
+            for (u32 g = 0; g < groups.count; ++g) {
+                const u32 there = groups.bonds_of(g, open), label = larger_of(mine + g * groups.width + last_of(there | 1));
+                const bool is_chosen = __shfl_sync(ALL, words, g) >> lane & 1;
+                const u32 flipped = __ballot_sync(ALL, flips(column * groups.count + g, is_chosen, there != 0, label));
+                if (lane == g) words = flipped;
             }
+            if (lane < groups.count) chosen[lane] = words;
         }
     }
 };
@@ -180,9 +193,10 @@ __global__ __launch_bounds__(MOST_WARPS * WIDTH, 2) void join_in_shared(Batch ba
     const u32 lane = threadIdx.x % WIDTH, warp = threadIdx.x / WIDTH, warps = blockDim.x / WIDTH, columns = sites.joined_columns;
     u32* room = in_shared;
     if (IN_SHARED) {
-        for (u32 i = threadIdx.x; i < bonds.columns * WIDTH / 2; i += blockDim.x) in_shared[i] = ((const u32*)bonds.larger)[i];
+        for (u32 i = threadIdx.x; i < bonds.columns * WIDTH / 2; i += blockDim.x)
+            in_shared[i / (WIDTH / 2) * (SPREAD / 2) + i % (WIDTH / 2)] = ((const u32*)bonds.larger)[i];
         __syncthreads();
-        room += bonds.columns * WIDTH / 2;
+        room += bonds.columns * SPREAD / 2;
     }
     const u32 unit = blockIdx.x * warps + warp;
     if (unit >= samples * batch.replicas) return;
@@ -206,11 +220,7 @@ __global__ __launch_bounds__(MOST_WARPS * WIDTH, 2) void join_in_shared(Batch ba
     const auto mark = [&](u32 root) { if (root < sites.joined) atomicOr(marks + root / WIDTH, 1u << root % WIDTH); };
     const u32 own = batch.move != WOLFF ? NONE : sites.label[__umulhi(
         draw_own(replica, batch.first_sample + sample, counter_half_sweep(time, STREAM_CLUSTERS), key).x, sites.count)];
-    const auto is_chosen = [&](u32 place, u32 word) {
-        if (batch.move != WOLFF) return (word >> lane & 1) != 0;
-        const u32 leaf = (place / leaves.count * WIDTH + lane) * leaves.count + place % leaves.count;
-        return own == (FIRST_LEAF | leaf);
-    };
+    const auto leads = [&](u32 leaf, bool is_chosen) { return batch.move == WOLFF ? own == (FIRST_LEAF | leaf) : is_chosen; };
     if (batch.move != SWENDSEN_WANG) {
         trees.settle(quads, [&](u32 quad, const u32 (&root)[4]) {
 #pragma unroll
@@ -220,8 +230,9 @@ __global__ __launch_bounds__(MOST_WARPS * WIDTH, 2) void join_in_shared(Batch ba
                     mark(root[k]);
             }
         });
-        trees.each_leaf(leaves, of_leaves, [&](u32 place, u32 word, u32 label) {
-            if (label != NONE && is_chosen(place, word)) mark(trees.parent_of(label));
+        trees.each_leaf(leaves, of_leaves, batch.move == WOLFF, [&](u32 leaf, bool is_chosen, bool is_joined, u32 label) {
+            if (is_joined && leads(leaf, is_chosen)) mark(trees.parent_of(label));
+            return is_chosen;
         });
         __syncwarp();
     }
@@ -235,9 +246,9 @@ __global__ __launch_bounds__(MOST_WARPS * WIDTH, 2) void join_in_shared(Batch ba
     });
     __syncwarp();
     for (u32 i = lane; i < columns; i += WIDTH) chosen[i] = marks[i];
-    trees.each_leaf(leaves, of_leaves, [&](u32 place, u32 word, u32 label) {
-        const u32 flipped = __ballot_sync(ALL, label == NONE ? is_chosen(place, word) : flips(label));
-        if (lane == 0) of_leaves[place] = flipped;
+    trees.each_leaf(leaves, of_leaves, batch.move == WOLFF, [&](u32 leaf, bool is_chosen, bool is_joined, u32 label) {
+        const bool as_joined = flips(label);
+        return is_joined ? as_joined : leads(leaf, is_chosen);
     });
 }
 

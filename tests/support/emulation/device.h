@@ -340,6 +340,7 @@ static inline void ptx_mapa_shared(unsigned& out, unsigned address, unsigned ran
 static inline void ptx_ld_shared_s8(int& value, unsigned address) { value = *(const int8_t*)emulation::shared_at(address); }
 static inline void ptx_st_shared_u8(unsigned address, int value) { *emulation::shared_at(address) = (char)value; }
 static inline void ptx_ld_shared_u16(unsigned& value, unsigned address) { value = *(const uint16_t*)emulation::shared_at(address); }
+static inline void ptx_bfind_u32(unsigned& bit, unsigned word) { bit = word ? 31 - __builtin_clz(word) : ~0u; }
 static inline void ptx_st_shared_u16(unsigned address, unsigned value) { *(uint16_t*)emulation::shared_at(address) = (uint16_t)value; }
 static inline void ptx_st_shared_u32(unsigned address, unsigned value) { memcpy(emulation::shared_at(address), &value, 4); }
 // Of the cluster, in which such addresses are: a byte or a word.

@@ -33,6 +33,7 @@ JOINING: Final = 512  # of a block that joins a replica's sites in memory
 MOST_WARPS: Final = 24  # of a block whose warps have a replica each, of which a multiprocessor has two
 ENOUGH_IDLE: Final = 24  # of the 64 bonds that a warp can have in hand, so that new ones are handed out
 ENOUGH: Final = 8  # such warps, for which labels of bonds are worth their shared memory
+SPREAD: Final = WIDTH + 2  # labels of a column of bonds there, so that threads with neighbouring columns read other banks
 FEW_LEVELS: Final = 4  # sizes of bonds whose thresholds a block keeps
 MOST_PARTS: Final = 16  # blocks that share the columns of a block of replicas
 COLUMNS_A_WARP: Final = 8  # at least
@@ -84,7 +85,7 @@ def labels_in_shared(columns: int, bond_columns: int, shared: int) -> SharedLabe
 
 def labels_of_block(columns: int, bond_columns: int, shared: int) -> SharedLabels | None:
     """Labels in so many bytes."""
-    bonds, quads = 2 * WIDTH * bond_columns, -(-columns // 4)
+    bonds, quads = 2 * SPREAD * bond_columns, -(-columns // 4)
     replica = 4 * (max(WIDTH, 4 * quads + 1) + 64 * quads + 1)
     if replica > shared:
         return None
