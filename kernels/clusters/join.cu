@@ -1,6 +1,7 @@
 // Clusters of Fortuin-Kasteleyn moves by union-find over turned bonds, a replica a warp with its labels in shared memory, or a replica a
 // block with more labels than fit.
 #include "clusters/fortuin_kasteleyn.cuh"
+#include "clusters/roots.cuh"
 
 constexpr int MOST_WARPS = HOST(engine.moves.fortuin_kasteleyn.cuda.MOST_WARPS), JOINING = HOST(engine.moves.fortuin_kasteleyn.cuda.JOINING);
 constexpr int ENOUGH_IDLE = HOST(engine.moves.fortuin_kasteleyn.cuda.ENOUGH_IDLE);
@@ -252,18 +253,6 @@ __global__ __launch_bounds__(MOST_WARPS * WIDTH, 2) void join_in_shared(Batch ba
     });
 }
 
-// Returns the root of a label; labels on the way come nearer to it. Other threads join trees meanwhile.
-__device__ __forceinline__ u32 root_of(u32* parent, u32 label) {
-    for (u32 above = __ldcg(parent + label); above != label;) {
-        const u32 next = __ldcg(parent + above);
-        if (next == above) return above;
-        parent[label] = next;
-        label = next;
-        above = __ldcg(parent + label);
-    }
-    return label;
-}
-
 // Does so for a replica of too many sites, block (replica, sample); parents and marks of roots lie in memory.
 __global__ __launch_bounds__(JOINING) void join_in_memory(Batch batch, Bonds bonds, Sites sites, u32* parents, u8* marks, u32 first, u64 time, Key key) {
     const u32 sample = first + blockIdx.y, replica = blockIdx.x, lane = threadIdx.x % WIDTH;
@@ -274,15 +263,8 @@ __global__ __launch_bounds__(JOINING) void join_in_memory(Batch batch, Bonds bon
     u32* const chosen = batch.chosen + (row * LANES + replica % LANES) * sites.columns;
     for (u32 label = threadIdx.x; label <= sites.count; label += blockDim.x) parent[label] = label, mark[label] = 0;
     __syncthreads();
-    for (u32 e = threadIdx.x; e < bonds.count; e += blockDim.x) {
-        if (!(opened[e / WIDTH] >> e % WIDTH & 1)) continue;
-        u32 one = root_of(parent, bonds.labels[e].x), other = root_of(parent, bonds.labels[e].y);
-        while (one != other) {  // the smaller root hangs on the larger one, unless it has been hung elsewhere meanwhile
-            const u32 low = min(one, other), high = max(one, other), before = atomicCAS(parent + low, low, high);
-            if (before == low) break;
-            one = root_of(parent, before), other = root_of(parent, high);
-        }
-    }
+    for (u32 e = threadIdx.x; e < bonds.count; e += blockDim.x)
+        if (opened[e / WIDTH] >> e % WIDTH & 1) join_trees(parent, bonds.labels[e].x, bonds.labels[e].y);
     __syncthreads();
     if (batch.move == WOLFF && threadIdx.x == 0) {
         const u32 own = draw_own(replica, batch.first_sample + sample, counter_half_sweep(time, STREAM_CLUSTERS), key).x;

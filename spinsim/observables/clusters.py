@@ -8,11 +8,12 @@ Open bonds are drawn anew for each measurement, from the same stream as those of
 (engine/moves/fortuin_kasteleyn/bonds.py), so that measuring changes no trajectory. ``overlap_largest_cluster``,
 ``overlap_cluster_sizes`` and ``overlap_wrapping`` are the same of the clusters that Houdayer moves exchange: neighbours
 at which the overlap of two copies is equal. Each copy (or replica, axis 1) is paired with the next one and the last
-with the first.
+with the first. On a GPU clusters are found there (clusters_cuda.py).
 """
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
@@ -52,7 +53,7 @@ def improved_correlation(batch: Batch) -> Array:
     """
     grid, xp = batch.grid, batch.xp
     labels = _of_fortuin_kasteleyn(batch, labels=True)[4]
-    labelled = grid * xp.asarray(1 + labels).reshape(grid.shape)  # so that one array has the label and the spin
+    labelled = grid * (1 + xp.asarray(labels)).reshape(grid.shape)  # so that one array has the label and the spin
 
     def product(here: Any, other: Any) -> Any:
         return xp.sign(here) * xp.sign(other) * (abs(here) == abs(other))
@@ -91,6 +92,15 @@ def overlap_wrapping(batch: Batch) -> Array:
     return _of_overlaps(batch, wraps=True)[3]
 
 
+def _on_gpu(batch: Batch, steps: npt.NDArray[np.int8]) -> ModuleType | None:
+    """The module that finds clusters where the spins are, if that is a GPU."""
+    if batch.xp is np:
+        return None
+    from spinsim.observables import clusters_cuda
+
+    return clusters_cuda if clusters_cuda.serves(steps, batch.model.sites) else None
+
+
 def _on_host(batch: Batch) -> npt.NDArray[np.int8]:
     spins = batch.spins
     return np.asarray(spins.get() if hasattr(spins, "get") else spins)
@@ -98,36 +108,45 @@ def _on_host(batch: Batch) -> npt.NDArray[np.int8]:
 
 def _of_fortuin_kasteleyn(batch: Batch, wraps: bool = False, labels: bool = False) -> tuple[Array, ...]:
     """Values of ``describe`` for each configuration, with the axes of the batch without sites."""
-    spins, model = _on_host(batch), batch.model
-    state = spins.shape[:-1]
+    model, state = batch.model, batch.spins.shape[:-1]
     bonds, steps = model.once(bonds_of), _steps(model, wraps)
     counted = model.bonds if wraps else len(bonds.number)  # the ghost is nowhere
     steps, ends = steps[bonds.number[: len(steps)]], bonds.ends[:counted]
-    flat = spins.reshape(state[0], -1, model.sites)
     beta = np.asarray(batch.beta, np.float64)
     by_term = beta[..., None] if beta.ndim < 2 else beta
-    of_one = np.broadcast_to(by_term * model.quantum, (*state[1:], by_term.shape[-1])).reshape(flat.shape[1], -1)
+    of_one = np.broadcast_to(by_term * model.quantum, (*state[1:], by_term.shape[-1]))
+    of_one = of_one.reshape(-1, by_term.shape[-1])
+    when = KINDS * batch.number + MEASURED
+    if cuda := _on_gpu(batch, steps):
+        found = cuda.of_fortuin_kasteleyn(batch, bonds, counted, of_one, steps, when, labels)
+        return tuple(each.reshape(*state, *each.shape[2:]) for each in found)
+    flat = _on_host(batch).reshape(state[0], -1, model.sites)
     words = pack(flat.transpose(0, 2, 1))
     words_of = (np.empty((rows, WIDE), np.uint64)[:, :2] for rows in (model.sites + 1, len(bonds.number)))
     up, opened = words_of  # of the type that moves have, for which there is machine code
     described = _room(flat.shape[:2], model.sites, steps.shape[1], labels)
-    when, key = np.uint64(KINDS * batch.number + MEASURED), rng.split_seed(batch.seed)
+    key = rng.split_seed(batch.seed)
     up[model.sites] = ~np.uint64(0)
     for k, block in np.ndindex(words.shape[:2]):
         mine = slice(LANES * block, min(LANES * (block + 1), flat.shape[1]))
         scaled = np.zeros((of_one.shape[1], LANES))
         scaled[:, : mine.stop - mine.start] = of_one[mine].T
         up[:-1] = words[k, block]
-        open_bonds(up, bonds, k, scaled, rng.counter_block(np.uint64(k), np.uint64(block)), when, key, opened)
+        word1 = rng.counter_block(np.uint64(k), np.uint64(block))
+        open_bonds(up, bonds, k, scaled, word1, np.uint64(when), key, opened)
         describe(opened[:counted], ends, steps, flat[k, mine], *(each[k, mine] for each in described))
     return tuple(each.reshape(*state, *each.shape[2:]) for each in described)
 
 
 def _of_overlaps(batch: Batch, wraps: bool = False) -> tuple[Array, ...]:
     """The same of clusters of equal overlap, over bonds whose coupling is not 0."""
-    spins, model = _on_host(batch), batch.model
-    overlaps = overlaps_of_copies(spins, np, "overlap clusters need").reshape(len(spins), -1, model.sites)
+    model, state = batch.model, batch.spins.shape[:-1]
     ends, steps = model.graph.edges, _steps(model, wraps)
+    if cuda := _on_gpu(batch, steps):
+        q = overlaps_of_copies(batch.spins, batch.xp, "overlap clusters need").reshape(state[0], -1, model.sites)
+        there = np.stack([model.integer_couplings(k) != 0 for k in range(len(model.couplings))])
+        return tuple(each.reshape(*state, *each.shape[2:]) for each in cuda.of_overlaps(batch, q, there, steps))
+    overlaps = overlaps_of_copies(_on_host(batch), np, "overlap clusters need").reshape(state[0], -1, model.sites)
     described = _room(overlaps.shape[:2], model.sites, steps.shape[1])
     for k, each in enumerate(overlaps):
         there = model.integer_couplings(k) != 0
@@ -136,7 +155,7 @@ def _of_overlaps(batch: Batch, wraps: bool = False) -> tuple[Array, ...]:
             joined = (some[:, ends[:, 0]] == some[:, ends[:, 1]]) & there
             opened = pack((2 * joined - 1).astype(np.int8).T[None])[0, 0]
             describe(opened, ends, steps, some, *(one[k, first : first + LANES] for one in described))
-    return tuple(each.reshape(*spins.shape[:-1], *each.shape[2:]) for each in described)
+    return tuple(each.reshape(*state, *each.shape[2:]) for each in described)
 
 
 def _room(shape: tuple[int, ...], sites: int, axes: int, labels: bool = False) -> tuple[Array, ...]:

@@ -23,6 +23,8 @@ from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.moves.move import Moment
 from spinsim.gemm import factors, rungs
 from spinsim.model.trotter import trotter
+from spinsim.observables import clusters
+from spinsim.observables.batch import Batch
 from spinsim.observables.measured import Facts
 from spinsim.observables.terms import Ladder, reduced_run
 from spinsim.transfer_matrix.across import CudaMix
@@ -42,8 +44,7 @@ WITH_LAYOUTS = [  # each struct that a kernel takes is in one of them
     "measuring/local.cu", "metropolis/replica_packed_degrees.cu", "metropolis/unpacked.cu",
     "tempering/temper_unpacked.cu", "measuring/reduce.cu", "measuring/energies.cu",
     "measuring/lowest.cu", "clusters/houdayer.cu", "clusters/fortuin_kasteleyn.cu", "clusters/flood.cu",
-    "clusters/join.cu",
-    "clusters/lattice_clusters.cu",
+    "clusters/join.cu", "clusters/lattice_clusters.cu", "clusters/describe.cu",
 ]  # fmt: skip
 BARRIERS = "typename Barrier<LAYERS, SLABS>::type"  # one of three structs
 
@@ -129,6 +130,8 @@ def test_arguments_have_the_names_of_parameters(launched: Kernels, monkeypatch: 
     CudaButterfly(layer)
     import cupy
 
+    spins = cupy.ones((1, 2, 1, 16), np.int8)
+    clusters.overlap_wrapping(Batch(spins, ("sample", "copy", "temperature", "site"), ss.Ising(ss.square(4)), cupy))
     fill_on_gpu(cupy.empty(9), 4, 1, 2, 3)
     CudaMix(cupy.empty((2, 2, 8)), 0.5, 0.5)
     assert launched == {(file, expression.partition("<")[0]) for file, expression in instantiations()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -166,6 +167,47 @@ def test_improved_correlation(field: float) -> None:
         for axis, r in ((0, 1), (0, 2), (1, 1)):
             exact_at = thermal.mean((grid * np.roll(grid, -r, axis=-1 - axis)).mean(axis=(-2, -1)))
             check(result.measured["G"][:, 0, :, t, axis, r], exact_at)
+
+
+def problem(name: str) -> ss.Ising:
+    """A model of the test below; two have random numbers in their couplings, more sizes than a block keeps."""
+    rng = np.random.default_rng(7)
+    if name == "graph":
+        return ss.Ising(GRAPH, rng.normal(size=(2, 10)), rng.choice([0.0, 0.5], (2, 7)))
+    if name == "diluted":
+        return ss.EdwardsAnderson(ss.square(6, 5), samples=2, bond_fraction=0.7, seed=2)
+    if name == "open":
+        return ss.Ising(ss.square(5, periodic=False))
+    couplings = "gaussian" if name == "square" else "pm-j"
+    return ss.EdwardsAnderson(LATTICES[name], samples=2, couplings=couplings, field=0.2 * (name == "cubic"), seed=1)
+
+
+@pytest.mark.parametrize("on_lattice", [True, False], ids=["on a lattice", "anywhere"])
+@pytest.mark.parametrize("name", [*LATTICES, "diluted", "open", "graph"])
+def test_devices_find_the_same_clusters(
+    name: str, on_lattice: bool, device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, rng = problem(name), np.random.default_rng(5)
+    spins = np.where(rng.random((model.samples, 3, 47, model.sites)) < 0.7, 1, -1).astype(np.int8)
+    here = Batch(spins, AXES, model, np, np.linspace(0.1, 1.2, 47), seed=8, number=3)
+    there = here
+    if device == "cuda":
+        import cupy
+
+        there = replace(here, spins=cupy.asarray(spins), xp=cupy)
+        if model.samples > 1 and name == "square":
+            from spinsim.observables import clusters_cuda
+
+            monkeypatch.setattr(clusters_cuda, "AT_ONCE", 1)  # sample by sample
+    names = ["improved_magnetization_squared", "largest_cluster", "cluster_sizes"]
+    names += ["overlap_largest_cluster", "overlap_cluster_sizes"]
+    if on_lattice:
+        if name in ("open", "graph"):
+            pytest.skip("nothing wraps")
+        names = ["wrapping", "overlap_wrapping"] + ["improved_correlation"] * (name != "honeycomb")
+    for function in (getattr(clusters, one) for one in names):
+        found = function(there)
+        assert np.array_equal(found.get() if hasattr(found, "get") else found, function(here)), function
 
 
 def test_refused_without_a_lattice_or_copies() -> None:

@@ -15,6 +15,7 @@ from spinsim.engine.moves.metropolis.dense.cuda_bytes import CLUSTER, serves
 from spinsim.engine.moves.metropolis.packed.classes import MAX_DEGREE_IN_FIELD, Kind
 from spinsim.engine.moves.metropolis.replica_packed.cuda_degrees import TREE_BITS
 from spinsim.model.graph import MOST_TERMS
+from spinsim.observables.clusters_cuda import INSTANCES as DESCRIBED_CLUSTERS
 from spinsim.rng import FEWER_ROUNDS, ROUNDS
 
 PHILOX_ROUNDS = (FEWER_ROUNDS, ROUNDS)
@@ -126,5 +127,5 @@ UNPACKED: Instances = (
 
 OF_ENGINES: Instances = (
     *(SHARED + FORTUIN_KASTELEYN + CLUSTERS_OF_LATTICES + HOUDAYER + ANISOTROPIC + REPLICA_PACKED + DEGREES),
-    *(SITE_PACKED + DENSE + UNPACKED),
+    *(SITE_PACKED + DENSE + UNPACKED + DESCRIBED_CLUSTERS),
 )

@@ -165,7 +165,8 @@ def _launch(
 def _module() -> ModuleType:
     """``cupy``."""
     module: Any = ModuleType("cupy")
-    for name in ("empty", "zeros", "ones", "full", "ascontiguousarray", "unpackbits", "asarray", "exp"):
+    makers = ("empty", "zeros", "ones", "full", "ascontiguousarray", "asarray")
+    for name in (*makers, "unpackbits", "packbits", "roll", "moveaxis", "sign", "exp"):
         make = getattr(np, {"asarray": "array"}.get(name, name))
         setattr(module, name, lambda *given, _make=make, **named: _make(*given, **named).view(Array))
     for name in ("int8", "uint8", "int32", "uint32", "int64", "uint64", "float32", "float64"):

@@ -225,6 +225,7 @@ template <typename T> static T __ldcg(const T* p) { return *p; }
 template <typename T> static T atomicAdd(T* p, T value) { const T old = *p; *p += value; return old; }
 template <typename T> static T atomicAnd(T* p, T value) { const T old = *p; *p &= value; return old; }
 template <typename T> static T atomicXor(T* p, T value) { const T old = *p; *p ^= value; return old; }
+template <typename T> static T atomicMax(T* p, T value) { const T old = *p; *p = old < value ? value : old; return old; }
 template <typename T> static T atomicOr(T* p, T value) { const T old = *p; *p |= value; return old; }
 template <typename T> static T atomicCAS(T* p, T expected, T value) { const T old = *p; if (old == expected) *p = value; return old; }
 static inline int __popc(unsigned x) { return __builtin_popcount(x); }

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from spinsim import packing
 from spinsim.bits import Bits, of_replica_packed
-from spinsim.cuda.device import cupy, require_memory
+from spinsim.cuda.device import cupy, multiprocessors, require_memory
 from spinsim.cuda.launch import Launch
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.moves.resample import Moves, first_moves
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from spinsim.engine.moves.metropolis.unpacked.cuda_words import SlotPlan
 
 COUNT_THREADS: Final = 256  # of a block that counts
+COUNTING: Final = 4  # such blocks that a multiprocessor has at once
 COPY_THREADS: Final = 128  # of a block of 128 replicas, a site each
 ITEMS_A_THREAD: Final = 24  # sites or bonds that a thread counts, at most 31
+FEWEST_ITEMS: Final = 16  # where more blocks have room
 
 
 def place_of(order: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
@@ -97,8 +99,9 @@ class CountedWords(OrderedWords):
         launch = Launch(self._queue.device, "measuring/count_replica_packed.cu", name, {
             "state": self.present, "sites": np.uint32(sites), "unsatisfied": np.uint64(0), **arguments,
         })  # fmt: skip
-        grid = -(-items // (COUNT_THREADS * ITEMS_A_THREAD)), blocks, samples
-        return partial(launch, self._queue.stream, grid, COUNT_THREADS)
+        least, at_once = -(-items // (COUNT_THREADS * ITEMS_A_THREAD)), COUNTING * multiprocessors(self._queue.device)
+        parts = max(least, min(items // (COUNT_THREADS * FEWEST_ITEMS), at_once // (samples * blocks)))
+        return partial(launch, self._queue.stream, (parts, blocks, samples), COUNT_THREADS)
 
     def _arguments(self, edges: Any, negative: Any) -> dict[str, Any]:
         """The bonds of one term, as kernels take them."""

@@ -33,7 +33,7 @@ JOINING: Final = 512  # of a block that joins a replica's sites in memory
 MOST_WARPS: Final = 24  # of a block whose warps have a replica each, of which a multiprocessor has two
 ENOUGH_IDLE: Final = 24  # of the 64 bonds that a warp can have in hand, so that new ones are handed out
 ENOUGH: Final = 8  # such warps, for which labels of bonds are worth their shared memory
-SPREAD: Final = WIDTH + 2  # labels of a column of bonds there, so that threads with neighbouring columns read other banks
+SPREAD: Final = WIDTH + 2  # labels from a column of bonds there to the next: its threads read other banks
 FEW_LEVELS: Final = 4  # sizes of bonds whose thresholds a block keeps
 MOST_PARTS: Final = 16  # blocks that share the columns of a block of replicas
 COLUMNS_A_WARP: Final = 8  # at least
@@ -99,7 +99,8 @@ class Layout:
     """Where bonds and sites of a model lie in words: in their own order, those of a lattice that is flooded.
 
     Args:
-        clusters: Of the model.
+        count: Sites.
+        edges: Bonds, those to the ghost too.
 
     Attributes:
         bond_at: Bond at each place of the columns, NO_BOND in holes.
@@ -111,8 +112,7 @@ class Layout:
         widths: Bonds of a leaf and of a label, with holes.
     """
 
-    def __init__(self, clusters: Clusters) -> None:
-        count, edges = clusters.order.size, len(clusters.bonds.number)
+    def __init__(self, count: int, edges: int) -> None:
         self.joined, self.leaf_columns, self.widths = count, 0, (0, 0)
         none = np.zeros(0, np.uint16)
         self.lists: dict[str, Any] = {"larger": none, "smaller": none, "labels": none}
@@ -136,8 +136,8 @@ class InMemory(Layout):
     """Labels of all sites in the order in which they lead, the first one's the largest."""
 
     def __init__(self, clusters: Clusters) -> None:
-        super().__init__(clusters)
         order = clusters.order[::-1]
+        super().__init__(order.size, len(clusters.bonds.number))
         self.label[order] = np.arange(order.size)
         self.site_at = in_groups(order, order.size)
         self.lists["labels"] = np.append(self.label, np.uint32(order.size))[clusters.bonds.ends]
@@ -155,7 +155,7 @@ class InShared(Layout):
         count = order.size - leaves
         if count >= 2**16 - 1:  # before millions of bonds are sorted
             raise ValueError("labels that do not fit")
-        super().__init__(clusters)
+        super().__init__(order.size, len(ends))
         self.joined = count
         joined, leaf = order[:count][::-1], order[count:]
         self.label[joined], self.label[leaf] = np.arange(count), FIRST_LEAF + np.arange(leaves)
@@ -217,6 +217,34 @@ def fast_path(kind: int, model: Ising, replicas: int, first_sample: int, parts: 
     return ClustersOnGpu(kind, model, replicas, first_sample, parts, parts.state)
 
 
+class OnDevice:
+    """Makes structs whose arrays are put on the device, where they stay as long as this."""
+
+    def __init__(self) -> None:
+        self._kept = list[Any]()
+
+    def __call__(self, kind: Any, **members: Any) -> Any:
+        there = {
+            name: cupy.asarray(value) if isinstance(value, np.ndarray) else value for name, value in members.items()
+        }
+        self._kept.extend(there.values())
+        return record(kind, **there)
+
+
+def record_of_bonds(on_device: OnDevice, bonds: Bonds, layout: Layout, place: npt.NDArray[np.uint32]) -> Any:
+    """Bonds where they lie, of sites at such places; one without size in each hole."""
+    at, count = layout.bond_at, layout.bond_at.size
+    order, is_hole = np.where(at == NO_BOND, 0, at), at == NO_BOND
+    level = np.ascontiguousarray(np.where(is_hole, -1, bonds.level[:, order]), np.int32)
+    return on_device(
+        BONDS, **layout.lists, places=place[bonds.ends[order]], number=bonds.number[order], level=level,
+        negative=np.ascontiguousarray(bonds.negative[:, order]), costs=bonds.costs, terms=bonds.terms,
+        negative_stride=count if len(bonds.negative) > 1 else 0, level_stride=count if len(level) > 1 else 0,
+        count=len(bonds.number), columns=layout.bond_columns, leaf_columns=layout.leaf_columns,
+        leaf_width=layout.widths[0], width=layout.widths[1], levels=len(bonds.costs),
+    )  # fmt: skip
+
+
 class Launched(NamedTuple):
     """A kernel with its grid and the threads of a block, and if it takes the time and the key of a moment."""
 
@@ -242,29 +270,28 @@ class ClustersOnGpu:
         self, kind: int, model: Ising, replicas: int, first_sample: int, parts: CudaParts, words: OrderedWords
     ) -> None:
         self._kind, self._model, self._queue = kind, model, parts.queue
-        self._replicas, self._kept = replicas, list[Any]()
+        self._replicas, self._on_device = replicas, OnDevice()
         self._ladder: tuple[tuple[int, ...], bytes, Any] | None = None
         clusters, device, (samples, blocks, count, _) = model.once(clusters_of), parts.queue.device, words.present.shape
         shared, bonds, lanes = shared_memory(device), clusters.bonds, samples * blocks * LANES
         rows = None if kind == SWENDSEN_WANG else rows_of(model, shared)
-        layout, room = (Layout(clusters), None) if rows else layout_for(clusters, shared)
+        layout, room = (Layout(count, len(bonds.number)), None) if rows else layout_for(clusters, shared)
         columns, of_bonds = layout.columns, layout.bond_columns
         needed = sum(array.nbytes for array in bonds) + 12 * count + (32 * WIDTH + 4 * lanes) * (columns + of_bonds)
         require_memory(device, needed, f"the bonds of clusters of {model.name}")
         place = np.append(place_of(words.site_at), np.uint32(count))
-        opened, chosen = (cupy.empty(lanes * each, cupy.uint32) for each in (of_bonds, columns))
-        self._kept += [words, opened, chosen]
-        batch = record(
+        opened, chosen = cupy.empty(lanes * of_bonds, cupy.uint32), cupy.zeros(lanes * columns, cupy.uint32)
+        batch = self._on_device(
             BATCH, state=words.present, opened=opened, chosen=chosen, blocks=blocks, replicas=replicas, move=kind,
             first_sample=first_sample,
         )  # fmt: skip
-        sites = self._record(
+        sites = self._on_device(
             SITES, site=layout.site_at, place=place[layout.site_at], label=layout.label, count=count,
             joined=layout.joined, columns=columns, joined_columns=layout.joined_columns, most=most_halvings(count),
         )  # fmt: skip
         self._common = {
-            "batch": batch, "sites": sites, "bonds": self._bonds(bonds, layout, place), "samples": np.uint32(samples),
-            "time": np.uint64(0),
+            "batch": batch, "sites": sites, "bonds": record_of_bonds(self._on_device, bonds, layout, place),
+            "samples": np.uint32(samples), "time": np.uint64(0),
         }  # fmt: skip
         choose = self._launch(FILE, instance("choose", len(bonds.costs) <= FEW_LEVELS, not rows))
         self._launches = [Launched(choose, (parts_of(of_bonds + columns), blocks, samples), THREADS)]
@@ -278,7 +305,7 @@ class ClustersOnGpu:
 
     def _in_rows(self, rows: Rows, samples: int) -> Launched:
         """The kernel that floods lattices, 32 replicas a block."""
-        lines = self._record(LINES, axis=0, begin=rows.begin, most=rows.begin.shape[1], row=rows.row, size=rows.size)
+        lines = self._on_device(LINES, axis=0, begin=rows.begin, most=rows.begin.shape[1], row=rows.row, size=rows.size)
         lines["axis"][: len(rows.axis)] = rows.axis
         launch = self._launch(FLOOD, rows.kernel, rows.room, lines=lines)
         return Launched(launch, (-(-self._replicas // WIDTH), samples, 1), rows.threads)
@@ -307,27 +334,6 @@ class ClustersOnGpu:
         given = {"ladder": np.zeros((), LADDER), **self._common, **arguments, "key": self._queue.keys.copy()}
         names = parameters(file, name)
         return Launch(self._queue.device, file, name, {one: given[one] for one in names}, shared)
-
-    def _record(self, kind: Any, **members: Any) -> Any:
-        """A struct whose arrays are put on the device, where they stay as long as the move."""
-        on_device = {
-            name: cupy.asarray(value) if isinstance(value, np.ndarray) else value for name, value in members.items()
-        }
-        self._kept.extend(on_device.values())
-        return record(kind, **on_device)
-
-    def _bonds(self, bonds: Bonds, layout: Layout, place: Any) -> Any:
-        """The bonds where they lie; one without size in each hole."""
-        at, count = layout.bond_at, layout.bond_at.size
-        order, is_hole = np.where(at == NO_BOND, 0, at), at == NO_BOND
-        level = np.ascontiguousarray(np.where(is_hole, -1, bonds.level[:, order]), np.int32)
-        return self._record(
-            BONDS, **layout.lists, places=place[bonds.ends[order]], number=bonds.number[order], level=level,
-            negative=np.ascontiguousarray(bonds.negative[:, order]), costs=bonds.costs, terms=bonds.terms,
-            negative_stride=count if len(bonds.negative) > 1 else 0, level_stride=count if len(level) > 1 else 0,
-            count=len(bonds.number), columns=layout.bond_columns, leaf_columns=layout.leaf_columns,
-            leaf_width=layout.widths[0], width=layout.widths[1], levels=len(bonds.costs),
-        )  # fmt: skip
 
     def __call__(self, moment: Moment, holder: Any) -> None:
         """Queue a move; ``holder`` is int32 on the device."""
