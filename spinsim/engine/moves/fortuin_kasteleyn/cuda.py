@@ -224,9 +224,7 @@ class OnDevice:
         self._kept = list[Any]()
 
     def __call__(self, kind: Any, **members: Any) -> Any:
-        there = {
-            name: cupy.asarray(value) if isinstance(value, np.ndarray) else value for name, value in members.items()
-        }
+        there = {name: cupy.asarray(one) if type(one) is np.ndarray else one for name, one in members.items()}
         self._kept.extend(there.values())
         return record(kind, **there)
 
