@@ -5,7 +5,7 @@ Kernels take numbers, addresses of arrays, and structs of both by value.
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cache, cached_property
 from math import prod
 from typing import Any, Final
 
@@ -31,7 +31,7 @@ KEY: Final = struct_type(low=(np.uint32, rng.ROUNDS), high=(np.uint32, rng.ROUND
 
 def address(argument: Any) -> Any:
     """An array on the device as its address; anything else as it is."""
-    return argument.data.ptr if hasattr(argument, "data") and hasattr(argument.data, "ptr") else argument
+    return getattr(getattr(argument, "data", None), "ptr", argument)
 
 
 def record(kind: Struct, **members: Any) -> npt.NDArray[np.void]:
@@ -76,6 +76,25 @@ def in_memory(argument: Any) -> npt.NDArray[Any]:
     return np.array([argument]) if where is argument else np.array([where], np.uint64)
 
 
+@cache
+def compiled(device: int, file: str, expression: str, shared: int) -> Any:
+    """A kernel that may have so many bytes of shared memory; small products launch it anew each time."""
+    from cupy.cuda import Device
+
+    function = kernel(device, file, expression)
+    with Device(device):  # CuPy's functions are those of the device that is current when they are asked
+        if shared:  # the limit belongs to the function, which other launches share
+            function.max_dynamic_shared_size_bytes = max(shared, function.max_dynamic_shared_size_bytes)
+        return function.kernel
+
+
+@cache
+def _blocks_at_once(function: int, threads: int, shared: int) -> int:
+    from cupy.cuda import driver
+
+    return int(driver.occupancyMaxActiveBlocksPerMultiprocessor(function, threads, shared))
+
+
 class Launch:
     """One kernel instance on one device and its arguments.
 
@@ -94,24 +113,12 @@ class Launch:
         self._pointers = np.array([value.ctypes.data for value in self._values.values()], np.uintp)
 
     @cached_property
-    def _compiled(self) -> Any:
-        from cupy.cuda import Device
-
-        function, shared = kernel(*self._kernel), self._shared
-        with Device(self._kernel[0]):  # CuPy's functions are those of the device that is current when they are asked
-            if shared:  # the limit belongs to the function, which other launches share
-                function.max_dynamic_shared_size_bytes = max(shared, function.max_dynamic_shared_size_bytes)
-            return function.kernel
-
-    @cached_property
     def _function(self) -> int:
-        return int(self._compiled.ptr)
+        return int(compiled(*self._kernel, self._shared).ptr)
 
     def blocks_at_once(self, threads: int) -> int:
         """Blocks of so many threads that one multiprocessor holds."""
-        from cupy.cuda import driver
-
-        return int(driver.occupancyMaxActiveBlocksPerMultiprocessor(self._function, threads, self._shared))
+        return _blocks_at_once(self._function, threads, self._shared)
 
     def __call__(
         self, stream: Any, grid: tuple[int, int, int], threads: int, wait: bool = False, **changed: Any
