@@ -8,7 +8,7 @@
 #include "clusters/roots.cuh"
 
 constexpr int DESCRIBING = HOST(observables.clusters_cuda.DESCRIBING);
-constexpr u32 WIDTH = 32, MOST_AXES = HOST(observables.clusters_cuda.MOST_AXES);
+constexpr u32 WIDTH = 32;
 constexpr u64 UNKNOWN = ~0ull;
 
 // Bonds of all samples and, where wrapping is looked for, the displacement along each, packed like places.
@@ -35,7 +35,7 @@ struct Described {
 };
 CHECK_STRUCT(Described, observables.clusters_cuda.DESCRIBED);
 
-// Sets the displacement of all sites from the roots of their clusters; returns the axes along which a cluster wraps, to the first thread.
+// Sets the displacement of all sites from the roots of their clusters; returns the axes along which a cluster wraps.
 __device__ __forceinline__ u32 wrapping_of(const Joined& joined, const u32* opened, const u32* parent, u64* place) {
     __shared__ u32 wraps;
     u64 middle = 0;

@@ -13,6 +13,7 @@ with the first. On a GPU clusters are found there (clusters_cuda.py).
 
 from __future__ import annotations
 
+from math import prod
 from types import ModuleType
 from typing import Any, Final
 
@@ -98,7 +99,8 @@ def _on_gpu(batch: Batch, steps: npt.NDArray[np.int8]) -> ModuleType | None:
         return None
     from spinsim.observables import clusters_cuda
 
-    return clusters_cuda if clusters_cuda.serves(steps, batch.model.sites) else None
+    count = prod(batch.spins.shape[1:-1])
+    return clusters_cuda if clusters_cuda.serves(steps, batch.model.sites, count) else None
 
 
 def _on_host(batch: Batch) -> npt.NDArray[np.int8]:

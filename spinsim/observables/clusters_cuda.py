@@ -14,6 +14,7 @@ import numpy.typing as npt
 from spinsim.cuda.compile import FLAGS, Instances, instance
 from spinsim.cuda.device import cupy, require_memory
 from spinsim.cuda.launch import ADDRESS, Launch, record, round_keys, struct_type
+from spinsim.engine.cuda_queue import GRID_LIMIT
 from spinsim.engine.moves.fortuin_kasteleyn.bonds import WOLFF, Bonds
 from spinsim.engine.moves.fortuin_kasteleyn.cuda import (
     BATCH,
@@ -35,7 +36,7 @@ FILE: Final = "clusters/describe.cu"
 DESCRIBING: Final = 1024  # threads of a block, at most
 SITES_A_THREAD: Final = 16
 MOST_AXES: Final = 4
-AT_ONCE: Final = 2**26  # labels of configurations that are described together
+AT_ONCE: Final = 2**28  # spins and bonds of configurations that are described together
 PLACE_BITS: Final = 63  # of the displacements of a site along all axes
 JOINED: Final = struct_type(
     ends=ADDRESS, steps=ADDRESS, count=np.uint32, sites=np.uint32, columns=np.uint32, stride=np.uint32,
@@ -48,10 +49,20 @@ DESCRIBED: Final = struct_type(
 INSTANCES: Final[Instances] = tuple((FILE, instance("describe_clusters", wraps)) for wraps in FLAGS)
 
 
-def serves(steps: npt.NDArray[np.int8], sites: int) -> bool:
-    """Return True if displacements along all axes, which may be as many as sites, fit into one number."""
+def serves(steps: npt.NDArray[np.int8], sites: int, count: int) -> bool:
+    """Return True if a GPU finds clusters of so many configurations a sample.
+
+    Displacements along all axes, which may be as many as sites, must fit into one number, and CuPy packs fewer than
+    2^31 spins or bonds at a time.
+    """
     axes = steps.shape[1]
-    return not axes or bool(axes <= MOST_AXES and sites.bit_length() < PLACE_BITS // axes)
+    fits = not axes or bool(axes <= MOST_AXES and sites.bit_length() < PLACE_BITS // axes)
+    return fits and items_of(count, sites, len(steps)) < 2**31
+
+
+def items_of(count: int, sites: int, bonds: int) -> int:
+    """Spins or bonds of a sample, in whole blocks of configurations."""
+    return block_count(count) * LANES * (sites + bonds + 1)
 
 
 class Clusters:
@@ -68,15 +79,17 @@ class Clusters:
     def __init__(
         self, batch: Batch, flat: Any, ends: npt.NDArray[np.int32], steps: npt.NDArray[np.int8], labels: bool = False
     ) -> None:
-        self._flat, self._device, self._on_device = flat, flat.device.id, OnDevice()
+        self._flat, self._device, self._on_device = cupy.ascontiguousarray(flat), flat.device.id, OnDevice()
         samples, count, sites = flat.shape
         axes, bits = steps.shape[1], sites.bit_length()
         self._bits_of_place = PLACE_BITS // max(1, axes)
         weights = np.int64(1) << np.arange(axes, dtype=np.int64) * np.int64(self._bits_of_place)
         self._ends, self._steps = cupy.asarray(ends.astype(np.uint32)), cupy.asarray(steps.astype(np.int64) @ weights)
-        self.samples_at_once = max(1, min(samples, AT_ONCE // (count * (sites + 1))))
+        items = items_of(count, sites, batch.model.bonds)
+        self.samples_at_once = max(1, min(samples, GRID_LIMIT, AT_ONCE // items))
         places = self.samples_at_once * count * (sites + 1)
-        require_memory(self._device, (12 + 8 * bool(axes)) * places, f"the clusters of {batch.model.name}")
+        needed = 20 * places + 4 * self.samples_at_once * items + 4 * labels * samples * count * sites
+        require_memory(self._device, needed, f"the clusters of {batch.model.name}")
         self._trees = self._on_device(
             TREES, parents=cupy.empty(places, cupy.uint32), members=cupy.empty(places, cupy.uint32),
             totals=cupy.empty(places, cupy.int32), places=cupy.empty(places if axes else 0, cupy.uint64),
