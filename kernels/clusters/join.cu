@@ -165,8 +165,8 @@ struct Trees {
         }
     }
 
-    // Sets the words of leaves, `chosen`, to what `flips` says of a leaf, if it is chosen, if a bond of it is open, and a label that one joins.
-    // Wolff moves choose none before.
+    // Sets the words of leaves, `chosen`, by flips(leaf, is_chosen, is_joined, label): the leaf's number, its bit there before, none of Wolff
+    // moves, whether a bond of it is open, and a label that such a bond joins.
     template <typename Flips>
     __device__ __forceinline__ void each_leaf(const Groups& groups, u32* chosen, bool is_wolff, Flips flips) const {
         const u32 lane = threadIdx.x % WIDTH;

@@ -77,7 +77,7 @@ def in_memory(argument: Any) -> npt.NDArray[Any]:
 
 
 @cache
-def compiled(device: int, file: str, expression: str, shared: int) -> Any:
+def compiled_kernel(device: int, file: str, expression: str, shared: int) -> Any:
     """A kernel that may have so many bytes of shared memory; small products launch it anew each time."""
     from cupy.cuda import Device
 
@@ -114,7 +114,7 @@ class Launch:
 
     @cached_property
     def _function(self) -> int:
-        return int(compiled(*self._kernel, self._shared).ptr)
+        return int(compiled_kernel(*self._kernel, self._shared).ptr)
 
     def blocks_at_once(self, threads: int) -> int:
         """Blocks of so many threads that one multiprocessor holds."""

@@ -95,7 +95,7 @@ class Clusters:
             totals=cupy.empty(places, cupy.int32), places=cupy.empty(places if axes else 0, cupy.uint64),
         )  # fmt: skip
         shape = samples, count
-        self.found = (
+        self.results = (
             cupy.empty(shape, cupy.float64), cupy.empty(shape, cupy.int64), cupy.empty((*shape, bits), cupy.int64),
             cupy.zeros((*shape, axes), cupy.int64), cupy.empty((*shape, sites if labels else 0), cupy.int32),
         )  # fmt: skip
@@ -104,7 +104,7 @@ class Clusters:
         """Describe some samples from one on, whose open bonds are words (samples, configurations, columns)."""
         samples, stride, columns = opened.shape
         _, count, sites = self._flat.shape
-        squares, largest, sizes, wrapped, labels = (one[first : first + samples] for one in self.found)
+        squares, largest, sizes, wrapped, labels = (one[first : first + samples] for one in self.results)
         axes = wrapped.shape[-1]
         joined = self._on_device(
             JOINED, ends=self._ends, steps=self._steps, count=len(self._ends), sites=sites, columns=columns,
@@ -140,7 +140,7 @@ def of_fortuin_kasteleyn(
     for first in range(0, samples, clusters.samples_at_once):
         some = flat[first : first + clusters.samples_at_once]
         clusters.describe(first, drawn_bonds(some, first, bonds, beta, when, batch.seed))
-    return clusters.found
+    return clusters.results
 
 
 def drawn_bonds(spins: Any, first: int, bonds: Bonds, beta: npt.NDArray[np.float64], when: int, seed: int) -> Any:
@@ -176,7 +176,6 @@ def drawn_bonds(spins: Any, first: int, bonds: Bonds, beta: npt.NDArray[np.float
     }  # fmt: skip
     choose = Launch(spins.device.id, DRAWING, instance("choose", len(bonds.costs) <= FEW_LEVELS, True), given)
     choose(cupy.cuda.get_current_stream(), (parts_of(columns), blocks, samples), OF_DRAWING)
-    cupy.cuda.get_current_stream().synchronize()  # before what is laid for this launch is given back
     return opened
 
 
@@ -199,4 +198,4 @@ def of_overlaps(
         joined[..., : len(ends)] = (some[..., one] == some[..., other]) & cupy.asarray(rows)[:, None]
         words = cupy.packbits(joined.ravel(), bitorder="little").view(cupy.uint32)
         clusters.describe(first, words.reshape(len(some), count, columns))
-    return clusters.found
+    return clusters.results

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from emulation.compiler import compile_instance
 from spinsim.cuda import compile as compiling
 from spinsim.cuda import device
-from spinsim.cuda.launch import compiled
+from spinsim.cuda.launch import compiled_kernel
 
 SHARED: Final = 232448  # bytes that a block may have, as in device.h
 MEMORY: Final = 2**33
@@ -202,7 +202,7 @@ def _module() -> ModuleType:
 def _forget() -> None:
     """Have everything that belongs to one of both looked for again."""
     compiling.begin.cache_clear()
-    compiled.cache_clear()
+    compiled_kernel.cache_clear()
     device._cupy.cache_clear()
 
 

@@ -36,7 +36,7 @@ ENOUGH: Final = 8  # such warps, for which labels of bonds are worth their share
 SPREAD: Final = WIDTH + 2  # labels from a column of bonds there to the next: its threads read other banks
 FEW_LEVELS: Final = 4  # sizes of bonds whose thresholds a block keeps
 MOST_PARTS: Final = 16  # blocks that share the columns of a block of replicas
-COLUMNS_A_WARP: Final = 8  # at least
+COLUMNS_A_WARP: Final = 8  # that a warp draws, at least
 GROUP: Final = THREADS // WIDTH  # columns that a block draws and writes at once
 MOST_PARENTS: Final = 2**28  # of replicas that are joined in memory at a time
 FIRST_LEAF: Final = 2**31  # in place of a label, of the first leaf
@@ -84,7 +84,7 @@ def labels_in_shared(columns: int, bond_columns: int, shared: int) -> SharedLabe
 
 
 def labels_of_block(columns: int, bond_columns: int, shared: int) -> SharedLabels | None:
-    """Labels in so many bytes."""
+    """Shared memory of one block, of at most so many bytes."""
     bonds, quads = 2 * SPREAD * bond_columns, -(-columns // 4)
     replica = 4 * (max(WIDTH, 4 * quads + 1) + 64 * quads + 1)
     if replica > shared:
@@ -230,7 +230,7 @@ class OnDevice:
 
 
 def record_of_bonds(on_device: OnDevice, bonds: Bonds, layout: Layout, place: npt.NDArray[np.uint32]) -> Any:
-    """Bonds where they lie, of sites at such places; one without size in each hole."""
+    """The bonds of a layout as kernels take them, ``place`` that of each site's words; holes have level -1."""
     at, count = layout.bond_at, layout.bond_at.size
     order, is_hole = np.where(at == NO_BOND, 0, at), at == NO_BOND
     level = np.ascontiguousarray(np.where(is_hole, -1, bonds.level[:, order]), np.int32)
