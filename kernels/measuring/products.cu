@@ -1,7 +1,7 @@
 // Products of the spins at both ends of bonds, which lie as the spins do: bonds stand in the place of sites.
 #include "bits/types.cuh"
 
-constexpr u32 THREADS = HOST(engine.measuring.cuda_in_time.PRODUCTS_THREADS);
+constexpr u32 THREADS = HOST(engine.measuring.cuda_comparison.PRODUCTS_THREADS);
 
 // Writes to links[sample][pair] the number of bonds, from which comparing takes those that differ.
 __device__ __forceinline__ void set_links(u64* links, u32 pairs, u32 bonds) {

@@ -101,11 +101,11 @@ def test_sums_of_the_largest_values_do_not_overflow(sign: int) -> None:
 
 def test_room_decides_over_bins(monkeypatch: pytest.MonkeyPatch) -> None:
     """Levels of a model have bins of their own while there is room; fewer than 4 sqrt(N) bins are none."""
-    monkeypatch.setattr(over_energy, "_OF_OTHERS", 1000)
+    monkeypatch.setattr(reducing, "_OF_OTHERS", 1000)
     small, glass = ss.EdwardsAnderson(ss.cubic(6), samples=64, seed=1), ss.EdwardsAnderson(ss.cubic(16), seed=1)
     fine, bins = ss.EdwardsAnderson(ss.cubic(4), samples=2, couplings="gaussian"), []
     for model, size in ((small, 2**26), (glass, 2**26), (fine, 2**26), (small, 2**20), (small, 2**18)):
-        monkeypatch.setattr(over_energy, "_BYTES", size)
+        monkeypatch.setattr(reducing, "_ENERGY_BYTES", size)
         _, reduced = begin(RUNS["glass"]._replace(make=lambda model=model: model), "cpu")
         bins.append(reduced.energies and reduced.energies.bins)
     assert bins == [512, 1024, 512, 64, None]

@@ -11,15 +11,8 @@ import numpy.typing as npt
 
 from spinsim.bits import States, packed_spins
 from spinsim.engine.measuring.cpu import Compared
-from spinsim.engine.measuring.energies import (
-    SUMS,
-    add_over_energy,
-    empty_bins,
-    find_levels,
-    in_units,
-    is_halved,
-    room_over_energy,
-)
+from spinsim.engine.measuring.cpu_energies import add_over_energy, empty_bins, find_levels, in_units, room_over_energy
+from spinsim.engine.measuring.energies import SUMS, is_halved
 from spinsim.engine.measuring.reduction import (
     ABSOLUTE,
     CONNECTED,

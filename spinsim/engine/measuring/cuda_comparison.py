@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,14 +21,16 @@ from spinsim.engine.measuring.correlations import (
     modes_by_kind,
     waves,
 )
-from spinsim.engine.measuring.in_time import pairs_in_time, slices
+from spinsim.engine.measuring.in_time import (
+    all_bonds_in_space,
+    ends_of_bonds,
+    lines_of_bonds,
+    pairs_in_time,
+    slices,
+)
 from spinsim.engine.moves.exchange.cuda import CudaTempering
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
-
-if TYPE_CHECKING:
-    from spinsim.engine.measuring.cuda_in_time import Products
-    from spinsim.engine.moves.metropolis.site_packed.cuda_lattices import LatticeCounting
 
 TIME_THREADS: Final = 256
 WORLD_LINES: Final = 8  # that a thread block holds in shared memory, at most
@@ -183,6 +186,17 @@ class PartSums:
 Struct = npt.NDArray[np.void]  # a struct as kernels take it
 
 
+class Counting:
+    """Counts where copies differ; each layout has its own."""
+
+    def queue_totals(self, stream: Any, state: Any, pairs: Struct, totals: Struct) -> None:
+        """Queue the totals of all samples that parts do not hold; by default parts hold all sites and bonds."""
+
+    def queue_parts(self, stream: Any, state: Any, pairs: Struct, totals: Struct, samples: range) -> None:
+        """Queue the sums of some samples' parts, and what they take from the totals."""
+        raise NotImplementedError
+
+
 class Comparison:
     """Comparison of copies at equal temperatures of one ladder.
 
@@ -192,7 +206,7 @@ class Comparison:
     """
 
     def __init__(
-        self, compared: Compared, part_sums: PartSums, counting: ListCounting | LatticeCounting,
+        self, compared: Compared, part_sums: PartSums, counting: Counting,
         in_time: InTime | None = None, products: Products | None = None,
     ) -> None:  # fmt: skip
         self._in_time, self._products = in_time, products
@@ -252,6 +266,63 @@ class Comparison:
         return Correlations(
             measured["overlap"], measured["link_overlap"], *kinds, in_time, even, measured["link_overlap_in_space"]
         )
+
+
+PRODUCTS_THREADS: Final = 256
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How spins lie on a device, so that products can lie likewise."""
+
+    kernel: str  # name of the kernel that makes products
+    compares: str  # name of the kernel that compares lists of them
+    shape: tuple[int, int]  # (samples, blocks)
+    words: int  # words of 32 bits of a site in a block
+    width: dict[str, np.uint32]  # arguments of kernels that say how wide a state is
+    columns: int  # of 32 replicas
+    place: npt.NDArray[np.uint32] | None  # where each site stands; None: at its number
+
+
+class Products:
+    """Makes the products of both ends of each bond in space at each slice, then compares and correlates them."""
+
+    def __init__(self, compared: Compared, layout: Layout) -> None:
+        graph, (samples, blocks) = compared.model.graph, layout.shape
+        ends = ends_of_bonds(graph)
+        count, size = len(ends), samples * blocks * len(ends) * layout.words
+        require_memory(compared.device, 4 * size, f"products of neighbours of {compared.model.name}")
+        self._products = cupy.empty(size, cupy.uint32)
+        places = ends if layout.place is None else layout.place[ends].astype(np.int32)
+        self._grid = -(-count // PRODUCTS_THREADS), blocks, samples
+        self._make = Launch(compared.device, "measuring/products.cu", layout.kernel, {
+            "state": np.uint64(0), "sites": np.uint32(compared.model.sites), "words": np.uint32(layout.words),
+            "ends": cupy.asarray(np.ascontiguousarray(places)), "bonds": np.uint32(count), "to": self._products,
+            "links": np.uint64(0), "pairs": np.uint32(compared.pairs),
+        })  # fmt: skip
+        of_products = Compared(
+            compared.device, compared.model, compared.tempering, compared.wanted._replace(full=False, even=False)
+        )
+        items, lines = [all_bonds_in_space(graph)], lines_of_bonds(graph)
+        parts, in_time = [Part(items[0].segments, items[0].size, compared.pairs)], None
+        if fits_in_time(graph.slices):
+            replicas, pairs = compared.tempering.ladder.replicas, compared.tempering.pairs(0)
+            in_time = InTime(compared.device, lines, compared.times, layout.shape, replicas, pairs)
+        else:
+            items.append(pairs_in_time(lines, compared.times))
+            parts.append(Part(items[1].segments, items[1].size, of_products.count, are_times=True))
+        width = {name: np.uint32(count) if name == "sites" else value for name, value in layout.width.items()}
+        part_sums = PartSums(of_products, parts)
+        counting = ListCounting(of_products, part_sums, items, layout.compares, width, layout.columns, None)
+        self._comparison = Comparison(of_products, part_sums, counting, in_time)
+
+    def queue(self, stream: Any, state: int, to: dict[str, int]) -> None:
+        """Queue what follows from a state at an address to ``link_overlap_in_space`` and ``even_in_time``."""
+        links = to["link_overlap_in_space"]
+        self._make(stream, self._grid, PRODUCTS_THREADS, state=state, links=links)
+        addresses = {"holder": to["holder"], "overlap": links, "in_time": to["even_in_time"]}
+        nowhere = dict.fromkeys(("link_overlap", "modes", "powers"), 0)
+        self._comparison.queue(stream, address(self._products), nowhere | addresses)
 
 
 TIME: Final = 0  # the axis of time of a lattice that has one; its layers are slices where a cell has one site
@@ -314,7 +385,7 @@ def _listed_in_time(compared: Compared, times: tuple[int, ...], in_layers: bool)
     return items, parts
 
 
-class ListCounting:
+class ListCounting(Counting):
     """Counts where copies differ, by lists of sites and bonds, of which 32 at a time become a word for each replica."""
 
     def __init__(
@@ -355,11 +426,7 @@ class ListCounting:
         wanted = BLOCKS * multiprocessors(compared.device) // (part_sums.together * max(1, self._chunks) * len(groups))
         return [max(1, min(several, wanted)) for several in groups]
 
-    def queue_totals(self, stream: Any, state: Any, pairs: Struct, totals: Struct) -> None:
-        """Nothing to queue: the parts hold all sites and bonds."""
-
     def queue_parts(self, stream: Any, state: Any, pairs: Struct, totals: Struct, samples: range) -> None:
-        """Queue the sums of some samples' parts, and what they take from the totals."""
         grid = sum(self._shares), self._chunks, len(samples)
         self._count(stream, grid, THREADS, state=state, pairs=pairs, totals=totals, first=samples.start)
 

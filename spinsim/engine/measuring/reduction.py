@@ -23,7 +23,7 @@ are shared out and however often it is interrupted. ``Reduced.arrays`` lists all
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from typing import Any, Final, NamedTuple
@@ -31,7 +31,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.measuring.energies import COUNTS, SUMS, Energies, energies_of
+from spinsim.engine.measuring.energies import COUNTS, SUMS, Energies, power_from, unit_and_bins
 from spinsim.model.ising import Ising
 
 LEVELS: Final = 16
@@ -44,6 +44,12 @@ _BLOCKS: Final = (64, 32, 16)
 _MANY_BLOCKS: Final = tuple(2**k for k in range(13, 3, -1))  # blocks of copies at the coldest place, and of walks
 _MANY_BYTES: Final = 2**23  # bytes that the sums over each of these may take before there are fewer blocks
 _BLOCK_BYTES: Final = 2**26  # bytes that the sums over blocks may take before there are fewer blocks
+_ENERGY_BYTES: Final = 2**26  # bytes that all sums over energy may take before there are fewer bins
+_FEWEST_BINS: Final = 4
+"""Bins for each unit of the root of all sites that are worth their room: energies of one temperature spread over some
+such units, those of a ladder over sites."""
+_OF_OTHERS: Final = 2
+"""Part of all other sums that so few bins may take, if they take more than these bytes, before there are none."""
 ABSOLUTE: Final = 0
 CONNECTED: Final = -1
 """Powers of terms that are none: |x|, and the connected square of overlaps (``observables.moments``)."""
@@ -202,6 +208,33 @@ class Reduced:
 
 def _many_blocks(numbers: int) -> int:
     return int(next((blocks for blocks in _MANY_BLOCKS if 8 * blocks * numbers <= _MANY_BYTES), _MANY_BLOCKS[-1]))
+
+
+def energies_of(reduced: Reduced) -> Energies | None:
+    """Return which sums over energy there is room for; None for none, or where no term asks for them."""
+    model, copies, terms = reduced.model, reduced.copies, reduced.terms
+    row, pair_row = np.full(len(terms), -1), np.full(len(terms), -1)
+    rows: list[int] = []
+    pair_rows: list[int] = []
+    for k, term in enumerate(terms):
+        if term.over_energy and term.of_pairs:
+            pair_row[k] = len(pair_rows)
+            pair_rows.append(k)
+        elif term.over_energy:
+            row[k] = len(rows)
+            rows += [k] * (copies if term.by_copy else 1)
+    if not rows:
+        return None
+    blocks = reduced.blocks if reduced.samples_in_run == 1 else 1
+    unit, bins = unit_and_bins(model)
+    words = copies + 1 + len(rows) + (2 * (len(pair_rows) + 2) if pair_rows else 0)
+    of_bin, fewest = 8 * reduced.samples_in_run * blocks * words, power_from(_FEWEST_BINS * np.sqrt(model.sites))
+    while bins > fewest and bins * of_bin > _ENERGY_BYTES:
+        bins //= 2
+    if bins * of_bin > max(_ENERGY_BYTES, replace(reduced, by_energy=False).nbytes // _OF_OTHERS):
+        return None
+    values = reduced.places * max(copies, reduced.pairs)
+    return Energies(unit, bins, blocks, row, pair_row, (rows, pair_rows), values)
 
 
 class Tables(NamedTuple):

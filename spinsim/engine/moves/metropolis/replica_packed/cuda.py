@@ -21,8 +21,16 @@ from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords, place_of
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda import NOTHING
-from spinsim.engine.measuring.cuda_comparison import Compared, Comparison, InTime, compare_replicas, fits_in_time
-from spinsim.engine.measuring.cuda_in_time import CudaSquares, Layout, Products
+from spinsim.engine.measuring.cuda_comparison import (
+    Compared,
+    Comparison,
+    InTime,
+    Layout,
+    Products,
+    compare_replicas,
+    fits_in_time,
+)
+from spinsim.engine.measuring.cuda_squares import CudaSquares
 from spinsim.engine.measuring.sums import CudaCounting
 from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, ReplicaPlaces
 from spinsim.engine.moves.exchange.ladder import Ladder

@@ -20,7 +20,16 @@ from spinsim.cuda.device import Reached, cupy, multiprocessors, offer, reach, re
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, round_keys, struct_type
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.layouts.site_packed.signs import signs_shape
-from spinsim.engine.measuring.cuda_comparison import THREADS, TILE, Compared, Comparison, Part, PartSums, Struct
+from spinsim.engine.measuring.cuda_comparison import (
+    THREADS,
+    TILE,
+    Compared,
+    Comparison,
+    Counting,
+    Part,
+    PartSums,
+    Struct,
+)
 from spinsim.engine.moves.metropolis.packed.classes import LATTICE_BARRIER
 from spinsim.engine.moves.metropolis.site_packed.update import SitePlan
 from spinsim.engine.moves.resample import Moves
@@ -273,7 +282,7 @@ def compare_lattices(comparison: Compared, slab: npt.NDArray[np.void]) -> Compar
     return Comparison(comparison, sums, LatticeCounting(comparison, sums, slab))
 
 
-class LatticeCounting:
+class LatticeCounting(Counting):
     """Counts where copies differ, by whole words, row by row."""
 
     def __init__(self, comparison: Compared, part_sums: PartSums, slab: npt.NDArray[np.void]) -> None:
