@@ -11,7 +11,7 @@ import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from math import fsum, isfinite
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +20,6 @@ from spinsim.errors import InputError
 from spinsim.inputs.checks import check_whole
 from spinsim.inputs.texts import printable
 from spinsim.model.quanta import lowest_bit, parts_of
-
-if TYPE_CHECKING:
-    from spinsim.model.ising import Ising
-
 
 Labels = Sequence[Hashable]
 _WORD = re.compile(r"[^\W\d_][\w.:-]*")
@@ -259,29 +255,6 @@ class Quadratic:
             blocks.append(sums)
         every = np.concatenate([np.full((len(states), 1), self.offset), *blocks], axis=1)
         return np.array([fsum(row) for row in every.tolist()])
-
-
-def quadratic_of(model: Ising) -> Quadratic:
-    """The problem that a model was made of, or one with its energies where it came from elsewhere."""
-    if model.problem is not None:
-        return model.problem
-    if model.samples > 1:
-        raise InputError(
-            f"model {model.name} has {model.samples} samples, and each of them is a problem of its own: give one "
-            "of them, such as model.of_samples(0, 1)"
-        )
-    sites = np.flatnonzero(model.fields[0])
-    linear, pairs = 0.0 - model.fields[0, sites], 0.0 - model.couplings[0].astype(np.float64)
-    spins = Quadratic(
-        model.sites,
-        np.concatenate([np.stack([sites, sites], axis=1), model.graph.edges]).astype(np.int64),
-        np.concatenate([linear, pairs]),
-        offset=float(model.offset),
-        labels=model.labels,
-        is_maxcut=model.maxcut_weight is not None and not len(sites) and fsum(pairs) == model.maxcut_weight,
-        name=model.name,
-    )
-    return spins.of_vartype(model.vartype)
 
 
 def one_half(ends: Ends, values: Values) -> tuple[Ends, Values] | None:
