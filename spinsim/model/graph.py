@@ -67,10 +67,10 @@ class Graph:
             raise InputError(f"a graph of {sites} sites has nothing to simulate: give at least one site")
         if sites >= 2**31 and not _may_be_larger(lattice):
             raise InputError(f"a graph of {sites} sites exceeds the limit of 2^31 - 1: split it in parts")
-        self.is_listed, self.is_huge = True, False
         if lattice is not None and edges is None:
             self.is_listed, self.is_huge = lattice.most_bonds <= MOST_LISTED, lattice.most_bonds > HUGE
-        if lattice is None or edges is not None:
+        else:
+            self.is_listed, self.is_huge = True, False
             self.edges = self._checked(np.asarray(() if edges is None else edges))
 
     def _checked(self, edges: npt.NDArray[Any]) -> npt.NDArray[np.int32]:

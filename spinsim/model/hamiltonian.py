@@ -137,7 +137,7 @@ class Hamiltonian:
 
     @cached_property
     def term_magnitudes(self) -> tuple[int, ...] | None:
-        """|J| in quanta of each of two terms, 1 of one without bonds; None where a term has several or one of 0."""
+        """|J| in quanta of each of two terms, if all bonds of a term share one above 0; else None."""
         if self.terms is None:
             return None
         magnitudes = []
@@ -146,7 +146,7 @@ class Hamiltonian:
             largest = float(sizes.max(initial=0))
             if sizes.size and not (largest and largest == sizes.min()):
                 return None
-            magnitudes.append(round(largest / self.quantum) if sizes.size else 1)
+            magnitudes.append(round(largest / self.quantum) if sizes.size else 1)  # 1 of a term without bonds
         return tuple(magnitudes)
 
     @property

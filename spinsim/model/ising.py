@@ -26,17 +26,8 @@ from spinsim.model.geometry.lattice import Lattice, space_of
 from spinsim.model.graph import Graph
 from spinsim.model.hamiltonian import Hamiltonian
 from spinsim.model.problems.exchange import Exchanged
-from spinsim.model.problems.quadratic import (
-    BINARY,
-    SPIN,
-    Labels,
-    Quadratic,
-    are_rounded,
-    as_labels,
-    finite,
-    label_text,
-    sums_at,
-)
+from spinsim.model.problems.labels import Labels, as_labels, label_text
+from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, are_rounded, finite, sums_at
 from spinsim.model.quanta import distinct, one_if_equal
 
 _BYTES_A_LISTED: Final = 24  # bonds, and what makes the list

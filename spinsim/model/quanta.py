@@ -62,8 +62,6 @@ def relative_change(given: npt.NDArray[Any], rounded: npt.NDArray[Any]) -> float
     if rounded is given:
         return 0.0
     there = given != 0
-    if not there.any():
-        return 0.0
     return float(np.max(np.abs(rounded[there] / given[there] - 1), initial=0))
 
 

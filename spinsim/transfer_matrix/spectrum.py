@@ -341,7 +341,7 @@ def _lengths(scaled: Array) -> dict[str, Any]:
     """Correlation lengths 1 / ln(lambda_0 / lambda) in layers, infinite where rounding hides them; the gap."""
     distance = scaled[0, 0] - scaled
     distance[0, 0] = np.nan
-    distance = np.where(distance < RESOLUTION, np.where(np.isnan(distance), np.nan, 0.0), distance)
+    distance[distance < RESOLUTION] = 0.0
     with np.errstate(divide="ignore"):
         length = 1 / distance
     others = [*distance[0, 1:2], *distance[1:, 0]]

@@ -10,7 +10,8 @@ import numpy.typing as npt
 from spinsim.inputs.signatures import in_lines
 from spinsim.inputs.texts import Described
 from spinsim.model.problems import objects
-from spinsim.model.problems.quadratic import Labels, Quadratic
+from spinsim.model.problems.labels import Labels
+from spinsim.model.problems.quadratic import Quadratic
 
 
 @in_lines
