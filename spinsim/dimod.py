@@ -20,8 +20,9 @@ from spinsim.inputs.texts import as_seed, printable, seeds_of
 from spinsim.machine.clock import seconds_without_compiling
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
+from spinsim.model.problems.labels import shown
 from spinsim.model.problems.objects import check_pairs, from_bqm, import_dimod, variables_of
-from spinsim.model.problems.quadratic import BINARY, Quadratic, number_in, shown
+from spinsim.model.problems.quadratic import BINARY, Quadratic, number_in
 from spinsim.sampling.annealing import automatic_temperatures
 from spinsim.sampling.schedules import NOTHING, Done, Reads, Schedule, anneal_reads, reads_of
 

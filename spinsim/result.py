@@ -17,8 +17,7 @@ from spinsim.errors import InputError, MissingError
 from spinsim.inputs.signatures import in_lines
 from spinsim.inputs.texts import Described, count
 from spinsim.machine.files import as_path, hidden_name, not_written
-from spinsim.model.identity import described, described_in
-from spinsim.model.ising import Ising
+from spinsim.model.ising import Ising, described, described_in
 from spinsim.registry import record_of
 from spinsim.solution import Lowest, Solution, as_sampleset, solutions
 from spinsim.store.contents import Contents

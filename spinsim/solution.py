@@ -17,8 +17,9 @@ from spinsim.errors import InputError, MissingError
 from spinsim.inputs.texts import Described, count
 from spinsim.machine.outputs import check_output, write_outputs
 from spinsim.model.ising import Ising
+from spinsim.model.problems.labels import Labels, label_word, plain_or_shown
 from spinsim.model.problems.objects import import_dimod
-from spinsim.model.problems.quadratic import BINARY, Labels, label_word, plain_or_shown
+from spinsim.model.problems.quadratic import BINARY
 
 KINDS: Final = (".txt", ".json")
 

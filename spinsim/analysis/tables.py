@@ -19,7 +19,7 @@ from spinsim.analysis.runs import AnyRun, Floats, Tempered, lowest, sample_of
 from spinsim.errors import InputError
 from spinsim.inputs.texts import WIDTH, wrapped
 from spinsim.machine.outputs import write_outputs
-from spinsim.model.identity import described
+from spinsim.model.ising import Ising, described
 from spinsim.observables.measured import in_field
 from spinsim.observables.table import LABELS, LEADING, MAIN, TABLE, printed_order
 from spinsim.registry import record_of
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from spinsim.analysis.reweighted import Reweighting
     from spinsim.analysis.summary import Estimate, Summary
-    from spinsim.model.ising import Ising
 
 
 Columns = dict[str, npt.NDArray[np.generic]]

@@ -5,9 +5,14 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from spinsim.engine import Engine
+from spinsim.model.ising import Ising
 
 WARM_UP_SWEEPS: Final = 50
 SECONDS: Final = 0.5  # of a run
@@ -28,6 +33,30 @@ class Spread(NamedTuple):
     @property
     def span(self) -> str:
         return f"{self.slowest:.3f} to {self.fastest:.3f}"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One line of a table: a model on a ladder of temperatures near its transition, where many flips are undecided."""
+
+    name: str
+    model: Callable[[], Ising]
+    ladder: tuple[float, float, int]  # lowest temperature, highest one, how many
+    copies: int = 1  # copies of the ladder in each sample
+    reference: str = ""  # rates of other programs for the like, updates/ns
+    times: tuple[int, ...] = ()  # at which spins are correlated in time, in slices
+    terms: tuple[float, ...] = ()
+    """By what the inverse temperature of each term of the model is multiplied, where it has terms."""
+
+    @property
+    def beta(self) -> npt.NDArray[np.float64]:
+        """Inverse temperatures from the largest to the smallest, (temperatures,) or (temperatures, terms)."""
+        beta = 1.0 / np.linspace(*self.ladder)
+        return np.multiply.outer(beta, self.terms) if self.terms else beta
+
+    @property
+    def replicas(self) -> int:
+        return self.copies * self.ladder[2]
 
 
 def sweep_rates(engine: Engine, repeats: int, timed: Callable[[int], float] | None = None) -> tuple[int, list[float]]:

@@ -8,10 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
-from spinsim.benchmark import MEASURE_EVERY, Spread, sweep_rates
+from spinsim.benchmark import MEASURE_EVERY, Case, Spread, sweep_rates
 from spinsim.engine import Counts, Dynamics, Engine, create_engine, resolve_device
 from spinsim.machine.threads import available_threads
 from spinsim.model.disorder import EdwardsAnderson
@@ -19,21 +16,6 @@ from spinsim.model.geometry.lattice import cubic, square
 from spinsim.model.ising import Ising
 
 CRITICAL: Final = 2.269185  # temperature of the square ferromagnet
-
-
-@dataclass(frozen=True)
-class Case:
-    """One line of the table: a model at a temperature near its transition, where many flips are undecided."""
-
-    name: str
-    model: Callable[[], Ising]
-    temperature: float | tuple[float, float]  # one for all replicas, or the lowest and highest of a ladder over them
-    replicas: int
-    reference: str = ""  # rates of other programs for the like, updates/ns
-
-    def beta(self) -> npt.NDArray[np.float64]:
-        low, high = self.temperature if isinstance(self.temperature, tuple) else (self.temperature,) * 2
-        return np.asarray(1.0 / np.linspace(low, high, self.replicas))
 
 
 @dataclass(frozen=True)
@@ -50,30 +32,32 @@ class Rate:
 
 _PEERS: Final = "dwave-samplers 0.083, OpenJij 0.080 (README's core)"
 _FIELD: Final = 0.5
+_CRITICAL: Final = (CRITICAL, CRITICAL)
 CPU_CASES: Final = (
-    Case("2D ferromagnet, L = 64", lambda: Ising(square(64)), CRITICAL, 128),
-    Case("2D ferromagnet, L = 64", lambda: Ising(square(64)), CRITICAL, 256),
-    Case("2D ferromagnet, L = 4096", lambda: Ising(square(4096)), CRITICAL, 1),
-    Case("3D +-J, L = 10", lambda: EdwardsAnderson(cubic(10)), 1.1, 128, _PEERS),
-    Case("3D +-J, L = 10", lambda: EdwardsAnderson(cubic(10)), 1.1, 256, _PEERS),
-    Case("3D +-J, L = 256", lambda: EdwardsAnderson(cubic(256)), 1.1, 1),
-    Case("3D +-J, L = 10, field 0.5", lambda: EdwardsAnderson(cubic(10), field=_FIELD), 1.1, 128),
-    Case("3D Gaussian, L = 10", lambda: EdwardsAnderson(cubic(10), couplings="gaussian"), 0.95, 128),
-    Case("3D Gaussian, L = 10", lambda: EdwardsAnderson(cubic(10), couplings="gaussian"), 0.95, 256),
+    Case("2D ferromagnet, L = 64", lambda: Ising(square(64)), (*_CRITICAL, 128)),
+    Case("2D ferromagnet, L = 64", lambda: Ising(square(64)), (*_CRITICAL, 256)),
+    Case("2D ferromagnet, L = 4096", lambda: Ising(square(4096)), (*_CRITICAL, 1)),
+    Case("3D +-J, L = 10", lambda: EdwardsAnderson(cubic(10)), (1.1, 1.1, 128), reference=_PEERS),
+    Case("3D +-J, L = 10", lambda: EdwardsAnderson(cubic(10)), (1.1, 1.1, 256), reference=_PEERS),
+    Case("3D +-J, L = 256", lambda: EdwardsAnderson(cubic(256)), (1.1, 1.1, 1)),
+    Case("3D +-J, L = 10, field 0.5", lambda: EdwardsAnderson(cubic(10), field=_FIELD), (1.1, 1.1, 128)),
+    Case("3D Gaussian, L = 10", lambda: EdwardsAnderson(cubic(10), couplings="gaussian"), (0.95, 0.95, 128)),
+    Case("3D Gaussian, L = 10", lambda: EdwardsAnderson(cubic(10), couplings="gaussian"), (0.95, 0.95, 256)),
 )
 _RECORD: Final = "1288 to 1432 (H100), 1800 (GB200) Bisson et al. 2025; 884 (H200) Romero et al. 2019"
+_ROMERO: Final = "752 (H200) Romero et al. 2019"
 _GLASS: Final = "333 (GTX Titan) Lulli et al. 2015"
 _LADDER: Final = (0.8, 2.0)
 CUDA_CASES: Final = (
-    Case("2D ferromagnet, L = 32768", lambda: Ising(square(32768)), CRITICAL, 1, _RECORD),
-    Case("2D ferromagnet, L = 4096", lambda: Ising(square(4096)), CRITICAL, 1),
-    Case("2D +-J, L = 32768", lambda: EdwardsAnderson(square(32768)), 1.1, 1, "752 (H200) Romero et al. 2019"),
-    Case("3D +-J, L = 512", lambda: EdwardsAnderson(cubic(512)), 1.1, 1),
-    Case("3D +-J, L = 16, ladder", lambda: EdwardsAnderson(cubic(16), samples=256), _LADDER, 128, _GLASS),
-    Case("3D +-J, L = 32, ladder", lambda: EdwardsAnderson(cubic(32), samples=64), _LADDER, 128, _GLASS),
-    Case("3D +-J, L = 16, ladder", lambda: EdwardsAnderson(cubic(16)), _LADDER, 128),
-    Case("3D +-J, L = 16, field 0.5", lambda: EdwardsAnderson(cubic(16), samples=256, field=_FIELD), 1.1, 128),
-    Case("3D Gaussian, L = 32", lambda: EdwardsAnderson(cubic(32), couplings="gaussian"), 0.95, 1024),
+    Case("2D ferromagnet, L = 32768", lambda: Ising(square(32768)), (*_CRITICAL, 1), reference=_RECORD),
+    Case("2D ferromagnet, L = 4096", lambda: Ising(square(4096)), (*_CRITICAL, 1)),
+    Case("2D +-J, L = 32768", lambda: EdwardsAnderson(square(32768)), (1.1, 1.1, 1), reference=_ROMERO),
+    Case("3D +-J, L = 512", lambda: EdwardsAnderson(cubic(512)), (1.1, 1.1, 1)),
+    Case("3D +-J, L = 16, ladder", lambda: EdwardsAnderson(cubic(16), samples=256), (*_LADDER, 128), reference=_GLASS),
+    Case("3D +-J, L = 32, ladder", lambda: EdwardsAnderson(cubic(32), samples=64), (*_LADDER, 128), reference=_GLASS),
+    Case("3D +-J, L = 16, ladder", lambda: EdwardsAnderson(cubic(16)), (*_LADDER, 128)),
+    Case("3D +-J, L = 16, field 0.5", lambda: EdwardsAnderson(cubic(16), samples=256, field=_FIELD), (1.1, 1.1, 128)),
+    Case("3D Gaussian, L = 32", lambda: EdwardsAnderson(cubic(32), couplings="gaussian"), (0.95, 0.95, 1024)),
 )
 
 
@@ -105,7 +89,7 @@ def metropolis_rates(device: str, threads: int | None, repeats: int, rng_rounds:
     for case in CUDA_CASES if resolve_device(device) == "cuda" else CPU_CASES:
         model = case.model()
         engine = create_engine(model, case.replicas, Dynamics(rng_rounds=rng_rounds), device, threads)
-        engine.set_beta(case.beta())
+        engine.set_beta(case.beta)
         sweeps, rates = sweep_rates(engine, repeats)
         cost = _measuring_cost(engine, sweeps)
         cores = min(threads or available_threads(), engine.tasks) if engine.device_name == "cpu" else 1

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -82,7 +83,6 @@ def target_of(file: Path, model: Ising, target: float | None) -> float:
 
 
 def solve(model: Ising, target: float, repeats: int, time_limit: float, settings: dict[str, Any]) -> Solved:
-    """Anneal one problem, with the same arguments."""
     anneal(model, **settings | {"steps": 1, "sweeps": 1})  # compiles, or loads what is compiled
     whole = anneal(model, anneals=max(2, repeats), seed=1, **settings)
     success = success_of(model, whole.anneals, target)
@@ -90,25 +90,22 @@ def solve(model: Ising, target: float, repeats: int, time_limit: float, settings
     updates = model.sites * success.replicas * success.sweeps
     shared = {name: settings[name] for name in ("device", "threads") if name in settings}
     temper(model, target=target, time_limit=1.0, **shared)  # compiles likewise
-
-    def anneals_to(seed: int) -> bool:
-        search = anneal(model, target=target, time_limit=time_limit, **settings | {"seed": seed}).anneals
-        return search is not None and search.is_met
-
-    def tempers_to(seed: int) -> bool:
-        search = temper(model, target=target, time_limit=time_limit, seed=seed, **shared).search
-        return search is not None and search.is_met
-
+    until: dict[str, Any] = {"target": target, "time_limit": time_limit}
+    anneals = _seconds_of(partial(anneal, model, **settings | until), "anneals", repeats)
+    temperings = _seconds_of(partial(temper, model, **shared | until), "search", repeats)
     best = float(value_of(model, whole.best_energy.min()))
-    times = _seconds_of(anneals_to, repeats), _seconds_of(tempers_to, repeats)
-    return Solved(model.name, model.sites, target, best, success, updates / success.seconds / 1e9, *times)
+    rate = updates / success.seconds / 1e9
+    return Solved(model.name, model.sites, target, best, success, rate, anneals, temperings)
 
 
-def _seconds_of(met: Callable[[int], bool], repeats: int) -> list[float]:
-    """The times of calls with seeds of their own, as their caller meets them; infinite where they missed; sorted."""
+def _seconds_of(call: Callable[..., Any], search: str, repeats: int) -> list[float]:
+    """The times of calls with seeds of their own, as their caller meets them; infinite where they missed; sorted.
+
+    ``search`` is the attribute of the result that says whether the target was met.
+    """
     times = []
     for seed in range(2, repeats + 2):
         began = time.perf_counter()
-        hit = met(seed)
-        times.append(time.perf_counter() - began if hit else math.inf)
+        found = getattr(call(seed=seed), search)
+        times.append(time.perf_counter() - began if found is not None and found.is_met else math.inf)
     return sorted(times)

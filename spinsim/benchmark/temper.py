@@ -10,9 +10,8 @@ from functools import partial
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from spinsim.benchmark import MEASURE_EVERY, WARM_UP_SWEEPS, Spread, sweep_rates
+from spinsim.benchmark import MEASURE_EVERY, WARM_UP_SWEEPS, Case, Spread, sweep_rates
 from spinsim.engine import Dynamics, Engine, create_engine, resolve_device
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.model.disorder import EdwardsAnderson
@@ -24,34 +23,10 @@ from spinsim.sampling.tempering import tempering_in_beta
 
 
 @dataclass(frozen=True)
-class TemperCase:
-    """One line of the table."""
-
-    name: str
-    model: Callable[[], Ising]
-    ladder: tuple[float, float, int]  # lowest temperature, highest one, how many
-    copies: int  # copies of the ladder in each sample
-    reference: str = ""  # rates of other programs for the like, updates/ns
-    times: tuple[int, ...] = ()  # at which spins are correlated in time, in slices
-    terms: tuple[float, ...] = ()
-    """By what the inverse temperature of each term of the model is multiplied, where it has terms."""
-
-    @property
-    def beta(self) -> npt.NDArray[np.float64]:
-        """Inverse temperatures from the largest to the smallest, (temperatures,) or (temperatures, terms)."""
-        beta = 1.0 / np.linspace(*self.ladder)
-        return np.multiply.outer(beta, self.terms) if self.terms else beta
-
-    @property
-    def replicas(self) -> int:
-        return self.copies * self.ladder[2]
-
-
-@dataclass(frozen=True)
 class TemperRate:
     """A measured case."""
 
-    case: TemperCase
+    case: Case
     samples: int
     packing: str
     rates: Spread
@@ -75,31 +50,30 @@ def _glass_in_time(side: int, slices: int, samples: int, by_term: bool = False) 
 
 
 CPU_CASES: Final = (
-    TemperCase("3D +-J, L = 6", lambda: EdwardsAnderson(cubic(6), samples=16), (*_PM_J, 16), 2),
-    TemperCase("3D +-J, L = 6", lambda: EdwardsAnderson(cubic(6), samples=16), (*_PM_J, 16), 8),
-    TemperCase("3D +-J, L = 16", lambda: EdwardsAnderson(cubic(16), samples=4), (*_PM_J, 32), 4, _OTHERS),
-    TemperCase("3D Gaussian, L = 4", lambda: EdwardsAnderson(cubic(4), 8, couplings="gaussian"), (*_GAUSSIAN, 16), 2),
-    TemperCase("2D +-J, L = 4, 32 slices, K_s, K_tau", _glass_in_time(4, 32, 8, True), (1.5, 3.0, 16), 8, terms=_TERMS),
+    Case("3D +-J, L = 6", lambda: EdwardsAnderson(cubic(6), samples=16), (*_PM_J, 16), 2),
+    Case("3D +-J, L = 6", lambda: EdwardsAnderson(cubic(6), samples=16), (*_PM_J, 16), 8),
+    Case("3D +-J, L = 16", lambda: EdwardsAnderson(cubic(16), samples=4), (*_PM_J, 32), 4, _OTHERS),
+    Case("3D Gaussian, L = 4", lambda: EdwardsAnderson(cubic(4), 8, couplings="gaussian"), (*_GAUSSIAN, 16), 2),
+    Case("2D +-J, L = 4, 32 slices, K_s, K_tau", _glass_in_time(4, 32, 8, True), (1.5, 3.0, 16), 8, terms=_TERMS),
 )
 CUDA_CASES: Final = (
-    TemperCase("3D +-J, L = 16", lambda: EdwardsAnderson(cubic(16), samples=128), (*_PM_J, 32), 4, _OTHERS),
-    TemperCase("3D +-J, L = 8", lambda: EdwardsAnderson(cubic(8), samples=1024), (*_PM_J, 32), 4),
-    TemperCase("3D +-J, L = 32", lambda: EdwardsAnderson(cubic(32), samples=16), (*_PM_J, 32), 4),
-    TemperCase("3D +-J, L = 16, one sample", lambda: EdwardsAnderson(cubic(16)), (*_PM_J, 32), 4),
-    TemperCase("3D +-J, L = 24", lambda: EdwardsAnderson(cubic(24), samples=16), (*_PM_J, 32), 4),
-    TemperCase("2D +-J, L = 16, 256 slices, k", _glass_in_time(16, 256, 32), (*_QUANTUM, 32), 4, _OTHERS, _TIMES),
-    TemperCase("2D +-J, L = 24, 512 slices, k", _glass_in_time(24, 512, 8), (*_QUANTUM, 32), 4, _OTHERS, _TIMES),
-    TemperCase("2D +-J, L = 16, 64 slices, K_s, K_tau", _glass_in_time(16, 64, 32, True), (1.5, 3.0, 32), 4,
-               times=_TIMES, terms=_TERMS),
-    TemperCase("2D clean, L = 16, 64 slices, K_s, K_tau", lambda: trotter(Ising(square(16)), 64, True),
-               (1.5, 3.0, 32), 4, times=_TIMES, terms=_TERMS),
-    TemperCase("3D Gaussian, L = 10", lambda: EdwardsAnderson(cubic(10), 16, couplings="gaussian"), (*_GAUSSIAN, 32),
-               4),
+    Case("3D +-J, L = 16", lambda: EdwardsAnderson(cubic(16), samples=128), (*_PM_J, 32), 4, _OTHERS),
+    Case("3D +-J, L = 8", lambda: EdwardsAnderson(cubic(8), samples=1024), (*_PM_J, 32), 4),
+    Case("3D +-J, L = 32", lambda: EdwardsAnderson(cubic(32), samples=16), (*_PM_J, 32), 4),
+    Case("3D +-J, L = 16, one sample", lambda: EdwardsAnderson(cubic(16)), (*_PM_J, 32), 4),
+    Case("3D +-J, L = 24", lambda: EdwardsAnderson(cubic(24), samples=16), (*_PM_J, 32), 4),
+    Case("2D +-J, L = 16, 256 slices, k", _glass_in_time(16, 256, 32), (*_QUANTUM, 32), 4, _OTHERS, _TIMES),
+    Case("2D +-J, L = 24, 512 slices, k", _glass_in_time(24, 512, 8), (*_QUANTUM, 32), 4, _OTHERS, _TIMES),
+    Case("2D +-J, L = 16, 64 slices, K_s, K_tau", _glass_in_time(16, 64, 32, True), (1.5, 3.0, 32), 4,
+         times=_TIMES, terms=_TERMS),
+    Case("2D clean, L = 16, 64 slices, K_s, K_tau", lambda: trotter(Ising(square(16)), 64, True), (1.5, 3.0, 32), 4,
+         times=_TIMES, terms=_TERMS),
+    Case("3D Gaussian, L = 10", lambda: EdwardsAnderson(cubic(10), 16, couplings="gaussian"), (*_GAUSSIAN, 32), 4),
 )  # fmt: skip
 
 
 def _tempering_rates(
-    case: TemperCase, model: Ising, make: Callable[[], Engine], times: Times, repeats: int, correlations: bool
+    case: Case, model: Ising, make: Callable[[], Engine], times: Times, repeats: int, correlations: bool
 ) -> list[float]:
     """Updates/ns of each of ``repeats`` parts of a run, from the moments at which its measurements come."""
     part = (times.measurements - 1) // repeats

@@ -18,7 +18,7 @@ from spinsim.machine.threads import Threads
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.geometry.lattice import chain, square
 from spinsim.model.ising import Ising
-from spinsim.transfer_matrix.lanczos import ThickRestart, default_basis
+from spinsim.transfer_matrix.lanczos import Search, ThickRestart, default_basis
 from spinsim.transfer_matrix.layer import CRITICAL, Layer
 from spinsim.transfer_matrix.operator import TransferOperator
 from spinsim.transfer_matrix.spectrum import Settings, fit
@@ -85,8 +85,8 @@ def _measure(model: Ising, device: str, method: str, pool: Threads, repeats: int
     applied = _time(lambda: operator.apply(x, y), device, repeats)
     pieces = partial(pool.share_out, lambda first, stop: np.copyto(y[first:stop], x[first:stop]), len(x))
     copied = _time(partial(y.__setitem__, ..., x) if device == "cuda" else pieces, device, repeats)
-    ThickRestart(operator.apply, vectors, _LEVELS, basis=basis).cycle()  # compiles
-    began, iteration = time.perf_counter(), ThickRestart(operator.apply, vectors, _LEVELS, basis=basis)
+    ThickRestart(operator.apply, vectors, Search(_LEVELS), basis).cycle()  # compiles
+    began, iteration = time.perf_counter(), ThickRestart(operator.apply, vectors, Search(_LEVELS), basis)
     while not iteration.done:
         iteration.cycle()
     levels = iteration.levels()

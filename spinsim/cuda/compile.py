@@ -130,7 +130,6 @@ def _compiled(cupy: Any, device: int, file: str, expression: str) -> Any:
 
 
 def kernel(device: int, file: str, expression: str) -> Any:
-    """Wait for a compiled kernel on a device."""
     with compiling():
         try:
             return begin(device, file, expression).result()

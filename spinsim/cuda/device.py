@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
 import socket
@@ -72,7 +71,7 @@ def wake() -> None:
     """Have a thread make the first GPU ready, if there is one, which takes the driver a third of a second."""
 
     def begin() -> None:
-        with contextlib.suppress(Exception):  # whoever uses it will say what is wrong
+        with suppress(Exception):  # whoever uses it will say what is wrong
             if why_not() is None:
                 with cupy.cuda.Device(0):
                     cupy.cuda.runtime.free(0)  # which makes a context
@@ -114,7 +113,6 @@ def free_blocks() -> None:
 def require_memory(
     device: int, needed: int, subject: str, mend: str = "choose a smaller size, fewer samples or fewer replicas"
 ) -> None:
-    """Refuse a ``subject`` that does not fit a GPU."""
     free = free_memory(device)
     if needed > free:
         raise InputError(

@@ -33,17 +33,7 @@ class Totals:
         self.parts = tuple(part.data.ptr for part in self.sums)
         self.memory: Any = cupy.cuda.alloc_pinned_memory(self.sums.nbytes)
         self.added, self.copied, self.cleared = (cupy.cuda.Event(disable_timing=True) for _ in range(3))
-
-        self._octets = ctypes.c_char * self.sums.nbytes
-
-    def lend(self) -> Any:
-        """The pinned memory as a buffer that lives as long as any array of it."""
-        return self._octets.from_address(self.memory.ptr)
-
-    def read(self, lent: Any) -> npt.NDArray[np.int64]:
-        """Wait for the copy; an array of the lent memory."""
-        self.copied.synchronize()
-        return np.frombuffer(lent, np.int64).reshape(self.sums.shape)
+        self.octets = ctypes.c_char * self.sums.nbytes
 
 
 class TotalsPool:
@@ -102,11 +92,12 @@ class TotalsPool:
         if self._clears:
             totals.sums.data.memset_async(0, totals.sums.nbytes, self._copies)
         totals.cleared.record(self._copies)
-        lent = totals.lend()
+        lent = totals.octets.from_address(totals.memory.ptr)  # lives as long as any array of it
         weakref.finalize(lent, self._give_back_later, totals)
 
         def fetched(row: int | None = None) -> npt.NDArray[np.int64]:
-            whole = totals.read(lent)
+            totals.copied.synchronize()
+            whole = np.frombuffer(lent, np.int64).reshape(totals.sums.shape)
             numbers = whole if row is None else whole[row]
             return numbers.copy() if self._made - len(self._idle) > KEPT else numbers
 

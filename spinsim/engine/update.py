@@ -13,9 +13,8 @@ import numpy.typing as npt
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.protocols import Engine
 from spinsim.model.geometry.lattice import Lattice
-from spinsim.model.graph import degrees_of_terms
+from spinsim.model.hamiltonian import degrees_of_terms, most_units
 from spinsim.model.ising import Ising
-from spinsim.model.quanta import most_units
 from spinsim.packing import LANES, Packing, block_count
 from spinsim.parallel.group import Group
 

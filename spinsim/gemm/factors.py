@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -50,8 +51,13 @@ def expressions() -> list[tuple[str, str]]:
     return [_kernel(name, side) for name, sides in _KERNELS.items() for side in sides]
 
 
-def _ready(product: str, given: dict[str, Any], axes: dict[str, int], out: Any, dimensions: int = 2) -> Any:
-    """Check arrays, factors by the axis of ``x`` that they multiply, and make ``out`` where none is given."""
+def _begin(
+    product: str, given: dict[str, Any], axes: dict[str, int], out: Any, dimensions: int = 2
+) -> tuple[Any, bool]:
+    """Check arrays, factors by the axis of ``x`` that they multiply, and make ``out`` where none is given.
+
+    Returns ``out``, and True where a kernel is to fill it: NumPy's arrays are multiplied here, in the order given.
+    """
     x, sides = given["x"], _KERNELS[product]
     type_of(product, ("float64",), given, out, {name: 2 if name in axes else dimensions for name in (*given, "out")})
     for name, axis in axes.items():
@@ -67,7 +73,9 @@ def _ready(product: str, given: dict[str, Any], axes: dict[str, int], out: Any, 
     require_contiguous("x", x)
     require_contiguous("out", out)
     require_out(out, x.shape, given, in_place="x")
-    return out
+    if not is_on_gpu(x):
+        out[...] = reduce(np.matmul, given.values())
+    return out, is_on_gpu(x) and out.size > 0
 
 
 def left_factor(factor: Any, x: Any, out: Any = None) -> Any:
@@ -82,11 +90,8 @@ def left_factor(factor: Any, x: Any, out: Any = None) -> Any:
         InputError: as for ``matmul``.
     """
     dimensions = 3 if getattr(x, "ndim", 2) == 3 else 2
-    out = _ready("left_factor", {"factor": factor, "x": x}, {"factor": -2}, out, dimensions)
-    if out.size == 0:
-        return out
-    if not is_on_gpu(x):
-        out[...] = factor @ x
+    out, by_kernel = _begin("left_factor", {"factor": factor, "x": x}, {"factor": -2}, out, dimensions)
+    if not by_kernel:
         return out
     side, width = x.shape[-2:]
     panel, batch = LEFT[side], x.size // (side * width)
@@ -109,11 +114,8 @@ def right_factor(x: Any, factor: Any, out: Any = None) -> Any:
     Raises:
         InputError: as for ``matmul``.
     """
-    out = _ready("right_factor", {"x": x, "factor": factor}, {"factor": -1}, out)
-    if out.size == 0:
-        return out
-    if not is_on_gpu(x):
-        out[...] = x @ factor
+    out, by_kernel = _begin("right_factor", {"x": x, "factor": factor}, {"factor": -1}, out)
+    if not by_kernel:
         return out
     height, side = x.shape
     panel = RIGHT[side]
@@ -138,11 +140,8 @@ def both_factors(left: Any, x: Any, right: Any, out: Any = None) -> Any:
         InputError: as for ``matmul``.
     """
     given = {"left": left, "x": x, "right": right}
-    out = _ready("both_factors", given, {"left": -2, "right": -1}, out, 3)
-    if out.size == 0:
-        return out
-    if not is_on_gpu(x):
-        out[...] = left @ x @ right
+    out, by_kernel = _begin("both_factors", given, {"left": -2, "right": -1}, out, 3)
+    if not by_kernel:
         return out
     batch, side, _ = x.shape
     _, groups, places, _ = BOTH[side]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +18,6 @@ from spinsim.errors import InputError
 from spinsim.inputs.signatures import in_lines
 from spinsim.machine.compiled import kernel
 from spinsim.model.geometry.lattice import Lattice
-
-if TYPE_CHECKING:
-    from spinsim.model.ising import Ising
-
 
 Array = TypeVar("Array", bound=npt.NDArray[Any])
 MOST_KEPT: Final = 2**20
@@ -71,10 +67,10 @@ class Graph:
             raise InputError(f"a graph of {sites} sites has nothing to simulate: give at least one site")
         if sites >= 2**31 and not _may_be_larger(lattice):
             raise InputError(f"a graph of {sites} sites exceeds the limit of 2^31 - 1: split it in parts")
-        self.is_listed, self.is_huge = True, False
         if lattice is not None and edges is None:
             self.is_listed, self.is_huge = lattice.most_bonds <= MOST_LISTED, lattice.most_bonds > HUGE
-        if lattice is None or edges is not None:
+        else:
+            self.is_listed, self.is_huge = True, False
             self.edges = self._checked(np.asarray(() if edges is None else edges))
 
     def _checked(self, edges: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
@@ -300,30 +296,6 @@ def check_terms(terms: npt.ArrayLike | None, bonds: int) -> npt.NDArray[np.uint8
     if wrong.size:
         raise InputError(f"terms hold {wrong[0]}: give 0 or 1 for each bond")
     return given.astype(np.uint8)
-
-
-def magnitudes_of(couplings: npt.NDArray[Any], terms: npt.NDArray[np.uint8], quantum: float) -> tuple[int, ...] | None:
-    """|J| of each term in quanta, 1 of one without bonds; None where a term has several or one that is 0."""
-    magnitudes = []
-    for term in range(MOST_TERMS):
-        sizes = np.abs(couplings[:, terms == term])
-        largest = float(sizes.max(initial=0))
-        if sizes.size and not (largest and largest == sizes.min()):
-            return None
-        magnitudes.append(round(largest / quantum) if sizes.size else 1)
-    return tuple(magnitudes)
-
-
-def degrees_of_terms(model: Ising) -> tuple[int, int] | None:
-    """Bonds of each of two terms at the site that has most of them, where a term's couplings are +J or -J."""
-    terms = model.terms
-    if terms is None or model.term_magnitudes is None:
-        return None
-    edges = model.graph.edges
-    first, second = (
-        int(np.bincount(edges[terms == term].reshape(-1), minlength=model.sites).max()) for term in range(MOST_TERMS)
-    )
-    return first, second
 
 
 def adjacency_by_term(graph: Graph, terms: npt.NDArray[np.uint8]) -> tuple[Adjacency, npt.NDArray[np.int64]]:

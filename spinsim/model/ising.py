@@ -1,15 +1,18 @@
-"""The Ising model H = - sum over bonds of J s_i s_j - sum over sites of h s_i, held as exact integers.
+"""The Ising model H = - sum over bonds of J s_i s_j - sum over sites of h s_i, its identity and its settings in words.
 
-Couplings and fields are multiples of one ``quantum``, a power of two, so that every local field and every energy is an
-exact integer number of quanta below 2^53, on every device. Values that are not such multiples (0.1, say) are rounded to
-the nearest one; the quantum is at least 2^52 times smaller than the sum of all couplings and fields.
+The identity is the SHA-256 of all that decides how a model moves and what it is called. A run of a model given in
+Python, or read from an instance file, is identified by the model's content; the settings of ``[model]`` that it answers
+to say the same in words, as far as they are known, and count in no identity. ``sites`` is always among them, and no
+setting: files from before lack it.
 """
 
 from __future__ import annotations
 
+import hashlib
 from copy import copy
-from functools import cached_property
-from typing import Any, Final
+from dataclasses import replace
+from math import fsum
+from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,20 +21,24 @@ from spinsim.errors import InputError, MissingError
 from spinsim.inputs.signatures import in_lines
 from spinsim.inputs.texts import count
 from spinsim.machine.memory import require
-from spinsim.model import quanta
 from spinsim.model.drawing import Drawn
-from spinsim.model.geometry.lattice import Lattice
-from spinsim.model.graph import Graph, check_terms, frozen, magnitudes_of
-from spinsim.model.identity import Keeping, content_sha256_of
+from spinsim.model.geometry.lattice import Lattice, space_of
+from spinsim.model.graph import Graph
+from spinsim.model.hamiltonian import Hamiltonian
 from spinsim.model.problems.exchange import Exchanged
-from spinsim.model.problems.quadratic import BINARY, SPIN, Labels, Quadratic, as_labels, finite
-from spinsim.model.quanta import Rows
+from spinsim.model.problems.labels import Labels, as_labels, label_text
+from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, are_rounded, finite, sums_at
+from spinsim.model.quanta import distinct, one_if_equal
 
 _BYTES_A_LISTED: Final = 24  # bonds, and what makes the list
+_LARGEST_CHANGE: Final = 1e-5  # of a value by rounding, below what any simulation resolves
+_AT_ONCE: Final = 2**16  # numbers that are widened at once, in a cache
+_MARK: Final = "sites"
+_COUPLINGS: Final = {1.0: "ferromagnet", -1.0: "antiferromagnet"}
 
 
 @in_lines
-class Ising(Exchanged, Keeping):
+class Ising(Hamiltonian, Exchanged):
     """An Ising model on a lattice or graph, with one or more disorder samples.
 
     Args:
@@ -80,28 +87,10 @@ class Ising(Exchanged, Keeping):
         labels: Labels | None = None,
         vartype: str = SPIN,
     ) -> None:
-        self.graph = check_graph(graph)
-        self.drawn = couplings if isinstance(couplings, Drawn) else None
-        given = self.sizes_of_couplings if isinstance(couplings, Drawn) else couplings
-        rows = quanta.as_rows(given, self.graph.bonds, "couplings", "bonds")
-        fields = quanta.as_rows(field, self.graph.sites, "fields", "sites")
-        self.samples = max(len(rows), len(fields))
-        if {len(rows), len(fields)} - {1, self.samples}:
-            raise InputError(
-                f"couplings of {len(rows)} samples and fields of {len(fields)} do not fit: give equal numbers"
-            )
-        self.quantum, self.rounded = quanta.common_quantum(rows, fields)
-        if self.drawn is not None and self.rounded:
-            rows = self.drawn.rows(self.bonds)
-        multiples = [quanta.round_to(one, self.quantum) if self.rounded else one for one in (rows, fields)]
-        self.rounding_error = max(map(quanta.relative_change, (rows, fields), multiples))
-        self.fields = frozen(multiples[1])
-        if self.drawn is None or self.rounded:
-            self.couplings = frozen(multiples[0])
+        super().__init__(check_graph(graph), couplings, field, terms)
         self.name = name or self.graph.label
         self.offset = finite(offset, "offset")
         self.maxcut_weight = None if maxcut_weight is None else finite(maxcut_weight, "maxcut_weight")
-        self.terms = check_terms(terms, self.graph.bonds)
         self.labels = as_labels(labels, self.graph.sites)
         if vartype not in (SPIN, BINARY):
             raise InputError(f"vartype {vartype!r} is unknown: choose SPIN or BINARY")
@@ -111,118 +100,99 @@ class Ising(Exchanged, Keeping):
         self.origin: dict[str, Any] = {}
         self.stated_sha256 = ""
 
+    @classmethod
+    def from_quadratic(cls, problem: Quadratic) -> Self:
+        """The model with the energies of a problem: J = -b and h = -a of its form in spins.
+
+        Terms of value 0 are left out; their variables stay.
+
+        Raises:
+            InputError: where the values cannot be held exactly.
+        """
+        spins = problem.check().of_vartype(SPIN)
+        at, linear, ends, pairs = spins.split()
+        sums = sums_at(at, linear, problem.sites)
+        rounded = len(at) > problem.sites and are_rounded(sums, at, linear)
+        # terms of binary variables may become 0 in spins
+        lost = spins is not problem and np.count_nonzero(pairs) < np.count_nonzero(problem.split()[3])
+        maxcut_weight = fsum(pairs) if problem.is_maxcut else None
+        if not pairs.all():
+            ends, pairs = ends[pairs != 0], pairs[pairs != 0]
+        model = cls(
+            Graph(problem.sites, ends.astype(np.int32)),
+            -pairs,
+            0.0 - sums if sums.any() else 0.0,  # 0.0 - x, as -x would store -0.0
+            name=problem.name,
+            offset=spins.offset,
+            maxcut_weight=maxcut_weight,
+            labels=problem.labels,
+            vartype=problem.vartype,
+        )
+        model.problem = replace(problem, labels=model.labels)
+        model.rounded = bool(model.rounded or rounded or lost)
+        return model
+
     @property
     def _facts(self) -> dict[str, str]:
         size = f"{count(self.sites, 'site')}, {count(self.bonds, 'bond')}"
         facts = {"model": self.name, "size": size, "samples": count(self.samples, "sample")}
-        if np.any(quanta.distinct(self.fields)):
+        if np.any(distinct(self.fields)):
             facts["field"] = f"field {self.fields[0, 0]:g}" if self.uniform_field is not None else "with fields"
         return facts
 
     @property
-    def lattice(self) -> Lattice | None:
-        """The lattice, if the model lives on one."""
-        return self.graph.lattice
+    def quadratic(self) -> Quadratic:
+        """The problem as its caller stated it, or as its couplings and fields say.
+
+        Raises:
+            InputError: for several samples.
+        """
+        if self.problem is not None:
+            return self.problem
+        if self.samples > 1:
+            raise InputError(
+                f"model {self.name} has {self.samples} samples, and each of them is a problem of its own: give one "
+                "of them, such as model.of_samples(0, 1)"
+            )
+        sites = np.flatnonzero(self.fields[0])
+        linear, pairs = 0.0 - self.fields[0, sites], 0.0 - self.couplings[0].astype(np.float64)
+        spins = Quadratic(
+            self.sites,
+            np.concatenate([np.stack([sites, sites], axis=1), self.graph.edges]).astype(np.int64),
+            np.concatenate([linear, pairs]),
+            offset=float(self.offset),
+            labels=self.labels,
+            is_maxcut=self.maxcut_weight is not None and not len(sites) and fsum(pairs) == self.maxcut_weight,
+            name=self.name,
+        )
+        return spins.of_vartype(self.vartype)
 
     @property
-    def is_bipartite(self) -> bool:
-        """True if the model lives on a lattice of two sublattices, which all bonds join."""
-        return self.lattice is not None and self.lattice.is_bipartite and self.graph.slices == 1
+    def caution(self) -> str:
+        """A sentence where rounding to the quantum took digits that matter, else empty."""
+        if self.rounding_error > _LARGEST_CHANGE:
+            return (
+                f"couplings and fields of {self.name} are multiples of one quantum, so that energies are exact, which "
+                f"changes some by up to {100 * self.rounding_error:.3g} %: values so different do not fit one model"
+            )
+        least = self.problem.least if self.rounded and self.problem is not None else 0.0
+        if least and self.quantum > _LARGEST_CHANGE * least:
+            return (
+                f"energies of {self.name} are searched in steps of {self.quantum:.3g}, while its least value is "
+                f"{least:.3g}: values so different do not fit one model, so lower the largest, such as penalties"
+            )
+        return ""
 
-    @property
-    def sites(self) -> int:
-        """Number of sites."""
-        return self.graph.sites
+    def content_sha256(self) -> str:
+        """Identity of the model: SHA-256 of its sites, bonds, couplings, fields, offsets and labels.
 
-    @property
-    def bonds(self) -> int:
-        """Number of bonds."""
-        return self.graph.bonds
-
-    @cached_property
-    def couplings(self) -> Rows:  # those that are not drawn are set at once
-        assert self.drawn is not None  # noqa: S101
-        return frozen(self.drawn.rows(self.bonds))
-
-    @property
-    def are_yet_to_draw(self) -> bool:
-        """True where couplings are drawn and nobody has read them yet."""
-        return "couplings" not in vars(self)
-
-    @property
-    def coupling_rows(self) -> int:
-        """1 where all samples share couplings, else their number."""
-        return len(self.sizes_of_couplings)
-
-    @property
-    def sizes_of_couplings(self) -> Rows:
-        """Numbers of the same sizes as the couplings."""
-        if self.drawn is None or not self.are_yet_to_draw:
-            return self.couplings
-        return np.broadcast_to(np.int8(1), (self.drawn.samples, self.bonds))
-
-    @property
-    def one_coupling(self) -> bool:
-        """True if J is held as one number for all bonds."""
-        return self.drawn is None and self.couplings.strides[-1] == 0
-
-    caution = property(quanta.caution_of)
-
-    def integer_couplings(self, sample: int) -> npt.NDArray[np.int64]:
-        """J of one sample in quanta, shape (bonds,)."""
-        return self._in_quanta(self.couplings, sample)
-
-    def negative_bonds(self) -> npt.NDArray[np.bool_]:
-        """True for couplings below 0, (1 or samples, bonds); one number for all is not copied."""
-        return np.broadcast_to(quanta.distinct(self.couplings) < 0, self.couplings.shape)
-
-    def integer_fields(self, sample: int) -> npt.NDArray[np.int64]:
-        """H of one sample in quanta, shape (sites,)."""
-        return self._in_quanta(self.fields, sample)
-
-    def _in_quanta(self, rows: Rows, sample: int) -> npt.NDArray[np.int64]:
-        row: Rows = rows[sample if len(rows) > 1 else 0]
-        return np.rint(row / self.quantum).astype(np.int64)
-
-    @cached_property
-    def magnitude(self) -> int | None:
-        """|J| in quanta where every bond of every sample has the same nonzero one, else None."""
-        if self.bonds == 0:
-            return None
-        values = quanta.distinct(self.sizes_of_couplings)
-        sizes = np.abs(values[:, :1] if quanta.are_signs(values) else values)
-        largest = sizes.max()
-        return round(float(largest) / self.quantum) if largest and largest == sizes.min() else None
-
-    weights = cached_property(quanta.weights_of)
-    units = cached_property(quanta.units_of)
-    largest_local_field = cached_property(quanta.largest_local_field_of)
-
-    @cached_property
-    def term_magnitudes(self) -> tuple[int, ...] | None:
-        """|J| in quanta of each of two terms, if all bonds of a term share one above 0; else None."""
-        return None if self.terms is None else magnitudes_of(self.couplings, self.terms, self.quantum)
-
-    @property
-    def coupling_unit(self) -> float:
-        """The |J| that all bonds share, else 1: scale of exact curves and of couplings in time."""
-        return self.magnitude * self.quantum if self.magnitude else 1.0
-
-    @cached_property
-    def uniform_field(self) -> int | None:
-        """Field h in quanta where every site of every sample has the same one, else None."""
-        values = quanta.distinct(self.fields)
-        return round(float(values[0, 0]) / self.quantum) if values.min() == values.max() else None
-
-    @cached_property
-    def uniform_coupling(self) -> float | None:
-        """The J that all bonds of all samples share; None if they differ or there are no bonds."""
-        low, high = self.extreme_couplings
-        return low if low == high and self.bonds else None
-
-    extreme_couplings = cached_property(quanta.extremes_of)
-    energy_scale = cached_property(quanta.energy_scale_of)
-    content_sha256 = content_sha256_of
+        Bonds that are not listed count by their lattice, couplings by recipe or as bytes, equal
+        values as one number. Earlier versions took more of them as lists.
+        """
+        own = sha256_of(self, self.graph.is_listed, self.drawn)
+        if self.stated_sha256 in ("", own) or self.graph.is_listed:
+            return own
+        return self.stated_sha256 if self.stated_sha256 == former_sha256_of(self) else own
 
     def in_field(self, field: float) -> Ising:
         """This model in a uniform field, which is added to its own fields.
@@ -276,6 +246,59 @@ class Ising(Exchanged, Keeping):
         if self.maxcut_weight is None:
             raise MissingError(f"model {self.name} is not a MaxCut instance: it has no cut")
         return (self.maxcut_weight - np.asarray(energy, np.float64)) / 2
+
+
+def former_sha256_of(model: Ising) -> str:  # of earlier versions, for a model whose bonds are not listed
+    return sha256_of(model, not model.graph.is_huge, None)
+
+
+def sha256_of(model: Ising, in_lists: bool, drawn: Drawn | None) -> str:
+    """SHA-256 of a model; in lists bonds, couplings and fields count one by one, else how couplings are drawn."""
+    digest = hashlib.sha256(f"{model.sites} {model.offset!r} {model.maxcut_weight!r}".encode())
+    for piece in model.graph.identity(in_lists):
+        digest.update(piece)
+    if model.terms is not None:
+        digest.update(b"terms" + model.terms.tobytes())
+    if drawn is not None and not in_lists:
+        digest.update(f"pm-j {drawn.bond_fraction!r} {drawn.seed} {drawn.first} {drawn.samples}".encode())
+        given = [model.fields]
+    else:
+        given = [model.couplings, model.fields]
+    for sample in range(model.samples):
+        for rows in given if in_lists else map(one_if_equal, given):
+            row, kind = rows[sample % len(rows)], "<f8" if in_lists or rows.dtype != np.int8 else "i1"
+            for first in range(0, row.size, _AT_ONCE):
+                digest.update(np.ascontiguousarray(row[first : first + _AT_ONCE], kind).data)
+    if isinstance(model.labels, tuple):
+        digest.update("\n".join(["labels", *map(label_text, model.labels)]).encode())
+    return digest.hexdigest()
+
+
+def described(model: Ising) -> dict[str, Any]:
+    """Settings that lead to a model, in space where it has slices in time, as far as it knows them."""
+    graph, lattice = model.graph, model.lattice
+    if lattice is not None and graph.slices > 1:
+        lattice = space_of(lattice)
+    settings: dict[str, Any] = {_MARK: graph.sites // graph.slices, "samples": model.samples}
+    if lattice is not None:
+        size, boundary = "x".join(map(str, lattice.shape)), "periodic" if lattice.periodic else "open"
+        settings |= {"lattice": lattice.name, "size": size, "boundary": boundary}
+    if graph.slices == 1:
+        if model.uniform_coupling in _COUPLINGS:
+            settings["couplings"] = _COUPLINGS[model.uniform_coupling]
+        if (drawn := model.drawn) is not None:
+            settings |= {"couplings": "pm-j", "bond_fraction": drawn.bond_fraction, "disorder_seed": drawn.seed}
+        if model.uniform_field is not None:
+            settings["field"] = model.uniform_field * model.quantum
+    return settings | model.origin
+
+
+def described_in(tables: object) -> dict[str, Any]:
+    """The settings of a model in the configuration of a file; empty in files from before there were any."""
+    table = tables.get("model") if isinstance(tables, dict) else None
+    if not isinstance(table, dict) or _MARK not in table:
+        return {}
+    return {name: value for name, value in table.items() if name != "instance"}
 
 
 def repeated(model: Ising, times: int) -> Ising:

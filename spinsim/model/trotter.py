@@ -32,8 +32,7 @@ from spinsim.errors import InputError
 from spinsim.machine.memory import require
 from spinsim.model.geometry.lattice import Lattice, lattice_in_time
 from spinsim.model.graph import Graph
-from spinsim.model.identity import described
-from spinsim.model.ising import Ising
+from spinsim.model.ising import Ising, described
 
 Floats = npt.NDArray[np.float64]
 

@@ -39,9 +39,8 @@ from spinsim.model.disorder import RANDOM_KINDS, lattice_model
 from spinsim.model.geometry.cells import CELLS, IN_TIME
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import degrees_along
-from spinsim.model.identity import described, described_in
 from spinsim.model.instances import read_instance
-from spinsim.model.ising import Ising, with_list
+from spinsim.model.ising import Ising, described, described_in, with_list
 from spinsim.model.trotter import trotter
 from spinsim.packing import Packing
 from spinsim.registry import record_of

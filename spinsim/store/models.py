@@ -17,7 +17,8 @@ from spinsim.model.geometry.cells import KNOWN
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
-from spinsim.model.problems.quadratic import SPIN, Labels, Quadratic, label_in, label_text
+from spinsim.model.problems.labels import Labels, label_in, label_text
+from spinsim.model.problems.quadratic import SPIN, Quadratic
 from spinsim.model.quanta import distinct
 from spinsim.store.contents import BEST, DRAWN, ENERGY, OF_LATTICE, START, DamageError
 from spinsim.store.datasets import bare_dimension, compressed, label

@@ -172,8 +172,6 @@ def _factor(ratio: float, bits: int, active: int) -> npt.NDArray[np.float64]:
 
 
 class _PassLaunch:
-    """One pass, ready to be launched."""
-
     def __init__(self, layer: Layer, p: Pass, last: bool, device: int) -> None:
         own = p.sites(layer)
         factors = np.zeros(MOST_BITS)

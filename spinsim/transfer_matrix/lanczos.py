@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -85,43 +85,41 @@ def default_basis(wanted: int) -> int:
     return 2 * wanted + 16
 
 
+class Search(NamedTuple):
+    """Levels that are looked for."""
+
+    wanted: int  # how many
+    tolerance: float = TOLERANCE  # relative residual at which a level has converged
+    seed: int = 1  # seed of the start vector, of which there is one for each plane
+    plane: int = 0
+    most_steps: int = MOST_STEPS
+    """Products of T after which the levels are given up that have not converged. For those that have it may take as
+    many again to see that none above them is missing."""
+
+
 class ThickRestart:
     """The iteration, a cycle at a time.
 
     Args:
         apply: ``apply(x, out)`` writes T x.
         vectors: Arithmetic on the device of T.
-        wanted: Levels.
-        tolerance: Relative residual at which a level has converged.
-        seed: Seed of the start vector, of which there is one for each ``plane``.
+        search: Levels that it looks for.
         basis: Stored vectors, more than the wanted ones.
-        most_steps: Products of T after which it gives up the levels that have not converged. For those that have it may
-            take as many again to see that none above them is missing.
     """
 
-    def __init__(
-        self,
-        apply: Apply,
-        vectors: Vectors,
-        wanted: int,
-        tolerance: float = TOLERANCE,
-        seed: int = 1,
-        plane: int = 0,
-        basis: int | None = None,
-        most_steps: int = MOST_STEPS,
-    ) -> None:
-        dimension = vectors.dimension
+    def __init__(self, apply: Apply, vectors: Vectors, search: Search, basis: int | None = None) -> None:
+        dimension, wanted = vectors.dimension, search.wanted
         self._size = min(basis or default_basis(wanted), dimension)
         if not 0 < wanted <= dimension:
             raise InputError(f"{wanted} eigenvalues of {dimension} cannot be found: give 1 to {dimension}")
         if self._size < min(wanted + SPARE, dimension):
             raise InputError(f"basis {basis} is too small for {wanted} eigenvalues: give at least {wanted + SPARE}")
         self._apply, self._vectors, self._asked, self._wanted = apply, vectors, wanted, wanted
-        self._tolerance, self._most_steps = tolerance, most_steps
-        self._limit, self._cause = most_steps, Cause.NONE
+        self._tolerance, self._most_steps = search.tolerance, search.most_steps
+        self._limit, self._cause = search.most_steps, Cause.NONE
         self.gave_up = False  # True if steps were used up or levels given up
         self._reached = np.full(wanted, np.nan)  # residuals, for levels that are given up
-        self._seed, self._plane, self._starts = seed, plane, 0
+        self._seed, self._plane, self._starts = search.seed, search.plane, 0
         self._basis = vectors.empty(self._size + 1)
         self._projected = np.zeros((self._size, self._size))
         self._checked = np.zeros(wanted)  # levels when the iteration last began with a new vector

@@ -35,17 +35,13 @@ J. Xu, D. Landau, Phys. Rev. E 97, 043301 (2018)."""
 
 def sectors_of(model: Ising, sector: str = "both") -> tuple[str, ...]:
     """The sectors that ``sector`` (``both``, ``even`` or ``odd``) stands for; with a field there is one, ``all``."""
-    check_sector(sector)
+    if sector not in ("both", "even", "odd"):
+        raise InputError(f"sector {sector!r} is unknown: choose even, odd or both")
     if np.any(model.fields):
         if sector != "both":
             raise InputError(f"sector {sector!r} does not exist in a field, which mixes even and odd: leave it out")
         return ("all",)
     return ("even", "odd") if sector == "both" else (sector,)
-
-
-def check_sector(sector: str) -> None:
-    if sector not in ("both", "even", "odd"):
-        raise InputError(f"sector {sector!r} is unknown: choose even, odd or both")
 
 
 def check_couplings(model: Ising, k: float, k_time: float) -> None:
@@ -158,31 +154,23 @@ class Points(NamedTuple):
     k_time: npt.NDArray[np.float64]  # coupling between layers, a number without unit, likewise
 
 
-class Given(NamedTuple):
-    """Couplings that are given."""
+def read_points(temperature: str | None, k: str | None, k_time: str | None, model: Ising | None) -> Points:
+    """Couplings of every point from texts as ``grids.read_grid`` takes them; the model is None where not known yet.
 
-    k: npt.NDArray[np.float64] | None  # as in ``Points``; None for those of the ferromagnet's transition
-    k_time: npt.NDArray[np.float64] | None  # likewise, one or as many; None where it is k times |J|
-
-    def points(self, model: Ising | None) -> Points:
-        """Couplings of every point, for layers of a model; None where it is not known yet."""
-        return make_points(critical(model) if self.k is None else self.k, self.k_time, model)
-
-
-def read_given(temperature: str | None, k: str | None, k_time: str | None) -> Given:
-    """Couplings from texts as ``grids.read_grid`` takes them, of T in the unit of the couplings, k = 1 / T, k_time."""
+    T is in the unit of the couplings, k = 1 / T. Where neither is given, k is that at which the ferromagnet on the
+    layer's lattice with the layer's |J| has its transition.
+    """
     if temperature is not None and k is not None:
         raise InputError(f"temperature {temperature!r} and k {k!r} say the same thing, k = 1 / T: leave one out")
-    inside = None if k is None else read_grid("k", k)
     if temperature is not None:
-        inside = inverse(read_grid("temperature", temperature))
-    return Given(inside, None if k_time is None else read_grid("k_time", k_time))
-
-
-def critical(model: Ising | None) -> npt.NDArray[np.float64]:
-    """The k at which the ferromagnet on the layer's lattice with the layer's |J| has its transition, (1,)."""
-    dimension = model.lattice.dimension if model and model.lattice else 2
-    return np.array([CRITICAL.get(dimension, CRITICAL[2]) / (model.coupling_unit if model else 1.0)])
+        with np.errstate(over="ignore"):  # what overflows becomes infinite, which ``make_points`` refuses
+            inside = np.asarray(1 / read_grid("temperature", temperature))
+    elif k is not None:
+        inside = read_grid("k", k)
+    else:
+        dimension = model.lattice.dimension if model and model.lattice else 2
+        inside = np.array([CRITICAL.get(dimension, CRITICAL[2]) / (model.coupling_unit if model else 1.0)])
+    return make_points(inside, None if k_time is None else read_grid("k_time", k_time), model)
 
 
 def make_points(k: npt.ArrayLike, k_time: npt.ArrayLike | None, model: Ising | None = None) -> Points:
@@ -195,12 +183,6 @@ def make_points(k: npt.ArrayLike, k_time: npt.ArrayLike | None, model: Ising | N
             f"{between.size} numbers k_time do not fit {inside.size} of k or temperature: give one or as many"
         )
     return Points(inside, np.broadcast_to(between, inside.shape).copy())
-
-
-def inverse(temperature: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Couplings k = 1 / T; what overflows becomes infinite, which ``make_points`` refuses."""
-    with np.errstate(over="ignore"):
-        return np.asarray(1 / temperature)
 
 
 def positive(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:

@@ -19,8 +19,8 @@ import numpy.typing as npt
 from scipy.linalg import eigh_tridiagonal, eigvalsh_tridiagonal
 
 from spinsim.transfer_matrix import lanczos
-from spinsim.transfer_matrix.lanczos import Apply, Cause, Levels
-from spinsim.transfer_matrix.vectors import Share, Vectors
+from spinsim.transfer_matrix.lanczos import Apply, Cause, Levels, Search
+from spinsim.transfer_matrix.vectors import Vectors
 
 Array = npt.NDArray[np.float64]
 
@@ -42,10 +42,10 @@ class _Ritz(NamedTuple):
 class _Recurrence:
     """v, the vector before it and the next one, in three buffers, orthogonal to all ``deflated`` vectors."""
 
-    def __init__(self, apply: Apply, vectors: Vectors, seed: int, plane: int) -> None:
+    def __init__(self, apply: Apply, vectors: Vectors, search: Search) -> None:
         self._apply, self._vectors = apply, vectors
         self._before, self._v, self._next = vectors.empty(), vectors.empty(), vectors.empty()
-        self._seed, self._plane = seed, plane
+        self._seed, self._plane = search.seed, search.plane
         self.deflated: list[Any] = []  # eigenvectors of length 1
         self.products = 0  # with T, of all runs
 
@@ -98,15 +98,50 @@ class _Recurrence:
         self.products += 1
         return lanczos.true_residual(self._apply, self._vectors, x, self._next)
 
+    def _pairs(self, most: int) -> Sequence[Array]:
+        """The largest Ritz values, in ascending order, and the components of their vectors."""
+        ends = max(0, len(self.diagonal) - most), len(self.diagonal) - 1
+        diagonal, off_diagonal = np.array(self.diagonal), np.array(self.off_diagonal[:-1])
+        return self._vectors.share.agreed(*eigh_tridiagonal(diagonal, off_diagonal, select="i", select_range=ends))
 
-class _Search:
+    def largest(self) -> _Ritz:
+        """The largest Ritz value; of copies of it, the one that is known best."""
+        values, components = self._pairs(_COPIES)
+        copies = np.flatnonzero(values[-1] - values <= _SAME * values[-1])
+        residual = np.abs(self.off_diagonal[-1] * components[-1, copies])
+        best = int(copies[residual.argmin()])
+        return _Ritz(float(values[best]), float(residual.min()), np.asarray(components[:, best], np.float64))
+
+    def genuine(self, wanted: int) -> list[_Ritz]:
+        """The largest Ritz values that are none of rounding, each once."""
+        values, components = self._pairs(8 * wanted + 40)
+        diagonal, off_diagonal = np.array(self.diagonal[1:]), np.array(self.off_diagonal[1:-1])
+        (without,) = self._vectors.share.agreed(
+            eigvalsh_tridiagonal(diagonal, off_diagonal) if diagonal.size else np.zeros(0)
+        )
+        near = _SAME * values[-1]
+        ritz: list[_Ritz] = []
+        for i in range(len(values) - 1, -1, -1):
+            if ritz and abs(values[i] - ritz[-1].value) <= near:
+                continue
+            copies = int((np.abs(values - values[i]) <= near).sum())
+            if copies == 1 and without.size and np.abs(without - values[i]).min() <= 1e-12 * values[-1]:
+                continue
+            residual = abs(float(self.off_diagonal[-1] * components[-1, i]))
+            ritz.append(_Ritz(float(values[i]), residual, np.asarray(components[:, i], np.float64)))
+            if len(ritz) == wanted:
+                break
+        return ritz
+
+
+class _OneByOne:
     """The levels found one by one, and what is still to be done."""
 
-    def __init__(self, iteration: _Recurrence, vectors: Vectors, wanted: int, tolerance: float, most: int) -> None:
-        self._iteration, self._vectors, self._tolerance = iteration, vectors, tolerance
-        self._wanted, self._most, self._limit, self._longer = wanted, most, most, False
+    def __init__(self, apply: Apply, vectors: Vectors, search: Search) -> None:
+        self._iteration, self._vectors, self._tolerance = _Recurrence(apply, vectors, search), vectors, search.tolerance
+        self._wanted, self._most, self._limit, self._longer = search.wanted, search.most_steps, search.most_steps, False
         self._levels: list[tuple[float, float]] = []  # value and residual of each vector held
-        self._reached = np.full(wanted, np.nan)
+        self._reached = np.full(search.wanted, np.nan)
         self._cause, self._starts, self.done = Cause.NONE, 0, False
 
     def _below(self, ritz: _Ritz) -> bool:
@@ -129,7 +164,7 @@ class _Search:
         while True:
             iteration.step()
             if iteration.to_look or iteration.products >= self._limit:
-                ritz = largest(np.array(iteration.diagonal), np.array(iteration.off_diagonal), self._vectors.share)
+                ritz = iteration.largest()
                 if self._known(ritz) or iteration.exhausted or iteration.products >= self._limit:
                     return ritz
 
@@ -187,40 +222,24 @@ class _Search:
         return Levels(value, residual, None, self._iteration.products, self._cause)
 
 
-def one_by_one(
-    apply: Apply,
-    vectors: Vectors,
-    wanted: int,
-    tolerance: float = lanczos.TOLERANCE,
-    seed: int = 1,
-    plane: int = 0,
-    most_steps: int = lanczos.MOST_STEPS,
-) -> Levels:
+def one_by_one(apply: Apply, vectors: Vectors, search: Search) -> Levels:
     """Leading levels with room for ``VECTORS`` vectors and one a level; ``most_steps`` are those of each."""
-    search = _Search(_Recurrence(apply, vectors, seed, plane), vectors, wanted, tolerance, most_steps)
-    while not search.done:
-        search.advance()
-    return search.levels()
+    iteration = _OneByOne(apply, vectors, search)
+    while not iteration.done:
+        iteration.advance()
+    return iteration.levels()
 
 
-def at_once(
-    apply: Apply,
-    vectors: Vectors,
-    wanted: int,
-    tolerance: float = lanczos.TOLERANCE,
-    seed: int = 1,
-    plane: int = 0,
-    most_steps: int = lanczos.MOST_STEPS,
-) -> Levels:
-    """Leading levels with room for one vector more than ``VECTORS``, degenerate ones once; arguments likewise."""
-    iteration = _Recurrence(apply, vectors, seed, plane)
+def at_once(apply: Apply, vectors: Vectors, search: Search) -> Levels:
+    """Leading levels with room for one vector more than ``VECTORS``, degenerate ones once."""
+    iteration, wanted, tolerance = _Recurrence(apply, vectors, search), search.wanted, search.tolerance
     iteration.begin(0)
     residual, ritz, drowned, ended = np.zeros(0), list[_Ritz](), False, False
     while not ended:
         iteration.step()
-        ended = iteration.exhausted or iteration.products >= most_steps
+        ended = iteration.exhausted or iteration.products >= search.most_steps
         if ended or iteration.to_look:
-            ritz = genuine(np.array(iteration.diagonal), np.array(iteration.off_diagonal), wanted, vectors.share)
+            ritz = iteration.genuine(wanted)
             error, value = np.array([r.residual for r in ritz]), np.array([r.value for r in ritz])
             residual = error / value
             least = np.maximum(tolerance * value, lanczos.ROUNDING * value[:1])
@@ -235,39 +254,3 @@ def at_once(
     value[kept:] = np.nan
     cause = Cause.NONE if kept == wanted else Cause.DROWNED if drowned else Cause.STEPS
     return Levels(value, reached, None, iteration.products, cause)
-
-
-def _pairs(diagonal: Array, off_diagonal: Array, most: int, share: Share) -> Sequence[Array]:
-    """The largest Ritz values, in ascending order, and the components of their vectors."""
-    ends = max(0, len(diagonal) - most), len(diagonal) - 1
-    return share.agreed(*eigh_tridiagonal(diagonal, off_diagonal[:-1], select="i", select_range=ends))
-
-
-def largest(diagonal: Array, off_diagonal: Array, share: Share) -> _Ritz:
-    """The largest Ritz value; of copies of it, the one that is known best."""
-    values, components = _pairs(diagonal, off_diagonal, _COPIES, share)
-    copies = np.flatnonzero(values[-1] - values <= _SAME * values[-1])
-    residual = np.abs(off_diagonal[-1] * components[-1, copies])
-    best = int(copies[residual.argmin()])
-    return _Ritz(float(values[best]), float(residual.min()), np.asarray(components[:, best], np.float64))
-
-
-def genuine(diagonal: Array, off_diagonal: Array, wanted: int, share: Share) -> list[_Ritz]:
-    """The largest Ritz values that are none of rounding, each once."""
-    values, components = _pairs(diagonal, off_diagonal, 8 * wanted + 40, share)
-    (without,) = share.agreed(
-        eigvalsh_tridiagonal(diagonal[1:], off_diagonal[1:-1]) if len(diagonal) > 1 else np.zeros(0)
-    )
-    near = _SAME * values[-1]
-    ritz: list[_Ritz] = []
-    for i in range(len(values) - 1, -1, -1):
-        if ritz and abs(values[i] - ritz[-1].value) <= near:
-            continue
-        copies = int((np.abs(values - values[i]) <= near).sum())
-        if copies == 1 and without.size and np.abs(without - values[i]).min() <= 1e-12 * values[-1]:
-            continue
-        residual = abs(float(off_diagonal[-1] * components[-1, i]))
-        ritz.append(_Ritz(float(values[i]), residual, np.asarray(components[:, i], np.float64)))
-        if len(ritz) == wanted:
-            break
-    return ritz

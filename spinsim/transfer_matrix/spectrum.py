@@ -17,19 +17,20 @@ from spinsim.model.ising import Ising
 from spinsim.parallel.session import on_node
 from spinsim.transfer_matrix import lanczos
 from spinsim.transfer_matrix.across import buffer_bytes
-from spinsim.transfer_matrix.lanczos import Cause, Levels, NotConvergedError, ThickRestart
+from spinsim.transfer_matrix.lanczos import Cause, Levels, NotConvergedError, Search, ThickRestart
 from spinsim.transfer_matrix.layer import MOST_SITES, SECTORS, Layer
 from spinsim.transfer_matrix.operator import METHODS, TransferOperator
 from spinsim.transfer_matrix.recurrence import VECTORS, at_once, one_by_one
 from spinsim.transfer_matrix.vectors import Share, Vectors
 
 Array = npt.NDArray[np.float64]
+Fixed = dict[int, int]  # spins, +1 or -1, by site
 RESOLUTION: Final = 1e-14  # resolution of ln(lambda_0 / lambda), by rounding in T
 _FEWEST: Final = 4  # stored vectors beside the wanted ones below which Lanczos does without a basis
 _TINY: Final = 2**12  # amplitudes of vectors so short that a basis is always stored
 
 
-def matrix_elements(model: Ising, vectors: dict[str, Any], place: Place) -> dict[str, Array]:
+def matrix_elements(model: Ising, vectors: dict[str, Any], fixed: Fixed, share: Share) -> dict[str, Array]:
     """<0|s_i|level> and <0|s_i s_j|level> of the first sector's lowest state.
 
     s_i leads from even states to odd ones and s_i s_j back, so that ``sigma`` (level, site) needs both sectors and has
@@ -42,18 +43,15 @@ def matrix_elements(model: Ising, vectors: dict[str, Any], place: Place) -> dict
     others = vectors.get("odd") if first == "even" else vectors.get("all")
     elements: dict[str, Array] = {}
     if others is not None:
-        sums = [[_sum(ground * x, site, place.fixed) for site in range(model.sites)] for x in others]
-        elements["sigma"] = np.stack([place.share.sum(np.array(row)) for row in sums])
-    pairs = np.stack([_bonds(ground * x, model.graph.edges, place) for x in vectors[first]])
-    elements["sigma_sigma"] = pairs
-    signs = np.array([_sign(row) for row in elements["sigma"]]) if others is not None else np.ones(len(pairs))
-    if first == "all":
-        signs[0] = 1.0  # expectation values of one state
-        elements["sigma_sigma"] = pairs * signs[:, None]
-    else:
-        elements["sigma_sigma"][1:] *= np.array([_sign(row) for row in pairs[1:]])[:, None]
-    if others is not None:
-        elements["sigma"] = elements["sigma"] * signs[:, None]
+        sums = [[_sum(ground * x, site, fixed) for site in range(model.sites)] for x in others]
+        sigma = np.stack([share.sum(np.array(row)) for row in sums])
+        signs = np.array([_sign(row) for row in sigma])
+        signs[0] = 1.0 if first == "all" else signs[0]  # expectation values of one state
+        elements["sigma"] = sigma * signs[:, None]
+    pairs = np.stack([share.sum(_bonds(ground * x, model.graph.edges, fixed)) for x in vectors[first]])
+    if first != "all":
+        signs = np.array([1.0, *(_sign(row) for row in pairs[1:])])
+    elements["sigma_sigma"] = pairs * signs[:, None]
     return elements
 
 
@@ -65,23 +63,17 @@ def _sign(row: Array) -> float:
     return float(np.sign(row[np.argmax(sizes >= sizes.max() / 2)]))
 
 
-class Place(NamedTuple):
-    """Amplitudes of a vector on this device."""
+def fixed_spins(layer: Layer, share: Share) -> Fixed:
+    """Spins that are the same in all states that a device has.
 
-    fixed: dict[int, int]
-    """Spins that are the same in all their states, +1 or -1 by site: the last one where it is down, and those whose
-    values tell parts of a vector from each other."""
-    share: Share  # part on this device
-
-
-def place_of(layer: Layer, share: Share) -> Place:
-    """Where a device's part of vectors of a layer is."""
+    These are the last one where it is down, and those whose values tell parts of a vector from each other.
+    """
     free = layer.bits - share.top
     fixed = {free + bit: 2 * (share.index >> bit & 1) - 1 for bit in range(share.top)}
-    return Place(fixed | ({layer.sites - 1: -1} if layer.sign else {}), share)
+    return fixed | ({layer.sites - 1: -1} if layer.sign else {})
 
 
-def _weighted(w: Any, site: int, fixed: dict[int, int]) -> Any:
+def _weighted(w: Any, site: int, fixed: Fixed) -> Any:
     """The sum over the spin of a site of s w, a vector of half the length; s w where the spin is fixed."""
     if site in fixed:
         return fixed[site] * w
@@ -89,29 +81,29 @@ def _weighted(w: Any, site: int, fixed: dict[int, int]) -> Any:
     return (halves[:, 1] - halves[:, 0]).reshape(-1)
 
 
-def _sum(w: Any, site: int, fixed: dict[int, int]) -> float:
+def _sum(w: Any, site: int, fixed: Fixed) -> float:
     """Sum of s w over the states that are here."""
     return fixed[site] * float(w.sum()) if site in fixed else float(_weighted(w, site, fixed).sum())
 
 
-def _bonds(w: Any, edges: npt.NDArray[np.int32], place: Place) -> Array:
-    """Sum of s_i s_j w over all states, for each bond."""
+def _bonds(w: Any, edges: npt.NDArray[np.int32], fixed: Fixed) -> Array:
+    """Sum of s_i s_j w over the states that are here, for each bond."""
     sums, halves = np.zeros(len(edges)), {}
     for bond in np.argsort(edges.max(axis=1), kind="stable"):
         low, high = sorted(int(end) for end in edges[bond])
         if high not in halves:
-            halves = {high: _weighted(w, high, place.fixed)}
-        sums[bond] = _sum(halves[high], low, place.fixed)
-    return place.share.sum(sums)
+            halves = {high: _weighted(w, high, fixed)}
+        sums[bond] = _sum(halves[high], low, fixed)
+    return sums
 
 
-def interlayer(operator: TransferOperator, vectors: Vectors, x: Any, place: Place) -> float:
+def interlayer(operator: TransferOperator, vectors: Vectors, x: Any) -> float:
     """Sum over sites of <x| s_i T s_i |x>, the eigenvalue of x times s_i s_i'; T is of the sector of s_i x."""
-    y, out, total = vectors.empty(), vectors.empty(), 0.0
+    y, out, total, fixed = vectors.empty(), vectors.empty(), 0.0, fixed_spins(operator.layer, vectors.share)
     for site in range(operator.layer.sites):
         y[:] = x
-        if site in place.fixed:
-            y *= place.fixed[site]
+        if site in fixed:
+            y *= fixed[site]
         else:
             y.reshape(-1, 2, 1 << site)[:, 0] *= -1
         operator.apply(y, out)
@@ -201,67 +193,57 @@ def room(gpu: int | None) -> int:
         return free_memory(gpu)
 
 
+@dataclass(eq=False)
 class Solver:
-    """Finds the levels of every sector of one sample at one temperature, a cycle of Lanczos at a time.
+    """Finds the levels of every sector of one sample at one temperature, a cycle of Lanczos at a time."""
 
-    ``room`` says which vectors fit in memory; ``on_product`` is called before every product with T, and what it raises
-    ends the search.
-    """
+    model: Ising
+    sample: int
+    k: float
+    k_time: float
+    sectors: tuple[str, ...]
+    settings: Settings
+    room: Fit  # vectors that fit in memory
+    threads: Threads
+    on_product: Callable[[], None] = lambda: None
+    """It is called before every product with T, and what it raises ends the search."""
+    share: Share | None = None
 
-    def __init__(
-        self,
-        model: Ising,
-        sample: int,
-        k: float,
-        k_time: float,
-        sectors: tuple[str, ...],
-        settings: Settings,
-        room: Fit,
-        threads: Threads,
-        on_product: Callable[[], None] = lambda: None,
-        share: Share | None = None,
-    ) -> None:
-        self._model, self._sample, self._k, self._k_time = model, sample, k, k_time
-        self._sectors, self._settings, self._room, self._threads = sectors, settings, room, threads
-        self._on_product, self._share = on_product, share
+    def __post_init__(self) -> None:
         self._finished: list[Levels] = []
         self._begin()
 
     @property
     def done(self) -> bool:
-        return len(self._finished) == len(self._sectors)
+        return len(self._finished) == len(self.sectors)
 
     def _operator(self, sector: str) -> TransferOperator:
-        layer = Layer(self._model, self._sample, self._k, self._k_time, sector)
-        return TransferOperator(layer, self._settings.device, self._settings.method, self._threads, self._share)
+        layer = Layer(self.model, self.sample, self.k, self.k_time, sector)
+        return TransferOperator(layer, self.settings.device, self.settings.method, self.threads, self.share)
 
     def _begin(self) -> None:
         """The next sector; its start vector has a plane of its own."""
-        sector, s = self._sectors[len(self._finished)], self._settings
+        sector, s = self.sectors[len(self._finished)], self.settings
         self._iteration: ThickRestart | None = None
         if s.device == "cuda":  # else small arrays take pieces of the blocks that long vectors leave
             free_blocks()
         self._at = self._operator(sector)
-        self._vectors = Vectors(self._at.layer.dimension, s.device, self._threads, self._share)
-        if self._room.basis:
-            plane = list(SECTORS).index(sector)
-            basis = max(self._room.basis, min(s.eigenvalues + lanczos.SPARE, self._vectors.dimension))
-            self._iteration = ThickRestart(
-                self._apply, self._vectors, s.eigenvalues, s.tolerance, s.seed, plane, basis, s.most_steps
-            )
+        self._vectors = Vectors(self._at.layer.dimension, s.device, self.threads, self.share)
+        plane = list(SECTORS).index(sector)
+        self._search = Search(s.eigenvalues, s.tolerance, s.seed, plane, s.most_steps)
+        if self.room.basis:
+            basis = max(self.room.basis, min(s.eigenvalues + lanczos.SPARE, self._vectors.dimension))
+            self._iteration = ThickRestart(self._apply, self._vectors, self._search, basis)
 
     def _apply(self, x: Any, out: Any) -> Any:
-        self._on_product()
+        self.on_product()
         return self._at.apply(x, out)
 
     def advance(self) -> None:
         """A cycle of Lanczos; without a stored basis a whole sector."""
-        s, sector = self._settings, self._sectors[len(self._finished)]
         if self._iteration is None:
-            find = one_by_one if self._room.fits_eigenvectors else at_once
-            plane = list(SECTORS).index(sector)
-            arguments = s.eigenvalues, s.tolerance, s.seed, plane, s.most_steps
-            self._finish(find(self._apply, self._vectors, *arguments))
+            find = one_by_one if self.room.fits_eigenvectors else at_once
+            self._finish(find(self._apply, self._vectors, self._search))
             return
         self._iteration.cycle()
         if self._iteration.done:
@@ -273,9 +255,9 @@ class Solver:
     @property
     def problems(self) -> list[NotConvergedError]:
         problems = []
-        for sector, levels in zip(self._sectors, self._finished, strict=False):
-            where = f"sample {self._sample}, k = {self._k:.6g}, sector {sector}: "
-            problem = levels.problem(self._settings.tolerance, where, self._room.basis > 0)
+        for sector, levels in zip(self.sectors, self._finished, strict=False):
+            where = f"sample {self.sample}, k = {self.k:.6g}, sector {sector}: "
+            problem = levels.problem(self.settings.tolerance, where, self.room.basis > 0)
             problems += [problem] if problem else []
         return problems
 
@@ -286,7 +268,7 @@ class Solver:
 
     def row(self) -> dict[str, Any]:
         """Everything that the file holds of this sample and temperature; NaN for what was not computed."""
-        model, scale, dimensions = self._model, self._at.log_scale, (len(self._sectors), self._settings.eigenvalues)
+        model, scale, dimensions = self.model, self._at.log_scale, (len(self.sectors), self.settings.eigenvalues)
         scaled = np.log(np.stack([levels.value for levels in self._finished]))
         row: dict[str, Any] = {
             "log_eigenvalue": scaled + scale,
@@ -299,33 +281,34 @@ class Solver:
             "sigma": np.full((dimensions[1], model.sites), np.nan),
             "sigma_sigma": np.full((dimensions[1], model.bonds), np.nan),
         }
-        if self._sectors[0] != "odd":
+        if self.sectors[0] != "odd":
             row |= _lengths(scaled)
-            row["free_energy_per_site"] = -float(scaled[0, 0] + scale) / (model.sites * self._k)
+            row["free_energy_per_site"] = -float(scaled[0, 0] + scale) / (model.sites * self.k)
         if self._finished[0].vectors is not None:
-            vectors = {name: levels.vectors for name, levels in zip(self._sectors, self._finished, strict=True)}
-            row |= matrix_elements(model, vectors, place_of(self._at.layer, self._vectors.share))
-            if self._sectors[0] != "odd" and not np.isnan(scaled[0, 0]):
-                row["energy_per_site"] = self._energy(row, vectors[self._sectors[0]][0])
+            vectors = {name: levels.vectors for name, levels in zip(self.sectors, self._finished, strict=True)}
+            share = self._vectors.share
+            row |= matrix_elements(model, vectors, fixed_spins(self._at.layer, share), share)
+            if self.sectors[0] != "odd" and not np.isnan(scaled[0, 0]):
+                row["energy_per_site"] = self._energy(row, vectors[self.sectors[0]][0])
         return row
 
     def _energy(self, row: dict[str, Any], ground: Any) -> float:
         """Per site: in the layer, its fields, and to the next layer, whose coupling is k_time / k."""
-        model, sample = self._model, self._sample
+        model, sample = self.model, self.sample
         bonds = model.integer_couplings(sample) @ row["sigma_sigma"][0]
-        fields = model.integer_fields(sample) @ row["sigma"][0] if self._sectors == ("all",) else 0.0
-        opposite = {"even": "odd", "all": "all"}[self._sectors[0]]
+        fields = model.integer_fields(sample) @ row["sigma"][0] if self.sectors == ("all",) else 0.0
+        opposite = {"even": "odd", "all": "all"}[self.sectors[0]]
         operator = self._at if self._at.layer.sector == opposite else self._operator(opposite)
         largest = float(self._finished[0].value[0])
-        between = interlayer(operator, self._vectors, ground, place_of(operator.layer, self._vectors.share)) / largest
-        return -float((bonds + fields) * model.quantum + self._k_time / self._k * between) / model.sites
+        between = interlayer(operator, self._vectors, ground) / largest
+        return -float((bonds + fields) * model.quantum + self.k_time / self.k * between) / model.sites
 
     def snapshot(self) -> dict[str, npt.NDArray[Any]]:
         """All that ``advance`` goes on from, as arrays of fixed shapes, for a stored basis; of vectors what is here."""
         assert self._iteration is not None  # noqa: S101  (a run without a basis is not saved)
-        s, dimension = self._settings, self._vectors.length
-        numbers = np.zeros((len(self._sectors), 4, s.eigenvalues))
-        vectors = np.zeros((len(self._sectors) - 1, s.eigenvalues, dimension))
+        s, dimension = self.settings, self._vectors.length
+        numbers = np.zeros((len(self.sectors), 4, s.eigenvalues))
+        vectors = np.zeros((len(self.sectors) - 1, s.eigenvalues, dimension))
         for i, levels in enumerate(self._finished):
             numbers[i, :2], numbers[i, 2], numbers[i, 3] = (levels.value, levels.residual), levels.steps, levels.cause
             vectors[i] = self._vectors.numpy(levels.vectors)
@@ -340,7 +323,7 @@ class Solver:
     def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
         """Go on from a snapshot; one that gave levels up after another number of steps is of no use."""
         most_steps, gave_up = saved["most_steps"]
-        if gave_up and most_steps != self._settings.most_steps:
+        if gave_up and most_steps != self.settings.most_steps:
             return
         xp = self._vectors.xp
         self._finished = []
@@ -358,7 +341,7 @@ def _lengths(scaled: Array) -> dict[str, Any]:
     """Correlation lengths 1 / ln(lambda_0 / lambda) in layers, infinite where rounding hides them; the gap."""
     distance = scaled[0, 0] - scaled
     distance[0, 0] = np.nan
-    distance = np.where(distance < RESOLUTION, np.where(np.isnan(distance), np.nan, 0.0), distance)
+    distance[distance < RESOLUTION] = 0.0
     with np.errstate(divide="ignore"):
         length = 1 / distance
     others = [*distance[0, 1:2], *distance[1:, 0]]

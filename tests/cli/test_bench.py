@@ -8,7 +8,7 @@ import pytest
 from harness import one_sentence, run
 
 import spinsim as ss
-from spinsim.benchmark import jobs, metropolis, scaling, temper
+from spinsim.benchmark import Case, jobs, scaling
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -16,8 +16,8 @@ DATA = Path(__file__).parents[1] / "data"
 @pytest.mark.parametrize(
     ("what", "case"),
     [
-        ("metropolis", metropolis.Case("small one", lambda: ss.Ising(ss.square(4)), 2.3, 3, "of others")),
-        ("temper", temper.TemperCase("small one", lambda: ss.Ising(ss.square(4)), (1.5, 3.0, 4), 2, "of others")),
+        ("metropolis", Case("small one", lambda: ss.Ising(ss.square(4)), (2.3, 2.3, 3), 1, "of others")),
+        ("temper", Case("small one", lambda: ss.Ising(ss.square(4)), (1.5, 3.0, 4), 2, "of others")),
     ],
 )
 def test_a_line_for_each_case(capsys, monkeypatch, what: str, case: object) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import spinsim as ss
-from spinsim.model import graph, identity
+from spinsim.model import graph, hamiltonian
 from spinsim.model.ising import Ising, with_list
 
 
@@ -35,7 +35,7 @@ def test_copies_of_a_model_keep_nothing_of_it(model: Ising) -> None:
 
 
 def test_large_models_keep_nothing(model: Ising, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(identity, "MOST_KEPT", 3 * (16 + 32) - 1)
+    monkeypatch.setattr(hamiltonian, "MOST_KEPT", 3 * (16 + 32) - 1)
     assert model.once(made, "a") is not model.once(made, "a")
 
 
@@ -64,7 +64,7 @@ def test_a_model_does_not_change_with_what_its_arrays_are_views_of(view: str) ->
 
 
 def test_bonds_have_two_ends_of_which_models_keep_both(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (graph, identity):
+    for module in (graph, hamiltonian):
         monkeypatch.setattr(module, "MOST_KEPT", 24 + 16)
     edges = np.random.default_rng(1).permuted(np.tile(np.arange(16, dtype=np.int32), (24, 1)), axis=1)[:, :2].copy()
     model = ss.Ising(ss.Graph(16, edges))

@@ -21,8 +21,7 @@ from spinsim.jobs.ladder.running import LadderRun
 from spinsim.model.disorder import EdwardsAnderson, lattice_model
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import HUGE, MOST_LISTED
-from spinsim.model.identity import former_sha256_of
-from spinsim.model.ising import Ising, with_list
+from spinsim.model.ising import Ising, former_sha256_of, with_list
 from spinsim.run.sampled import SampledRun
 from spinsim.store import creating
 

@@ -15,7 +15,7 @@ from spinsim.analysis.onsager import CRITICAL_TEMPERATURE
 from spinsim.analysis.strips import conformal_charges, extrapolate, length_crossings
 from spinsim.jobs.transfer.running import Work
 from spinsim.machine.threads import Threads
-from spinsim.transfer_matrix.lanczos import NotConvergedError, ThickRestart
+from spinsim.transfer_matrix.lanczos import NotConvergedError, Search, ThickRestart
 from spinsim.transfer_matrix.layer import Layer, make_points, sectors_of
 from spinsim.transfer_matrix.operator import TransferOperator
 from spinsim.transfer_matrix.recurrence import at_once, one_by_one
@@ -195,8 +195,9 @@ def test_cupys_solver_takes_it() -> None:
     np.testing.assert_allclose(solve(operator, 2).value, np.sort(values)[::-1], rtol=1e-12)
 
 
-def solve(operator: TransferOperator, wanted: int, **settings):
-    iteration = ThickRestart(operator.apply, Vectors(operator.layer.dimension, operator.device), wanted, **settings)
+def solve(operator: TransferOperator, wanted: int, basis: int | None = None, **settings):
+    vectors = Vectors(operator.layer.dimension, operator.device)
+    iteration = ThickRestart(operator.apply, vectors, Search(wanted, **settings), basis)
     while not iteration.done:
         iteration.cycle()
     return iteration.levels()
@@ -228,7 +229,7 @@ def test_levels_one_by_one(name: str) -> None:
         operator = TransferOperator(Layer(model, model.samples - 1, *K_OF_LAYERS, sector))
         vectors = Vectors(operator.layer.dimension)
         for wanted in (1, 2, 20):
-            found = one_by_one(operator.apply, vectors, min(wanted, vectors.dimension))
+            found = one_by_one(operator.apply, vectors, Search(min(wanted, vectors.dimension)))
             exact = exact_levels(name, sector)[:wanted]
             np.testing.assert_allclose(found.value * np.exp(operator.log_scale), exact, rtol=1e-10)
 
@@ -236,7 +237,7 @@ def test_levels_one_by_one(name: str) -> None:
 @pytest.mark.parametrize(("tolerance", "within"), [(1e-3, 1e-5), (1e-14, 1e-13)])
 def test_tolerances_without_a_basis(tolerance: float, within: float) -> None:
     operator = TransferOperator(Layer(ss.Ising(ss.chain(10)), 0, K_C, K_C, "odd"))
-    found = one_by_one(operator.apply, Vectors(operator.layer.dimension), 4, tolerance)
+    found = one_by_one(operator.apply, Vectors(operator.layer.dimension), Search(4, tolerance))
     np.testing.assert_allclose(
         np.log(found.value) + operator.log_scale, strip_levels(10, K_C, K_C, "odd", 4), atol=within
     )
@@ -267,7 +268,7 @@ def test_ghosts_are_told_from_levels() -> None:
     """So many steps that the leading level has come back several times."""
     layer = Layer(ss.Ising(ss.chain(8)), 0, K_C, K_C, "even")
     operator = TransferOperator(layer)
-    found = at_once(operator.apply, Vectors(layer.dimension), 5, tolerance=1e-10)
+    found = at_once(operator.apply, Vectors(layer.dimension), Search(5, tolerance=1e-10))
     exact = np.unique(np.round(strip_levels(8, K_C, K_C, "even", 20), 9))[::-1][:5]
     np.testing.assert_allclose(np.log(found.value) + operator.log_scale, exact, atol=1e-8)
 
@@ -282,7 +283,8 @@ def test_what_has_converged_is_kept(find: str) -> None:
         if find == "thick restart":
             found = solve(operator, 3, most_steps=most, basis=9)
         else:
-            found = (one_by_one if find == "one by one" else at_once)(operator.apply, vectors, 3, most_steps=most)
+            search = Search(3, most_steps=most)
+            found = (one_by_one if find == "one by one" else at_once)(operator.apply, vectors, search)
         count = int(np.isfinite(found.value).sum())
         np.testing.assert_allclose(found.value[:count], exact[:count], rtol=1e-12)
         assert np.isnan(found.value[count:]).all()

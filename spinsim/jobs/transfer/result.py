@@ -18,7 +18,7 @@ from spinsim.inputs.signatures import in_lines
 from spinsim.inputs.texts import count
 from spinsim.model.ising import Ising
 from spinsim.store.contents import ENERGY, Contents, DamageError, Form, Series, Sizes, axis_of, group_of, length_of
-from spinsim.transfer_matrix.layer import read_given
+from spinsim.transfer_matrix.layer import read_points
 from spinsim.transfer_matrix.spectrum import RESOLUTION
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class TransferResult(Strips):
         asked = self.config.get("transfer")
         if asked is None:
             return self.model.samples * len(self.config.get("k", self.k))
-        points = read_given(asked["temperature"], asked["k"], asked["k_time"]).points(self.model)
+        points = read_points(asked["temperature"], asked["k"], asked["k_time"], self.model)
         return self.model.samples * len(points.k)
 
     @property

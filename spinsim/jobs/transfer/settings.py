@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from spinsim.errors import InputError
@@ -13,7 +12,7 @@ from spinsim.settings.shared import ModelSettings, RunSettings
 
 if TYPE_CHECKING:
     from spinsim.model.ising import Ising
-    from spinsim.transfer_matrix.layer import Given, Points
+    from spinsim.transfer_matrix.layer import Points
     from spinsim.transfer_matrix.spectrum import Settings
 
 _SQUARE_WIDTH: Final = "4"
@@ -47,15 +46,11 @@ class TransferSettings(Table):
         self.settings(0, "cpu")
         self.points(None)
 
-    @cached_property
-    def given(self) -> Given:
-        from spinsim.transfer_matrix.layer import read_given
-
-        return read_given(self.temperature, self.k, self.k_time)
-
     def points(self, model: Ising | None) -> Points:
         """Couplings of every point, for layers of a model; None where only the texts are to be checked."""
-        return self.given.points(model)
+        from spinsim.transfer_matrix.layer import read_points
+
+        return read_points(self.temperature, self.k, self.k_time, model)
 
     def settings(self, seed: int, device: str) -> Settings:
         from spinsim.transfer_matrix.spectrum import Settings

@@ -13,18 +13,8 @@ from spinsim.errors import InputError
 from spinsim.inputs.checks import check_word
 from spinsim.machine.memory import require
 from spinsim.model.formats.source import MOST_SITES, Source, Terms, check_sites, is_number, lines_of, note_text, number
-from spinsim.model.problems.quadratic import (
-    BINARY,
-    LARGEST_VALUE,
-    SPIN,
-    Ends,
-    Labels,
-    Quadratic,
-    Values,
-    one_half,
-    plain_label,
-    site_of,
-)
+from spinsim.model.problems.labels import Labels, plain_label, site_of
+from spinsim.model.problems.quadratic import BINARY, LARGEST_VALUE, SPIN, Ends, Quadratic, Values, one_half
 
 _COO_SITES: Final = 2**16
 _COO_SITES_A_TERM: Final = 100
@@ -47,9 +37,7 @@ def read_rudy(source: Source) -> Quadratic:
     Sources: C. Helmberg, F. Rendl, SIAM J. Optim. 10, 673 (2000), for the G-set, made with G. Rinaldi's generator rudy;
     A. Wiegele, Biq Mac Library (2007).
     """
-    sites, bonds = _sites_and_terms(source, source.first)
-    terms = Terms(source, source.first, 1, sites, unweighted=True)
-    terms.check_number(bonds)
+    sites, terms = _announced(source, source.first, unweighted=True)
     terms.demand(terms.ends[:, 0] != terms.ends[:, 1], "a bond joins two different sites: delete the line and lower m")
     terms.check_room(sites)
     return Quadratic(
@@ -57,15 +45,18 @@ def read_rudy(source: Source) -> Quadratic:
     )
 
 
-def _sites_and_terms(source: Source, number: int) -> tuple[int, int]:
-    match = _TWO_NUMBERS.fullmatch(source.line(number))
+def _announced(source: Source, header: int, comments: str = "", unweighted: bool = False) -> tuple[int, Terms]:
+    """The number of sites and the terms that a line ``n m`` announces, sites from 1."""
+    match = _TWO_NUMBERS.fullmatch(source.line(header))
     if not match:
-        raise source.unknown(number)
+        raise source.unknown(header)
     sites, bonds = (int(text) for text in match.groups())
-    check_sites(source, number, sites, "n")
+    check_sites(source, header, sites, "n")
     if bonds < 0:
-        raise source.refusal(number, f"m = {bonds} is not a number of bonds: give the number of lines i j w")
-    return sites, bonds
+        raise source.refusal(header, f"m = {bonds} is not a number of bonds: give the number of lines i j w")
+    terms = Terms(source, header, 1, sites, comments, unweighted)
+    terms.check_number(bonds)
+    return sites, terms
 
 
 def write_rudy(problem: Quadratic) -> bytes:
@@ -94,10 +85,7 @@ def read_biq_mac(source: Source) -> Quadratic:
 
     Source: the input format of the Biq Mac solver; A. Wiegele, Biq Mac Library (2007).
     """
-    header = source.first_beyond("#")
-    sites, entries = _sites_and_terms(source, header)
-    terms = Terms(source, header, 1, sites, "#")
-    terms.check_number(entries)
+    sites, terms = _announced(source, source.first_beyond("#"), "#")
     terms.check_room(sites)
     low, high = np.sort(terms.ends, axis=1).T
     _, first = np.unique(low * (sites + 1) + high, return_index=True)

@@ -20,16 +20,8 @@ from spinsim.inputs.checks import LARGEST, check_whole, check_word
 from spinsim.inputs.texts import printable
 from spinsim.machine.files import as_path, open_regular
 from spinsim.machine.memory import require
-from spinsim.model.problems.quadratic import (
-    LARGEST_VALUE,
-    Ends,
-    Labels,
-    Quadratic,
-    Values,
-    as_labels,
-    label_of,
-    plain_label,
-)
+from spinsim.model.problems.labels import Labels, as_labels, label_of, plain_label
+from spinsim.model.problems.quadratic import LARGEST_VALUE, Ends, Quadratic, Values
 
 FORMATS: Final = (
     "give a rudy / G-set / Biq Mac file ('n m', then lines 'i j w' or 'i j'; with the suffix .sparse a QUBO), a dimod "

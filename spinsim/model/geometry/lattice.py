@@ -236,9 +236,9 @@ class Lattice:
 
 def _moved(grid: npt.NDArray[np.int32], step: tuple[int, ...]) -> npt.NDArray[np.int32]:
     """The entries ``step`` cells further in a periodic array (..., Ly, Lx)."""
-    moves: Iterator[tuple[int, int]] = ((grid.ndim - 1 - axis, -by) for axis, by in enumerate(step) if by)
-    for axis, by in moves:
-        grid = np.roll(grid, by, axis)
+    for axis, by in enumerate(step):
+        if by:
+            grid = np.roll(grid, -by, grid.ndim - 1 - axis)
     return grid
 
 

@@ -3,67 +3,35 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
-from math import fsum
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Self
 
-import numpy as np
 import numpy.typing as npt
 
 from spinsim.inputs.signatures import in_lines
 from spinsim.inputs.texts import Described
-from spinsim.model.graph import Graph
 from spinsim.model.problems import objects
-from spinsim.model.problems.quadratic import SPIN, Quadratic, are_rounded, quadratic_of, sums_at
-
-if TYPE_CHECKING:
-    from spinsim.model.ising import Ising
-    from spinsim.model.problems.objects import Matrices
-    from spinsim.model.problems.quadratic import Labels
+from spinsim.model.problems.labels import Labels
+from spinsim.model.problems.quadratic import Quadratic
 
 
 @in_lines
 class Exchanged(Described):
-    """The part of ``Ising`` that exchanges problems with other programs.
+    """The part of ``Ising`` that exchanges problems with other programs, by way of a ``Quadratic``.
 
     Sites are called what the caller calls them and stand in the order given; values, the constant
     and the kind of the variables are kept as they are given.
     """
 
     @classmethod
-    def from_quadratic(cls, problem: Quadratic) -> Ising:
-        """The model with the energies of a problem: J = -b and h = -a of its form in spins.
+    def from_quadratic(cls, problem: Quadratic) -> Self:
+        raise NotImplementedError
 
-        Terms of value 0 are left out; their variables stay.
-
-        Raises:
-            InputError: where the values cannot be held exactly.
-        """
-        spins = problem.check().of_vartype(SPIN)
-        at, linear, ends, pairs = spins.split()
-        sums = sums_at(at, linear, problem.sites)
-        rounded = len(at) > problem.sites and are_rounded(sums, at, linear)
-        # terms of binary variables may become 0 in spins
-        lost = spins is not problem and np.count_nonzero(pairs) < np.count_nonzero(problem.split()[3])
-        maxcut_weight = fsum(pairs) if problem.is_maxcut else None
-        if not pairs.all():
-            ends, pairs = ends[pairs != 0], pairs[pairs != 0]
-        model = cast("type[Ising]", cls)(
-            Graph(problem.sites, ends.astype(np.int32)),
-            -pairs,
-            0.0 - sums if sums.any() else 0.0,  # 0.0 - x, as -x would store -0.0
-            name=problem.name,
-            offset=spins.offset,
-            maxcut_weight=maxcut_weight,
-            labels=problem.labels,
-            vartype=problem.vartype,
-        )
-        model.problem = replace(problem, labels=model.labels)
-        model.rounded = bool(model.rounded or rounded or lost)
-        return model
+    @property
+    def quadratic(self) -> Quadratic:
+        raise NotImplementedError
 
     @classmethod
-    def from_qubo(cls, qubo: Any, offset: float = 0.0, name: str = "qubo") -> Ising:
+    def from_qubo(cls, qubo: Any, offset: float = 0.0, name: str = "qubo") -> Self:
         """The model of a QUBO: minimise the sum of value x_u x_v, x = 0, 1, plus ``offset``.
 
         Args:
@@ -93,7 +61,7 @@ class Exchanged(Described):
         kind: str = "ising",
         labels: Labels | None = None,
         name: str = "matrix",
-    ) -> Ising:
+    ) -> Self:
         """The model of a square matrix, NumPy's or SciPy's sparse.
 
         Args:
@@ -114,7 +82,7 @@ class Exchanged(Described):
     @classmethod
     def from_networkx(
         cls, graph: Any, weight: str = "weight", field: str = "field", maxcut: bool = False, name: str = "graph"
-    ) -> Ising:
+    ) -> Self:
         """The model of a ``networkx.Graph``: its nodes are the labels, in their order.
 
         Args:
@@ -133,7 +101,7 @@ class Exchanged(Described):
         return cls.from_quadratic(objects.from_networkx(graph, weight, field, maxcut, name))
 
     @classmethod
-    def from_bqm(cls, bqm: Any, name: str = "bqm") -> Ising:
+    def from_bqm(cls, bqm: Any, name: str = "bqm") -> Self:
         """The model of a ``dimod.BinaryQuadraticModel``, spin or binary.
 
         dimod's energy is sum a_i s_i + sum b_ij s_i s_j + offset, so J = -b and h = -a; energy +
@@ -152,7 +120,7 @@ class Exchanged(Described):
         """
         return objects.to_qubo(self.quadratic)
 
-    def to_matrix(self, kind: str = "ising") -> Matrices:
+    def to_matrix(self, kind: str = "ising") -> objects.Matrices:
         """Sparse matrix, field and offset of the problem, as ``from_matrix`` takes them.
 
         Args:
@@ -194,12 +162,3 @@ class Exchanged(Described):
         from spinsim.model.formats import write_instance
 
         write_instance(self.quadratic, path, overwrite)
-
-    @property
-    def quadratic(self) -> Quadratic:
-        """The problem as its caller stated it, or as its couplings and fields say.
-
-        Raises:
-            InputError: for several samples.
-        """
-        return quadratic_of(cast("Ising", self))

@@ -18,19 +18,8 @@ import numpy.typing as npt
 
 from spinsim.errors import InputError
 from spinsim.inputs.checks import as_floats
-from spinsim.model.problems.quadratic import (
-    BINARY,
-    SPIN,
-    Labels,
-    Quadratic,
-    Values,
-    as_labels,
-    no_pair,
-    number_in,
-    one_half,
-    shown,
-    site_of,
-)
+from spinsim.model.problems.labels import Labels, as_labels, shown, site_of
+from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, Values, no_pair, number_in, one_half
 
 if TYPE_CHECKING:
     from scipy import sparse

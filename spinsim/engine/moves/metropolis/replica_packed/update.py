@@ -28,8 +28,8 @@ from spinsim.engine.moves.metropolis.packed.classes import (
 from spinsim.engine.update import Outline, Update, by_sites, bytes_with_adjacency, engine_of
 from spinsim.errors import InputError
 from spinsim.model.graph import colouring
+from spinsim.model.hamiltonian import bonds_of_units, most_units
 from spinsim.model.ising import Ising
-from spinsim.model.quanta import bonds_of_units, most_units
 from spinsim.packing import Packing
 
 if TYPE_CHECKING:
