@@ -56,21 +56,6 @@ def _gpu(number: int | None) -> tuple[str, str] | None:
     return (socket.gethostname(), Device(number).pci_bus_id) if nccl.available else None
 
 
-@contextmanager
-def _within(seconds: float) -> Iterator[None]:
-    """End all ranks where something takes longer, as NCCL itself waits for ever."""
-    ranks = session.ranks()
-    assert ranks is not None  # noqa: S101  (members are at several)
-    why = f"GPUs of ranks did not reach each other by NCCL in {seconds:.0f} s (NCCL_DEBUG=INFO tells more)"
-    timer = threading.Timer(seconds, ranks.abort, [why])
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
 class Nccl:
     """A member among GPUs; all of them make theirs at the same time, each with its own GPU current."""
 
@@ -78,17 +63,23 @@ class Nccl:
         os.environ.setdefault("NCCL_NVLS_ENABLE", "0")  # multicast serves collectives, and fails on some machines
         from cupy.cuda import Device, nccl, runtime
 
-        self._nccl, self._device = nccl, Device()
-        with _within(CONNECT_WITHIN):
-            try:
-                self._communicator = nccl.NcclCommunicator(size, name, index)
-                self._greet((index + 1) % size, (index - 1) % size)
-            except nccl.NcclError as error:  # which does not say that memory ran out
-                free = readable(runtime.memGetInfo()[0])
-                raise InputError(
-                    f"NCCL does not begin on GPU {self._device.id}, where {free} of memory are free ({error}): end "
-                    "what else uses it, or take other GPUs"
-                ) from error
+        self._nccl, self._device, ranks = nccl, Device(), session.ranks()
+        assert ranks is not None  # noqa: S101  (members are at several)
+        why = f"GPUs of ranks did not reach each other by NCCL in {CONNECT_WITHIN:.0f} s (NCCL_DEBUG=INFO tells more)"
+        timer = threading.Timer(CONNECT_WITHIN, ranks.abort, [why])  # NCCL itself waits for ever
+        timer.daemon = True
+        timer.start()
+        try:
+            self._communicator = nccl.NcclCommunicator(size, name, index)
+            self._greet((index + 1) % size, (index - 1) % size)
+        except nccl.NcclError as error:  # which does not say that memory ran out
+            free = readable(runtime.memGetInfo()[0])
+            raise InputError(
+                f"NCCL does not begin on GPU {self._device.id}, where {free} of memory are free ({error}): end what "
+                "else uses it, or take other GPUs"
+            ) from error
+        finally:
+            timer.cancel()
 
     def _greet(self, after: int, before: int) -> None:
         """Send a number to one member and receive one: NCCL connects GPUs when they first do."""
@@ -270,10 +261,8 @@ class Group:
             self._nccl.exchange(give, get)
             return
         mine = self._members[self.index]
-        offers: list[tuple[Offer, int]] = []
-        for array, to in give:
-            if self._members[to] == mine:
-                offers.append((self._shared.put(array, self.index, to), to))
+        here = [each for each in give if self._members[each[1]] == mine]
+        offers = [(self._shared.put(array, self.index, to), to) for array, to in here]
         self._between_ranks(
             [each for each in give if self._members[each[1]] != mine],
             [each for each in get if self._members[each[1]] != mine],
@@ -310,18 +299,13 @@ class Group:
             return
         ranks = session.ranks()
         assert ranks is not None  # noqa: S101  (members are at several)
-        there = [np.empty(into.shape, into.dtype) if is_on_gpu(into) else into for into, _ in get]
+        sent = [(array.get() if is_on_gpu(array) else array, to) for array, to in give]
+        received = [(np.empty(into.shape, into.dtype) if is_on_gpu(into) else into, giver) for into, giver in get]
         ranks.exchange(
-            [
-                (array.get() if is_on_gpu(array) else array, self._members[to], self.index * self.size + to)
-                for array, to in give
-            ],
-            [
-                (into, self._members[giver], giver * self.size + self.index)
-                for into, (_, giver) in zip(there, get, strict=True)
-            ],
+            [(array, self._members[to], self.index * self.size + to) for array, to in sent],
+            [(into, self._members[giver], giver * self.size + self.index) for into, giver in received],
         )
-        for host, (into, _) in zip(there, get, strict=True):
+        for (host, _), (into, _) in zip(received, get, strict=True):
             if host is not into:
                 into.set(host)
 

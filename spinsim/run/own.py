@@ -32,7 +32,7 @@ from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.observables.batch import Batch
 from spinsim.observables.table import TABLE, own_observables
-from spinsim.store.contents import COORDINATES, MEASUREMENTS, Contents, Series, growing_of, plain_of, summary_series
+from spinsim.store.contents import COORDINATES, MEASUREMENTS, Contents, Series, dataset_of, plain_of, summary_series
 from spinsim.store.datasets import CHECKSUM
 
 _SINGLE: Final = 3  # axes of a number for each configuration of a run on a ladder
@@ -44,6 +44,7 @@ def on_ladder(axis: str) -> tuple[str, str, str]:
 
 
 Measure = Callable[[Batch], Any]
+Scales = dict[str, npt.NDArray[np.generic]]  # axes by name
 Given = Mapping[str, Measure] | str | None  # functions as a call gives them: by name, or as the text of a configuration
 
 
@@ -122,7 +123,7 @@ class Own:
         self._shape = engine.model.samples, *by_place
         self._xp: ModuleType = np
         self.series: tuple[Series, ...] = ()  # of the file, one for each function
-        self._scales: dict[str, npt.NDArray[np.generic]] = {}
+        self._scales: Scales = {}
         if functions:
             if engine.device_name != "cpu":
                 self._xp = importlib.import_module("cupy")
@@ -208,15 +209,11 @@ def _on_host(values: Any) -> npt.NDArray[Any]:
     return np.asarray(values.get() if hasattr(values, "get") else values)
 
 
-def with_series(
-    contents: Contents, series: tuple[Series, ...], scales: Mapping[str, npt.NDArray[np.generic]]
-) -> Contents:
+def with_series(contents: Contents, series: tuple[Series, ...], scales: Scales) -> Contents:
     return replace(contents, series=(*contents.series, *series), scales={**contents.scales, **scales})
 
 
-def with_summary(
-    contents: Contents, series: tuple[Series, ...], scales: Mapping[str, npt.NDArray[np.generic]]
-) -> Contents:
+def with_summary(contents: Contents, series: tuple[Series, ...], scales: Scales) -> Contents:
     """Returns contents of a run on a ladder with more series, and room for averages of those that are numbers."""
     single = [one for one in series if len(one.axes) == _SINGLE]
     names, axes = [one.name for one in single], [one.axes[-1] for one in single]
@@ -224,13 +221,13 @@ def with_summary(
     return with_series(replace(contents, sums=(*contents.sums, *summary)), series, scales)
 
 
-SeriesOfOwn = tuple[tuple[Series, ...], dict[str, npt.NDArray[np.generic]]]
+SeriesOfOwn = tuple[tuple[Series, ...], Scales]
 """Series of own observables, and the axes that they have of their own."""
 
 
 def _described(forms: Mapping[str, tuple[tuple[int, ...], type]], first: tuple[str, ...]) -> SeriesOfOwn:
     """The series of observables by name, of which shapes, steps and samples first, and types are given."""
-    series, scales = [], dict[str, npt.NDArray[np.generic]]()
+    series, scales = [], Scales()
     for name, (shape, kind) in forms.items():
         further = {f"{name}_axis_{k}": np.arange(n) for k, n in enumerate(shape[1 + len(first) :])}
         series.append(Series(name, (*first, *further), kind, f"own observable {name}"))
@@ -247,7 +244,7 @@ def own_in_file(file: h5py.File, first: tuple[str, ...]) -> SeriesOfOwn:
     for name in names_in_file(file):
         series = plain_of(file[MEASUREMENTS], name)
         kind = np.int64 if series.dtype.kind == "i" else np.float64
-        growing_of(file[MEASUREMENTS], name, kind, series.shape[1:])
+        dataset_of(file[MEASUREMENTS], name, kind, (None, *series.shape[1:]))
         forms[name] = series.shape, kind
     return _described(forms, first)
 

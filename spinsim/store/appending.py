@@ -19,11 +19,13 @@ from spinsim.bits import States, packed_spins
 from spinsim.errors import InputError, worded
 from spinsim.inputs.texts import quoted
 from spinsim.machine.files import Disk, not_written
-from spinsim.store.checkpoints import check_checkpoints, read_checkpoint, write_checkpoint
+from spinsim.store import checkpoints
 from spinsim.store.contents import (
     BEST,
     SUMMARY_GROUP,
+    Arrays,
     DamageError,
+    Lowest,
     Series,
     arrays_of_best,
     check_texts,
@@ -100,7 +102,6 @@ class RunFile:
             raise InputError(f"{self.path} was moved, removed or replaced while a run wrote it")  # see ``rescue``
 
     def identity(self) -> tuple[dict[str, str], str]:
-        """Root attributes, and the SHA-256 of the model that the file holds."""
         self._checked(check_texts, self._file)
         return self._thread.submit(identity, self._file).result()
 
@@ -139,7 +140,7 @@ class RunFile:
         self._file.flush()
         self._disk.check()
 
-    def write_again(self, values: Mapping[str, npt.NDArray[Any]]) -> None:
+    def write_again(self, values: Arrays) -> None:
         def write() -> None:
             for path, value in values.items():
                 self._file[path][...] = value
@@ -156,7 +157,7 @@ class RunFile:
         self.write_again({series.path: value for series, value in kept.items()})
         return [series.name for series in values if series not in kept]
 
-    def save(self, arrays: Mapping[str, npt.NDArray[Any]], wait: bool = True) -> None:
+    def save(self, arrays: Arrays, wait: bool = True) -> None:
         """Replace the older of the two checkpoints by the state of the run, once all rows before it are written.
 
         A file that Python wrote has none: its run begins anew. Without ``wait`` it is written while the caller goes on:
@@ -169,7 +170,7 @@ class RunFile:
             if rows is not None:
                 rows.result()  # there is no checkpoint of rows that are not there
             if "checkpoint" in self._file:
-                write_checkpoint(self._file["checkpoint"], arrays, end, self._disk.sync)
+                checkpoints.write(self._file["checkpoint"], arrays, end, self._disk.sync)
                 self._disk.check()
 
         self._handed = self._checkpoint = self._thread.submit(write)
@@ -177,7 +178,7 @@ class RunFile:
             self._wait()
         self._check_place()
 
-    def saved(self, like: Mapping[str, npt.NDArray[Any]] | None = None) -> tuple[Saved | None, str]:
+    def saved(self, like: Arrays | None = None) -> tuple[Saved | None, str]:
         """The newest checkpoint that is whole, if any, and a sentence where a newer one is damaged.
 
         Raises:
@@ -187,8 +188,8 @@ class RunFile:
 
         def read() -> tuple[Saved | None, str, int]:
             group = self._file.get("checkpoint")
-            check_checkpoints(group, self.path)
-            return read_checkpoint(group)
+            checkpoints.check(group, self.path)
+            return checkpoints.read(group)
 
         arrays, damaged, self._end = self._thread.submit(read).result()
         self.check_rows(self._end)
@@ -217,7 +218,7 @@ class RunFile:
 
         self.write_again(self._thread.submit(blank).result())
 
-    def write_best(self, energy: npt.NDArray[np.float64], spins: npt.NDArray[np.int8] | States) -> None:
+    def write_best(self, energy: npt.NDArray[np.float64], spins: Lowest) -> None:
         """Write the lowest states met so far, in the form for which the file has room."""
         if not isinstance(spins, States) and "bits" in self._file[BEST]:
             spins = States(packed_spins(spins), spins.shape[1])
@@ -241,8 +242,7 @@ class RunFile:
             self._thread.submit(self._file.close).result()
             self._disk.check()
         if self._finished and self._disk.is_at(self.path):
-            how = self.path, self._disk, self._keep_checkpoint
-            return self._thread.submit(finish_file, *how).result()
+            return self._thread.submit(finish_file, self.path, self._disk, self._keep_checkpoint).result()
         return self._disk.is_at(self.path)
 
     def rescue(self) -> InputError:
@@ -259,7 +259,7 @@ def _rows_of(series: Mapping[str, h5py.Dataset], rows: list[Mapping[str, Any]]) 
     return {name: np.array([row[name] for row in rows], dtype) for name, dtype in named.items()}
 
 
-def _forms(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, tuple[tuple[int, ...], bool]]:
+def _forms(arrays: Arrays) -> dict[str, tuple[tuple[int, ...], bool]]:
     """Names and shapes of arrays, and which are no integers."""
     return {name: (np.shape(array), np.asarray(array).dtype.kind == "f") for name, array in arrays.items()}
 
