@@ -50,6 +50,7 @@ from spinsim.run import identity
 from spinsim.run.own import functions_of
 from spinsim.run.search import LENGTHS, has_met_target, targets_of
 from spinsim.sampling import BestSlices, InField
+from spinsim.sampling.portions import OnUpdates as OnUpdates
 from spinsim.settings.config import Config, tables_of
 from spinsim.settings.setting import Setting
 from spinsim.settings.shared import ModelSettings
@@ -104,7 +105,6 @@ NEVER: Final = Saving(math.inf)  # saving of a run without a file: never
 
 AnyConfig = TypeVar("AnyConfig", bound=Config)
 AnyPlan = TypeVar("AnyPlan", bound="Plan[Any]")
-OnUpdates = Callable[[int], None]
 
 
 @dataclass(frozen=True)

@@ -44,8 +44,11 @@ def on_ladder(axis: str) -> tuple[str, str, str]:
 
 
 Measure = Callable[[Batch], Any]
+Functions = Mapping[str, Measure]
+Axes = tuple[str, ...]
+Holder = npt.NDArray[np.integer] | None  # replica at each place of a ladder, (samples, copies, places)
 Scales = dict[str, npt.NDArray[np.generic]]  # axes by name
-Given = Mapping[str, Measure] | str | None  # functions as a call gives them: by name, or as the text of a configuration
+Given = Functions | str | None  # functions as a call gives them: by name, or as the text of a configuration
 
 
 def text_of_measure(given: Given) -> str | None:
@@ -109,13 +112,7 @@ class Own:
     """
 
     def __init__(
-        self,
-        functions: Mapping[str, Measure],
-        engine: Engine,
-        axes: tuple[str, ...],
-        copies: int = 0,
-        beta: Any = 0.0,
-        seed: int = 1,
+        self, functions: Functions, engine: Engine, axes: Axes, copies: int = 0, beta: Any = 0.0, seed: int = 1
     ) -> None:
         self._beta, self._seed, self._state = beta, seed, axes
         self._functions, self._model, self._replicas = functions, engine.model, engine.replicas
@@ -164,17 +161,12 @@ class Own:
         return more(contents, self.series, self._scales)
 
     def row(
-        self,
-        spins: Spins,
-        number: int,
-        holder: npt.NDArray[np.integer] | None = None,
-        beta: float | None = None,
-        model: Ising | None = None,
+        self, spins: Spins, number: int, holder: Holder = None, beta: float | None = None, model: Ising | None = None
     ) -> dict[str, npt.NDArray[Any]]:
         """Returns what the functions return of a moment, by name; InputError for another form than at first.
 
-        ``holder`` is the replica at each place of the ladder, (samples, copies, places), by default all in turn;
-        ``beta`` and ``model`` are the present ones where there is no ladder and where a field changes.
+        Without a ``holder`` replicas stand in their own order; ``beta`` and ``model`` are the present ones where there
+        is no ladder and where a field changes.
         """
         if not self.series:
             return {}
@@ -225,7 +217,7 @@ SeriesOfOwn = tuple[tuple[Series, ...], Scales]
 """Series of own observables, and the axes that they have of their own."""
 
 
-def _described(forms: Mapping[str, tuple[tuple[int, ...], type]], first: tuple[str, ...]) -> SeriesOfOwn:
+def _described(forms: Mapping[str, tuple[tuple[int, ...], type]], first: Axes) -> SeriesOfOwn:
     """The series of observables by name, of which shapes, steps and samples first, and types are given."""
     series, scales = [], Scales()
     for name, (shape, kind) in forms.items():
@@ -235,11 +227,11 @@ def _described(forms: Mapping[str, tuple[tuple[int, ...], type]], first: tuple[s
     return tuple(series), scales
 
 
-def own_of_result(measured: Mapping[str, npt.NDArray[Any]], first: tuple[str, ...]) -> SeriesOfOwn:
+def own_of_result(measured: Mapping[str, npt.NDArray[Any]], first: Axes) -> SeriesOfOwn:
     return _described({name: (values.shape, values.dtype.type) for name, values in measured.items()}, first)
 
 
-def own_in_file(file: h5py.File, first: tuple[str, ...]) -> SeriesOfOwn:
+def own_in_file(file: h5py.File, first: Axes) -> SeriesOfOwn:
     forms: dict[str, tuple[tuple[int, ...], type]] = {}
     for name in names_in_file(file):
         series = plain_of(file[MEASUREMENTS], name)

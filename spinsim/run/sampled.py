@@ -22,7 +22,7 @@ from spinsim.sampling import BestSlices, InField
 from spinsim.sampling.portions import updates_a_sweep
 from spinsim.saved import in_memory
 from spinsim.store import RunFile
-from spinsim.store.contents import BEST, Arrays, Contents, Lowest, arrays_of_best, rows_at
+from spinsim.store.contents import BEST, Arrays, Contents, Lowest, rows_at
 from spinsim.store.schema import CONFIGURATIONS, with_configurations
 
 
@@ -62,7 +62,7 @@ class Kept:
         self.sums.update(values)
 
     def write_best(self, energy: npt.NDArray[np.float64], spins: Lowest) -> None:
-        self.write_again({f"{BEST}/{name}": array for name, array in arrays_of_best(energy, spins).items()})
+        self.write_again(store.arrays_of_best(energy, spins, f"{BEST}/"))
 
     def save(self, arrays: Arrays, wait: bool = True) -> None:
         """Nothing: there is no other process that could go on."""
@@ -139,8 +139,8 @@ class SampledRun(ABC):
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """The state from which the run can go on, as a checkpoint holds it; arrays that do not change later."""
-        best = store.arrays_of_best(self.best.energy, self.best.spins)
-        return self.engine.snapshot() | {f"best_{name}": array.copy() for name, array in best.items()}
+        best = store.arrays_of_best(self.best.energy, self.best.spins, "best_")
+        return self.engine.snapshot() | {name: array.copy() for name, array in best.items()}
 
     def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
         self.engine.restore(saved)
@@ -212,11 +212,7 @@ class SampledRun(ABC):
         return False
 
     def complete(self, begun: bool) -> None:
-        """Carry the run out into its file, from the newest checkpoint that this has.
-
-        Args:
-            begun: True if the file is there already, perhaps of a shorter run.
-        """
+        """Carry the run out into its file, from its newest checkpoint; where ``begun`` it may be of a shorter run."""
         plan, rows, like = self._plan, self.rows, self.state()
         if not begun or plan.extends:
             check_disk(plan.path, plan.model, self.engine.replicas, self.contents, rows)

@@ -40,7 +40,7 @@ from spinsim.packing import LANES
 from spinsim.sampling.annealing import temperature_schedule
 from spinsim.sampling.measure import measure
 from spinsim.sampling.population import Population, check_last
-from spinsim.sampling.portions import ignore
+from spinsim.sampling.portions import OnUpdates, Pause, ignore
 from spinsim.sampling.tempering import TemperFrame, Times, tempering_in_beta
 
 Array = npt.NDArray[np.float64]
@@ -128,23 +128,17 @@ def place(
     dynamics: Dynamics,
     device: str = "auto",
     threads: int | None = None,
-    on_updates: Callable[[int], None] | None = None,
+    on_updates: OnUpdates | None = None,
     on_stage: Callable[[str, int], None] | None = None,
-    pause: Callable[[], bool] | None = None,
+    pause: Pause | None = None,
     betas: Betas | None = None,
 ) -> PlacementResult:
     """Place temperatures in a pre-run: at most ``MOST_SAMPLES`` samples, ``CHAINS`` replicas of each temperature.
 
-    Args:
-        model: Model that is simulated.
-        wanted: Where.
-        dynamics: Dynamics of the run that follows; the pre-run has seeds of its own.
-        device: ``auto``, ``cpu`` or ``cuda``; it does not change the outcome.
-        threads: CPU threads; no number changes the outcome.
-        on_updates: Called now and then with the number of spin updates since the last call.
-        on_stage: Called with a name and the number of updates of each iteration.
-        pause: Asked now and then whether to give up.
-        betas: Inverse temperatures of the points of a ladder; by default these are temperatures.
+    ``dynamics`` is that of the run that follows; the pre-run has seeds of its own. Neither the device nor the number of
+    threads changes the outcome. ``on_updates`` is called now and then with the number of spin updates since the last
+    call, ``on_stage`` with a name and the number of updates of each iteration, and ``pause`` is asked whether to give
+    up. ``betas`` are the inverse temperatures of the points of a ladder; by default these are temperatures.
 
     Raises:
         InputError: where energies do not differ or the ladder would have too many temperatures.

@@ -19,19 +19,8 @@ from spinsim.bits import States, packed_spins
 from spinsim.errors import InputError, worded
 from spinsim.inputs.texts import quoted
 from spinsim.machine.files import Disk, not_written
-from spinsim.store import checkpoints
-from spinsim.store.contents import (
-    BEST,
-    SUMMARY_GROUP,
-    Arrays,
-    DamageError,
-    Lowest,
-    Series,
-    arrays_of_best,
-    check_texts,
-    damage_of,
-    rows_at,
-)
+from spinsim.store import checkpoints, contents
+from spinsim.store.contents import Arrays, Lowest, Series
 from spinsim.store.datasets import CHECKSUM, UNKNOWN, check_rows, row_checksums
 from spinsim.store.finishing import finish_file, hold, keep
 from spinsim.store.models import identity
@@ -49,7 +38,8 @@ class RunFile:
         self.path, self._disk, self._thread = path, disk, thread
         self._file: h5py.File = thread.submit(h5py.File, disk, "r+").result()
         self._finished = self._keep_checkpoint = False
-        self.has_bytes = f"{BEST}/spins" in self._file  # for lowest states, as earlier versions had for any lattice
+        # for lowest states, as earlier versions had for any lattice
+        self.has_bytes = f"{contents.BEST}/spins" in self._file
         self._pending: list[Mapping[str, Any]] = []
         self._handed: Future[None] | None = None
         self._checkpoint: Future[None] | None = None
@@ -102,12 +92,12 @@ class RunFile:
             raise InputError(f"{self.path} was moved, removed or replaced while a run wrote it")  # see ``rescue``
 
     def identity(self) -> tuple[dict[str, str], str]:
-        self._checked(check_texts, self._file)
+        self._checked(contents.check_texts, self._file)
         return self._thread.submit(identity, self._file).result()
 
     def _checked(self, check: Callable[..., None], *given: Any) -> None:
         """Call a function in the thread that writes; the damage that it finds becomes one sentence."""
-        with damage_of(self.path):
+        with contents.damage_of(self.path):
             self._thread.submit(check, *given).result()
 
     def _hand_over(self) -> None:
@@ -127,7 +117,7 @@ class RunFile:
             self._disk.stop(OSError(errno.ESTALE, "another program has overwritten it"))
             self._disk.check()
         for every, series in self._groups:
-            own = rows_at(every, rows)
+            own = contents.rows_at(every, rows)
             if own:
                 first, end = own[0]["step"], own[-1]["step"] + 1
                 values = _rows_of(series, own)
@@ -149,7 +139,7 @@ class RunFile:
 
     def write_summary(self, values: Mapping[Series, npt.NDArray[Any]]) -> list[str]:
         """Write an analysis, and NaN to all else in /summary; names that older files have no room for."""
-        group = self._file.get(SUMMARY_GROUP, {})
+        group = self._file.get(contents.SUMMARY_GROUP, {})
         names = {name: group[name].attrs.get("long_name", b"") for name in list(group)}
         texts = {name: one.decode() if isinstance(one, bytes) else str(one) for name, one in names.items()}
         kept = {series: value for series, value in values.items() if texts.get(series.name) == series.long_name}
@@ -194,8 +184,8 @@ class RunFile:
         arrays, damaged, self._end = self._thread.submit(read).result()
         self.check_rows(self._end)
         if arrays and like is not None and _forms(arrays) != _forms(like):
-            with damage_of(self.path):
-                raise DamageError("its checkpoint is of another run")
+            with contents.damage_of(self.path):
+                raise contents.DamageError("its checkpoint is of another run")
         return arrays, damaged
 
     def check_rows(self, end: int | None = None) -> None:
@@ -212,7 +202,7 @@ class RunFile:
         """Blank the summary, which an analysis of fewer rows has written."""
 
         def blank() -> dict[str, npt.NDArray[Any]]:
-            group = self._file.get(SUMMARY_GROUP, {})
+            group = self._file.get(contents.SUMMARY_GROUP, {})
             datasets = [group[name] for name in list(group)]  # values() would hold the lock of h5py between two of them
             return {item.name: np.full(item.shape, np.nan) for item in datasets if not item.is_scale}
 
@@ -220,9 +210,9 @@ class RunFile:
 
     def write_best(self, energy: npt.NDArray[np.float64], spins: Lowest) -> None:
         """Write the lowest states met so far, in the form for which the file has room."""
-        if not isinstance(spins, States) and "bits" in self._file[BEST]:
+        if not isinstance(spins, States) and "bits" in self._file[contents.BEST]:
             spins = States(packed_spins(spins), spins.shape[1])
-        self.write_again({f"{BEST}/{name}": array for name, array in arrays_of_best(energy, spins).items()})
+        self.write_again(contents.arrays_of_best(energy, spins, f"{contents.BEST}/"))
 
     def finish(self, keep_checkpoint: bool = False) -> None:
         """The run is complete: when the file is closed it is packed, with its checkpoint if that is kept."""

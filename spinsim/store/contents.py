@@ -123,9 +123,10 @@ class Contents:
         return *self.series, *self.sums, *(series for series, _ in self.given)
 
 
-def arrays_of_best(energy: npt.NDArray[np.float64], spins: Lowest) -> dict[str, npt.NDArray[Any]]:
-    """The lowest states of a run as files hold them: those of large lattices as bits."""
-    return {"energy": energy} | ({"bits": spins.bits} if isinstance(spins, States) else {"spins": spins})
+def arrays_of_best(energy: npt.NDArray[np.float64], spins: Lowest, prefix: str) -> dict[str, npt.NDArray[Any]]:
+    """The lowest states of a run as files hold them, those of large lattices as bits; their names have a prefix."""
+    states = {"bits": spins.bits} if isinstance(spins, States) else {"spins": spins}
+    return {f"{prefix}{name}": array for name, array in ({"energy": energy} | states).items()}
 
 
 def rows_at(every: int, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
