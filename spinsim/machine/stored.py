@@ -228,14 +228,8 @@ def _load(kernel: str, code: MachineCode) -> Callable[..., Any] | None:
     environment.consts.extend(constants)
     ctypes.c_void_p.from_address(engine.get_global_value_address(code.environment)).value = id(environment)
     address, module = engine.get_function_address(code.entry), sys.modules[__name__]
-    function: Callable[..., Any] = make.make_function(
-        module,
-        kernel,
-        "",
-        address,
-        environment,
-        (engine, environment),  # which live as long as the function
-    )
+    kept_alive = engine, environment  # as long as the function
+    function: Callable[..., Any] = make.make_function(module, kernel, "", address, environment, kept_alive)
     return function
 
 

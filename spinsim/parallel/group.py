@@ -28,7 +28,6 @@ from spinsim.machine.memory import is_on_gpu, readable, using
 from spinsim.parallel import session
 from spinsim.parallel.places import Kept, LeftWaitingError, Place, answers
 from spinsim.parallel.ranks import FIRST, name_of
-from spinsim.parallel.session import AtRank, InThreadAtRank
 
 CONNECT_WITHIN: Final = 60.0  # seconds
 
@@ -220,7 +219,7 @@ class Seat(NamedTuple):
 
     @property
     def rank(self) -> int:
-        return self.place.rank if isinstance(self.place, (AtRank, InThreadAtRank)) else FIRST
+        return getattr(self.place, "rank", FIRST)
 
 
 class Member(NamedTuple):
@@ -263,10 +262,7 @@ class Group:
         mine = self._members[self.index]
         here = [each for each in give if self._members[each[1]] == mine]
         offers = [(self._shared.put(array, self.index, to), to) for array, to in here]
-        self._between_ranks(
-            [each for each in give if self._members[each[1]] != mine],
-            [each for each in get if self._members[each[1]] != mine],
-        )
+        self._between_ranks(give, get)
         for into, giver in get:
             if self._members[giver] == mine:
                 self._shared.copy(into, giver, self.index)
@@ -294,7 +290,9 @@ class Group:
         return total
 
     def _between_ranks(self, give: list[tuple[Any, int]], get: list[tuple[Any, int]]) -> None:
-        """Exchange arrays by MPI, those of GPUs through host memory; a tag for each pair of members."""
+        """Exchange arrays with other ranks by MPI, those of GPUs through host memory; a tag for each pair of members."""
+        mine = self._members[self.index]
+        give, get = ([each for each in arrays if self._members[each[1]] != mine] for arrays in (give, get))
         if not give and not get:
             return
         ranks = session.ranks()

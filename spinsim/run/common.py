@@ -336,10 +336,8 @@ def _as_stated(plan: AnyPlan, sha256: str, listed: bool) -> AnyPlan:
 def _identities(config: Config, model: Ising) -> dict[str, str]:
     """SHA-256 of the configuration and of the model; a model that is no lattice by name counts with its content."""
     content = model.content_sha256()
-    return {
-        "config_sha256": config.sha256(content if config.model.instance is not None else None),
-        "model_sha256": content,
-    }
+    sha256 = config.sha256(content if config.model.instance is not None else None)
+    return {"config_sha256": sha256, "model_sha256": content}
 
 
 def as_longer(plan: AnyPlan, attributes: Mapping[str, str]) -> AnyPlan:
@@ -420,9 +418,8 @@ def check_disk(path: Path, model: Ising, replicas: int, contents: Contents, rows
     folder = folder_of(path)
     while not folder.exists():
         folder = folder.parent
-    needed = (
-        contents.room(rows) + 3 * contents.sums_bytes + store.stored_bytes(model) + 8 * replicas * model.samples + 2**17
-    )
+    constant = store.stored_bytes(model) + 8 * replicas * model.samples + 2**17
+    needed = contents.room(rows) + 3 * contents.sums_bytes + constant
     room = shutil.disk_usage(folder).free
     if needed > room:
         raise InputError(

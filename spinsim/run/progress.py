@@ -153,10 +153,8 @@ class Outlook(NamedTuple):
 
     @property
     def lines(self) -> list[str]:
-        return [
-            *([] if self.seconds is None else [time_line(self.seconds, self.rate)]),
-            size_line(self.file_bytes, self.rows),
-        ]
+        time = [] if self.seconds is None else [time_line(self.seconds, self.rate)]
+        return [*time, size_line(self.file_bytes, self.rows)]
 
     @property
     def numbers(self) -> dict[str, Any]:

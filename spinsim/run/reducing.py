@@ -138,9 +138,8 @@ def with_names(contents: Contents, names: tuple[str, ...] | None) -> Contents:
     if names is None:
         return contents
     wanted = {*names, *_ENERGIES}
-    return replace(
-        contents, series=tuple(s for s in contents.series if s.group != MEASUREMENTS or not s.axes or s.name in wanted)
-    )
+    series = tuple(s for s in contents.series if s.group != MEASUREMENTS or not s.axes or s.name in wanted)
+    return replace(contents, series=series)
 
 
 def with_sums(contents: Contents, reduced: Reduced, stride: int, axis: str) -> Contents:
@@ -215,12 +214,8 @@ def _with_group(contents: Contents, scales: Arrays, kinds: Mapping[str, type], s
         for name, (axes, words) in _STORED.items()
         if name in kinds
     )
-    return replace(
-        contents,
-        scales={**contents.scales, **scales},
-        sums=(*contents.sums, *sums),
-        numbers={**contents.numbers, REDUCED: {STRIDE: stride}},
-    )
+    numbers = {**contents.numbers, REDUCED: {STRIDE: stride}}
+    return replace(contents, scales={**contents.scales, **scales}, sums=(*contents.sums, *sums), numbers=numbers)
 
 
 def reduced_in(

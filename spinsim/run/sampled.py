@@ -17,7 +17,7 @@ from spinsim.engine.protocols import Spins, bits_of
 from spinsim.machine.memory import require
 from spinsim.run.common import NEVER, AnyConfig, Plan, Saving, Watch, check_disk, engine_attributes
 from spinsim.run.identity import make_room, open_own
-from spinsim.run.own import check_series, names_of
+from spinsim.run.own import Holder, check_series, names_of
 from spinsim.sampling import BestSlices, InField
 from spinsim.sampling.portions import updates_a_sweep
 from spinsim.saved import in_memory
@@ -147,9 +147,7 @@ class SampledRun(ABC):
         self.best.energy, sites = saved["best_energy"], self.engine.model.sites
         self.best.spins = States(saved["best_bits"], sites) if "best_bits" in saved else saved["best_spins"]
 
-    def with_spins(
-        self, row: Mapping[str, Any], spins: Spins, holder: npt.NDArray[np.integer] | None = None
-    ) -> Mapping[str, Any]:
+    def with_spins(self, row: Mapping[str, Any], spins: Spins, holder: Holder = None) -> Mapping[str, Any]:
         """Returns a row of the file together with the configurations of its moment, if they are saved at this row.
 
         ``holder`` are the replicas in the order in which they are saved, (samples, ...), by default all of them.
@@ -198,13 +196,10 @@ class SampledRun(ABC):
         for group, series in groups.items():
             fields |= {} if group == CONFIGURATIONS else series
         del fields["step"]
+        best = {"best_energy": self.best.energy, "best_spins": store.as_shown(self.best.spins, self.engine.model)}
         others = engine_attributes(self.engine) | {"finished": store.stamp()}
-        return fields | {
-            "best_energy": self.best.energy,
-            "best_spins": store.as_shown(self.best.spins, self.engine.model),
-            "configurations": in_memory(self.contents, groups),
-            "attributes": lambda: plan.attributes | others,
-        }
+        fields["attributes"] = lambda: plan.attributes | others
+        return fields | best | {"configurations": in_memory(self.contents, groups)}
 
     @property
     def may_go_on(self) -> bool:

@@ -122,11 +122,9 @@ class Searched(Outcome):
         restarts: How often it began anew; None where it never does so.
     """
 
-    UNIT: ClassVar[str] = "sweep"
-    GROUP: ClassVar[str] = GROUP
-    OWN: ClassVar[tuple[Series, ...]] = (
-        Series("restarts", (), np.int64, "times that the search began anew", "1", GROUP),
-    )
+    UNIT = "sweep"
+    GROUP = GROUP
+    OWN = (Series("restarts", (), np.int64, "times that the search began anew", "1", GROUP),)
 
     restarts: int | None = None
 
@@ -229,11 +227,8 @@ class Search:
             self.met_seconds[new], self.met_after[new] = self.elapsed, after
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        return {
-            "elapsed": np.array(self.elapsed),
-            "met_seconds": self.met_seconds.copy(),
-            "met_after": self.met_after.copy(),
-        }
+        met = {"met_seconds": self.met_seconds.copy(), "met_after": self.met_after.copy()}
+        return {"elapsed": np.array(self.elapsed), **met}
 
     def restore(self, saved: Mapping[str, npt.NDArray[Any]]) -> None:
         self._before = float(saved["elapsed"])

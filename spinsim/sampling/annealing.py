@@ -122,9 +122,8 @@ def annealing(
     if not isinstance(sweeps, int | np.integer) or sweeps < 1:
         raise InputError(f"{sweeps} sweeps a step cannot be done: give a whole number, at least 1")
     slices = engine if isinstance(engine, BestSlices) else None
-    check_run(
-        engine.model if slices is None else slices.engine.model, engine.replicas, len(ladder) * sweeps, engine.colours
-    )
+    swept = engine.model if slices is None else slices.engine.model
+    check_run(swept, engine.replicas, len(ladder) * sweeps, engine.colours)
     if slices is not None and population is not None:
         raise InputError("a quantum anneal begins at no infinite temperature: its replicas make no population")
     if slices is not None and moves:

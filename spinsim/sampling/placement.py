@@ -149,11 +149,9 @@ def place(
     ladder = temperature_schedule(wanted.low, wanted.high, wanted.count or _FIRST, "geometric")
     ladders, rates = [], []
     for k, times in enumerate(plan):
-        own = replace(dynamics, seed=rng.derived_seed(dynamics.seed, k))
-        engine = create_engine(
-            few, copies * len(ladder), own, device, threads, slabs=False, round_sweeps=times.swap_every
-        )
-        updates = few.sites * few.samples * engine.replicas * times.total
+        own, replicas = replace(dynamics, seed=rng.derived_seed(dynamics.seed, k)), copies * len(ladder)
+        engine = create_engine(few, replicas, own, device, threads, slabs=False, round_sweeps=times.swap_every)
+        updates = few.sites * few.samples * replicas * times.total
         (on_stage or ignore)(f"placing {wanted.name}, {k + 1} of {len(plan)}", updates)
         beta = 1.0 / check_temperatures(ladder, few.energy_scale) if betas is None else betas(ladder)
         energy = _energies(tempering_in_beta(engine, beta, times, copies, on_updates, pause, Wanted(full=False)))
@@ -163,9 +161,8 @@ def place(
         rates.append(exchange_rates(steps, energy))
         distances = _distances(steps, rates[-1], energy)
         ladder = _equally_far(wanted, ladder, distances, _count(wanted, fsum(distances)))
-    return PlacementResult(
-        ladder, Placement(*(np.array([*zip_longest(*rows, fillvalue=np.nan)]).T for rows in (ladders, rates)))
-    )
+    history = Placement(*(np.array([*zip_longest(*rows, fillvalue=np.nan)]).T for rows in (ladders, rates)))
+    return PlacementResult(ladder, history)
 
 
 def _energies(frames: Iterable[TemperFrame | None]) -> Array:

@@ -138,15 +138,10 @@ def rows_at(every: int, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, 
 
 def summary_series(observables: tuple[Observable, ...], axis: str = "temperature") -> list[Series]:
     """Room for every observable, its error and its autocorrelation time: NaN until the run is analysed."""
-    rows = [
-        row
-        for o in observables
-        for row in (
-            (o.name, o.formula, o.units),
-            (f"{o.name}_error", f"standard error of the {o.formula}", o.units),
-            (f"{o.name}_tau", "autocorrelation time", "sweeps"),
-        )
-    ]
+    rows = []
+    for o in observables:
+        error = f"{o.name}_error", f"standard error of the {o.formula}", o.units
+        rows += [(o.name, o.formula, o.units), error, (f"{o.name}_tau", "autocorrelation time", "sweeps")]
     return [Series(name, (axis,), np.float64, words, units, SUMMARY_GROUP) for name, words, units in rows]
 
 
