@@ -290,7 +290,7 @@ class Group:
         return total
 
     def _between_ranks(self, give: list[tuple[Any, int]], get: list[tuple[Any, int]]) -> None:
-        """Exchange arrays with other ranks by MPI, those of GPUs through host memory; a tag for each pair of members."""
+        """Exchange arrays with other ranks by MPI, those of GPUs through host memory, with a tag for each pair."""
         mine = self._members[self.index]
         give, get = ([each for each in arrays if self._members[each[1]] != mine] for arrays in (give, get))
         if not give and not get:
