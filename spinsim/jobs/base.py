@@ -97,7 +97,7 @@ class Job:
     read: Callable[[h5py.File, int, dict[str, str]], Result] = at("result:read")
     """Returns the result of an open file, of its first rows and root attributes; DamageError where the numbers of the
     file do not fit together."""
-    progress: Callable[..., Bar] = at("spinsim.run.progress:UpdateProgress")
+    progress: Callable[..., Bar] = at("spinsim.run.progress:Bar")
     """Returns what counts and shows how far a run is, of whether it is silent."""
     describe: Callable[[Any], str] = at("report:describe")  # returns what is about to run by a plan, in one sentence
     outcome: Callable[[Any, float | None], Told] = at("report:outcome")

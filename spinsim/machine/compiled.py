@@ -31,9 +31,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 class Compiled:
     """A function that is compiled when it is first called, or used by another one that is.
 
-    Args:
-        function: In Python.
-        way: Key of ``compiler.WAYS``, or ``intrinsic``.
+    Its ``way`` is a key of ``compiler.WAYS``, or ``intrinsic``.
     """
 
     def __init__(self, function: Callable[..., Any], way: str) -> None:

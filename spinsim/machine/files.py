@@ -181,16 +181,13 @@ def _begin(folder: Path, name: str) -> Disk:
     while True:
         handle, temporary = tempfile.mkstemp(prefix=_hidden(name), suffix=_PART, dir=folder)
         os.close(handle)
-        with contextlib.suppress(FileNotFoundError, BlockingIOError):  # another run may take it for a stale one
-            disk = Disk(temporary, "r+")
-            try:
-                disk.lock()
-                if disk.is_at(temporary):
-                    return disk
-            except BaseException:
-                disk.close()
-                raise
-            disk.close()
+        # another run may take it for a stale one
+        with contextlib.suppress(FileNotFoundError, BlockingIOError), contextlib.ExitStack() as stack:
+            disk = stack.enter_context(Disk(temporary, "r+"))
+            disk.lock()
+            if disk.is_at(temporary):
+                stack.pop_all()
+                return disk
 
 
 def remove_stale(folder: Path, name: str) -> None:

@@ -85,7 +85,6 @@ def _digest_of_file(path: Path) -> bytes:
     return hashlib.sha256(path.relative_to(_ROOT).as_posix().encode() + b"\0" + _content(path)).digest()
 
 
-_PACKAGE: Final = Path(__file__).parents[1]
 _CHECKSUM_BYTES: Final = 32
 _RUNTIME: Final = {"numba.core.runtime._nrt_python": "NRT_", "numba._helperlib": "numba_"}
 """Numba's modules in C whose functions kernels call, and how machine code names these."""
@@ -141,10 +140,10 @@ def _paths(kernel: str, types: str) -> Iterator[Path]:
 
 @cache
 def _folders() -> list[Path]:
-    own = _digest(str(_PACKAGE))[:16]
+    own = _digest(str(_ROOT))[:16]
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
         return [Path(chosen, f"spinsim-{own}")]
-    folders = [_PACKAGE / "__pycache__" / "kernels"]
+    folders = [_ROOT / "__pycache__" / "kernels"]
     with contextlib.suppress(RuntimeError):  # a user without a home
         caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         folders.append(Path(caches, "spinsim", own))
@@ -229,14 +228,8 @@ def _load(kernel: str, code: MachineCode) -> Callable[..., Any] | None:
     environment.consts.extend(constants)
     ctypes.c_void_p.from_address(engine.get_global_value_address(code.environment)).value = id(environment)
     address, module = engine.get_function_address(code.entry), sys.modules[__name__]
-    function: Callable[..., Any] = make.make_function(
-        module,
-        kernel,
-        "",
-        address,
-        environment,
-        (engine, environment),  # which live as long as the function
-    )
+    kept_alive = engine, environment  # as long as the function
+    function: Callable[..., Any] = make.make_function(module, kernel, "", address, environment, kept_alive)
     return function
 
 

@@ -28,7 +28,6 @@ from spinsim.machine.memory import is_on_gpu, readable, using
 from spinsim.parallel import session
 from spinsim.parallel.places import Kept, LeftWaitingError, Place, answers
 from spinsim.parallel.ranks import FIRST, name_of
-from spinsim.parallel.session import AtRank, InThreadAtRank
 
 CONNECT_WITHIN: Final = 60.0  # seconds
 
@@ -56,21 +55,6 @@ def _gpu(number: int | None) -> tuple[str, str] | None:
     return (socket.gethostname(), Device(number).pci_bus_id) if nccl.available else None
 
 
-@contextmanager
-def _within(seconds: float) -> Iterator[None]:
-    """End all ranks where something takes longer, as NCCL itself waits for ever."""
-    ranks = session.ranks()
-    assert ranks is not None  # noqa: S101  (members are at several)
-    why = f"GPUs of ranks did not reach each other by NCCL in {seconds:.0f} s (NCCL_DEBUG=INFO tells more)"
-    timer = threading.Timer(seconds, ranks.abort, [why])
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
 class Nccl:
     """A member among GPUs; all of them make theirs at the same time, each with its own GPU current."""
 
@@ -78,17 +62,23 @@ class Nccl:
         os.environ.setdefault("NCCL_NVLS_ENABLE", "0")  # multicast serves collectives, and fails on some machines
         from cupy.cuda import Device, nccl, runtime
 
-        self._nccl, self._device = nccl, Device()
-        with _within(CONNECT_WITHIN):
-            try:
-                self._communicator = nccl.NcclCommunicator(size, name, index)
-                self._greet((index + 1) % size, (index - 1) % size)
-            except nccl.NcclError as error:  # which does not say that memory ran out
-                free = readable(runtime.memGetInfo()[0])
-                raise InputError(
-                    f"NCCL does not begin on GPU {self._device.id}, where {free} of memory are free ({error}): end "
-                    "what else uses it, or take other GPUs"
-                ) from error
+        self._nccl, self._device, ranks = nccl, Device(), session.ranks()
+        assert ranks is not None  # noqa: S101  (members are at several)
+        why = f"GPUs of ranks did not reach each other by NCCL in {CONNECT_WITHIN:.0f} s (NCCL_DEBUG=INFO tells more)"
+        timer = threading.Timer(CONNECT_WITHIN, ranks.abort, [why])  # NCCL itself waits for ever
+        timer.daemon = True
+        timer.start()
+        try:
+            self._communicator = nccl.NcclCommunicator(size, name, index)
+            self._greet((index + 1) % size, (index - 1) % size)
+        except nccl.NcclError as error:  # which does not say that memory ran out
+            free = readable(runtime.memGetInfo()[0])
+            raise InputError(
+                f"NCCL does not begin on GPU {self._device.id}, where {free} of memory are free ({error}): end what "
+                "else uses it, or take other GPUs"
+            ) from error
+        finally:
+            timer.cancel()
 
     def _greet(self, after: int, before: int) -> None:
         """Send a number to one member and receive one: NCCL connects GPUs when they first do."""
@@ -229,7 +219,7 @@ class Seat(NamedTuple):
 
     @property
     def rank(self) -> int:
-        return self.place.rank if isinstance(self.place, (AtRank, InThreadAtRank)) else FIRST
+        return getattr(self.place, "rank", FIRST)
 
 
 class Member(NamedTuple):
@@ -270,14 +260,9 @@ class Group:
             self._nccl.exchange(give, get)
             return
         mine = self._members[self.index]
-        offers: list[tuple[Offer, int]] = []
-        for array, to in give:
-            if self._members[to] == mine:
-                offers.append((self._shared.put(array, self.index, to), to))
-        self._between_ranks(
-            [each for each in give if self._members[each[1]] != mine],
-            [each for each in get if self._members[each[1]] != mine],
-        )
+        here = [each for each in give if self._members[each[1]] == mine]
+        offers = [(self._shared.put(array, self.index, to), to) for array, to in here]
+        self._between_ranks(give, get)
         for into, giver in get:
             if self._members[giver] == mine:
                 self._shared.copy(into, giver, self.index)
@@ -305,23 +290,20 @@ class Group:
         return total
 
     def _between_ranks(self, give: list[tuple[Any, int]], get: list[tuple[Any, int]]) -> None:
-        """Exchange arrays by MPI, those of GPUs through host memory; a tag for each pair of members."""
+        """Exchange arrays with other ranks by MPI, those of GPUs through host memory, with a tag for each pair."""
+        mine = self._members[self.index]
+        give, get = ([each for each in arrays if self._members[each[1]] != mine] for arrays in (give, get))
         if not give and not get:
             return
         ranks = session.ranks()
         assert ranks is not None  # noqa: S101  (members are at several)
-        there = [np.empty(into.shape, into.dtype) if is_on_gpu(into) else into for into, _ in get]
+        sent = [(array.get() if is_on_gpu(array) else array, to) for array, to in give]
+        received = [(np.empty(into.shape, into.dtype) if is_on_gpu(into) else into, giver) for into, giver in get]
         ranks.exchange(
-            [
-                (array.get() if is_on_gpu(array) else array, self._members[to], self.index * self.size + to)
-                for array, to in give
-            ],
-            [
-                (into, self._members[giver], giver * self.size + self.index)
-                for into, (_, giver) in zip(there, get, strict=True)
-            ],
+            [(array, self._members[to], self.index * self.size + to) for array, to in sent],
+            [(into, self._members[giver], giver * self.size + self.index) for into, giver in received],
         )
-        for host, (into, _) in zip(there, get, strict=True):
+        for (host, _), (into, _) in zip(received, get, strict=True):
             if host is not into:
                 into.set(host)
 

@@ -12,24 +12,18 @@ Reply = Callable[[], Any]  # waits for the outcome of what was asked for, and re
 
 @dataclass
 class Kept:
-    """An object that stays at its place; others hold this in its stead and pass it on to functions that work there.
+    """An object that stays at its place; others hold this in its stead and pass it on to functions that work there."""
 
-    Attributes:
-        value: The object.
-    """
-
-    value: Any
+    value: Any  # the object
 
 
 class Place(Protocol):
     """Somewhere functions are carried out, one after the other in the order in which they are asked for."""
 
     def request(self, function: Callable[..., Any], *arguments: Any) -> Reply:
-        """Have a function carried out there.
+        """Have a function of a module carried out there; what it keeps at its place it returns as ``Kept``.
 
-        Args:
-            function: One of a module. What it keeps at its place it returns as ``Kept``.
-            arguments: Plain data, and what was kept there, of which the function gets the object itself.
+        Arguments are plain data, and what was kept there, of which the function gets the object itself.
         """
 
 

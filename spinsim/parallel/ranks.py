@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -85,16 +85,15 @@ class Ranks:
 
     def send(self, message: bytes, to: int) -> None:
         content = np.frombuffer(message, np.uint8)
-        self._send(np.array([content.size], np.int64), to)
-        for piece in _pieces(content):
-            self._send(piece, to)
+        for array in (np.array([content.size], np.int64), *_pieces(content)):
+            self._pass(self._comm.Isend, array, to)
 
     def receive(self, sender: int) -> bytes:
         size = np.empty(1, np.int64)
-        self._receive(size, sender)
+        self._pass(self._comm.Irecv, size, sender)
         content = np.empty(int(size[0]), np.uint8)
         for piece in _pieces(content):
-            self._receive(piece, sender)
+            self._pass(self._comm.Irecv, piece, sender)
         return content.tobytes()
 
     def exchange(self, give: Iterable[tuple[Any, int, int]], get: Iterable[tuple[Any, int, int]]) -> None:
@@ -105,14 +104,9 @@ class Ranks:
         for request in requests:
             self._wait(request, IDLE_FOR, f"another rank has not answered for {IDLE_FOR:.0f} s")
 
-    def _send(self, array: Any, to: int) -> None:
+    def _pass(self, begin: Callable[..., Any], array: Any, rank: int) -> None:
         with self._lock:
-            request = self._comm.Isend(array, to, MESSAGE)
-        self._wait(request)
-
-    def _receive(self, array: Any, sender: int) -> None:
-        with self._lock:
-            request = self._comm.Irecv(array, sender, MESSAGE)
+            request = begin(array, rank, MESSAGE)
         self._wait(request)
 
     def _wait(self, request: Any, most: float = math.inf, late: str = "a rank does not come to its end") -> None:

@@ -10,7 +10,7 @@ import socket
 import threading
 import traceback
 import weakref
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -99,7 +99,6 @@ class AtRank(Place):
         return self.request_of_thread(0, function, *arguments)
 
     def request_of_thread(self, thread: int, function: Callable[..., Any], *arguments: Any) -> Reply:
-        """Have a function carried out by one of the rank's threads."""
         dropped = [self._dropped.popleft() for _ in range(len(self._dropped))]
         with self._sending:
             number = next(self._numbers)
@@ -301,12 +300,9 @@ def _settle_all() -> None:
     """Tell each rank which one of its node it is, and how many share its processors."""
     asked = answers([place.request(_whereabouts) for place in _Session.others])
     whereabouts = [_whereabouts(), *asked]
-    before, ranks, sharing = Counter[str](), Counter(host for host, _ in whereabouts), Counter(whereabouts)
-    settled = []
-    for where in whereabouts:
-        host = where[0]
-        settled.append((OnNode(before[host], ranks[host]), sharing[where]))
-        before[host] += 1
+    hosts = [host for host, _ in whereabouts]
+    nodes = [OnNode(hosts[:rank].count(host), hosts.count(host)) for rank, host in enumerate(hosts)]
+    settled = [(node, whereabouts.count(where)) for node, where in zip(nodes, whereabouts, strict=True)]
     _settle(*settled[0])
     answers([place.request(_settle, *one) for place, one in zip(_Session.others, settled[1:], strict=True)])
 

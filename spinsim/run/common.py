@@ -45,20 +45,11 @@ from spinsim.model.trotter import trotter
 from spinsim.packing import Packing
 from spinsim.registry import record_of
 from spinsim.result import Result, load, when_asked
-from spinsim.run.identity import (
-    AlreadyFinishedError,
-    another,
-    check_stored,
-    config_of,
-    dynamics_number,
-    extended_history,
-    is_longer,
-    lengths,
-)
+from spinsim.run import identity
 from spinsim.run.own import functions_of
 from spinsim.run.search import LENGTHS, has_met_target, targets_of
 from spinsim.sampling import BestSlices, InField
-from spinsim.sampling.portions import updates_a_sweep
+from spinsim.sampling.portions import OnUpdates as OnUpdates
 from spinsim.settings.config import Config, tables_of
 from spinsim.settings.setting import Setting
 from spinsim.settings.shared import ModelSettings
@@ -113,24 +104,20 @@ NEVER: Final = Saving(math.inf)  # saving of a run without a file: never
 
 AnyConfig = TypeVar("AnyConfig", bound=Config)
 AnyPlan = TypeVar("AnyPlan", bound="Plan[Any]")
-OnUpdates = Callable[[int], None]
-OnWarning = Callable[[str], None]
-OnStage = Callable[..., None]
-OnParts = Callable[[Callable[[], list[float]]], None]
 
 
 @dataclass(frozen=True)
 class Watch:
     """Who hears how a run goes."""
 
-    on_stage: OnStage = lambda stage, updates, done=0: None
+    on_stage: Callable[..., None] = lambda stage, updates, done=0: None
     """Called with the name of what begins, empty for the run itself, its number of spin updates (of a job that has
     none, of rows) and, of a resumed run, how many of them were done before."""
     on_updates: OnUpdates = lambda updates: None  # called now and then with the number of these since the last call
-    on_warning: OnWarning = lambda sentence: None  # called with a sentence
-    on_parts: OnParts = lambda rates: None
+    on_warning: Callable[[str], None] = lambda sentence: None  # called with a sentence
+    on_parts: Callable[[Callable[[], list[float]]], None] = lambda rates: None
     """Called with a function that says how fast each device is, in updates/ns, where there are several."""
-    on_note: OnWarning = lambda words: None  # called with what a search has found so far, a few words
+    on_note: Callable[[str], None] = lambda words: None  # called with what a search has found so far, a few words
     on_size: Callable[[int, str], None] = lambda file_bytes, rows: None
     """Called with the bytes that the finished file takes at most, and words on which measurements have rows."""
     keeps_rows: bool = True  # True if a run in memory keeps its rows; False where it is only timed
@@ -299,18 +286,17 @@ def check_nameable(start: str) -> None:
 
 def identify(config: Config, model: Ising) -> tuple[Path, dict[str, str]]:
     attributes = provenance(config, model)
-    if config.run.out:
-        return Path(config.run.out), attributes
-    return usual_path(config, model.name, attributes["config_sha256"]), attributes
+    out = config.run.out or usual_path(config, model.name, attributes["config_sha256"])
+    return Path(out), attributes
 
 
-def usual_path(config: Config, name: str, identity: str) -> Path:
+def usual_path(config: Config, name: str, config_sha256: str) -> Path:
     """Where a run goes that is not told; one that was made by extending a shorter one lies under that one's name."""
-    usual = Path(f"runs/{config.job}-{name}-{identity[:8]}.h5")
+    usual = Path(f"runs/{config.job}-{name}-{config_sha256[:8]}.h5")
     if record_of(config.job).lengths(config) and not os.path.lexists(usual):
         for path in sorted(usual.parent.glob(f"{glob.escape(usual.name[:-11])}????????.h5")):
             with contextlib.suppress(InputError):
-                if identity in lengths(store.read_attributes(path)):
+                if config_sha256 in identity.lengths(store.read_attributes(path)):
                     return path
     return usual
 
@@ -339,10 +325,6 @@ def engine_attributes(engine: Engine | InField | BestSlices) -> dict[str, str]:
     return {"engine": f"{kind}, {engine.packing}", "devices": many + engine.device_name}
 
 
-def updates_done(engine: Engine | InField | BestSlices) -> int:
-    return int(engine.half_sweep // engine.colours) * updates_a_sweep(engine)
-
-
 def _as_stated(plan: AnyPlan, sha256: str, listed: bool) -> AnyPlan:
     """The plan with the identity that a file of an earlier version gives its model, and the bonds that it lists."""
     model = with_list(plan.model) if listed else copy(plan.model)
@@ -353,16 +335,14 @@ def _as_stated(plan: AnyPlan, sha256: str, listed: bool) -> AnyPlan:
 def _identities(config: Config, model: Ising) -> dict[str, str]:
     """SHA-256 of the configuration and of the model; a model that is no lattice by name counts with its content."""
     content = model.content_sha256()
-    return {
-        "config_sha256": config.sha256(content if config.model.instance is not None else None),
-        "model_sha256": content,
-    }
+    sha256 = config.sha256(content if config.model.instance is not None else None)
+    return {"config_sha256": sha256, "model_sha256": content}
 
 
 def as_longer(plan: AnyPlan, attributes: Mapping[str, str]) -> AnyPlan:
     """A plan that goes on with the shorter run in its file, whose root attributes these are."""
     own = plan.attributes
-    history = extended_history(attributes, plan.config, own["command"], own["config_sha256"])
+    history = identity.extended_history(attributes, plan.config, own["command"], own["config_sha256"])
     return replace(plan, attributes=own | {"history": history}, extends=attributes["config_sha256"])
 
 
@@ -381,7 +361,7 @@ def as_in_file(plan: AnyPlan) -> tuple[AnyPlan, bool]:
             raise
         reason = str(error).rpartition(": ")[0]
         raise InputError(f"{reason} and is never overwritten: {another_path()}") from error
-    rng.check_dynamics(dynamics_number(attributes), str(plan.path))
+    rng.check_dynamics(identity.dynamics_number(attributes), str(plan.path))
     if not plan.model.graph.is_listed:
         plan = _as_stated(plan, attributes.get("model_sha256", ""), listed)
     own, stored = plan.attributes["config_sha256"], attributes.get("config_sha256")
@@ -396,14 +376,14 @@ def as_in_file(plan: AnyPlan) -> tuple[AnyPlan, bool]:
         return plan, is_whole
     if stored == plan.extends:
         return plan, False
-    known, model_sha256 = own in lengths(attributes), plan.attributes["model_sha256"]
+    known, model_sha256 = own in identity.lengths(attributes), plan.attributes["model_sha256"]
     same = attributes["job"] == plan.config.job and (known or attributes.get("model_sha256") == model_sha256)
     if not same or not record_of(plan.config.job).lengths(plan.config):
-        raise another(plan.path)
-    check_stored(plan.path, attributes, model_sha256)
-    stored_config = config_of(plan.path, attributes, model_sha256)
-    if not known and not is_longer(plan.config, stored_config):
-        raise another(plan.path)
+        raise identity.another(plan.path)
+    identity.check_stored(plan.path, attributes, model_sha256)
+    stored_config = identity.config_of(plan.path, attributes, model_sha256)
+    if not known and not identity.is_longer(plan.config, stored_config):
+        raise identity.another(plan.path)
     if not known and not met:
         return as_longer(plan, attributes), False
     config = replace(stored_config, run=plan.config.run)
@@ -426,7 +406,7 @@ def to_file(plan: Plan[Any], watch: Watch = SILENT) -> bool:
         with saving.on_signals():
             try:
                 present.carry_out(begun, saving, watch)
-            except AlreadyFinishedError:
+            except identity.AlreadyFinishedError:
                 done = True
     if plan.solution is not None:
         plan.write_solution(load(plan.path))
@@ -437,9 +417,8 @@ def check_disk(path: Path, model: Ising, replicas: int, contents: Contents, rows
     folder = folder_of(path)
     while not folder.exists():
         folder = folder.parent
-    needed = (
-        contents.room(rows) + 3 * contents.sums_bytes + store.stored_bytes(model) + 8 * replicas * model.samples + 2**17
-    )
+    constant = store.stored_bytes(model) + 8 * replicas * model.samples + 2**17
+    needed = contents.room(rows) + 3 * contents.sums_bytes + constant
     room = shutil.disk_usage(folder).free
     if needed > room:
         raise InputError(
@@ -463,11 +442,11 @@ def plan_resume(
     with store.open_to_read(path) as file:
         attributes, model, start = store.text_attributes(file), store.read_model(file), store.read_start(file)
         met = has_met_target(file)
-    rng.check_dynamics(dynamics_number(attributes), str(path))
+    rng.check_dynamics(identity.dynamics_number(attributes), str(path))
     model_sha256 = model.content_sha256()
-    check_stored(path, attributes, model_sha256)
+    identity.check_stored(path, attributes, model_sha256)
     model.origin = described_in(json.loads(attributes["config"]))
-    config = config_of(path, attributes, model_sha256)
+    config = identity.config_of(path, attributes, model_sha256)
     _check_start(path, config, start, "finished" in attributes)
     changes, run = ({k: v for k, v in given.items() if v is not None} for given in (changes, run))
     job = record_of(config.job)

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from spinsim import store
 from spinsim.errors import InputError, another_path, worded
 from spinsim.machine.files import is_locked
 from spinsim.registry import record_of
 from spinsim.settings.config import Config, kinds_of, sha256
-from spinsim.store.contents import Contents
+from spinsim.store.contents import Arrays, Contents
 
 _ENTRY: Final[dict[str, type]] = {"command": str, "date": str, "config_sha256": str}
 _LENGTHS: Final[dict[str, type]] = {"sweeps": int, "time_limit": float, "anneals": int}
@@ -180,7 +179,7 @@ def is_longer(config: Config, shorter: Config) -> bool:
     return lengthened.sha256("") == config.sha256("")  # who asks has compared the models
 
 
-def make_room(plan: Any, contents: Contents, rows: int, like: Mapping[str, npt.NDArray[Any]], thin: int = 1) -> None:
+def make_room(plan: Any, contents: Contents, rows: int, like: Arrays, thin: int) -> None:
     """Make room in the file of a plan for all that the longer run has."""
 
     def check(stored: Mapping[str, str], model_sha256: str) -> None:

@@ -32,7 +32,7 @@ from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.observables.batch import Batch
 from spinsim.observables.table import TABLE, own_observables
-from spinsim.store.contents import COORDINATES, MEASUREMENTS, Contents, Series, growing_of, plain_of, summary_series
+from spinsim.store.contents import COORDINATES, MEASUREMENTS, Contents, Series, dataset_of, plain_of, summary_series
 from spinsim.store.datasets import CHECKSUM
 
 _SINGLE: Final = 3  # axes of a number for each configuration of a run on a ladder
@@ -44,7 +44,11 @@ def on_ladder(axis: str) -> tuple[str, str, str]:
 
 
 Measure = Callable[[Batch], Any]
-Given = Mapping[str, Measure] | str | None  # functions as a call gives them: by name, or as the text of a configuration
+Functions = Mapping[str, Measure]
+Axes = tuple[str, ...]
+Holder = npt.NDArray[np.integer] | None  # replica at each place of a ladder, (samples, copies, places)
+Scales = dict[str, npt.NDArray[np.generic]]  # axes by name
+Given = Functions | str | None  # functions as a call gives them: by name, or as the text of a configuration
 
 
 def text_of_measure(given: Given) -> str | None:
@@ -108,13 +112,7 @@ class Own:
     """
 
     def __init__(
-        self,
-        functions: Mapping[str, Measure],
-        engine: Engine,
-        axes: tuple[str, ...],
-        copies: int = 0,
-        beta: Any = 0.0,
-        seed: int = 1,
+        self, functions: Functions, engine: Engine, axes: Axes, copies: int = 0, beta: Any = 0.0, seed: int = 1
     ) -> None:
         self._beta, self._seed, self._state = beta, seed, axes
         self._functions, self._model, self._replicas = functions, engine.model, engine.replicas
@@ -122,7 +120,7 @@ class Own:
         self._shape = engine.model.samples, *by_place
         self._xp: ModuleType = np
         self.series: tuple[Series, ...] = ()  # of the file, one for each function
-        self._scales: dict[str, npt.NDArray[np.generic]] = {}
+        self._scales: Scales = {}
         if functions:
             if engine.device_name != "cpu":
                 self._xp = importlib.import_module("cupy")
@@ -163,17 +161,12 @@ class Own:
         return more(contents, self.series, self._scales)
 
     def row(
-        self,
-        spins: Spins,
-        number: int,
-        holder: npt.NDArray[np.integer] | None = None,
-        beta: float | None = None,
-        model: Ising | None = None,
+        self, spins: Spins, number: int, holder: Holder = None, beta: float | None = None, model: Ising | None = None
     ) -> dict[str, npt.NDArray[Any]]:
         """Returns what the functions return of a moment, by name; InputError for another form than at first.
 
-        ``holder`` is the replica at each place of the ladder, (samples, copies, places), by default all in turn;
-        ``beta`` and ``model`` are the present ones where there is no ladder and where a field changes.
+        Without a ``holder`` replicas stand in their own order; ``beta`` and ``model`` are the present ones where there
+        is no ladder and where a field changes.
         """
         if not self.series:
             return {}
@@ -208,15 +201,11 @@ def _on_host(values: Any) -> npt.NDArray[Any]:
     return np.asarray(values.get() if hasattr(values, "get") else values)
 
 
-def with_series(
-    contents: Contents, series: tuple[Series, ...], scales: Mapping[str, npt.NDArray[np.generic]]
-) -> Contents:
+def with_series(contents: Contents, series: tuple[Series, ...], scales: Scales) -> Contents:
     return replace(contents, series=(*contents.series, *series), scales={**contents.scales, **scales})
 
 
-def with_summary(
-    contents: Contents, series: tuple[Series, ...], scales: Mapping[str, npt.NDArray[np.generic]]
-) -> Contents:
+def with_summary(contents: Contents, series: tuple[Series, ...], scales: Scales) -> Contents:
     """Returns contents of a run on a ladder with more series, and room for averages of those that are numbers."""
     single = [one for one in series if len(one.axes) == _SINGLE]
     names, axes = [one.name for one in single], [one.axes[-1] for one in single]
@@ -224,13 +213,13 @@ def with_summary(
     return with_series(replace(contents, sums=(*contents.sums, *summary)), series, scales)
 
 
-SeriesOfOwn = tuple[tuple[Series, ...], dict[str, npt.NDArray[np.generic]]]
+SeriesOfOwn = tuple[tuple[Series, ...], Scales]
 """Series of own observables, and the axes that they have of their own."""
 
 
-def _described(forms: Mapping[str, tuple[tuple[int, ...], type]], first: tuple[str, ...]) -> SeriesOfOwn:
+def _described(forms: Mapping[str, tuple[tuple[int, ...], type]], first: Axes) -> SeriesOfOwn:
     """The series of observables by name, of which shapes, steps and samples first, and types are given."""
-    series, scales = [], dict[str, npt.NDArray[np.generic]]()
+    series, scales = [], Scales()
     for name, (shape, kind) in forms.items():
         further = {f"{name}_axis_{k}": np.arange(n) for k, n in enumerate(shape[1 + len(first) :])}
         series.append(Series(name, (*first, *further), kind, f"own observable {name}"))
@@ -238,16 +227,16 @@ def _described(forms: Mapping[str, tuple[tuple[int, ...], type]], first: tuple[s
     return tuple(series), scales
 
 
-def own_of_result(measured: Mapping[str, npt.NDArray[Any]], first: tuple[str, ...]) -> SeriesOfOwn:
+def own_of_result(measured: Mapping[str, npt.NDArray[Any]], first: Axes) -> SeriesOfOwn:
     return _described({name: (values.shape, values.dtype.type) for name, values in measured.items()}, first)
 
 
-def own_in_file(file: h5py.File, first: tuple[str, ...]) -> SeriesOfOwn:
+def own_in_file(file: h5py.File, first: Axes) -> SeriesOfOwn:
     forms: dict[str, tuple[tuple[int, ...], type]] = {}
     for name in names_in_file(file):
         series = plain_of(file[MEASUREMENTS], name)
         kind = np.int64 if series.dtype.kind == "i" else np.float64
-        growing_of(file[MEASUREMENTS], name, kind, series.shape[1:])
+        dataset_of(file[MEASUREMENTS], name, kind, (None, *series.shape[1:]))
         forms[name] = series.shape, kind
     return _described(forms, first)
 

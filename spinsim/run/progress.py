@@ -13,7 +13,7 @@ from spinsim.run.common import Plan, Watch
 from spinsim.run.sampled import TimedError
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.progress import Progress, Task
 
 COMPILING: Final = "compiling kernels (once)"
 MOST_NAMED: Final = 4  # devices of which each is named with its rate; of more, the slowest and the fastest are
@@ -22,54 +22,78 @@ MOST_NAMED: Final = 4  # devices of which each is named with its rate; of more, 
 class Bar:
     """Counts what a run has done and shows it on a terminal's standard error or in a notebook; silent elsewhere.
 
-    While kernels are compiled, the bar says so and nothing else.
+    While kernels are compiled, the bar says so and nothing else. It counts spin updates, and the time from when the
+    engine was ready; a pre-run, what a resumed run had done before and the time of compiling do not count.
     """
 
-    def __init__(self, silent: bool = False, **fields: Any) -> None:
+    def __init__(self, silent: bool = False) -> None:
         self._bar: Progress | None = None
         self._listening = told_of_compiling(self._show_compiling)
+        self._rates: Callable[[], list[float]] = list
+        self._done = 0
+        self._began: float | None = None
+        self._ended: float | None = None
         if not silent and _is_seen():  # Rich takes as long to load as a small run
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-            about = TextColumn("".join(f"{{task.fields[{name}]}}" for name in fields))
-            columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), about, TimeRemainingColumn()
+            words, about = TextColumn("{task.description}"), TextColumn("{task.fields[about]}")
+            columns = words, BarColumn(), TaskProgressColumn(), about, TimeRemainingColumn()
             self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._task = self._bar.add_task("", total=None, **fields)
-            self._compiling = self._bar.add_task(COMPILING, total=None, visible=False, **fields)
+            self._task = self._bar.add_task("", total=None, about="")
+            self._compiling = self._bar.add_task(COMPILING, total=None, visible=False, about="")
 
     def begin(self, stage: str, total: int, done: int = 0) -> None:
-        """Start the bar anew for what comes now: how much that is, and how much of it was done before."""
+        """Start the bar and the clock anew for what comes now: how much that is, and how much of it was done before."""
+        self._done, self._began = 0, None
         if self._bar is not None:
             self._bar.reset(self._task, total=total, completed=done, description=stage)
+        self._show()
+
+    def advance(self, count: int) -> None:
+        """Count what is finished; the first call, of none, starts the clock."""
+        if self._began is None:
+            self._began = seconds_without_compiling()
+        self._done += count
+        self._show(advance=count)
+
+    def note(self, words: str) -> None:
+        self._show(description=words)
+
+    def watch_parts(self, rates: Callable[[], list[float]]) -> None:
+        """Take what says how fast each of several devices is."""
+        self._rates = rates
 
     def _show(self, **fields: Any) -> None:
         if self._bar is not None:
             self._bar.update(self._task, **fields)
+            self._bar.update(self._task, about=self._about(self._bar.tasks[self._task]))
 
     def _show_compiling(self, busy: bool) -> None:
         if self._bar is not None:
             self._bar.update(self._compiling, visible=busy)
             self._bar.update(self._task, visible=not busy)
 
-    def watch_parts(self, rates: Callable[[], list[float]]) -> None:
-        """Take what says how fast each of several devices is."""
+    def _about(self, task: Task) -> str:
+        return (f"{self.rate:.3g} updates/ns" if self._done else "") + _in_words(self._rates())
 
-    def note(self, words: str) -> None:
-        self._show(description=words)
-
-    def advance(self, count: int) -> None:
-        self._show(advance=count)
+    @property
+    def seconds(self) -> float:
+        now = seconds_without_compiling() if self._ended is None else self._ended
+        return 0.0 if self._began is None else now - self._began
 
     @property
     def rate(self) -> float | None:
-        return None
+        """Updates per nanosecond of the run so far, None where something else is counted."""
+        return self._done / max(self.seconds, 1e-9) / 1e9
 
     @property
     def speed(self) -> list[str]:
-        return []
+        return [f"{self.rate:.3g} updates/ns over {self.seconds:.1f} s{_in_words(self._rates())}"]
 
     def stop(self) -> None:
+        if self._ended is None:
+            self._ended = seconds_without_compiling()
         if self._bar is not None:
             self._bar.stop()
 
@@ -84,56 +108,6 @@ class Bar:
         self.stop()
 
 
-class UpdateProgress(Bar):
-    """Counts spin updates.
-
-    A pre-run, what a resumed run had done before and the time in which kernels are compiled do not count.
-    """
-
-    def __init__(self, silent: bool = False) -> None:
-        super().__init__(silent, rate="", parts="")
-        self._rates: Callable[[], list[float]] = list
-        self._done = 0
-        self._began: float | None = None
-        self._ended: float | None = None
-
-    def begin(self, stage: str, total: int, done: int = 0) -> None:
-        """Start the bar and the clock anew for what comes now: its updates, and how many of them were done before."""
-        self._done, self._began = 0, None
-        super().begin(stage, total, done)
-
-    def stop(self) -> None:
-        if self._ended is None:
-            self._ended = seconds_without_compiling()
-        super().stop()
-
-    @property
-    def seconds(self) -> float:
-        """Time from when the engine was ready to the end of the run, so far, without that of compiling."""
-        now = seconds_without_compiling() if self._ended is None else self._ended
-        return 0.0 if self._began is None else now - self._began
-
-    @property
-    def rate(self) -> float:
-        return self._done / max(self.seconds, 1e-9) / 1e9
-
-    @property
-    def speed(self) -> list[str]:
-        return [f"{self.rate:.3g} updates/ns over {self.seconds:.1f} s{_in_words(self._rates())}"]
-
-    def watch_parts(self, rates: Callable[[], list[float]]) -> None:
-        self._rates = rates
-
-    def advance(self, count: int) -> None:
-        """Count finished updates; the first call, of none, starts the clock."""
-        if self._began is None:
-            self._began = seconds_without_compiling()
-        self._done += count
-        if self._bar is not None:
-            rate = f"{self.rate:.3g} updates/ns" if self._done else ""
-            self._show(advance=count, rate=rate, parts=_in_words(self._rates()))
-
-
 def _in_words(rates: list[float]) -> str:
     if len(rates) < 2:
         return ""
@@ -145,21 +119,16 @@ def _in_words(rates: list[float]) -> str:
 class RowProgress(Bar):
     """Counts finished rows of a file, each of which takes its own time."""
 
-    def __init__(self, silent: bool = False) -> None:
-        super().__init__(silent, of="")
+    @property
+    def rate(self) -> None:
+        return None
 
-    def begin(self, stage: str, total: int, done: int = 0) -> None:
-        super().begin(stage, total, done)
-        self._say_rows()
+    @property
+    def speed(self) -> list[str]:
+        return []
 
-    def advance(self, count: int) -> None:
-        super().advance(count)
-        self._say_rows()
-
-    def _say_rows(self) -> None:
-        if self._bar is not None:
-            task = self._bar.tasks[self._task]
-            self._show(of=f"{task.completed:g} of {task.total:g}")
+    def _about(self, task: Task) -> str:
+        return f"{task.completed:g} of {task.total:g}"
 
 
 def _is_seen() -> bool:
@@ -184,10 +153,8 @@ class Outlook(NamedTuple):
 
     @property
     def lines(self) -> list[str]:
-        return [
-            *([] if self.seconds is None else [time_line(self.seconds, self.rate)]),
-            size_line(self.file_bytes, self.rows),
-        ]
+        time = [] if self.seconds is None else [time_line(self.seconds, self.rate)]
+        return [*time, size_line(self.file_bytes, self.rows)]
 
     @property
     def numbers(self) -> dict[str, Any]:

@@ -24,8 +24,8 @@ from spinsim.engine.measuring.reduction import PREFIX, Reduced, empty_arrays
 from spinsim.engine.protocols import Reduction
 from spinsim.errors import InputError
 from spinsim.sampling.tempering import Reducing
-from spinsim.store.checkpoints import CHECKPOINTS
-from spinsim.store.contents import MEASUREMENTS, Contents, DamageError, Series, axis_of, group_of, number_of
+from spinsim.store import checkpoints
+from spinsim.store.contents import MEASUREMENTS, Arrays, Contents, DamageError, Series, axis_of, group_of, number_of
 
 REDUCED: Final = "reduced"  # the group of the sums, and what results call them
 STRIDE: Final = "stride"
@@ -138,9 +138,8 @@ def with_names(contents: Contents, names: tuple[str, ...] | None) -> Contents:
     if names is None:
         return contents
     wanted = {*names, *_ENERGIES}
-    return replace(
-        contents, series=tuple(s for s in contents.series if s.group != MEASUREMENTS or not s.axes or s.name in wanted)
-    )
+    series = tuple(s for s in contents.series if s.group != MEASUREMENTS or not s.axes or s.name in wanted)
+    return replace(contents, series=series)
 
 
 def with_sums(contents: Contents, reduced: Reduced, stride: int, axis: str) -> Contents:
@@ -189,7 +188,7 @@ def with_sums_of(contents: Contents, file: h5py.File, axis: str) -> Contents:
 
 def _check_without_sums(file: h5py.File) -> None:
     """Refuse a file that must have sums: its checkpoints do, or its series have fewer rows than the run measured."""
-    slot = file.get(f"{CHECKPOINTS}/0")
+    slot = file.get(f"{checkpoints.GROUP}/0")
     if isinstance(slot, h5py.Group) and any(name.startswith(PREFIX) for name in list(slot)):
         raise DamageError("its checkpoints have sums that the file lacks")
     settings = json.loads(file.attrs["config"]).get(file.attrs["job"], {})
@@ -209,20 +208,14 @@ def _check_rows(file: h5py.File, stride: int) -> None:
         raise DamageError(f"of the stride {stride} its series cannot have {rows} rows")
 
 
-def _with_group(
-    contents: Contents, scales: Mapping[str, npt.NDArray[Any]], kinds: Mapping[str, type], stride: int, axis: str
-) -> Contents:
+def _with_group(contents: Contents, scales: Arrays, kinds: Mapping[str, type], stride: int, axis: str) -> Contents:
     sums = tuple(
         Series(name, tuple(axis if one == "*" else one for one in axes), kinds[name], words, "1", REDUCED)
         for name, (axes, words) in _STORED.items()
         if name in kinds
     )
-    return replace(
-        contents,
-        scales={**contents.scales, **scales},
-        sums=(*contents.sums, *sums),
-        numbers={**contents.numbers, REDUCED: {STRIDE: stride}},
-    )
+    numbers = {**contents.numbers, REDUCED: {STRIDE: stride}}
+    return replace(contents, scales={**contents.scales, **scales}, sums=(*contents.sums, *sums), numbers=numbers)
 
 
 def reduced_in(
@@ -315,10 +308,10 @@ class MeasurementSums:
         arrays = self.reduction.state() if begun else empty_arrays(self.reduced)
         return {f"{PREFIX}{name}": array for name, array in arrays.items()}
 
-    def datasets(self, state: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    def datasets(self, state: Arrays) -> dict[str, npt.NDArray[Any]]:
         return {f"{REDUCED}/{name}": state[f"{PREFIX}{name}"] for name in _stored(self.reduced)}
 
-    def restore(self, saved: Mapping[str, npt.NDArray[Any]], best: Best) -> None:
+    def restore(self, saved: Arrays, best: Best) -> None:
         arrays = {name: saved[f"{PREFIX}{name}"] for name in self.reduced.arrays()}
         self.reduction.restore(arrays)
         self.reduction.restore_lowest(best.energy, best.spins)

@@ -15,66 +15,56 @@ from spinsim.engine import Engine
 from spinsim.engine.measuring.cpu_reduction import Best
 from spinsim.engine.protocols import Spins, bits_of
 from spinsim.machine.memory import require
-from spinsim.run.common import NEVER, AnyConfig, Plan, Saving, Watch, check_disk, engine_attributes, updates_done
+from spinsim.run.common import NEVER, AnyConfig, Plan, Saving, Watch, check_disk, engine_attributes
 from spinsim.run.identity import make_room, open_own
-from spinsim.run.own import check_series, names_of
+from spinsim.run.own import Holder, check_series, names_of
 from spinsim.sampling import BestSlices, InField
+from spinsim.sampling.portions import updates_a_sweep
 from spinsim.saved import in_memory
 from spinsim.store import RunFile
-from spinsim.store.contents import BEST, Contents, arrays_of_best, rows_at
-from spinsim.store.schema import with_configurations
+from spinsim.store.contents import BEST, Arrays, Contents, Lowest, rows_at
+from spinsim.store.schema import CONFIGURATIONS, with_configurations
 
 
 class Kept:
     """Every row of the series of a run, and what is written again and again: a ``RunFile`` in memory.
 
-    Series of groups that have a row at every so many-th row of the run alone are kept apart.
-
     ``in_words`` names rows in a refusal and says how to have fewer; ``keeps_rows`` is False where a run is only timed.
     """
 
     def __init__(self, contents: Contents, rows: int, in_words: tuple[str, str], keeps_rows: bool = True) -> None:
-        self._keeps_rows, rows = keeps_rows, rows * keeps_rows
+        self._keeps_rows, self._rows, rows = keeps_rows, 0, rows * keeps_rows
         require(2 * contents.room(rows), f"a record of {rows} {in_words[0]}", in_words[1])
-        self.series: dict[str, npt.NDArray[Any]] = {}  # all rows of each series, by name
-        # likewise of groups that have fewer rows, by the group's name
-        self.sparse: dict[str, dict[str, npt.NDArray[Any]]] = {name: {} for name in contents.numbers}
-        self._every = {name: contents.every(name) for name in contents.numbers}
+        self._every = {s.group: contents.every(s.group) for s in contents.series}
+        self._groups: dict[str, dict[str, npt.NDArray[Any]]] = {group: {} for group in self._every}
         for s in contents.series:
-            room: npt.NDArray[Any] = np.empty((rows // contents.every(s.group), *contents.shape(s)), s.dtype)
-            self.sparse.get(s.group, self.series)[s.name] = room
+            self._groups[s.group][s.name] = np.empty((rows // self._every[s.group], *contents.shape(s)), s.dtype)
         self.sums: dict[str, npt.NDArray[Any]] = {}  # datasets that were written again and again, by path
-        self._rows = 0
 
     def write(self, row: Mapping[str, Any]) -> None:
         if not self._keeps_rows:
             return
-        step = row["step"]
-        self._rows = max(self._rows, step + 1)
-        for name, series in self.series.items():
-            series[step] = row[name]
-        for sparse, group in self.sparse.items():
-            for own in rows_at(self._every[sparse], [row]):
-                for name, series in group.items():
-                    series[own["step"]] = own[name]
+        self._rows = max(self._rows, row["step"] + 1)
+        for group, series in self._groups.items():
+            for own in rows_at(self._every[group], [row]):
+                for name, values in series.items():
+                    values[own["step"]] = own[name]
 
-    def written(self) -> tuple[dict[str, npt.NDArray[Any]], dict[str, dict[str, npt.NDArray[Any]]]]:
-        """Returns series, and those of groups that have fewer rows, as far as they were written."""
+    def written(self) -> dict[str, dict[str, npt.NDArray[Any]]]:
         if not self._keeps_rows:
             raise TimedError
-        sparse = {
-            name: {one: values[: self._rows // self._every[name]] for one, values in group.items()}
-            for name, group in self.sparse.items()
+        return {
+            group: {name: values[: self._rows // self._every[group]] for name, values in series.items()}
+            for group, series in self._groups.items()
         }
-        return {name: values[: self._rows] for name, values in self.series.items()}, sparse
 
-    def write_again(self, values: Mapping[str, npt.NDArray[Any]]) -> None:
+    def write_again(self, values: Arrays) -> None:
         self.sums.update(values)
 
-    def write_best(self, energy: npt.NDArray[np.float64], spins: npt.NDArray[np.int8] | States) -> None:
-        self.write_again({f"{BEST}/{name}": array for name, array in arrays_of_best(energy, spins).items()})
+    def write_best(self, energy: npt.NDArray[np.float64], spins: Lowest) -> None:
+        self.write_again(store.arrays_of_best(energy, spins, f"{BEST}/"))
 
-    def save(self, arrays: Mapping[str, npt.NDArray[Any]], wait: bool = True) -> None:
+    def save(self, arrays: Arrays, wait: bool = True) -> None:
         """Nothing: there is no other process that could go on."""
 
 
@@ -136,7 +126,6 @@ class SampledRun(ABC):
 
     @property
     def save_every(self) -> int:
-        """Rows for each one at which configurations are saved; 0 where none are."""
         return self._plan.save_every
 
     @property
@@ -150,17 +139,15 @@ class SampledRun(ABC):
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """The state from which the run can go on, as a checkpoint holds it; arrays that do not change later."""
-        best = store.arrays_of_best(self.best.energy, self.best.spins)
-        return self.engine.snapshot() | {f"best_{name}": array.copy() for name, array in best.items()}
+        best = store.arrays_of_best(self.best.energy, self.best.spins, "best_")
+        return self.engine.snapshot() | {name: array.copy() for name, array in best.items()}
 
     def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
         self.engine.restore(saved)
         self.best.energy, sites = saved["best_energy"], self.engine.model.sites
         self.best.spins = States(saved["best_bits"], sites) if "best_bits" in saved else saved["best_spins"]
 
-    def with_spins(
-        self, row: Mapping[str, Any], spins: Spins, holder: npt.NDArray[np.integer] | None = None
-    ) -> Mapping[str, Any]:
+    def with_spins(self, row: Mapping[str, Any], spins: Spins, holder: Holder = None) -> Mapping[str, Any]:
         """Returns a row of the file together with the configurations of its moment, if they are saved at this row.
 
         ``holder`` are the replicas in the order in which they are saved, (samples, ...), by default all of them.
@@ -199,19 +186,20 @@ class SampledRun(ABC):
         return ""
 
     def updates_done(self) -> int:
-        return updates_done(self.engine)
+        return int(self.engine.half_sweep // self.engine.colours) * updates_a_sweep(self.engine)
 
     def in_memory(self, kept: Kept) -> dict[str, Any]:
         """Carry the run out without a file; returns what its result takes of it, by the names there."""
         self.go_on(kept)
-        series, sparse = kept.written()
-        plan, others = self._plan, engine_attributes(self.engine) | {"finished": store.stamp()}
-        return {name: values for name, values in series.items() if name != "step"} | {
-            "best_energy": self.best.energy,
-            "best_spins": store.as_shown(self.best.spins, self.engine.model),
-            "configurations": in_memory(self.contents, sparse),
-            "attributes": lambda: plan.attributes | others,
-        }
+        groups, plan = kept.written(), self._plan
+        fields: dict[str, Any] = {}
+        for group, series in groups.items():
+            fields |= {} if group == CONFIGURATIONS else series
+        del fields["step"]
+        best = {"best_energy": self.best.energy, "best_spins": store.as_shown(self.best.spins, self.engine.model)}
+        others = engine_attributes(self.engine) | {"finished": store.stamp()}
+        fields["attributes"] = lambda: plan.attributes | others
+        return fields | best | {"configurations": in_memory(self.contents, groups)}
 
     @property
     def may_go_on(self) -> bool:
@@ -219,11 +207,7 @@ class SampledRun(ABC):
         return False
 
     def complete(self, begun: bool) -> None:
-        """Carry the run out into its file, from the newest checkpoint that this has.
-
-        Args:
-            begun: True if the file is there already, perhaps of a shorter run.
-        """
+        """Carry the run out into its file, from its newest checkpoint; where ``begun`` it may be of a shorter run."""
         plan, rows, like = self._plan, self.rows, self.state()
         if not begun or plan.extends:
             check_disk(plan.path, plan.model, self.engine.replicas, self.contents, rows)

@@ -18,7 +18,7 @@ from spinsim.machine.clock import seconds_without_compiling
 from spinsim.model.ising import Ising
 from spinsim.model.problems.targets import check_targets, met, value_name, value_of
 from spinsim.store import text_attributes
-from spinsim.store.contents import Contents, Series, group_of, plain_of
+from spinsim.store.contents import Arrays, Contents, Series, group_of, plain_of
 
 Array = npt.NDArray[np.float64]
 
@@ -62,11 +62,11 @@ class Outcome:
 
     @property
     def numbers(self) -> dict[str, Any]:
-        if self.target is None:
-            return {"search_seconds": self.elapsed}
-        when = self.met_seconds.tolist()
-        target = {"target": self.target.tolist(), "target_met": self.is_met, "target_met_seconds": when}
-        return {"search_seconds": self.elapsed, **target}
+        numbers: dict[str, Any] = {"search_seconds": self.elapsed}
+        if self.target is not None:
+            when = self.met_seconds.tolist()
+            numbers |= {"target": self.target.tolist(), "target_met": self.is_met, "target_met_seconds": when}
+        return numbers
 
     @classmethod
     def series(cls) -> tuple[Series, ...]:
@@ -81,13 +81,13 @@ class Outcome:
         )
 
     @classmethod
-    def of(cls, values: Mapping[str, npt.NDArray[Any]], target: Array | None) -> Self:
+    def of(cls, values: Arrays, target: Array | None) -> Self:
         """Returns the outcome that arrays by the names of attributes say."""
         own: dict[str, Any] = {name: array if array.ndim else array.item() for name, array in values.items()}
         return cls(target=target, **own)
 
     @classmethod
-    def read(cls, file: h5py.File, saved: Mapping[str, npt.NDArray[Any]]) -> Self | None:
+    def read(cls, file: h5py.File, saved: Arrays) -> Self | None:
         if cls.GROUP not in file:
             return None
         paths = {s.name: s.path for s in cls.series() if s.path in file}
@@ -122,11 +122,9 @@ class Searched(Outcome):
         restarts: How often it began anew; None where it never does so.
     """
 
-    UNIT: ClassVar[str] = "sweep"
-    GROUP: ClassVar[str] = GROUP
-    OWN: ClassVar[tuple[Series, ...]] = (
-        Series("restarts", (), np.int64, "times that the search began anew", "1", GROUP),
-    )
+    UNIT = "sweep"
+    GROUP = GROUP
+    OWN = (Series("restarts", (), np.int64, "times that the search began anew", "1", GROUP),)
 
     restarts: int | None = None
 
@@ -186,11 +184,7 @@ class Search:
     """
 
     def __init__(
-        self,
-        model: Ising,
-        target: str | None,
-        time_limit: float | None,
-        on_note: Callable[[str], None] = lambda words: None,
+        self, model: Ising, target: str | None, time_limit: float | None, on_note: Callable[[str], None]
     ) -> None:
         self._model, self.target, self._on_note = model, targets_of(model, target), on_note
         self._lowest_met = math.inf
@@ -218,7 +212,6 @@ class Search:
         return self.is_met or self.is_late()
 
     def outcome(self, done: int, restarts: int | None) -> Searched:
-        """Returns the outcome, after so much was done and so many restarts, None where it has none."""
         return Searched(done, self.elapsed, self.target, self.met_seconds, self.met_after, restarts)
 
     def look(self, energy: Array, after: int) -> None:
@@ -234,11 +227,8 @@ class Search:
             self.met_seconds[new], self.met_after[new] = self.elapsed, after
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        return {
-            "elapsed": np.array(self.elapsed),
-            "met_seconds": self.met_seconds.copy(),
-            "met_after": self.met_after.copy(),
-        }
+        met = {"met_seconds": self.met_seconds.copy(), "met_after": self.met_after.copy()}
+        return {"elapsed": np.array(self.elapsed), **met}
 
     def restore(self, saved: Mapping[str, npt.NDArray[Any]]) -> None:
         self._before = float(saved["elapsed"])
@@ -281,7 +271,6 @@ class Restarts:
             np.minimum(self._lowest, lowest, out=self._lowest)
 
     def is_due(self, sweeps: int) -> bool:
-        """Return True where the search is to begin anew after so many sweeps of the present start."""
         return self._after > 0 and sweeps - self._since >= self._after << min(self.number, _MOST_DOUBLINGS)
 
     def begin(self, sweeps: int) -> None:

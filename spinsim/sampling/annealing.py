@@ -21,7 +21,7 @@ from spinsim.inputs.texts import T_START, T_STOP, count
 from spinsim.model.ising import Ising
 from spinsim.sampling.measure import BestSlices, InField, Measurement, measure
 from spinsim.sampling.population import Population
-from spinsim.sampling.portions import Portions, ignore, never, updates_a_sweep
+from spinsim.sampling.portions import OnUpdates, Pause, Portions, ignore, never, updates_a_sweep
 
 Schedule = Literal["linear", "geometric"]
 SCHEDULES: Final[tuple[Schedule, ...]] = ("linear", "geometric")
@@ -90,8 +90,8 @@ def annealing(
     engine: Engine | InField | BestSlices,
     temperatures: npt.ArrayLike,
     sweeps: int = 100,
-    on_updates: Callable[[int], None] | None = None,
-    pause: Callable[[], bool] | None = None,
+    on_updates: OnUpdates | None = None,
+    pause: Pause | None = None,
     fields: npt.ArrayLike | None = None,
     gammas: npt.ArrayLike | None = None,
     population: Population | None = None,
@@ -122,9 +122,8 @@ def annealing(
     if not isinstance(sweeps, int | np.integer) or sweeps < 1:
         raise InputError(f"{sweeps} sweeps a step cannot be done: give a whole number, at least 1")
     slices = engine if isinstance(engine, BestSlices) else None
-    check_run(
-        engine.model if slices is None else slices.engine.model, engine.replicas, len(ladder) * sweeps, engine.colours
-    )
+    swept = engine.model if slices is None else slices.engine.model
+    check_run(swept, engine.replicas, len(ladder) * sweeps, engine.colours)
     if slices is not None and population is not None:
         raise InputError("a quantum anneal begins at no infinite temperature: its replicas make no population")
     if slices is not None and moves:
@@ -203,12 +202,7 @@ class _Steps:
 
 
 def _anneal(
-    steps: _Steps,
-    sweeps: int,
-    on_updates: Callable[[int], None],
-    pause: Callable[[], bool],
-    population: Population | None,
-    moves: Moves,
+    steps: _Steps, sweeps: int, on_updates: OnUpdates, pause: Pause, population: Population | None, moves: Moves
 ) -> Iterator[AnnealFrame | None]:
     engine, last = steps.engine, len(steps.ladder) - 1
     updates, portions = updates_a_sweep(engine), Portions(engine)

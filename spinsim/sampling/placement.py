@@ -40,7 +40,7 @@ from spinsim.packing import LANES
 from spinsim.sampling.annealing import temperature_schedule
 from spinsim.sampling.measure import measure
 from spinsim.sampling.population import Population, check_last
-from spinsim.sampling.portions import ignore
+from spinsim.sampling.portions import OnUpdates, Pause, ignore
 from spinsim.sampling.tempering import TemperFrame, Times, tempering_in_beta
 
 Array = npt.NDArray[np.float64]
@@ -128,23 +128,17 @@ def place(
     dynamics: Dynamics,
     device: str = "auto",
     threads: int | None = None,
-    on_updates: Callable[[int], None] | None = None,
+    on_updates: OnUpdates | None = None,
     on_stage: Callable[[str, int], None] | None = None,
-    pause: Callable[[], bool] | None = None,
+    pause: Pause | None = None,
     betas: Betas | None = None,
 ) -> PlacementResult:
     """Place temperatures in a pre-run: at most ``MOST_SAMPLES`` samples, ``CHAINS`` replicas of each temperature.
 
-    Args:
-        model: Model that is simulated.
-        wanted: Where.
-        dynamics: Dynamics of the run that follows; the pre-run has seeds of its own.
-        device: ``auto``, ``cpu`` or ``cuda``; it does not change the outcome.
-        threads: CPU threads; no number changes the outcome.
-        on_updates: Called now and then with the number of spin updates since the last call.
-        on_stage: Called with a name and the number of updates of each iteration.
-        pause: Asked now and then whether to give up.
-        betas: Inverse temperatures of the points of a ladder; by default these are temperatures.
+    ``dynamics`` is that of the run that follows; the pre-run has seeds of its own. Neither the device nor the number of
+    threads changes the outcome. ``on_updates`` is called now and then with the number of spin updates since the last
+    call, ``on_stage`` with a name and the number of updates of each iteration, and ``pause`` is asked whether to give
+    up. ``betas`` are the inverse temperatures of the points of a ladder; by default these are temperatures.
 
     Raises:
         InputError: where energies do not differ or the ladder would have too many temperatures.
@@ -155,11 +149,9 @@ def place(
     ladder = temperature_schedule(wanted.low, wanted.high, wanted.count or _FIRST, "geometric")
     ladders, rates = [], []
     for k, times in enumerate(plan):
-        own = replace(dynamics, seed=rng.derived_seed(dynamics.seed, k))
-        engine = create_engine(
-            few, copies * len(ladder), own, device, threads, slabs=False, round_sweeps=times.swap_every
-        )
-        updates = few.sites * few.samples * engine.replicas * times.total
+        own, replicas = replace(dynamics, seed=rng.derived_seed(dynamics.seed, k)), copies * len(ladder)
+        engine = create_engine(few, replicas, own, device, threads, slabs=False, round_sweeps=times.swap_every)
+        updates = few.sites * few.samples * replicas * times.total
         (on_stage or ignore)(f"placing {wanted.name}, {k + 1} of {len(plan)}", updates)
         beta = 1.0 / check_temperatures(ladder, few.energy_scale) if betas is None else betas(ladder)
         energy = _energies(tempering_in_beta(engine, beta, times, copies, on_updates, pause, Wanted(full=False)))
@@ -169,9 +161,8 @@ def place(
         rates.append(exchange_rates(steps, energy))
         distances = _distances(steps, rates[-1], energy)
         ladder = _equally_far(wanted, ladder, distances, _count(wanted, fsum(distances)))
-    return PlacementResult(
-        ladder, Placement(*(np.array([*zip_longest(*rows, fillvalue=np.nan)]).T for rows in (ladders, rates)))
-    )
+    history = Placement(*(np.array([*zip_longest(*rows, fillvalue=np.nan)]).T for rows in (ladders, rates)))
+    return PlacementResult(ladder, history)
 
 
 def _energies(frames: Iterable[TemperFrame | None]) -> Array:

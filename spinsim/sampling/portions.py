@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from spinsim.machine.clock import seconds_without_compiling
 from spinsim.model.ising import Ising
 from spinsim.sampling.measure import BestSlices, InField
 
+OnUpdates = Callable[[int], None]  # called now and then with the number of spin updates since the last call
+Pause = Callable[[], bool]  # asked now and then
 UPDATES: Final = {"cpu": 2e8, "cuda": 1e11}
 """Most spin updates of a portion of a device; much shorter ones would keep a GPU waiting for the host."""
 _FIRST: Final = 1024  # a portion begins with so small a part of these

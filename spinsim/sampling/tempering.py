@@ -19,7 +19,7 @@ from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.moves.move import Move, Moves
 from spinsim.engine.protocols import Engine, LadderMeasurement, Reduction
 from spinsim.errors import InputError
-from spinsim.sampling.portions import Portions, ignore, never, sweeps_a_portion
+from spinsim.sampling.portions import OnUpdates, Pause, Portions, ignore, never, sweeps_a_portion
 
 BEHIND: Final = 2  # measurements that are asked for before the first of them is read
 
@@ -92,8 +92,8 @@ def tempering(
     temperatures: npt.ArrayLike,
     times: Times,
     copies: int = 2,
-    on_updates: Callable[[int], None] | None = None,
-    pause: Callable[[], bool] | None = None,
+    on_updates: OnUpdates | None = None,
+    pause: Pause | None = None,
     correlations: bool = True,
     compared: Container[int] | None = None,
     magnetization_modes: bool = True,
@@ -134,8 +134,8 @@ def tempering_in_beta(
     beta: npt.NDArray[np.float64],
     times: Times,
     copies: int = 2,
-    on_updates: Callable[[int], None] | None = None,
-    pause: Callable[[], bool] | None = None,
+    on_updates: OnUpdates | None = None,
+    pause: Pause | None = None,
     wanted: Wanted = WITHOUT_TIMES,
     compared: Container[int] | None = None,
     moves: Sequence[tuple[Move, int]] = (),
@@ -176,8 +176,8 @@ def _temper(
     engine: Engine,
     beta: npt.NDArray[np.float64],
     times: Times,
-    on_updates: Callable[[int], None] | None,
-    pause: Callable[[], bool] | None,
+    on_updates: OnUpdates | None,
+    pause: Pause | None,
     wanted: Wanted,
     compared: Container[int] | None,
     moves: Moves,

@@ -19,17 +19,8 @@ from spinsim.bits import States, packed_spins
 from spinsim.errors import InputError, worded
 from spinsim.inputs.texts import quoted
 from spinsim.machine.files import Disk, not_written
-from spinsim.store.checkpoints import check_checkpoints, read_checkpoint, write_checkpoint
-from spinsim.store.contents import (
-    BEST,
-    SUMMARY_GROUP,
-    DamageError,
-    Series,
-    arrays_of_best,
-    check_texts,
-    damage_of,
-    rows_at,
-)
+from spinsim.store import checkpoints, contents
+from spinsim.store.contents import Arrays, Lowest, Series
 from spinsim.store.datasets import CHECKSUM, UNKNOWN, check_rows, row_checksums
 from spinsim.store.finishing import finish_file, hold, keep
 from spinsim.store.models import identity
@@ -47,7 +38,8 @@ class RunFile:
         self.path, self._disk, self._thread = path, disk, thread
         self._file: h5py.File = thread.submit(h5py.File, disk, "r+").result()
         self._finished = self._keep_checkpoint = False
-        self.has_bytes = f"{BEST}/spins" in self._file  # for lowest states, as earlier versions had for any lattice
+        # for lowest states, as earlier versions had for any lattice
+        self.has_bytes = f"{contents.BEST}/spins" in self._file
         self._pending: list[Mapping[str, Any]] = []
         self._handed: Future[None] | None = None
         self._checkpoint: Future[None] | None = None
@@ -100,13 +92,12 @@ class RunFile:
             raise InputError(f"{self.path} was moved, removed or replaced while a run wrote it")  # see ``rescue``
 
     def identity(self) -> tuple[dict[str, str], str]:
-        """Root attributes, and the SHA-256 of the model that the file holds."""
-        self._checked(check_texts, self._file)
+        self._checked(contents.check_texts, self._file)
         return self._thread.submit(identity, self._file).result()
 
     def _checked(self, check: Callable[..., None], *given: Any) -> None:
         """Call a function in the thread that writes; the damage that it finds becomes one sentence."""
-        with damage_of(self.path):
+        with contents.damage_of(self.path):
             self._thread.submit(check, *given).result()
 
     def _hand_over(self) -> None:
@@ -126,7 +117,7 @@ class RunFile:
             self._disk.stop(OSError(errno.ESTALE, "another program has overwritten it"))
             self._disk.check()
         for every, series in self._groups:
-            own = rows_at(every, rows)
+            own = contents.rows_at(every, rows)
             if own:
                 first, end = own[0]["step"], own[-1]["step"] + 1
                 values = _rows_of(series, own)
@@ -139,7 +130,7 @@ class RunFile:
         self._file.flush()
         self._disk.check()
 
-    def write_again(self, values: Mapping[str, npt.NDArray[Any]]) -> None:
+    def write_again(self, values: Arrays) -> None:
         def write() -> None:
             for path, value in values.items():
                 self._file[path][...] = value
@@ -148,7 +139,7 @@ class RunFile:
 
     def write_summary(self, values: Mapping[Series, npt.NDArray[Any]]) -> list[str]:
         """Write an analysis, and NaN to all else in /summary; names that older files have no room for."""
-        group = self._file.get(SUMMARY_GROUP, {})
+        group = self._file.get(contents.SUMMARY_GROUP, {})
         names = {name: group[name].attrs.get("long_name", b"") for name in list(group)}
         texts = {name: one.decode() if isinstance(one, bytes) else str(one) for name, one in names.items()}
         kept = {series: value for series, value in values.items() if texts.get(series.name) == series.long_name}
@@ -156,7 +147,7 @@ class RunFile:
         self.write_again({series.path: value for series, value in kept.items()})
         return [series.name for series in values if series not in kept]
 
-    def save(self, arrays: Mapping[str, npt.NDArray[Any]], wait: bool = True) -> None:
+    def save(self, arrays: Arrays, wait: bool = True) -> None:
         """Replace the older of the two checkpoints by the state of the run, once all rows before it are written.
 
         A file that Python wrote has none: its run begins anew. Without ``wait`` it is written while the caller goes on:
@@ -169,7 +160,7 @@ class RunFile:
             if rows is not None:
                 rows.result()  # there is no checkpoint of rows that are not there
             if "checkpoint" in self._file:
-                write_checkpoint(self._file["checkpoint"], arrays, end, self._disk.sync)
+                checkpoints.write(self._file["checkpoint"], arrays, end, self._disk.sync)
                 self._disk.check()
 
         self._handed = self._checkpoint = self._thread.submit(write)
@@ -177,7 +168,7 @@ class RunFile:
             self._wait()
         self._check_place()
 
-    def saved(self, like: Mapping[str, npt.NDArray[Any]] | None = None) -> tuple[Saved | None, str]:
+    def saved(self, like: Arrays | None = None) -> tuple[Saved | None, str]:
         """The newest checkpoint that is whole, if any, and a sentence where a newer one is damaged.
 
         Raises:
@@ -187,14 +178,14 @@ class RunFile:
 
         def read() -> tuple[Saved | None, str, int]:
             group = self._file.get("checkpoint")
-            check_checkpoints(group, self.path)
-            return read_checkpoint(group)
+            checkpoints.check(group, self.path)
+            return checkpoints.read(group)
 
         arrays, damaged, self._end = self._thread.submit(read).result()
         self.check_rows(self._end)
         if arrays and like is not None and _forms(arrays) != _forms(like):
-            with damage_of(self.path):
-                raise DamageError("its checkpoint is of another run")
+            with contents.damage_of(self.path):
+                raise contents.DamageError("its checkpoint is of another run")
         return arrays, damaged
 
     def check_rows(self, end: int | None = None) -> None:
@@ -211,17 +202,17 @@ class RunFile:
         """Blank the summary, which an analysis of fewer rows has written."""
 
         def blank() -> dict[str, npt.NDArray[Any]]:
-            group = self._file.get(SUMMARY_GROUP, {})
+            group = self._file.get(contents.SUMMARY_GROUP, {})
             datasets = [group[name] for name in list(group)]  # values() would hold the lock of h5py between two of them
             return {item.name: np.full(item.shape, np.nan) for item in datasets if not item.is_scale}
 
         self.write_again(self._thread.submit(blank).result())
 
-    def write_best(self, energy: npt.NDArray[np.float64], spins: npt.NDArray[np.int8] | States) -> None:
+    def write_best(self, energy: npt.NDArray[np.float64], spins: Lowest) -> None:
         """Write the lowest states met so far, in the form for which the file has room."""
-        if not isinstance(spins, States) and "bits" in self._file[BEST]:
+        if not isinstance(spins, States) and "bits" in self._file[contents.BEST]:
             spins = States(packed_spins(spins), spins.shape[1])
-        self.write_again({f"{BEST}/{name}": array for name, array in arrays_of_best(energy, spins).items()})
+        self.write_again(contents.arrays_of_best(energy, spins, f"{contents.BEST}/"))
 
     def finish(self, keep_checkpoint: bool = False) -> None:
         """The run is complete: when the file is closed it is packed, with its checkpoint if that is kept."""
@@ -241,8 +232,7 @@ class RunFile:
             self._thread.submit(self._file.close).result()
             self._disk.check()
         if self._finished and self._disk.is_at(self.path):
-            how = self.path, self._disk, self._keep_checkpoint
-            return self._thread.submit(finish_file, *how).result()
+            return self._thread.submit(finish_file, self.path, self._disk, self._keep_checkpoint).result()
         return self._disk.is_at(self.path)
 
     def rescue(self) -> InputError:
@@ -259,7 +249,7 @@ def _rows_of(series: Mapping[str, h5py.Dataset], rows: list[Mapping[str, Any]]) 
     return {name: np.array([row[name] for row in rows], dtype) for name, dtype in named.items()}
 
 
-def _forms(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, tuple[tuple[int, ...], bool]]:
+def _forms(arrays: Arrays) -> dict[str, tuple[tuple[int, ...], bool]]:
     """Names and shapes of arrays, and which are no integers."""
     return {name: (np.shape(array), np.asarray(array).dtype.kind == "f") for name, array in arrays.items()}
 

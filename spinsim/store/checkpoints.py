@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
-from spinsim.store.contents import BEST, Form, form_of
+from spinsim.store.contents import BEST, Arrays, Form, form_of
 from spinsim.store.datasets import Compressing, compressed, name_axes, set_aside
 
 _LONG_NAME: Final = "two states to go on from, for spinsim itself; the one of the higher serial is newer"
 
-CHECKPOINTS: Final = "checkpoint"  # their group
+GROUP: Final = "checkpoint"  # their group
 _RANDOM: Final = "spins"  # the array of spins in bits, which hardly become fewer when they are compressed
 _LARGE: Final = 2**20  # bytes of such an array that is left as it is
 SAME: Final = "same"
@@ -33,7 +33,7 @@ def saved_as(form: Form) -> dict[str, str]:
     return {**form.sums, **_BEST}
 
 
-def make_checkpoints(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+def make(group: h5py.Group, arrays: Arrays) -> None:
     group.attrs.update({"long_name": _LONG_NAME, "dynamics": rng.DYNAMICS})
     for name in NUMBERS:
         group.create_dataset(name, (2,), np.int64, dcpl=set_aside())
@@ -43,9 +43,7 @@ def make_checkpoints(group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]]) 
     name_axes(group)
 
 
-def pack_checkpoints(
-    group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]], rows: int, compressing: Compressing, same: Sequence[str]
-) -> None:
+def pack(group: h5py.Group, arrays: Arrays, rows: int, compressing: Compressing, same: Sequence[str]) -> None:
     """Two slots that are not written again: a run's last state, without arrays in ``same``, and an empty one."""
     group.attrs.update({"long_name": _LONG_NAME, "dynamics": rng.DYNAMICS})
     if same:
@@ -67,9 +65,7 @@ def pack_checkpoints(
     name_axes(group)
 
 
-def write_checkpoint(
-    group: h5py.Group, arrays: Mapping[str, npt.NDArray[Any]], rows: int, sync: Callable[[], None]
-) -> None:
+def write(group: h5py.Group, arrays: Arrays, rows: int, sync: Callable[[], None]) -> None:
     """Write the older of the two slots anew, after so many rows; ``sync`` brings all that is flushed to the disk."""
     serials = group["serial"][...]
     slot = int(serials.argmin())
@@ -86,7 +82,7 @@ def write_checkpoint(
     group.file.flush()
 
 
-def read_checkpoint(group: h5py.Group | None) -> tuple[dict[str, npt.NDArray[Any]] | None, str, int]:
+def read(group: h5py.Group | None) -> tuple[dict[str, npt.NDArray[Any]] | None, str, int]:
     """The newest checkpoint that is whole, if any, a sentence where a newer one is damaged, and the rows before it."""
     if group is None:
         return None, "", 0
@@ -101,7 +97,7 @@ def read_checkpoint(group: h5py.Group | None) -> tuple[dict[str, npt.NDArray[Any
     return None, damaged and "both checkpoints are damaged: the run begins anew", 0
 
 
-def copy_checkpoints(old: h5py.Group, new: h5py.Group, rows: int, thin: int = 1) -> None:
+def copy(old: h5py.Group, new: h5py.Group, rows: int, thin: int = 1) -> None:
     """Copy both slots of a file into those of another one, whose arrays may be longer along the first axis.
 
     An older file, which does not say how many rows stand before its checkpoints, is taken to have ``rows``. Of ``thin``
@@ -133,7 +129,7 @@ def datasets_of(group: h5py.Group, slot: int) -> dict[str, h5py.Dataset]:
     return {name: group[f"{slot}/{name}"] for name in list(group[str(slot)])} | others
 
 
-def check_checkpoints(group: h5py.Group | None, path: Path) -> None:
+def check(group: h5py.Group | None, path: Path) -> None:
     """Refuse to go on from checkpoints of other dynamics; those from before there was a number are of dynamics 1."""
     if group is not None:
         rng.check_dynamics(int(group.attrs.get("dynamics", 1)), f"the checkpoint of {path}")
@@ -145,9 +141,9 @@ def last_saved(file: h5py.File) -> dict[str, npt.NDArray[Any]]:
     It is consistent even while another process writes: whoever writes a slot takes its serial number away first and
     gives it a new one last.
     """
-    if CHECKPOINTS not in file:
+    if GROUP not in file:
         return {}
-    group, saved = file[CHECKPOINTS], saved_as(form_of(file))
+    group, saved = file[GROUP], saved_as(form_of(file))
     for _ in range(_TRIES):
         serials = group["serial"][...]
         slot = int(serials.argmax())
@@ -158,8 +154,7 @@ def last_saved(file: h5py.File) -> dict[str, npt.NDArray[Any]]:
     return {}
 
 
-def _checksum(arrays: Mapping[str, npt.NDArray[Any]]) -> int:
-    """CRC-32 of all arrays in the order of their names."""
+def _checksum(arrays: Arrays) -> int:
     total = 0
     for name in sorted(arrays):
         total = zlib.crc32(np.ascontiguousarray(arrays[name]).data, total)

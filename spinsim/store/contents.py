@@ -44,6 +44,10 @@ EVERY = "every"
 
 COORDINATES = ("measurement", "temperature", "field", "gamma", "sweep", "sample", "k", "k_time")
 """Series that say where a row stands: coordinates for xarray."""
+
+Arrays = Mapping[str, npt.NDArray[Any]]  # by their names, or by their paths in a file
+Lowest = npt.NDArray[np.int8] | States  # the lowest state of each sample, ``int8`` (samples, sites) or in bits
+
 _FILTERS: Final = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32}
 _STORAGE: Final = {h5py.h5d.COMPACT, h5py.h5d.CONTIGUOUS, h5py.h5d.CHUNKED}
 
@@ -106,14 +110,12 @@ class Contents:
 
     @property
     def sums_bytes(self) -> int:
-        """Size of the datasets that are written again and again."""
         return sum(prod(self.shape(s)) * np.dtype(s.dtype).itemsize for s in self.sums)
 
     def axes(self, group: str) -> list[str]:
         return list(dict.fromkeys(axis for s in self._all if s.group == group for axis in s.axes))
 
     def coordinates(self, group: str) -> list[str]:
-        """Series of a group that say where its rows stand."""
         return [s.name for s in self.series if s.group == group and s.name in COORDINATES]
 
     @property
@@ -121,11 +123,10 @@ class Contents:
         return *self.series, *self.sums, *(series for series, _ in self.given)
 
 
-def arrays_of_best(
-    energy: npt.NDArray[np.float64], spins: npt.NDArray[np.int8] | States
-) -> dict[str, npt.NDArray[Any]]:
-    """The lowest states of a run as files hold them: those of large lattices as bits."""
-    return {"energy": energy} | ({"bits": spins.bits} if isinstance(spins, States) else {"spins": spins})
+def arrays_of_best(energy: npt.NDArray[np.float64], spins: Lowest, prefix: str) -> dict[str, npt.NDArray[Any]]:
+    """The lowest states of a run as files hold them, those of large lattices as bits; their names have a prefix."""
+    states = {"bits": spins.bits} if isinstance(spins, States) else {"spins": spins}
+    return {f"{prefix}{name}": array for name, array in ({"energy": energy} | states).items()}
 
 
 def rows_at(every: int, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -137,15 +138,10 @@ def rows_at(every: int, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, 
 
 def summary_series(observables: tuple[Observable, ...], axis: str = "temperature") -> list[Series]:
     """Room for every observable, its error and its autocorrelation time: NaN until the run is analysed."""
-    rows = [
-        row
-        for o in observables
-        for row in (
-            (o.name, o.formula, o.units),
-            (f"{o.name}_error", f"standard error of the {o.formula}", o.units),
-            (f"{o.name}_tau", "autocorrelation time", "sweeps"),
-        )
-    ]
+    rows = []
+    for o in observables:
+        error = f"{o.name}_error", f"standard error of the {o.formula}", o.units
+        rows += [(o.name, o.formula, o.units), error, (f"{o.name}_tau", "autocorrelation time", "sweeps")]
     return [Series(name, (axis,), np.float64, words, units, SUMMARY_GROUP) for name, words, units in rows]
 
 
@@ -219,20 +215,13 @@ def plain_of(group: h5py.Group, name: str) -> h5py.Dataset:
     return dataset
 
 
-def check_dataset(group: h5py.Group, name: str, dtype: npt.DTypeLike, shape: Sequence[int]) -> None:
-    _check_form(plain_of(group, name), dtype, tuple(shape))
-
-
-def growing_of(group: h5py.Group, name: str, dtype: npt.DTypeLike, shape: Sequence[int]) -> h5py.Dataset:
-    """Returns a dataset of any number of rows of this type and shape."""
+def dataset_of(group: h5py.Group, name: str, dtype: npt.DTypeLike, shape: Sequence[int | None]) -> h5py.Dataset:
+    """Returns a dataset of this type and shape, whose first length is None where it has any number of rows."""
     dataset = plain_of(group, name)
-    _check_form(dataset, dtype, (rows_of(dataset), *shape))
+    wanted = tuple(rows_of(dataset) if length is None else length for length in shape)
+    if dataset.dtype != np.dtype(dtype) or dataset.shape != wanted:
+        raise DamageError(f"{dataset.name} is {dataset.dtype} {dataset.shape} and not {np.dtype(dtype)} {wanted}")
     return dataset
-
-
-def _check_form(dataset: h5py.Dataset, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> None:
-    if dataset.dtype != np.dtype(dtype) or dataset.shape != shape:
-        raise DamageError(f"{dataset.name} is {dataset.dtype} {dataset.shape} and not {np.dtype(dtype)} {shape}")
 
 
 def axis_of(group: h5py.Group, name: str, dtype: npt.DTypeLike | None) -> npt.NDArray[Any]:

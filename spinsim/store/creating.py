@@ -11,12 +11,11 @@ from typing import Any, Final
 
 import h5py
 import numpy as np
-import numpy.typing as npt
 
 from spinsim.machine.files import Disk, new_file
 from spinsim.model.ising import Ising
-from spinsim.store.checkpoints import make_checkpoints
-from spinsim.store.contents import BEST, BITS, BYTE, ENERGY, START, Contents, Series
+from spinsim.store import checkpoints
+from spinsim.store.contents import BEST, BITS, BYTE, ENERGY, START, Arrays, Contents, Series
 from spinsim.store.datasets import CHECKSUM, LONG_NAME, bare_dimension, label, scale, set_aside, written_once
 from spinsim.store.models import write_model, write_start
 from spinsim.store.reading import SCHEMA
@@ -42,7 +41,6 @@ _STAMP_BYTES: Final = 25
 
 
 def stamp() -> str:
-    """The time now, UTC, ISO 8601."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
@@ -53,7 +51,7 @@ def create(
     rows: int,
     attributes: Mapping[str, str],
     best_of: int = 0,
-    checkpoint: Mapping[str, npt.NDArray[Any]] | None = None,
+    checkpoint: Arrays | None = None,
 ) -> None:
     """Make the file of a run that has not begun, complete with its model and with room for so many rows.
 
@@ -76,7 +74,7 @@ def write_new(
     rows: int,
     root: Mapping[str, str],
     best_of: int,
-    checkpoint: Mapping[str, npt.NDArray[Any]],
+    checkpoint: Arrays,
     as_bytes: bool = False,
 ) -> None:
     """Write the file of a run that has not begun; ``root`` are all of its attributes, the rest as for ``create``.
@@ -94,7 +92,7 @@ def write_new(
         if best_of:
             _make_best(file.create_group(BEST), model, best_of, as_bytes)
         if checkpoint:
-            make_checkpoints(file.create_group("checkpoint"), checkpoint)
+            checkpoints.make(file.create_group("checkpoint"), checkpoint)
 
 
 def begin(disk: Disk, root: Mapping[str, Any], finished: bool = False) -> None:
@@ -110,11 +108,6 @@ def begin(disk: Disk, root: Mapping[str, Any], finished: bool = False) -> None:
 
 def extended(disk: Disk) -> h5py.File:
     return h5py.File(disk, "r+", libver=_FIXED_INDEX, **_NO_STRADDLING)
-
-
-def mark_finished(file: h5py.File) -> None:
-    """Say that the run is complete, and since when; in place, in a file that is not written anew."""
-    file.attrs.modify("finished", np.bytes_(stamp()))
 
 
 def _make_series(group: h5py.Group, contents: Contents, rows: int) -> None:

@@ -75,14 +75,12 @@ def name_axes(group: h5py.Group) -> None:
     datasets: list[h5py.Dataset] = []
     group.visititems(lambda _, item: datasets.append(item) if isinstance(item, h5py.Dataset) else None)
     for dataset in datasets:
-        used: list[int] = []
         for axis, length in enumerate(dataset.shape):
-            again = used.count(length)
+            again = dataset.shape[:axis].count(length)
             name = f"length_{length}" + (f"_{again + 1}" if again else "")
             if name not in group:
                 bare_dimension(group, name, length)
             dataset.dims[axis].attach_scale(group[name])
-            used.append(length)
 
 
 def label(dataset: h5py.Dataset, scales: tuple[str, ...], long_name: str, units: str) -> None:

@@ -20,18 +20,9 @@ import numpy as np
 
 from spinsim.errors import InputError
 from spinsim.machine.files import Disk, new_file, not_written, remove_stale, replacement
-from spinsim.store.checkpoints import (
-    CHECKPOINTS,
-    check_checkpoints,
-    copy_checkpoints,
-    copy_into,
-    datasets_of,
-    pack_checkpoints,
-    read_checkpoint,
-    saved_as,
-)
+from spinsim.store import checkpoints
 from spinsim.store.contents import BEST, Contents, check_texts, damage_of, form_of
-from spinsim.store.creating import begin, extended, mark_finished, write_new
+from spinsim.store.creating import begin, extended, stamp, write_new
 from spinsim.store.datasets import CHECKSUM, Compressing, compressed, pieces, row_checksums
 from spinsim.store.models import identity, read_model
 from spinsim.store.reading import complete_rows, every_of, growing, series_by_group
@@ -39,7 +30,7 @@ from spinsim.store.reading import complete_rows, every_of, growing, series_by_gr
 _CHUNK_BYTES: Final = 2**20
 _PIECE_BYTES: Final = 2**24
 _REWRITTEN: Final = "/summary"  # in place, by every analysis: compressed chunks would move
-_OF_SPINSIM: Final = frozenset({"/model", f"/{CHECKPOINTS}", _REWRITTEN})  # groups to which nothing can be added
+_OF_SPINSIM: Final = frozenset({"/model", f"/{checkpoints.GROUP}", _REWRITTEN})  # groups to which nothing can be added
 _LARGE: Final = "/best/bits"  # half a minute a gigabyte, of spins that hardly become fewer
 
 
@@ -69,7 +60,7 @@ def finish_file(path: Path, disk: Disk, keep_checkpoint: bool) -> bool:
             pack(file, new, keep_checkpoint)
     except (OSError, RuntimeError):  # HDF5 raises the latter where it cannot read what it could not write
         with h5py.File(disk, "r+") as file:
-            mark_finished(file)
+            file.attrs.modify("finished", np.bytes_(stamp()))
         return disk.is_at(path)
     return True
 
@@ -108,15 +99,16 @@ def pack(old: h5py.File, disk: Disk, keep_checkpoint: bool) -> None:
     begin(disk, {name: old.attrs[name] for name in list(old.attrs) if name != "finished"}, finished=True)
     with extended(disk) as new, Compressing() as compressing:
         for name in list(old):
-            if name != CHECKPOINTS:
+            if name != checkpoints.GROUP:
                 _copy_item(old, new, name, compressing)
         _attach_scales(old, new, {})
-        saved, _, rows = read_checkpoint(old.get(CHECKPOINTS) if keep_checkpoint else None)
+        saved, _, rows = checkpoints.read(old.get(checkpoints.GROUP) if keep_checkpoint else None)
         if saved is not None:
-            paths = {name: path for name, path in saved_as(form_of(old)).items() if name in saved and path in old}
+            saved_as = checkpoints.saved_as(form_of(old))
+            paths = {name: path for name, path in saved_as.items() if name in saved and path in old}
             large = {name: path for name, path in paths.items() if saved[name].nbytes > _CHUNK_BYTES}
             same = [name for name, path in large.items() if np.array_equal(old[path][...], saved[name])]
-            pack_checkpoints(new.create_group(CHECKPOINTS), saved, rows, compressing, same)
+            checkpoints.pack(new.create_group(checkpoints.GROUP), saved, rows, compressing, same)
 
 
 def copy_unknown(old: h5py.File, new: h5py.File) -> None:
@@ -250,13 +242,13 @@ def extend(
             check_texts(old)
             stated, model_sha256 = identity(old)
             check(stated, model_sha256)
-            if CHECKPOINTS not in old:
+            if checkpoints.GROUP not in old:
                 raise InputError(
                     f"{path} holds no checkpoint to go on from, like copies from Python and searches that earlier "
                     "versions finished: resume the file that the run wrote, or begin another run"
                 )
-            check_checkpoints(old[CHECKPOINTS], path)
-            slot = datasets_of(old[CHECKPOINTS], 0)
+            checkpoints.check(old[checkpoints.GROUP], path)
+            slot = checkpoints.datasets_of(old[checkpoints.GROUP], 0)
             arrays = {name: np.empty(saved.get(name, one.shape), one.dtype) for name, one in slot.items()}
             root = {name: value for name, value in stated.items() if name != "finished"} | dict(attributes)
             best_of = old["best/energy"].shape[1] if "best" in old else 0
@@ -289,12 +281,12 @@ def _copy_rows(old: h5py.File, new: h5py.File, thin: int) -> None:
                 series["measurement"][...] = (series["measurement"][...] + 1) // thin - 1
         if thin > 1 or series[CHECKSUM].name not in old:
             _add_checksums(series)
-    copy_checkpoints(old[CHECKPOINTS], new[CHECKPOINTS], complete_rows(old), thin)
+    checkpoints.copy(old[checkpoints.GROUP], new[checkpoints.GROUP], complete_rows(old), thin)
     for group in (BEST, *form_of(old).groups):
         for name in list(new[group]) if group in old else []:
             item = new[group][name]
             if isinstance(item, h5py.Dataset) and not item.chunks and not item.is_scale:  # written again and again
-                copy_into(item, old[item.name])
+                checkpoints.copy_into(item, old[item.name])
 
 
 def _add_checksums(series: Mapping[str, h5py.Dataset]) -> None:

@@ -26,7 +26,7 @@ import numpy as np
 from spinsim.errors import InputError, worded
 from spinsim.machine.files import Disk, is_locked, not_written
 from spinsim.machine.memory import require
-from spinsim.store.checkpoints import CHECKPOINTS, read_checkpoint
+from spinsim.store import checkpoints
 from spinsim.store.contents import BEST, EVERY, SUMMARY_GROUP, DamageError, check_texts, damage_of, form_of
 from spinsim.store.datasets import CHECKSUM, check_rows, pieces
 from spinsim.store.schema import CONFIGURATIONS, check_configurations, check_schema, contents_of
@@ -45,12 +45,6 @@ _FOREIGN: Final = (
     AttributeError, LookupError, MemoryError, OSError, OverflowError, RuntimeError, TypeError, ValueError
 )  # fmt: skip
 """Errors of h5py on damaged files."""
-
-
-def groups_of(file: h5py.File) -> list[str]:
-    """Returns the names of all groups that hold datasets, but for checkpoints and given starts."""
-    names = ("model", *form_of(file).groups, CONFIGURATIONS, SUMMARY_GROUP, BEST)
-    return [name for name in names if name in file]
 
 
 def growing(file: h5py.File) -> list[h5py.Dataset]:
@@ -254,7 +248,6 @@ def _is_known(status: os.stat_result) -> bool:
 
 
 def _check_unless_known(file: h5py.File) -> None:
-    """Check the schema of a file, unless this process has checked it and it has not been written since."""
     status = os.fstat(file.id.get_vfd_handle())
     if _is_known(status):
         return
@@ -274,7 +267,6 @@ def _open_unlocked(path: Path) -> h5py.File:
 
 
 def _check_version(path: Path, file: h5py.File) -> None:
-    """Refuse files of other programs and of other versions of the schema."""
     schema = file.attrs.get("schema")
     if schema == SCHEMA:
         return
@@ -290,32 +282,27 @@ def verify(file: h5py.File, written: bool) -> bool:
     series has checksums. What can be read and is wrong all the same raises DamageError, what cannot be read OSError.
     """
     check_texts(file)
-    summed = True
-    for name in groups_of(file):
-        group = file[name]
+    names = ("model", *form_of(file).groups, CONFIGURATIONS, SUMMARY_GROUP, BEST)
+    groups, summed = [file[name] for name in names if name in file], True
+    for group in groups:
         for item in [group[key] for key in list(group) if isinstance(group.get(key), h5py.Dataset)]:
-            _read(item)
+            if item.size and not item.dtype.hasobject and item.id.get_storage_size():
+                for piece in pieces([item], len(item)) if item.ndim else [()]:
+                    item[piece]
             summed &= not item.chunks or not item.id.get_storage_size() or item.fletcher32 or CHECKSUM in group
     rows = complete_rows(file)
     if not written:
         for every, series in series_by_group(file):
             check_rows(series, rows // every)
-    for name in groups_of(file):  # rows are numbered from 0
-        if "step" in file[name]:
-            steps = file[name]["step"][...]
+    for group in groups:  # rows are numbered from 0
+        if "step" in group:
+            steps = group["step"][...]
             if not np.array_equal(steps, np.arange(len(steps))):
-                raise DamageError(f"the rows of {name} are not numbered in turn")
+                raise DamageError(f"the rows of {group.name.strip('/')} are not numbered in turn")
     form_of(file).check_numbers(file, rows)
     check_configurations(file, rows)
-    if CHECKPOINTS in file and not written:
-        _, problem, _ = read_checkpoint(file[CHECKPOINTS])
+    if checkpoints.GROUP in file and not written:
+        _, problem, _ = checkpoints.read(file[checkpoints.GROUP])
         if problem:
             raise DamageError(problem.partition(":")[0])
     return summed
-
-
-def _read(item: h5py.Dataset) -> None:
-    """Every number, in pieces."""
-    if item.size and not item.dtype.hasobject and item.id.get_storage_size():
-        for piece in pieces([item], len(item)) if item.ndim else [()]:
-            item[piece]

@@ -24,7 +24,7 @@ from spinsim.model.geometry.cells import KNOWN
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.problems.quadratic import BINARY, SPIN
 from spinsim.registry import FOLDERS
-from spinsim.store.checkpoints import CHECKPOINTS, NUMBERS, SAME, saved_as
+from spinsim.store import checkpoints
 from spinsim.store.contents import (
     BEST,
     BITS,
@@ -42,10 +42,9 @@ from spinsim.store.contents import (
     Sizes,
     attribute_of,
     axis_of,
-    check_dataset,
+    dataset_of,
     form_of,
     group_of,
-    growing_of,
     item_of,
     number_of,
     plain_of,
@@ -142,26 +141,26 @@ def check_schema(file: h5py.File) -> None:
     if BEST in file or form.has_best:
         best = group_of(file, BEST)
         for axis, length in (("sample", sizes.samples), ("replica", replicas)):
-            check_dataset(best, axis, np.int64, (length,))
-        check_dataset(best, "energy", np.float64, (sizes.samples, replicas))
+            dataset_of(best, axis, np.int64, (length,))
+        dataset_of(best, "energy", np.float64, (sizes.samples, replicas))
         by_site = "edges" in file["model"] or "spins" in best
         kind, axis, name = (np.int8, "site", "spins") if by_site else (np.uint8, BYTE, "bits")
         length = sizes.sites if by_site else -(-sizes.sites // 8)
-        check_dataset(best, axis, np.int8, (length,))
-        check_dataset(best, name, kind, (sizes.samples, length))
+        dataset_of(best, axis, np.int8, (length,))
+        dataset_of(best, name, kind, (sizes.samples, length))
     if START in file:  # one configuration for all where an axis has length 1
         start = group_of(file, START)
         shape = plain_of(start, "spins").shape
         if len(shape) != 3 or shape[0] not in (1, sizes.samples) or shape[1] not in (1, replicas):
             raise DamageError(f"its start has the shape {shape}")
-        check_dataset(start, "spins", np.int8, (*shape[:2], sizes.sites))
-    if CHECKPOINTS in file:
+        dataset_of(start, "spins", np.int8, (*shape[:2], sizes.sites))
+    if checkpoints.GROUP in file:
         _check_checkpoints(file, form)
     if SUMMARY_GROUP in file:
         axes = [contents.scales[name] for name in ("temperature", "k", "gamma", "beta") if name in contents.scales]
         group = group_of(file, SUMMARY_GROUP)
         for name in list(group):
-            check_dataset(group, name, np.float64, (len(axes[0]) if axes else -1,))
+            dataset_of(group, name, np.float64, (len(axes[0]) if axes else -1,))
 
 
 def contents_of(file: h5py.File) -> Contents:
@@ -199,21 +198,20 @@ def _check_group(group: h5py.Group, contents: Contents) -> dict[Series, int]:
         values = contents.scales[axis]
         if not np.array_equal(axis_of(group, axis, values.dtype if values.dtype.kind != "S" else None), values):
             raise DamageError(f"the axis {name}/{axis} has other values than it should have")
-    series_of = [series for series in contents.series if series.group == name]
-    own = {series: growing_of(group, series.name, series.dtype, contents.shape(series)) for series in series_of}
+    shapes = {series: (None, *contents.shape(series)) for series in contents.series if series.group == name}
+    own = {series: dataset_of(group, series.name, series.dtype, shape) for series, shape in shapes.items()}
     room = {dataset.maxshape[0] for dataset in own.values()}
     if own and CHECKSUM in group:
-        room.add(growing_of(group, CHECKSUM, np.uint32, ()).maxshape[0])
+        room.add(dataset_of(group, CHECKSUM, np.uint32, (None,)).maxshape[0])
     if len(room) > 1:
         raise DamageError(f"the series of {group.name} have room for rows of different numbers")
     for series in (*contents.sums, *(given for given, _ in contents.given)):
         if series.group == name:
-            check_dataset(group, series.name, series.dtype, contents.shape(series))
+            dataset_of(group, series.name, series.dtype, contents.shape(series))
     return {series: len(dataset) for series, dataset in own.items()}
 
 
 def _check_model(group: h5py.Group) -> Sizes:
-    """Attributes of the model, shapes of its datasets."""
     text_of(group, "name")
     sites, lattice = int(number_of(group, "sites", "iu")), None
     for name, kinds in (("quantum", "f"), ("offset", "f"), ("rounded", "b"), ("maxcut_weight", "f")):
@@ -239,12 +237,12 @@ def _check_model(group: h5py.Group) -> Sizes:
     forms |= {name: (np.int8, (n,)) for name, n in (("bond", bonds), ("end", 2), ("sample", samples), ("site", sites))}
     for name, form in forms.items():
         if name in group or name not in follow | {"fields", "terms", "site"}:
-            check_dataset(group, name, *form)
+            dataset_of(group, name, *form)
     if "given" in group:
         given = rows_of(item_of(group, "given"))
         number_of(group, "given_offset", "f")
-        check_dataset(group, "given_ends", np.int32, (given, 2))
-        check_dataset(group, "given_values", np.float64, (given,))
+        dataset_of(group, "given_ends", np.int32, (given, 2))
+        dataset_of(group, "given_values", np.float64, (given,))
     _check_labels(group, sites)
     unknown = set(group) - _OF_MODEL - (_GIVEN if "given" in group else set())
     if unknown or ("site" in group) != ("fields" in group or "labels" in group):
@@ -294,22 +292,22 @@ def _lattice(group: h5py.Group) -> Lattice:
 
 def _check_checkpoints(file: h5py.File, form: Form) -> None:
     """Two slots of the same arrays; those that say the same as other datasets are of their shape."""
-    group = group_of(file, CHECKPOINTS)
+    group = group_of(file, checkpoints.GROUP)
     if "dynamics" in group.attrs:
         number_of(group, "dynamics", "iu")
-    for name in NUMBERS:
+    for name in checkpoints.NUMBERS:
         if name in group or name != "rows":
-            check_dataset(group, name, np.int64, (2,))
-    for name in text_of(group, SAME).split() if SAME in group.attrs else ():
-        if saved_as(form).get(name, name) not in file:
+            dataset_of(group, name, np.int64, (2,))
+    for name in text_of(group, checkpoints.SAME).split() if checkpoints.SAME in group.attrs else ():
+        if checkpoints.saved_as(form).get(name, name) not in file:
             raise DamageError(f"its checkpoints lack {name}")
-        plain_of(file, saved_as(form)[name])
+        plain_of(file, checkpoints.saved_as(form)[name])
     slots = [group_of(group, slot) for slot in ("0", "1")]
     arrays = [{name: plain_of(slot, name) for name in list(slot)} for slot in slots]
     kinds = [{name: (item.shape, item.dtype) for name, item in datasets.items()} for datasets in arrays]
     if kinds[0] != kinds[1]:
         raise DamageError("its two checkpoints differ in form")
-    for name, path in saved_as(form).items():
+    for name, path in checkpoints.saved_as(form).items():
         if name in kinds[0] and path in file and kinds[0][name] != (file[path].shape, file[path].dtype):
             raise DamageError(f"{name} of its checkpoints has another form than {path}")
 

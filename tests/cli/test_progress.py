@@ -22,7 +22,7 @@ from spinsim.machine.clock import compiling_seconds, said_to_compile
 from spinsim.machine.compiled import body
 from spinsim.run import Watch
 from spinsim.run.common import to_file
-from spinsim.run.progress import COMPILING, Bar, RowProgress, UpdateProgress
+from spinsim.run.progress import COMPILING, Bar, RowProgress
 from spinsim.settings.shared import ModelSettings, RunSettings
 
 RUNS = [
@@ -41,7 +41,7 @@ RUNS = [
 
 
 def test_compiling_does_not_count() -> None:
-    with UpdateProgress(silent=True) as progress:
+    with Bar(silent=True) as progress:
         progress.begin("", 100)
         progress.advance(0)
         before = compiling_seconds()
@@ -53,7 +53,7 @@ def test_compiling_does_not_count() -> None:
         assert progress.seconds <= whole - compiled + 0.01
 
 
-@pytest.mark.parametrize("kind", [UpdateProgress, RowProgress])
+@pytest.mark.parametrize("kind", [Bar, RowProgress])
 def test_the_bar_says_that_kernels_are_compiled(monkeypatch: pytest.MonkeyPatch, kind: type[Bar]) -> None:
     """It stood at 0 % and 0 updates/ns meanwhile."""
     monkeypatch.setattr("spinsim.run.progress._is_seen", lambda: True)
@@ -83,7 +83,7 @@ def test_devices_are_told_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     monkeypatch.chdir(tmp_path)
     on_cpus(monkeypatch, 2)
     for plan_of, config in RUNS:
-        with UpdateProgress(silent=True) as progress:
+        with Bar(silent=True) as progress:
             several = replace(
                 config, model=ModelSettings(couplings="pm-j", samples=3), run=replace(config.run, device="cpu")
             )

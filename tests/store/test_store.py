@@ -22,7 +22,7 @@ import spinsim as ss
 from spinsim import store
 from spinsim.jobs.anneal.result import AnnealResult, anneal_contents
 from spinsim.machine.files import Disk
-from spinsim.store import appending
+from spinsim.store import appending, checkpoints
 
 COMMAND = "anneal --lattice cubic --size 4 --couplings pm-j --samples 3 --steps 12 --sweeps 2 --replicas 70 --seed 5"
 OWN = ("command", "config")  # root attributes that name the file and the threads
@@ -424,14 +424,14 @@ class TestCheckpointsBesideARun:
 
     def test_they_are_written_after_the_rows_before_them(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         go_on, steps = threading.Event(), []
-        write, write_rows = appending.write_checkpoint, appending.RunFile._write_rows
+        write, write_rows = checkpoints.write, appending.RunFile._write_rows
 
         def late(*given: Any) -> None:
             assert go_on.wait(60)
             write(*given)
             steps.append("checkpoint")
 
-        monkeypatch.setattr(appending, "write_checkpoint", late)
+        monkeypatch.setattr(checkpoints, "write", late)
         monkeypatch.setattr(appending.RunFile, "_write_rows", lambda *own: (write_rows(*own), steps.append("rows")))
         with store.open_to_append(path) as file:
             saved, _ = file.saved()
@@ -444,8 +444,10 @@ class TestCheckpointsBesideARun:
             again, damaged = file.saved()
             assert (again["half_sweep"], damaged) == (saved["half_sweep"] + 1, "")
 
-    @pytest.mark.parametrize("what", ["_write_rows", "write_checkpoint"])
-    def test_an_error_is_raised_by_a_later_call(self, path: Path, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize(("place", "what"), [(appending.RunFile, "_write_rows"), (checkpoints, "write")])
+    def test_an_error_is_raised_by_a_later_call(
+        self, path: Path, place: Any, what: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """There is no checkpoint of rows that are not there."""
 
         def fail(*given: Any) -> None:
@@ -455,7 +457,7 @@ class TestCheckpointsBesideARun:
             with store.open_to_append(path) as file:
                 saved, _ = file.saved()
                 assert saved is not None
-                monkeypatch.setattr(appending.RunFile if what == "_write_rows" else appending, what, fail)
+                monkeypatch.setattr(place, what, fail)
                 file.save(saved, wait=False)
                 file.flush()
 
