@@ -36,8 +36,8 @@ from spinsim.errors import InputError, argument
 from spinsim.inputs.checks import finite_array
 from spinsim.inputs.texts import count as counted
 from spinsim.observables.measured import in_field
-from spinsim.observables.moments import MOMENTS, PerSite, moments_of, series_of
-from spinsim.observables.table import COPIES_IN_FIELD, Observable, Point, observables
+from spinsim.observables.moments import MOMENTS, PerSite
+from spinsim.observables.table import COPIES_IN_FIELD, Observable, Point, moments_of, observables, series_of
 from spinsim.observables.terms import VARIANCES
 
 _OF_ENERGY: Final = {"energy": 1, "E^2": 2, "E^4": 4, "(E - <E>)^2": 1}

@@ -17,8 +17,7 @@ from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Axis, Tempered, check_lengt
 from spinsim.analysis.runs import FEWEST_STEPS as FEWEST_STEPS
 from spinsim.analysis.sources import Source, observed, own_records, own_series, point_of, source_of, widening
 from spinsim.analysis.sources import observables_of as observables_of
-from spinsim.observables.moments import moments_of, series_of
-from spinsim.observables.table import Observable, left_out
+from spinsim.observables.table import Observable, left_out, moments_of, series_of
 
 Array = npt.NDArray[np.float64]
 

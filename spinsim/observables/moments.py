@@ -3,35 +3,19 @@
 In a field the averages of m and q do not vanish, and susceptibilities are connected: what a sample has on average is
 taken off within each sample, never off the average over samples. Products of such averages are taken from different
 copies, which are independent, so that they are free of bias however long the autocorrelation time is.
-
-Models of space and time: the weight of a bond in time is exp(K_tau s s') = const <s| exp(a sigma_x) |s'> with
-a = Gamma Delta tau, so that tanh(a) = exp(-2 K_tau). The estimator of <sigma_x> is d ln <s| exp(a sigma_x) |s'> / da:
-tanh(a) where s = s' and coth(a) where not, on average cosh(2 K_tau) - C(1) sinh(2 K_tau), C(1) the mean of s s' over
-bonds in time. In the isotropic form K_tau is k.
-
-The estimator of the energy per site, H = e_s - Gamma sigma_x with this sigma_x, is -d ln(weight) / d beta of a
-configuration per site. Its fluctuations and its own derivative give the specific heat: with N sites of space and L
-slices
-
-    C / N = beta^2 [N var(H) - 2 (Gamma^2 / L) (1 - C(1) cosh(2 a)) / sinh(2 a)^2],
-
-where 1 / sinh(2 a) = sinh(2 K_tau) and cosh(2 a) / sinh(2 a) = cosh(2 K_tau).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
 from spinsim.inputs.checks import real_array
-from spinsim.observables.measured import MEASURED, PAIR, Measured, in_space
-
-if TYPE_CHECKING:
-    from spinsim.observables.table import Observable, Point
+from spinsim.observables.measured import MEASURED, PAIR, Measured
 
 Array = npt.NDArray[np.float64]
 
@@ -91,14 +75,6 @@ MOMENTS: Final = {name: moment for one in reversed(MEASURED) for name, moment in
 """Every moment by name, those that records of quantities name and others; energies are per site, as are m and q."""
 
 
-def moments_of(records: Iterable[Observable]) -> list[str]:
-    return list(dict.fromkeys(name for o in records for name in o.moments))
-
-
-def series_of(records: Iterable[Observable]) -> list[str]:
-    return list(dict.fromkeys(o.series for o in records))
-
-
 def connected_squares(overlap: npt.NDArray[np.int64], copies: int) -> Array:
     """Estimator, by its average, of the sum over i and j of (<s_i s_j> - <s_i><s_j>)^2 of each sample and step.
 
@@ -150,43 +126,3 @@ def correlation_length(chi_zero: npt.ArrayLike, chi_min: npt.ArrayLike, momentum
 
 def _positive_or_nan(values: Array) -> Array:
     return np.where(values > 0, values, np.nan)
-
-
-def length_over_side(at: Point, zero: Array, smallest: Array) -> Array:
-    """Returns xi / L of the longest axes in space from chi(0) and chi(k_min); NaN where they are open or of side 1."""
-    lattice = in_space(at.model)
-    side = max(lattice.shape) if lattice and lattice.periodic else 1
-    if lattice is None or side == 1:
-        return np.full_like(zero, np.nan)
-    return correlation_length(zero, smallest, lattice.momentum(lattice.shape.index(side))) / side
-
-
-def time_over_slices(at: Point, zero: Array, smallest: Array) -> Array:
-    """Returns the correlation length in time over the slices, from chi(0) and chi at the smallest frequency."""
-    slices = at.model.graph.slices
-    return correlation_length(zero, smallest, 2 * np.sin(np.pi / slices)) / slices
-
-
-def total(at: Point, squares: Array) -> Array:
-    return np.asarray(at.model.sites * squares)
-
-
-def susceptibility(at: Point, squares: Array) -> Array:
-    return np.asarray(at.model.sites * squares / at.temperature)
-
-
-def heat(at: Point, squares: Array) -> Array:
-    return np.asarray(at.model.sites * squares / at.temperature**2)
-
-
-def transverse_magnetization(k_time: Array, first: Array) -> Array:
-    """Returns <sigma_x>, which follows from the coupling in time and C(1)."""
-    return np.asarray(np.cosh(2 * k_time) - first * np.sinh(2 * k_time))
-
-
-def quantum_specific_heat(at: Point, fluctuations: Array, first: Array) -> Array:
-    """Returns the specific heat per site from the variance of the energy per site and C(1)."""
-    slices = at.model.graph.slices
-    beta, sinh, cosh = slices / at.temperature, np.sinh(2 * at.k_time), np.cosh(2 * at.k_time)
-    own_slope = 2 * at.gamma**2 / slices * sinh * (sinh - first * cosh)
-    return np.asarray(beta**2 * (at.model.sites // slices * fluctuations - own_slope))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -11,8 +10,7 @@ import numpy.typing as npt
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.reduction import ABSOLUTE, CONNECTED, Reduced, Source, Term
 from spinsim.observables.measured import PAIR, Choice, Facts, longest_axes
-from spinsim.observables.moments import moments_of, series_of
-from spinsim.observables.table import observables
+from spinsim.observables.table import moments_of, observables, series_of
 
 Array = npt.NDArray[np.float64]
 
@@ -60,16 +58,16 @@ def reduced_run(facts: Facts, ladder: Ladder) -> Reduced:
     followed |= set(_ALWAYS_FOLLOWED) | (varying if facts.copies == 1 else set())  # how well one copy knows its mean
     by_copy = {"energy", "e_s"} | varying
     over_energy = set() if facts.in_time else set(wanted) - _OF_ENERGY
-    forms = _forms(facts, ladder)
+    known = _known_terms(facts, ladder)
     terms = [
-        forms[name](name)._replace(
+        known[name]._replace(
             followed=name in followed,
             by_copy=name in by_copy,
             is_judged=name in _ALWAYS_FOLLOWED,
             over_energy=name in over_energy,
         )
         for name in wanted
-        if name in forms
+        if name in known
     ]
     return Reduced(facts.model, facts.copies, ladder.places, tuple(terms))
 
@@ -78,31 +76,30 @@ def term_name(moment: str) -> str:
     return correlation_name(0) if moment == "C(1)" else moment
 
 
-def _forms(facts: Facts, ladder: Ladder) -> dict[str, Callable[[str], Term]]:
-    """Return what makes each term that a run can add up, by name."""
-    model, places, sites = facts.model, ladder.places, facts.model.sites
+def _known_terms(facts: Facts, ladder: Ladder) -> dict[str, Term]:
+    """Return every term that a run can add up, by name."""
+    model, places, known = facts.model, ladder.places, dict[str, Term]()
     wanted = Wanted(facts.correlations, ladder.times, ladder.even, magnetization_modes=facts.magnetization_modes)
-    choice = Choice(facts.copies, wanted, facts.staggered)
-    forms: dict[str, Callable[[str], Term]] = {}
-    for one in choice.quantities(len(longest_axes(model))):
+
+    def add(name: str, source: Source, unit: float, power: int, of_pairs: bool) -> None:
+        known[name] = Term(name, (source,), np.full((1, places), unit), np.zeros(places), power, of_pairs)
+
+    for one in Choice(facts.copies, wanted, facts.staggered).quantities(len(longest_axes(model))):
         along, of_pairs, full = one.elements(model) if one.elements else (), one.per == PAIR, one.full(model)
         for name, power in zip(one.moments, (1, ABSOLUTE, 2, 4), strict=False):
             if name:
-                scale = 1 / len(along) / full if along else 1 / full
-                forms[name] = _plain(one.taken_from(along), scale, power, of_pairs, places)
+                add(name, one.taken_from(along), 1 / max(1, len(along)) / full, power, of_pairs)
         if one.axis == "time":
             for k in range(len(ladder.times)):
-                name = correlation_name(k, one.name.startswith("even"))
-                forms[name] = _plain(one.taken_from((k,)), 1 / full, 1, of_pairs, places)
+                add(correlation_name(k, one.name.startswith("even")), one.taken_from((k,)), 1 / full, 1, of_pairs)
         if one.axis == "axis" and facts.in_time:
-            name = "|q(k_time)|^2" if of_pairs else "|m(k_time)|^2"
-            forms[name] = _plain(one.taken_from((0,)), 1 / full, 1, of_pairs, places)
+            add("|q(k_time)|^2" if of_pairs else "|m(k_time)|^2", one.taken_from((0,)), 1 / full, 1, of_pairs)
     if facts.copies > 1:
-        forms["connected q^2"] = _plain(Source("overlap"), 1 / sites**2, CONNECTED, True, places)
-    return forms | (_energies_in_time(sites, ladder) if facts.in_time else {})
+        add("connected q^2", Source("overlap"), 1 / model.sites**2, CONNECTED, True)
+    return known | (_energies_in_time(model.sites, ladder) if facts.in_time else {})
 
 
-def _energies_in_time(sites: int, ladder: Ladder) -> dict[str, Callable[[str], Term]]:
+def _energies_in_time(sites: int, ladder: Ladder) -> dict[str, Term]:
     """Return the terms of the energy of space and of the quantum model, which correlations in time make of the action.
 
     e_s is the action without its bonds in time, and H = e_s - Gamma (cosh(2 K_tau) - C(1) sinh(2 K_tau)).
@@ -111,13 +108,5 @@ def _energies_in_time(sites: int, ladder: Ladder) -> dict[str, Callable[[str], T
     shift, slope = -ladder.gamma * np.cosh(2 * ladder.k_time), ladder.gamma * np.sinh(2 * ladder.k_time)
     in_space = np.stack([ones, ones]) / sites, np.zeros(ladder.places)
     whole = np.stack([ones, 1 + slope]) / sites, shift
-    return {
-        "e_s": lambda name: Term(name, sources, *in_space, 1),
-        "H": lambda name: Term(name, sources, *whole, 1),
-        "H^2": lambda name: Term(name, sources, *whole, 2),
-    }
-
-
-def _plain(source: Source, unit: float, power: int, of_pairs: bool, places: int) -> Callable[[str], Term]:
-    scales, constant = np.full((1, places), unit), np.zeros(places)
-    return lambda name: Term(name, (source,), scales, constant, power, of_pairs)
+    forms = ("e_s", in_space, 1), ("H", whole, 1), ("H^2", whole, 2)
+    return {name: Term(name, sources, *scales, power) for name, scales, power in forms}
