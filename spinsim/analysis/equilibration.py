@@ -13,9 +13,9 @@ from scipy.special import fdtrc, stdtrit
 
 from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime
 from spinsim.analysis.jackknife import standard_error
-from spinsim.analysis.reduced import Binned
+from spinsim.analysis.reduced import Binned, Followed
 from spinsim.analysis.runs import Tempered
-from spinsim.analysis.sources import Followed, Source, source_of
+from spinsim.analysis.sources import Source, source_of
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 

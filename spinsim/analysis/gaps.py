@@ -40,7 +40,7 @@ from spinsim.analysis.sources import measurements_of
 from spinsim.bits import Bits, unpacked_spins
 from spinsim.errors import InputError, argument
 from spinsim.model.graph import Graph
-from spinsim.observables.terms import correlation_name
+from spinsim.observables.moments import correlation_name
 from spinsim.saved import Configurations
 
 Array = npt.NDArray[np.float64]
@@ -58,17 +58,10 @@ BINS: Final = 48  # stretches of time that each copy's series is cut into
 FEWEST_STEPS: Final = 4 * BINS
 
 
-class Gaps(NamedTuple):
+@dataclass(frozen=True)
+class Gaps(Fits):
     """The gap of one parity of each sample at each place of the ladder, (samples, places); NaN where none is."""
 
-    gap: Array  # ln(lambda_0 / lambda), in units of 1 / step in time
-    error: Array  # its standard error
-    levels: Integers  # how many were fitted: 2, or 1 where a second one is not told apart; 0 where no fit is good
-    first: Integers  # first time of the window that was fitted, in slices; 0 where there is none
-    last: Integers  # last time of it
-    chi_squared: Array  # of the fit, with the correlation of the times
-    freedom: Integers  # degrees of freedom
-    probability: Array  # of as large a chi^2, allowing for a covariance that is known from few stretches
     operators: Integers  # how many the operator was combined of; 1 for the average over sites or bonds
 
 
@@ -241,11 +234,9 @@ def gaps(result: Tempered, parity: str = "odd") -> Gaps:
     is good, with a probability of chi^2 of 0.1 or more, and has twelve times at most.
     """
     correlated = _correlated(result, parity, range(result.model.samples))
-    fits = _fits(correlated, result.model.graph.slices)
-    of_fits = {
-        name: getattr(fits, name).reshape(correlated.mean.shape[:2]) for name in Gaps._fields if name != "operators"
-    }
-    return Gaps(**of_fits, operators=np.full(correlated.mean.shape[:2], correlated.operators))
+    fits, shape = _fits(correlated, result.model.graph.slices), correlated.mean.shape[:2]
+    of_places = {name: values.reshape(shape) for name, values in vars(fits).items()}
+    return Gaps(**of_places, operators=np.full(shape, correlated.operators))
 
 
 def gaps_by_parity(result: Tempered) -> dict[str, Gaps]:

@@ -26,10 +26,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.errors import argument
+from spinsim.errors import InputError, argument
+from spinsim.inputs.checks import real_array
 from spinsim.model.ising import Ising
 from spinsim.observables.measured import Facts, in_field, in_space, is_uniform
-from spinsim.observables.moments import binder_cumulant, correlation_length
 
 Array = npt.NDArray[np.float64]
 COPIES_IN_FIELD: Final = 4
@@ -49,6 +49,38 @@ class Point(NamedTuple):
     temperature: Array  # (temperatures,); of models of space and time the inverse of the step in time
     gamma: Array = _NONE  # transverse field of models of space and time, likewise; empty for all others
     k_time: Array = _NONE  # their coupling of neighbours in time, likewise
+
+
+def binder_cumulant(second: npt.ArrayLike, fourth: npt.ArrayLike) -> Array:
+    """Binder cumulant U = 1 - <m^4> / (3 <m^2>^2): 2/3 in an ordered phase, 0 for a Gaussian of mean 0.
+
+    NaN where the second moment is not positive. Source: K. Binder, Z. Phys. B 43, 119 (1981). That of the energy tends
+    to 2/3 as sizes grow, and at a transition of first order has a minimum that stays below: M. S. S. Challa, D. P.
+    Landau, K. Binder, Phys. Rev. B 34, 1841 (1986). The only definition in this project; spin-glass papers often plot
+    3/2 of it.
+    """
+    square = _positive_or_nan(real_array(second, "second moment"))
+    return np.asarray(1 - real_array(fourth, "fourth moment") / (3 * square**2))
+
+
+def correlation_length(chi_zero: npt.ArrayLike, chi_min: npt.ArrayLike, momentum: float) -> Array:
+    """Second-moment correlation length, xi = sqrt(chi(0) / chi(k_min) - 1) / K, in distances of nearest neighbours.
+
+    k_min is the smallest wave vector along an axis of the periodic lattice, K its lattice momentum in inverse distances
+    of nearest neighbours (``Lattice.momentum``), 2 sin(pi / side) on chains, square and cubic lattices. NaN where
+    chi(0) <= chi(k_min), which noise may cause, and where chi(k_min) is not positive. Source: F. Cooper, B. Freedman,
+    D. Preston, Nucl. Phys. B 210, 210 (1982); for spin glasses M. Palassini, S. Caracciolo, Phys. Rev. Lett. 82, 5128
+    (1999).
+    """
+    if not momentum > 0:
+        raise InputError(f"momentum {momentum} belongs to no wave vector but 0: give a positive one")
+    zero, smallest = real_array(chi_zero, "chi(0)"), real_array(chi_min, "chi(k_min)")
+    excess = _positive_or_nan(zero / _positive_or_nan(smallest) - 1)
+    return np.asarray(np.sqrt(excess) / momentum)
+
+
+def _positive_or_nan(values: Array) -> Array:
+    return np.where(values > 0, values, np.nan)
 
 
 def length_over_side(at: Point, zero: Array, smallest: Array) -> Array:
@@ -126,7 +158,7 @@ class Observable:
     of: str
     """Quantity that it averages: ``energy``, ``magnetization``, ``staggered_magnetization``, ``overlap``,
     ``link_overlap`` or ``free_energy``."""
-    moments: tuple[str, ...]  # of whose averages it is a function, see moments.py
+    moments: tuple[str, ...]  # of whose averages it is a function, see ``moments.MOMENTS``
     needs: tuple[str, ...] = ()  # names of what a run must have, see ``needs_met``
     value: Callable[..., Array] = lambda _, moment: moment
     """The function. It takes a ``Point`` and the averages of ``moments`` in turn, (temperatures,) each, and returns
