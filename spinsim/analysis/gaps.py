@@ -35,16 +35,13 @@ from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.cosh_fits import Fits, fit_all
 from spinsim.analysis.jackknife import bin_means, standard_error, too_small
 from spinsim.analysis.reduced import ReducedRun
-from spinsim.analysis.runs import InTime, Tempered
+from spinsim.analysis.runs import Array, Bools, Integers, InTime, Tempered
 from spinsim.analysis.sources import measurements_of
 from spinsim.bits import Bits, unpacked_spins
 from spinsim.errors import InputError, argument
 from spinsim.model.graph import Graph
 from spinsim.observables.moments import correlation_name
 from spinsim.saved import Configurations
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 PARITIES: Final = ("odd", "even")  # parities of the levels whose gaps are found
 MOST_OPERATORS: Final = 128  # most operators of a matrix: more would take long, and have the noise of ever longer runs
@@ -96,7 +93,7 @@ class InTimeCurve:
     time: Integers  # in slices, (times,)
     value: Array  # averaged over time, copies and disorder, (temperatures, times)
     error: Array  # standard error: from sample to sample where there are several, else from the series' own correlation
-    trusted: npt.NDArray[np.bool_]  # whether the error is one, as ``Estimate`` says
+    trusted: Bools  # whether the error is one, as ``Estimate`` says
 
 
 def has_leading(result: Tempered, parity: str) -> bool:
@@ -324,7 +321,7 @@ class _Terms(NamedTuple):
     mean: Array  # over the whole run, (samples, temperatures, times)
     blocks: Array  # over each of its full blocks, (blocks, samples, temperatures, times)
     wider: Array  # factor to errors from blocks, (samples, temperatures)
-    trusted: npt.NDArray[np.bool_]  # whether autocorrelation times are known, likewise
+    trusted: Bools  # whether autocorrelation times are known, likewise
 
 
 def _terms(result: Tempered, run: ReducedRun, parity: str, least: int) -> _Terms:

@@ -23,6 +23,7 @@ from spinsim.analysis.runs import (
     COPY_SERIES,
     FEWEST_STEPS,
     PAIR_SERIES,
+    Array,
     Axis,
     Tempered,
     check_length,
@@ -42,7 +43,6 @@ from spinsim.observables.table import COPIES_IN_FIELD, Observable, Point, moment
 _OF_ENERGY: Final = {"energy": 1, "E^2": 2, "E^4": 4, "(E - <E>)^2": 1}
 """Moments that follow from the energy itself, by the power whose sums they take."""
 _WIDEST: Final = 1 / 3  # width of bins of several energies, in standard deviations of the energy at a temperature
-Array = npt.NDArray[np.float64]
 FEWEST: Final = 50  # independent measurements, effectively, at a new temperature
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from spinsim.analysis.autocorrelation import IntegratedTime, windowed_sum
 from spinsim.analysis.jackknife import BINS, bin_means, entries_of, standard_error, too_small
 from spinsim.analysis.reduced import Followed, FollowedSeries, FollowedTerm, ReducedRun, bin_edges
-from spinsim.analysis.runs import FEWEST_STEPS, Integers, Tempered, check_length
+from spinsim.analysis.runs import FEWEST_STEPS, Array, Integers, Tempered, check_length
 from spinsim.engine.measuring.correlations import Correlations
 from spinsim.engine.measuring.cpu_reduction import HostReduction
 from spinsim.engine.moves.exchange.ladder import Exchange
@@ -23,8 +23,6 @@ from spinsim.machine.memory import require
 from spinsim.observables.measured import Facts, quantities_of
 from spinsim.observables.moments import MOMENTS, VARIANCES, Ladder, PerSite, reduced_run, term_name
 from spinsim.observables.table import Observable, Point, observables, own_observables
-
-Array = npt.NDArray[np.float64]
 
 _SCALAR: Final = 4  # axes of a number for each configuration
 
