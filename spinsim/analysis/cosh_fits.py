@@ -15,6 +15,7 @@ beyond a window are 0.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -36,15 +37,16 @@ _TINY: Final = 1e-30
 _EPS: Final = float(np.finfo(np.float64).eps)
 
 
-class Fits(NamedTuple):
+@dataclass(frozen=True)
+class Fits:
     """Fits to many series, each (fits,)."""
 
-    gap: Array  # in units of 1 / step in time; NaN where there is none
+    gap: Array  # ln(lambda_0 / lambda), in units of 1 / step in time; NaN where there is none
     error: Array  # its standard error; NaN where levels are not told apart
-    levels: Integers  # how many were fitted, 0 where no fit is good
-    first: Integers  # first time of the window, 0 where there is none
+    levels: Integers  # how many were fitted: 2, or 1 where a second one is not told apart; 0 where no fit is good
+    first: Integers  # first time of the window, in slices; 0 where there is none
     last: Integers  # last time of it
-    chi_squared: Array
+    chi_squared: Array  # of the fit, with the correlation of the times
     freedom: Integers  # degrees of freedom
     probability: Array  # of as large a chi^2, allowing for a covariance that is known from few stretches
     amplitude: Array  # c_1 cosh(...) at ``first``
@@ -60,15 +62,14 @@ class _Data(NamedTuple):
 
 
 def _no_fits(count: int) -> Fits:
-    nothing, none = np.full(count, np.nan), np.zeros(count, np.int64)
-    return Fits(nothing, nothing, none, none, none, nothing, none, nothing, nothing)
+    gap, error, chi_squared, probability, amplitude = np.full((5, count), np.nan)
+    levels, first, last, freedom = np.zeros((4, count), np.int64)
+    return Fits(gap, error, levels, first, last, chi_squared, freedom, probability, amplitude)
 
 
-def _put(into: Fits, at: Integers, new_fits: Fits) -> Fits:
-    fields = [array.copy() for array in into]
-    for array, new in zip(fields, new_fits, strict=True):
-        array[at] = new
-    return Fits._make(fields)
+def _put(into: Fits, at: Integers, new_fits: Fits, chosen: Bools | slice = slice(None)) -> None:
+    for name, array in vars(into).items():
+        array[at] = getattr(new_fits, name)[chosen]
 
 
 def fit_all(mean: Array, covariance: Array, entries: int, times: Integers, slices: int, most_levels: int) -> Fits:
@@ -82,7 +83,7 @@ def fit_all(mean: Array, covariance: Array, entries: int, times: Integers, slice
     fits, left = _no_fits(len(mean)), np.arange(len(mean))
     for levels in range(most_levels, 0, -1):
         best, is_good = _best(mean[left], covariance[left], end[left], times, slices / 2, entries, levels)
-        fits = _put(fits, left[is_good], Fits._make(array[is_good] for array in best))
+        _put(fits, left[is_good], best, is_good)
         left = left[~is_good]
     return fits
 
@@ -104,7 +105,7 @@ def _best(
         before[left] = latest.probability[left]
         length = np.minimum(end[left] - start, most)
         window = mean[left, chosen], covariance[left, chosen, chosen], length, times[chosen]
-        latest = _put(latest, left, _windows(*window, half, count, levels))
+        _put(latest, left, _windows(*window, half, count, levels))
     is_good = (before >= _ACCEPTED) | (latest.probability >= _ACCEPTED)
     return latest, is_good & np.isfinite(latest.error)
 
@@ -133,7 +134,8 @@ def _windows(c: Array, covariance: Array, length: Integers, t: Integers, half: f
     error = np.where(is_apart, gap * spread[:, 0], np.nan)
     first, which = np.full(len(c), t[0]), np.full(len(c), levels)
     fits = Fits(gap, error, which, first, t[length - 1], score, freedom, probability, amplitudes[:, 0])
-    return _put(all_fits, there, fits)
+    _put(all_fits, there, fits)
+    return all_fits
 
 
 def _whitening(covariance: Array, length: Integers) -> tuple[Array, Bools]:

@@ -11,15 +11,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import fdtrc, stdtrit
 
-from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime
+from spinsim.analysis.autocorrelation import SHORTEST
 from spinsim.analysis.jackknife import standard_error
-from spinsim.analysis.reduced import Binned
-from spinsim.analysis.runs import Tempered
-from spinsim.analysis.sources import Followed, Source, source_of
+from spinsim.analysis.reduced import Binned, Followed
+from spinsim.analysis.runs import Array, Bools, Integers, Tempered
+from spinsim.analysis.sources import Source, source_of
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
-
-Array = npt.NDArray[np.float64]
 
 FEWEST_STEPS: Final = 8
 FALSE_ALARMS: Final = 0.05  # share of equilibrated series that may be called not equilibrated
@@ -51,8 +49,8 @@ quarter of one, which takes four times as long.
 class Equilibration:
     """An observable in bins [n / 2^k, n / 2^(k - 1)), earliest first; arrays of shape (bins,)."""
 
-    start: npt.NDArray[np.int64]  # first row of the series in a bin
-    stop: npt.NDArray[np.int64]  # row after its last
+    start: Integers  # first row of the series in a bin
+    stop: Integers  # row after its last
     mean: Array  # average over the bin, and over the samples
     error: Array  # its standard error
     equilibrated: bool  # whether the last three bins agree; False also where that cannot be told
@@ -88,7 +86,12 @@ def compare_bins(
     """
     start, stop, means = followed.start, followed.stop, followed.means
     samples, length = means.shape[1], stop - start
-    error = standard_error(means, 1) if samples > 1 else _stationary_errors(followed.late_time(), length)
+    if samples > 1:
+        error = standard_error(means, 1)
+    else:  # of a stationary series, as its last bin knows it
+        time = followed.late_time()
+        sigma = time.mean_error * np.sqrt(length[-1] / (2 * time.tau))
+        error = np.asarray(sigma * np.minimum(np.sqrt(2 * time.tau / length), 1))
     pairs = list(combinations(range(len(means) - TESTED, len(means)), 2))
     apart = np.array([means[b] - means[a] for a, b in pairs])
     if samples < together:
@@ -105,22 +108,14 @@ def compare_bins(
         scores = np.where((apart == 0) & (errors == 0), 0.0, np.abs(apart) / errors)  # (pairs, tests)
     test, pair = np.unravel_index(np.argmax((scores / limits).T), scores.T.shape)
     score, limit = float(scores[pair, test]), float(limits[test])
-    bins = [f"[{start[k]}, {stop[k]})" for k in pairs[pair]]
-    verdict = _UNDECIDED if np.isnan(score) else _verdict(score, limit, bins)
+    one, other = (f"[{start[k]}, {stop[k]})" for k in pairs[pair])
+    said = f"the averages over measurements {one} and {other} differ by {score:.2g} standard errors"
+    verdict = f"equilibrated: of the last three bins {said}, the others by no more; up to {limit:.3g} pass"
+    if np.isnan(score):
+        verdict = _UNDECIDED
+    elif score > limit:
+        verdict = f"not equilibrated: {said}, more than {limit:.3g}"
     return Equilibration(start, stop, means.mean(axis=1), error, score <= limit, verdict)
-
-
-def _stationary_errors(time: IntegratedTime, length: npt.NDArray[np.int64]) -> Array:
-    """Errors of the means of bins of a stationary series, the last of which ``time`` is of."""
-    sigma = time.mean_error * np.sqrt(length[-1] / (2 * time.tau))
-    return np.asarray(sigma * np.minimum(np.sqrt(2 * time.tau / length), 1))
-
-
-def _verdict(score: float, limit: float, bins: list[str]) -> str:
-    apart = f"the averages over measurements {bins[0]} and {bins[1]} differ by {score:.2g} standard errors"
-    if score > limit:
-        return f"not equilibrated: {apart}, more than {limit:.3g}"
-    return f"equilibrated: of the last three bins {apart}, the others by no more; up to {limit:.3g} pass"
 
 
 @dataclass(frozen=True)
@@ -128,10 +123,10 @@ class Approach:
     """Averages over bins, each twice as long as the one before; the last one is the second half of the run."""
 
     temperature: Array  # from the lowest to the highest, (temperatures,)
-    start: npt.NDArray[np.int64]  # first measurement of each bin, (bins,)
-    stop: npt.NDArray[np.int64]  # measurement after its last, likewise
-    first_sweep: npt.NDArray[np.int64]  # sweeps done before its first measurement, likewise
-    last_sweep: npt.NDArray[np.int64]  # sweeps done before its last measurement, likewise
+    start: Integers  # first measurement of each bin, (bins,)
+    stop: Integers  # measurement after its last, likewise
+    first_sweep: Integers  # sweeps done before its first measurement, likewise
+    last_sweep: Integers  # sweeps done before its last measurement, likewise
     mean: dict[str, Array]
     """By name, (bins, temperatures): ``energy_per_site`` and, where they were measured, ``overlap_squared``,
     ``link_overlap`` and ``link_residual`` of the function of that name."""
@@ -164,10 +159,8 @@ class LinkAgreement:
     def words(self) -> str:
         k = int(np.abs(self.score).argmax())
         missed = f"energy and link overlap miss U = -(z/2) (1 - q_l) / T by {abs(self.score[k]):.2g} standard errors"
-        at = f"at T = {self.temperature[k]:.4g}"
-        if self.agrees:
-            return f"{missed} {at}, where they do most; up to {self.limit:.3g} pass"
-        return f"{missed} {at}, more than {self.limit:.3g}"
+        passes = f"where they do most; up to {self.limit:.3g} pass" if self.agrees else f"more than {self.limit:.3g}"
+        return f"{missed} at T = {self.temperature[k]:.4g}, {passes}"
 
 
 def approach(result: Tempered) -> Approach:
@@ -206,9 +199,14 @@ def link_agreement(result: Tempered, false_alarms: float = FALSE_ALARMS) -> Link
 
 
 def comparable(result: Tempered) -> bool:
-    facts = source_of(result).facts
-    has_links = facts.correlations and facts.copies > 1
-    return has_links and facts.model.samples >= _FEWEST_FOR_LINKS and _is_gaussian(facts.model)
+    """Return True where couplings are the Gaussian ones of ``EdwardsAnderson``, of variance 1, and links are there."""
+    facts, model = source_of(result).facts, result.model
+    if not facts.correlations or facts.copies < 2 or model.samples < _FEWEST_FOR_LINKS:
+        return False
+    if not model.name.endswith("-gaussian") or len(model.couplings) != model.samples or np.any(model.fields):
+        return False
+    squares = float((model.couplings.astype(np.float64) ** 2).mean())
+    return bool(abs(squares - 1) <= _FAR * np.sqrt(2 / model.couplings.size))
 
 
 def link_residual(model: Ising, energy: Array, link: Array, temperature: Array | float) -> Array:
@@ -223,14 +221,6 @@ def link_residual(model: Ising, energy: Array, link: Array, temperature: Array |
     Source: H. G. Katzgraber, M. Palassini, A. P. Young, Phys. Rev. B 63, 184422 (2001).
     """
     return np.asarray(energy + model.bonds / model.sites * (1 - link) / temperature)
-
-
-def _is_gaussian(model: Ising) -> bool:
-    """Return True if couplings are the Gaussian ones of ``EdwardsAnderson``, of variance 1, and there is no field."""
-    if not model.name.endswith("-gaussian") or len(model.couplings) != model.samples or np.any(model.fields):
-        return False
-    squares = float((model.couplings.astype(np.float64) ** 2).mean())
-    return bool(abs(squares - 1) <= _FAR * np.sqrt(2 / model.couplings.size))
 
 
 def _followed(result: Tempered, source: Source) -> dict[str, Sequence[Followed | Binned]]:
@@ -265,12 +255,7 @@ class Walks(NamedTuple):
         return SPAN_OF_FEW if len(self.tau) < FEW_SAMPLES else SPAN
 
     @property
-    def window(self) -> Array:
-        """Measurements in which each sample forgets, (samples,)."""
-        return _MEMORY * self.tau
-
-    @property
-    def short(self) -> npt.NDArray[np.bool_]:
+    def short(self) -> Bools:
         few = False if self.round_trips is None else self.round_trips < ROUND_TRIPS
         return np.asarray((self.span < self.least) | few)
 
@@ -330,7 +315,7 @@ def judge(result: Tempered, coldest: Mapping[str, Followed]) -> Verdict:
     copies = energy.copies
     share = FALSE_ALARMS / (len(coldest) + (copies > 1) + comparable(result))
     walked = walks(result)
-    together, window = (FEW_SAMPLES, 0) if walked is None else (FEWEST_SAMPLES, walked.window)
+    together, window = (FEW_SAMPLES, 0) if walked is None else (FEWEST_SAMPLES, _MEMORY * walked.tau)
     tested = {name: compare_bins(number, share, together, window) for name, number in coldest.items()}
     drifts = {name: e.verdict.removeprefix("not equilibrated: ") for name, e in tested.items() if e.drifts}
     problems = [f"{name} at {where} drifts, {words}" for name, words in drifts.items()]
@@ -381,9 +366,7 @@ def exchange_problems(result: Tempered) -> list[str]:
     return problems
 
 
-def compare_copies(
-    energy: Followed, false_alarms: float = FALSE_ALARMS, least_window: npt.ArrayLike = 0
-) -> npt.NDArray[np.bool_]:
+def compare_copies(energy: Followed, false_alarms: float = FALSE_ALARMS, least_window: npt.ArrayLike = 0) -> Bools:
     """In which samples the averages of copies differ by more than their fluctuations explain, (samples,).
 
     An analysis of variance: with C = 2 sigma^2 tau of the copies, each about its own average, the scatter of their
@@ -401,7 +384,7 @@ def compare_copies(
     return np.asarray(np.where(is_constant, differ, is_trusted & (probability < false_alarms / samples)))
 
 
-def _share(chosen: npt.NDArray[np.bool_]) -> str:
+def _share(chosen: Bools) -> str:
     return f"{int(chosen.sum())} of {chosen.size} samples"
 
 

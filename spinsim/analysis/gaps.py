@@ -35,16 +35,13 @@ from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.cosh_fits import Fits, fit_all
 from spinsim.analysis.jackknife import bin_means, standard_error, too_small
 from spinsim.analysis.reduced import ReducedRun
-from spinsim.analysis.runs import InTime, Tempered
+from spinsim.analysis.runs import Array, Bools, Integers, InTime, Tempered
 from spinsim.analysis.sources import measurements_of
 from spinsim.bits import Bits, unpacked_spins
 from spinsim.errors import InputError, argument
 from spinsim.model.graph import Graph
-from spinsim.observables.terms import correlation_name
+from spinsim.observables.moments import correlation_name
 from spinsim.saved import Configurations
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 PARITIES: Final = ("odd", "even")  # parities of the levels whose gaps are found
 MOST_OPERATORS: Final = 128  # most operators of a matrix: more would take long, and have the noise of ever longer runs
@@ -58,17 +55,10 @@ BINS: Final = 48  # stretches of time that each copy's series is cut into
 FEWEST_STEPS: Final = 4 * BINS
 
 
-class Gaps(NamedTuple):
+@dataclass(frozen=True)
+class Gaps(Fits):
     """The gap of one parity of each sample at each place of the ladder, (samples, places); NaN where none is."""
 
-    gap: Array  # ln(lambda_0 / lambda), in units of 1 / step in time
-    error: Array  # its standard error
-    levels: Integers  # how many were fitted: 2, or 1 where a second one is not told apart; 0 where no fit is good
-    first: Integers  # first time of the window that was fitted, in slices; 0 where there is none
-    last: Integers  # last time of it
-    chi_squared: Array  # of the fit, with the correlation of the times
-    freedom: Integers  # degrees of freedom
-    probability: Array  # of as large a chi^2, allowing for a covariance that is known from few stretches
     operators: Integers  # how many the operator was combined of; 1 for the average over sites or bonds
 
 
@@ -103,7 +93,7 @@ class InTimeCurve:
     time: Integers  # in slices, (times,)
     value: Array  # averaged over time, copies and disorder, (temperatures, times)
     error: Array  # standard error: from sample to sample where there are several, else from the series' own correlation
-    trusted: npt.NDArray[np.bool_]  # whether the error is one, as ``Estimate`` says
+    trusted: Bools  # whether the error is one, as ``Estimate`` says
 
 
 def has_leading(result: Tempered, parity: str) -> bool:
@@ -241,11 +231,9 @@ def gaps(result: Tempered, parity: str = "odd") -> Gaps:
     is good, with a probability of chi^2 of 0.1 or more, and has twelve times at most.
     """
     correlated = _correlated(result, parity, range(result.model.samples))
-    fits = _fits(correlated, result.model.graph.slices)
-    of_fits = {
-        name: getattr(fits, name).reshape(correlated.mean.shape[:2]) for name in Gaps._fields if name != "operators"
-    }
-    return Gaps(**of_fits, operators=np.full(correlated.mean.shape[:2], correlated.operators))
+    fits, shape = _fits(correlated, result.model.graph.slices), correlated.mean.shape[:2]
+    of_places = {name: values.reshape(shape) for name, values in vars(fits).items()}
+    return Gaps(**of_places, operators=np.full(shape, correlated.operators))
 
 
 def gaps_by_parity(result: Tempered) -> dict[str, Gaps]:
@@ -333,7 +321,7 @@ class _Terms(NamedTuple):
     mean: Array  # over the whole run, (samples, temperatures, times)
     blocks: Array  # over each of its full blocks, (blocks, samples, temperatures, times)
     wider: Array  # factor to errors from blocks, (samples, temperatures)
-    trusted: npt.NDArray[np.bool_]  # whether autocorrelation times are known, likewise
+    trusted: Bools  # whether autocorrelation times are known, likewise
 
 
 def _terms(result: Tempered, run: ReducedRun, parity: str, least: int) -> _Terms:

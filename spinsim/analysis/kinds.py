@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -94,10 +94,11 @@ def _settings_differ(a: Run, b: Run) -> str:
     spaces = [first_slice(result.model) if result.model.graph.slices > 1 else result.model for result in (a, b)]
     for name in ("couplings", "fields"):
         one, other = (_means(getattr(space, name)) for space in spaces)
-        for power, p, q in zip(("x", "|x|", "x^2"), one, other, strict=True):
-            if p.differs(q):
+        for power, (p, p_error), (q, q_error) in zip(("x", "|x|", "x^2"), one, other, strict=True):
+            chance = max(MOST_DEVIATIONS * float(np.hypot(p_error, q_error)), 1e-12 * abs(p))
+            if (p_error == 0) != (q_error == 0) or abs(p - q) > chance:  # a constant and random numbers always differ
                 symbol = power.replace("x", "J" if name == "couplings" else "h")
-                return f"their {name} have mean {symbol} {p.mean:.4g} and {q.mean:.4g}"
+                return f"their {name} have mean {symbol} {p:.4g} and {q:.4g}"
     return ""
 
 
@@ -109,27 +110,12 @@ def _settings(result: Run) -> dict[str, Any] | None:
     return settings
 
 
-class _Mean(NamedTuple):
-    """A mean over couplings or fields; the error of one number that all share is 0."""
-
-    mean: float
-    error: float
-
-    @classmethod
-    def of(cls, x: npt.NDArray[np.float64]) -> _Mean:
-        if not len(x):
-            return cls(0.0, 0.0)
-        constant = bool(np.all(x == x[0]))
-        return cls(float(x[0]), 0.0) if constant else cls(float(x.mean()), float(standard_error(x)))
-
-    def differs(self, other: _Mean) -> bool:
-        """Beyond chance; a constant and random numbers always do."""
-        if (self.error == 0) != (other.error == 0):
-            return True
-        chance = MOST_DEVIATIONS * float(np.hypot(self.error, other.error))
-        return abs(self.mean - other.mean) > max(chance, 1e-12 * abs(self.mean))
-
-
-def _means(rows: npt.NDArray[np.float64] | npt.NDArray[np.int8]) -> list[_Mean]:
+def _means(rows: npt.NDArray[np.float64] | npt.NDArray[np.int8]) -> list[tuple[float, float]]:
+    """Means of x, |x| and x^2 over couplings or fields, and their errors, 0 of one number that all share."""
     values = np.asarray(rows[:1, :1] if rows.strides[-1] == 0 else rows, np.float64).ravel()
-    return [_Mean.of(x) for x in (values, np.abs(values), values**2)]
+    if not len(values):
+        return [(0.0, 0.0)] * 3
+    return [
+        (float(x[0]), 0.0) if np.all(x == x[0]) else (float(x.mean()), float(standard_error(x)))
+        for x in (values, np.abs(values), values**2)
+    ]

@@ -159,17 +159,12 @@ def joined(energy: Array, count: npt.ArrayLike, beta: Array, start: Array) -> Mu
     Total energies and counts are (levels,); all beta (temperatures,) have equally many measurements. The search starts
     from the ``log_partition`` of much the same measurements.
     """
-    counts = np.asarray(count, np.float64)
-    each = float(counts.sum()) / len(beta)
-    return MultiHistogram(beta, _most_likely(energy, counts, beta, start), each)
-
-
-def _most_likely(energy: Array, count: Array, beta: Array, log_partition: Array) -> Array:
-    """Newton's search for the minimum of a convex function, whose gradient is what each temperature has too many."""
+    # Newton's search for the minimum of a convex function, whose gradient is what each temperature has too many
+    count = np.asarray(count, np.float64)
     total = float(count.sum())
     each, middle = total / len(beta), float(energy @ count) / total
     centred = energy - middle  # energies about 0 are exact in sums
-    least, guess, step = np.inf, log_partition + beta * middle, np.zeros_like(beta)
+    least, guess, step = np.inf, start + beta * middle, np.zeros_like(beta)
     for _ in range(_STEPS):
         height, sums, products = _mixed(centred, count, beta, guess + step)
         height += each * float((guess + step).sum())
@@ -186,7 +181,7 @@ def _most_likely(energy: Array, count: Array, beta: Array, log_partition: Array)
     else:
         raise InputError("the energies of neighbouring temperatures do not overlap: measure at temperatures in between")
     guess = guess - beta * middle
-    return np.asarray(guess - guess[0])
+    return MultiHistogram(beta, np.asarray(guess - guess[0]), each)
 
 
 def _mixed(energy: Array, count: Array, beta: Array, log_partition: Array) -> tuple[float, Array, Array]:

@@ -12,12 +12,9 @@ import numpy.typing as npt
 from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.jackknife import BINS, bin_means, standard_error
 from spinsim.analysis.reduced import ReducedRun
-from spinsim.analysis.runs import Tempered
+from spinsim.analysis.runs import Array, Bools, Integers, Tempered
 from spinsim.errors import InputError
 from spinsim.observables.measured import in_field
-
-Array = npt.NDArray[np.float64]
-_Bools = npt.NDArray[np.bool_]
 
 _FEWEST_BINS: Final = 16
 _MOST_BINS: Final = 120
@@ -35,7 +32,7 @@ class OverlapDistribution:
     error: Array
     """Standard error of the density, from sample to sample or, of one sample, from how long q stays in each bin and out
     of it; NaN for a bin of one sample that stays empty, likewise."""
-    trusted: _Bools
+    trusted: Bools
     """True where the error is one: of one sample, if the series of the bin and of q^2 span at least 20 of their
     autocorrelation times; of several, whether they differ, likewise."""
 
@@ -158,7 +155,7 @@ def _check(result: Tempered, bins: int) -> None:
         raise InputError(f"{steps} measurements in {bins} bins make no distribution: give at least 2 and 1")
 
 
-def _of_samples(number: npt.NDArray[np.int64], q: Array, symmetrize: bool) -> tuple[Array, Array, _Bools]:
+def _of_samples(number: Integers, q: Array, symmetrize: bool) -> tuple[Array, Array, Bools]:
     """Shares of the bins in their numbers (steps, samples, pairs), their errors, and whether these can be trusted."""
     samples = number.shape[1]
     share = np.array([np.bincount(number[:, k].ravel(), minlength=q.size) for k in range(samples)]) / number[:, 0].size
@@ -168,7 +165,7 @@ def _of_samples(number: npt.NDArray[np.int64], q: Array, symmetrize: bool) -> tu
     return share.mean(axis=0), error, error > 0
 
 
-def _of_one(number: npt.NDArray[np.int64], q: Array, symmetrize: bool) -> tuple[Array, Array, _Bools]:
+def _of_one(number: Integers, q: Array, symmetrize: bool) -> tuple[Array, Array, Bools]:
     """The same of one sample, pairs of copies averaged at each step.
 
     A narrow bin is left and entered again long before q forgets where it was: a small, slow part of its
@@ -186,7 +183,7 @@ def _of_one(number: npt.NDArray[np.int64], q: Array, symmetrize: bool) -> tuple[
     return filled.mean(axis=0), error, time.trusted[:-1] & time.trusted[-1]
 
 
-def _bins(sites: int, most: int, cells: int) -> tuple[Array, Array, npt.NDArray[np.int64]]:
+def _bins(sites: int, most: int, cells: int) -> tuple[Array, Array, Integers]:
     """Middles and widths of bins that hold whole cells, and the bin of each value of q, from -1 to 1."""
     values = sites + 1
     bins = min(most, cells)
@@ -198,5 +195,5 @@ def _bins(sites: int, most: int, cells: int) -> tuple[Array, Array, npt.NDArray[
     return middle, counts * 2 / sites, place
 
 
-def _dealt(cells: int, bins: int) -> npt.NDArray[np.int64]:
+def _dealt(cells: int, bins: int) -> Integers:
     return (2 * np.arange(cells) + 1) * bins // (2 * cells)

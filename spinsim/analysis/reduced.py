@@ -225,42 +225,15 @@ class ReducedRun:
 
     def time(self, name: str) -> IntegratedTime:
         """Integrated autocorrelation time over the whole run, (samples, places)."""
-        levels, chains = self._levels(name, 0), self._chains(name)
+        levels, chains = self.levels(name, 0), self.followed_chains(name)
         windows, length = level_windows(levels.variance), self.measurements
         if chains == 1 or len(levels.variance) < usable(length):  # levels end before the run does
-            windows = self._with_blocks(name, windows, levels.variance[0], 0)
+            windows = self.with_blocks(name, windows, levels.variance[0], 0)
         number = self.chains_of(name) // chains  # that were added up before they were followed
         variance = levels.variance[0] / number**2
         return blocked_time(windows, variance, levels.mean / number, length, chains, length * chains)
 
-    def late_time(self, name: str, place: int, least_window: npt.ArrayLike = 0) -> IntegratedTime:
-        """Integrated autocorrelation time of the average over copies in the last bin, (samples,)."""
-        start, chains = int(self.edges[-2]), self._chains(name)
-        first = round(start / self.block_length)
-        levels = self._levels(name, first if self.arrays["level_sums"].shape[1] > 1 else 0)
-        windows = self._with_blocks(name, level_windows(levels.variance), levels.variance[0], first)
-        at = windows._replace(tau=windows.tau[..., place])
-        number = self.chains_of(name) // chains
-        variance = levels.variance[0, :, place] * self._excess(name)[:, place] / (number**2 * chains)
-        length = self.measurements - start
-        return blocked_time(at, variance, levels.mean[:, place] / number, length, 1, length, least_window)
-
-    def copies(self, name: str, place: int, least_window: npt.ArrayLike = 0) -> tuple[Array, IntegratedTime, int]:
-        """Averages of each copy, (samples, copies), their time about these, and how many chains tell it."""
-        row, length, chains = self.reduced.by_copy.index(self.names[name]), self.measurements, self._chains(name)
-        means: Array = self.arrays["copy_sums"][row, :, :, place] / length
-        copies = means.shape[1]
-        if chains == 1:
-            levels = self._levels(name, 0)
-            windows = self._with_blocks(name, level_windows(levels.variance), levels.variance[0], 0)
-            variance, windows = levels.variance[0, :, place] / copies, windows._replace(tau=windows.tau[..., place])
-        else:
-            of_levels = self._variance_of_copies(name, place, means)
-            windows, variance = level_windows(of_levels), of_levels[0]
-        time = blocked_time(windows, variance, means.mean(axis=1), length, chains, length, least_window)
-        return means, replace(time, mean_error=time.mean_error * np.sqrt(chains)), chains
-
-    def _variance_of_copies(self, name: str, place: int, means: Array) -> Array:
+    def variance_of_copies(self, name: str, place: int, means: Array) -> Array:
         """Mean squares of the levels of copies that are followed one by one, about their own averages."""
         k, count, copies = self._followed(name), self.measurements, means.shape[1]
         about = means - self.arrays["first_value"][k, :, place][:, None]
@@ -286,7 +259,7 @@ class ReducedRun:
         times = np.array([windowed_sum(averages[:, sample])[0] for sample in range(averages.shape[1])])
         return np.asarray(np.maximum(times * length * ratio, 0.5))
 
-    def _chains(self, name: str) -> int:
+    def followed_chains(self, name: str) -> int:
         """Copies or pairs that are followed one by one; 1 where there is one, and where it is their sum."""
         return self.chains_of(name) if self.reduced.chains > 1 else 1
 
@@ -296,11 +269,11 @@ class ReducedRun:
     def _usable(self, length: int) -> int:
         return min(usable(length), int(self.arrays["level_sums"].shape[2]))
 
-    def _levels(self, name: str, first: int) -> _Levels:
+    def levels(self, name: str, first: int) -> _Levels:
         """Levels of a term in the blocks from ``first`` on about their mean."""
         k, begin, count = self._followed(name), first * self.block_length, self.measurements
         sums, squares = (self.arrays[array][k, first:].sum(axis=0) for array in ("level_sums", "level_squares"))
-        chains, length = self._chains(name), count - begin
+        chains, length = self.followed_chains(name), count - begin
         mean = sums[0] / (length * chains)
         variance = np.empty((self._usable(length), *mean.shape))
         for level in range(len(variance)):
@@ -310,16 +283,16 @@ class ReducedRun:
         variance[:, variance[0] <= _ROUNDING * squares[0] / (length * chains)] = 0.0
         return _Levels(variance, mean + self.arrays["first_value"][k])
 
-    def _with_blocks(self, name: str, windows: Windows, variance: Array, first: int) -> Windows:
+    def with_blocks(self, name: str, windows: Windows, variance: Array, first: int) -> Windows:
         """Go on with the blocks from ``first`` on; ``variance`` (samples, places) is that of what is followed."""
-        chains, number = self._chains(name), self.chains_of(name)
-        of_average = variance * chains / number**2 * (self._excess(name) if chains > 1 else 1.0)
+        chains, number = self.followed_chains(name), self.chains_of(name)
+        of_average = variance * chains / number**2 * (self.excess(name) if chains > 1 else 1.0)
         return with_blocks(windows, self.block_means(name)[first:], self.block_length, of_average)
 
-    def _excess(self, name: str) -> Array:
+    def excess(self, name: str) -> Array:
         """Variance of the average over pairs over what independent pairs would have, (samples, places)."""
         chains = self.chains_of(name)
-        if self._chains(name) == 1 or not self.term(name).of_pairs:
+        if self.followed_chains(name) == 1 or not self.term(name).of_pairs:
             return np.ones((self.samples, self.reduced.places))
         level, k, number = self.block_length.bit_length() - 1, self._followed(name), self.full_blocks
         means = self.block_means(name)
@@ -331,3 +304,65 @@ class ReducedRun:
         return np.asarray(
             np.maximum(1.0, np.divide(together, independent, out=np.ones_like(independent), where=independent > 0))
         )
+
+
+@dataclass(frozen=True)
+class FollowedTerm:
+    """A term at one place of the ladder over the time of a run, with what ``FollowedSeries`` has."""
+
+    run: ReducedRun
+    name: str
+    place: int
+
+    @property
+    def copies(self) -> int:
+        return self.run.chains_of(self.name)
+
+    @property
+    def start(self) -> Integers:
+        return self.run.edges[:-1]
+
+    @property
+    def stop(self) -> Integers:
+        return self.run.edges[1:]
+
+    @cached_property
+    def means(self) -> Array:
+        return self.run.bin_means(self.name)[..., self.place]
+
+    def time(self) -> IntegratedTime:
+        whole = self.run.time(self.name)
+        return IntegratedTime(**{field: values[:, self.place] for field, values in vars(whole).items()})
+
+    def late_time(self, least_window: npt.ArrayLike = 0) -> IntegratedTime:
+        run, name, place = self.run, self.name, self.place
+        start, chains = int(run.edges[-2]), run.followed_chains(name)
+        first = round(start / run.block_length)
+        levels = run.levels(name, first if run.arrays["level_sums"].shape[1] > 1 else 0)
+        windows = run.with_blocks(name, level_windows(levels.variance), levels.variance[0], first)
+        number = run.chains_of(name) // chains
+        variance = levels.variance[0, :, place] * run.excess(name)[:, place] / (number**2 * chains)
+        mean, length = levels.mean[:, place] / number, run.measurements - start
+        return blocked_time(self._here(windows), variance, mean, length, 1, length, least_window)
+
+    def of_copies(self, least_window: npt.ArrayLike = 0) -> OfCopies:
+        """Return the averages of copies; where their sum was followed its fluctuations tell those of each."""
+        run, name, place = self.run, self.name, self.place
+        row, length, chains = run.reduced.by_copy.index(run.names[name]), run.measurements, run.followed_chains(name)
+        means: Array = run.arrays["copy_sums"][row, :, :, place] / length
+        if chains == 1:
+            levels = run.levels(name, 0)
+            windows = self._here(run.with_blocks(name, level_windows(levels.variance), levels.variance[0], 0))
+            variance = levels.variance[0, :, place] / means.shape[1]
+        else:
+            of_levels = run.variance_of_copies(name, place, means)
+            windows, variance = level_windows(of_levels), of_levels[0]
+        time = blocked_time(windows, variance, means.mean(axis=1), length, chains, length, least_window)
+        error, freedom = time.mean_error * np.sqrt(chains), length * chains / (2 * time.window + 1)
+        return OfCopies(means, np.isnan(error), error**2, freedom, time.trusted)
+
+    def _here(self, windows: Windows) -> Windows:
+        return windows._replace(tau=windows.tau[..., self.place])
+
+
+Followed = FollowedSeries | FollowedTerm  # shows whether a number drifts, and copies are compared by it

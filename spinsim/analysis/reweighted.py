@@ -23,6 +23,7 @@ from spinsim.analysis.runs import (
     COPY_SERIES,
     FEWEST_STEPS,
     PAIR_SERIES,
+    Array,
     Axis,
     Tempered,
     check_length,
@@ -36,14 +37,12 @@ from spinsim.errors import InputError, argument
 from spinsim.inputs.checks import finite_array
 from spinsim.inputs.texts import count as counted
 from spinsim.observables.measured import in_field
-from spinsim.observables.moments import MOMENTS, PerSite, moments_of, series_of
-from spinsim.observables.table import COPIES_IN_FIELD, Observable, Point, observables
-from spinsim.observables.terms import VARIANCES
+from spinsim.observables.moments import MOMENTS, VARIANCES, PerSite
+from spinsim.observables.table import COPIES_IN_FIELD, Observable, Point, moments_of, observables, series_of
 
 _OF_ENERGY: Final = {"energy": 1, "E^2": 2, "E^4": 4, "(E - <E>)^2": 1}
 """Moments that follow from the energy itself, by the power whose sums they take."""
 _WIDEST: Final = 1 / 3  # width of bins of several energies, in standard deviations of the energy at a temperature
-Array = npt.NDArray[np.float64]
 FEWEST: Final = 50  # independent measurements, effectively, at a new temperature
 
 
@@ -263,7 +262,7 @@ def _counted(sample: Tempered) -> _Counted:
     stretch = np.maximum((np.arange(steps) - steps % bins) // (steps // bins), -1)
     moments = [name for name in moments_of(_observables(sample, "hottest")) if name in MOMENTS]
     own, of_pairs = ([name for name in moments if MOMENTS[name].pairs == pairs] for pairs in (False, True))
-    variances = [name for name in own if MOMENTS[name].variance]
+    variances = [name for name in own if name in VARIANCES]
     middle = {name: float(numbers.mean()) for name, numbers in _numbers(sample, slice(0, 1), variances).items()}
 
     def of_copies(chosen: slice) -> dict[str, Array]:
@@ -288,7 +287,7 @@ def _counted_before(result: Tempered, run: ReducedRun, sample: int) -> _Counted:
     """The same of what a run has added up as it went."""
     moments = [name for name in moments_of(_observables(result, "hottest")) if name in MOMENTS]
     own, of_pairs = ([name for name in moments if MOMENTS[name].pairs == pairs] for pairs in (False, True))
-    variances = [name for name in own if MOMENTS[name].variance]
+    variances = [name for name in own if name in VARIANCES]
     middle = {name: float(run.mean(VARIANCES[name][0])[sample].mean()) for name in variances}
     spacing, beta, sites = spacing_of(result.model), 1 / result.temperature, result.model.sites
     singles = cells_of_copies(run, sample, own, middle, spacing)

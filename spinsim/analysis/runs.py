@@ -18,8 +18,9 @@ from spinsim.saved import SampledResult
 if TYPE_CHECKING:
     from spinsim.analysis.reduced import ReducedRun
 
-Floats = npt.NDArray[np.float64]
+Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 _SAMPLES_FIRST: Final = (
     "attempts accepts round_trips best_energy best_spins best_states local_squares local_measurements"
@@ -44,11 +45,11 @@ class Axis(NamedTuple):
 
     name: str  # of the column
     symbol: str  # in sentences and labels
-    values: Floats  # from the coldest end of the ladder
+    values: Array  # from the coldest end of the ladder
     coldest: str  # where that end is, in words
 
 
-def temperatures(values: Floats) -> Axis:
+def temperatures(values: Array) -> Axis:
     return Axis("temperature", "T", values, "the lowest temperature")
 
 
@@ -60,25 +61,25 @@ class Run(Result):
     if TYPE_CHECKING:  # fields of some results and properties of others
 
         @property
-        def temperature(self) -> Floats: ...  # in the unit of the couplings
+        def temperature(self) -> Array: ...  # in the unit of the couplings
 
 
 class Annealed(Run, SampledResult):
     """Replicas after each step of a schedule, independent where they are no population (``AnnealResult``)."""
 
-    energy: Floats
+    energy: Array
     magnetization: Integers
     staggered_magnetization: Integers | None
-    field: Floats | None
+    field: Array | None
     family: npt.NDArray[np.int32] | None
-    population_free_energy: Floats | None
+    population_free_energy: Array | None
 
 
 class Even(NamedTuple):
     """Products of neighbours in space, averaged over bonds in space and slices."""
 
-    correlation: Floats  # of (s_x s_y)(tau) (s_x s_y)(tau + t), (steps, samples, copies, temperatures, times)
-    link_overlap: Floats
+    correlation: Array  # of (s_x s_y)(tau) (s_x s_y)(tau + t), (steps, samples, copies, temperatures, times)
+    link_overlap: Array
     """Averages of the product of two copies' s_x s_y, (steps, samples, pairs, temperatures): the square of an average
     without bias."""
 
@@ -87,11 +88,11 @@ class InTime(NamedTuple):
     """Measurements in time of a run of a model of space and time, per site or in units of full order."""
 
     times: Integers  # of correlations, in slices, (times,)
-    gamma: Floats  # transverse field at each point of the ladder, (temperatures,)
-    k_time: Floats  # coupling of neighbours in time there, likewise
-    correlation: Floats
+    gamma: Array  # transverse field at each point of the ladder, (temperatures,)
+    k_time: Array  # coupling of neighbours in time there, likewise
+    correlation: Array
     """Averages over sites and slices of s(tau) s(tau + t), (steps, samples, copies, temperatures, times)."""
-    energy: Floats  # of the quantum model per site of space, by its estimator, (steps, samples, copies, temperatures)
+    energy: Array  # of the quantum model per site of space, by its estimator, (steps, samples, copies, temperatures)
     even: Even | None = None  # products of neighbours in space, None where they were not measured
 
 
@@ -107,14 +108,14 @@ class Tempered(Run, SampledResult):
     accepts: Integers
     round_trips: Integers
     link_overlap: Integers = field(default_factory=lambda: np.empty((0, 0, 0, 0), np.int64))
-    overlap_mode: Floats = field(default_factory=lambda: np.empty((0, 0, 0, 0, 0)))
-    magnetization_mode: Floats = field(default_factory=lambda: np.empty((0, 0, 0, 0, 0)))
+    overlap_mode: Array = field(default_factory=lambda: np.empty((0, 0, 0, 0, 0)))
+    magnetization_mode: Array = field(default_factory=lambda: np.empty((0, 0, 0, 0, 0)))
     reduced: ReducedRun | None = None
 
     if TYPE_CHECKING:  # fields of some results and properties of others
 
         @property
-        def energy(self) -> Floats: ...  # totals, of quantum runs the action, (steps, samples, copies, places)
+        def energy(self) -> Array: ...  # totals, of quantum runs the action, (steps, samples, copies, places)
 
         @property
         def staggered_magnetization(self) -> Integers: ...  # likewise; no copies where it was not measured
@@ -133,7 +134,7 @@ class Tempered(Run, SampledResult):
         raise NotImplementedError
 
     @property
-    def swap_rate(self) -> Floats:
+    def swap_rate(self) -> Array:
         """Share of exchanges accepted for each pair of neighbours on the ladder, over all samples."""
         return np.asarray(self.accepts.sum(axis=0) / np.maximum(self.attempts.sum(axis=0), 1))
 
@@ -151,13 +152,13 @@ class Tempered(Run, SampledResult):
 class Strips(Run):
     """Levels of layers at several couplings (``TransferResult``)."""
 
-    k: Floats
-    k_time: Floats
+    k: Array
+    k_time: Array
     sectors: tuple[str, ...]
-    correlation_length: Floats
+    correlation_length: Array
 
     @property
-    def in_noise(self) -> npt.NDArray[np.bool_]:
+    def in_noise(self) -> Bools:
         """Marks of the correlation lengths that rounding may have changed by more than 1 %."""
         raise NotImplementedError
 
@@ -201,13 +202,13 @@ def samples_of(result: AnyRun, chosen: slice) -> AnyRun:
 class Lowest(NamedTuple):
     """The lowest energies that replicas met."""
 
-    per_site: Floats  # of each sample, (samples,)
-    hits: npt.NDArray[np.int64]  # how many of a sample's replicas met it, (samples,)
+    per_site: Array  # of each sample, (samples,)
+    hits: Integers  # how many of a sample's replicas met it, (samples,)
     mean: float  # over the samples, per site
     error: float  # its standard error over samples, NaN for fewer than four
 
 
-def lowest(model: Ising, best_energy: Floats) -> Lowest:
+def lowest(model: Ising, best_energy: Array) -> Lowest:
     """Lowest energies of each sample, from total energies ``best_energy`` (samples, replicas)."""
     least = best_energy.min(axis=1)
     per_site, samples = least / model.sites, len(least)

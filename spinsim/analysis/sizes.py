@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy.interpolate import CubicSpline, PPoly
 
 from spinsim.analysis.kinds import check_one_model, is_antiferromagnet, is_ferromagnet
-from spinsim.analysis.runs import Tempered
+from spinsim.analysis.runs import Array, Tempered
 from spinsim.analysis.sources import facts_of
 from spinsim.analysis.summary import Estimate, Summary, resampled, summarize
 from spinsim.analysis.tables import with_error
@@ -22,8 +22,6 @@ from spinsim.inputs.checks import finite_array, real_array
 from spinsim.model.ising import Ising
 from spinsim.observables.measured import in_field, in_space
 from spinsim.observables.table import CROSSING, LABELS
-
-Array = npt.NDArray[np.float64]
 
 RESAMPLES: Final = 500  # errors to 3 %
 FEW_MISSING: Final = 0.05  # share of resamples up to which it needs no word that they do not cross
@@ -206,7 +204,12 @@ def compare_sizes(
     for name in names:
         if all(name in summary.estimates for summary in of_each):
             each = zip(ordered, of_each, resamples, strict=True)
-            curves = [_curve(result, summary.estimates[name], rows[name]) for result, summary, rows in each]
+            curves = []
+            for result, summary, rows in each:
+                x, e = result.axis.values, summary.estimates[name]
+                rising = np.argsort(x)
+                estimate = Estimate(e.value[rising], e.error[rising], e.tau[rising], e.trusted[rising])
+                curves.append(SizeCurve(size_label(result.model), x[rising], estimate, rows[name][:, rising]))
             pairs = [_cross(a, b, near, ordered[0].axis.symbol) for a, b in combinations(curves, 2)]
             comparisons.append(Comparison(name, curves, pairs))
     if not comparisons and in_field(ordered[0].model):
@@ -215,12 +218,6 @@ def compare_sizes(
             f"runs have none: {' '.join(of_each[0].notes).rstrip('.')}"
         )
     return comparisons
-
-
-def _curve(result: Tempered, e: Estimate, rows: Array) -> SizeCurve:
-    order = np.argsort(result.axis.values)
-    rising = Estimate(e.value[order], e.error[order], e.tau[order], e.trusted[order])
-    return SizeCurve(size_label(result.model), result.axis.values[order], rising, rows[:, order])
 
 
 def say_crossings(comparisons: Sequence[Comparison], say: Callable[[str], None]) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Final
 
@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import IntegratedTime, windowed_sum
 from spinsim.analysis.jackknife import BINS, bin_means, entries_of, standard_error, too_small
-from spinsim.analysis.reduced import FollowedSeries, OfCopies, ReducedRun, bin_edges
-from spinsim.analysis.runs import FEWEST_STEPS, Integers, Tempered, check_length
+from spinsim.analysis.reduced import Followed, FollowedSeries, FollowedTerm, ReducedRun, bin_edges
+from spinsim.analysis.runs import FEWEST_STEPS, Array, Integers, Tempered, check_length
 from spinsim.engine.measuring.correlations import Correlations
 from spinsim.engine.measuring.cpu_reduction import HostReduction
 from spinsim.engine.moves.exchange.ladder import Exchange
@@ -21,11 +21,8 @@ from spinsim.engine.protocols import LadderMeasurement
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
 from spinsim.observables.measured import Facts, quantities_of
-from spinsim.observables.moments import MOMENTS, PerSite
+from spinsim.observables.moments import MOMENTS, VARIANCES, Ladder, PerSite, reduced_run, term_name
 from spinsim.observables.table import Observable, Point, observables, own_observables
-from spinsim.observables.terms import VARIANCES, Ladder, reduced_run, term_name
-
-Array = npt.NDArray[np.float64]
 
 _SCALAR: Final = 4  # axes of a number for each configuration
 
@@ -48,9 +45,8 @@ def reduced_of(result: Tempered, facts: Facts, by_energy: bool = False) -> Reduc
                 f"a value of {one.source} is beyond {most}, the most that the model has: its series are damaged"
             )
     reduction = HostReduction(reduced)
-    measurement = _measurements(result)
-    for step in range(len(result.energy)):
-        reduction.add_numbers(measurement(step))
+    for measurement in _measurements(result):
+        reduction.add_numbers(measurement)
     return ReducedRun(reduction.reduced, reduction.state(), every(result))
 
 
@@ -66,8 +62,8 @@ def _ladder(result: Tempered) -> Ladder:
     return Ladder(places, tuple(map(int, in_time.times)), in_time.gamma, in_time.k_time, in_time.even is not None)
 
 
-def _measurements(result: Tempered) -> Callable[[int], LadderMeasurement]:
-    """Return what makes a measurement of a step of the series."""
+def _measurements(result: Tempered) -> Iterator[LadderMeasurement]:
+    """Yield the measurement of each step of the series."""
     steps, samples, copies, places = result.energy.shape
     series: dict[str, npt.NDArray[np.generic]] = {}
     for one in quantities_of(in_time=result.in_time is not None):
@@ -79,10 +75,10 @@ def _measurements(result: Tempered) -> Callable[[int], LadderMeasurement]:
     correlations = {name: series.get(name, nothing) for name in Correlations._fields}
     no_trips = np.zeros((samples, copies * places), np.int64)
 
-    def at(step: int) -> LadderMeasurement:
+    for step in range(steps):
         holder = result.permutation[step].reshape(samples, -1)
         place = (np.argsort(holder, axis=1) % places).astype(np.int32)
-        return LadderMeasurement(
+        yield LadderMeasurement(
             energy=result.energy[step],
             magnetization=result.magnetization[step],
             staggered_magnetization=staggered[step],
@@ -93,52 +89,9 @@ def _measurements(result: Tempered) -> Callable[[int], LadderMeasurement]:
             energy_by_term=result.energy[step][..., None],
         )
 
-    return at
-
 
 def _no_spins(sample: int, replica: int) -> npt.NDArray[np.int8]:
     raise NotImplementedError  # series have no configurations
-
-
-@dataclass(frozen=True)
-class FollowedTerm:
-    """A term at one place of the ladder over the time of a run, with what ``FollowedSeries`` has."""
-
-    run: ReducedRun
-    name: str
-    place: int
-
-    @property
-    def copies(self) -> int:
-        return self.run.chains_of(self.name)
-
-    @property
-    def start(self) -> Integers:
-        return self.run.edges[:-1]
-
-    @property
-    def stop(self) -> Integers:
-        return self.run.edges[1:]
-
-    @cached_property
-    def means(self) -> Array:
-        return self.run.bin_means(self.name)[..., self.place]
-
-    def late_time(self, least_window: npt.ArrayLike = 0) -> IntegratedTime:
-        return self.run.late_time(self.name, self.place, least_window)
-
-    def time(self) -> IntegratedTime:
-        whole = self.run.time(self.name)
-        return IntegratedTime(**{field: values[:, self.place] for field, values in vars(whole).items()})
-
-    def of_copies(self, least_window: npt.ArrayLike = 0) -> OfCopies:
-        """Return the averages of copies; where their sum was followed its fluctuations tell those of each."""
-        means, time, chains = self.run.copies(self.name, self.place, least_window)
-        freedom = self.run.measurements * chains / (2 * time.window + 1)
-        return OfCopies(means, np.isnan(time.mean_error), time.mean_error**2, freedom, time.trusted)
-
-
-Followed = FollowedSeries | FollowedTerm  # shows whether a number drifts, and copies are compared by it
 
 
 class Source:
@@ -252,7 +205,6 @@ class Source:
         return [FollowedTerm(self.run, term_name(name), place) for place in range(self.run.reduced.places)]
 
     def coldest(self, name: str) -> FollowedSeries:
-        """Return the term that stands for a moment at the coldest place."""
         return self.run.coldest(term_name(name))
 
     def walk_times(self) -> tuple[int, Array]:
@@ -307,20 +259,18 @@ class SeriesSource(Source):
         return FollowedSeries(MOMENTS[name].value(self._per_site)[..., 0])
 
     def walk_times(self) -> tuple[int, Array]:
-        permutation = self.result.permutation
-        return len(permutation), np.array([_walk_time(permutation[:, k]) for k in range(permutation.shape[1])])
+        """As those of sums.
 
-
-def _walk_time(permutation: Integers) -> float:
-    """Autocorrelation time of the places of a sample's replicas (steps, copies, places), at least 1/2.
-
-    All replicas spend equal times everywhere, so that mean and variance of a place are known before: a run that is
-    shorter than the walk cannot hide that, as it would if it took off the mean that it has measured.
-    """
-    steps, copies, places = permutation.shape
-    place = np.argsort(permutation, axis=-1).reshape(steps, copies * places)
-    centred = (place - (places - 1) / 2) / np.sqrt((places**2 - 1) / 12)
-    return max(windowed_sum(centred)[0], 0.5)
+        All replicas spend equal times everywhere, so that mean and variance of a place are known before: a run that is
+        shorter than the walk cannot hide that, as it would if it took off the mean that it has measured.
+        """
+        steps, samples, copies, places = self.result.permutation.shape
+        times = []
+        for sample in range(samples):
+            place = np.argsort(self.result.permutation[:, sample], axis=-1).reshape(steps, copies * places)
+            centred = (place - (places - 1) / 2) / np.sqrt((places**2 - 1) / 12)
+            times.append(max(windowed_sum(centred)[0], 0.5))
+        return steps, np.array(times)
 
 
 def source_of(result: Tempered) -> Source:

@@ -13,12 +13,10 @@ from scipy.interpolate import CubicSpline
 
 from spinsim.analysis.jackknife import bootstrap
 from spinsim.analysis.kinds import check_one_model
-from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Strips
+from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Array, Strips
 from spinsim.analysis.sizes import crossing
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
-
-Array = npt.NDArray[np.float64]
 
 AVERAGES: Final = ("mean", "typical")  # over samples: [xi], and exp[ln xi]
 RESAMPLES: Final = 500  # errors to 3 %

@@ -7,20 +7,16 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import stdtr
 
 from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime, integrated_time
 from spinsim.analysis.equilibration import FEW_SAMPLES, Equilibration, judge
 from spinsim.analysis.jackknife import bootstrap, entries_of, jackknife
-from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Axis, Tempered, check_length
+from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Array, Axis, Bools, Tempered, check_length
 from spinsim.analysis.runs import FEWEST_STEPS as FEWEST_STEPS
 from spinsim.analysis.sources import Source, observed, own_records, own_series, point_of, source_of, widening
 from spinsim.analysis.sources import observables_of as observables_of
-from spinsim.observables.moments import moments_of, series_of
-from spinsim.observables.table import Observable, left_out
-
-Array = npt.NDArray[np.float64]
+from spinsim.observables.table import Observable, left_out, moments_of, series_of
 
 _NO_SCATTER: Final = 1e-12  # of a value: less is rounding
 
@@ -32,7 +28,7 @@ class Estimate:
     value: Array  # averaged over time, copies and disorder
     error: Array  # standard error: from sample to sample where there are several, else from the series' own correlation
     tau: Array  # integrated autocorrelation time in sweeps, the mean over samples
-    trusted: npt.NDArray[np.bool_]
+    trusted: Bools
     """True where the error is one: of one sample, if its series is at least 20 tau long; of four or more, if they
     differ at all, as errors over samples need no tau. It is False of two and three samples, whose scatter says too
     little, and says nothing on equilibrium, which the verdict is for."""
@@ -177,7 +173,7 @@ def _estimate(result: Tempered, value: Array, error: Array, time: IntegratedTime
     return Estimate(value, error, time.tau.mean(axis=0) * every, trusted)
 
 
-def can_trust(samples: int, of_one: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def can_trust(samples: int, of_one: Bools) -> Bools:
     """Return True where so many samples have errors, at each temperature; of a single one its series decides."""
     return of_one if samples == 1 else np.full(of_one.shape, samples >= FEWEST_FOR_ERRORS)
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.kinds import is_antiferromagnet, is_ferromagnet
-from spinsim.analysis.runs import AnyRun, Floats, Tempered, lowest, sample_of
+from spinsim.analysis.runs import AnyRun, Array, Tempered, lowest, sample_of
 from spinsim.errors import InputError
 from spinsim.inputs.texts import WIDTH, wrapped
 from spinsim.machine.outputs import write_outputs
@@ -118,7 +118,7 @@ def _named_columns(run: Run, by: str) -> Columns:
 
 
 def columns_of_samples(
-    run: AnyRun, columns: Callable[[AnyRun], Columns], best_energy: Callable[[AnyRun], Floats | None]
+    run: AnyRun, columns: Callable[[AnyRun], Columns], best_energy: Callable[[AnyRun], Array | None]
 ) -> Columns:
     """Columns of each sample, below each other; ``best_energy`` gives lowest energies (1, replicas) or None."""
     tables = []
@@ -176,14 +176,11 @@ def arranged(frame: pd.DataFrame) -> pd.DataFrame:
     of each column by name, 1 for pure numbers.
     """
     table = frame[in_order(list(frame.columns))]
-    table.attrs["units"] = {name: _unit(name) for name in table.columns}
+    table.attrs["units"] = {
+        name: "sweeps" if name.endswith("_tau") else _UNITS.get(name.removesuffix("_error"), "1")
+        for name in table.columns
+    }
     return table
-
-
-def _unit(name: str) -> str:
-    if name.endswith("_tau"):
-        return "sweeps"
-    return _UNITS.get(name.removesuffix("_error"), "1")
 
 
 def write_csv(columns: Columns, path: Path, overwrite: bool = False) -> None:

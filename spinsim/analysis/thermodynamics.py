@@ -25,10 +25,9 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from spinsim.analysis.kinds import is_antiferromagnet
-from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Annealed
+from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Annealed, Array, Bools, Integers
 from spinsim.model.ising import Ising
 
 FEWEST: Final = 10
@@ -37,7 +36,6 @@ sample, by 32 and 64 replicas and 200 seeds each, had deviations of 0.8 to 1.1 e
 MANY: Final = 2 * FEWEST  # populations of a sample from which on their scatter gives errors; they are of unequal Z
 ENOUGH: Final = 100
 """Families, by the exponential of their entropy, from which on a population is trusted (Wang et al.)."""
-Array = npt.NDArray[np.float64]
 REACH: Final = 2  # steps to either side over which the slope of the energy is taken
 LIMIT: Final = 2.0  # standard errors, where these are known well
 _ROUNDING: Final = 1e-12  # of a heat per site in k_B
@@ -53,7 +51,7 @@ class Averaged(NamedTuple):
 class Families(NamedTuple):
     """Families that are left in each population, (steps, samples, populations)."""
 
-    number: npt.NDArray[np.int64]  # families that have any replica
+    number: Integers  # families that have any replica
     mean_square_size: Array  # rho_t: of the family of a replica, the mean size
     entropy: Array  # S_f = -sum nu ln nu, nu the share of replicas that each family has
 
@@ -133,7 +131,7 @@ class Populations:
         return np.asarray(sums - 1 / sums.shape[2])
 
     @cached_property
-    def _too_few(self) -> npt.NDArray[np.bool_]:
+    def _too_few(self) -> Bools:
         """Where Z is that of too few groups for errors, (steps, samples)."""
         return np.asarray((self._sums(np.ones(self._family.shape)) ** 2).sum(axis=2) * FEWEST > 1)
 
@@ -160,7 +158,7 @@ class Thermodynamics:
     energy: Averaged  # per site, likewise
     specific_heat: Averaged
     """(<E^2> - <E>^2) / (N T^2) in k_B, with a jackknife error; NaN where it is not the slope of the energy."""
-    specific_heat_trusted: npt.NDArray[np.bool_]
+    specific_heat_trusted: Bools
     """True where it was compared with the slope of the energy and agrees. It is given, but not trusted, where there is
     nothing to compare with: at one temperature, with two replicas of one sample, where a field changes, and of a
     population, whose spread resampling keeps in equilibrium."""
@@ -209,7 +207,7 @@ def thermodynamics(result: Annealed) -> Thermodynamics:
     return Thermodynamics(temperature, means(energy), specific_heat, compared & agrees, *orders)
 
 
-def _compare(temperature: Array, energy: Array, scale: Array) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+def _compare(temperature: Array, energy: Array, scale: Array) -> tuple[Bools, Bools]:
     """At which steps the spread of energies (steps, samples, replicas) can be compared with their slope, and agrees."""
     steps, samples, replicas = energy.shape
     compared, agrees = np.zeros(steps, bool), np.zeros(steps, bool)
@@ -245,9 +243,7 @@ def _above_zero(values: Array) -> float:
 
 
 def mean_of_replicas(values: Array) -> Averaged:
-    if values.shape[1] > 1:
-        return _mean_of_samples(values.mean(axis=2))
-    return _mean_of_samples(values[:, 0])
+    return _mean_of_samples(values.mean(axis=2) if values.shape[1] > 1 else values[:, 0])
 
 
 def over_samples(values: Array, error: Array) -> Averaged:

@@ -7,6 +7,7 @@ docstring what it is (``jobs/ladder/result.py``).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -29,14 +30,9 @@ def square_of_sites(model: Ising) -> int:
     return model.sites**2
 
 
-def squares_of_slices(model: Ising) -> int:
-    """Returns the sum over slices of the square of a slice's sites."""
-    return model.graph.slices * (model.sites // model.graph.slices) ** 2
-
-
-def fourths_of_slices(model: Ising) -> int:
-    """Returns the sum over slices of the fourth power of a slice's sites."""
-    return model.graph.slices * (model.sites // model.graph.slices) ** 4
+def powers_of_slices(power: int, model: Ising) -> int:
+    """Returns the sum over slices of a power of a slice's sites."""
+    return int(model.graph.slices * (model.sites // model.graph.slices) ** power)
 
 
 def in_space(model: Ising) -> Lattice | None:
@@ -66,20 +62,6 @@ class Facts(NamedTuple):
     in_time: bool = False  # slices of a model of space and time were measured
     magnetization_modes: bool = True  # Fourier modes of the magnetisation are among the correlations
 
-    @property
-    def field(self) -> bool:
-        return in_field(self.model)
-
-    @property
-    def modes(self) -> bool:
-        """True if Fourier modes of a periodic lattice were measured."""
-        return self.correlations and self.model.lattice is not None and self.model.lattice.periodic
-
-    @property
-    def isotropic(self) -> bool:
-        """True if one number multiplies the action of space and time."""
-        return self.in_time and self.model.terms is None
-
 
 def in_field(model: Ising) -> bool:
     """Returns whether fields break the symmetry of all spins' reversal, so that averages of m and q need not vanish."""
@@ -104,7 +86,7 @@ class Measured(NamedTuple):
     """``sites`` or ``bonds`` where it is a number of these at most, for integers as wide as these need; else a type."""
     axis: str = ""  # its last axis, behind the places, if it has one
     unit: str = "1"  # of its values
-    needs: tuple[str, ...] = ()  # what a run must have for it to be measured, of ``Choice.has``
+    needs: tuple[str, ...] = ()  # what a run must have for it to be measured, see ``Choice.quantities``
     words_in_time: str = ""  # its formula in models of space and time, where that is another one
     moments: tuple[str, ...] = ()
     """Names of the averages of x, |x|, x^2 and x^4, x being it over ``full``; empty for none of them."""
@@ -140,8 +122,6 @@ _MODE: Final = "|sum of {} exp(i k x)|^2, k = 2 pi / L along axis 0 (x), 1 (y) o
 _MODE_IN_TIME: Final = "|sum of {} exp(i k x)|^2, k = 2 pi / L along axis 0 (time), 1 (x), 2 (y) or 3 (z)"
 _OF_SLICES: Final = "sum over slices of the {} power of the sum over sites of {}"
 _PRODUCT: Final = "the product of two copies' spins"
-STAGGERED: Final = "sum of spins over the first sublattice, that of site 0, less that over the second"
-"""Definition of staggered magnetisations, for readers."""
 
 MEASURED: Final = (
     Measured("energy", "total energy", counts=np.float64, unit="coupling unit", needs=("classical",),
@@ -150,14 +130,15 @@ MEASURED: Final = (
              needs=("in time",), moments=("energy", "", "E^2", "E^4")),
     Measured("magnetization", "sum of spins", words_in_time="sum of spins over sites and slices",
              moments=("m", "|m|", "m^2", "m^4")),
-    Measured("staggered_magnetization", STAGGERED, needs=("classical", "staggered"),
-             moments=("", "|m_s|", "m_s^2", "m_s^4")),
+    Measured("staggered_magnetization",
+             "sum of spins over the first sublattice, that of site 0, less that over the second",
+             needs=("classical", "staggered"), moments=("", "|m_s|", "m_s^2", "m_s^4")),
     Measured("correlation_in_time", "sum over sites and slices of s(tau) s(tau + time)", "in_time", axis="time",
              needs=("in time",)),
     Measured("slice_magnetization_squared", _OF_SLICES.format("second", "spins"), "magnetization_powers", 0,
-             counts=np.int64, needs=("in time",), moments=("m_eq^2",), full=squares_of_slices),
+             counts=np.int64, needs=("in time",), moments=("m_eq^2",), full=partial(powers_of_slices, 2)),
     Measured("slice_magnetization_fourth", _OF_SLICES.format("fourth", "spins"), "magnetization_powers", 1,
-             counts=np.int64, needs=("in time",), moments=("m_eq^4",), full=fourths_of_slices),
+             counts=np.int64, needs=("in time",), moments=("m_eq^4",), full=partial(powers_of_slices, 4)),
     Measured("even_correlation_in_time", "sum over bonds in space and slices of (s_x s_y)(tau) (s_x s_y)(tau + time)",
              "even_in_time", counts="bonds", axis="time", needs=("in time", "even"), full=bonds_of_slices),
     Measured("magnetization_mode", _MODE.format("spins"), counts=np.float64, axis="axis",
@@ -166,9 +147,9 @@ MEASURED: Final = (
     Measured("overlap", f"sum over sites of {_PRODUCT}", per=PAIR, needs=("pairs",),
              words_in_time=f"sum over sites and slices of {_PRODUCT}", moments=("q", "|q|", "q^2", "q^4")),
     Measured("slice_overlap_squared", _OF_SLICES.format("second", _PRODUCT), "overlap_powers", 0, PAIR, np.int64,
-             needs=("in time", "pairs"), moments=("q_eq^2",), full=squares_of_slices),
+             needs=("in time", "pairs"), moments=("q_eq^2",), full=partial(powers_of_slices, 2)),
     Measured("slice_overlap_fourth", _OF_SLICES.format("fourth", _PRODUCT), "overlap_powers", 1, PAIR, np.int64,
-             needs=("in time", "pairs"), moments=("q_eq^4",), full=fourths_of_slices),
+             needs=("in time", "pairs"), moments=("q_eq^4",), full=partial(powers_of_slices, 4)),
     Measured("overlap_mode", _MODE.format(_PRODUCT), per=PAIR, counts=np.float64, axis="axis",
              words_in_time=_MODE_IN_TIME.format(_PRODUCT), needs=("correlations", "lattice", "pairs"),
              moments=("|q(k)|^2",), full=square_of_sites, elements=longest_axes),
@@ -188,8 +169,14 @@ class Choice(NamedTuple):
     wanted: Wanted  # correlations of copies at equal temperatures
     staggered: bool = False  # true if staggered magnetisations are measured
 
-    def has(self, dimension: int) -> set[str]:
-        """Returns which needs of quantities are met, of a model on a lattice of some dimension, 0 for none."""
+    def facts(self, model: Ising) -> Facts:
+        wanted = self.wanted
+        return Facts(
+            model, self.copies, wanted.full, "", self.staggered, bool(wanted.times), wanted.magnetization_modes
+        )
+
+    def quantities(self, dimension: int) -> list[Measured]:
+        """Returns what is measured of a model on a lattice of some dimension, 0 for none."""
         wanted = self.wanted
         met: Mapping[str, object] = {
             "classical": not wanted.times,
@@ -201,16 +188,7 @@ class Choice(NamedTuple):
             "spin modes": wanted.magnetization_modes,
             "staggered": self.staggered,
         }
-        return {need for need, is_met in met.items() if is_met}
-
-    def facts(self, model: Ising) -> Facts:
-        wanted = self.wanted
-        in_time, modes = bool(wanted.times), wanted.magnetization_modes
-        return Facts(model, self.copies, wanted.full, "", self.staggered, in_time, modes)
-
-    def quantities(self, dimension: int) -> list[Measured]:
-        met = self.has(dimension)
-        return [one for one in MEASURED if met.issuperset(one.needs)]
+        return [one for one in MEASURED if all(met[need] for need in one.needs)]
 
 
 def quantities_of(in_time: bool) -> list[Measured]:

@@ -1,37 +1,22 @@
-"""Moments, which are averaged over time, copies and samples, and the functions of these averages.
+"""Moments, which are averaged over time, copies and samples: from series, and from terms that a run adds up.
 
 In a field the averages of m and q do not vanish, and susceptibilities are connected: what a sample has on average is
 taken off within each sample, never off the average over samples. Products of such averages are taken from different
 copies, which are independent, so that they are free of bias however long the autocorrelation time is.
-
-Models of space and time: the weight of a bond in time is exp(K_tau s s') = const <s| exp(a sigma_x) |s'> with
-a = Gamma Delta tau, so that tanh(a) = exp(-2 K_tau). The estimator of <sigma_x> is d ln <s| exp(a sigma_x) |s'> / da:
-tanh(a) where s = s' and coth(a) where not, on average cosh(2 K_tau) - C(1) sinh(2 K_tau), C(1) the mean of s s' over
-bonds in time. In the isotropic form K_tau is k.
-
-The estimator of the energy per site, H = e_s - Gamma sigma_x with this sigma_x, is -d ln(weight) / d beta of a
-configuration per site. Its fluctuations and its own derivative give the specific heat: with N sites of space and L
-slices
-
-    C / N = beta^2 [N var(H) - 2 (Gamma^2 / L) (1 - C(1) cosh(2 a)) / sinh(2 a)^2],
-
-where 1 / sinh(2 a) = sinh(2 K_tau) and cosh(2 a) / sinh(2 a) = cosh(2 K_tau).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.errors import InputError
-from spinsim.inputs.checks import real_array
-from spinsim.observables.measured import MEASURED, PAIR, Measured, in_space
-
-if TYPE_CHECKING:
-    from spinsim.observables.table import Observable, Point
+from spinsim.engine.measuring.correlations import Wanted
+from spinsim.engine.measuring.reduction import ABSOLUTE, CONNECTED, Reduced, Source, Term
+from spinsim.observables.measured import MEASURED, PAIR, Choice, Facts, Measured, longest_axes
+from spinsim.observables.table import moments_of, observables, series_of
 
 Array = npt.NDArray[np.float64]
 
@@ -57,11 +42,10 @@ class PerSite:
 
 
 class Moment(NamedTuple):
-    """A number of each copy, or of each pair of copies, whose average counts."""
+    """A number of each copy, or of each pair of copies, whose average counts, or whose variance, see ``VARIANCES``."""
 
     value: Callable[[PerSite], Array]  # of (steps, samples, copies or pairs, temperatures)
     pairs: bool = False
-    variance: bool = False  # it is the variance of that number within each sample instead of its average
 
 
 def _plain(one: Measured) -> dict[str, Moment]:
@@ -76,27 +60,19 @@ def _plain(one: Measured) -> dict[str, Moment]:
 
 _E, _M = (next(one for one in MEASURED if one.name == name) for name in ("energy", "magnetization"))
 MOMENTS: Final = {name: moment for one in reversed(MEASURED) for name, moment in _plain(one).items()} | {
-    "(E - <E>)^2": Moment(lambda run: run.of(_E), variance=True),
-    "(m - <m>)^2": Moment(lambda run: run.of(_M), variance=True),
-    "(|m| - <|m|>)^2": Moment(lambda run: np.abs(run.of(_M)), variance=True),
+    "(E - <E>)^2": Moment(lambda run: run.of(_E)),
+    "(m - <m>)^2": Moment(lambda run: run.of(_M)),
+    "(|m| - <|m|>)^2": Moment(lambda run: np.abs(run.of(_M))),
     "connected q^2": Moment(
         lambda run: connected_squares(run.run.overlap, run.run.magnetization.shape[2]) / run.model.sites**2, pairs=True
     ),
     "e_s": Moment(lambda run: run.of(_E) + run.run.in_time.correlation[..., 0]),
-    "(H - <H>)^2": Moment(lambda run: run.run.in_time.energy, variance=True),
+    "(H - <H>)^2": Moment(lambda run: run.run.in_time.energy),
     "C(1)": Moment(lambda run: run.run.in_time.correlation[..., 0]),
     "|m(k_time)|^2": Moment(lambda run: run.in_time("magnetization_mode")),
     "|q(k_time)|^2": Moment(lambda run: run.in_time("overlap_mode"), pairs=True),
 }
 """Every moment by name, those that records of quantities name and others; energies are per site, as are m and q."""
-
-
-def moments_of(records: Iterable[Observable]) -> list[str]:
-    return list(dict.fromkeys(name for o in records for name in o.moments))
-
-
-def series_of(records: Iterable[Observable]) -> list[str]:
-    return list(dict.fromkeys(o.series for o in records))
 
 
 def connected_squares(overlap: npt.NDArray[np.int64], copies: int) -> Array:
@@ -120,73 +96,99 @@ def connected_squares(overlap: npt.NDArray[np.int64], copies: int) -> Array:
     return np.asarray(total / choices)[:, :, None]
 
 
-def binder_cumulant(second: npt.ArrayLike, fourth: npt.ArrayLike) -> Array:
-    """Binder cumulant U = 1 - <m^4> / (3 <m^2>^2): 2/3 in an ordered phase, 0 for a Gaussian of mean 0.
+VARIANCES: Final = {
+    "(E - <E>)^2": ("energy", "E^2"),
+    "(m - <m>)^2": ("m", "m^2"),
+    "(|m| - <|m|>)^2": ("|m|", "m^2"),
+    "(H - <H>)^2": ("H", "H^2"),
+}
+"""Terms whose averages make the variance of a number: that number and its square."""
+_ALWAYS_FOLLOWED: Final = ("energy", "e_s", "q^2", "q_link")
+"""Terms by which a run is judged, beside those that errors of observables ask for."""
 
-    NaN where the second moment is not positive. Source: K. Binder, Z. Phys. B 43, 119 (1981). That of the energy tends
-    to 2/3 as sizes grow, and at a transition of first order has a minimum that stays below: M. S. S. Challa, D. P.
-    Landau, K. Binder, Phys. Rev. B 34, 1841 (1986). The only definition in this project; spin-glass papers often plot
-    3/2 of it.
+_OF_ENERGY: Final = {"energy", "E^2", "E^4", "connected q^2"}
+"""Terms that have no sums over energy: powers of it, and what would take weights of four copies."""
+
+
+class Ladder(NamedTuple):
+    """The places of a ladder, with what models of space and time need of them."""
+
+    places: int  # how many
+    times: tuple[int, ...] = ()  # distances of correlations in time, in slices; empty for space alone
+    gamma: Array = np.empty(0)  # transverse field at each place, (places,); empty likewise
+    k_time: Array = np.empty(0)  # coupling of neighbours in time, likewise
+    even: bool = False  # True if products of neighbours in space are correlated in time
+
+
+def correlation_name(number: int, even: bool = False) -> str:
+    """Return the name of the term that averages to the correlation at a time, by its number among the times."""
+    return f"{'even ' if even else ''}C({number})"
+
+
+def reduced_run(facts: Facts, ladder: Ladder) -> Reduced:
+    """Return what a run adds up so that every observable that it has follows, with its autocorrelation."""
+    records = observables(facts)
+    wanted = dict.fromkeys(_ALWAYS_FOLLOWED)
+    wanted |= dict.fromkeys(term for name in moments_of(records) for term in VARIANCES.get(name, (term_name(name),)))
+    wanted |= dict.fromkeys(
+        correlation_name(k, even) for even in (False, True)[: 1 + ladder.even] for k in range(len(ladder.times))
+    )
+    if ladder.even and facts.copies > 1:
+        wanted |= {"q_link in space": None}
+    followed = {term_name(name) for name in series_of(records)}
+    varying = {VARIANCES[name][0] for name in moments_of(records) if name in VARIANCES}
+    followed |= set(_ALWAYS_FOLLOWED) | (varying if facts.copies == 1 else set())  # how well one copy knows its mean
+    by_copy = {"energy", "e_s"} | varying
+    over_energy = set() if facts.in_time else set(wanted) - _OF_ENERGY
+    known = _known_terms(facts, ladder)
+    terms = [
+        known[name]._replace(
+            followed=name in followed,
+            by_copy=name in by_copy,
+            is_judged=name in _ALWAYS_FOLLOWED,
+            over_energy=name in over_energy,
+        )
+        for name in wanted
+        if name in known
+    ]
+    return Reduced(facts.model, facts.copies, ladder.places, tuple(terms))
+
+
+def term_name(moment: str) -> str:
+    return correlation_name(0) if moment == "C(1)" else moment
+
+
+def _known_terms(facts: Facts, ladder: Ladder) -> dict[str, Term]:
+    """Return every term that a run can add up, by name."""
+    model, places, known = facts.model, ladder.places, dict[str, Term]()
+    wanted = Wanted(facts.correlations, ladder.times, ladder.even, magnetization_modes=facts.magnetization_modes)
+
+    def add(name: str, source: Source, unit: float, power: int, of_pairs: bool) -> None:
+        known[name] = Term(name, (source,), np.full((1, places), unit), np.zeros(places), power, of_pairs)
+
+    for one in Choice(facts.copies, wanted, facts.staggered).quantities(len(longest_axes(model))):
+        along, of_pairs, full = one.elements(model) if one.elements else (), one.per == PAIR, one.full(model)
+        for name, power in zip(one.moments, (1, ABSOLUTE, 2, 4), strict=False):
+            if name:
+                add(name, one.taken_from(along), 1 / max(1, len(along)) / full, power, of_pairs)
+        if one.axis == "time":
+            for k in range(len(ladder.times)):
+                add(correlation_name(k, one.name.startswith("even")), one.taken_from((k,)), 1 / full, 1, of_pairs)
+        if one.axis == "axis" and facts.in_time:
+            add("|q(k_time)|^2" if of_pairs else "|m(k_time)|^2", one.taken_from((0,)), 1 / full, 1, of_pairs)
+    if facts.copies > 1:
+        add("connected q^2", Source("overlap"), 1 / model.sites**2, CONNECTED, True)
+    return known | (_energies_in_time(model.sites, ladder) if facts.in_time else {})
+
+
+def _energies_in_time(sites: int, ladder: Ladder) -> dict[str, Term]:
+    """Return the terms of the energy of space and of the quantum model, which correlations in time make of the action.
+
+    e_s is the action without its bonds in time, and H = e_s - Gamma (cosh(2 K_tau) - C(1) sinh(2 K_tau)).
     """
-    square = _positive_or_nan(real_array(second, "second moment"))
-    return np.asarray(1 - real_array(fourth, "fourth moment") / (3 * square**2))
-
-
-def correlation_length(chi_zero: npt.ArrayLike, chi_min: npt.ArrayLike, momentum: float) -> Array:
-    """Second-moment correlation length, xi = sqrt(chi(0) / chi(k_min) - 1) / K, in distances of nearest neighbours.
-
-    k_min is the smallest wave vector along an axis of the periodic lattice, K its lattice momentum in inverse distances
-    of nearest neighbours (``Lattice.momentum``), 2 sin(pi / side) on chains, square and cubic lattices. NaN where
-    chi(0) <= chi(k_min), which noise may cause, and where chi(k_min) is not positive. Source: F. Cooper, B. Freedman,
-    D. Preston, Nucl. Phys. B 210, 210 (1982); for spin glasses M. Palassini, S. Caracciolo, Phys. Rev. Lett. 82, 5128
-    (1999).
-    """
-    if not momentum > 0:
-        raise InputError(f"momentum {momentum} belongs to no wave vector but 0: give a positive one")
-    zero, smallest = real_array(chi_zero, "chi(0)"), real_array(chi_min, "chi(k_min)")
-    excess = _positive_or_nan(zero / _positive_or_nan(smallest) - 1)
-    return np.asarray(np.sqrt(excess) / momentum)
-
-
-def _positive_or_nan(values: Array) -> Array:
-    return np.where(values > 0, values, np.nan)
-
-
-def length_over_side(at: Point, zero: Array, smallest: Array) -> Array:
-    """Returns xi / L of the longest axes in space from chi(0) and chi(k_min); NaN where they are open or of side 1."""
-    lattice = in_space(at.model)
-    side = max(lattice.shape) if lattice and lattice.periodic else 1
-    if lattice is None or side == 1:
-        return np.full_like(zero, np.nan)
-    return correlation_length(zero, smallest, lattice.momentum(lattice.shape.index(side))) / side
-
-
-def time_over_slices(at: Point, zero: Array, smallest: Array) -> Array:
-    """Returns the correlation length in time over the slices, from chi(0) and chi at the smallest frequency."""
-    slices = at.model.graph.slices
-    return correlation_length(zero, smallest, 2 * np.sin(np.pi / slices)) / slices
-
-
-def total(at: Point, squares: Array) -> Array:
-    return np.asarray(at.model.sites * squares)
-
-
-def susceptibility(at: Point, squares: Array) -> Array:
-    return np.asarray(at.model.sites * squares / at.temperature)
-
-
-def heat(at: Point, squares: Array) -> Array:
-    return np.asarray(at.model.sites * squares / at.temperature**2)
-
-
-def transverse_magnetization(k_time: Array, first: Array) -> Array:
-    """Returns <sigma_x>, which follows from the coupling in time and C(1)."""
-    return np.asarray(np.cosh(2 * k_time) - first * np.sinh(2 * k_time))
-
-
-def quantum_specific_heat(at: Point, fluctuations: Array, first: Array) -> Array:
-    """Returns the specific heat per site from the variance of the energy per site and C(1)."""
-    slices = at.model.graph.slices
-    beta, sinh, cosh = slices / at.temperature, np.sinh(2 * at.k_time), np.cosh(2 * at.k_time)
-    own_slope = 2 * at.gamma**2 / slices * sinh * (sinh - first * cosh)
-    return np.asarray(beta**2 * (at.model.sites // slices * fluctuations - own_slope))
+    sources, ones = (Source("energy"), Source("in_time", (0,))), np.ones(ladder.places)
+    shift, slope = -ladder.gamma * np.cosh(2 * ladder.k_time), ladder.gamma * np.sinh(2 * ladder.k_time)
+    in_space = np.stack([ones, ones]) / sites, np.zeros(ladder.places)
+    whole = np.stack([ones, 1 + slope]) / sites, shift
+    forms = ("e_s", in_space, 1), ("H", whole, 1), ("H^2", whole, 2)
+    return {name: Term(name, sources, *scales, power) for name, scales, power in forms}

@@ -1,7 +1,20 @@
 """The table of observables: to add one that follows from what is measured, add its record here.
 
-Conditions that a run must meet for one stand in ``NEEDS``. Columns of files and tables stand in the order of the table,
-so that new ones come after those that are there.
+Conditions that a run must meet for one stand in ``needs_met``. Columns of files and tables stand in the order of the
+table, so that new ones come after those that are there.
+
+Models of space and time: the weight of a bond in time is exp(K_tau s s') = const <s| exp(a sigma_x) |s'> with
+a = Gamma Delta tau, so that tanh(a) = exp(-2 K_tau). The estimator of <sigma_x> is d ln <s| exp(a sigma_x) |s'> / da:
+tanh(a) where s = s' and coth(a) where not, on average cosh(2 K_tau) - C(1) sinh(2 K_tau), C(1) the mean of s s' over
+bonds in time. In the isotropic form K_tau is k.
+
+The estimator of the energy per site, H = e_s - Gamma sigma_x with this sigma_x, is -d ln(weight) / d beta of a
+configuration per site. Its fluctuations and its own derivative give the specific heat: with N sites of space and L
+slices
+
+    C / N = beta^2 [N var(H) - 2 (Gamma^2 / L) (1 - C(1) cosh(2 a)) / sinh(2 a)^2],
+
+where 1 / sinh(2 a) = sinh(2 K_tau) and cosh(2 a) / sinh(2 a) = cosh(2 K_tau).
 """
 
 from __future__ import annotations
@@ -13,19 +26,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.errors import argument
+from spinsim.errors import InputError, argument
+from spinsim.inputs.checks import real_array
 from spinsim.model.ising import Ising
-from spinsim.observables.measured import Facts, is_uniform
-from spinsim.observables.moments import (
-    binder_cumulant,
-    heat,
-    length_over_side,
-    quantum_specific_heat,
-    susceptibility,
-    time_over_slices,
-    total,
-    transverse_magnetization,
-)
+from spinsim.observables.measured import Facts, in_field, in_space, is_uniform
 
 Array = npt.NDArray[np.float64]
 COPIES_IN_FIELD: Final = 4
@@ -47,24 +51,100 @@ class Point(NamedTuple):
     k_time: Array = _NONE  # their coupling of neighbours in time, likewise
 
 
-NEEDS: Final[dict[str, Callable[[Facts], bool]]] = {
-    "field": lambda run: run.field,
-    "zero field": lambda run: not run.field,
-    "uniform": lambda run: is_uniform(run.model),  # so that <m(k)> vanishes
-    "staggered": lambda run: run.staggered,
-    "like sublattices": lambda run: not run.field or is_uniform(run.model),  # m_s is distributed evenly about 0
-    "modes": lambda run: run.modes,
-    "spin modes": lambda run: run.modes and run.magnetization_modes,
-    "links": lambda run: run.correlations and run.copies > 1,
-    "classical": lambda run: not run.in_time,
-    "in time": lambda run: run.in_time,
-    "isotropic": lambda run: run.isotropic,
-    "two copies": lambda run: run.copies > 1,
-    "four copies": lambda run: run.copies >= COPIES_IN_FIELD,
-    "from infinity": lambda run: run.reference == "infinity",
-    "from the hottest": lambda run: run.reference == "hottest",
-}
-"""Conditions of an observable, by the name that its record has for it."""
+def binder_cumulant(second: npt.ArrayLike, fourth: npt.ArrayLike) -> Array:
+    """Binder cumulant U = 1 - <m^4> / (3 <m^2>^2): 2/3 in an ordered phase, 0 for a Gaussian of mean 0.
+
+    NaN where the second moment is not positive. Source: K. Binder, Z. Phys. B 43, 119 (1981). That of the energy tends
+    to 2/3 as sizes grow, and at a transition of first order has a minimum that stays below: M. S. S. Challa, D. P.
+    Landau, K. Binder, Phys. Rev. B 34, 1841 (1986). The only definition in this project; spin-glass papers often plot
+    3/2 of it.
+    """
+    square = _positive_or_nan(real_array(second, "second moment"))
+    return np.asarray(1 - real_array(fourth, "fourth moment") / (3 * square**2))
+
+
+def correlation_length(chi_zero: npt.ArrayLike, chi_min: npt.ArrayLike, momentum: float) -> Array:
+    """Second-moment correlation length, xi = sqrt(chi(0) / chi(k_min) - 1) / K, in distances of nearest neighbours.
+
+    k_min is the smallest wave vector along an axis of the periodic lattice, K its lattice momentum in inverse distances
+    of nearest neighbours (``Lattice.momentum``), 2 sin(pi / side) on chains, square and cubic lattices. NaN where
+    chi(0) <= chi(k_min), which noise may cause, and where chi(k_min) is not positive. Source: F. Cooper, B. Freedman,
+    D. Preston, Nucl. Phys. B 210, 210 (1982); for spin glasses M. Palassini, S. Caracciolo, Phys. Rev. Lett. 82, 5128
+    (1999).
+    """
+    if not momentum > 0:
+        raise InputError(f"momentum {momentum} belongs to no wave vector but 0: give a positive one")
+    zero, smallest = real_array(chi_zero, "chi(0)"), real_array(chi_min, "chi(k_min)")
+    excess = _positive_or_nan(zero / _positive_or_nan(smallest) - 1)
+    return np.asarray(np.sqrt(excess) / momentum)
+
+
+def _positive_or_nan(values: Array) -> Array:
+    return np.where(values > 0, values, np.nan)
+
+
+def length_over_side(at: Point, zero: Array, smallest: Array) -> Array:
+    """Returns xi / L of the longest axes in space from chi(0) and chi(k_min); NaN where they are open or of side 1."""
+    lattice = in_space(at.model)
+    side = max(lattice.shape) if lattice and lattice.periodic else 1
+    if lattice is None or side == 1:
+        return np.full_like(zero, np.nan)
+    return correlation_length(zero, smallest, lattice.momentum(lattice.shape.index(side))) / side
+
+
+def time_over_slices(at: Point, zero: Array, smallest: Array) -> Array:
+    """Returns the correlation length in time over the slices, from chi(0) and chi at the smallest frequency."""
+    slices = at.model.graph.slices
+    return correlation_length(zero, smallest, 2 * np.sin(np.pi / slices)) / slices
+
+
+def total(at: Point, squares: Array) -> Array:
+    return np.asarray(at.model.sites * squares)
+
+
+def susceptibility(at: Point, squares: Array) -> Array:
+    return np.asarray(at.model.sites * squares / at.temperature)
+
+
+def heat(at: Point, squares: Array) -> Array:
+    return np.asarray(at.model.sites * squares / at.temperature**2)
+
+
+def transverse_magnetization(k_time: Array, first: Array) -> Array:
+    """Returns <sigma_x>, which follows from the coupling in time and C(1)."""
+    return np.asarray(np.cosh(2 * k_time) - first * np.sinh(2 * k_time))
+
+
+def quantum_specific_heat(at: Point, fluctuations: Array, first: Array) -> Array:
+    """Returns the specific heat per site from the variance of the energy per site and C(1)."""
+    slices = at.model.graph.slices
+    beta, sinh, cosh = slices / at.temperature, np.sinh(2 * at.k_time), np.cosh(2 * at.k_time)
+    own_slope = 2 * at.gamma**2 / slices * sinh * (sinh - first * cosh)
+    return np.asarray(beta**2 * (at.model.sites // slices * fluctuations - own_slope))
+
+
+def needs_met(run: Facts) -> set[str]:
+    """Return the names of the conditions that a run meets, of those that observables need."""
+    model, field = run.model, in_field(run.model)
+    modes = run.correlations and model.lattice is not None and model.lattice.periodic
+    conditions = {
+        "field": field,
+        "zero field": not field,
+        "uniform": modes and field and is_uniform(model),  # so that <m(k)> vanishes
+        "staggered": run.staggered,
+        "like sublattices": run.staggered and (not field or is_uniform(model)),  # m_s is distributed evenly about 0
+        "modes": modes,
+        "spin modes": modes and run.magnetization_modes,
+        "links": run.correlations and run.copies > 1,
+        "classical": not run.in_time,
+        "in time": run.in_time,
+        "isotropic": run.in_time and model.terms is None,  # one number multiplies the action of space and time
+        "two copies": run.copies > 1,
+        "four copies": run.copies >= COPIES_IN_FIELD,
+        "from infinity": run.reference == "infinity",
+        "from the hottest": run.reference == "hottest",
+    }
+    return {name for name, is_met in conditions.items() if is_met}
 
 
 @dataclass(frozen=True)
@@ -78,8 +158,8 @@ class Observable:
     of: str
     """Quantity that it averages: ``energy``, ``magnetization``, ``staggered_magnetization``, ``overlap``,
     ``link_overlap`` or ``free_energy``."""
-    moments: tuple[str, ...]  # of whose averages it is a function, see moments.py
-    needs: tuple[str, ...] = ()  # names of what a run must have, see NEEDS
+    moments: tuple[str, ...]  # of whose averages it is a function, see ``moments.MOMENTS``
+    needs: tuple[str, ...] = ()  # names of what a run must have, see ``needs_met``
     value: Callable[..., Array] = lambda _, moment: moment
     """The function. It takes a ``Point`` and the averages of ``moments`` in turn, (temperatures,) each, and returns
     that shape."""
@@ -100,13 +180,6 @@ class Observable:
         _, dollar, rest = self.symbol.partition("$")
         formula = self.formula.replace("|", "").replace("/ L", "over side")
         return self.words or f"{formula} {dollar}{rest}".strip()
-
-    def is_in(self, facts: Facts) -> bool:
-        return all(NEEDS[need](facts) for need in self.needs)
-
-    def is_missed_in(self, facts: Facts) -> bool:
-        """Returns whether a run has all that it needs but the last."""
-        return not self.is_in(facts) and all(NEEDS[need](facts) for need in self.needs[:-1])
 
 
 def _binder(
@@ -287,7 +360,16 @@ CROSSING: Final = {
 
 def observables(facts: Facts) -> tuple[Observable, ...]:
     """Returns what a summary has, in its order; in a field all susceptibilities and lengths are connected."""
-    return tuple(o for o in TABLE if o.is_in(facts))
+    met = needs_met(facts)
+    return tuple(o for o in TABLE if met.issuperset(o.needs))
+
+
+def moments_of(records: Iterable[Observable]) -> list[str]:
+    return list(dict.fromkeys(name for o in records for name in o.moments))
+
+
+def series_of(records: Iterable[Observable]) -> list[str]:
+    return list(dict.fromkeys(o.series for o in records))
 
 
 def own_observables(names: Iterable[str]) -> tuple[Observable, ...]:
@@ -297,8 +379,10 @@ def own_observables(names: Iterable[str]) -> tuple[Observable, ...]:
 
 def left_out(facts: Facts) -> list[str]:
     """Returns sentences on observables that a run lacks though it has nearly all that they take."""
-    said = list(dict.fromkeys(o.sentence for o in TABLE if o.sentence and o.is_missed_in(facts)))
-    if observables(facts._replace(magnetization_modes=True)) == observables(facts):
+    met, there = needs_met(facts), observables(facts)
+    missed = [o for o in TABLE if o not in there and met.issuperset(o.needs[:-1])]
+    said = list(dict.fromkeys(o.sentence for o in missed if o.sentence))
+    if observables(facts._replace(magnetization_modes=True)) == there:
         return said
     modes = "The correlation length of the magnetisation is left out: its Fourier modes were not measured"
     return [*said, f"{modes}, run with {argument('magnetization_modes', True)}."]

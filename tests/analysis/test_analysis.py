@@ -18,7 +18,7 @@ from spinsim.analysis.summary import summarize
 from spinsim.errors import InputError
 from spinsim.jobs.temper.result import TemperResult
 from spinsim.model.ising import Ising
-from spinsim.observables.moments import binder_cumulant, correlation_length
+from spinsim.observables.table import binder_cumulant, correlation_length
 
 Array = npt.NDArray[np.float64]
 NAN = float("nan")

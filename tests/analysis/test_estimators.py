@@ -16,8 +16,8 @@ from spinsim.analysis.jackknife import bin_means, jackknife
 from spinsim.analysis.sources import SeriesSource, observed, point_of
 from spinsim.analysis.summary import summarize
 from spinsim.observables.measured import Facts
-from spinsim.observables.moments import MOMENTS, PerSite, connected_squares, moments_of
-from spinsim.observables.table import observables
+from spinsim.observables.moments import MOMENTS, PerSite, connected_squares
+from spinsim.observables.table import moments_of, observables
 
 LADDER = np.array([2.0, 4.0])  # in units of |J|
 

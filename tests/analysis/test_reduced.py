@@ -15,11 +15,11 @@ from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.equilibration import approach, compare_copies, walks
 from spinsim.analysis.gaps import correlation_in_time, gaps
 from spinsim.analysis.overlaps import bins_for, overlap_distribution
-from spinsim.analysis.reduced import FollowedSeries
+from spinsim.analysis.reduced import FollowedSeries, FollowedTerm
 from spinsim.analysis.reweighted import reweighted
 from spinsim.analysis.runs import sample_of, samples_of
 from spinsim.analysis.sizes import compare_sizes
-from spinsim.analysis.sources import FollowedTerm, SeriesSource, facts_of, measurements_of, reduced_of
+from spinsim.analysis.sources import SeriesSource, facts_of, measurements_of, reduced_of
 from spinsim.analysis.summary import resampled, summarize
 from spinsim.analysis.tables import estimate_columns
 from spinsim.engine.cpu import CpuEngine

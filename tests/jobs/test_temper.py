@@ -18,7 +18,7 @@ from spinsim import store
 from spinsim.analysis.summary import summarize
 from spinsim.jobs.temper.result import TemperResult
 from spinsim.model.ising import Ising
-from spinsim.observables.moments import correlation_length
+from spinsim.observables.table import correlation_length
 
 COMMAND = (
     "temper --lattice cubic --size 4 --couplings pm-j --samples 3 --temperatures 0.8:2.5:6g --sweeps 120 "

@@ -26,7 +26,7 @@ from spinsim.model.trotter import trotter
 from spinsim.observables import clusters
 from spinsim.observables.batch import Batch
 from spinsim.observables.measured import Facts
-from spinsim.observables.terms import Ladder, reduced_run
+from spinsim.observables.moments import Ladder, reduced_run
 from spinsim.transfer_matrix.across import CudaMix
 from spinsim.transfer_matrix.cuda import CudaButterfly
 from spinsim.transfer_matrix.layer import Layer

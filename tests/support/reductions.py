@@ -21,7 +21,7 @@ from spinsim.model.geometry.lattice import cubic, square
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import trotter
 from spinsim.observables.measured import Facts
-from spinsim.observables.terms import Ladder, reduced_run
+from spinsim.observables.moments import Ladder, reduced_run
 
 
 class Run(NamedTuple):

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import matplotlib.style
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 
 from spinsim.analysis import onsager
 from spinsim.analysis.figures import panels
-from spinsim.analysis.figures.paper import GREY, PAPER, PaperFigure, draw_legend, drawn_panels, lay_panels
+from spinsim.analysis.figures.paper import GREY, PAPER, PaperFigure, drawn_panels
 from spinsim.analysis.kinds import favours_parallel_spins
-from spinsim.analysis.runs import Tempered
+from spinsim.analysis.runs import Array, Tempered
 from spinsim.analysis.sizes import Comparison, order_parameter, size_label
 from spinsim.analysis.sources import facts_of
 from spinsim.analysis.summary import Summary, observables_of
@@ -29,7 +29,6 @@ _EXACT: Final = {
 }
 _NEAR_ZERO: Final = 0.4  # of the largest value: an axis whose values begin above it shows no 0
 _DECADES: Final = 1.3  # that a positive quantity spans where its axis is logarithmic
-Array = npt.NDArray[np.float64]
 _INSET: Final = 0.36  # of the width and of the height of a panel
 _TICKS: Final = 0.12  # likewise, for the labels of its ticks
 _EDGE: Final = 0.04  # likewise, to the frame
@@ -111,10 +110,11 @@ def _draw_run(
     ax: Axes, name: str, result: Tempered, summary: Summary, label: str, look: tuple[str, str], *, joined: bool
 ) -> bool:
     x, estimate = result.axis.values, summary.estimates[name]
-    if name != "specific_heat":
-        return panels.draw_estimate(ax, x, estimate, look[0], label, joined, look[1])
-    energy = summary.estimates["energy_per_site"].value
-    return panels.draw_heat(ax, x, estimate, energy, look[0], label, joined, look[1])
+    if name == "specific_heat":  # those far above dE/dT are marks above the frame
+        off_scale = panels.is_off_scale(x, summary.estimates["energy_per_site"].value, estimate.value)
+        panels.mark_off_scale(ax, x[off_scale])
+        estimate = replace(estimate, value=np.where(off_scale, np.nan, estimate.value))
+    return panels.draw_estimate(ax, x, estimate, look[0], label, joined, look[1])
 
 
 def _scale(ax: Axes, name: str, results: Sequence[Tempered], summaries: Sequence[Summary]) -> None:
@@ -150,14 +150,12 @@ def crossings_figure(
     Points whose error cannot be trusted are open and have no bar, and so have crossings between such points. An inset
     shows what lies around the crossings, where the panel has room for it.
     """
-    with matplotlib.style.context(PAPER):
-        figure, axes = lay_panels(style, len(comparisons), 2.3, against)
-        is_open = False
+    is_open = False
+    with drawn_panels(style, len(comparisons), 2.3, against) as (figure, axes):
         for ax, comparison in zip(axes, comparisons, strict=True):
             is_open |= _draw(ax, comparison)
             ax.set_ylabel(SYMBOLS[comparison.name])
-        figure.align_ylabels()
-        draw_legend(figure, *axes)
+    with matplotlib.style.context(PAPER):
         figure.draw_without_rendering()  # panels have their places: room for insets can be measured
         for ax, comparison in zip(axes, comparisons, strict=True):
             _draw_inset(ax, comparison)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import cycle, islice
 from typing import Any, Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis as PanelAxis
@@ -17,14 +15,12 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, NullLocato
 
 from spinsim.analysis import onsager
 from spinsim.analysis.figures.paper import COLOURS, GREY, MARKERS, VERMILION
-from spinsim.analysis.runs import Annealed, Axis, Tempered
+from spinsim.analysis.runs import Annealed, Array, Axis, Bools, Tempered
 from spinsim.analysis.sources import facts_of
 from spinsim.analysis.summary import Estimate
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.ising import Ising
 from spinsim.observables.measured import in_space
-
-Array = npt.NDArray[np.float64]
 
 TEMPERATURE: Final = "temperature $T$"
 FIELD: Final = r"transverse field $\Gamma$"
@@ -167,18 +163,7 @@ def draw_estimate(
     return bool(unknown.any())
 
 
-def draw_heat(
-    ax: Axes, x: Array, heat: Estimate, energy: Array, colour: str, label: str, joined: bool = False, marker: str = "o"
-) -> bool:
-    """Draw heats up to twice the largest dE/dT as estimates, and a mark above the frame for each beyond."""
-    off_scale = is_off_scale(x, energy, heat.value)
-    mark_off_scale(ax, x[off_scale])
-    return draw_estimate(
-        ax, x, replace(heat, value=np.where(off_scale, np.nan, heat.value)), colour, label, joined, marker
-    )
-
-
-def is_off_scale(temperature: Array, energy: Array, heat: Array) -> npt.NDArray[np.bool_]:
+def is_off_scale(temperature: Array, energy: Array, heat: Array) -> Bools:
     """Which specific heats are more than twice the largest dE/dT over thirtieths of the range; none if all would be.
 
     In equilibrium dE/dT is the specific heat; where runs fall out of it their spread of energies can dwarf all else.

@@ -136,12 +136,8 @@ def save_figures(figures: Mapping[Path, Figure], overwrite: bool = False) -> Non
     for path, figure in figures.items():
         if isinstance(figure, PaperFigure):
             lines = textwrap.wrap(CAPTION + figure.caption, _COLUMNS, break_long_words=False, break_on_hyphens=False)
-            outputs[caption_path(path)] = "caption", ("\n".join(lines) + "\n").encode()
+            outputs[path.with_suffix(".txt")] = "caption", ("\n".join(lines) + "\n").encode()
     write_outputs(outputs, overwrite)
-
-
-def caption_path(path: Path) -> Path:
-    return path.with_suffix(".txt")
 
 
 def _picture(figure: Figure, path: Path) -> tuple[str, bytes]:

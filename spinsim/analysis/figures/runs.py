@@ -5,22 +5,19 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 
 from spinsim.analysis.equilibration import TESTED, approach
 from spinsim.analysis.figures import panels
 from spinsim.analysis.figures.paper import BLUE, GREY, SKY, VERMILION, PaperFigure, drawn_panels
 from spinsim.analysis.overlaps import bins_for, overlap_distribution
-from spinsim.analysis.runs import Tempered
+from spinsim.analysis.runs import Array, Integers, Tempered
 from spinsim.analysis.sources import source_of
 from spinsim.analysis.summary import Summary
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 from spinsim.observables.measured import in_field
 from spinsim.observables.table import SYMBOLS
-
-Array = npt.NDArray[np.float64]
 
 _BARS: Final = 30  # of the histogram, at most
 _LABELS: Final = {
@@ -109,7 +106,7 @@ def _draw_rates(ax: Axes, result: Tempered) -> None:
     ax.set_ylabel("exchanges accepted")
 
 
-def _draw_trips(ax: Axes, trips: npt.NDArray[np.int64]) -> None:
+def _draw_trips(ax: Axes, trips: Integers) -> None:
     none, most = int((trips == 0).sum()), max(1, int(trips.max()))
     least = 1 if none else int(trips.min())
     width = -(-(most - least + 1) // _BARS)

@@ -19,8 +19,8 @@ from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import FEWEST, Points, general, isotropic
 from spinsim.observables.measured import Choice, quantities_of
+from spinsim.observables.moments import Ladder, reduced_run
 from spinsim.observables.table import observables
-from spinsim.observables.terms import Ladder, reduced_run
 from spinsim.run import search
 from spinsim.run.own import on_ladder, own_in_file, with_series
 from spinsim.run.reducing import REDUCED, with_sums_of

@@ -16,7 +16,7 @@ from spinsim.inputs.signatures import in_lines
 from spinsim.jobs.ladder.contents import points_in
 from spinsim.jobs.ladder.result import Floats, Integers, LadderResult
 from spinsim.model.trotter import Points
-from spinsim.observables.moments import transverse_magnetization
+from spinsim.observables.table import transverse_magnetization
 
 if TYPE_CHECKING:
     import xarray
