@@ -158,12 +158,8 @@ _SERIES: Final = (
     Series("population_free_energy", _POPULATIONS, np.float64, "estimate of the free energy -T ln Z", ENERGY),
     Series("parents", _POPULATIONS, np.int64, "replicas that were copied when the temperature changed to this one"),
 )
-PART_OF: Final = {
-    "field": "field",
-    "gamma": "gamma",
+PART_OF: Final = {name: name for name in ("field", "gamma", "staggered_magnetization", "family")} | {
     "mean_slice_energy": "gamma",
-    "staggered_magnetization": "staggered_magnetization",
-    "family": "family",
     "population_free_energy": "family",
     "parents": "family",
 }
@@ -204,13 +200,7 @@ def _contents_of(file: h5py.File, sizes: Sizes) -> tuple[Contents, int]:
 
 
 STATES: Final = {"best_states": f"{MEASUREMENTS}/best_states"}
-FORM: Final = Form(
-    planned={"steps": (int,)},
-    groups=(MEASUREMENTS, ANNEALS),
-    contents=_contents_of,
-    has_best=True,
-    sums={**STATES, **SUMS},
-)
+FORM: Final = Form({"steps": (int,)}, (MEASUREMENTS, ANNEALS), _contents_of, has_best=True, sums={**STATES, **SUMS})
 
 
 @in_lines

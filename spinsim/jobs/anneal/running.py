@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial, wraps
 from inspect import signature
+from math import prod
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
@@ -90,20 +91,14 @@ _FEWEST, _MOST = 8, 4096
 class AnnealSearch(Search):
     """The anneals of a run under way, the only one of a run that is no search; ``recorded`` are those its file has."""
 
-    def __init__(
-        self,
-        model: Ising,
-        replicas: int,
-        settings: AnnealSettings,
-        on_note: Callable[[str], None] = lambda words: None,
-        recorded: int = 0,
-    ) -> None:
-        super().__init__(model, settings.target, settings.time_limit, on_note)
-        self._most = settings.anneals or (None if settings.ends_early else 1)
-        shape, size = (model.samples, replicas), model.samples * replicas
+    def __init__(self, plan: AnnealPlan, on_note: Callable[[str], None], recorded: int) -> None:
+        a, shape = plan.config.anneal, (plan.model.samples, plan.config.run.number_of_replicas)
+        super().__init__(plan.model, a.target, a.time_limit, on_note)
+        self._most = a.anneals or (None if a.ends_early else 1)
+        size = prod(shape)
         fit = min(_MOST, max(_FEWEST, _BYTES // (8 * size)))
         # how many are recorded one by one, none of a single anneal that nothing ends early
-        self.recorded = (max(recorded, settings.anneals or 0) or fit) if settings.is_search else 0
+        self.recorded = (max(recorded, a.anneals or 0) or fit) if a.is_search else 0
         if self.recorded * size > _BYTES:  # the question itself takes longer than an easy problem
             require(32.0 * self.recorded * size, count(self.recorded, "anneal"), "give fewer")
         self._each: list[tuple[Any, ...]] = []  # in the order of OF_ANNEALS
@@ -252,10 +247,10 @@ class _Annealing(SampledRun):
     A search is a schedule that begins anew, of which the first anneal makes the rows of the file.
     """
 
-    def __init__(self, plan: AnnealPlan, saving: Saving, watch: Watch, recorded: int = 0) -> None:
+    def __init__(self, plan: AnnealPlan, saving: Saving, watch: Watch, recorded: int) -> None:
         self._anneal, run, a = plan, plan.config.run, plan.config.anneal
         self._moves = moves_of_run(plan.moves, a.moves, "ss.anneal")
-        self._search = AnnealSearch(plan.model, run.number_of_replicas, a, watch.on_note, recorded)
+        self._search = AnnealSearch(plan, watch.on_note, recorded)
         super().__init__(plan, saving, watch, _engine_of(plan))
         self._begin_schedule()
         has = {"field": a.fields is not None, "gamma": a.quantum, "family": a.populations}
@@ -375,15 +370,11 @@ class _Annealing(SampledRun):
 
 def _engine_of(plan: AnnealPlan, number: int = 0) -> Engine | InField | BestSlices:
     """Returns the replicas of a plan in the initial state of the anneal of this number."""
-    run, a = plan.config.run, plan.config.anneal
+    run, a, replicas = plan.config.run, plan.config.anneal, plan.config.run.number_of_replicas
     dynamics = dynamics_of(plan, a.start, a.zero_acceptance)
     dynamics = replace(dynamics, seed=seed_of_start(run.seed, number))
     make = partial(
-        create_engine,
-        replicas=run.number_of_replicas,
-        device=plan.device,
-        threads=run.threads,
-        round_sweeps=plan.round_sweeps,
+        create_engine, replicas=replicas, device=plan.device, threads=run.threads, round_sweeps=plan.round_sweeps
     )
     if a.quantum:
         model, start = trotter(plan.model, check_slices(a.slices), by_term=True, powers=False), plan.start
@@ -522,5 +513,5 @@ def anneal(model: Ising, given: dict[str, Any]) -> AnnealResult:  # noqa: D417  
     given["start"], spins = start_of_call(given.get("start", AnnealSettings.start), model, given.get("replicas"))
     if given.get("replicas") is None and spins is not None and spins.shape[1] > 1:
         given["replicas"] = spins.shape[1]
-    result: AnnealResult = run_of_call(Anneal, AnnealPlan, model, given, spins, temperatures=check_temperatures)
+    result: AnnealResult = run_of_call(Anneal, model, given, spins, temperatures=check_temperatures)
     return result

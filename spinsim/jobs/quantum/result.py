@@ -13,8 +13,7 @@ from spinsim import store
 from spinsim.analysis.runs import Axis, Even, InTime
 from spinsim.errors import MissingError, argument
 from spinsim.inputs.signatures import in_lines
-from spinsim.jobs.ladder.contents import points_in
-from spinsim.jobs.ladder.result import Floats, Integers, LadderResult
+from spinsim.jobs.ladder.result import Floats, Integers, LadderResult, points_in
 from spinsim.model.trotter import Points
 from spinsim.observables.moments import transverse_magnetization
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from spinsim.engine.measuring.correlations import Wanted
     from spinsim.model.trotter import Points
     from spinsim.sampling import Range, Times
 
@@ -183,16 +182,6 @@ class QuantumSettings(Table):
         if len(one) > 1:
             raise InputError(f"{axis} {text!r} is placed at one {other}, but {given!r} are {len(one)}: give one number")
         return general(ladder, one, self.slices) if axis == "gamma" else general(one, 1 / ladder, self.slices)
-
-    @property
-    def wanted(self) -> Wanted:
-        from spinsim.engine.measuring.correlations import Wanted
-
-        return Wanted(True, self.time_list, self.even_correlations, magnetization_modes=self.magnetization_modes)
-
-    @property
-    def adds_local(self) -> bool:
-        return self.local_susceptibility
 
     @property
     def places(self) -> int:

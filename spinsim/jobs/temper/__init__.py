@@ -27,7 +27,7 @@ class TemperJob(LadderJob):
         "time_limit": "Longest duration of a search from its beginning",
     }
     figures = FigureSet(("thermodynamics", "order", "cut", "overlap", "exchange", "equilibration"))
-    form = at("spinsim.jobs.ladder.contents:TEMPER_FORM")
+    form = at("spinsim.jobs.ladder.result:TEMPER_FORM")
 
     def changed(self, config: Temper, settings: Mapping[str, Any], path: Path) -> Temper:
         from spinsim.settings.shared import check_limited

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from spinsim.engine.measuring.correlations import Wanted
-    from spinsim.jobs.ladder.contents import Temperatures
+    from spinsim.jobs.ladder.result import Temperatures
     from spinsim.model.ising import Ising
     from spinsim.sampling import Range, Times
 
@@ -162,21 +161,11 @@ class TemperSettings(Table):
         return read_range(text) if text.startswith(PREFIX) else None
 
     @property
-    def wanted(self) -> Wanted:
-        from spinsim.engine.measuring.correlations import Wanted
-
-        return Wanted(self.correlations, magnetization_modes=bool(self.magnetization_modes))
-
-    @property
-    def adds_local(self) -> bool:
-        return False
-
-    @property
     def points(self) -> Temperatures:
         return self.points_of(self.ladder)
 
     def points_of(self, values: npt.NDArray[np.float64]) -> Temperatures:
-        from spinsim.jobs.ladder.contents import Temperatures
+        from spinsim.jobs.ladder.result import Temperatures
 
         return Temperatures(values)
 
