@@ -13,6 +13,7 @@ from spinsim.cli import flags
 from spinsim.cli.saying import refuse, say, say_json
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count, wrapped
+from spinsim.jobs import job_of
 from spinsim.jobs.base import Told
 
 if TYPE_CHECKING:
@@ -74,7 +75,6 @@ def analyze(
     """
     from spinsim.analysis.summary import observables_of, summarize
     from spinsim.analysis.tables import as_tables, summary_columns, write_csv
-    from spinsim.jobs import job_of
     from spinsim.jobs.calls import recount
     from spinsim.machine.outputs import check_output
     from spinsim.result import load
@@ -228,7 +228,6 @@ def show(
     ] = False,
 ) -> None:
     """Summarise files: settings, progress of the run and main numbers."""
-    from spinsim.jobs import job_of
     from spinsim.store import read_attributes
 
     told = [_solutions(file) if solution else job_of(read_attributes(file)["job"]).show(file) for file in files]
@@ -250,7 +249,6 @@ def check(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="F
 
     The exit status is 0 if all files are whole, else 2.
     """
-    from spinsim.errors import InputError
     from spinsim.run.identity import verify
 
     status = 0

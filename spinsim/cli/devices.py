@@ -24,11 +24,9 @@ def devices() -> None:
     missing, ranks = why_not(), 1 + len(others())
     lines.append(f"mpi   {missing}" if missing else f"mpi   ready: {ranks} rank{'s' if ranks > 1 else ''}")
     say(*lines)
-    for place, lines_there in zip(
-        others(), answers([place.request(_of_this_process) for place in others()]), strict=True
-    ):
-        say(f"{place.request(name_of, place.rank)()}:")
-        say(*(f"  {line}" for line in lines_there))
+    there = answers([place.request(_of_this_process) for place in others()])
+    for place, lines_there in zip(others(), there, strict=True):
+        say(f"{place.request(name_of, place.rank)()}:", *(f"  {line}" for line in lines_there))
 
 
 def _of_this_process() -> list[str]:

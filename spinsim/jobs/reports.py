@@ -135,10 +135,6 @@ def saved_in(path: Path) -> Configurations | None:
         return in_file(file, complete_rows(file))
 
 
-def saved_number(path: Path) -> int:
-    return len(saved_in(path) or ())
-
-
 def completed_by(file: Path) -> str:
     return "another process is at it" if is_locked(file) else "the same command completes it"
 

@@ -84,16 +84,13 @@ PLACEMENT: Final = "placement"  # the group that says how the ladder was placed
 POINTS: Final = "points"  # the group that has the points of the general form
 UNITS: Final = {"temperature": TEMPERATURE, "k": INVERSE, "gamma": ENERGY, "beta": INVERSE}
 """Quantities along which a ladder may go."""
-SUMS: Final = {
-    "attempts": f"{TEMPERING}/attempts",
-    "accepts": f"{TEMPERING}/accepts",
-    "trips": f"{TEMPERING}/round_trips",
-}
-"""Paths of what is written again and again, by the names under which checkpoints hold it."""
+EXCHANGES: Final = {name: f"{TEMPERING}/{name}" for name in ("attempts", "accepts", "round_trips")}
+"""Paths of what is written again and again, by the names of a result."""
+SUMS: Final = dict(zip(("attempts", "accepts", "trips"), EXCHANGES.values(), strict=True))
+"""The same by the names under which checkpoints hold it."""
 LOCAL: Final = "local"  # the group of the sums for local susceptibilities
 LOCAL_SUMS: Final = {name: f"{LOCAL}/{name}" for name in ("local_squares", "local_measurements")}
 """Their paths, by the names under which checkpoints and results hold them."""
-EXCHANGES: Final = {path.rpartition("/")[2]: path for path in SUMS.values()}  # the same by the names of a result
 _IN_TERMS: Final = "A = E_s + E_tau in space and time, the weight being exp(-k E_s - k_time E_tau)"
 
 
@@ -179,15 +176,11 @@ def _series_of(sizes: Sizes, choice: Choice, ladder: Places) -> list[Series]:
 
 
 def _given(placement: Placement) -> tuple[tuple[Series, npt.NDArray[np.float64]], ...]:
-    ladders = "temperatures of each iteration of the pre-run, NaN past the last"
-    rates = "mean probability there of an exchange with the next temperature"
-    return (
-        (
-            Series("temperature", ("iteration", "rung"), np.float64, ladders, "coupling unit / k_B", PLACEMENT),
-            placement.temperature,
-        ),
-        (Series("swap_rate", ("iteration", "rung_pair"), np.float64, rates, "1", PLACEMENT), placement.swap_rate),
-    )
+    words = "temperatures of each iteration of the pre-run, NaN past the last"
+    ladders = Series("temperature", ("iteration", "rung"), np.float64, words, TEMPERATURE, PLACEMENT)
+    words = "mean probability there of an exchange with the next temperature"
+    rates = Series("swap_rate", ("iteration", "rung_pair"), np.float64, words, "1", PLACEMENT)
+    return (ladders, placement.temperature), (rates, placement.swap_rate)
 
 
 def _given_points(points: Places) -> list[tuple[Series, npt.NDArray[np.float64]]]:
@@ -379,7 +372,6 @@ class LadderResult(Tempered):
 
     @property
     def places(self) -> Places:
-        """The ladder."""
         raise NotImplementedError
 
     @property

@@ -56,7 +56,7 @@ def outcome(plan: QuantumPlan, rate: float | None) -> Told:
 def show(path: Path) -> Told:
     result = load_as(QuantumResult, path)
     numbers, lines = _told(path, result)
-    about = result.attributes | {"file": str(path), "configurations": reports.saved_number(path)}
+    about = result.attributes | {"file": str(path), "configurations": len(reports.saved_in(path) or ())}
     run, done = result.config.get(result.job, {}), measurements_of(result)
     planned = run["sweeps"] // run["measure_every"] if run else done
     return Told(

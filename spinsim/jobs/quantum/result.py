@@ -122,14 +122,8 @@ class QuantumResult(LadderResult):
         """Measurements in time, per site or in units of full order."""
         sites = self.model.sites
         of_field = self.gamma * transverse_magnetization(self.k_time, self.correlation_in_time[..., 0] / sites)
-        return InTime(
-            self.time,
-            self.gamma,
-            self.k_time,
-            self.correlation_in_time / sites,
-            self.action_in_space / sites - of_field,
-            self._even,
-        )
+        correlation, energy = self.correlation_in_time / sites, self.action_in_space / sites - of_field
+        return InTime(self.time, self.gamma, self.k_time, correlation, energy, self._even)
 
     @property
     def _even(self) -> Even | None:
@@ -178,9 +172,8 @@ class QuantumResult(LadderResult):
     def dataset(self) -> xarray.Dataset:
         """As ``LadderResult.dataset``, with the coordinates of each point."""
         others = {"k", "k_time", "gamma", "beta"} - {self.points.axis}
-        return (
-            super().dataset().assign_coords({name: (self.points.axis, getattr(self, name)) for name in sorted(others)})
-        )
+        coordinates = {name: (self.points.axis, getattr(self, name)) for name in sorted(others)}
+        return super().dataset().assign_coords(coordinates)
 
     @property
     def _run_facts(self) -> dict[str, str]:

@@ -102,12 +102,8 @@ def describe(plan: TemperPlan) -> str:
     samples = f"{model.samples} samples x " if model.samples > 1 else ""
     groups = f"{t.number_of_groups} groups of " if t.number_of_groups > 1 else ""
     size = f"Tempering {model.name}: {model.sites} sites, {model.bonds} bonds, {samples}{groups}"
-    return reports.ladder_sentence(plan, size, ("T", "temperatures"), ends, _length(plan))
-
-
-def _length(plan: TemperPlan) -> str:
-    t = plan.config.temper
-    return goal(t.target, t.time_limit, plan.model) if t.searches else f"{t.thermalize} + {t.sweeps} sweeps"
+    length = goal(t.target, t.time_limit, model) if t.searches else f"{t.thermalize} + {t.sweeps} sweeps"
+    return reports.ladder_sentence(plan, size, ("T", "temperatures"), ends, length)
 
 
 def outcome(plan: TemperPlan, rate: float | None) -> Told:
@@ -154,7 +150,7 @@ def show(path: Path) -> Told:
     settings, replicas = run.config.get(run.job, {}), run.round_trips.shape[1]
     planned = settings["sweeps"] // settings["measure_every"] if settings else main.steps
     about = run.attributes | {"file": str(path), "steps": main.steps, "planned_steps": planned}
-    about |= {"configurations": reports.saved_number(path)}
+    about |= {"configurations": len(reports.saved_in(path) or ())}
     head = reports.head_of_steps(path, run, replicas, main.steps, planned if search is None else None)
     if search is not None:
         said = _verdict(main, search) if run.finished else ""

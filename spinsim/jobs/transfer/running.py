@@ -272,8 +272,8 @@ class TransferPlan(Plan[Transfer]):
             rows.append(row)
             watch.on_updates(1)
         attributes = self.attributes | _where(self.device, work.devices) | {"finished": store.stamp()}
-        about = *work.points, work.sectors, work.contents
-        return tabulated(self.model, *about, lambda name: np.stack([row[name] for row in rows]), attributes)
+        table = {name: np.stack([row[name] for row in rows]) for name in values_of(work.contents)}
+        return tabulated(self.model, work.points, work.contents, table, attributes)
 
 
 def _check_points(plan: TransferPlan, points: Points, stored: h5py.Group, rows: int) -> None:
