@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from spinsim.cli import flags
+from spinsim.cli.flags import Flag
 from spinsim.cli.saying import refuse, say, say_json
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count, wrapped
@@ -33,13 +34,11 @@ def analyze(
     as_json: flags.AsJsonOfFiles = False,
     csv: Annotated[
         Path | None,
-        typer.Option(
-            help="Write the averages to this file too, a line for each temperature (or k, Gamma, beta) and file."
-        ),
+        Flag(help="Write the averages to this file too, a line for each temperature (or k, Gamma, beta) and file."),
     ] = None,
     by: Annotated[
         str | None,
-        typer.Option(
+        Flag(
             help="Lines of --csv. Of temper runs: temperature, sample, overlap for each sample's P(q), or bin for "
             "averages over logarithmic bins of the run, which show its approach to equilibrium. Of quantum runs: k, "
             "gamma or beta, sample, time for C(t), gap, or site for local susceptibilities.  [the ladder]"
@@ -47,26 +46,24 @@ def analyze(
     ] = None,
     reweight: Annotated[
         str | None,
-        typer.Option(
+        Flag(
             help="Reweight to these temperatures, such as 1.0:1.2:101, by multiple histograms over the whole ladder: "
             "averages, free energy and entropy. The file's /summary does not change."
         ),
     ] = None,
     from_configurations: Annotated[
         bool,
-        typer.Option(
+        Flag(
             "--from-configurations",
             help="Measure again from the spins of --save-configurations. The file's /summary does not change.",
         ),
     ] = False,
-    device: Annotated[
-        str | None, typer.Option(help="Device for --from-configurations: auto, cpu or cuda.  [auto]")
-    ] = None,
+    device: Annotated[str | None, Flag(help="Device for --from-configurations: auto, cpu or cuda.  [auto]")] = None,
     overwrite: flags.Overwrite = False,
-    every: Annotated[bool, typer.Option("--all", help="Print every column.")] = False,
+    every: Annotated[bool, Flag("--all", help="Print every column.")] = False,
     columns: Annotated[
         str | None,
-        typer.Option(help="Columns to print, such as energy_per_site,link_overlap.  [those that suit the model]"),
+        Flag(help="Columns to print, such as energy_per_site,link_overlap.  [those that suit the model]"),
     ] = None,
 ) -> None:
     """Average with errors at each temperature; the averages are also written to /summary of each file.
@@ -224,7 +221,7 @@ def show(
     as_json: flags.AsJsonOfFiles = False,
     solution: Annotated[
         bool,
-        typer.Option("--solution", help="Print the lowest states instead, a line 'label value' for each variable."),
+        Flag("--solution", help="Print the lowest states instead, a line 'label value' for each variable."),
     ] = False,
 ) -> None:
     """Summarise files: settings, progress of the run and main numbers."""

@@ -10,7 +10,7 @@ import typer
 
 from spinsim.cli import flags
 from spinsim.cli.devices import machine
-from spinsim.cli.flags import Real, Whole, check_repeats
+from spinsim.cli.flags import Flag, Real, Whole, check_repeats
 from spinsim.cli.saying import say
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.settings import AnnealSettings
@@ -38,9 +38,7 @@ _OF_TRANSFER: Final = {name: settings_of(RunSettings)[name] for name in ("device
 @flags.taking(_OF_TRANSFER)
 def transfer(
     given: flags.Given,
-    width: Annotated[
-        str | None, typer.Option(help="Spins of a layer, such as 20,24.  [16,20,22; on a GPU 24,28,30]")
-    ] = None,
+    width: Annotated[str | None, Flag(help="Spins of a layer, such as 20,24.  [16,20,22; on a GPU 24,28,30]")] = None,
     repeats: Annotated[int, Whole(help="Timings of each product.")] = 5,
 ) -> None:
     """Seconds of a product with T and of two levels to 1e-10, in the odd sector, by both methods.
@@ -244,7 +242,7 @@ def _head(repeats: int, device: str, threads: int | None, rng_rounds: int) -> No
 @bench.command()
 def gemm(
     repeats: Annotated[int, Whole(help="Calls of each kernel.")] = 5,
-    plot: Annotated[Path | None, typer.Option(help="Write a bar chart of the ladder, .pdf or .png.")] = None,
+    plot: Annotated[Path | None, Flag(help="Write a bar chart of the ladder, .pdf or .png.")] = None,
     overwrite: flags.Overwrite = False,
 ) -> None:
     """Rates of the matrix products on the first GPU, beside cuBLAS.

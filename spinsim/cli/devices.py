@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from spinsim.cli.flags import Flag
 from spinsim.cli.saying import say
 from spinsim.inputs.texts import count
 
@@ -65,8 +66,8 @@ def warm_up(
         list[str] | None,
         typer.Argument(help="Jobs whose kernels are compiled: anneal, temper ...  [all]", metavar="JOB..."),
     ] = None,
-    device: Annotated[str, typer.Option("--device", help="Device of the later runs: auto, cpu or cuda.")] = "auto",
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
+    device: Annotated[str, Flag("--device", help="Device of the later runs: auto, cpu or cuda.")] = "auto",
+    quiet: Annotated[bool, Flag("--quiet", help="Print nothing.")] = False,
 ) -> None:
     """Compile the kernels of common runs ahead of time, for container images and batch jobs.
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from spinsim.cli import flags
-from spinsim.cli.flags import Real, Whole
+from spinsim.cli.flags import Flag, Real, Whole
 from spinsim.cli.saying import say
 from spinsim.errors import InputError
 from spinsim.jobs import all_jobs, job_of
@@ -31,7 +31,7 @@ def plot(
     ],
     figure_name: Annotated[
         str,
-        typer.Option(
+        Flag(
             "--what",
             help="all, or one: thermodynamics, configuration or landscape of an anneal run; thermodynamics, order, "
             "overlap, exchange or equilibration of a temper run; thermodynamics, order, time, gaps or local of a "
@@ -41,14 +41,14 @@ def plot(
     sample: Annotated[int | None, Whole(help="Disorder sample of the configuration.  [0]")] = None,
     observable: Annotated[
         str | None,
-        typer.Option(
+        Flag(
             help="Of several sizes: overlap, magnetization or staggered_magnetization.  [magnetization of "
             "ferromagnets, staggered_magnetization of antiferromagnets, else overlap]"
         ),
     ] = None,
     columns: Annotated[
         str | None,
-        typer.Option(
+        Flag(
             help="Averages to draw as thermodynamics of temper and quantum runs, such as binder_cumulant,link_overlap."
         ),
     ] = None,
@@ -57,22 +57,18 @@ def plot(
     ] = None,
     average: Annotated[
         str | None,
-        typer.Option(
-            help="Average of xi over samples of transfer runs: mean, or typical, which is exp[ln xi].  [mean]"
-        ),
+        Flag(help="Average of xi over samples of transfer runs: mean, or typical, which is exp[ln xi].  [mean]"),
     ] = None,
     out: Annotated[
         str | None,
-        typer.Option(
+        Flag(
             metavar="FILE or FOLDER/",
             help="Figure file, or a folder for figures named <stems of the FILEs>-<what>.pdf.  [the folder of the "
             "first FILE]",
         ),
     ] = None,
-    suffix: Annotated[
-        str | None, typer.Option("--format", help="pdf, png or svg.  [the suffix of --out, else pdf]")
-    ] = None,
-    style: Annotated[str, typer.Option(help="single or double: as wide as one column or as two.")] = "single",
+    suffix: Annotated[str | None, Flag("--format", help="pdf, png or svg.  [the suffix of --out, else pdf]")] = None,
+    style: Annotated[str, Flag(help="single or double: as wide as one column or as two.")] = "single",
     overwrite: flags.Overwrite = False,
 ) -> None:
     """Draw the measurements of a run, its lowest state, or runs of several sizes together, for a paper.
@@ -182,9 +178,7 @@ def view(
     row: Annotated[int, Whole(help="Saved row of a picture, -1 for the last.")] = -1,
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="pdf, png or svg for a picture, gif or mp4 for an animation.  [<FILE>-spins.png]"
-        ),
+        Flag(metavar="FILE", help="pdf, png or svg for a picture, gif or mp4 for an animation.  [<FILE>-spins.png]"),
     ] = None,
     overwrite: flags.Overwrite = False,
 ) -> None:

@@ -116,9 +116,8 @@ def gaps_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
             ax.set_ylim(0, 1)
         draw_legend(figure, axes[0])
     lost = sum(int((~np.isfinite(of.gap)).sum()) for of in gaps.values())
-    about = [
-        f"Gaps of {result.model.samples} samples of {result.model.name}: the share of samples with at most that gap."
-    ]
+    samples, name = result.model.samples, result.model.name
+    about = [f"Gaps of {samples} samples of {name}: the share of samples with at most that gap."]
     about += [_of_operators(parity, int(of.operators[0, 0])) for parity, of in gaps.items()]
     about += [f"The {lost} gaps without a good fit count as larger ones."] if lost else []
     figure.caption = " ".join([*about, BARS])
@@ -131,9 +130,8 @@ def local_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
     samples, _, sites = logarithms.shape
     if not np.isfinite(logarithms).all():
         raise InputError("the run has no measurement in its sums for local susceptibilities yet: let it go on")
-    edges = np.linspace(
-        logarithms.min(), logarithms.max() + 1e-9, max(4, min(_MOST_BINS, round(np.sqrt(samples * sites)))) + 1
-    )
+    bins = max(4, min(_MOST_BINS, round(np.sqrt(samples * sites))))
+    edges = np.linspace(logarithms.min(), logarithms.max() + 1e-9, bins + 1)
     with matplotlib.style.context(PAPER):
         figure, (ax,) = lay_panels(style, 1, 2.4, r"local susceptibility $\chi_x$ (1 / coupling unit)")
         for place, colour in some_temperatures(result.axis.values):

@@ -59,9 +59,8 @@ def show(path: Path) -> Told:
     about = result.attributes | {"file": str(path), "configurations": len(reports.saved_in(path) or ())}
     run, done = result.config.get(result.job, {}), measurements_of(result)
     planned = run["sweeps"] // run["measure_every"] if run else done
-    return Told(
-        about | numbers, reports.head_of_steps(path, result, result.round_trips.shape[1], done, planned) + lines
-    )
+    head = reports.head_of_steps(path, result, result.round_trips.shape[1], done, planned)
+    return Told(about | numbers, head + lines)
 
 
 def _told(path: Path, result: QuantumResult | None = None) -> tuple[dict[str, Any], list[str]]:

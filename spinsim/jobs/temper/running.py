@@ -148,9 +148,8 @@ class TemperSearch(LadderRun):
         self._restarts.look(energy.min(axis=1), sweeps)
         if frame.step in self._rows and not self._restarts.number:
             row = frame.step - self._rows.start
-            first = {
-                name: value[: self._samples] for name, value in row_of(self._measured, frame).items() if np.ndim(value)
-            }
+            every = row_of(self._measured, frame).items()
+            first = {name: value[: self._samples] for name, value in every if np.ndim(value)}
             values = first | {"step": row, "sweep": (row + 1) * self._every}
             file.write(self.with_spins(values, frame.spins, frame.holder[: self._samples]))
 
