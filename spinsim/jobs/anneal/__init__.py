@@ -32,7 +32,7 @@ class AnnealJob(Job):
         {"sample": PlotOption("the configuration or landscape of an anneal run", ("configuration", "landscape"))},
     )
 
-    def changed(self, config: Anneal, settings: Mapping[str, Any], path: Path) -> Anneal:
+    def changed(self, config: Anneal, settings: Mapping[str, Any], path: Path) -> Any:
         from spinsim.settings.shared import check_limited
 
         a = config.anneal
@@ -40,11 +40,9 @@ class AnnealJob(Job):
         if "anneals" in settings and (a.anneals is None or not a.is_search):
             run = "a search of any number of anneals" if a.is_search else "a single anneal"
             raise InputError(f"{path} holds {run}: leave {argument('anneals')} out")
-        changed: Anneal = super().changed(config, settings, path)
-        return changed
+        return super().changed(config, settings, path)
 
     def check_averages(self, path: Path) -> None:
-        """Refuse a file, saying of a population run where its averages are."""
         import json
 
         from spinsim.inputs.texts import quoted

@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import cached_property, partial, wraps
 from inspect import signature
 from math import prod
-from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
 import numpy as np
@@ -24,15 +23,14 @@ from spinsim.errors import InputError
 from spinsim.inputs.grids import as_text
 from spinsim.inputs.texts import T_START, count, seeds_of
 from spinsim.jobs.anneal.result import (
-    ANNEALS,
     OF_ANNEALS,
     SAVED_AS,
-    STATES,
     SUMS,
     AnnealResult,
     Anneals,
     anneal_contents,
     recorded,
+    recorded_in,
     with_anneals,
     with_rows,
 )
@@ -56,8 +54,8 @@ from spinsim.sampling.population import check_populations
 from spinsim.saved import saved_of
 from spinsim.settings.setting import settings_of
 from spinsim.settings.shared import RunSettings
-from spinsim.store import RunFile, open_to_read
-from spinsim.store.contents import Contents, group_of, length_of
+from spinsim.store import RunFile
+from spinsim.store.contents import Contents
 
 Array = npt.NDArray[np.float64]
 
@@ -145,11 +143,6 @@ class AnnealSearch(Search):
 
     def result(self) -> Anneals | None:
         return Anneals.of(self._values(len(self._each)), self.target) if self.recorded else None
-
-
-def recorded_in(path: Path) -> int:
-    with open_to_read(path) as file:
-        return length_of(group_of(file, ANNEALS), "anneal") if ANNEALS in file else 0
 
 
 class AnnealPlan(SampledPlan[Anneal]):
@@ -302,7 +295,7 @@ class _Annealing(SampledRun):
     def write_best(self, file: RunFile | Kept) -> None:
         super().write_best(file)
         if self._states is not None:
-            file.write_again({STATES["best_states"]: self._states.bits})
+            file.write_again({SUMS["best_states"]: self._states.bits})
         if self._search.recorded and isinstance(file, RunFile):
             file.write_again({SUMS[name]: values for name, values in self._search.written().items()})
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from types import MappingProxyType
 from typing import Any, ClassVar, Final, Self
 
 import h5py
@@ -268,17 +267,13 @@ def placement_of(file: h5py.File) -> Placement | None:
     return None if group is None else Placement(group["temperature"][...], group["swap_rate"][...])
 
 
-def written_again(
-    file: h5py.File, attributes: Mapping[str, str], more: Mapping[str, str] = MappingProxyType({})
-) -> dict[str, Any]:
-    """Numbers that a file holds of exchanges and, where it has them, of lowest states, by the names of a result.
-
-    What else is written again in files of a job is ``more``, paths by such names, where the file has it.
+def written_again(file: h5py.File, attributes: Mapping[str, str]) -> dict[str, Any]:
+    """Exchanges, sums and lowest states that a file holds, by the names of a result.
 
     Of a run that is not finished it is that of the last checkpoint: another process may write what stands beside it.
     """
     saved = {} if "finished" in attributes else store.last_saved(file)
-    paths = EXCHANGES | {name: path for name, path in more.items() if path in file}
+    paths = EXCHANGES | {name: path for name, path in LOCAL_SUMS.items() if path in file}
     arrays = {name: saved[path] if path in saved else file[path][...] for name, path in paths.items()}
     energy, spins = store.best_of(file, saved) if "best" in file else (np.full(1, np.inf), None)
     return arrays | ({"best_energy": energy, "best_spins": spins} if np.isfinite(energy).all() else {})
@@ -442,7 +437,7 @@ class LadderResult(Tempered):
             sweep=m["sweep"][:rows],
             permutation=read_permutation(file, rows),
             placement=placement_of(file),
-            **written_again(file, attributes, LOCAL_SUMS),
+            **written_again(file, attributes),
             configurations=in_file(file, rows),
             attributes=attributes,
             measured={name: m[name][:rows] for name in names_in_file(file)},

@@ -42,7 +42,7 @@ def describe(plan: QuantumPlan) -> str:
     if q.is_general:  # what is the same at all points
         same = f"gamma = {q.ends.gamma[0]:.4g}" if axis == "beta" else f"beta = {q.ends.beta[0]:.4g}"
         length = f"{same}, {length}"
-    return reports.ladder_sentence(plan, size, (axis, axis), (values.min(), values.max(), len(values)), length)
+    return reports.ladder_sentence(plan, size, (axis, axis), values, length)
 
 
 def outcome(plan: QuantumPlan, rate: float | None) -> Told:

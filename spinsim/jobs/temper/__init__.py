@@ -29,7 +29,7 @@ class TemperJob(LadderJob):
     figures = FigureSet(("thermodynamics", "order", "cut", "overlap", "exchange", "equilibration"))
     form = at("spinsim.jobs.ladder.result:TEMPER_FORM")
 
-    def changed(self, config: Temper, settings: Mapping[str, Any], path: Path) -> Temper:
+    def changed(self, config: Temper, settings: Mapping[str, Any], path: Path) -> Any:
         from spinsim.settings.shared import check_limited
 
         t = config.temper
@@ -39,8 +39,7 @@ class TemperJob(LadderJob):
                 f"leave {argument('sweeps')} out, or give {argument('time_limit')}"
             )
         check_limited(t.target, t.time_limit, settings, path)
-        changed: Temper = super().changed(config, settings, path)
-        return changed
+        return super().changed(config, settings, path)
 
     def lengths(self, config: Temper) -> tuple[str, ...]:
         t = config.temper

@@ -98,12 +98,12 @@ _BYTES_A_REPLICA: Final = 64  # of a measurement, correlations included
 
 def describe(plan: TemperPlan) -> str:
     t, model, wanted = plan.config.temper, plan.model, plan.config.temper.to_place
-    ends = (t.ladder[0], t.ladder[-1], len(t.ladder)) if wanted is None else (wanted.low, wanted.high, 0)
+    values = t.ladder if wanted is None else np.array([wanted.low, wanted.high])
     samples = f"{model.samples} samples x " if model.samples > 1 else ""
     groups = f"{t.number_of_groups} groups of " if t.number_of_groups > 1 else ""
     size = f"Tempering {model.name}: {model.sites} sites, {model.bonds} bonds, {samples}{groups}"
     length = goal(t.target, t.time_limit, model) if t.searches else f"{t.thermalize} + {t.sweeps} sweeps"
-    return reports.ladder_sentence(plan, size, ("T", "temperatures"), ends, length)
+    return reports.ladder_sentence(plan, size, ("T", "temperatures"), values, length)
 
 
 def outcome(plan: TemperPlan, rate: float | None) -> Told:

@@ -84,7 +84,9 @@ class TemperSearch(LadderRun):
         plan: Any = self._plan
         t, choice, seed = plan.config.temper, plan.choice, seed_of_start(plan.config.run.seed, number)
         engine = plan.engine_on(self.ladder, seed, groups)
-        most = _longest(t.measure_every, engine.colours) if groups == t.number_of_groups else t.sweeps_of_first_group
+        most = t.sweeps_of_first_group
+        if groups == t.number_of_groups:  # as many as random numbers have room for
+            most = 2**HALF_SWEEP_BITS // engine.colours // t.measure_every * t.measure_every
         times = Times(0, most, t.measure_every, t.swap_every)
         rows = () if number else self._rows
         how = self._watch.on_updates, self._is_to_pause, choice.wanted, rows, self._moves, seed
@@ -319,12 +321,6 @@ def _check_groups(plan: TemperPlan, replicas: int) -> None:
         subject = f"a search of {outline.sites} sites x {plan.model.samples} samples x {replicas} replicas x {groups}"
         require(choose(outline).needed_bytes(outline, replicas), subject, "give fewer groups or replicas")
     check_run(plan.groups, replicas, 0, 1)
-
-
-def _longest(unit: int, colours: int) -> int:
-    """As many sweeps as random numbers have room for, a multiple of a unit."""
-    most: int = 2**HALF_SWEEP_BITS // colours
-    return most // unit * unit
 
 
 @call_of(
