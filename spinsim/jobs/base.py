@@ -93,7 +93,7 @@ class Job:
     figures_of_several: ClassVar[FigureSet] = FigureSet()  # figures of several files together
     config: type[Config] = at("settings:{0}")  # the class of its configurations
     plan_type: type[Plan[Any]] = at("running:{0}Plan")  # the class of runs that are ready to begin
-    form: Form = at("contents:FORM")  # what the store must know of its files
+    form: Form = at("result:FORM")  # what the store must know of its files
     read: Callable[[h5py.File, int, dict[str, str]], Result] = at("result:read")
     """Returns the result of an open file, of its first rows and root attributes; DamageError where the numbers of the
     file do not fit together."""

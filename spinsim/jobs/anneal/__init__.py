@@ -20,7 +20,6 @@ class AnnealJob(Job):
     a_run = "an anneal run"
     about = "Cool replicas of an Ising model or spin glass through a temperature schedule."
     recounted = at("running:recounted")
-    form = at("result:FORM")
     columns = at("report:columns")
     draw = at("figures:draw")
     resumable: ClassVar[Mapping[str, str]] = {

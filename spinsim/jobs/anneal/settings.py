@@ -320,7 +320,7 @@ class Anneal(Config):
         from spinsim.sampling.annealing import automatic_temperatures
         from spinsim.sampling.population import temperatures_from_infinity
 
-        given, ladder = self.anneal, None
+        given = self.anneal
         given = given if given.fields is None else replace(given, field=as_text(given.fields))
         if given.quantum:
             given = _quantum_filled_in(given, model.energy_scale or 1.0)
@@ -329,11 +329,10 @@ class Anneal(Config):
         else:
             first, last = model.once(automatic_temperatures)
             t_stop = last if given.t_stop is None else given.t_stop
-            if given.populations and given.t_start is None:
-                ladder = temperatures_from_infinity(model, t_stop, given.steps)
-        if ladder is None:
-            t_start = first if given.t_start is None else given.t_start
-            return replace(self, anneal=replace(given, t_start=t_start, t_stop=t_stop))
+            if given.t_start is not None or not given.populations:
+                t_start = first if given.t_start is None else given.t_start
+                return replace(self, anneal=replace(given, t_start=t_start, t_stop=t_stop))
+            ladder = temperatures_from_infinity(model, t_stop, given.steps)
         ends: dict[str, Any] = {"t_start": float(ladder[0]), "t_stop": float(ladder[-1])}
         written = replace(given, temperatures=as_text(ladder), steps=len(ladder), schedule=_LISTED, **ends)
         return replace(self, anneal=written)
