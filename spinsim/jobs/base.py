@@ -113,6 +113,9 @@ class Job:
     def changed(self, config: Any, settings: Mapping[str, Any], path: Path) -> Any:
         """Returns the configuration of a file's run with other values of settings of the job's own."""
         table = getattr(config, self.name)
+        if "time_limit" in settings.keys() & self.resumable.keys() and table.time_limit is None:
+            ends = "a search that goes on until its target is met" if table.target else "a run without a time limit"
+            raise InputError(f"{path} holds {ends}: leave {argument('time_limit')} out")
         for name in settings.keys() & set(self.lengths(config)):
             wanted, before = settings[name], getattr(table, name)
             if wanted < before:

@@ -32,10 +32,7 @@ class AnnealJob(Job):
     )
 
     def changed(self, config: Anneal, settings: Mapping[str, Any], path: Path) -> Any:
-        from spinsim.settings.shared import check_limited
-
         a = config.anneal
-        check_limited(a.target, a.time_limit, settings, path)
         if "anneals" in settings and (a.anneals is None or not a.is_search):
             run = "a search of any number of anneals" if a.is_search else "a single anneal"
             raise InputError(f"{path} holds {run}: leave {argument('anneals')} out")

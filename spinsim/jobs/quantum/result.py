@@ -158,9 +158,8 @@ class QuantumResult(LadderResult):
             InputError: where it was not measured.
         """
         if self.local_squares is None or self.local_measurements is None:
-            raise MissingError(
-                f"the run has no local susceptibilities: make it with {argument('local_susceptibility', True)}"
-            )
+            asked = argument("local_susceptibility", True)
+            raise MissingError(f"the run has no local susceptibilities: make it with {asked}")
         measured = np.where(self.local_measurements > 0, self.local_measurements, np.nan)[:, None, None, None]
         return np.asarray(self.k[:, None] * self.local_squares / (measured * self.slices))
 

@@ -30,15 +30,11 @@ class TemperJob(LadderJob):
     form = at("spinsim.jobs.ladder.result:TEMPER_FORM")
 
     def changed(self, config: Temper, settings: Mapping[str, Any], path: Path) -> Any:
-        from spinsim.settings.shared import check_limited
-
-        t = config.temper
-        if t.searches and "sweeps" in settings:
+        if config.temper.searches and "sweeps" in settings:
             raise InputError(
                 f"{path} holds a search, which its target or its time ends: "
                 f"leave {argument('sweeps')} out, or give {argument('time_limit')}"
             )
-        check_limited(t.target, t.time_limit, settings, path)
         return super().changed(config, settings, path)
 
     def lengths(self, config: Temper) -> tuple[str, ...]:

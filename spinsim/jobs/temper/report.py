@@ -190,9 +190,8 @@ def _report(main: TemperOverview, averages: Summary | None) -> list[str]:
 
 def _without_errors(main: TemperOverview, rates: list[str] | None) -> list[str]:
     overlap = main.overlap_squared
-    lines = [
-        "       T        E/N     <m^2>" + ("" if overlap is None else "     <q^2>") + ("   swaps" if rates else "")
-    ]
+    head = "       T        E/N     <m^2>" + ("" if overlap is None else "     <q^2>")
+    lines = [head + ("   swaps" if rates else "")]
     for k, temperature in enumerate(main.run.temperature):
         row = f"{temperature:8.5g} {main.energy[k]:10.6f} {main.magnetization_squared[k]:9.6f}"
         row += "" if overlap is None else f" {overlap[k]:9.6f}"

@@ -87,9 +87,7 @@ def _lacking(result: TransferResult, path: Path) -> list[str]:
 
 def _longest(lengths: Any, in_noise: Any) -> str:
     """Returns a sector's longest correlation length, with a ? where rounding matters, a dash where there is none."""
-    known = [
-        (float(length), bool(hidden)) for length, hidden in zip(lengths, in_noise, strict=True) if length == length
-    ]
+    known = [(float(xi), bool(hidden)) for xi, hidden in zip(lengths, in_noise, strict=True) if xi == xi]
     if not known:
         return "-"
     length, hidden = max(known)
