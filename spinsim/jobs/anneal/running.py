@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property, partial, wraps
 from inspect import signature
 from math import prod
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -420,10 +420,7 @@ def recounted(result: AnnealResult, device: str, threads: int | None) -> AnnealR
     return replace(with_rows(result, rows), **counted)
 
 
-Call = TypeVar("Call", bound=Callable[..., Any])
-
-
-def of_models(call: Call) -> Call:
+def of_models(call: Callable[..., Any]) -> Callable[..., Any]:
     """Let a call whose first argument is a model also take a list of them, and return a list of results.
 
     Each result has the bits of a call with its model alone. Model k of the list, from 0 on, has the seed ``seed + k``,
@@ -459,7 +456,7 @@ def of_models(call: Call) -> Call:
         pool.run(partial(anneal_one, k, seed) for k, seed in enumerate(seeds_of(value["seed"], len(models))))
         return results
 
-    return cast("Call", of_one_or_many)
+    return of_one_or_many
 
 
 def _are_worth_threads(models: Sequence[Any], replicas: Any, sweeps: Any) -> bool:
