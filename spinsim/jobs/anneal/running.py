@@ -486,8 +486,6 @@ def anneal(model: Ising, given: dict[str, Any]) -> AnnealResult:  # noqa: D417  
             (samples, replicas, sites).
         field: Uniform field at each temperature, (steps,) or text. It is added to the model's own fields and is part
             of the energies. A single temperature serves all fields.
-        target: Search until this value is met, one for all samples or one for each: the cut of a MaxCut instance,
-            else the energy with the constant of the problem.
         measure: Observables of your own, functions by name, as ``ss.temper`` takes them; they return floats or whole
             numbers of the shape (samples, replicas), with further axes if you like.
         moves: Moves, as ``ss.temper`` takes them: ``[(move, 10)]``.

@@ -342,8 +342,6 @@ def temper(model: Ising, given: dict[str, Any]) -> TemperResult:  # noqa: D417  
             for dense problems on a CPU), and several ``groups``; with a number given it has one group.
         start: Initial spins: ``random``, ``up``, or configurations of +1 and -1, shape (sites,), (samples, sites) or
             (samples, copies times temperatures, sites). Replica c T + k is copy c at temperature k of T.
-        target: Search until this value is met, one for all samples or one for each: the cut of a MaxCut instance,
-            else the energy with the constant of the problem.
         moves: Moves, such as ``Houdayer``, ``SwendsenWang``, ``Wolff``, ``SeededClusters`` or objects of your own with
             a ``name`` and ``apply(batch)``, each with the number of sweeps between two moves:
             ``[(Houdayer(), 16)]`` or ``"houdayer:16"``. Moves of your own are given as objects.
