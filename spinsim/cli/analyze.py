@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from spinsim.cli import flags
+from spinsim.cli.flags import Flag
 from spinsim.cli.saying import refuse, say, say_json
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count, wrapped
+from spinsim.jobs import job_of
 from spinsim.jobs.base import Told
 
 if TYPE_CHECKING:
@@ -32,13 +34,11 @@ def analyze(
     as_json: flags.AsJsonOfFiles = False,
     csv: Annotated[
         Path | None,
-        typer.Option(
-            help="Write the averages to this file too, a line for each temperature (or k, Gamma, beta) and file."
-        ),
+        Flag(help="Write the averages to this file too, a line for each temperature (or k, Gamma, beta) and file."),
     ] = None,
     by: Annotated[
         str | None,
-        typer.Option(
+        Flag(
             help="Lines of --csv. Of temper runs: temperature, sample, overlap for each sample's P(q), or bin for "
             "averages over logarithmic bins of the run, which show its approach to equilibrium. Of quantum runs: k, "
             "gamma or beta, sample, time for C(t), gap, or site for local susceptibilities.  [the ladder]"
@@ -46,26 +46,24 @@ def analyze(
     ] = None,
     reweight: Annotated[
         str | None,
-        typer.Option(
+        Flag(
             help="Reweight to these temperatures, such as 1.0:1.2:101, by multiple histograms over the whole ladder: "
             "averages, free energy and entropy. The file's /summary does not change."
         ),
     ] = None,
     from_configurations: Annotated[
         bool,
-        typer.Option(
+        Flag(
             "--from-configurations",
             help="Measure again from the spins of --save-configurations. The file's /summary does not change.",
         ),
     ] = False,
-    device: Annotated[
-        str | None, typer.Option(help="Device for --from-configurations: auto, cpu or cuda.  [auto]")
-    ] = None,
+    device: Annotated[str | None, Flag(help="Device for --from-configurations: auto, cpu or cuda.  [auto]")] = None,
     overwrite: flags.Overwrite = False,
-    every: Annotated[bool, typer.Option("--all", help="Print every column.")] = False,
+    every: Annotated[bool, Flag("--all", help="Print every column.")] = False,
     columns: Annotated[
         str | None,
-        typer.Option(help="Columns to print, such as energy_per_site,link_overlap.  [those that suit the model]"),
+        Flag(help="Columns to print, such as energy_per_site,link_overlap.  [those that suit the model]"),
     ] = None,
 ) -> None:
     """Average with errors at each temperature; the averages are also written to /summary of each file.
@@ -74,10 +72,10 @@ def analyze(
     """
     from spinsim.analysis.summary import observables_of, summarize
     from spinsim.analysis.tables import as_tables, summary_columns, write_csv
-    from spinsim.jobs import job_of
     from spinsim.jobs.calls import recount
     from spinsim.machine.outputs import check_output
     from spinsim.result import load
+    from spinsim.store import read_attributes
     from spinsim.store.contents import summary_series
 
     if every and columns:
@@ -87,8 +85,9 @@ def analyze(
     if device and not from_configurations:
         raise InputError(f"--device {device} is where --from-configurations counts: add that flag, or leave it out")
     read = partial(recount, device=device or "auto") if from_configurations else load
+    choose = partial(_names, columns=columns, every=every)
     for file in files:
-        _check(file)
+        job_of(read_attributes(file)["job"]).check_averages(file)
     if csv:
         check_output(csv, "csv", overwrite=True)  # no other file, such as a result
     if reweight:
@@ -96,73 +95,50 @@ def analyze(
             raise InputError(
                 f"--by {by} says which lines --csv has, and with --reweight these are its temperatures: leave one"
             )
-        _reweight(files, [read(file) for file in files], reweight, as_json, csv, overwrite, columns, every)
+        each = [_reweighted(file, read(file), reweight, choose) for file in files]
+        if csv:
+            write_csv(one_below_the_other(files, [rows for _, rows, _ in each]), csv, overwrite)
+        _tell([lines for lines, _, _ in each], [numbers for _, _, numbers in each] if as_json else None)
         return
     summaries, reports, rooms, rows = [], [], [], []
     kept: dict[str, list[tuple[Ising, Any]]] = {}
     for file in files:
         result = read(file)
-        summary = summarize(result)
+        job, summary = job_of(result.job), summarize(result)
         summaries.append(summary)
-        more = job_of(result.job).analysis(result)
         if len(files) > 1:
-            kept.setdefault(result.job, []).append((result.model, job_of(result.job).kept(result, summary)))
-        reports.append([heading(file, result), *report(result, summary, columns, every), *more])
+            kept.setdefault(job.name, []).append((result.model, job.kept(result, summary)))
+        reports.append([heading(file, result), *_report(result, summary, choose), *job.analysis(result)])
         rooms.append(summary_series(observables_of(result), result.axis.name))
         if csv:
-            rows.append(job_of(result.job).columns(result, by) if by else summary_columns(summary))
+            rows.append(job.columns(result, by) if by else summary_columns(summary))
     if csv:
         write_csv(one_below_the_other(files, rows), csv, overwrite)
     for file, room, summary, lines in zip(files, rooms, summaries, reports, strict=True):
         lines += _SPINS_COUNTED if from_configurations else _write_summary(file, room, summary)
-    together = [_together(job, runs, columns, every) for job, runs in kept.items()]
+    together = [
+        job_of(name).together([one for _, one in runs if one is not None], partial(choose, runs[0][0]))
+        for name, runs in kept.items()
+    ]
     reports += [told.lines for told in together if told.lines]
     tables = [{"file": str(file)} | as_tables(summary) for file, summary in zip(files, summaries, strict=True)]
     _tell(reports, tables + [told.numbers for told in together if told.numbers] if as_json else None)
 
 
-def _together(job: str, runs: list[tuple[Ising, Any]], columns: str | None, every: bool) -> Told:
-    """Returns what several runs of a job say together, in the columns that are printed of each."""
-    from spinsim.jobs import job_of
-
-    kept = [one for _, one in runs if one is not None]
-    return job_of(job).together(kept, lambda estimates: _names(runs[0][0], estimates, columns, every))
-
-
-def _reweight(
-    files: list[Path],
-    results: list[Tempered],
-    grid: str,
-    as_json: bool,
-    csv: Path | None,
-    overwrite: bool,
-    columns: str | None,
-    every: bool,
-) -> None:
+def _reweighted(
+    file: Path, result: Tempered, grid: str, choose: Callable[..., list[str]]
+) -> tuple[list[str], Columns, dict[str, Any]]:
+    """Returns what is printed of a file's reweighted averages, their columns, and their numbers for ``--json``."""
     from spinsim.analysis.reweighted import reweighted
-    from spinsim.analysis.tables import estimate_columns, printed_table, write_csv
+    from spinsim.analysis.tables import estimate_columns, printed_table
     from spinsim.inputs.grids import read_grid
 
-    averages = [reweighted(result, read_grid("reweight", grid)) for result in results]
-    reports = [
-        [
-            heading(file, result),
-            *printed_table(one, _names(result.model, one.estimates, columns, every, _THERMAL)),
-            *_notes(one),
-        ]
-        for file, result, one in zip(files, results, averages, strict=True)
-    ]
-    tables: list[Columns] = [
-        {"temperature": one.temperature, "effective_measurements": one.effective} | estimate_columns(one.estimates)
-        for one in averages
-    ]
-    if csv:
-        write_csv(one_below_the_other(files, tables), csv, overwrite)
-    numbers = [
-        {"file": str(file)} | {name: column.tolist() for name, column in table.items()} | {"notes": one.notes}
-        for file, table, one in zip(files, tables, averages, strict=True)
-    ]
-    _tell(reports, numbers if as_json else None)
+    one = reweighted(result, read_grid("reweight", grid))
+    table = printed_table(one, choose(result.model, one.estimates, more=_THERMAL))
+    columns: Columns = {"temperature": one.temperature, "effective_measurements": one.effective}
+    columns |= estimate_columns(one.estimates)
+    numbers = {"file": str(file)} | {name: column.tolist() for name, column in columns.items()} | {"notes": one.notes}
+    return [heading(file, result), *table, *_notes(one)], columns, numbers
 
 
 def _tell(reports: list[list[str]], tables: list[dict[str, Any]] | None, apart: bool = True) -> None:
@@ -173,13 +149,6 @@ def _tell(reports: list[list[str]], tables: list[dict[str, Any]] | None, apart: 
     say_json(tables[0] if len(tables) == 1 else tables)
 
 
-def _check(file: Path) -> None:
-    from spinsim.jobs import job_of
-    from spinsim.store import read_attributes
-
-    job_of(read_attributes(file)["job"]).check_averages(file)
-
-
 def heading(file: Path, result: Any) -> str:
     from spinsim.analysis.sources import measurements_of
 
@@ -187,10 +156,10 @@ def heading(file: Path, result: Any) -> str:
     return f"{file}: {rows}" + ("" if result.finished else ", which are those so far: the run is not finished")
 
 
-def report(result: Tempered, summary: Summary, columns: str | None = None, every: bool = False) -> list[str]:
+def _report(result: Tempered, summary: Summary, choose: Callable[..., list[str]]) -> list[str]:
     from spinsim.analysis.tables import printed_table
 
-    names = _names(result.model, summary.estimates, columns, every)
+    names = choose(result.model, summary.estimates)
     return printed_table(summary, names) + _notes(summary) + wrapped(summary.verdict, "Verdict  ")
 
 
@@ -252,11 +221,10 @@ def show(
     as_json: flags.AsJsonOfFiles = False,
     solution: Annotated[
         bool,
-        typer.Option("--solution", help="Print the lowest states instead, a line 'label value' for each variable."),
+        Flag("--solution", help="Print the lowest states instead, a line 'label value' for each variable."),
     ] = False,
 ) -> None:
     """Summarise files: settings, progress of the run and main numbers."""
-    from spinsim.jobs import job_of
     from spinsim.store import read_attributes
 
     told = [_solutions(file) if solution else job_of(read_attributes(file)["job"]).show(file) for file in files]
@@ -278,7 +246,6 @@ def check(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="F
 
     The exit status is 0 if all files are whole, else 2.
     """
-    from spinsim.errors import InputError
     from spinsim.run.identity import verify
 
     status = 0

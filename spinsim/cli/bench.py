@@ -10,7 +10,7 @@ import typer
 
 from spinsim.cli import flags
 from spinsim.cli.devices import machine
-from spinsim.cli.flags import Real, Whole, check_repeats
+from spinsim.cli.flags import Flag, Real, Whole, check_repeats
 from spinsim.cli.saying import say
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.settings import AnnealSettings
@@ -38,9 +38,7 @@ _OF_TRANSFER: Final = {name: settings_of(RunSettings)[name] for name in ("device
 @flags.taking(_OF_TRANSFER)
 def transfer(
     given: flags.Given,
-    width: Annotated[
-        str | None, typer.Option(help="Spins of a layer, such as 20,24.  [16,20,22; on a GPU 24,28,30]")
-    ] = None,
+    width: Annotated[str | None, Flag(help="Spins of a layer, such as 20,24.  [16,20,22; on a GPU 24,28,30]")] = None,
     repeats: Annotated[int, Whole(help="Timings of each product.")] = 5,
 ) -> None:
     """Seconds of a product with T and of two levels to 1e-10, in the odd sector, by both methods.
@@ -57,18 +55,16 @@ def transfer(
     where, threads = resolve_device(run["device"]), run["threads"]
     widths = WIDTHS[where] if width is None else _widths(width)
     say(f"{machine(where, threads)}; median of {repeats} timings")
-    say(
-        f"{'spins':>5}{'amplitudes':>13}  {'method':10}{'product/ms':>12}{'GB/s':>8}{'of bound':>10}{'copy GB/s':>11}"
-        f"{'step/ms':>10}{'solve/s':>9}{'steps':>7}{'eigsh/s':>9}{'difference':>12}"
-    )
+    row = "{:>5}{:>13}  {:10}{:>12}{:>8}{:>10}{:>11}{:>10}{:>9}{:>7}{:>9}{:>12}".format
+    products = "spins", "amplitudes", "method", "product/ms", "GB/s", "of bound", "copy GB/s"
+    say(row(*products, "step/ms", "solve/s", "steps", "eigsh/s", "difference"))
     reasons: dict[str, None] = {}
     for r in rates(where, threads, widths, repeats):
-        peer = f"{'-':>9}{'-':>12}" if r.without_peer else f"{r.peer_seconds:9.3g}{r.difference:12.1e}"
-        say(
-            f"{r.sites:5d}{r.amplitudes:13d}  {r.method:10}{1e3 * r.apply_seconds:12.4g}{r.bandwidth / 1e9:8.1f}"
-            f"{r.share:10.2f}{16 * r.amplitudes / r.copy_seconds / 1e9:11.1f}{1e3 * r.step_seconds:10.4g}"
-            f"{r.solve_seconds:9.3g}{r.steps:7d}{peer}"
-        )
+        apply, bandwidth = f"{1e3 * r.apply_seconds:.4g}", f"{r.bandwidth / 1e9:.1f}"
+        copy = f"{16 * r.amplitudes / r.copy_seconds / 1e9:.1f}"
+        solve = f"{1e3 * r.step_seconds:.4g}", f"{r.solve_seconds:.3g}", r.steps
+        peer = ("-", "-") if r.without_peer else (f"{r.peer_seconds:.3g}", f"{r.difference:.1e}")
+        say(row(r.sites, r.amplitudes, r.method, apply, bandwidth, f"{r.share:.2f}", copy, *solve, *peer))
         reasons |= dict.fromkeys([r.without_peer] if r.without_peer else [])
     say(*reasons)
 
@@ -151,17 +147,13 @@ def metropolis(given: flags.Given, repeats: Repeats = 5) -> None:
 
     run = flags.filled(given, _RUN)
     _head(repeats, **run)
-    say(
-        f"{'case':28}{'samples':>8}{'replicas':>9}  {'packing':15}{'cores':>6}{'updates/ns':>12}{'per core':>10}"
-        f"   {'range':22}{'measuring':>10}   others"
-    )
+    row = "{:28}{:>8}{:>9}  {:15}{:>6}{:>12}{:>10}   {:22}{:>10}   {}".format
+    head = "case", "samples", "replicas", "packing", "cores", "updates/ns", "per core"
+    say(row(*head, "range", "measuring", "others"))
     for rate in metropolis_rates(repeats=repeats, **run):
-        median, span = rate.rates.median, rate.rates.span
-        say(
-            f"{rate.case.name:28}{rate.samples:8d}{rate.case.replicas:9d}  {rate.packing:15}{rate.cores:6d}"
-            f"{median:12.3f}{median / rate.cores:10.3f}   {span:22}{100 * rate.measuring:9.1f}%"
-            f"   {rate.case.reference}"
-        )
+        size = rate.case.name, rate.samples, rate.case.replicas, rate.packing, rate.cores
+        rates = f"{rate.rates.median:.3f}", f"{rate.rates.median / rate.cores:.3f}", rate.rates.span
+        say(row(*size, *rates, f"{100 * rate.measuring:.1f}%", rate.case.reference))
 
 
 @bench.command()
@@ -177,17 +169,14 @@ def temper(given: flags.Given, repeats: Repeats = 5) -> None:
 
     run, times = flags.filled(given, _RUN), flags.filled(given, _TIMES)
     _head(repeats, **run)
-    say(
-        f"{'case':40}{'samples':>8}{'temperatures':>13}{'copies':>7}  {'packing':15}{'updates/ns':>12}   {'range':22}"
-        f"{'sweeps alone':>13}{'share':>8}{'correlations':>14}{'share':>8}   others"
-    )
+    row = "{:40}{:>8}{:>13}{:>7}  {:15}{:>12}   {:22}{:>13}{:>8}{:>14}{:>8}   {}".format
+    head = "case", "samples", "temperatures", "copies", "packing", "updates/ns", "range", "sweeps alone", "share"
+    say(row(*head, "correlations", "share", "others"))
     for rate in temper_rates(repeats=repeats, **run, **times):
-        median, span = rate.rates.median, rate.rates.span
-        say(
-            f"{rate.case.name:40}{rate.samples:8d}{rate.case.ladder[2]:13d}{rate.case.copies:7d}  {rate.packing:15}"
-            f"{median:12.3f}   {span:22}{rate.raw:13.3f}{100 * median / rate.raw:7.1f}%"
-            f"{rate.correlations:14.3f}{100 * rate.correlations / rate.raw:7.1f}%   {rate.case.reference}"
-        )
+        size = rate.case.name, rate.samples, rate.case.ladder[2], rate.case.copies, rate.packing
+        rates = [f"{one:.3f}" for one in (rate.rates.median, rate.raw, rate.correlations)]
+        shares = [f"{100 * one / rate.raw:.1f}%" for one in (rate.rates.median, rate.correlations)]
+        say(row(*size, rates[0], rate.rates.span, rates[1], shares[0], rates[2], shares[1], rate.case.reference))
 
 
 @bench.command()
@@ -204,12 +193,11 @@ def jobs(given: flags.Given, repeats: Repeats = 5) -> None:
     check_repeats(repeats)
     run = flags.filled(given, _OF_TRANSFER)
     say(f"{machine(resolve_device(run['device']), run['threads'])}; engine: median of {repeats} runs, command: one run")
-    say(f"{'case':34}{'engine':>10}{'command':>10}{'share':>8}{'seconds':>9}{'file/MB':>9}")
+    row = "{:34}{:>10}{:>10}{:>8}{:>9}{:>9}".format
+    say(row("case", "engine", "command", "share", "seconds", "file/MB"))
     for rate in job_rates(repeats=repeats, **run):
-        say(
-            f"{rate.case.name:34}{rate.engine:10.4g}{rate.command:10.4g}{100 * rate.share:7.1f}%{rate.seconds:9.1f}"
-            f"{rate.file_bytes / 1e6:9.1f}"
-        )
+        rates = f"{rate.engine:.4g}", f"{rate.command:.4g}", f"{100 * rate.share:.1f}%"
+        say(row(rate.case.name, *rates, f"{rate.seconds:.1f}", f"{rate.file_bytes / 1e6:.1f}"))
 
 
 @bench.command()
@@ -225,13 +213,12 @@ def scaling(given: flags.Given, repeats: Repeats = 5) -> None:
 
     run = flags.filled(given, _RUN)
     _head(repeats, **run)
-    say(f"{'case':40}{'growth':8}{'devices':>7}{'a ns':>12}  {'unit':12}{'range':22}{'times one':>10}{'of linear':>11}")
+    row = "{:40}{:8}{:>7}{:>12}  {:12}{:22}{:>10}{:>11}".format
+    say(row("case", "growth", "devices", "a ns", "unit", "range", "times one", "of linear"))
     for rate in scaling_rates(repeats=repeats, **run):
-        median, span = rate.rates.median, rate.rates.span
-        say(
-            f"{rate.case.name:40}{rate.case.growth:8}{rate.devices:7d}{median:12.3f}  {rate.case.unit:12}{span:22}"
-            f"{rate.gain:10.3f}{100 * rate.gain / rate.devices:10.1f}%"
-        )
+        of_case, median = (rate.case.name, rate.case.growth, rate.devices), f"{rate.rates.median:.3f}"
+        gains = f"{rate.gain:.3f}", f"{100 * rate.gain / rate.devices:.1f}%"
+        say(row(*of_case, median, rate.case.unit, rate.rates.span, *gains))
 
 
 def _head(repeats: int, device: str, threads: int | None, rng_rounds: int) -> None:
@@ -244,7 +231,7 @@ def _head(repeats: int, device: str, threads: int | None, rng_rounds: int) -> No
 @bench.command()
 def gemm(
     repeats: Annotated[int, Whole(help="Calls of each kernel.")] = 5,
-    plot: Annotated[Path | None, typer.Option(help="Write a bar chart of the ladder, .pdf or .png.")] = None,
+    plot: Annotated[Path | None, Flag(help="Write a bar chart of the ladder, .pdf or .png.")] = None,
     overwrite: flags.Overwrite = False,
 ) -> None:
     """Rates of the matrix products on the first GPU, beside cuBLAS.
@@ -265,15 +252,15 @@ def gemm(
     if (reason := why_not()) is not None:
         raise InputError(f"bench gemm needs a GPU: {reason}")
 
+    row = "{:18}{:24}{:>11}{:>9}{:>10}{:>8}{:>11}{:>7}".format
+
     def show(rate: Rate) -> None:
-        share = "" if rate.of_peak is None or not rate.operations else f"{100 * rate.of_peak:6.1f}%"
-        say(
-            f"{rate.name:18}{rate.case:24}{1e3 * rate.seconds:11.3f}{rate.teraflops:9.2f}{100 * rate.of_library:9.1f}%"
-            f"{share:>8}{rate.moved / 1e9:11.1f}{rate.terabytes:7.2f}"
-        )
+        share = "" if rate.of_peak is None or not rate.operations else f"{100 * rate.of_peak:.1f}%"
+        rates = f"{1e3 * rate.seconds:.3f}", f"{rate.teraflops:.2f}", f"{100 * rate.of_library:.1f}%", share
+        say(row(rate.name, rate.case, *rates, f"{rate.moved / 1e9:.1f}", f"{rate.terabytes:.2f}"))
 
     say(f"{machine('cuda', None)}; median of {repeats} calls")
-    say(f"{'kernel':18}{'case':24}{'ms':>11}{'TFLOP/s':>9}{'cuBLAS':>10}{'peak':>8}{'GB':>11}{'TB/s':>7}")
+    say(row("kernel", "case", "ms", "TFLOP/s", "cuBLAS", "peak", "GB", "TB/s"))
     rates = []
     for kind, sizes in SIZES.items():
         for rate in chain.from_iterable(ladder(kind, size, repeats) for size in sizes):

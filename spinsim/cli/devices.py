@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from spinsim.cli.flags import Flag
 from spinsim.cli.saying import say
 from spinsim.inputs.texts import count
 
@@ -24,11 +25,9 @@ def devices() -> None:
     missing, ranks = why_not(), 1 + len(others())
     lines.append(f"mpi   {missing}" if missing else f"mpi   ready: {ranks} rank{'s' if ranks > 1 else ''}")
     say(*lines)
-    for place, lines_there in zip(
-        others(), answers([place.request(_of_this_process) for place in others()]), strict=True
-    ):
-        say(f"{place.request(name_of, place.rank)()}:")
-        say(*(f"  {line}" for line in lines_there))
+    there = answers([place.request(_of_this_process) for place in others()])
+    for place, lines_there in zip(others(), there, strict=True):
+        say(f"{place.request(name_of, place.rank)()}:", *(f"  {line}" for line in lines_there))
 
 
 def _of_this_process() -> list[str]:
@@ -67,8 +66,8 @@ def warm_up(
         list[str] | None,
         typer.Argument(help="Jobs whose kernels are compiled: anneal, temper ...  [all]", metavar="JOB..."),
     ] = None,
-    device: Annotated[str, typer.Option("--device", help="Device of the later runs: auto, cpu or cuda.")] = "auto",
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
+    device: Annotated[str, Flag("--device", help="Device of the later runs: auto, cpu or cuda.")] = "auto",
+    quiet: Annotated[bool, Flag("--quiet", help="Print nothing.")] = False,
 ) -> None:
     """Compile the kernels of common runs ahead of time, for container images and batch jobs.
 

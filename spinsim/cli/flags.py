@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -12,8 +12,7 @@ import typer
 
 from spinsim.errors import InputError
 from spinsim.inputs.texts import RANDOM
-from spinsim.parallel.launched import launched
-from spinsim.settings.config import AnyConfig, Config, tables_of
+from spinsim.settings.config import Config, tables_of
 from spinsim.settings.setting import Setting
 
 
@@ -62,46 +61,6 @@ DryRun = Annotated[
 ]
 
 
-CarryOut = Callable[[AnyConfig, bool, bool, bool], None]
-
-
-def command(job: type[AnyConfig]) -> Callable[[CarryOut[AnyConfig]], Callable[..., None]]:
-    """Make a command of a function that carries a configuration out.
-
-    The command's flags are the job's settings, with ``--config``, ``--quiet``, ``--json`` and ``--dry-run``; what the
-    user gives becomes the configuration that the function is called with.
-    """
-    places = dict(_places(job))
-
-    def decorate(carry_out: CarryOut[AnyConfig]) -> Callable[..., None]:
-        def run(
-            given: Given,
-            config: ConfigFile = None,
-            quiet: Quiet = False,
-            as_json: AsJson = False,
-            dry_run: DryRun = False,
-        ) -> None:
-            from spinsim.jobs import all_jobs
-            from spinsim.run.identity import tables_of_file
-            from spinsim.settings.config import build_config, read_toml
-
-            if given.get("device") != "cpu" and given.get("gpus") is None and launched() is None:
-                from spinsim.cuda.device import wake
-
-                wake()  # while modules are loaded
-            tables: dict[str, dict[str, Any]] = {name: {} for name in tables_of(job)}
-            for name, value in given.items():
-                table, one = places[name]
-                tables[table][one.name] = value
-            below = read_toml(config, job, [each.config for each in all_jobs()]) if config else {}
-            carry_out(build_config(job, below, tables, begun=tables_of_file), quiet, as_json, dry_run)
-
-        run.__name__, run.__doc__ = carry_out.__name__, carry_out.__doc__
-        return taking({name: one for name, (_, one) in places.items()})(run)
-
-    return decorate
-
-
 def taking(settings: Mapping[str, Setting]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make a command of a function whose parameter ``given`` is a dictionary of settings, each of them with a flag.
 
@@ -139,17 +98,14 @@ def filled(given: Given, settings: Mapping[str, Setting]) -> Given:
     return values
 
 
-def _places(job: type[Config]) -> Iterable[tuple[str, tuple[str, Setting]]]:
-    """Settings that have flags: the name of the parameter, then the table and the setting; the run comes last."""
-    tables = tables_of(job)
-    taken: set[str] = set()
-    for table in sorted(tables, key=("model", job.job, "run").index):
-        for one in tables[table].values():
-            if one.unused or (one.option is None and not one.is_argument):
-                continue
-            name = f"{table}_{one.name}" if one.name in taken else one.name
-            taken.add(name)
-            yield name, (table, one)
+def places_of(job: type[Config]) -> dict[str, tuple[str, Setting]]:
+    """Settings that have flags, each with its table, by the names of parameters; those of the run come last."""
+    places: dict[str, tuple[str, Setting]] = {}
+    for table in ("model", job.job, "run"):
+        for one in tables_of(job)[table].values():
+            if not one.unused and (one.option is not None or one.is_argument):
+                places[f"{table}_{one.name}" if one.name in places else one.name] = table, one
+    return places
 
 
 def option(one: Setting) -> Any:

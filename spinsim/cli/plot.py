@@ -5,20 +5,19 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
 from spinsim.cli import flags
-from spinsim.cli.flags import Real, Whole
+from spinsim.cli.flags import Flag, Real, Whole
 from spinsim.cli.saying import say
 from spinsim.errors import InputError
-from spinsim.jobs.base import FigureSet, Job
+from spinsim.jobs import all_jobs, job_of
+from spinsim.jobs.base import Drawing, FigureSet, Job
 from spinsim.settings.setting import either
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _LONGEST: Final = 120  # characters of the stems of files in the name of a figure
 
@@ -32,7 +31,7 @@ def plot(
     ],
     figure_name: Annotated[
         str,
-        typer.Option(
+        Flag(
             "--what",
             help="all, or one: thermodynamics, configuration or landscape of an anneal run; thermodynamics, order, "
             "overlap, exchange or equilibration of a temper run; thermodynamics, order, time, gaps or local of a "
@@ -42,14 +41,14 @@ def plot(
     sample: Annotated[int | None, Whole(help="Disorder sample of the configuration.  [0]")] = None,
     observable: Annotated[
         str | None,
-        typer.Option(
+        Flag(
             help="Of several sizes: overlap, magnetization or staggered_magnetization.  [magnetization of "
             "ferromagnets, staggered_magnetization of antiferromagnets, else overlap]"
         ),
     ] = None,
     columns: Annotated[
         str | None,
-        typer.Option(
+        Flag(
             help="Averages to draw as thermodynamics of temper and quantum runs, such as binder_cumulant,link_overlap."
         ),
     ] = None,
@@ -58,32 +57,25 @@ def plot(
     ] = None,
     average: Annotated[
         str | None,
-        typer.Option(
-            help="Average of xi over samples of transfer runs: mean, or typical, which is exp[ln xi].  [mean]"
-        ),
+        Flag(help="Average of xi over samples of transfer runs: mean, or typical, which is exp[ln xi].  [mean]"),
     ] = None,
     out: Annotated[
         str | None,
-        typer.Option(
+        Flag(
             metavar="FILE or FOLDER/",
             help="Figure file, or a folder for figures named <stems of the FILEs>-<what>.pdf.  [the folder of the "
             "first FILE]",
         ),
     ] = None,
-    suffix: Annotated[
-        str | None, typer.Option("--format", help="pdf, png or svg.  [the suffix of --out, else pdf]")
-    ] = None,
-    style: Annotated[str, typer.Option(help="single or double: as wide as one column or as two.")] = "single",
+    suffix: Annotated[str | None, Flag("--format", help="pdf, png or svg.  [the suffix of --out, else pdf]")] = None,
+    style: Annotated[str, Flag(help="single or double: as wide as one column or as two.")] = "single",
     overwrite: flags.Overwrite = False,
 ) -> None:
     """Draw the measurements of a run, its lowest state, or runs of several sizes together, for a paper.
 
     The caption of a figure lies beside it, in a text file of the same name: what is drawn, and the verdicts.
     """
-    from functools import partial
-
-    from spinsim.analysis.figures import FORMATS, STYLES
-    from spinsim.jobs.base import Drawing
+    from spinsim.analysis.figures import FORMATS, STYLES, save_figures
     from spinsim.machine.outputs import check_output
     from spinsim.result import load
 
@@ -107,10 +99,15 @@ def plot(
             f"--out {out} names one figure of {', '.join(figures)}: add --what and one of these, or give a folder such "
             "as figures/"
         )
-    drawn = {name: draw() for name, draw in figures.items() if figure_name in ("all", name)}
-    stem = _stem(files)
-    paths = {name: file or folder / f"{stem}-{name}.{suffix or 'pdf'}" for name in drawn}
-    _save_and_say({paths[name]: figure for name, figure in drawn.items()}, overwrite)
+    drawn = {
+        file or folder / f"{_stem(files)}-{name}.{suffix or 'pdf'}": draw()
+        for name, draw in figures.items()
+        if figure_name in ("all", name)
+    }
+    save_figures(drawn, overwrite)
+    say(*drawn)
+    say("Captions are beside them, in files that end in .txt." if len(drawn) > 1 else
+               "Its caption is beside it, in a file that ends in .txt.", err=True)  # fmt: skip
 
 
 def _folder_and_file(out: str | None, first: Path) -> tuple[Path, Path | None]:
@@ -135,7 +132,6 @@ def _stem(files: list[Path]) -> str:
 
 
 def _job_of_all(files: list[Path]) -> Job:
-    from spinsim.jobs import all_jobs, job_of
     from spinsim.store import read_attributes
 
     jobs = [job_of(read_attributes(file)["job"]) for file in files]
@@ -154,8 +150,6 @@ def _job_of_all(files: list[Path]) -> Job:
 
 
 def _check_figure(job: Job, figure: str, files: list[Path], results: list[Any]) -> None:
-    from spinsim.jobs.base import Drawing
-
     chosen = job.figures if len(files) == 1 else job.figures_of_several
     if figure in ("all", *chosen.names):
         return
@@ -168,8 +162,6 @@ def _check_figure(job: Job, figure: str, files: list[Path], results: list[Any]) 
 
 
 def _check_options(job: Job, chosen: FigureSet, figure: str, options: Mapping[str, object]) -> None:
-    from spinsim.jobs import all_jobs
-
     sets = [one for known in (job, *all_jobs()) for one in (known.figures, known.figures_of_several)]
     for name in options:
         option = chosen.options.get(name) or next(one.options[name] for one in sets if name in one.options)
@@ -179,15 +171,6 @@ def _check_options(job: Job, chosen: FigureSet, figure: str, options: Mapping[st
             raise InputError(f"--{name} is for {option.purpose}: leave it out, or ask for --what {option.figures[0]}")
 
 
-def _save_and_say(figures: Mapping[Path, Figure], overwrite: bool) -> None:
-    from spinsim.analysis.figures import save_figures
-
-    save_figures(figures, overwrite)
-    say(*figures)
-    say("Captions are beside them, in files that end in .txt." if len(figures) > 1 else
-               "Its caption is beside it, in a file that ends in .txt.", err=True)  # fmt: skip
-
-
 def view(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of a run with --save-configurations.")],
     sample: Annotated[int, Whole(help="Disorder sample.")] = 0,
@@ -195,9 +178,7 @@ def view(
     row: Annotated[int, Whole(help="Saved row of a picture, -1 for the last.")] = -1,
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="pdf, png or svg for a picture, gif or mp4 for an animation.  [<FILE>-spins.png]"
-        ),
+        Flag(metavar="FILE", help="pdf, png or svg for a picture, gif or mp4 for an animation.  [<FILE>-spins.png]"),
     ] = None,
     overwrite: flags.Overwrite = False,
 ) -> None:

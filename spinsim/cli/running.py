@@ -16,7 +16,8 @@ from spinsim.cli.saying import say, say_json
 from spinsim.inputs.texts import quoted, wrapped
 from spinsim.jobs import all_jobs, job_of
 from spinsim.jobs.base import Job
-from spinsim.settings.config import Config, tables_of
+from spinsim.parallel.launched import launched
+from spinsim.settings.config import build_config, read_toml, tables_of
 from spinsim.settings.setting import Setting, settings_of
 from spinsim.settings.shared import RunSettings
 
@@ -31,16 +32,36 @@ if TYPE_CHECKING:
 
 
 def command_of(job: Job) -> Callable[..., None]:
-    """Returns the command that runs a job: its flags are the job's settings."""
+    """Returns the command that runs a job: its flags are the job's settings, --config, --quiet, --json, --dry-run."""
+    places = flags.places_of(job.config)
 
-    def run(config: Config, quiet: bool, as_json: bool, dry_run: bool) -> None:
+    @flags.taking({name: one for name, (_, one) in places.items()})
+    def run(
+        given: flags.Given,
+        config: flags.ConfigFile = None,
+        quiet: flags.Quiet = False,
+        as_json: flags.AsJson = False,
+        dry_run: flags.DryRun = False,
+    ) -> None:
+        from spinsim.run.identity import tables_of_file
+
+        if given.get("device") != "cpu" and given.get("gpus") is None and launched() is None:
+            from spinsim.cuda.device import wake
+
+            wake()  # while modules are loaded
+        tables: dict[str, dict[str, Any]] = {name: {} for name in tables_of(job.config)}
+        for name, value in given.items():
+            table, one = places[name]
+            tables[table][one.name] = value
+        below = read_toml(config, job.config, [each.config for each in all_jobs()]) if config else {}
+        plan = job.plan(build_config(job.config, below, tables, begun=tables_of_file))
         if dry_run:
-            say_outlook(job.plan(config), as_json)
+            say_outlook(plan, as_json)
         else:
-            carry_out(job.plan(config), quiet, as_json)
+            carry_out(plan, quiet, as_json)
 
     run.__name__, run.__doc__ = job.name, inspect.cleandoc(job.about)
-    return flags.command(job.config)(run)
+    return run
 
 
 def say_outlook(plan: Plan[Any], as_json: bool) -> None:

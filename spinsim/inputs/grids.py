@@ -25,11 +25,7 @@ _SHOWN: Final = 6
 
 
 class Written(str):
-    """A text of numbers that were given as such, which it carries along, so that nobody parses it.
-
-    Attributes:
-        numbers: They.
-    """
+    """A text of ``numbers`` that were given as such, which it carries along, so that nobody parses it."""
 
     numbers: Array
 

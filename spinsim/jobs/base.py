@@ -93,7 +93,7 @@ class Job:
     figures_of_several: ClassVar[FigureSet] = FigureSet()  # figures of several files together
     config: type[Config] = at("settings:{0}")  # the class of its configurations
     plan_type: type[Plan[Any]] = at("running:{0}Plan")  # the class of runs that are ready to begin
-    form: Form = at("contents:FORM")  # what the store must know of its files
+    form: Form = at("result:FORM")  # what the store must know of its files
     read: Callable[[h5py.File, int, dict[str, str]], Result] = at("result:read")
     """Returns the result of an open file, of its first rows and root attributes; DamageError where the numbers of the
     file do not fit together."""
@@ -113,6 +113,9 @@ class Job:
     def changed(self, config: Any, settings: Mapping[str, Any], path: Path) -> Any:
         """Returns the configuration of a file's run with other values of settings of the job's own."""
         table = getattr(config, self.name)
+        if "time_limit" in settings.keys() & self.resumable.keys() and table.time_limit is None:
+            ends = "a search that goes on until its target is met" if table.target else "a run without a time limit"
+            raise InputError(f"{path} holds {ends}: leave {argument('time_limit')} out")
         for name in settings.keys() & set(self.lengths(config)):
             wanted, before = settings[name], getattr(table, name)
             if wanted < before:

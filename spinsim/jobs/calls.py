@@ -45,7 +45,6 @@ Tables = dict[str, dict[str, Any]]
 Check = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
 Given = dict[str, Any]
 Returned = TypeVar("Returned")
-Function = TypeVar("Function", bound=Callable[..., Any])
 _NO_FILE: Final = Path(os.devnull)
 _NO_SETTINGS: Final = {"on_updates", "on_rows", "progress"}  # arguments of calls that are no settings
 _SECTIONS: Final = ("Args:", "Returns:", "Raises:")
@@ -154,7 +153,7 @@ def call_of(job: type[Config], order: str) -> Callable[[Callable[[Ising, Given],
 
     Args:
         job: The class of its configurations, whose settings are arguments.
-        order: Names of the arguments that may be given by position, as ``_documented`` takes them.
+        order: Names of the arguments that may be given by position, as ``_document`` takes them.
     """
     settings = {key: one for table in (job.job, "run") for key, one in tables_of(job)[table].items() if not one.unused}
     names = order.replace("?", "").split()
@@ -167,7 +166,8 @@ def call_of(job: type[Config], order: str) -> Callable[[Callable[[Ising, Given],
             given = free.bind(*args, **keywords).arguments
             return function(model, given | given.pop("_", {}))
 
-        return _documented(settings, order.split())(call)
+        _document(call, settings, order.split())
+        return call
 
     return make
 
@@ -184,7 +184,7 @@ def _power(number: int) -> str:
     return near.get(number, str(number))
 
 
-def _documented(settings: Mapping[str, Setting], order: Sequence[str]) -> Callable[[Function], Function]:
+def _document(call: Any, settings: Mapping[str, Setting], order: Sequence[str]) -> None:
     """Give a call a signature, and its docstring a line in the section ``Args`` for each argument.
 
     The first argument is the model. A line is the call's own, else that of ``_ARGUMENTS``, else that of the setting.
@@ -192,20 +192,17 @@ def _documented(settings: Mapping[str, Setting], order: Sequence[str]) -> Callab
     given by position, behind the model, with a ``?`` behind those that may be None for their default; other settings
     are keywords.
     """
-
-    def complete(function: Function) -> Function:
-        head, args, tail = _split(cleandoc(function.__doc__ or "").splitlines())
-        parameters = list(_parameters(settings, order))
-        for one in parameters:
-            words = _ARGUMENTS.get(one.name, _Argument()).words
-            line = words or (_sentence(settings[one.name]) if one.name in settings else "")
-            head += args.get(one.name) or [f"    {one.name}: {line}"]
-        told: Any = function
-        told.__doc__ = "\n".join(wrapped([*head, *tail]))
-        told.__signature__ = Lines(parameters, return_annotation=Plain(function.__annotations__["return"]))
-        return function
-
-    return complete
+    units = _units(cleandoc(call.__doc__ or "").splitlines())
+    first = units.index("Args:") + 1
+    last = units.index("", first)
+    own = {unit.split(":")[0].strip(): unit for unit in units[first:last]}
+    parameters = list(_parameters(settings, order))
+    for name in (one.name for one in parameters):
+        words = _ARGUMENTS.get(name, _Argument()).words or (_sentence(settings[name]) if name in settings else "")
+        own.setdefault(name, f"    {name}: {words}")
+    units[first:last] = [own[one.name] for one in parameters]
+    call.__doc__ = "\n".join(wrapped(units))
+    call.__signature__ = Lines(parameters, return_annotation=Plain(call.__annotations__["return"]))
 
 
 def _parameters(settings: Mapping[str, Setting], order: Sequence[str]) -> Iterable[Parameter]:
@@ -235,20 +232,8 @@ def _sentence(one: Setting) -> str:
     return f"{one.described}{rule}{default}."
 
 
-def _split(lines: list[str]) -> tuple[list[str], dict[str, list[str]], list[str]]:
-    start = lines.index("Args:") + 1
-    end = next((i for i in range(start, len(lines)) if not lines[i].strip()), len(lines))
-    args: dict[str, list[str]] = {}
-    for line in lines[start:end]:
-        if line.startswith("     "):
-            args[list(args)[-1]].append(line)
-        else:
-            args[line.split(":")[0].strip()] = [line]
-    return lines[:start], args, lines[end:]
-
-
-def wrapped(lines: list[str], width: int = _WIDTH) -> list[str]:
-    """Returns the paragraphs and items of a docstring in lines of one width."""
+def _units(lines: list[str]) -> list[str]:
+    """Returns the paragraphs and items of a docstring, a line each, with the empty lines between them."""
     units: list[str] = []
     for line in lines:
         goes_on = units and units[-1] and units[-1] not in _SECTIONS and line.strip() and not _ITEM.match(line)
@@ -256,22 +241,23 @@ def wrapped(lines: list[str], width: int = _WIDTH) -> list[str]:
             units[-1] += f" {line.strip()}"
         else:
             units.append(line.rstrip())
+    return units
+
+
+def wrapped(lines: list[str], width: int = _WIDTH) -> list[str]:
+    """Returns the paragraphs and items of a docstring in lines of one width."""
     whole: list[str] = []
-    for unit in units:
+    for unit in _units(lines):
         indent = unit[: len(unit) - len(unit.lstrip())] + "    " * bool(_ITEM.match(unit))
         whole += wrap(unit, width, subsequent_indent=indent, break_on_hyphens=False) or [""]
     return whole
 
 
 def run_of_call(
-    job: type[AnyConfig],
-    plan_type: type[Plan[AnyConfig]],
-    model: Ising,
-    given: dict[str, Any],
-    spins: npt.NDArray[np.int8] | None = None,
-    **checks: Check,
+    job: type[Config], model: Ising, given: Given, spins: npt.NDArray[np.int8] | None = None, **checks: Check
 ) -> Any:
     """Carry out the run of a call whose model is given, in memory or in its file, and return what it comes to."""
+    plan_type: Any = job_of(job.job).plan_type
     given, moves, own = dict(given), given.get("moves"), dict[str, Any]()
     if "start" in given:
         given["start"], given_spins = start_of_call(given["start"], model, None)
@@ -292,7 +278,7 @@ def run_of_call(
     return carried_out(plan, given.get("out"), bool(given.get("progress")), on_done)
 
 
-def config_of_call(job: type[AnyConfig], model: Ising, given: dict[str, Any], **checks: Check) -> AnyConfig:
+def config_of_call(job: type[AnyConfig], model: Ising, given: Given, **checks: Check) -> AnyConfig:
     """Returns the configuration of a call whose model is given; whole numbers of NumPy serve as those of Python.
 
     ``given`` has the arguments of the call by their names; None stands for the default, of a seed for a fresh one.

@@ -24,7 +24,7 @@ from spinsim.analysis.tables import (
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count, quoted, wrapped
 from spinsim.jobs import job_of
-from spinsim.jobs.ladder.result import LadderResult
+from spinsim.jobs.ladder.result import Floats, LadderResult
 from spinsim.jobs.ladder.running import LadderPlan, moves_in_words
 from spinsim.machine.files import is_locked
 from spinsim.model.disorder import RANDOM_KINDS
@@ -39,8 +39,6 @@ from spinsim.store import complete_rows, open_to_read, read_attributes
 
 if TYPE_CHECKING:
     from spinsim.analysis.summary import Summary
-
-Ends = tuple[float, float, int]
 
 MOST_COLUMNS: Final = 4  # averages that fit beside the exchanges
 
@@ -94,10 +92,11 @@ def numbers_of_plan(plan: Plan[Any]) -> dict[str, Any]:
     }
 
 
-def ladder_sentence(plan: LadderPlan[Any], size: str, axis: tuple[str, str], ends: Ends, length: str) -> str:
-    low, high, many = ends
+def ladder_sentence(plan: LadderPlan[Any], size: str, axis: tuple[str, str], values: Floats, length: str) -> str:
+    """Returns a plan in words; of a ladder that is to be placed, ``values`` are both ends."""
     wanted, copies = plan.of_job.to_place, plan.config.run.number_of_replicas
-    number = f"{many}" if wanted is None else f"{wanted.count or ''} placed".strip()
+    number = f"{len(values)}" if wanted is None else f"{wanted.count or ''} placed".strip()
+    low, high = values.min(), values.max()
     ladder = f"{axis[0]} = {low:.4g}" if number == "1" else f"{number} {axis[1]} from {low:.4g} to {high:.4g}"
     where = "CPU" if plan.device == "cpu" else "GPU"
     moves = moves_in_words(plan.of_job.moves, plan.of_job.houdayer)
@@ -133,10 +132,6 @@ def twice_as_long(plan: Plan[Any]) -> list[str]:
 def saved_in(path: Path) -> Configurations | None:
     with open_to_read(path) as file:
         return in_file(file, complete_rows(file))
-
-
-def saved_number(path: Path) -> int:
-    return len(saved_in(path) or ())
 
 
 def completed_by(file: Path) -> str:

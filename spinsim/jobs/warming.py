@@ -85,10 +85,8 @@ def _by_child(job: str, model: str, device: str) -> list[tuple[str, float]]:
     command = [sys.executable, "-c", _OF_CHILD, job, model, device]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  (of names in RUNS)
     if done.returncode:
-        why = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
-        raise InputError(
-            f"the kernels of {job}, {model}, cannot be compiled ({why[0]}): mend this or leave the job out"
-        )
+        why = "".join(done.stderr.strip().splitlines()[-1:]) or f"exit status {done.returncode}"
+        raise InputError(f"the kernels of {job}, {model}, cannot be compiled ({why}): mend this or leave the job out")
     return [(name, seconds) for name, seconds in json.loads(done.stdout)]
 
 

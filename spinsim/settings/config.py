@@ -89,9 +89,8 @@ class Config:
         for name, kind in kinds_of(cls).items():
             known = settings_of(kind)
             before = {one.name: one.before for one in known.values() if one.before is not ...}
-            read[name] = kind(
-                **before | {key: value for key, value in kind.stored(tables[name]).items() if key in known}
-            )
+            stored = {key: value for key, value in kind.stored(tables[name]).items() if key in known}
+            read[name] = kind(**before | stored)
         return cls(**read)
 
     @classmethod
@@ -139,14 +138,11 @@ def build_config(job: type[AnyConfig], *layers: Tables, begun: Begun = lambda ou
         kind.check_given(merged[name])
     job.complete(merged)
     _draw_seeds(job, merged, begun)
-    default = _default_of(job)
-    typed = {
-        name: replace(
-            getattr(default, name), **{key: settings[name][key].typed(value) for key, value in merged[name].items()}
-        )
-        for name in kinds
-        if merged[name]
-    }
+    default, typed = _default_of(job), {}
+    for name, given in merged.items():
+        if given:
+            values = {key: settings[name][key].typed(value) for key, value in given.items()}
+            typed[name] = replace(getattr(default, name), **values)
     return replace(default, **typed) if typed else default
 
 

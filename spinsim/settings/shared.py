@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from pathlib import Path
 from typing import Any, Final
 
 from spinsim.errors import InputError, argument
@@ -262,11 +261,3 @@ def with_houdayer(given: dict[str, Any]) -> None:
         raise InputError(f"houdayer {every} does not go with moves {moves}, which have them: leave one of them out")
     if int(every):
         given["moves"] = f"{moves},houdayer:{int(every)}" if moves else f"houdayer:{int(every)}"
-
-
-def check_limited(target: str | None, limit: float | None, changes: Mapping[str, Any], path: Path) -> None:
-    if limit is None and "time_limit" in changes:
-        kind_of_run = (
-            "a run without a time limit" if target is None else "a search that goes on until its target is met"
-        )
-        raise InputError(f"{path} holds {kind_of_run}: leave {argument('time_limit')} out")

@@ -1,6 +1,6 @@
 """Contents of a file beside its model: series, their axes and units, and the form that a job's files have.
 
-Each job says which (its ``contents.py``). Functions that take a part of a file raise ``DamageError`` where that part is
+Each job says which (its ``result.py``). Functions that take a part of a file raise ``DamageError`` where that part is
 missing or of another form.
 """
 

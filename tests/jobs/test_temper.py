@@ -234,8 +234,8 @@ from pathlib import Path
 import spinsim as ss
 from spinsim import store
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES
-from spinsim.jobs.ladder.contents import contents_of_run
-from spinsim.jobs.ladder.contents import Temperatures
+from spinsim.jobs.ladder.result import contents_of_run
+from spinsim.jobs.ladder.result import Temperatures
 from spinsim.observables.measured import Choice
 
 model = ss.EdwardsAnderson(ss.cubic(8), samples=100)

@@ -11,7 +11,7 @@ import pytest
 import spinsim as ss
 from spinsim.engine.measuring.correlations import Correlations, Wanted
 from spinsim.engine.protocols import LadderMeasurement
-from spinsim.jobs.ladder.contents import Temperatures, contents_of_run, reduced_of_run
+from spinsim.jobs.ladder.result import Temperatures, contents_of_run, reduced_of_run
 from spinsim.model.trotter import isotropic, trotter
 from spinsim.observables.measured import COPY, MEASURED, PAIR, Choice, quantities_of
 from spinsim.observables.moments import MOMENTS

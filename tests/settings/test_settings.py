@@ -103,8 +103,7 @@ def test_a_setting_more_is_one_field_and_leaves_old_runs_their_identity() -> Non
     assert build_config(Later, {"anneal": {"warmth": 2}}).sha256(None) != old.sha256(None)
     with pytest.raises(ss.InputError, match=r"warmth 10\.0 is out of range: give a number from 0 to 9"):
         build_config(Later, {"anneal": {"warmth": 10}})
-    command = flags.command(Later)(lambda config, quiet, as_json: None)
-    assert "warmth" in signature(command).parameters
+    assert "warmth" in flags.places_of(Later)
     assert "| `warmth` | `--warmth` | What nobody has thought of yet | a number from 0 to 9 |  | `0` |" in page([Later])
 
 

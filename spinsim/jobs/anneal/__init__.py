@@ -20,7 +20,6 @@ class AnnealJob(Job):
     a_run = "an anneal run"
     about = "Cool replicas of an Ising model or spin glass through a temperature schedule."
     recounted = at("running:recounted")
-    form = at("result:FORM")
     columns = at("report:columns")
     draw = at("figures:draw")
     resumable: ClassVar[Mapping[str, str]] = {
@@ -32,19 +31,14 @@ class AnnealJob(Job):
         {"sample": PlotOption("the configuration or landscape of an anneal run", ("configuration", "landscape"))},
     )
 
-    def changed(self, config: Anneal, settings: Mapping[str, Any], path: Path) -> Anneal:
-        from spinsim.settings.shared import check_limited
-
+    def changed(self, config: Anneal, settings: Mapping[str, Any], path: Path) -> Any:
         a = config.anneal
-        check_limited(a.target, a.time_limit, settings, path)
         if "anneals" in settings and (a.anneals is None or not a.is_search):
             run = "a search of any number of anneals" if a.is_search else "a single anneal"
             raise InputError(f"{path} holds {run}: leave {argument('anneals')} out")
-        changed: Anneal = super().changed(config, settings, path)
-        return changed
+        return super().changed(config, settings, path)
 
     def check_averages(self, path: Path) -> None:
-        """Refuse a file, saying of a population run where its averages are."""
         import json
 
         from spinsim.inputs.texts import quoted

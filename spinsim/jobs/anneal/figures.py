@@ -141,12 +141,9 @@ def _loop_figure(result: AnnealResult, field: Array, table: Thermodynamics, styl
     with _panels(style, ["energy_per_site", "magnetization"], f"field $h${where}") as (figure, axes):
         _draw_series(axes[0], field, table.energy, panels.replicas_text(result))
         _draw_series(axes[1], field, table.signed_magnetization)
-    quantities = (
-        rf"Energy, that of the field included, and magnetisation $\langle m\rangle$ per site of {result.model.name}"
-    )
-    figure.caption = (
-        f"{quantities}, {panels.replicas_text(result)}, after each step. {panels.BARS[:-1]} {_entries(result)}."
-    )
+    quantities = r"Energy, that of the field included, and magnetisation $\langle m\rangle$ per site"
+    of = f"{result.model.name}, {panels.replicas_text(result)}"
+    figure.caption = f"{quantities} of {of}, after each step. {panels.BARS[:-1]} {_entries(result)}."
     return figure
 
 
@@ -276,9 +273,8 @@ def why_no_configuration(result: AnnealResult, sample: int = 0) -> str:
     spins = result.best_spins[sample][:drawn]
     if (spins == spins[0]).all():
         layer = f"the layer {_layer(lattice)} of " if lattice.dimension > 2 else ""
-        return (
-            f"all spins are {spins[0]:+d} in {layer}the lowest state met by {model.name}: there is no picture to draw"
-        )
+        where = f"in {layer}the lowest state met by {model.name}"
+        return f"all spins are {spins[0]:+d} {where}: there is no picture to draw"
     return ""
 
 

@@ -70,11 +70,8 @@ def outcome(plan: AnnealPlan, rate: float | None) -> Told:
         lanes = reports.empty_lanes(str(file.attrs["engine"]), plan.config.run.number_of_replicas, 1)
         anneals = Anneals.read(file, {})
     numbers = _summary(plan, best_energy, last_energy) | {"updates_per_ns": rate}
-    lines = (
-        reports.lowest_lines(plan.model, best_energy, 1 if anneals is None else anneals.done)
-        + lanes
-        + reports.solution_lines(plan)
-    )
+    lines = reports.lowest_lines(plan.model, best_energy, 1 if anneals is None else anneals.done)
+    lines += lanes + reports.solution_lines(plan)
     following = [f"spinsim plot {quoted(plan.path)}"] if rows else []
     if plan.config.anneal.populations and rows:
         of_last, about_last = _last_step(load_as(AnnealResult, plan.path))
@@ -114,18 +111,18 @@ def _summary(
 
 def show(path: Path) -> Told:
     result = load_as(AnnealResult, path)
-    rows, replicas = len(result.energy), result.energy.shape[2]
+    anneals, rows, replicas = result.anneals, len(result.energy), result.energy.shape[2]
     settings = result.config.get(result.job, {})
     planned = rows if settings.get("growing") else settings.get("steps", rows)
     numbers, lines = _main(result)
     about = result.attributes | {"file": str(path), "steps": rows, "planned_steps": planned}
-    about |= {"configurations": reports.saved_number(path)}
-    head = reports.head_of_steps(path, result, replicas, rows, planned if result.anneals is None else None)
-    if result.anneals is not None:  # of which the steps are those of the first anneal
-        about |= result.anneals.numbers
-        verdict = result.anneals.verdict(result.model, result.lowest_energy.min(axis=1)) if result.finished else ""
-        head += [result.anneals.line, *([f"Target         {verdict}"] if verdict else [])]
-    success = success_of(result.model, result.anneals, independent=result.family is None)
+    about |= {"configurations": len(reports.saved_in(path) or ())}
+    head = reports.head_of_steps(path, result, replicas, rows, planned if anneals is None else None)
+    if anneals is not None:  # of which the steps are those of the first anneal
+        about |= anneals.numbers
+        verdict = anneals.verdict(result.model, result.lowest_energy.min(axis=1)) if result.finished else ""
+        head += [anneals.line, *([f"Target         {verdict}"] if verdict else [])]
+    success = success_of(result.model, anneals, independent=result.family is None)
     if success is not None:
         about |= {"success": success.numbers}
         head.append(f"Success        {success.line}")
@@ -193,15 +190,11 @@ def _last_step(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
     number, size, entropy = last.families
     whole = result.energy.shape[2] // number.shape[2]
     few = bool(np.exp(entropy.min()) < ENOUGH)
-    numbers: dict[str, Any] = averages | {
-        "fewest_families": int(number.min()),
-        "family_entropy_least": float(entropy.min()),
-    }
+    few_families = {"fewest_families": int(number.min()), "family_entropy_least": float(entropy.min())}
+    means = ", means over samples" if last.energy.shape[1] > 1 else ""
+    free, disorder = (_with_error(averages, name) for name in ("free_energy_per_site", "entropy_per_site"))
     lines = [
-        f"Free energy    {_with_error(averages, 'free_energy_per_site')} per site at "
-        f"T = {last.temperature[0]:.4g}, "
-        + f"entropy {_with_error(averages, 'entropy_per_site')}"
-        + (", means over samples" if last.energy.shape[1] > 1 else ""),
+        f"Free energy    {free} per site at T = {last.temperature[0]:.4g}, entropy {disorder}{means}",
         f"Families       {_span(number)} of {whole}, mean square size {_span(size)}, entropy {_span(entropy)}",
     ]
     if np.isnan(averages["free_energy_per_site_error"]):
@@ -211,7 +204,7 @@ def _last_step(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
             f"               an entropy below ln {ENOUGH} is too low to trust averages: "
             "take more replicas, more sweeps or more steps"
         )
-    return numbers | {"families_trusted": not few}, lines
+    return averages | few_families | {"families_trusted": not few}, lines
 
 
 def _with_error(averages: Mapping[str, float], name: str) -> str:
@@ -261,12 +254,15 @@ class Success:
     def numbers(self) -> dict[str, Any]:
         """The same for JSON, which knows no infinity: None stands for it."""
         named = {"p_of_replica": self.of_replica, "p_of_anneal": self.of_anneal, "time_to_solution": self.tts}
-        estimates = {
-            name: None if one is None else [number if np.isfinite(number) else None for number in one]
-            for name, one in named.items()
-        }
         counts = {"anneals": self.anneals, "sweeps": self.sweeps, "replicas": self.replicas}
-        return counts | {"seconds_of_anneal": self.seconds} | estimates
+        return (
+            counts
+            | {"seconds_of_anneal": self.seconds}
+            | {
+                name: None if one is None else [number if np.isfinite(number) else None for number in one]
+                for name, one in named.items()
+            }
+        )
 
     @property
     def line(self) -> str:

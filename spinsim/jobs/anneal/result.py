@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from dataclasses import field as default
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar, Final, Self, cast
 
 import h5py
@@ -114,7 +115,8 @@ class Anneals(Outcome):
 
 SAVED_AS: Final = {"done": "anneals_done"} | {s.name: f"anneal_{s.name}" for s in OF_ANNEALS}
 """Names under which checkpoints hold attributes that they would not know by their own name."""
-SUMS: Final = {SAVED_AS.get(s.name, s.name): s.path for s in Anneals.series()}
+STATES: Final = f"{MEASUREMENTS}/best_states"
+SUMS: Final = {"best_states": STATES} | {SAVED_AS.get(s.name, s.name): s.path for s in Anneals.series()}
 """Paths of what is written again and again, by the names under which checkpoints hold it."""
 
 
@@ -144,6 +146,11 @@ def with_those_of(file: h5py.File, contents: Contents) -> Contents:
     return with_anneals(contents, anneals, target_in(file, ANNEALS))
 
 
+def recorded_in(path: Path) -> int:
+    with store.open_to_read(path) as file:
+        return length_of(group_of(file, ANNEALS), "anneal") if ANNEALS in file else 0
+
+
 _POPULATIONS: Final = "sample", "population"
 _SERIES: Final = (
     Series("step", (), np.int64, "temperature step"),
@@ -158,12 +165,8 @@ _SERIES: Final = (
     Series("population_free_energy", _POPULATIONS, np.float64, "estimate of the free energy -T ln Z", ENERGY),
     Series("parents", _POPULATIONS, np.int64, "replicas that were copied when the temperature changed to this one"),
 )
-PART_OF: Final = {
-    "field": "field",
-    "gamma": "gamma",
+PART_OF: Final = {name: name for name in ("field", "gamma", "staggered_magnetization", "family")} | {
     "mean_slice_energy": "gamma",
-    "staggered_magnetization": "staggered_magnetization",
-    "family": "family",
     "population_free_energy": "family",
     "parents": "family",
 }
@@ -203,14 +206,7 @@ def _contents_of(file: h5py.File, sizes: Sizes) -> tuple[Contents, int]:
     return with_those_of(file, with_series(contents, *own_in_file(file, REPLICAS))), replicas
 
 
-STATES: Final = {"best_states": f"{MEASUREMENTS}/best_states"}
-FORM: Final = Form(
-    planned={"steps": (int,)},
-    groups=(MEASUREMENTS, ANNEALS),
-    contents=_contents_of,
-    has_best=True,
-    sums={**STATES, **SUMS},
-)
+FORM: Final = Form({"steps": (int,)}, (MEASUREMENTS, ANNEALS), _contents_of, has_best=True, sums=SUMS)
 
 
 @in_lines
@@ -337,7 +333,7 @@ class AnnealResult(Annealed):
         return int(self.config.get("anneal", {}).get("steps", 0))
 
     def _written_again(self, contents: Contents) -> dict[str, npt.NDArray[Any]]:
-        states = {} if self.best_states is None else {STATES["best_states"]: self.best_states}
+        states = {} if self.best_states is None else {STATES: self.best_states}
         return states | ({} if self.anneals is None else self.anneals.datasets)
 
     @property
@@ -368,14 +364,13 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> AnnealResult
     m = file["measurements"]
     saved = {} if "finished" in attributes else store.last_saved(file)
     best_energy, best_spins = store.best_of(file, saved)
-    states = {path: saved[path] if path in saved else file[path][...] for path in STATES.values() if path in file}
     model = store.read_model(file)
     return AnnealResult(
         model=model,
         best_energy=best_energy,
         best_spins=cast("Any", partial(store.as_shown, best_spins, model)),  # unpacked when asked for
         **{s.name: m[s.name][:rows] for s in _SERIES if s.name in m and s.name != "step"},
-        best_states=states.get(STATES["best_states"]),
+        best_states=None if STATES not in file else saved[STATES] if STATES in saved else file[STATES][...],
         configurations=in_file(file, rows),
         anneals=Anneals.read(file, saved),
         attributes=attributes,

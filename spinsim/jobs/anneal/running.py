@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial, wraps
 from inspect import signature
-from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from math import prod
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,15 +23,14 @@ from spinsim.errors import InputError
 from spinsim.inputs.grids import as_text
 from spinsim.inputs.texts import T_START, count, seeds_of
 from spinsim.jobs.anneal.result import (
-    ANNEALS,
     OF_ANNEALS,
     SAVED_AS,
-    STATES,
     SUMS,
     AnnealResult,
     Anneals,
     anneal_contents,
     recorded,
+    recorded_in,
     with_anneals,
     with_rows,
 )
@@ -55,8 +54,8 @@ from spinsim.sampling.population import check_populations
 from spinsim.saved import saved_of
 from spinsim.settings.setting import settings_of
 from spinsim.settings.shared import RunSettings
-from spinsim.store import RunFile, open_to_read
-from spinsim.store.contents import Contents, group_of, length_of
+from spinsim.store import RunFile
+from spinsim.store.contents import Contents
 
 Array = npt.NDArray[np.float64]
 
@@ -90,20 +89,14 @@ _FEWEST, _MOST = 8, 4096
 class AnnealSearch(Search):
     """The anneals of a run under way, the only one of a run that is no search; ``recorded`` are those its file has."""
 
-    def __init__(
-        self,
-        model: Ising,
-        replicas: int,
-        settings: AnnealSettings,
-        on_note: Callable[[str], None] = lambda words: None,
-        recorded: int = 0,
-    ) -> None:
-        super().__init__(model, settings.target, settings.time_limit, on_note)
-        self._most = settings.anneals or (None if settings.ends_early else 1)
-        shape, size = (model.samples, replicas), model.samples * replicas
+    def __init__(self, plan: AnnealPlan, on_note: Callable[[str], None], recorded: int) -> None:
+        a, shape = plan.config.anneal, (plan.model.samples, plan.config.run.number_of_replicas)
+        super().__init__(plan.model, a.target, a.time_limit, on_note)
+        self._most = a.anneals or (None if a.ends_early else 1)
+        size = prod(shape)
         fit = min(_MOST, max(_FEWEST, _BYTES // (8 * size)))
         # how many are recorded one by one, none of a single anneal that nothing ends early
-        self.recorded = (max(recorded, settings.anneals or 0) or fit) if settings.is_search else 0
+        self.recorded = (max(recorded, a.anneals or 0) or fit) if a.is_search else 0
         if self.recorded * size > _BYTES:  # the question itself takes longer than an easy problem
             require(32.0 * self.recorded * size, count(self.recorded, "anneal"), "give fewer")
         self._each: list[tuple[Any, ...]] = []  # in the order of OF_ANNEALS
@@ -150,11 +143,6 @@ class AnnealSearch(Search):
 
     def result(self) -> Anneals | None:
         return Anneals.of(self._values(len(self._each)), self.target) if self.recorded else None
-
-
-def recorded_in(path: Path) -> int:
-    with open_to_read(path) as file:
-        return length_of(group_of(file, ANNEALS), "anneal") if ANNEALS in file else 0
 
 
 class AnnealPlan(SampledPlan[Anneal]):
@@ -252,10 +240,10 @@ class _Annealing(SampledRun):
     A search is a schedule that begins anew, of which the first anneal makes the rows of the file.
     """
 
-    def __init__(self, plan: AnnealPlan, saving: Saving, watch: Watch, recorded: int = 0) -> None:
+    def __init__(self, plan: AnnealPlan, saving: Saving, watch: Watch, recorded: int) -> None:
         self._anneal, run, a = plan, plan.config.run, plan.config.anneal
         self._moves = moves_of_run(plan.moves, a.moves, "ss.anneal")
-        self._search = AnnealSearch(plan.model, run.number_of_replicas, a, watch.on_note, recorded)
+        self._search = AnnealSearch(plan, watch.on_note, recorded)
         super().__init__(plan, saving, watch, _engine_of(plan))
         self._begin_schedule()
         has = {"field": a.fields is not None, "gamma": a.quantum, "family": a.populations}
@@ -307,7 +295,7 @@ class _Annealing(SampledRun):
     def write_best(self, file: RunFile | Kept) -> None:
         super().write_best(file)
         if self._states is not None:
-            file.write_again({STATES["best_states"]: self._states.bits})
+            file.write_again({SUMS["best_states"]: self._states.bits})
         if self._search.recorded and isinstance(file, RunFile):
             file.write_again({SUMS[name]: values for name, values in self._search.written().items()})
 
@@ -375,15 +363,11 @@ class _Annealing(SampledRun):
 
 def _engine_of(plan: AnnealPlan, number: int = 0) -> Engine | InField | BestSlices:
     """Returns the replicas of a plan in the initial state of the anneal of this number."""
-    run, a = plan.config.run, plan.config.anneal
+    run, a, replicas = plan.config.run, plan.config.anneal, plan.config.run.number_of_replicas
     dynamics = dynamics_of(plan, a.start, a.zero_acceptance)
     dynamics = replace(dynamics, seed=seed_of_start(run.seed, number))
     make = partial(
-        create_engine,
-        replicas=run.number_of_replicas,
-        device=plan.device,
-        threads=run.threads,
-        round_sweeps=plan.round_sweeps,
+        create_engine, replicas=replicas, device=plan.device, threads=run.threads, round_sweeps=plan.round_sweeps
     )
     if a.quantum:
         model, start = trotter(plan.model, check_slices(a.slices), by_term=True, powers=False), plan.start
@@ -436,10 +420,7 @@ def recounted(result: AnnealResult, device: str, threads: int | None) -> AnnealR
     return replace(with_rows(result, rows), **counted)
 
 
-Call = TypeVar("Call", bound=Callable[..., Any])
-
-
-def of_models(call: Call) -> Call:
+def of_models(call: Callable[..., Any]) -> Callable[..., Any]:
     """Let a call whose first argument is a model also take a list of them, and return a list of results.
 
     Each result has the bits of a call with its model alone. Model k of the list, from 0 on, has the seed ``seed + k``,
@@ -475,7 +456,7 @@ def of_models(call: Call) -> Call:
         pool.run(partial(anneal_one, k, seed) for k, seed in enumerate(seeds_of(value["seed"], len(models))))
         return results
 
-    return cast("Call", of_one_or_many)
+    return of_one_or_many
 
 
 def _are_worth_threads(models: Sequence[Any], replicas: Any, sweeps: Any) -> bool:
@@ -505,8 +486,6 @@ def anneal(model: Ising, given: dict[str, Any]) -> AnnealResult:  # noqa: D417  
             (samples, replicas, sites).
         field: Uniform field at each temperature, (steps,) or text. It is added to the model's own fields and is part
             of the energies. A single temperature serves all fields.
-        target: Search until this value is met, one for all samples or one for each: the cut of a MaxCut instance,
-            else the energy with the constant of the problem.
         measure: Observables of your own, functions by name, as ``ss.temper`` takes them; they return floats or whole
             numbers of the shape (samples, replicas), with further axes if you like.
         moves: Moves, as ``ss.temper`` takes them: ``[(move, 10)]``.
@@ -522,5 +501,5 @@ def anneal(model: Ising, given: dict[str, Any]) -> AnnealResult:  # noqa: D417  
     given["start"], spins = start_of_call(given.get("start", AnnealSettings.start), model, given.get("replicas"))
     if given.get("replicas") is None and spins is not None and spins.shape[1] > 1:
         given["replicas"] = spins.shape[1]
-    result: AnnealResult = run_of_call(Anneal, AnnealPlan, model, given, spins, temperatures=check_temperatures)
+    result: AnnealResult = run_of_call(Anneal, model, given, spins, temperatures=check_temperatures)
     return result

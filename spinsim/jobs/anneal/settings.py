@@ -15,9 +15,7 @@ from spinsim.settings.setting import GRID, Table, setting
 from spinsim.settings.shared import RunSettings
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
+    from spinsim.inputs.grids import Array
     from spinsim.model.ising import Ising
 
 _LISTED: Final = "list"  # the schedule of a run whose temperatures are listed
@@ -171,7 +169,7 @@ class AnnealSettings(Table):
             )
 
     @cached_property
-    def listed(self) -> npt.NDArray[np.float64]:
+    def listed(self) -> Array:
         """The temperatures that are listed, empty where none are; one alone serves all fields."""
         import numpy as np
 
@@ -185,7 +183,7 @@ class AnnealSettings(Table):
         return np.repeat(ladder, many)
 
     @cached_property
-    def fields(self) -> npt.NDArray[np.float64] | None:
+    def fields(self) -> Array | None:
         if self.field is None:
             return None
         from spinsim.inputs.grids import read_grid
@@ -193,7 +191,7 @@ class AnnealSettings(Table):
         return read_grid("field", self.field, any_sign=True)
 
     @cached_property
-    def ladder(self) -> npt.NDArray[np.float64]:
+    def ladder(self) -> Array:
         import numpy as np
 
         from spinsim.sampling.annealing import temperature_schedule
@@ -228,7 +226,7 @@ class AnnealSettings(Table):
         return (self.slices or _SLICES) if self.quantum else 1
 
     @cached_property
-    def gammas(self) -> npt.NDArray[np.float64] | None:
+    def gammas(self) -> Array | None:
         from spinsim.sampling.annealing import temperature_schedule
 
         if self.gamma_start is None or self.gamma_stop is None:
@@ -320,7 +318,7 @@ class Anneal(Config):
         from spinsim.sampling.annealing import automatic_temperatures
         from spinsim.sampling.population import temperatures_from_infinity
 
-        given, ladder = self.anneal, None
+        given = self.anneal
         given = given if given.fields is None else replace(given, field=as_text(given.fields))
         if given.quantum:
             given = _quantum_filled_in(given, model.energy_scale or 1.0)
@@ -329,11 +327,10 @@ class Anneal(Config):
         else:
             first, last = model.once(automatic_temperatures)
             t_stop = last if given.t_stop is None else given.t_stop
-            if given.populations and given.t_start is None:
-                ladder = temperatures_from_infinity(model, t_stop, given.steps)
-        if ladder is None:
-            t_start = first if given.t_start is None else given.t_start
-            return replace(self, anneal=replace(given, t_start=t_start, t_stop=t_stop))
+            if given.t_start is not None or not given.populations:
+                t_start = first if given.t_start is None else given.t_start
+                return replace(self, anneal=replace(given, t_start=t_start, t_stop=t_stop))
+            ladder = temperatures_from_infinity(model, t_stop, given.steps)
         ends: dict[str, Any] = {"t_start": float(ladder[0]), "t_stop": float(ladder[-1])}
         written = replace(given, temperatures=as_text(ladder), steps=len(ladder), schedule=_LISTED, **ends)
         return replace(self, anneal=written)

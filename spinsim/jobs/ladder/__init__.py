@@ -10,11 +10,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from spinsim.jobs.base import FigureSet, Job, PlotOption
+from spinsim.jobs.base import FigureSet, Job, PlotOption, at
 
 
 class LadderJob(Job):
     """The record of a job whose runs are on a ladder."""
+
+    recounted = at("spinsim.jobs.ladder.running:recounted")
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -31,8 +33,3 @@ class LadderJob(Job):
 
     def check_averages(self, path: Path) -> None:
         """Take every file: its series can be averaged."""
-
-    def recounted(self, result: Any, device: str, threads: int | None) -> Any:
-        from spinsim.jobs.ladder.running import recounted
-
-        return recounted(result, device, threads)

@@ -13,12 +13,13 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.engine import Dynamics, Engine, create_engine
 from spinsim.engine.given import set_spins
+from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.engine.moves.houdayer.move import usual_every
 from spinsim.engine.moves.move import OWN_MOVES, moves_of_run
 from spinsim.engine.protocols import present_measurement
 from spinsim.errors import InputError
-from spinsim.jobs.ladder.contents import (
+from spinsim.jobs.ladder.result import (
     EXCHANGES,
     LOCAL_SUMS,
     SUMS,
@@ -97,8 +98,8 @@ class LadderPlan(SampledPlan[AnyConfig]):
     """A run on a ladder that is ready to begin.
 
     The table of its job has ``times``, ``to_place`` (None where the ladder is given), ``points`` (the ladder then),
-    ``points_of`` values that are placed, ``wanted`` and ``adds_local`` (what is measured), ``measure``, and ``places``,
-    how many there will be as far as the configuration tells.
+    ``points_of`` values that are placed, ``measure``, and ``places``, how many there will be as far as the
+    configuration tells.
     """
 
     rows_in_words = MEASUREMENTS, "measure less often"
@@ -110,25 +111,28 @@ class LadderPlan(SampledPlan[AnyConfig]):
         self.check_ladder(ladder)
         return np.asarray(ladder.couplings)
 
+    @property
+    def wanted(self) -> Wanted:
+        raise NotImplementedError
+
     def check_ladder(self, ladder: Any) -> None:
         raise NotImplementedError
 
     def result_on(self, ladder: Any, **fields: Any) -> Any:
         raise NotImplementedError
 
-    @property
-    def run_type(self) -> type[LadderRun]:
-        return LadderRun
-
-    def new_ladder(self, saving: Saving, watch: Watch) -> tuple[Places, Placement | None]:
-        """The ladder of a new run, and how it was placed if that was asked for."""
+    def ladder(self, saving: Saving, watch: Watch, begun: bool) -> tuple[Any, Placement | None, Keeping | None]:
+        """The ladder, how it was placed if that was asked for, and the rows that a file keeps that has been begun."""
+        if begun:
+            with store.open_to_read(self.path) as file:
+                return self.ladder_in(file), placement_of(file), keeping_in(file)
         t, run = self.of_job, self.config.run
         if t.to_place is None:
-            return t.points, None
+            return t.points, None, None
         dynamics = dynamics_of(self, t.start, t.zero_acceptance)
         how = dynamics, self.device, run.threads, watch.on_updates, watch.on_stage, lambda: saving.asked_to_stop
         values, placement = place(self.model, t.to_place, *how, self.couplings_at)
-        return t.points_of(values), placement
+        return t.points_of(values), placement, None
 
     def engine_on(self, ladder: Places, seed: int | None = None, groups: int = 1) -> Engine:
         run, t, start = self.config.run, self.of_job, self.start
@@ -137,15 +141,13 @@ class LadderPlan(SampledPlan[AnyConfig]):
         dynamics = dynamics_of(self, t.start, t.zero_acceptance)
         model = self.model.once(repeated, groups) if groups > 1 else self.model
         dynamics = dynamics if seed is None else replace(dynamics, seed=seed)
-        how = dynamics, self.device, run.threads, start
-        return create_engine(
-            model, run.number_of_replicas * len(ladder), *how, slabs=False, round_sweeps=self.round_sweeps
-        )
+        how = run.number_of_replicas * len(ladder), dynamics, self.device, run.threads, start
+        return create_engine(model, *how, slabs=False, round_sweeps=self.round_sweeps)
 
     @property
     def choice(self) -> Choice:
-        wanted = self.of_job.wanted
-        return Choice(self.config.run.number_of_replicas, wanted, not wanted.times and self.model.is_bipartite)
+        in_space = not self.wanted.times
+        return Choice(self.config.run.number_of_replicas, self.wanted, in_space and self.model.is_bipartite)
 
     def keeping(self, contents: Contents, stored: Keeping | None) -> Keeping:
         t, rows = self.of_job, self.rows
@@ -154,18 +156,12 @@ class LadderPlan(SampledPlan[AnyConfig]):
         return longer(stored, with_names(contents, stored.names), rows, t.series_limit, self.save_every)
 
     def run(self, saving: Saving, watch: Watch, begun: bool) -> LadderRun:
-        if begun:
-            with store.open_to_read(self.path) as file:
-                ladder, placement, stored = self.ladder_in(file), placement_of(file), keeping_in(file)
-        else:
-            (ladder, placement), stored = self.new_ladder(saving, watch), None
-        return self.run_type(self, ladder, placement, saving, watch, stored)
+        return LadderRun(self, saving, watch, begun)
 
     def result(self, run: LadderRun, fields: dict[str, Any]) -> Any:
-        ladder, placement = run.ladder_and_placement
-        shape = self.model.samples, self.config.run.number_of_replicas, len(ladder)
-        fields |= all_series(ladder.slices > 1, fields, len(fields["sweep"]), shape)
-        return self.result_on(ladder, model=self.model, placement=placement, **fields)
+        shape = self.model.samples, self.config.run.number_of_replicas, len(run.ladder)
+        fields |= all_series(run.ladder.slices > 1, fields, len(fields["sweep"]), shape)
+        return self.result_on(run.ladder, model=self.model, placement=run.placement, **fields)
 
     @property
     def rows(self) -> int:
@@ -187,37 +183,30 @@ class LadderPlan(SampledPlan[AnyConfig]):
 
 
 class LadderRun(SampledRun):
-    """A run on a ladder under way; ``stored`` are the rows that its file keeps, where it has been begun."""
+    """A run on a ladder under way."""
 
     _sums: MeasurementSums | None = None  # the measurements added up, where not all rows are kept
     _local: LocalSums | None = None  # sums for local susceptibilities, if they are wanted
 
-    def __init__(
-        self,
-        plan: LadderPlan[Any],
-        ladder: Places,
-        placement: Placement | None,
-        saving: Saving,
-        watch: Watch,
-        stored: Keeping | None = None,
-    ) -> None:
+    def __init__(self, plan: LadderPlan[Any], saving: Saving, watch: Watch, begun: bool) -> None:
         t, choice, seed = plan.of_job, plan.choice, plan.config.run.seed
+        ladder, self.placement, stored = plan.ladder(saving, watch, begun)
+        self.ladder, adds_local = ladder, getattr(t, "local_susceptibility", False)
         plan.check_ladder(ladder)
         super().__init__(plan, saving, watch, plan.engine_on(ladder))
-        self.ladder_and_placement = ladder, placement
         engine: Any = self.engine
-        contents = contents_of_run(plan.model, choice, ladder, placement, plan.start, t.adds_local)
+        contents = contents_of_run(plan.model, choice, ladder, self.placement, plan.start, adds_local)
         self._keeping = plan.keeping(contents, stored)
         self._stored = stored or self._keeping
         if self._keeping.is_reduced:
             reduced = reduced_of_run(plan.model, choice, ladder)
-            self._sums = MeasurementSums(reduced, self._keeping, t.adds_local)
+            self._sums = MeasurementSums(reduced, self._keeping, adds_local)
             contents = with_names(contents, self._keeping.names)
             contents = with_sums(contents, self._sums.reduced, self._keeping.stride, ladder.axis)
         moves = moves_of_run(plan.moves, t.moves, f"ss.{plan.config.job}")
         how = watch.on_updates, saving.due, choice.wanted, None, moves, seed, self._sums
         self._frames = tempering_in_beta(engine, ladder.couplings, t.times, choice.copies, *how)
-        if t.adds_local:
+        if adds_local:
             self._local = LocalSums(engine, choice.copies, len(ladder))
         functions, axes = functions_of(t.measure, plan.measure), on_ladder(ladder.axis)
         self._own = Own(functions, engine, axes, choice.copies, ladder.couplings, seed)
@@ -331,4 +320,5 @@ def recounted(result: Any, device: str, threads: int | None) -> Any:
         series[name] = counted.astype(recorded.dtype) if was_measured else recorded[rows]
     series["measured"] = {name: values[rows] for name, values in result.measured.items()}
     # what is of all measurements is left out
-    return replace(result, **series, permutation=result.permutation[rows], configurations=None, reduced=None)
+    series |= {name: None for name in ("configurations", "reduced", *LOCAL_SUMS) if hasattr(result, name)}
+    return replace(result, **series, permutation=result.permutation[rows])

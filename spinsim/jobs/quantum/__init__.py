@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from spinsim.jobs.base import FigureSet, at
 from spinsim.jobs.ladder import LadderJob
-
-if TYPE_CHECKING:
-    from spinsim.analysis.summary import Summary
-    from spinsim.jobs.quantum.extrapolation import AtStep
-    from spinsim.jobs.quantum.result import QuantumResult
 
 
 class QuantumJob(LadderJob):
@@ -28,21 +23,11 @@ class QuantumJob(LadderJob):
     columns = at("report:columns")
     draw = at("figures:draw")
     analysis = at("report:in_time_lines")
+    kept = at("extrapolation:kept")
     together = at("report:extrapolations")
     resumable: ClassVar[Mapping[str, str]] = {"sweeps": "Total number of measured sweeps of a quantum run"}
     figures = FigureSet(("thermodynamics", "order", "time", "gaps", "local"))
-    form = at("spinsim.jobs.ladder.contents:QUANTUM_FORM")
-
-    def kept(self, result: QuantumResult, summary: Summary) -> AtStep | None:
-        from spinsim.jobs.quantum.extrapolation import at_step
-
-        return at_step(result, summary.estimates) if result.points.is_general else None
-
-    def recounted(self, result: QuantumResult, device: str, threads: int | None) -> QuantumResult:
-        from dataclasses import replace
-
-        again: QuantumResult = super().recounted(result, device, threads)
-        return replace(again, local_squares=None, local_measurements=None)  # which are of all measurements
+    form = at("spinsim.jobs.ladder.result:QUANTUM_FORM")
 
 
 JOB = QuantumJob()

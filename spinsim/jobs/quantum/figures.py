@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 
 from spinsim.analysis.cosh_fits import decay
 from spinsim.analysis.figures.panels import BARS, POINTS, scale_logarithmically, some_temperatures, tick_integers
-from spinsim.analysis.figures.paper import PAPER, PaperFigure, draw_legend, lay_panels
+from spinsim.analysis.figures.paper import PAPER, PaperFigure, draw_legend, drawn_panels, lay_panels
 from spinsim.analysis.gaps import FEWEST_STEPS, PARITIES, Decay, correlation_in_time, decays, gaps_by_parity, has_even
 from spinsim.analysis.runs import sample_of
 from spinsim.analysis.sources import measurements_of
@@ -100,8 +100,7 @@ def _draw_decay(ax: Axes, of: Decay, slices: int, colour: Any, label: str) -> No
 def gaps_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
     """Draw the share of samples whose gap is at most so large, of each parity at some points of the ladder."""
     gaps = gaps_by_parity(result)
-    with matplotlib.style.context(PAPER):
-        figure, axes = lay_panels(style, len(gaps), 2.2)
+    with drawn_panels(style, len(gaps), 2.2) as (figure, axes):
         for ax, (parity, of) in zip(axes, gaps.items(), strict=True):
             for place, colour in some_temperatures(result.axis.values):
                 order = np.argsort(of.gap[:, place])[: np.isfinite(of.gap[:, place]).sum()]
@@ -114,11 +113,9 @@ def gaps_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
             ax.set_xlabel(rf"gap $\Delta$, {parity} parity (1 / step in time)")
             ax.set_ylabel("share of samples")
             ax.set_ylim(0, 1)
-        draw_legend(figure, axes[0])
     lost = sum(int((~np.isfinite(of.gap)).sum()) for of in gaps.values())
-    about = [
-        f"Gaps of {result.model.samples} samples of {result.model.name}: the share of samples with at most that gap."
-    ]
+    samples, name = result.model.samples, result.model.name
+    about = [f"Gaps of {samples} samples of {name}: the share of samples with at most that gap."]
     about += [_of_operators(parity, int(of.operators[0, 0])) for parity, of in gaps.items()]
     about += [f"The {lost} gaps without a good fit count as larger ones."] if lost else []
     figure.caption = " ".join([*about, BARS])
@@ -131,18 +128,15 @@ def local_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
     samples, _, sites = logarithms.shape
     if not np.isfinite(logarithms).all():
         raise InputError("the run has no measurement in its sums for local susceptibilities yet: let it go on")
-    edges = np.linspace(
-        logarithms.min(), logarithms.max() + 1e-9, max(4, min(_MOST_BINS, round(np.sqrt(samples * sites)))) + 1
-    )
-    with matplotlib.style.context(PAPER):
-        figure, (ax,) = lay_panels(style, 1, 2.4, r"local susceptibility $\chi_x$ (1 / coupling unit)")
+    bins = max(4, min(_MOST_BINS, round(np.sqrt(samples * sites))))
+    edges = np.linspace(logarithms.min(), logarithms.max() + 1e-9, bins + 1)
+    with drawn_panels(style, 1, 2.4, r"local susceptibility $\chi_x$ (1 / coupling unit)") as (figure, (ax,)):
         for place, colour in some_temperatures(result.axis.values):
             share, _ = np.histogram(logarithms[:, place], edges, density=True)
             ax.stairs(share, 10**edges, color=colour, label=_point(result, place))
         scale_logarithmically(ax, "x")
         ax.set_yscale("log")
         ax.set_ylabel(r"density of $\log_{10}\,\chi_x$")
-        draw_legend(figure, ax)
     figure.caption = (
         f"Local susceptibilities of the {sites} sites of {samples} samples of {result.model.name}, averaged over "
         "copies: the density of their decimal logarithms."

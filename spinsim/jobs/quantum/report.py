@@ -42,7 +42,7 @@ def describe(plan: QuantumPlan) -> str:
     if q.is_general:  # what is the same at all points
         same = f"gamma = {q.ends.gamma[0]:.4g}" if axis == "beta" else f"beta = {q.ends.beta[0]:.4g}"
         length = f"{same}, {length}"
-    return reports.ladder_sentence(plan, size, (axis, axis), (values.min(), values.max(), len(values)), length)
+    return reports.ladder_sentence(plan, size, (axis, axis), values, length)
 
 
 def outcome(plan: QuantumPlan, rate: float | None) -> Told:
@@ -56,12 +56,11 @@ def outcome(plan: QuantumPlan, rate: float | None) -> Told:
 def show(path: Path) -> Told:
     result = load_as(QuantumResult, path)
     numbers, lines = _told(path, result)
-    about = result.attributes | {"file": str(path), "configurations": reports.saved_number(path)}
+    about = result.attributes | {"file": str(path), "configurations": len(reports.saved_in(path) or ())}
     run, done = result.config.get(result.job, {}), measurements_of(result)
     planned = run["sweeps"] // run["measure_every"] if run else done
-    return Told(
-        about | numbers, reports.head_of_steps(path, result, result.round_trips.shape[1], done, planned) + lines
-    )
+    head = reports.head_of_steps(path, result, result.round_trips.shape[1], done, planned)
+    return Told(about | numbers, head + lines)
 
 
 def _told(path: Path, result: QuantumResult | None = None) -> tuple[dict[str, Any], list[str]]:
@@ -119,19 +118,16 @@ def in_time_lines(result: QuantumResult) -> list[str]:
 
 
 def _of_one(result: QuantumResult, gaps: Mapping[str, Gaps]) -> list[str]:
-    head = f"{'parity':>8}{'gap a step':>14}{'gap / k':>13}{'operators':>11}{'window':>8}{'chi^2':>8}{'freedom':>9}"
-    lines = ["", f"{result.axis.symbol:>8}{head}"]
+    row = "{:>8}{:>8}{:>14}{:>13}{:>11}{:>8}{:>8}{:>9}".format
+    lines = ["", row(result.axis.symbol, "parity", "gap a step", "gap / k", "operators", "window", "chi^2", "freedom")]
     for parity, of in gaps.items():
         for p, (at, k) in enumerate(zip(result.axis.values, result.k, strict=True)):
             gap, error = float(of.gap[0, p]), float(of.error[0, p])
-            window, quality = "-", f"{'-':>8}{'-':>9}"
+            fitted, gaps_there = ("-", "-", "-"), (with_error(gap, error), with_error(gap / k, error / k))
             if of.first[0, p]:
                 window = f"{of.first[0, p]}-{of.last[0, p]}"
-                quality = f"{of.chi_squared[0, p]:8.3g}{of.freedom[0, p]:9d}"
-            lines.append(
-                f"{at:8.5g}{parity:>8}{with_error(gap, error):>14}{with_error(gap / k, error / k):>13}"
-                f"{_operators(of, p):>11}{window:>8}{quality}"
-            )
+                fitted = window, f"{of.chi_squared[0, p]:.3g}", str(of.freedom[0, p])
+            lines.append(row(f"{at:.5g}", parity, *gaps_there, _operators(of, p), *fitted))
     about = (
         "of the lowest level of a parity over the ground state, c cosh(gap (slices / 2 - t)) fitted to C(t) within the "
         "window, times in slices; operators: that C(t) was combined of; k: the step in time."
@@ -146,19 +142,18 @@ def _operators(of: Gaps, place: int) -> str:
 
 def _of_samples(result: QuantumResult, gaps: Mapping[str, Gaps]) -> list[str]:
     """Returns the middle and the ends of the gaps of several samples, a line for each point and parity."""
-    head = (
-        f"{'parity':>8}{'median gap':>12}{'smallest':>12}{'largest':>12}{'operators':>11}{'fitted':>8}{'median p':>10}"
-    )
-    lines = ["", f"{result.axis.symbol:>8}{head}"]
+    row = "{:>8}{:>8}{:>12}{:>12}{:>12}{:>11}{:>8}{:>10}".format
+    head = "parity", "median gap", "smallest", "largest", "operators", "fitted", "median p"
+    lines = ["", row(result.axis.symbol, *head)]
     for parity, of in gaps.items():
         for p, at in enumerate(result.axis.values):
             there = np.isfinite(of.gap[:, p])
-            numbers, probability = f"{'-':>12}{'-':>12}{'-':>12}", "-"
+            numbers, probability = ["-", "-", "-"], "-"
             if there.any():
                 gap = of.gap[there, p]
-                numbers = f"{np.median(gap):12.5g}{gap.min():12.5g}{gap.max():12.5g}"
+                numbers = [f"{number:.5g}" for number in (np.median(gap), gap.min(), gap.max())]
                 probability = f"{np.median(of.probability[there, p]):.2g}"
-            lines.append(f"{at:8.5g}{parity:>8}{numbers}{_operators(of, p):>11}{there.sum():8d}{probability:>10}")
+            lines.append(row(f"{at:.5g}", parity, *numbers, _operators(of, p), there.sum(), probability))
     about = (
         "of the lowest level of a parity in units of 1 / step, from C(t) of each sample; operators: that C(t) was "
         "combined of; fitted: samples with a good window; p: the probability of as large a chi^2. ss.table(file, "

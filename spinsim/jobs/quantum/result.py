@@ -13,8 +13,7 @@ from spinsim import store
 from spinsim.analysis.runs import Axis, Even, InTime
 from spinsim.errors import MissingError, argument
 from spinsim.inputs.signatures import in_lines
-from spinsim.jobs.ladder.contents import points_in
-from spinsim.jobs.ladder.result import Floats, Integers, LadderResult
+from spinsim.jobs.ladder.result import Floats, Integers, LadderResult, points_in
 from spinsim.model.trotter import Points
 from spinsim.observables.table import transverse_magnetization
 
@@ -123,14 +122,8 @@ class QuantumResult(LadderResult):
         """Measurements in time, per site or in units of full order."""
         sites = self.model.sites
         of_field = self.gamma * transverse_magnetization(self.k_time, self.correlation_in_time[..., 0] / sites)
-        return InTime(
-            self.time,
-            self.gamma,
-            self.k_time,
-            self.correlation_in_time / sites,
-            self.action_in_space / sites - of_field,
-            self._even,
-        )
+        correlation, energy = self.correlation_in_time / sites, self.action_in_space / sites - of_field
+        return InTime(self.time, self.gamma, self.k_time, correlation, energy, self._even)
 
     @property
     def _even(self) -> Even | None:
@@ -165,9 +158,8 @@ class QuantumResult(LadderResult):
             InputError: where it was not measured.
         """
         if self.local_squares is None or self.local_measurements is None:
-            raise MissingError(
-                f"the run has no local susceptibilities: make it with {argument('local_susceptibility', True)}"
-            )
+            asked = argument("local_susceptibility", True)
+            raise MissingError(f"the run has no local susceptibilities: make it with {asked}")
         measured = np.where(self.local_measurements > 0, self.local_measurements, np.nan)[:, None, None, None]
         return np.asarray(self.k[:, None] * self.local_squares / (measured * self.slices))
 
@@ -179,9 +171,8 @@ class QuantumResult(LadderResult):
     def dataset(self) -> xarray.Dataset:
         """As ``LadderResult.dataset``, with the coordinates of each point."""
         others = {"k", "k_time", "gamma", "beta"} - {self.points.axis}
-        return (
-            super().dataset().assign_coords({name: (self.points.axis, getattr(self, name)) for name in sorted(others)})
-        )
+        coordinates = {name: (self.points.axis, getattr(self, name)) for name in sorted(others)}
+        return super().dataset().assign_coords(coordinates)
 
     @property
     def _run_facts(self) -> dict[str, str]:

@@ -7,9 +7,10 @@ from typing import Any, Final
 import numpy as np
 
 from spinsim.acceptance import HOTTEST
+from spinsim.engine.measuring.correlations import Wanted
 from spinsim.errors import InputError
 from spinsim.jobs.calls import call_of, run_of_call
-from spinsim.jobs.ladder.contents import points_in
+from spinsim.jobs.ladder.result import points_in
 from spinsim.jobs.ladder.running import LadderPlan, with_usual_moves
 from spinsim.jobs.quantum.result import QuantumResult
 from spinsim.jobs.quantum.settings import Quantum, QuantumSettings
@@ -33,6 +34,11 @@ class QuantumPlan(LadderPlan[Quantum]):
     @classmethod
     def filled_in(cls, config: Quantum, model: Ising, device: str) -> Quantum:
         return with_usual_moves(config, model, config.run.number_of_replicas)
+
+    @property
+    def wanted(self) -> Wanted:
+        q = self.config.quantum
+        return Wanted(True, q.time_list, q.even_correlations, magnetization_modes=q.magnetization_modes)
 
     def check_ladder(self, ladder: Points) -> None:
         """Refuse steps in time at which space is too hot to mix, or so cold that numbers overflow."""
@@ -89,5 +95,5 @@ def quantum(model: Ising, given: dict[str, Any]) -> QuantumResult:  # noqa: D417
     """
     slices, by_term = given.get("slices", QuantumSettings.slices), given.get("gamma") is not None
     in_time = trotter(check_model(model), slices, by_term=by_term)
-    result: QuantumResult = run_of_call(Quantum, QuantumPlan, in_time, given)
+    result: QuantumResult = run_of_call(Quantum, in_time, given)
     return result

@@ -13,10 +13,7 @@ from spinsim.settings.setting import GRID, Table, setting
 from spinsim.settings.shared import RunSettings
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from spinsim.engine.measuring.correlations import Wanted
+    from spinsim.inputs.grids import Array
     from spinsim.model.trotter import Points
     from spinsim.sampling import Range, Times
 
@@ -169,7 +166,7 @@ class QuantumSettings(Table):
         wanted = self.to_place
         return self.points if wanted is None else self.points_of(np.array([wanted.low, wanted.high]))
 
-    def points_of(self, ladder: npt.NDArray[np.float64]) -> Points:
+    def points_of(self, ladder: Array) -> Points:
         """The points of a ladder that a pre-run places, which is given in 1 / k, Gamma or 1 / beta."""
         from spinsim.inputs.grids import read_grid
         from spinsim.model.trotter import check_steps, general, isotropic
@@ -183,16 +180,6 @@ class QuantumSettings(Table):
         if len(one) > 1:
             raise InputError(f"{axis} {text!r} is placed at one {other}, but {given!r} are {len(one)}: give one number")
         return general(ladder, one, self.slices) if axis == "gamma" else general(one, 1 / ladder, self.slices)
-
-    @property
-    def wanted(self) -> Wanted:
-        from spinsim.engine.measuring.correlations import Wanted
-
-        return Wanted(True, self.time_list, self.even_correlations, magnetization_modes=self.magnetization_modes)
-
-    @property
-    def adds_local(self) -> bool:
-        return self.local_susceptibility
 
     @property
     def places(self) -> int:

@@ -27,20 +27,15 @@ class TemperJob(LadderJob):
         "time_limit": "Longest duration of a search from its beginning",
     }
     figures = FigureSet(("thermodynamics", "order", "cut", "overlap", "exchange", "equilibration"))
-    form = at("spinsim.jobs.ladder.contents:TEMPER_FORM")
+    form = at("spinsim.jobs.ladder.result:TEMPER_FORM")
 
-    def changed(self, config: Temper, settings: Mapping[str, Any], path: Path) -> Temper:
-        from spinsim.settings.shared import check_limited
-
-        t = config.temper
-        if t.searches and "sweeps" in settings:
+    def changed(self, config: Temper, settings: Mapping[str, Any], path: Path) -> Any:
+        if config.temper.searches and "sweeps" in settings:
             raise InputError(
                 f"{path} holds a search, which its target or its time ends: "
                 f"leave {argument('sweeps')} out, or give {argument('time_limit')}"
             )
-        check_limited(t.target, t.time_limit, settings, path)
-        changed: Temper = super().changed(config, settings, path)
-        return changed
+        return super().changed(config, settings, path)
 
     def lengths(self, config: Temper) -> tuple[str, ...]:
         t = config.temper

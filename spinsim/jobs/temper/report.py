@@ -98,16 +98,12 @@ _BYTES_A_REPLICA: Final = 64  # of a measurement, correlations included
 
 def describe(plan: TemperPlan) -> str:
     t, model, wanted = plan.config.temper, plan.model, plan.config.temper.to_place
-    ends = (t.ladder[0], t.ladder[-1], len(t.ladder)) if wanted is None else (wanted.low, wanted.high, 0)
+    values = t.ladder if wanted is None else np.array([wanted.low, wanted.high])
     samples = f"{model.samples} samples x " if model.samples > 1 else ""
     groups = f"{t.number_of_groups} groups of " if t.number_of_groups > 1 else ""
     size = f"Tempering {model.name}: {model.sites} sites, {model.bonds} bonds, {samples}{groups}"
-    return reports.ladder_sentence(plan, size, ("T", "temperatures"), ends, _length(plan))
-
-
-def _length(plan: TemperPlan) -> str:
-    t = plan.config.temper
-    return goal(t.target, t.time_limit, plan.model) if t.searches else f"{t.thermalize} + {t.sweeps} sweeps"
+    length = goal(t.target, t.time_limit, model) if t.searches else f"{t.thermalize} + {t.sweeps} sweeps"
+    return reports.ladder_sentence(plan, size, ("T", "temperatures"), values, length)
 
 
 def outcome(plan: TemperPlan, rate: float | None) -> Told:
@@ -154,7 +150,7 @@ def show(path: Path) -> Told:
     settings, replicas = run.config.get(run.job, {}), run.round_trips.shape[1]
     planned = settings["sweeps"] // settings["measure_every"] if settings else main.steps
     about = run.attributes | {"file": str(path), "steps": main.steps, "planned_steps": planned}
-    about |= {"configurations": reports.saved_number(path)}
+    about |= {"configurations": len(reports.saved_in(path) or ())}
     head = reports.head_of_steps(path, run, replicas, main.steps, planned if search is None else None)
     if search is not None:
         said = _verdict(main, search) if run.finished else ""
@@ -194,9 +190,8 @@ def _report(main: TemperOverview, averages: Summary | None) -> list[str]:
 
 def _without_errors(main: TemperOverview, rates: list[str] | None) -> list[str]:
     overlap = main.overlap_squared
-    lines = [
-        "       T        E/N     <m^2>" + ("" if overlap is None else "     <q^2>") + ("   swaps" if rates else "")
-    ]
+    head = "       T        E/N     <m^2>" + ("" if overlap is None else "     <q^2>")
+    lines = [head + ("   swaps" if rates else "")]
     for k, temperature in enumerate(main.run.temperature):
         row = f"{temperature:8.5g} {main.energy[k]:10.6f} {main.magnetization_squared[k]:9.6f}"
         row += "" if overlap is None else f" {overlap[k]:9.6f}"

@@ -12,8 +12,7 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.analysis.runs import Axis, temperatures
 from spinsim.inputs.signatures import in_lines
-from spinsim.jobs.ladder.contents import Temperatures, temperatures_in
-from spinsim.jobs.ladder.result import Floats, Integers, LadderResult
+from spinsim.jobs.ladder.result import Floats, Integers, LadderResult, Temperatures, temperatures_in
 from spinsim.model.ising import Ising
 from spinsim.run.search import Searched, read_search
 from spinsim.solution import Lowest

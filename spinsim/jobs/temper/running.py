@@ -14,6 +14,7 @@ from spinsim.acceptance import check_temperatures
 from spinsim.analysis.kinds import is_symmetric_glass
 from spinsim.engine import check_run
 from spinsim.engine.choosing import choose
+from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cpu_reduction import Best
 from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.engine.moves.move import moves_of_run
@@ -22,7 +23,7 @@ from spinsim.engine.split.filling import copies_of_search, groups_of_search
 from spinsim.engine.update import OfModel, Outline
 from spinsim.inputs.texts import count
 from spinsim.jobs.calls import call_of, run_of_call
-from spinsim.jobs.ladder.contents import Temperatures, contents_of_run, temperatures_in
+from spinsim.jobs.ladder.result import Temperatures, contents_of_run, temperatures_in
 from spinsim.jobs.ladder.running import LadderPlan, LadderRun, row_of, with_usual_moves
 from spinsim.jobs.temper.result import TemperResult
 from spinsim.jobs.temper.settings import Temper, usual_restart
@@ -34,11 +35,10 @@ from spinsim.parallel.session import others
 from spinsim.rng import HALF_SWEEP_BITS
 from spinsim.run.common import Saving, Watch, build_model, usual_path
 from spinsim.run.identity import tables_of_file
-from spinsim.run.reducing import EVERYTHING, Keeping
+from spinsim.run.reducing import EVERYTHING
 from spinsim.run.sampled import Kept, SampledRun
 from spinsim.run.search import RESTARTS, SUMS, Restarts, Search, seed_of_start, with_restarts
 from spinsim.sampling import TemperFrame, Times
-from spinsim.sampling.placement import Placement
 from spinsim.sampling.portions import updates_a_sweep
 from spinsim.sampling.tempering import tempering_in_beta
 from spinsim.settings.shared import AUTO
@@ -59,20 +59,13 @@ class TemperSearch(LadderRun):
 
     _keeping = _stored = EVERYTHING
 
-    def __init__(
-        self,
-        plan: TemperPlan,
-        ladder: Temperatures,
-        placement: Placement | None,
-        saving: Saving,
-        watch: Watch,
-        stored: Keeping | None = None,
-    ) -> None:
+    def __init__(self, plan: TemperPlan, saving: Saving, watch: Watch, begun: bool) -> None:
         t, self._samples, choice = plan.config.temper, plan.model.samples, plan.choice
         self._search = Search(plan.model, t.target, t.time_limit, watch.on_note)
-        self.ladder_and_placement, self._moves = (ladder, placement), moves_of_run(plan.moves, t.moves, "ss.temper")
-        plan.check_ladder(ladder)
-        _check_groups(plan, choice.copies * len(ladder))
+        self.ladder, self.placement, _ = plan.ladder(saving, watch, begun)
+        self._moves = moves_of_run(plan.moves, t.moves, "ss.temper")
+        plan.check_ladder(self.ladder)
+        _check_groups(plan, choice.copies * len(self.ladder))
         self._groups, self._only_first = t.number_of_groups, t.number_of_groups > 1
         first = -(-t.thermalize // t.measure_every)  # after thermalisation
         self._rows, self._measured = range(first, first + plan.rows), quantities_of(in_time=False)
@@ -83,19 +76,21 @@ class TemperSearch(LadderRun):
         self._every, self._sweeps_of_first = t.measure_every, t.sweeps_of_first_group
         self._restarts, self._has_restarts = Restarts(t.restart_after or 0, self._samples), bool(t.restart_after)
         self._done, self._exchange = 0, self.engine.begin_exchange()()
-        contents = contents_of_run(plan.model, choice, ladder, placement, plan.start)
+        contents = contents_of_run(plan.model, choice, self.ladder, self.placement, plan.start)
         self.contents = with_restarts(contents, self._search.target, self._has_restarts)
 
     def _start(self, number: int, groups: int) -> None:
         """Make the replicas of so many groups in the start of a number, and their measurements without end."""
         plan: Any = self._plan
         t, choice, seed = plan.config.temper, plan.choice, seed_of_start(plan.config.run.seed, number)
-        engine = plan.engine_on(self.ladder_and_placement[0], seed, groups)
-        most = _longest(t.measure_every, engine.colours) if groups == t.number_of_groups else t.sweeps_of_first_group
+        engine = plan.engine_on(self.ladder, seed, groups)
+        most = t.sweeps_of_first_group
+        if groups == t.number_of_groups:  # as many as random numbers have room for
+            most = 2**HALF_SWEEP_BITS // engine.colours // t.measure_every * t.measure_every
         times = Times(0, most, t.measure_every, t.swap_every)
         rows = () if number else self._rows
         how = self._watch.on_updates, self._is_to_pause, choice.wanted, rows, self._moves, seed
-        self._frames = tempering_in_beta(engine, self.ladder_and_placement[0].couplings, times, choice.copies, *how)
+        self._frames = tempering_in_beta(engine, self.ladder.couplings, times, choice.copies, *how)
         self.engine = engine
 
     def _is_to_pause(self) -> bool:
@@ -155,9 +150,8 @@ class TemperSearch(LadderRun):
         self._restarts.look(energy.min(axis=1), sweeps)
         if frame.step in self._rows and not self._restarts.number:
             row = frame.step - self._rows.start
-            first = {
-                name: value[: self._samples] for name, value in row_of(self._measured, frame).items() if np.ndim(value)
-            }
+            every = row_of(self._measured, frame).items()
+            first = {name: value[: self._samples] for name, value in every if np.ndim(value)}
             values = first | {"step": row, "sweep": (row + 1) * self._every}
             file.write(self.with_spins(values, frame.spins, frame.holder[: self._samples]))
 
@@ -257,6 +251,11 @@ class TemperPlan(LadderPlan[Temper]):
         return _with_modes(_sized(config.with_temperatures(model), model, device, begun), model, begun)
 
     @property
+    def wanted(self) -> Wanted:
+        t = self.config.temper
+        return Wanted(t.correlations, magnetization_modes=bool(t.magnetization_modes))
+
+    @property
     def groups(self) -> Ising:
         return self.model.once(repeated, self.config.temper.number_of_groups)
 
@@ -277,9 +276,9 @@ class TemperPlan(LadderPlan[Temper]):
     def result_on(self, ladder: Temperatures, **fields: Any) -> TemperResult:
         return TemperResult(temperature=ladder.values, **fields)
 
-    @property
-    def run_type(self) -> type[LadderRun]:
-        return TemperSearch if self.config.temper.searches else LadderRun
+    def run(self, saving: Saving, watch: Watch, begun: bool) -> LadderRun:
+        kind = TemperSearch if self.config.temper.searches else LadderRun
+        return kind(self, saving, watch, begun)
 
 
 def _sized(config: Temper, model: Ising, device: str, begun: Tables) -> Temper:
@@ -324,12 +323,6 @@ def _check_groups(plan: TemperPlan, replicas: int) -> None:
     check_run(plan.groups, replicas, 0, 1)
 
 
-def _longest(unit: int, colours: int) -> int:
-    """As many sweeps as random numbers have room for, a multiple of a unit."""
-    most: int = 2**HALF_SWEEP_BITS // colours
-    return most // unit * unit
-
-
 @call_of(
     Temper,
     "temperatures sweeps thermalize replicas measure_every swap_every seed start zero_acceptance rng_rounds "
@@ -349,8 +342,6 @@ def temper(model: Ising, given: dict[str, Any]) -> TemperResult:  # noqa: D417  
             for dense problems on a CPU), and several ``groups``; with a number given it has one group.
         start: Initial spins: ``random``, ``up``, or configurations of +1 and -1, shape (sites,), (samples, sites) or
             (samples, copies times temperatures, sites). Replica c T + k is copy c at temperature k of T.
-        target: Search until this value is met, one for all samples or one for each: the cut of a MaxCut instance,
-            else the energy with the constant of the problem.
         moves: Moves, such as ``Houdayer``, ``SwendsenWang``, ``Wolff``, ``SeededClusters`` or objects of your own with
             a ``name`` and ``apply(batch)``, each with the number of sweeps between two moves:
             ``[(Houdayer(), 16)]`` or ``"houdayer:16"``. Moves of your own are given as objects.
@@ -365,5 +356,5 @@ def temper(model: Ising, given: dict[str, Any]) -> TemperResult:  # noqa: D417  
         InputError: for bad temperatures, numbers out of range, too little memory, and a file that holds another run.
         KeyboardInterrupt: on Ctrl-C; a run with ``out`` is saved first.
     """
-    result: TemperResult = run_of_call(Temper, TemperPlan, model, given, temperatures=check_temperatures)
+    result: TemperResult = run_of_call(Temper, model, given, temperatures=check_temperatures)
     return result

@@ -14,11 +14,8 @@ from spinsim.settings.setting import GRID, Table, setting
 from spinsim.settings.shared import RunSettings
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from spinsim.engine.measuring.correlations import Wanted
-    from spinsim.jobs.ladder.contents import Temperatures
+    from spinsim.inputs.grids import Array
+    from spinsim.jobs.ladder.result import Temperatures
     from spinsim.model.ising import Ising
     from spinsim.sampling import Range, Times
 
@@ -162,21 +159,11 @@ class TemperSettings(Table):
         return read_range(text) if text.startswith(PREFIX) else None
 
     @property
-    def wanted(self) -> Wanted:
-        from spinsim.engine.measuring.correlations import Wanted
-
-        return Wanted(self.correlations, magnetization_modes=bool(self.magnetization_modes))
-
-    @property
-    def adds_local(self) -> bool:
-        return False
-
-    @property
     def points(self) -> Temperatures:
         return self.points_of(self.ladder)
 
-    def points_of(self, values: npt.NDArray[np.float64]) -> Temperatures:
-        from spinsim.jobs.ladder.contents import Temperatures
+    def points_of(self, values: Array) -> Temperatures:
+        from spinsim.jobs.ladder.result import Temperatures
 
         return Temperatures(values)
 
@@ -188,7 +175,7 @@ class TemperSettings(Table):
         return len(self.ladder) if wanted is None else wanted.count or 2
 
     @cached_property
-    def ladder(self) -> npt.NDArray[np.float64]:
+    def ladder(self) -> Array:
         import numpy as np
 
         from spinsim.acceptance import check_temperatures

@@ -23,7 +23,6 @@ class TransferJob(Job):
     All layers of a sample are equal, with ferromagnetic bonds --k-time between them: random couplings make a
     McCoy-Wu model, random within a layer alone.
     """
-    form = at("result:FORM")
     draw = at("figures:draw")
     progress = at("spinsim.run.progress:RowProgress")
     resumable: ClassVar[Mapping[str, str]] = {"most_steps": ""}

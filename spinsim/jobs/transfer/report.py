@@ -87,9 +87,7 @@ def _lacking(result: TransferResult, path: Path) -> list[str]:
 
 def _longest(lengths: Any, in_noise: Any) -> str:
     """Returns a sector's longest correlation length, with a ? where rounding matters, a dash where there is none."""
-    known = [
-        (float(length), bool(hidden)) for length, hidden in zip(lengths, in_noise, strict=True) if length == length
-    ]
+    known = [(float(xi), bool(hidden)) for xi, hidden in zip(lengths, in_noise, strict=True) if xi == xi]
     if not known:
         return "-"
     length, hidden = max(known)
@@ -97,9 +95,7 @@ def _longest(lengths: Any, in_noise: Any) -> str:
 
 
 def _summary(result: TransferResult) -> dict[str, Any]:
-    names = ("log_eigenvalue", "residual", "correlation_length")
-    tables = {name: getattr(result, {"log_eigenvalue": "levels"}.get(name, name)).tolist() for name in names}
-    single = ("gap", "free_energy_per_site", "energy_per_site")
+    names = ("residual", "correlation_length", "gap", "free_energy_per_site", "energy_per_site")
     return {
         "job": result.job,
         "config_sha256": result.attributes["config_sha256"],
@@ -115,6 +111,6 @@ def _summary(result: TransferResult) -> dict[str, Any]:
         "in_noise": np.argwhere(result.in_noise).tolist(),
         "k": result.k.tolist(),
         "k_time": result.k_time.tolist(),
-        **tables,
-        **{name: getattr(result, name).tolist() for name in single},
+        "log_eigenvalue": result.levels.tolist(),
+        **{name: getattr(result, name).tolist() for name in names},
     }

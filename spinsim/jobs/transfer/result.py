@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
@@ -18,7 +18,7 @@ from spinsim.inputs.signatures import in_lines
 from spinsim.inputs.texts import count
 from spinsim.model.ising import Ising
 from spinsim.store.contents import ENERGY, Contents, DamageError, Form, Series, Sizes, axis_of, group_of, length_of
-from spinsim.transfer_matrix.layer import read_points
+from spinsim.transfer_matrix.layer import Points, read_points
 from spinsim.transfer_matrix.spectrum import RESOLUTION
 
 if TYPE_CHECKING:
@@ -224,25 +224,19 @@ def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TransferResu
     sectors = tuple(name.decode() for name in group["sector"][...])
     points = check_samples(file, rows)
     contents = transfer_contents(model.sites, model.bonds, sectors, len(group["level"]))
-    ladder = group["k"][:points], group["k_time"][:points]
-    return tabulated(model, *ladder, sectors, contents, lambda name: group[name][:rows], attributes)
+    ladder = Points(group["k"][:points], group["k_time"][:points])
+    return tabulated(model, ladder, contents, {name: group[name][:rows] for name in values_of(contents)}, attributes)
 
 
 def tabulated(
-    model: Ising,
-    k: npt.NDArray[np.float64],
-    k_time: npt.NDArray[np.float64],
-    sectors: tuple[str, ...],
-    contents: Contents,
-    rows_of: Callable[[str], npt.NDArray[Any]],
-    attributes: dict[str, str],
+    model: Ising, points: Points, contents: Contents, series: Mapping[str, npt.NDArray[Any]], attributes: dict[str, str]
 ) -> TransferResult:
     """Rows as (samples, points, ...), with NaN and 0 for those that are not there yet."""
-    shape, table = (model.samples, len(k)), {}
-    for name in values_of(contents):
-        rows = rows_of(name)
+    shape, table = (model.samples, len(points.k)), {}
+    for name, rows in series.items():
         whole = np.full((prod(shape), *rows.shape[1:]), np.nan if rows.dtype.kind == "f" else 0, rows.dtype)
         whole[: len(rows)] = rows
         table[_FIELDS.get(name, name)] = whole.reshape(*shape, *rows.shape[1:])
     table.setdefault("sigma_sigma", np.empty((*shape, len(contents.scales["level"]), 0)))
-    return TransferResult(model=model, k=k, k_time=k_time, sectors=sectors, attributes=attributes, **table)
+    sectors = tuple(name.decode() for name in contents.scales["sector"].tolist())
+    return TransferResult(model=model, **points._asdict(), sectors=sectors, attributes=attributes, **table)

@@ -40,6 +40,8 @@ Row = dict[str, Any]
 OnProduct = Callable[[], None]
 Saved = dict[str, npt.NDArray[Any]]
 AnySolver = Solver | SplitSolver
+SolvedRow = tuple[Row, list[NotConvergedError]]
+"""A row of the file, NaN for what did not converge, and a problem for each sector that did not."""
 
 SMALL_BITS: Final = 17  # layers up to which several tasks run side by side, one thread each
 SAVED_BYTES: Final = 2**31  # of both checkpoints of a task; a longer one begins anew
@@ -47,24 +49,11 @@ _WAITING: Final = 64  # finished tasks that wait for an earlier one
 _SOLVER: Final[Callable[..., Solver]] = Solver
 
 
-class SolvedRow(NamedTuple):
-    """A row of the file, NaN for what did not converge, and a problem for each sector that did not."""
-
-    row: Row
-    problems: list[NotConvergedError]
-
-
 class Work:
     """All tasks of a run: every sample at every point, on a device as ``resolve_device`` returns it."""
 
     def __init__(
-        self,
-        model: Ising,
-        points: Points,
-        sector: str,
-        settings: Settings,
-        threads: int | None,
-        device: str | None = None,
+        self, model: Ising, points: Points, sector: str, settings: Settings, threads: int | None, device: str = ""
     ) -> None:
         self.model, self.points, self.settings = model, points, settings
         self.sectors = sectors_of(model, sector)
@@ -114,7 +103,7 @@ class Work:
 
     def row(self, step: int, values: Row, problems: list[NotConvergedError]) -> SolvedRow:
         own = {name: values[name] for name in values_of(self.contents)}
-        return SolvedRow(place_of(step, *self.points) | own, problems)
+        return place_of(step, *self.points) | own, problems
 
     def solved(self, steps: Iterable[int], to_stop: Callable[[], bool] = lambda: False) -> Iterator[SolvedRow]:
         """Rows in the order of their numbers; KeyboardInterrupt with the next product after ``to_stop`` says so."""
@@ -253,11 +242,9 @@ class TransferPlan(Plan[Transfer]):
                 on_warning(damaged)
             watch.on_stage("", work.rows)
             on_rows(work.rows - len(steps))
-            solved = (
-                _saved_on_the_way(work, steps, file, saved, saving)
-                if fits
-                else work.solved(steps, lambda: saving.asked_to_stop)
-            )
+            solved = work.solved(steps, lambda: saving.asked_to_stop)
+            if fits:
+                solved = _saved_on_the_way(work, steps, file, saved, saving)
             for row, problems in solved:
                 for problem in problems:
                     on_warning(str(problem))
@@ -280,16 +267,13 @@ class TransferPlan(Plan[Transfer]):
         watch.on_stage("", work.rows)
         rows = []
         for row, problems in work.solved(range(work.rows)):
-            for problem in problems:
-                raise problem
+            if problems:
+                raise problems[0]
             rows.append(row)
             watch.on_updates(1)
         attributes = self.attributes | _where(self.device, work.devices) | {"finished": store.stamp()}
-        return tabulated(
-            *(self.model, *work.points, work.sectors, work.contents),
-            lambda name: np.stack([row[name] for row in rows]),
-            attributes,
-        )
+        table = {name: np.stack([row[name] for row in rows]) for name in values_of(work.contents)}
+        return tabulated(self.model, work.points, work.contents, table, attributes)
 
 
 def _check_points(plan: TransferPlan, points: Points, stored: h5py.Group, rows: int) -> None:
@@ -360,8 +344,6 @@ def transfer(model: Ising, given: dict[str, Any]) -> TransferResult:  # noqa: D4
             ``out``), and a file that holds another run.
         KeyboardInterrupt: on Ctrl-C; a run with ``out`` is saved first.
     """
-    of_k, of_temperature, of_time = (partial(positive, name) for name in ("k", "temperature", "k_time"))
-    result: TransferResult = run_of_call(
-        Transfer, TransferPlan, model, given, k=of_k, temperature=of_temperature, k_time=of_time
-    )
+    checks: dict[str, Any] = {name: partial(positive, name) for name in ("k", "temperature", "k_time")}
+    result: TransferResult = run_of_call(Transfer, model, given, **checks)
     return result
