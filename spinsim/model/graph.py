@@ -65,7 +65,7 @@ class Graph:
         self.sites, self.lattice, self.slices = sites, lattice, slices
         if sites < 1:
             raise InputError(f"a graph of {sites} sites has nothing to simulate: give at least one site")
-        if sites >= 2**31 and not _may_be_larger(lattice):
+        if sites >= 2**31 and not (lattice and lattice.rows_can_be_packed):  # their update lists no bonds
             raise InputError(f"a graph of {sites} sites exceeds the limit of 2^31 - 1: split it in parts")
         if lattice is not None and edges is None:
             self.is_listed, self.is_huge = lattice.most_bonds <= MOST_LISTED, lattice.most_bonds > HUGE
@@ -95,7 +95,7 @@ class Graph:
     @classmethod
     def of_lattice(cls, lattice: Lattice, slices: int = 1) -> Graph:
         """The graph of a lattice's bonds, of so many slices in time."""
-        if not _may_be_larger(lattice):
+        if not lattice.rows_can_be_packed:
             _check_bonds(lattice)
         return cls(lattice.sites, None, lattice, slices)
 
@@ -180,11 +180,6 @@ def frozen(array: Array) -> Array:
     if mine is not array:
         mine.flags.writeable = False
     return mine
-
-
-def _may_be_larger(lattice: Lattice | None) -> bool:
-    """True if there is an update that has no need of a list of bonds."""
-    return lattice is not None and lattice.rows_can_be_packed
 
 
 def _check_bonds(lattice: Lattice) -> None:

@@ -104,16 +104,12 @@ class ThickRestart:
         apply: ``apply(x, out)`` writes T x.
         vectors: Arithmetic on the device of T.
         search: Levels that it looks for.
-        basis: Stored vectors, more than the wanted ones.
+        basis: Stored vectors, ``SPARE`` more than the wanted ones or more.
     """
 
     def __init__(self, apply: Apply, vectors: Vectors, search: Search, basis: int | None = None) -> None:
-        dimension, wanted = vectors.dimension, search.wanted
-        self._size = min(basis or default_basis(wanted), dimension)
-        if not 0 < wanted <= dimension:
-            raise InputError(f"{wanted} eigenvalues of {dimension} cannot be found: give 1 to {dimension}")
-        if self._size < min(wanted + SPARE, dimension):
-            raise InputError(f"basis {basis} is too small for {wanted} eigenvalues: give at least {wanted + SPARE}")
+        wanted = search.wanted
+        self._size = min(basis or default_basis(wanted), vectors.dimension)
         self._apply, self._vectors, self._asked, self._wanted = apply, vectors, wanted, wanted
         self._tolerance, self._most_steps = search.tolerance, search.most_steps
         self._limit, self._cause = search.most_steps, Cause.NONE
