@@ -366,6 +366,7 @@ class LadderResult(Tempered):
 
     @property
     def places(self) -> Places:
+        """The ladder."""
         raise NotImplementedError
 
     @property
