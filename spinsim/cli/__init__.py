@@ -25,11 +25,7 @@ from spinsim.parallel.launched import launched
 # click's ClickException, which newer versions of typer ship inside themselves
 UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]
 
-app = typer.Typer(
-    help="Exact, reproducible Monte Carlo of Ising models and spin glasses.",
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None)
 _COMMANDS: list[Callable[..., None]] = [resume, show, analyze, plot, view, check, devices, warm_up]
 for command in [command_of(job) for job in all_jobs()] + _COMMANDS:
     app.command()(command)

@@ -71,7 +71,7 @@ def analyze(
     Quantum runs that differ only in their number of slices are extrapolated to infinitely many slices.
     """
     from spinsim.analysis.summary import observables_of, summarize
-    from spinsim.analysis.tables import as_tables, summary_columns, write_csv
+    from spinsim.analysis.tables import as_tables, printed_table, summary_columns, write_csv
     from spinsim.jobs.calls import recount
     from spinsim.machine.outputs import check_output
     from spinsim.result import load
@@ -108,7 +108,9 @@ def analyze(
         summaries.append(summary)
         if len(files) > 1:
             kept.setdefault(job.name, []).append((result.model, job.kept(result, summary)))
-        reports.append([heading(file, result), *_report(result, summary, choose), *job.analysis(result)])
+        lines = printed_table(summary, choose(result.model, summary.estimates)) + _notes(summary)
+        lines += wrapped(summary.verdict, "Verdict  ")
+        reports.append([heading(file, result), *lines, *job.analysis(result)])
         rooms.append(summary_series(observables_of(result), result.axis.name))
         if csv:
             rows.append(job.columns(result, by) if by else summary_columns(summary))
@@ -154,13 +156,6 @@ def heading(file: Path, result: Any) -> str:
 
     rows = f"{result.model.name}, {count(result.model.samples, 'sample')}, {measurements_of(result)} measurements"
     return f"{file}: {rows}" + ("" if result.finished else ", which are those so far: the run is not finished")
-
-
-def _report(result: Tempered, summary: Summary, choose: Callable[..., list[str]]) -> list[str]:
-    from spinsim.analysis.tables import printed_table
-
-    names = choose(result.model, summary.estimates)
-    return printed_table(summary, names) + _notes(summary) + wrapped(summary.verdict, "Verdict  ")
 
 
 def _notes(averages: Summary | Reweighting) -> list[str]:

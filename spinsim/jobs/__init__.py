@@ -26,5 +26,4 @@ job_of: Callable[[str], Job] = record_of
 
 
 def all_jobs() -> list[Job]:
-    """Returns the records of all jobs, in the order of ``FOLDERS``."""
     return [job_of(name) for name in FOLDERS]

@@ -63,7 +63,6 @@ def _search(plan: AnnealPlan) -> str:
 
 
 def outcome(plan: AnnealPlan, rate: float | None) -> Told:
-    """Returns what is said of a run when it is done, of its lowest energies and of its last step alone."""
     with open_to_read(plan.path) as file:
         best_energy, rows = file["best/energy"][...], len(file["measurements/energy"])
         last_energy = file["measurements/energy"][-1] if rows else None

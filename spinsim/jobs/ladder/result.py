@@ -280,7 +280,6 @@ def written_again(file: h5py.File, attributes: Mapping[str, str]) -> dict[str, A
 
 
 def read_permutation(file: h5py.File, rows: int) -> npt.NDArray[np.int64]:
-    """Returns the replicas at each place of the ladder in the first rows of a file."""
     permutation = file[TEMPERING]["permutation"][:rows]
     replicas = permutation.shape[2] * permutation.shape[3]
     if permutation.min(initial=0) < 0 or permutation.max(initial=0) >= replicas:
@@ -367,6 +366,7 @@ class LadderResult(Tempered):
 
     @property
     def places(self) -> Places:
+        """The ladder."""
         raise NotImplementedError
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -212,8 +212,7 @@ def _sites(result: QuantumResult) -> Columns:
     samples, copies, places, sites = local.shape
     spread = local.std(axis=1, ddof=1) if copies > 1 else np.full((samples, places, sites), np.nan)
     return {
-        "sample": np.repeat(np.arange(samples), places * sites),
-        **{name: np.tile(np.repeat(values, sites), samples) for name, values in _where(result).items()},
+        **_rows(result, range(samples), sites),
         "site": np.tile(np.arange(sites), samples * places),
         "local_susceptibility": local.mean(axis=1).ravel(),
         "local_susceptibility_error": spread.ravel() / np.sqrt(copies),
@@ -225,17 +224,19 @@ def _where(result: QuantumResult) -> Columns:
     return {name: getattr(result, name) for name in names}
 
 
+def _rows(result: QuantumResult, samples: Sequence[int], each: int = 1) -> Columns:
+    """Returns columns that say of which of these samples and points a row is, so many of each."""
+    where = {name: np.tile(np.repeat(values, each), len(samples)) for name, values in _where(result).items()}
+    return {"sample": np.repeat(samples, len(result.k) * each), **where}
+
+
 def _by_time(result: QuantumResult, sample: int) -> Columns:
     one = sample_of(result, sample)
     curves = {"correlation": correlation_in_time(one)}
     if has_connected(one):
         curves["even_correlation"] = correlation_in_time(one, "even")
     places, times = curves["correlation"].value.shape
-    columns: Columns = {
-        "sample": np.full(places * times, sample),
-        **{name: np.repeat(values, times) for name, values in _where(result).items()},
-        "time": np.tile(curves["correlation"].time, places),
-    }
+    columns = _rows(result, [sample], times) | {"time": np.tile(curves["correlation"].time, places)}
     for name, curve in curves.items():
         columns[name] = curve.value.ravel()
         columns[f"{name}_error"] = np.where(curve.trusted, curve.error, np.nan).ravel()
@@ -247,11 +248,7 @@ def _gaps(result: QuantumResult) -> Columns:
 
     Columns of even parity are there where it was measured; those of odd parity have no prefix.
     """
-    samples = result.model.samples
-    columns: Columns = {
-        "sample": np.repeat(np.arange(samples), len(result.k)),
-        **{name: np.tile(values, samples) for name, values in _where(result).items()},
-    }
+    columns = _rows(result, range(result.model.samples))
     for parity, of in gaps_by_parity(result).items():
         prefix = "" if parity == "odd" else "even_"
         columns |= {prefix + name: values for name, values in _of_parity(result, of).items()}

@@ -136,7 +136,6 @@ class TemperSettings(Table):
 
     @property
     def sweeps_of_first_group(self) -> int:
-        """Sweeps of the first group of a search before the others join it."""
         return max(1, FIRST_GROUP_SWEEPS // self.measure_every) * self.measure_every
 
     @property
