@@ -66,10 +66,8 @@ class Lowest(NamedTuple):
     """The lowest states that a run met."""
 
     energy: npt.NDArray[np.float64] | None  # energy of each replica, (samples, replicas); None where no state is known
-    spins: npt.NDArray[np.int8] | States | None
-    """The lowest of each sample, ``int8`` (samples, sites), of large lattices packed."""
-    of_each: npt.NDArray[np.int8] | None = None
-    """Lowest state of each replica, ``int8`` (samples, replicas, sites); None where they were not kept."""
+    spins: npt.NDArray[np.int8] | States | None  # lowest of each sample, (samples, sites), of large lattices packed
+    of_each: npt.NDArray[np.int8] | None = None  # of each replica, (samples, replicas, sites); None if not kept
 
 
 def solutions(model: Ising, lowest: Lowest) -> list[Solution]:

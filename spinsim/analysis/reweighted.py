@@ -62,9 +62,8 @@ def cells_of_copies(
 ) -> Cells:
     """Return sums over the energies of each copy of a sample, as ``multihistogram.add_up`` finds them in series.
 
-    Sums that are not known by copy stand in the cells of the first copy, as only their total counts. ``middle`` has
-    numbers near the means of those moments that are variances, which are taken off; energies are at least ``spacing``
-    apart.
+    Sums that are not known by copy stand in the cells of the first copy, as only their total counts. Off moments that
+    are variances ``middle`` is taken, numbers near their means; energies are at least ``spacing`` apart.
     """
     energies, sites = run.reduced.energies, run.reduced.model.sites
     assert energies is not None  # noqa: S101  (as ``can_reweight`` has said)
@@ -161,9 +160,7 @@ class Reweighting:
     ``entropy_per_site`` where the ladder goes so far up that infinite temperature, where the entropy is ln 2, can be
     reached from it; else ``free_energy_over_T_difference``, F / T less its value at the ladder's highest temperature,
     and ``entropy_difference`` likewise. tau is that of the nearest temperatures of the ladder."""
-    effective: Array
-    """Measurements that count at each temperature, Kish's (sum of w)^2 / (sum of w^2), the mean over samples,
-    (temperatures,)."""
+    effective: Array  # measurements that count, Kish's (sum of w)^2 / (sum of w^2), the mean over samples, likewise
     notes: list[str]  # what a reader of the numbers must know, a sentence each
 
     @property

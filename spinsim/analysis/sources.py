@@ -174,9 +174,8 @@ class Source:
     def _unbiased(self, name: str) -> tuple[Array | float, Array | float]:
         """Return the factor and summand that free squared deviations from the measured mean of bias.
 
-        The measured mean lies nearer to the data than the true one does, by the mean's own variance: copies,
-        independent of each other, tell it; of one copy it is 2 tau / n of the variance (U. Wolff, Comput. Phys. Commun.
-        156, 143 (2004), eq. 49).
+        The measured mean lies nearer to the data than the true one, by its own variance: independent copies tell it; of
+        one copy it is 2 tau / n of the variance (U. Wolff, Comput. Phys. Commun. 156, 143 (2004), eq. 49).
         """
         run, (first, _) = self.run, VARIANCES[name]
         copies = run.reduced.copies

@@ -52,8 +52,7 @@ INSTANCES: Final[Instances] = tuple((FILE, instance("describe_clusters", wraps))
 def serves(steps: npt.NDArray[np.int8], sites: int, count: int) -> bool:
     """Return True if a GPU finds clusters of so many configurations a sample.
 
-    Displacements along all axes, which may be as many as sites, must fit into one number, and CuPy packs fewer than
-    2^31 spins or bonds at a time.
+    Displacements along all axes, as many as sites at most, must fit into a number; CuPy packs fewer than 2^31 bits.
     """
     axes = steps.shape[1]
     fits = not axes or bool(axes <= MOST_AXES and sites.bit_length() < PLACE_BITS // axes)
@@ -151,11 +150,9 @@ def drawn_bonds(spins: Any, first: int, bonds: Bonds, beta: npt.NDArray[np.float
     up[:, :count] = spins > 0
     lanes_last = cupy.ascontiguousarray(up.reshape(samples, blocks, LANES, sites).swapaxes(2, 3))
     words = cupy.packbits(lanes_last.ravel(), bitorder="little")
-    mine = Bonds(*bonds)
-    if len(bonds.negative) > 1:
-        mine = mine._replace(negative=bonds.negative[first : first + samples])
-    if len(bonds.level) > 1:
-        mine = mine._replace(level=bonds.level[first : first + samples])
+    rows = slice(first, first + samples)
+    negative, level = (one[rows] if len(one) > 1 else one for one in (bonds.negative, bonds.level))
+    mine = bonds._replace(negative=negative, level=level)
     layout = Layout(sites, len(bonds.number))
     columns = layout.bond_columns
     opened = cupy.empty((samples, blocks * LANES, columns), cupy.uint32)

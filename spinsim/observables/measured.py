@@ -88,8 +88,7 @@ class Measured(NamedTuple):
     unit: str = "1"  # of its values
     needs: tuple[str, ...] = ()  # what a run must have for it to be measured, see ``Choice.quantities``
     words_in_time: str = ""  # its formula in models of space and time, where that is another one
-    moments: tuple[str, ...] = ()
-    """Names of the averages of x, |x|, x^2 and x^4, x being it over ``full``; empty for none of them."""
+    moments: tuple[str, ...] = ()  # names of averages of x, |x|, x^2 and x^4, x being it over ``full``; empty for none
     full: Callable[[Ising], int] = lambda model: model.sites  # returns the value that stands for full order
     elements: Callable[[Ising], tuple[int, ...]] | None = None
     """Returns the positions along its last axis of the numbers whose average x is; by default it has none."""
