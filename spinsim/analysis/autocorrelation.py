@@ -51,9 +51,7 @@ class IntegratedTime:
     """Integrated autocorrelation times and means, of the series' trailing shape (without the axis of the chains)."""
 
     tau: Array  # tau_int in measurements; 1/2 for uncorrelated data
-    error: (
-        Array  # of tau, tau sqrt((4 W + 2) / n) with n measurements in all chains together; NaN for a constant series
-    )
+    error: Array  # of tau, tau sqrt((4 W + 2) / n), n measurements in all chains together; NaN for a constant series
     window: npt.NDArray[np.int64]  # W, the last t that the sum of the autocorrelation takes in
     trusted: npt.NDArray[np.bool_]
     """False where a chain is shorter than 20 (tau + error), where no window is wide enough, for a constant series, and
@@ -85,9 +83,7 @@ def integrated_time(
     columns = chains.reshape(length, count, -1)
     least = np.broadcast_to(np.asarray(least_window), trailing).ravel()
     rows = [_integrate(columns[:, :, k], float(least[k])) for k in range(columns.shape[2])]
-    tau, error, window, trusted, mean, mean_error = (
-        np.array(column).reshape(trailing) for column in zip(*rows, strict=True)
-    )
+    tau, error, window, trusted, mean, mean_error = (np.array(of).reshape(trailing) for of in zip(*rows, strict=True))
     return IntegratedTime(tau, error, window.astype(np.int64), trusted, mean, mean_error)
 
 

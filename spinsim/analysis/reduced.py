@@ -10,17 +10,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.autocorrelation import (
-    SHORTEST,
-    IntegratedTime,
-    Windows,
-    blocked_time,
-    integrated_time,
-    level_windows,
-    usable,
-    windowed_sum,
-    with_blocks,
-)
+from spinsim.analysis import autocorrelation
+from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime, Windows, integrated_time
 from spinsim.engine.measuring.reduction import CONNECTED, SAMPLE_AXIS, Reduced, Term, block_length
 
 Array = npt.NDArray[np.float64]
@@ -217,11 +208,13 @@ class ReducedRun:
     def time(self, name: str) -> IntegratedTime:
         """Integrated autocorrelation time over the whole run, (samples, places)."""
         (levels, mean), chains = self.levels(name, 0), self.followed_chains(name)
-        windows, length = level_windows(levels), self.measurements
-        if chains == 1 or len(levels) < usable(length):  # levels end before the run does
+        windows, length = autocorrelation.level_windows(levels), self.measurements
+        if chains == 1 or len(levels) < autocorrelation.usable(length):  # levels end before the run does
             windows = self.with_blocks(name, windows, levels[0], 0)
         number = self.chains_of(name) // chains  # that were added up before they were followed
-        return blocked_time(windows, levels[0] / number**2, mean / number, length, chains, length * chains)
+        return autocorrelation.blocked_time(
+            windows, levels[0] / number**2, mean / number, length, chains, length * chains
+        )
 
     def variance_of_copies(self, name: str, place: int, means: Array) -> Array:
         """Mean squares of the levels of copies that are followed one by one, about their own averages."""
@@ -246,7 +239,7 @@ class ReducedRun:
         averages = whole[: self.measurements // length] / length
         single = self.arrays["walk_squares"] / (self.measurements * averages.shape[2])
         ratio = (averages**2).mean(axis=(0, 2)) / single
-        times = np.array([windowed_sum(averages[:, sample])[0] for sample in range(averages.shape[1])])
+        times = np.array([autocorrelation.windowed_sum(averages[:, sample])[0] for sample in range(averages.shape[1])])
         return np.asarray(np.maximum(times * length * ratio, 0.5))
 
     def followed_chains(self, name: str) -> int:
@@ -257,7 +250,7 @@ class ReducedRun:
         return self.reduced.followed.index(self.names[name])
 
     def _usable(self, length: int) -> int:
-        return min(usable(length), int(self.arrays["level_sums"].shape[2]))
+        return min(autocorrelation.usable(length), int(self.arrays["level_sums"].shape[2]))
 
     def levels(self, name: str, first: int) -> tuple[Array, Array]:
         """Levels of a term in the blocks from ``first`` on, (levels, samples, places), and its mean.
@@ -280,7 +273,7 @@ class ReducedRun:
         """Go on with the blocks from ``first`` on; ``variance`` (samples, places) is that of what is followed."""
         chains, number = self.followed_chains(name), self.chains_of(name)
         of_average = variance * chains / number**2 * (self.excess(name) if chains > 1 else 1.0)
-        return with_blocks(windows, self.block_means(name)[first:], self.block_length, of_average)
+        return autocorrelation.with_blocks(windows, self.block_means(name)[first:], self.block_length, of_average)
 
     def excess(self, name: str) -> Array:
         """Variance of the average over pairs over what independent pairs would have, (samples, places)."""
@@ -332,10 +325,10 @@ class FollowedTerm:
         start, chains = int(run.edges[-2]), run.followed_chains(name)
         first = round(start / run.block_length)
         levels, mean = run.levels(name, first if run.arrays["level_sums"].shape[1] > 1 else 0)
-        windows = self._here(run.with_blocks(name, level_windows(levels), levels[0], first))
+        windows = self._here(run.with_blocks(name, autocorrelation.level_windows(levels), levels[0], first))
         number, length = run.chains_of(name) // chains, run.measurements - start
         variance = levels[0, :, place] * run.excess(name)[:, place] / (number**2 * chains)
-        return blocked_time(windows, variance, mean[:, place] / number, length, 1, length, least_window)
+        return autocorrelation.blocked_time(windows, variance, mean[:, place] / number, length, 1, length, least_window)
 
     def of_copies(self, least_window: npt.ArrayLike = 0) -> OfCopies:
         """Return the averages of copies; where their sum was followed its fluctuations tell those of each."""
@@ -344,12 +337,12 @@ class FollowedTerm:
         means: Array = run.arrays["copy_sums"][row, :, :, place] / length
         if chains == 1:
             levels, _ = run.levels(name, 0)
-            windows = self._here(run.with_blocks(name, level_windows(levels), levels[0], 0))
+            windows = self._here(run.with_blocks(name, autocorrelation.level_windows(levels), levels[0], 0))
             variance = levels[0, :, place] / means.shape[1]
         else:
             of_levels = run.variance_of_copies(name, place, means)
-            windows, variance = level_windows(of_levels), of_levels[0]
-        time = blocked_time(windows, variance, means.mean(axis=1), length, chains, length, least_window)
+            windows, variance = autocorrelation.level_windows(of_levels), of_levels[0]
+        time = autocorrelation.blocked_time(windows, variance, means.mean(axis=1), length, chains, length, least_window)
         error, freedom = time.mean_error * np.sqrt(chains), length * chains / (2 * time.window + 1)
         return OfCopies(means, np.isnan(error), error**2, freedom, time.trusted)
 

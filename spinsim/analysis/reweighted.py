@@ -15,21 +15,12 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.analysis import runs
 from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.jackknife import BINS
 from spinsim.analysis.multihistogram import Cells, MultiHistogram, add_up, first_guess, joined
 from spinsim.analysis.reduced import ReducedRun
-from spinsim.analysis.runs import (
-    COPY_SERIES,
-    FEWEST_STEPS,
-    PAIR_SERIES,
-    Array,
-    Axis,
-    Tempered,
-    check_length,
-    sample_of,
-    temperatures,
-)
+from spinsim.analysis.runs import FEWEST_STEPS, Array, Axis, Tempered, check_length, sample_of
 from spinsim.analysis.sources import facts_of, measurements_of, observed, source_of, widening
 from spinsim.analysis.summary import Estimate, can_trust, few_samples
 from spinsim.engine.measuring.energies import RANGE, Binned, shift_of, spacing_of
@@ -165,7 +156,7 @@ class Reweighting:
 
     @property
     def axis(self) -> Axis:
-        return temperatures(self.temperature)
+        return runs.temperatures(self.temperature)
 
 
 def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
@@ -294,8 +285,8 @@ def _counted_before(result: Tempered, run: ReducedRun, sample: int) -> _Counted:
 
 def _numbers(sample: Tempered, chosen: slice, names: list[str], pairs: bool = False) -> dict[str, Array]:
     """Returns moments of some copies or pairs of copies, (steps, chains, temperatures); of a variance its number."""
-    rows = dict.fromkeys(COPY_SERIES, slice(0) if pairs else chosen)
-    rows |= dict.fromkeys(PAIR_SERIES, chosen if pairs else slice(0))
+    rows = dict.fromkeys(runs.COPY_SERIES, slice(0) if pairs else chosen)
+    rows |= dict.fromkeys(runs.PAIR_SERIES, chosen if pairs else slice(0))
     part = replace(sample, **{key: whole[:, :, r] for key, r in rows.items() if len(whole := getattr(sample, key))})
     run = PerSite(part)
     return {name: MOMENTS[name].value(run)[:, 0] for name in names}

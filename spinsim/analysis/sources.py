@@ -111,9 +111,7 @@ class Source:
         in_time = term_name("C(1)") in names
         modes = "|m(k)|^2" in names or "|m(k_time)|^2" in names
         correlations = in_time or modes or "q_link" in names
-        return Facts(
-            self.result.model, copies, correlations, "", "|m_s|" in names, in_time=in_time, magnetization_modes=modes
-        )
+        return Facts(self.result.model, copies, correlations, "", "|m_s|" in names, in_time, modes)
 
     @cached_property
     def records(self) -> tuple[Observable, ...]:

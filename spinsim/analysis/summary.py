@@ -95,16 +95,14 @@ def resampled(result: Tempered, resamples: int, seed: int) -> dict[str, Array]:
     source = source_of(result)
     names, values = _functions(result, source)
     curves = bootstrap(values, source.entries(names), resamples, seed)
-    wider: dict[str, Array] = {}
-    if result.model.samples == 1:
-        wider = {name: source.widening(name, time) for name, time in _times(source).items()}
+    times = _times(source) if result.model.samples == 1 else {}
+    wider = {name: source.widening(name, time) for name, time in times.items()}
     resamples_of = {
         o.name: curves[0, k] + (curves[:, k] - curves[0, k]) * wider.get(o.series, 1.0)
         for k, o in enumerate(source.records)
     }
-    return resamples_of | {
-        o.name: _resampled_own(result, o.name, resamples, seed) for o in _own_observables(result, source)
-    }
+    own = _own_observables(result, source)
+    return resamples_of | {o.name: _resampled_own(result, o.name, resamples, seed) for o in own}
 
 
 def _times(source: Source) -> dict[str, IntegratedTime]:

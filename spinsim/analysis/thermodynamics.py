@@ -62,15 +62,13 @@ class Populations:
         assert result.population_free_energy is not None  # noqa: S101
         self._family, self._temperature = result.family, result.temperature[:, None]
         self._log_z = -result.population_free_energy / result.temperature[:, None, None]
-        self._replicas = result.family.shape[2]
         self._populations = self._log_z.shape[2]
         self._largest = self._log_z.max(axis=2, keepdims=True)
         share = np.exp(self._log_z - self._largest)
         self._mean_z = share.mean(axis=2)
         share /= share.sum(axis=2, keepdims=True)
-        self._weight = np.repeat(
-            share * self._populations / self._replicas, self._replicas // self._populations, axis=2
-        )
+        replicas = result.family.shape[2]
+        self._weight = np.repeat(share * self._populations / replicas, replicas // self._populations, axis=2)
 
     def mean(self, values: Array) -> tuple[Array, Array]:
         """Means of values (steps, samples, replicas) and their errors, (steps, samples).

@@ -169,10 +169,8 @@ class Choice(NamedTuple):
     staggered: bool = False  # true if staggered magnetisations are measured
 
     def facts(self, model: Ising) -> Facts:
-        wanted = self.wanted
-        return Facts(
-            model, self.copies, wanted.full, "", self.staggered, bool(wanted.times), wanted.magnetization_modes
-        )
+        wanted, in_time = self.wanted, bool(self.wanted.times)
+        return Facts(model, self.copies, wanted.full, "", self.staggered, in_time, wanted.magnetization_modes)
 
     def quantities(self, dimension: int) -> list[Measured]:
         """Returns what is measured of a model on a lattice of some dimension, 0 for none."""
