@@ -212,14 +212,9 @@ def chosen_window(windows: Windows, least_window: npt.ArrayLike = 0) -> tuple[Wi
 
 
 def blocked_time(
-    windows: Windows,
-    variance: Array,
-    mean: Array,
-    length: int,
-    chains: int,
-    in_mean: float,
+    windows: Windows, variance: Array, mean: Array, length: int, chains: int, in_mean: float,
     least_window: npt.ArrayLike = 0,
-) -> IntegratedTime:
+) -> IntegratedTime:  # fmt: skip
     """Integrated autocorrelation times as ``integrated_time`` has them, with its rules of what is trusted.
 
     Chains have ``length`` measurements. The ``variance`` of one is not corrected for the mean that was taken off, which

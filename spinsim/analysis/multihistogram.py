@@ -65,12 +65,9 @@ class _Piece(NamedTuple):
 
 
 def add_up(
-    energy: Callable[[slice], Array],
-    values: Callable[[slice], dict[str, Array]],
-    shape: tuple[int, int, int],
-    stretch: Integers,
-    by_chain: bool,
-) -> Cells:
+    energy: Callable[[slice], Array], values: Callable[[slice], dict[str, Array]], shape: tuple[int, int, int],
+    stretch: Integers, by_chain: bool,
+) -> Cells:  # fmt: skip
     """Add up the measurements of chains, some of them at a time, in cells of their own where asked ``by_chain``.
 
     Of some chains ``energy`` returns total energies, (steps, chains, temperatures), which is the whole's ``shape`` too,

@@ -380,14 +380,9 @@ def _times(result: Tempered) -> dict[str, _Time]:
 
 
 def _estimates(
-    result: Tempered,
-    targets: Array,
-    columns: tuple[Observable, ...],
-    values: Array,
-    errors: Array,
-    times: dict[str, _Time],
-    mean: dict[str, Array],
-) -> dict[str, Estimate]:
+    result: Tempered, targets: Array, columns: tuple[Observable, ...], values: Array, errors: Array,
+    times: dict[str, _Time], mean: dict[str, Array],
+) -> dict[str, Estimate]:  # fmt: skip
     estimates = {}
     for o, value, spread in zip(columns, values, errors, strict=True):
         time, ladder = times[o.series], result.temperature

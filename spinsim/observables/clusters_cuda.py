@@ -110,14 +110,9 @@ class Clusters:
 
 
 def of_fortuin_kasteleyn(
-    batch: Batch,
-    bonds: Bonds,
-    counted: int,
-    beta: npt.NDArray[np.float64],
-    steps: npt.NDArray[np.int8],
-    when: int,
+    batch: Batch, bonds: Bonds, counted: int, beta: npt.NDArray[np.float64], steps: npt.NDArray[np.int8], when: int,
     labels: bool,
-) -> tuple[Any, ...]:
+) -> tuple[Any, ...]:  # fmt: skip
     """Values that ``describe`` of clusters.py finds of the first ``counted`` bonds, (samples, configurations, ...).
 
     ``beta`` (configurations, terms) is in quanta; ``when`` and the seed of the batch tell which random numbers to draw.
