@@ -47,12 +47,7 @@ def reduced_of(result: Tempered, facts: Facts, by_energy: bool = False) -> Reduc
     reduction = HostReduction(reduced)
     for measurement in _measurements(result):
         reduction.add_numbers(measurement)
-    return ReducedRun(reduction.reduced, reduction.state(), every(result))
-
-
-def every(result: Tempered) -> int:
-    """Return the sweeps between two measurements, from its series."""
-    return int(result.sweep[1] - result.sweep[0] if len(result.sweep) > 1 else result.sweep[0])
+    return ReducedRun(reduction.reduced, reduction.state(), SeriesSource(result).every)
 
 
 def _ladder(result: Tempered) -> Ladder:
@@ -235,7 +230,8 @@ class SeriesSource(Source):
 
     @property
     def every(self) -> int:
-        return every(self.result)
+        sweep = self.result.sweep
+        return int(sweep[1] - sweep[0] if len(sweep) > 1 else sweep[0])
 
     def sweep_of(self, rows: Integers) -> Integers:
         return np.asarray(self.result.sweep[rows])
