@@ -133,8 +133,7 @@ def as_sampleset(solutions: Iterable[Solution], model: Ising) -> Any:
         energies.append([one.energy] if one.replica_values is None else one.replica_energies)
         of += [one.sample] * len(states)
     more = {"disorder_sample": of} if model.samples > 1 else {}
-    states = np.concatenate(values)
-    labelled = (states, list(model.labels))
+    labelled = np.concatenate(values), list(model.labels)
     return dimod.SampleSet.from_samples(
         labelled, model.vartype, np.concatenate(energies), sort_labels=False, aggregate_samples=False, **more
     )

@@ -99,7 +99,6 @@ class Measured(NamedTuple):
         return self.source or self.name
 
     def of(self, measurement: Any) -> npt.NDArray[Any]:
-        """Returns it as a measurement has it."""
         values: npt.NDArray[Any] = getattr(measurement, self.field)
         return values if self.element is None else values[..., self.element]
 

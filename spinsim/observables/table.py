@@ -170,7 +170,6 @@ class Observable:
 
     @property
     def caption(self) -> str:
-        """Words for captions of figures."""
         _, dollar, rest = self.symbol.partition("$")
         formula = self.formula.replace("|", "").replace("/ L", "over side")
         return self.words or f"{formula} {dollar}{rest}".strip()
