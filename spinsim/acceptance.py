@@ -107,9 +107,7 @@ def _as_thresholds(probability: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np
 
 
 COLDEST: Final = 1e-300  # lowest temperature: its inverse is finite
-
-HOTTEST: Final = 2.0**40
-"""Highest temperature in units of the local fields: beyond it nearly all flips are accepted and nothing mixes."""
+HOTTEST: Final = 2.0**40  # in units of the local fields: beyond it nearly all flips are accepted and nothing mixes
 
 
 def check_temperatures(temperatures: npt.ArrayLike, energy_scale: float = np.inf) -> npt.NDArray[np.float64]:

@@ -2,8 +2,7 @@
 
 Replica-packed: ``words[sample, block, site, half]`` is ``uint64``; bit ``b`` of half ``h`` is replica
 ``128 * block + 64 * h + b`` of that site. As 32-bit little-endian words it is word ``w`` (0 to 3), bit ``b``: replica
-``128 * block + 32 * w + b``, the word of the Philox call that serves it. A set bit is spin +1. Lanes past the last
-replica stay 0.
+``128 * block + 32 * w + b``, the word of the Philox call that serves it. A set bit is +1, lanes past the last are 0.
 
 Site-packed: ``words[sample, replica, colour, row, group, half]`` is ``uint64``; on a lattice of sides (Lx, Ly, Lz) the
 row ``y + Ly * z`` of colour ``c`` holds the sites ``x = 2 i + (y + z + c) % 2``, and bit ``b`` of half ``h`` of group

@@ -176,8 +176,7 @@ class Configurations(Described):
 class SampledResult(Result):
     """A ``Result`` whose file has a row for each step or measurement, and the lowest states met."""
 
-    best_energy: npt.NDArray[np.float64] | None
-    """Lowest energy of each sample and replica, None where no state is known."""
+    best_energy: npt.NDArray[np.float64] | None  # lowest of each sample and replica, None where no state is known
     best_spins: npt.NDArray[np.int8] | States | None  # the lowest state of each sample, likewise
     configurations: Configurations | None  # saved ones, None where there are none
 

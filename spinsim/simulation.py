@@ -98,7 +98,17 @@ class Simulation(Described):
 
     @temperature.setter
     def temperature(self, temperature: npt.ArrayLike) -> None:
-        values = _temperatures(temperature, self.replicas, self.model.energy_scale)
+        try:
+            values = np.array(temperature, np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"temperature {temperature!r} is no number: give one, or one for each replica") from error
+        if values.shape not in ((), (self.replicas,)):
+            raise InputError(
+                f"temperature has shape {values.shape}: give one number, or one for each of the {self.replicas} "
+                "replicas"
+            )
+        check_temperatures(values.ravel(), self.model.energy_scale)
+        values.flags.writeable = False
         self._engine.set_beta(1 / values if values.ndim else float(1 / values))
         self._temperature = values
 
@@ -108,7 +118,12 @@ class Simulation(Described):
         Raises:
             InputError: for what is no whole number from 0.
         """
-        left = _whole("sweeps", sweeps)
+        try:
+            left = index(sweeps)
+        except TypeError as error:
+            raise InputError(f"sweeps {sweeps!r} is no whole number: give one such as 100") from error
+        if left < 0:
+            raise InputError(f"sweeps {left} is below 0: give a whole number such as 100")
         if left:
             self._measured = None
         while left:
@@ -208,27 +223,3 @@ class Simulation(Described):
             "seed": f"seed {self.seed}",
             "device": self._engine.device_name,
         }
-
-
-def _temperatures(given: npt.ArrayLike, replicas: int, scale: float) -> npt.NDArray[np.float64]:
-    try:
-        values = np.array(given, np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"temperature {given!r} is no number: give one, or one for each replica") from error
-    if values.shape not in ((), (replicas,)):
-        raise InputError(
-            f"temperature has shape {values.shape}: give one number, or one for each of the {replicas} replicas"
-        )
-    check_temperatures(values.ravel(), scale)
-    values.flags.writeable = False
-    return values
-
-
-def _whole(name: str, given: Any) -> int:
-    try:
-        value = index(given)
-    except TypeError as error:
-        raise InputError(f"{name} {given!r} is no whole number: give one such as 100") from error
-    if value < 0:
-        raise InputError(f"{name} {value} is below 0: give a whole number such as 100")
-    return value

@@ -67,10 +67,8 @@ class Lowest(NamedTuple):
     """The lowest states that a run met."""
 
     energy: npt.NDArray[np.float64] | None  # energy of each replica, (samples, replicas); None where no state is known
-    spins: npt.NDArray[np.int8] | States | None
-    """The lowest of each sample, ``int8`` (samples, sites), of large lattices packed."""
-    of_each: npt.NDArray[np.int8] | None = None
-    """Lowest state of each replica, ``int8`` (samples, replicas, sites); None where they were not kept."""
+    spins: npt.NDArray[np.int8] | States | None  # lowest of each sample, (samples, sites), of large lattices packed
+    of_each: npt.NDArray[np.int8] | None = None  # of each replica, (samples, replicas, sites); None if not kept
 
 
 def solutions(model: Ising, lowest: Lowest) -> list[Solution]:
@@ -136,8 +134,7 @@ def as_sampleset(solutions: Iterable[Solution], model: Ising) -> Any:
         energies.append([one.energy] if one.replica_values is None else one.replica_energies)
         of += [one.sample] * len(states)
     more = {"disorder_sample": of} if model.samples > 1 else {}
-    states = np.concatenate(values)
-    labelled = (states, list(model.labels))
+    labelled = np.concatenate(values), list(model.labels)
     return dimod.SampleSet.from_samples(
         labelled, model.vartype, np.concatenate(energies), sort_labels=False, aggregate_samples=False, **more
     )

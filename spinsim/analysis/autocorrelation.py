@@ -15,9 +15,8 @@ Romano, J. Time Ser. Anal. 16, 67 (1995)). Where the sums over blocks of L measu
 covariances up to J blocks apart add up to such a window too, which is 1 up to J L and 0 from (J + 1) L on.
 
 The width W of a window is the sum of w(t): (3 B - 1) / 2 and J L + (L - 1) / 2. Two neighbouring windows are mixed in
-proportion, so that W can be the smallest whole number with W >= 6 tau(W), as ``integrated_time`` chooses it. Where the
-measured mean was taken off, variance and tau are corrected for it (Wolff, eq. 49), whose 2 W + 1 is the same sum over
-the window.
+proportion, so that W can be the smallest whole number with W >= 6 tau(W), as ``integrated_time`` chooses it. Variance
+and tau are corrected for a measured mean that was taken off (Wolff, eq. 49; 2 W + 1 is the same sum over the window).
 
 The error of tau is tau sqrt((4 V + 2) / n). Of covariances V is W, as Madras and Sokal have it. Sums of levels do not
 overlap and leave products of neighbouring sums out: for series that are short of memory the covariance of s(B) and
@@ -52,16 +51,13 @@ class IntegratedTime:
     """Integrated autocorrelation times and means, of the series' trailing shape (without the axis of the chains)."""
 
     tau: Array  # tau_int in measurements; 1/2 for uncorrelated data
-    error: Array
-    """Statistical error of tau, tau sqrt((4 W + 2) / n) with n measurements in all chains together; NaN for a constant
-    series."""
+    error: Array  # of tau, tau sqrt((4 W + 2) / n), n measurements in all chains together; NaN for a constant series
     window: npt.NDArray[np.int64]  # W, the last t that the sum of the autocorrelation takes in
     trusted: npt.NDArray[np.bool_]
     """False where a chain is shorter than 20 (tau + error), where no window is wide enough, for a constant series, and
     for one so strongly anticorrelated that the sum is not positive."""
     mean: Array  # mean of all measurements
-    mean_error: Array
-    """Standard error of the mean, sigma sqrt(2 tau / n); NaN for a constant series, of which no error is known."""
+    mean_error: Array  # its standard error, sigma sqrt(2 tau / n); NaN for a constant series, of which none is known
 
 
 def integrated_time(
@@ -87,9 +83,7 @@ def integrated_time(
     columns = chains.reshape(length, count, -1)
     least = np.broadcast_to(np.asarray(least_window), trailing).ravel()
     rows = [_integrate(columns[:, :, k], float(least[k])) for k in range(columns.shape[2])]
-    tau, error, window, trusted, mean, mean_error = (
-        np.array(column).reshape(trailing) for column in zip(*rows, strict=True)
-    )
+    tau, error, window, trusted, mean, mean_error = (np.array(of).reshape(trailing) for of in zip(*rows, strict=True))
     return IntegratedTime(tau, error, window.astype(np.int64), trusted, mean, mean_error)
 
 
@@ -174,8 +168,7 @@ def level_windows(variance: Array) -> Windows:
 def with_blocks(short: Windows, means: Array, length: int, variance: Array) -> Windows:
     """Go on with windows from averages over blocks (blocks, ...) where those of levels are as long as a block.
 
-    Those of levels are ``short``. A block has ``length`` measurements, a power of two, of which each has the
-    ``variance``.
+    Those of levels are ``short``. A block has ``length`` measurements of this ``variance`` each, a power of two.
     """
     blocks, kept = len(means), length.bit_length()
     centred, covariance = means - means.mean(axis=0), np.empty_like(means)
@@ -219,19 +212,13 @@ def chosen_window(windows: Windows, least_window: npt.ArrayLike = 0) -> tuple[Wi
 
 
 def blocked_time(
-    windows: Windows,
-    variance: Array,
-    mean: Array,
-    length: int,
-    chains: int,
-    in_mean: float,
+    windows: Windows, variance: Array, mean: Array, length: int, chains: int, in_mean: float,
     least_window: npt.ArrayLike = 0,
-) -> IntegratedTime:
+) -> IntegratedTime:  # fmt: skip
     """Integrated autocorrelation times as ``integrated_time`` has them, with its rules of what is trusted.
 
-    Chains have ``length`` measurements each. The ``variance`` of one of these is not corrected for the mean that was
-    taken off, which is of ``in_mean`` measurements. The window that is given is V, rounded: from so many covariances
-    the variance of the mean is known.
+    Chains have ``length`` measurements. The ``variance`` of one is not corrected for the mean that was taken off, which
+    is of ``in_mean``. The window returned is V, rounded: from so many covariances the mean's variance is known.
     """
     (raw, width, noise), is_wide = chosen_window(windows, least_window)
     total, is_constant, positive = length * chains, variance <= 0, np.maximum(raw, 0.0)

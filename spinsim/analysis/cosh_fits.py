@@ -6,17 +6,15 @@ projector on Phi, the residual is r = P y - y, and
 
     dr = (1 - P) dPhi c - Phi^+T dPhi^T r.
 
-Levenberg and Marquardt's steps find its least square. Source: G. H. Golub, V. Pereyra, SIAM J. Numer. Anal. 10, 413
-(1973).
+Levenberg and Marquardt's steps find its least square (G. H. Golub, V. Pereyra, SIAM J. Numer. Anal. 10, 413 (1973)).
 
-Arrays begin with the axis of the fits. Windows of different lengths stand in arrays of the longest: rows of ``whiten``
-beyond a window are 0.
+Arrays begin with the axis of the fits and are as long as the longest window: beyond others rows of ``whiten`` are 0.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -50,15 +48,6 @@ class Fits:
     freedom: Integers  # degrees of freedom
     probability: Array  # of as large a chi^2, allowing for a covariance that is known from few stretches
     amplitude: Array  # c_1 cosh(...) at ``first``
-
-
-class _Data(NamedTuple):
-    """Whitened windows."""
-
-    whiten: Array  # (fits, times, times)
-    y: Array  # whitened data, (fits, times)
-    later: Integers  # times since the first one of the window, (times,)
-    to_middle: float  # from there
 
 
 def _no_fits(count: int) -> Fits:
@@ -118,9 +107,9 @@ def _windows(c: Array, covariance: Array, length: Integers, t: Integers, half: f
     if not there.size:
         return all_fits
     c, whiten, length, freedom = c[there], whiten[there], length[there], freedom[there]
-    data = _Data(whiten, _times_vectors(whiten, c), t - t[0], half - t[0])
-    x = _minimum(data, _first_guess(c, half, levels))
-    residual, jacobian, amplitudes = _projected(data, x)
+    y, later, to_middle = _times_vectors(whiten, c), t - t[0], half - t[0]
+    x = _minimum(whiten, y, later, to_middle, _first_guess(c, half, levels))
+    residual, jacobian, amplitudes = _projected(whiten, y, later, to_middle, x)
     score, gap = (residual**2).sum(axis=1), np.exp(x[:, 0])
     _, sizes, right = np.linalg.svd(jacobian, full_matrices=False)
     is_apart = (sizes[:, -1] > sizes[:, 0] * length * _EPS) & (amplitudes > 0).all(axis=1)
@@ -160,10 +149,10 @@ def _first_guess(c: Array, half: float, levels: int) -> Array:
     return np.asarray(guess.clip(*_BOUNDS))
 
 
-def _minimum(data: _Data, x: Array) -> Array:
+def _minimum(whiten: Array, y: Array, later: Integers, to_middle: float, x: Array) -> Array:
     """Return where the squares of residuals are least, from ``x`` on, by steps of Levenberg and Marquardt."""
     damping, left = np.full(len(x), 1e-3), np.arange(len(x))
-    residual, jacobian, _ = _projected(data, x)
+    residual, jacobian, _ = _projected(whiten, y, later, to_middle, x)
     for _ in range(_STEPS):
         some = x[left]
         gradient = (jacobian * residual[..., None]).sum(axis=1)
@@ -174,8 +163,7 @@ def _minimum(data: _Data, x: Array) -> Array:
         diagonal = np.maximum(np.diagonal(matrix, axis1=1, axis2=2), _TINY)
         matrix += np.eye(x.shape[1]) * (damping[:, None] * diagonal + _TINY)[:, None, :]
         trial = (some - np.linalg.solve(matrix, gradient[..., None])[..., 0]).clip(*_BOUNDS)
-        there = _Data(data.whiten[left], data.y[left], data.later, data.to_middle)
-        new_residual, new_jacobian, _ = _projected(there, trial)
+        new_residual, new_jacobian, _ = _projected(whiten[left], y[left], later, to_middle, trial)
         is_better = (new_residual**2).sum(axis=1) <= (residual**2).sum(axis=1)
         moved = np.abs(trial - some).max(axis=1)
         x[left[is_better]] = trial[is_better]
@@ -188,15 +176,18 @@ def _minimum(data: _Data, x: Array) -> Array:
     return x
 
 
-def _projected(data: _Data, x: Array) -> tuple[Array, Array, Array]:
-    """Return residuals (fits, times), their derivatives (fits, times, levels) and amplitudes (fits, levels)."""
+def _projected(whiten: Array, y: Array, later: Integers, to_middle: float, x: Array) -> tuple[Array, Array, Array]:
+    """Return residuals (fits, times), their derivatives (fits, times, levels) and amplitudes (fits, levels).
+
+    Whitened data ``y`` are (fits, times), ``whiten`` (fits, times, times); times are as ``_shapes`` has them.
+    """
     steps = np.exp(x)
     gaps = np.cumsum(steps, axis=1)
-    shapes, slopes = _shapes(gaps, data.later, data.to_middle)
-    phi, slopes = data.whiten @ shapes, data.whiten @ slopes
+    shapes, slopes = _shapes(gaps, later, to_middle)
+    phi, slopes = whiten @ shapes, whiten @ slopes
     inverse = _pseudo_inverse(phi)  # (fits, levels, times)
-    amplitudes = _times_vectors(inverse, data.y)
-    residual = _times_vectors(phi, amplitudes) - data.y
+    amplitudes = _times_vectors(inverse, y)
+    residual = _times_vectors(phi, amplitudes) - y
     jacobian = np.empty_like(phi)
     for k in range(x.shape[1]):  # x_k moves the gaps from k on
         derivative = slopes * np.where(np.arange(x.shape[1]) >= k, steps[:, k, None], 0.0)[:, None, :]

@@ -22,8 +22,7 @@ from spinsim.model.ising import Ising
 FEWEST_STEPS: Final = 8
 FALSE_ALARMS: Final = 0.05  # share of equilibrated series that may be called not equilibrated
 TESTED: Final = 3  # bins
-FEWEST_SAMPLES: Final = 3
-"""Samples whose scatter is an error that drifts can be tested with; fewer are tested one by one."""
+FEWEST_SAMPLES: Final = 3  # samples by whose scatter drifts are tested; fewer are tested one by one
 FEW_SAMPLES: Final = 10  # samples below which errors over samples are known to no better than a quarter
 _FEWEST_FOR_LINKS: Final = 5  # samples whose scatter says anything on a residual at several temperatures
 _FAR: Final = 5.0  # standard errors by which the mean square of couplings of variance 1 may miss 1
@@ -184,9 +183,8 @@ def link_agreement(result: Tempered, false_alarms: float = FALSE_ALARMS) -> Link
     """Compare energy and link overlap over the last half of a run, with a false alarm in a share of them at most.
 
     Where they disagree at any temperature the run was not in equilibrium. The limit allows for the number of
-    temperatures and, by Student's t, for few samples, whose scatter is the error. None where the comparison does not
-    hold or cannot be made: for other couplings than ``gaussian``, in a field, for fewer than five samples and without
-    link overlaps.
+    temperatures and, by Student's t, for few samples, whose scatter is the error. None where they cannot be compared:
+    for other couplings than ``gaussian``, in a field, for fewer than five samples and without link overlaps.
     """
     if not comparable(result):
         return None

@@ -47,10 +47,8 @@ PARITIES: Final = ("odd", "even")  # parities of the levels whose gaps are found
 MOST_OPERATORS: Final = 128  # most operators of a matrix: more would take long, and have the noise of ever longer runs
 _MOST_LATER: Final = 16
 _TRAINED: Final = 2**13  # configurations of a half, at most, that a combination is found from
-_TOGETHER: Final = 2**16
-"""Slices of configurations whose operators are in memory at a time; their sums are exact in float32."""
-_DEPENDENT: Final = 1e-6
-"""Share of the largest eigenvalue of C(0): combinations below it hardly change, and are left out."""
+_TOGETHER: Final = 2**16  # slices whose operators are in memory at a time; their sums are exact in float32
+_DEPENDENT: Final = 1e-6  # share of the largest eigenvalue of C(0): combinations below hardly change, and are left out
 BINS: Final = 48  # stretches of time that each copy's series is cut into
 FEWEST_STEPS: Final = 4 * BINS
 
@@ -182,15 +180,6 @@ def _measured(
     return correlation.reshape(*bits.shape[:2], -1), mean.reshape(bits.shape[:2])
 
 
-def mean_of(series: Array) -> tuple[Array, Array, int]:
-    """C(t) (times,), its covariance from stretches and their number, of a series (steps, copies, times)."""
-    times = series.shape[-1]
-    entries = bin_means(series, BINS).reshape(-1, times)
-    covariance = np.cov(entries.T).reshape(times, times) / len(entries)
-    wider = too_small(np.sqrt(np.diag(covariance)), integrated_time(series, chain_axis=1).mean_error)
-    return entries.mean(axis=0), covariance * float(wider.max()) ** 2, len(entries)
-
-
 def has_even(result: Tempered) -> bool:
     return has_connected(result) or has_leading(result, "even")
 
@@ -285,9 +274,16 @@ def _of_leading(result: Tempered, parity: str, samples: Iterable[int]) -> _Corre
 
 
 def _means_of(series: list[list[Array]]) -> tuple[Array, Array, int]:
-    means = [[mean_of(of) for of in row] for row in series]
-    mean, covariance = (np.array([[of[k] for of in row] for row in means]) for k in range(2))
-    return mean, covariance, means[0][0][2]
+    """C(t), its covariance from stretches and their number, of series (steps, copies, times) by sample and place."""
+    each = []
+    for of in (of for of_sample in series for of in of_sample):
+        entries = bin_means(of, BINS).reshape(-1, of.shape[-1])
+        covariance = np.cov(entries.T).reshape(of.shape[-1], -1) / len(entries)
+        wider = too_small(np.sqrt(np.diag(covariance)), integrated_time(of, chain_axis=1).mean_error)
+        each.append((entries.mean(axis=0), covariance * float(wider.max()) ** 2))
+    shape = len(series), len(series[0])
+    mean, errors = (np.array(parts).reshape(*shape, *parts[0].shape) for parts in zip(*each, strict=True))
+    return mean, errors, len(entries)
 
 
 def _series(result: Tempered, parity: str, least: int) -> tuple[Array, Integers]:

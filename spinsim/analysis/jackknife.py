@@ -70,8 +70,7 @@ def jackknife(function: Callable[[Array], npt.ArrayLike], data: npt.ArrayLike) -
 def bootstrap(function: Callable[[Array], npt.ArrayLike], data: npt.ArrayLike, resamples: int, seed: int) -> Array:
     """A function of the means of data drawn again with replacement, n of n, ``resamples`` times; as ``jackknife`` else.
 
-    Row 0 of (1 + resamples, ...) belongs to the data themselves, each further row to one resampling; the error is the
-    spread of these.
+    Row 0 of (1 + resamples, ...) belongs to the data themselves, the others to resamplings, whose spread is the error.
 
     Trailing axes, such as temperatures, are drawn together, so that resampled curves are as correlated as the data.
     Give independent data, such as lattice sizes, seeds of their own. Source: B. Efron, Ann. Statist. 7, 1 (1979). 1,000

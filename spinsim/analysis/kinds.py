@@ -16,8 +16,7 @@ from spinsim.model.trotter import first_slice
 from spinsim.observables.measured import in_space
 
 _CLEAR: Final = 4.0  # standard errors by which the mean coupling of a model is above 0
-MOST_DEVIATIONS: Final = 4.0
-"""By which averages of random couplings of one kind may differ, in standard errors: one pair in 16,000 does."""
+MOST_DEVIATIONS: Final = 4.0  # standard errors between averages of one kind of couplings: 1 pair in 16,000 has more
 SETTINGS: Final = ("couplings", "bond_fraction", "field")
 LATER_SETTINGS: Final = ("dilution", "random_field", "couplings_along")
 """Settings that runs from before there were any have not, as if they were 0 or none."""

@@ -1,8 +1,7 @@
 """All temperatures of a ladder joined: averages at any temperature between them, and free energies.
 
-A weight depends on the energy alone, so that measurements of equal energy are added up. Energies of integer couplings
-take some thousand values, and millions of measurements become some ten thousand cells; of other couplings a cell is a
-measurement.
+A weight depends on the energy alone, so that measurements of equal energy are added up. With integer couplings millions
+of measurements, of some thousand energies, become some ten thousand cells; with others a cell is a measurement.
 
 Source: A. M. Ferrenberg, R. H. Swendsen, Phys. Rev. Lett. 63, 1195 (1989), in the limit of vanishing bin width, as in
 M. R. Shirts, J. D. Chodera, J. Chem. Phys. 129, 124105 (2008).
@@ -28,8 +27,7 @@ _STEPS: Final = 100
 _EXACT: Final = 1e-10  # of a logarithm of a partition function
 _AT_ONCE: Final = 2**21  # weights
 _ROWS: Final = 2**19  # measurements that are added up at a time
-_MOST_LEVELS: Final = 2**22
-"""Whole numbers between the lowest and the highest energy up to which each has a place of its own."""
+_MOST_LEVELS: Final = 2**22  # whole numbers from the lowest to the highest energy, each with a place of its own
 _WORK: Final = 4  # copies of the sums that are made while they are added up, and while a stretch of time is left out
 
 
@@ -41,8 +39,7 @@ class Cells:
     chain: Integers  # copy or, where sums are over all chains, 0, likewise
     names: tuple[str, ...]  # of the numbers that are added up
     sums: Array  # row 0 counts measurements, then a row for each number, (1 + names, cells)
-    stretches: tuple[tuple[Integers, Array], ...]
-    """The same of each stretch of time alone: which cells it has, and its sums (1 + names, its cells)."""
+    stretches: tuple[tuple[Integers, Array], ...]  # of each stretch of time its cells and sums (1 + names, its cells)
 
     @property
     def count(self) -> Array:
@@ -68,12 +65,9 @@ class _Piece(NamedTuple):
 
 
 def add_up(
-    energy: Callable[[slice], Array],
-    values: Callable[[slice], dict[str, Array]],
-    shape: tuple[int, int, int],
-    stretch: Integers,
-    by_chain: bool,
-) -> Cells:
+    energy: Callable[[slice], Array], values: Callable[[slice], dict[str, Array]], shape: tuple[int, int, int],
+    stretch: Integers, by_chain: bool,
+) -> Cells:  # fmt: skip
     """Add up the measurements of chains, some of them at a time, in cells of their own where asked ``by_chain``.
 
     Of some chains ``energy`` returns total energies, (steps, chains, temperatures), which is the whole's ``shape`` too,

@@ -18,8 +18,7 @@ from spinsim.observables.measured import in_field
 
 _FEWEST_BINS: Final = 16
 _MOST_BINS: Final = 120
-_MOST: Final = 2**13
-"""Entries of a series whose autocorrelation time is sought; of longer ones, averages of a few entries."""
+_MOST: Final = 2**13  # entries of a series whose autocorrelation time is sought; of longer ones, averages of a few
 
 
 @dataclass(frozen=True)
@@ -87,8 +86,7 @@ def _of_one_histogram(share: Array, independent: Array, symmetrize: bool, field:
 
     q is taken to be forgotten in the autocorrelation time of q^2, so that there are so many ``independent`` overlaps of
     two copies (temperatures,). A narrow bin is left sooner: this is a bound, up to twice the error. Without a field
-    that time is not how long q keeps its sign. How far P(q) and P(-q) are apart then shows the error of half their
-    difference, where it is larger.
+    that is not how long q keeps its sign: P(q) less P(-q) shows the error of half their difference, where it is larger.
     """
     number = independent[:, None]
     error = np.sqrt(share * (1 - share) / number)

@@ -10,17 +10,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.autocorrelation import (
-    SHORTEST,
-    IntegratedTime,
-    Windows,
-    blocked_time,
-    integrated_time,
-    level_windows,
-    usable,
-    windowed_sum,
-    with_blocks,
-)
+from spinsim.analysis import autocorrelation
+from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime, Windows, integrated_time
 from spinsim.engine.measuring.reduction import CONNECTED, SAMPLE_AXIS, Reduced, Term, block_length
 
 Array = npt.NDArray[np.float64]
@@ -54,8 +45,7 @@ class FollowedSeries:
     """A number over the time of a run: its series or, by a slower clock, its averages over blocks of measurements.
 
     A block is short against any autocorrelation time that a run could be too short for. Averages over it vary less than
-    single measurements, so that their autocorrelation time is longer in the same ratio; times and rows here are those
-    of single measurements.
+    single measurements and have a time longer in the same ratio; times and rows here are of single measurements.
     """
 
     values: Array  # measurements or averages over blocks, (steps, samples, copies or pairs of copies)
@@ -124,13 +114,6 @@ def bin_edges(length: int) -> tuple[Integers, Integers]:
     return edges[:-1], edges[1:]
 
 
-class _Levels(NamedTuple):
-    """Mean squares of the sums of levels about the mean, divided by their length, and that mean."""
-
-    variance: Array  # (levels, samples, places)
-    mean: Array  # of what is followed, (samples, places)
-
-
 @dataclass(frozen=True)
 class ReducedRun:
     """Sums over all measurements of a run, of all its samples or of some."""
@@ -185,7 +168,6 @@ class ReducedRun:
         return self.reduced.pairs if term.of_pairs else self.reduced.copies
 
     def term(self, name: str) -> Term:
-        """Return a term by its name."""
         return self.reduced.terms[self.names[name]]
 
     def mean(self, name: str) -> Array:
@@ -225,13 +207,14 @@ class ReducedRun:
 
     def time(self, name: str) -> IntegratedTime:
         """Integrated autocorrelation time over the whole run, (samples, places)."""
-        levels, chains = self.levels(name, 0), self.followed_chains(name)
-        windows, length = level_windows(levels.variance), self.measurements
-        if chains == 1 or len(levels.variance) < usable(length):  # levels end before the run does
-            windows = self.with_blocks(name, windows, levels.variance[0], 0)
+        (levels, mean), chains = self.levels(name, 0), self.followed_chains(name)
+        windows, length = autocorrelation.level_windows(levels), self.measurements
+        if chains == 1 or len(levels) < autocorrelation.usable(length):  # levels end before the run does
+            windows = self.with_blocks(name, windows, levels[0], 0)
         number = self.chains_of(name) // chains  # that were added up before they were followed
-        variance = levels.variance[0] / number**2
-        return blocked_time(windows, variance, levels.mean / number, length, chains, length * chains)
+        return autocorrelation.blocked_time(
+            windows, levels[0] / number**2, mean / number, length, chains, length * chains
+        )
 
     def variance_of_copies(self, name: str, place: int, means: Array) -> Array:
         """Mean squares of the levels of copies that are followed one by one, about their own averages."""
@@ -256,7 +239,7 @@ class ReducedRun:
         averages = whole[: self.measurements // length] / length
         single = self.arrays["walk_squares"] / (self.measurements * averages.shape[2])
         ratio = (averages**2).mean(axis=(0, 2)) / single
-        times = np.array([windowed_sum(averages[:, sample])[0] for sample in range(averages.shape[1])])
+        times = np.array([autocorrelation.windowed_sum(averages[:, sample])[0] for sample in range(averages.shape[1])])
         return np.asarray(np.maximum(times * length * ratio, 0.5))
 
     def followed_chains(self, name: str) -> int:
@@ -267,10 +250,13 @@ class ReducedRun:
         return self.reduced.followed.index(self.names[name])
 
     def _usable(self, length: int) -> int:
-        return min(usable(length), int(self.arrays["level_sums"].shape[2]))
+        return min(autocorrelation.usable(length), int(self.arrays["level_sums"].shape[2]))
 
-    def levels(self, name: str, first: int) -> _Levels:
-        """Levels of a term in the blocks from ``first`` on about their mean."""
+    def levels(self, name: str, first: int) -> tuple[Array, Array]:
+        """Levels of a term in the blocks from ``first`` on, (levels, samples, places), and its mean.
+
+        Levels are mean squares of sums about the mean of what is followed, divided by their length.
+        """
         k, begin, count = self._followed(name), first * self.block_length, self.measurements
         sums, squares = (self.arrays[array][k, first:].sum(axis=0) for array in ("level_sums", "level_squares"))
         chains, length = self.followed_chains(name), count - begin
@@ -281,13 +267,13 @@ class ReducedRun:
             about = squares[level] - 2 * size * mean * sums[level] + number * size**2 * mean**2
             variance[level] = np.maximum(about, 0.0) / (number * size)
         variance[:, variance[0] <= _ROUNDING * squares[0] / (length * chains)] = 0.0
-        return _Levels(variance, mean + self.arrays["first_value"][k])
+        return variance, mean + self.arrays["first_value"][k]
 
     def with_blocks(self, name: str, windows: Windows, variance: Array, first: int) -> Windows:
         """Go on with the blocks from ``first`` on; ``variance`` (samples, places) is that of what is followed."""
         chains, number = self.followed_chains(name), self.chains_of(name)
         of_average = variance * chains / number**2 * (self.excess(name) if chains > 1 else 1.0)
-        return with_blocks(windows, self.block_means(name)[first:], self.block_length, of_average)
+        return autocorrelation.with_blocks(windows, self.block_means(name)[first:], self.block_length, of_average)
 
     def excess(self, name: str) -> Array:
         """Variance of the average over pairs over what independent pairs would have, (samples, places)."""
@@ -338,12 +324,11 @@ class FollowedTerm:
         run, name, place = self.run, self.name, self.place
         start, chains = int(run.edges[-2]), run.followed_chains(name)
         first = round(start / run.block_length)
-        levels = run.levels(name, first if run.arrays["level_sums"].shape[1] > 1 else 0)
-        windows = run.with_blocks(name, level_windows(levels.variance), levels.variance[0], first)
-        number = run.chains_of(name) // chains
-        variance = levels.variance[0, :, place] * run.excess(name)[:, place] / (number**2 * chains)
-        mean, length = levels.mean[:, place] / number, run.measurements - start
-        return blocked_time(self._here(windows), variance, mean, length, 1, length, least_window)
+        levels, mean = run.levels(name, first if run.arrays["level_sums"].shape[1] > 1 else 0)
+        windows = self._here(run.with_blocks(name, autocorrelation.level_windows(levels), levels[0], first))
+        number, length = run.chains_of(name) // chains, run.measurements - start
+        variance = levels[0, :, place] * run.excess(name)[:, place] / (number**2 * chains)
+        return autocorrelation.blocked_time(windows, variance, mean[:, place] / number, length, 1, length, least_window)
 
     def of_copies(self, least_window: npt.ArrayLike = 0) -> OfCopies:
         """Return the averages of copies; where their sum was followed its fluctuations tell those of each."""
@@ -351,13 +336,13 @@ class FollowedTerm:
         row, length, chains = run.reduced.by_copy.index(run.names[name]), run.measurements, run.followed_chains(name)
         means: Array = run.arrays["copy_sums"][row, :, :, place] / length
         if chains == 1:
-            levels = run.levels(name, 0)
-            windows = self._here(run.with_blocks(name, level_windows(levels.variance), levels.variance[0], 0))
-            variance = levels.variance[0, :, place] / means.shape[1]
+            levels, _ = run.levels(name, 0)
+            windows = self._here(run.with_blocks(name, autocorrelation.level_windows(levels), levels[0], 0))
+            variance = levels[0, :, place] / means.shape[1]
         else:
             of_levels = run.variance_of_copies(name, place, means)
-            windows, variance = level_windows(of_levels), of_levels[0]
-        time = blocked_time(windows, variance, means.mean(axis=1), length, chains, length, least_window)
+            windows, variance = autocorrelation.level_windows(of_levels), of_levels[0]
+        time = autocorrelation.blocked_time(windows, variance, means.mean(axis=1), length, chains, length, least_window)
         error, freedom = time.mean_error * np.sqrt(chains), length * chains / (2 * time.window + 1)
         return OfCopies(means, np.isnan(error), error**2, freedom, time.trusted)
 

@@ -15,21 +15,12 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.analysis import runs
 from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.jackknife import BINS
 from spinsim.analysis.multihistogram import Cells, MultiHistogram, add_up, first_guess, joined
 from spinsim.analysis.reduced import ReducedRun
-from spinsim.analysis.runs import (
-    COPY_SERIES,
-    FEWEST_STEPS,
-    PAIR_SERIES,
-    Array,
-    Axis,
-    Tempered,
-    check_length,
-    sample_of,
-    temperatures,
-)
+from spinsim.analysis.runs import FEWEST_STEPS, Array, Axis, Tempered, check_length, sample_of
 from spinsim.analysis.sources import facts_of, measurements_of, observed, source_of, widening
 from spinsim.analysis.summary import Estimate, can_trust, few_samples
 from spinsim.engine.measuring.energies import RANGE, Binned, shift_of, spacing_of
@@ -62,9 +53,8 @@ def cells_of_copies(
 ) -> Cells:
     """Return sums over the energies of each copy of a sample, as ``multihistogram.add_up`` finds them in series.
 
-    Sums that are not known by copy stand in the cells of the first copy, as only their total counts. ``middle`` has
-    numbers near the means of those moments that are variances, which are taken off; energies are at least ``spacing``
-    apart.
+    Sums that are not known by copy stand in the cells of the first copy, as only their total counts. Off moments that
+    are variances ``middle`` is taken, numbers near their means; energies are at least ``spacing`` apart.
     """
     energies, sites = run.reduced.energies, run.reduced.model.sites
     assert energies is not None  # noqa: S101  (as ``can_reweight`` has said)
@@ -161,14 +151,12 @@ class Reweighting:
     ``entropy_per_site`` where the ladder goes so far up that infinite temperature, where the entropy is ln 2, can be
     reached from it; else ``free_energy_over_T_difference``, F / T less its value at the ladder's highest temperature,
     and ``entropy_difference`` likewise. tau is that of the nearest temperatures of the ladder."""
-    effective: Array
-    """Measurements that count at each temperature, Kish's (sum of w)^2 / (sum of w^2), the mean over samples,
-    (temperatures,)."""
+    effective: Array  # measurements that count, Kish's (sum of w)^2 / (sum of w^2), the mean over samples, likewise
     notes: list[str]  # what a reader of the numbers must know, a sentence each
 
     @property
     def axis(self) -> Axis:
-        return temperatures(self.temperature)
+        return runs.temperatures(self.temperature)
 
 
 def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
@@ -297,8 +285,8 @@ def _counted_before(result: Tempered, run: ReducedRun, sample: int) -> _Counted:
 
 def _numbers(sample: Tempered, chosen: slice, names: list[str], pairs: bool = False) -> dict[str, Array]:
     """Returns moments of some copies or pairs of copies, (steps, chains, temperatures); of a variance its number."""
-    rows = dict.fromkeys(COPY_SERIES, slice(0) if pairs else chosen)
-    rows |= dict.fromkeys(PAIR_SERIES, chosen if pairs else slice(0))
+    rows = dict.fromkeys(runs.COPY_SERIES, slice(0) if pairs else chosen)
+    rows |= dict.fromkeys(runs.PAIR_SERIES, chosen if pairs else slice(0))
     part = replace(sample, **{key: whole[:, :, r] for key, r in rows.items() if len(whole := getattr(sample, key))})
     run = PerSite(part)
     return {name: MOMENTS[name].value(run)[:, 0] for name in names}
@@ -392,14 +380,9 @@ def _times(result: Tempered) -> dict[str, _Time]:
 
 
 def _estimates(
-    result: Tempered,
-    targets: Array,
-    columns: tuple[Observable, ...],
-    values: Array,
-    errors: Array,
-    times: dict[str, _Time],
-    mean: dict[str, Array],
-) -> dict[str, Estimate]:
+    result: Tempered, targets: Array, columns: tuple[Observable, ...], values: Array, errors: Array,
+    times: dict[str, _Time], mean: dict[str, Array],
+) -> dict[str, Estimate]:  # fmt: skip
     estimates = {}
     for o, value, spread in zip(columns, values, errors, strict=True):
         time, ladder = times[o.series], result.temperature

@@ -31,8 +31,7 @@ _SAMPLES_SECOND: Final = {
     *("mean_slice_energy", "family", "population_free_energy", "parents", "permutation"),
 }
 """Attributes of results whose second axis is that of the samples."""
-FEWEST_FOR_ERRORS: Final = 4
-"""Independent numbers from which on their scatter gives an error; of two it covers 50 % in place of 68, of three 58."""
+FEWEST_FOR_ERRORS: Final = 4  # numbers whose scatter gives an error; of two it covers 50 % in place of 68, of three 58
 FEWEST_STEPS: Final = 16  # measurements from which on averages are given
 COPY_SERIES, PAIR_SERIES = (
     tuple(one.name for one in quantities_of(in_time=False) if one.per == per) for per in (COPY, PAIR)
@@ -79,9 +78,7 @@ class Even(NamedTuple):
     """Products of neighbours in space, averaged over bonds in space and slices."""
 
     correlation: Array  # of (s_x s_y)(tau) (s_x s_y)(tau + t), (steps, samples, copies, temperatures, times)
-    link_overlap: Array
-    """Averages of the product of two copies' s_x s_y, (steps, samples, pairs, temperatures): the square of an average
-    without bias."""
+    link_overlap: Array  # of two copies' s_x s_y, (steps, samples, pairs, temperatures): squares of averages, unbiased
 
 
 class InTime(NamedTuple):
@@ -90,8 +87,7 @@ class InTime(NamedTuple):
     times: Integers  # of correlations, in slices, (times,)
     gamma: Array  # transverse field at each point of the ladder, (temperatures,)
     k_time: Array  # coupling of neighbours in time there, likewise
-    correlation: Array
-    """Averages over sites and slices of s(tau) s(tau + t), (steps, samples, copies, temperatures, times)."""
+    correlation: Array  # of s(tau) s(tau + t) over sites and slices, (steps, samples, copies, temperatures, times)
     energy: Array  # of the quantum model per site of space, by its estimator, (steps, samples, copies, temperatures)
     even: Even | None = None  # products of neighbours in space, None where they were not measured
 

@@ -40,9 +40,7 @@ class Crossing:
     candidates: Array  # all crossings of the full data
     resampled: Array  # in each resample the crossing nearest to ``value``, NaN where it has none; shape (resamples,)
     reason: str  # why there is no value, in words; empty where there is one
-    caution: str = ""
-    """How many resamples do not cross, in words, where they are more than 5 %: the error is the spread of the others,
-    which is too small."""
+    caution: str = ""  # how many resamples do not cross, if more than 5 %: the spread of the others is too small
 
 
 def crossing(

@@ -47,12 +47,7 @@ def reduced_of(result: Tempered, facts: Facts, by_energy: bool = False) -> Reduc
     reduction = HostReduction(reduced)
     for measurement in _measurements(result):
         reduction.add_numbers(measurement)
-    return ReducedRun(reduction.reduced, reduction.state(), every(result))
-
-
-def every(result: Tempered) -> int:
-    """Return the sweeps between two measurements, from its series."""
-    return int(result.sweep[1] - result.sweep[0] if len(result.sweep) > 1 else result.sweep[0])
+    return ReducedRun(reduction.reduced, reduction.state(), SeriesSource(result).every)
 
 
 def _ladder(result: Tempered) -> Ladder:
@@ -111,9 +106,7 @@ class Source:
         in_time = term_name("C(1)") in names
         modes = "|m(k)|^2" in names or "|m(k_time)|^2" in names
         correlations = in_time or modes or "q_link" in names
-        return Facts(
-            self.result.model, copies, correlations, "", "|m_s|" in names, in_time=in_time, magnetization_modes=modes
-        )
+        return Facts(self.result.model, copies, correlations, "", "|m_s|" in names, in_time, modes)
 
     @cached_property
     def records(self) -> tuple[Observable, ...]:
@@ -174,9 +167,8 @@ class Source:
     def _unbiased(self, name: str) -> tuple[Array | float, Array | float]:
         """Return the factor and summand that free squared deviations from the measured mean of bias.
 
-        The measured mean lies nearer to the data than the true one does, by the mean's own variance: copies,
-        independent of each other, tell it; of one copy it is 2 tau / n of the variance (U. Wolff, Comput. Phys. Commun.
-        156, 143 (2004), eq. 49).
+        The measured mean lies nearer to the data than the true one, by its own variance: independent copies tell it; of
+        one copy it is 2 tau / n of the variance (U. Wolff, Comput. Phys. Commun. 156, 143 (2004), eq. 49).
         """
         run, (first, _) = self.run, VARIANCES[name]
         copies = run.reduced.copies
@@ -238,7 +230,8 @@ class SeriesSource(Source):
 
     @property
     def every(self) -> int:
-        return every(self.result)
+        sweep = self.result.sweep
+        return int(sweep[1] - sweep[0] if len(sweep) > 1 else sweep[0])
 
     def sweep_of(self, rows: Integers) -> Integers:
         return np.asarray(self.result.sweep[rows])

@@ -80,58 +80,53 @@ def summarize(result: Tempered) -> Summary:
     notes = _on_samples(result, long_enough) + left_out(source.facts) + _own_left_out(result)
     if judged.links and judged.links.agrees:
         notes.append(f"With Gaussian couplings {judged.links.words}.")
-    estimated = _estimates(result, source, times)
-    said = (judged.problems, judged.doubts, judged.words)
-    return Summary(result.axis, estimated, judged.equilibration, *said, long_enough, notes)
+    said = (judged.equilibration, judged.problems, judged.doubts, judged.words)
+    return Summary(result.axis, _estimates(source, times), *said, long_enough, notes)
 
 
 def estimates(result: Tempered) -> dict[str, Estimate]:
     source = source_of(result)
-    return _estimates(result, source, _times(source))
+    return _estimates(source, _times(source))
 
 
 def resampled(result: Tempered, resamples: int, seed: int) -> dict[str, Array]:
     """Curves with bootstrap resamples, (1 + resamples, temperatures), row 0 from all data."""
     source = source_of(result)
-    names, values = _functions(result, source)
+    names, values = _functions(source)
     curves = bootstrap(values, source.entries(names), resamples, seed)
-    wider: dict[str, Array] = {}
-    if result.model.samples == 1:
-        wider = {name: source.widening(name, time) for name, time in _times(source).items()}
+    times = _times(source) if result.model.samples == 1 else {}
+    wider = {name: source.widening(name, time) for name, time in times.items()}
     resamples_of = {
         o.name: curves[0, k] + (curves[:, k] - curves[0, k]) * wider.get(o.series, 1.0)
         for k, o in enumerate(source.records)
     }
-    return resamples_of | {
-        o.name: _resampled_own(result, o.name, resamples, seed) for o in _own_observables(result, source)
-    }
+    own = _own_observables(source)
+    return resamples_of | {o.name: _resampled_own(result, o.name, resamples, seed) for o in own}
 
 
 def _times(source: Source) -> dict[str, IntegratedTime]:
     return {name: source.time(name) for name in series_of(source.records)}
 
 
-def _functions(result: Tempered, source: Source) -> tuple[list[str], Callable[[Array], Array]]:
+def _functions(source: Source) -> tuple[list[str], Callable[[Array], Array]]:
     """Names of moments, and all observables (observables, temperatures) as a function of their averages."""
-    names, point = moments_of(source.records), point_of(result)
+    names, point = moments_of(source.records), point_of(source.result)
     return names, lambda mean: observed(point, source.records, dict(zip(names, mean, strict=True)))
 
 
-def _estimates(result: Tempered, source: Source, times: dict[str, IntegratedTime]) -> dict[str, Estimate]:
-    names, values = _functions(result, source)
+def _estimates(source: Source, times: dict[str, IntegratedTime]) -> dict[str, Estimate]:
+    names, values = _functions(source)
     of_all = jackknife(values, source.entries(names))
     wider = {name: source.widening(name, time) for name, time in times.items()}
-    each = zip(source.records, of_all.value, of_all.error, strict=True)
-    estimated = {
-        o.name: _estimate(result, value, error * wider[o.series], times[o.series], source.every)
-        for o, value, error in each
-    }
-    return estimated | {o.name: own_estimate(result, o.name) for o in _own_observables(result, source)}
+    result, estimated = source.result, {}
+    for o, value, error in zip(source.records, of_all.value, of_all.error, strict=True):
+        estimated[o.name] = _estimate(result, value, error * wider[o.series], times[o.series], source.every)
+    return estimated | {o.name: own_estimate(result, o.name) for o in _own_observables(source)}
 
 
-def _own_observables(result: Tempered, source: Source) -> tuple[Observable, ...]:
+def _own_observables(source: Source) -> tuple[Observable, ...]:
     """The user's own observables that have series beside reduced measurements."""
-    return observables_of(result)[len(source.records) :]
+    return observables_of(source.result)[len(source.records) :]
 
 
 def _own_left_out(result: Tempered) -> list[str]:

@@ -1,8 +1,7 @@
 """Energy, specific heat and magnetisation of an annealing run against temperature, and averages over its populations.
 
-Replicas of a sample are independent at every step, so errors over them need no autocorrelation time; those of a
-population are weighed and grouped by families. With several samples the error is that of the sample-to-sample scatter,
-which contains the thermal one.
+Replicas of a sample are independent at every step, so errors over them need no autocorrelation time; a population's are
+weighed and grouped by families. Errors of several samples are their scatter's, which contains the thermal one.
 
 The specific heat is the spread of the replicas' energies. Once they freeze in different states that spread stays while
 their mean energy no longer falls: then it is not the slope dE/dT that it must be in equilibrium, and is left out.
@@ -34,8 +33,7 @@ FEWEST: Final = 10
 """Groups, 1 / (sum of the squares of their shares), from which on there are errors: those of free energies of a 4 x 4
 sample, by 32 and 64 replicas and 200 seeds each, had deviations of 0.8 to 1.1 errors above ten, of up to 1.6 below."""
 MANY: Final = 2 * FEWEST  # populations of a sample from which on their scatter gives errors; they are of unequal Z
-ENOUGH: Final = 100
-"""Families, by the exponential of their entropy, from which on a population is trusted (Wang et al.)."""
+ENOUGH: Final = 100  # families, by the exponential of their entropy, from which on a population is trusted (Wang)
 REACH: Final = 2  # steps to either side over which the slope of the energy is taken
 LIMIT: Final = 2.0  # standard errors, where these are known well
 _ROUNDING: Final = 1e-12  # of a heat per site in k_B
@@ -64,15 +62,13 @@ class Populations:
         assert result.population_free_energy is not None  # noqa: S101
         self._family, self._temperature = result.family, result.temperature[:, None]
         self._log_z = -result.population_free_energy / result.temperature[:, None, None]
-        self._replicas = result.family.shape[2]
         self._populations = self._log_z.shape[2]
         self._largest = self._log_z.max(axis=2, keepdims=True)
         share = np.exp(self._log_z - self._largest)
         self._mean_z = share.mean(axis=2)
         share /= share.sum(axis=2, keepdims=True)
-        self._weight = np.repeat(
-            share * self._populations / self._replicas, self._replicas // self._populations, axis=2
-        )
+        replicas = result.family.shape[2]
+        self._weight = np.repeat(share * self._populations / replicas, replicas // self._populations, axis=2)
 
     def mean(self, values: Array) -> tuple[Array, Array]:
         """Means of values (steps, samples, replicas) and their errors, (steps, samples).
@@ -156,8 +152,7 @@ class Thermodynamics:
 
     temperature: Array  # in the unit of the couplings, k_B = 1
     energy: Averaged  # per site, likewise
-    specific_heat: Averaged
-    """(<E^2> - <E>^2) / (N T^2) in k_B, with a jackknife error; NaN where it is not the slope of the energy."""
+    specific_heat: Averaged  # (<E^2> - <E>^2) / (N T^2) in k_B, by jackknife; NaN where it is not the energy's slope
     specific_heat_trusted: Bools
     """True where it was compared with the slope of the energy and agrees. It is given, but not trusted, where there is
     nothing to compare with: at one temperature, with two replicas of one sample, where a field changes, and of a

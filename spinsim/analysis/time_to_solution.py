@@ -31,8 +31,7 @@ class Estimate(NamedTuple):
 def success_probability(hits: int, trials: int, confidence: float = CONFIDENCE) -> Estimate:
     """The probability of a success, from so many successes in independent trials, with Jeffreys' interval.
 
-    The interval has the quantiles of Beta(hits + 1/2, trials - hits + 1/2); its lower end is 0 without a success, its
-    upper end 1 without a failure.
+    The ends are quantiles of Beta(hits + 1/2, trials - hits + 1/2), but 0 without a success, and 1 without a failure.
 
     Raises:
         InputError: for numbers that make no sense.
@@ -60,8 +59,7 @@ def side_by_side(probability: Estimate, replicas: int) -> Estimate:
 def repetitions(probability: float, wanted: float = WANTED) -> float:
     """How many anneals of a success probability find a solution with probability ``wanted``.
 
-    It is ln(1 - wanted) / ln(1 - p), not rounded, but at least 1, as no part of an anneal finds what all of it does;
-    infinite for p = 0.
+    ln(1 - wanted) / ln(1 - p), not rounded; infinite for p = 0, else at least 1: part of an anneal finds less than all.
     """
     if probability <= 0:
         return math.inf

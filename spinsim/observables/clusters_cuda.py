@@ -15,19 +15,8 @@ from spinsim.cuda.compile import FLAGS, Instances, instance
 from spinsim.cuda.device import cupy, require_memory
 from spinsim.cuda.launch import ADDRESS, Launch, record, round_keys, struct_type
 from spinsim.engine.cuda_queue import GRID_LIMIT
+from spinsim.engine.moves.fortuin_kasteleyn import cuda
 from spinsim.engine.moves.fortuin_kasteleyn.bonds import WOLFF, Bonds
-from spinsim.engine.moves.fortuin_kasteleyn.cuda import (
-    BATCH,
-    FEW_LEVELS,
-    LADDER,
-    SITES,
-    Layout,
-    OnDevice,
-    parts_of,
-    record_of_bonds,
-)
-from spinsim.engine.moves.fortuin_kasteleyn.cuda import FILE as DRAWING
-from spinsim.engine.moves.fortuin_kasteleyn.cuda import THREADS as OF_DRAWING
 from spinsim.engine.moves.fortuin_kasteleyn.cuda_flood import WIDTH
 from spinsim.observables.batch import Batch
 from spinsim.packing import LANES, block_count
@@ -52,8 +41,7 @@ INSTANCES: Final[Instances] = tuple((FILE, instance("describe_clusters", wraps))
 def serves(steps: npt.NDArray[np.int8], sites: int, count: int) -> bool:
     """Return True if a GPU finds clusters of so many configurations a sample.
 
-    Displacements along all axes, which may be as many as sites, must fit into one number, and CuPy packs fewer than
-    2^31 spins or bonds at a time.
+    Displacements along all axes, as many as sites at most, must fit into a number; CuPy packs fewer than 2^31 bits.
     """
     axes = steps.shape[1]
     fits = not axes or bool(axes <= MOST_AXES and sites.bit_length() < PLACE_BITS // axes)
@@ -79,7 +67,7 @@ class Clusters:
     def __init__(
         self, batch: Batch, flat: Any, ends: npt.NDArray[np.int32], steps: npt.NDArray[np.int8], labels: bool = False
     ) -> None:
-        self._flat, self._device, self._on_device = cupy.ascontiguousarray(flat), flat.device.id, OnDevice()
+        self._flat, self._device, self._on_device = cupy.ascontiguousarray(flat), flat.device.id, cuda.OnDevice()
         samples, count, sites = flat.shape
         axes, bits = steps.shape[1], sites.bit_length()
         self._bits_of_place = PLACE_BITS // max(1, axes)
@@ -122,14 +110,9 @@ class Clusters:
 
 
 def of_fortuin_kasteleyn(
-    batch: Batch,
-    bonds: Bonds,
-    counted: int,
-    beta: npt.NDArray[np.float64],
-    steps: npt.NDArray[np.int8],
-    when: int,
+    batch: Batch, bonds: Bonds, counted: int, beta: npt.NDArray[np.float64], steps: npt.NDArray[np.int8], when: int,
     labels: bool,
-) -> tuple[Any, ...]:
+) -> tuple[Any, ...]:  # fmt: skip
     """Values that ``describe`` of clusters.py finds of the first ``counted`` bonds, (samples, configurations, ...).
 
     ``beta`` (configurations, terms) is in quanta; ``when`` and the seed of the batch tell which random numbers to draw.
@@ -146,36 +129,36 @@ def of_fortuin_kasteleyn(
 def drawn_bonds(spins: Any, first: int, bonds: Bonds, beta: npt.NDArray[np.float64], when: int, seed: int) -> Any:
     """Return open bonds of configurations (samples, configurations, sites) as words, in whole blocks of 128 of them."""
     samples, count, sites = spins.shape
-    blocks, on_device = block_count(count), OnDevice()
+    blocks, on_device = block_count(count), cuda.OnDevice()
     up = cupy.zeros((samples, blocks * LANES, sites), cupy.uint8)
     up[:, :count] = spins > 0
     lanes_last = cupy.ascontiguousarray(up.reshape(samples, blocks, LANES, sites).swapaxes(2, 3))
     words = cupy.packbits(lanes_last.ravel(), bitorder="little")
-    mine = Bonds(*bonds)
-    if len(bonds.negative) > 1:
-        mine = mine._replace(negative=bonds.negative[first : first + samples])
-    if len(bonds.level) > 1:
-        mine = mine._replace(level=bonds.level[first : first + samples])
-    layout = Layout(sites, len(bonds.number))
+    rows = slice(first, first + samples)
+    negative = bonds.negative[rows] if len(bonds.negative) > 1 else bonds.negative
+    level = bonds.level[rows] if len(bonds.level) > 1 else bonds.level
+    mine = bonds._replace(negative=negative, level=level)
+    layout = cuda.Layout(sites, len(bonds.number))
     columns = layout.bond_columns
     opened = cupy.empty((samples, blocks * LANES, columns), cupy.uint32)
     none = cupy.empty(0, cupy.uint32)
     batch = record(
-        BATCH, state=words, opened=opened, chosen=none, blocks=blocks, replicas=count, move=WOLFF, first_sample=first
-    )
+        cuda.BATCH, state=words, opened=opened, chosen=none, blocks=blocks, replicas=count, move=WOLFF,
+        first_sample=first,
+    )  # fmt: skip
     of_sites = record(
-        SITES, site=none, place=none, label=none, count=sites, joined=0, columns=0, joined_columns=0, most=1
+        cuda.SITES, site=none, place=none, label=none, count=sites, joined=0, columns=0, joined_columns=0, most=1
     )
     holder = cupy.asarray(np.ascontiguousarray(np.broadcast_to(np.arange(count, dtype=np.int32), (samples, count))))
     ladder = on_device(
-        LADDER, holder=holder, beta=np.ascontiguousarray(beta), copies=1, temperatures=count, terms=beta.shape[1]
+        cuda.LADDER, holder=holder, beta=np.ascontiguousarray(beta), copies=1, temperatures=count, terms=beta.shape[1]
     )
     given = {
-        "batch": batch, "bonds": record_of_bonds(on_device, mine, layout, np.arange(sites + 1, dtype=np.uint32)),
+        "batch": batch, "bonds": cuda.record_of_bonds(on_device, mine, layout, np.arange(sites + 1, dtype=np.uint32)),
         "sites": of_sites, "ladder": ladder, "time": np.uint64(when), "key": round_keys(seed),
     }  # fmt: skip
-    choose = Launch(spins.device.id, DRAWING, instance("choose", len(bonds.costs) <= FEW_LEVELS, True), given)
-    choose(cupy.cuda.get_current_stream(), (parts_of(columns), blocks, samples), OF_DRAWING)
+    choose = Launch(spins.device.id, cuda.FILE, instance("choose", len(bonds.costs) <= cuda.FEW_LEVELS, True), given)
+    choose(cupy.cuda.get_current_stream(), (cuda.parts_of(columns), blocks, samples), cuda.THREADS)
     return opened
 
 

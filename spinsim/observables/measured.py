@@ -88,8 +88,7 @@ class Measured(NamedTuple):
     unit: str = "1"  # of its values
     needs: tuple[str, ...] = ()  # what a run must have for it to be measured, see ``Choice.quantities``
     words_in_time: str = ""  # its formula in models of space and time, where that is another one
-    moments: tuple[str, ...] = ()
-    """Names of the averages of x, |x|, x^2 and x^4, x being it over ``full``; empty for none of them."""
+    moments: tuple[str, ...] = ()  # names of averages of x, |x|, x^2 and x^4, x being it over ``full``; empty for none
     full: Callable[[Ising], int] = lambda model: model.sites  # returns the value that stands for full order
     elements: Callable[[Ising], tuple[int, ...]] | None = None
     """Returns the positions along its last axis of the numbers whose average x is; by default it has none."""
@@ -100,7 +99,6 @@ class Measured(NamedTuple):
         return self.source or self.name
 
     def of(self, measurement: Any) -> npt.NDArray[Any]:
-        """Returns it as a measurement has it."""
         values: npt.NDArray[Any] = getattr(measurement, self.field)
         return values if self.element is None else values[..., self.element]
 
@@ -170,10 +168,8 @@ class Choice(NamedTuple):
     staggered: bool = False  # true if staggered magnetisations are measured
 
     def facts(self, model: Ising) -> Facts:
-        wanted = self.wanted
-        return Facts(
-            model, self.copies, wanted.full, "", self.staggered, bool(wanted.times), wanted.magnetization_modes
-        )
+        wanted, in_time = self.wanted, bool(self.wanted.times)
+        return Facts(model, self.copies, wanted.full, "", self.staggered, in_time, wanted.magnetization_modes)
 
     def quantities(self, dimension: int) -> list[Measured]:
         """Returns what is measured of a model on a lattice of some dimension, 0 for none."""

@@ -9,8 +9,7 @@ tanh(a) where s = s' and coth(a) where not, on average cosh(2 K_tau) - C(1) sinh
 bonds in time. In the isotropic form K_tau is k.
 
 The estimator of the energy per site, H = e_s - Gamma sigma_x with this sigma_x, is -d ln(weight) / d beta of a
-configuration per site. Its fluctuations and its own derivative give the specific heat: with N sites of space and L
-slices
+configuration per site. Its fluctuations and own derivative give the specific heat, of N sites of space and L slices:
 
     C / N = beta^2 [N var(H) - 2 (Gamma^2 / L) (1 - C(1) cosh(2 a)) / sinh(2 a)^2],
 
@@ -32,8 +31,7 @@ from spinsim.model.ising import Ising
 from spinsim.observables.measured import Facts, in_field, in_space, is_uniform
 
 Array = npt.NDArray[np.float64]
-COPIES_IN_FIELD: Final = 4
-"""Copies that the connected spin-glass susceptibility needs: squares of averages come from different pairs of them."""
+COPIES_IN_FIELD: Final = 4  # for the connected chi_SG: squares of averages come from different pairs of copies
 _NONE: Final = np.empty(0)
 _NOT_EVEN: Final = (
     "In a field m and q are not distributed evenly about 0: their Binder cumulants and the correlation length of "
@@ -56,8 +54,7 @@ def binder_cumulant(second: npt.ArrayLike, fourth: npt.ArrayLike) -> Array:
 
     NaN where the second moment is not positive. Source: K. Binder, Z. Phys. B 43, 119 (1981). That of the energy tends
     to 2/3 as sizes grow, and at a transition of first order has a minimum that stays below: M. S. S. Challa, D. P.
-    Landau, K. Binder, Phys. Rev. B 34, 1841 (1986). The only definition in this project; spin-glass papers often plot
-    3/2 of it.
+    Landau, K. Binder, Phys. Rev. B 34, 1841 (1986). The only definition here; spin-glass papers often plot 3/2 of it.
     """
     square = _positive_or_nan(real_array(second, "second moment"))
     return np.asarray(1 - real_array(fourth, "fourth moment") / (3 * square**2))
@@ -68,9 +65,8 @@ def correlation_length(chi_zero: npt.ArrayLike, chi_min: npt.ArrayLike, momentum
 
     k_min is the smallest wave vector along an axis of the periodic lattice, K its lattice momentum in inverse distances
     of nearest neighbours (``Lattice.momentum``), 2 sin(pi / side) on chains, square and cubic lattices. NaN where
-    chi(0) <= chi(k_min), which noise may cause, and where chi(k_min) is not positive. Source: F. Cooper, B. Freedman,
-    D. Preston, Nucl. Phys. B 210, 210 (1982); for spin glasses M. Palassini, S. Caracciolo, Phys. Rev. Lett. 82, 5128
-    (1999).
+    chi(0) <= chi(k_min), by noise, and where chi(k_min) is not positive. Source: F. Cooper, B. Freedman, D. Preston,
+    Nucl. Phys. B 210, 210 (1982); for spin glasses M. Palassini, S. Caracciolo, Phys. Rev. Lett. 82, 5128 (1999).
     """
     if not momentum > 0:
         raise InputError(f"momentum {momentum} belongs to no wave vector but 0: give a positive one")
@@ -161,10 +157,8 @@ class Observable:
     moments: tuple[str, ...]  # of whose averages it is a function, see ``moments.MOMENTS``
     needs: tuple[str, ...] = ()  # names of what a run must have, see ``needs_met``
     value: Callable[..., Array] = lambda _, moment: moment
-    """The function. It takes a ``Point`` and the averages of ``moments`` in turn, (temperatures,) each, and returns
-    that shape."""
-    tau_of: str = ""
-    """The moment whose autocorrelation time says how far its error can be trusted; empty for the first of its own."""
+    """Takes a ``Point`` and the averages of ``moments`` in turn, (temperatures,) each, and returns that shape."""
+    tau_of: str = ""  # moment whose autocorrelation time says how far its error can be trusted; empty for its first
     units: str = "1"
     crosses: bool = False  # its curves of several sizes cross at a critical point, as it has no dimension
     sentence: str = ""  # said where all that it needs but the last is there: what it would take
@@ -176,7 +170,6 @@ class Observable:
 
     @property
     def caption(self) -> str:
-        """Words for captions of figures."""
         _, dollar, rest = self.symbol.partition("$")
         formula = self.formula.replace("|", "").replace("/ L", "over side")
         return self.words or f"{formula} {dollar}{rest}".strip()
@@ -319,8 +312,7 @@ TABLE: Final = (
                "energy", ("(H - <H>)^2", "C(1)"), ("in time",), quantum_specific_heat, tau_of="e_s", units="k_B",
                words=r"specific heat of the quantum model per site $C/(Nk_\mathrm{B})$"),
 )  # fmt: skip
-"""Every observable. Free energies and entropies are those of reweighting alone, the last 14 those of runs that have
-measured slices in time."""
+"""Every observable. Free energies and entropies are of reweighting alone, the last 14 of runs that measured slices."""
 
 LABELS: Final = {o.name: o.label for o in TABLE}  # heads of printed columns by name
 SYMBOLS: Final = {o.name: o.symbol for o in TABLE}  # labels of axes by name

@@ -16,7 +16,7 @@ from spinsim.analysis.jackknife import bin_means, jackknife
 from spinsim.analysis.sources import SeriesSource, observed, point_of
 from spinsim.analysis.summary import summarize
 from spinsim.observables.measured import Facts
-from spinsim.observables.moments import MOMENTS, PerSite, connected_squares
+from spinsim.observables.moments import MOMENTS, VARIANCES, PerSite, connected_squares
 from spinsim.observables.table import moments_of, observables
 
 LADDER = np.array([2.0, 4.0])  # in units of |J|
@@ -65,7 +65,7 @@ def noise_of(result: ss.TemperResult) -> dict[str, np.ndarray]:
     names = moments_of(records)
     series = [MOMENTS[name].value(run) for name in names]
     squares = [
-        (x - x.mean(axis=(0, 2), keepdims=True)) ** 2 if MOMENTS[n].variance else x
+        (x - x.mean(axis=(0, 2), keepdims=True)) ** 2 if n in VARIANCES else x
         for n, x in zip(names, series, strict=True)
     ]
     moments = np.stack([x.mean(axis=(1, 2)) for x in squares], axis=1)

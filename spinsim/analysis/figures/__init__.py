@@ -3,16 +3,12 @@
 What a job alone draws lies in its folder below ``spinsim/jobs``.
 """
 
-from spinsim.analysis.figures.averages import averages_figure as averages_figure
-from spinsim.analysis.figures.averages import crossings_figure as crossings_figure
-from spinsim.analysis.figures.averages import order_figure as order_figure
-from spinsim.analysis.figures.averages import order_names as order_names
-from spinsim.analysis.figures.panels import ladder_label as ladder_label
-from spinsim.analysis.figures.paper import FORMATS as FORMATS
-from spinsim.analysis.figures.paper import STYLES as STYLES
-from spinsim.analysis.figures.paper import bar_figure as bar_figure
-from spinsim.analysis.figures.paper import save_figure as save_figure
-from spinsim.analysis.figures.paper import save_figures as save_figures
-from spinsim.analysis.figures.runs import equilibration_figure as equilibration_figure
-from spinsim.analysis.figures.runs import exchange_figure as exchange_figure
-from spinsim.analysis.figures.runs import overlap_figure as overlap_figure
+from spinsim.analysis.figures.averages import averages_figure, crossings_figure, order_figure, order_names
+from spinsim.analysis.figures.panels import ladder_label
+from spinsim.analysis.figures.paper import FORMATS, STYLES, bar_figure, save_figure, save_figures
+from spinsim.analysis.figures.runs import equilibration_figure, exchange_figure, overlap_figure
+
+__all__ = [
+    "FORMATS", "STYLES", "averages_figure", "bar_figure", "crossings_figure", "equilibration_figure", "exchange_figure",
+    "ladder_label", "order_figure", "order_names", "overlap_figure", "save_figure", "save_figures",
+]  # fmt: skip

@@ -89,9 +89,7 @@ def _order(results: Sequence[Tempered]) -> str:
 
 def _draw_names(results: Sequence[Tempered], summaries: Sequence[Summary], names: list[str], style: str) -> PaperFigure:
     several = len(results) > 1
-    labels = [
-        panels.curve_label(size_label(result.model)) if several else panels.run_text(result) for result in results
-    ]
+    labels = [panels.curve_label(size_label(run.model)) if several else panels.run_text(run) for run in results]
     against = panels.ladder_label(results[0].axis)
     height = 1.35 if len(names) > 3 and style == "single" else 1.6
     with drawn_panels(style, len(names), height, against) as (figure, axes):

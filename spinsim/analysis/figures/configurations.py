@@ -110,7 +110,6 @@ class Panels:
             return (_film if kind == "mp4" else _gif)(figure, self._frames(figure))
 
     def _frames(self, figure: Figure) -> Iterator[None]:
-        """Show one row after another."""
         for row in _spread(self.saved.shape[0], _MOST_FRAMES):
             self.show(figure, row)
             yield

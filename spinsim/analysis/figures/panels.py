@@ -18,6 +18,7 @@ from spinsim.analysis.figures.paper import COLOURS, GREY, MARKERS, VERMILION
 from spinsim.analysis.runs import Annealed, Array, Axis, Bools, Tempered
 from spinsim.analysis.sources import facts_of
 from spinsim.analysis.summary import Estimate
+from spinsim.inputs.texts import count
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.ising import Ising
 from spinsim.observables.measured import in_space
@@ -64,13 +65,6 @@ def is_onsager(model: Ising) -> bool:
     return model.magnitude is not None and model.extreme_couplings[0] > 0 and not np.any(model.fields)
 
 
-def size_text(model: Ising) -> str:
-    """Such as "8 x 8 x 8", or "N = 100" where there is no lattice of two dimensions or more; of space, then slices."""
-    lattice, slices = in_space(model), model.graph.slices
-    size = f"${sides(lattice)}$" if lattice and lattice.dimension > 1 else f"$N = {model.sites // slices}$"
-    return f"{size}, {slices} slices" if slices > 1 else size
-
-
 def ladder_label(axis: Axis) -> str:
     return _LADDERS[axis.name]
 
@@ -82,16 +76,19 @@ def curve_label(size: str) -> str:
 def run_text(result: Tempered) -> str:
     """Such as "8 x 8 x 8, 4 samples of 2 copies"."""
     copies = facts_of(result).copies
-    return _text(result.model, result.model.samples, f"{copies} cop" + ("ies" if copies > 1 else "y"))
+    return _text(result.model, f"{copies} cop" + ("ies" if copies > 1 else "y"))
 
 
 def replicas_text(result: Annealed) -> str:
-    _, samples, replicas = result.energy.shape
-    return _text(result.model, samples, f"{replicas} replica" + "s" * (replicas > 1))
+    return _text(result.model, count(result.energy.shape[2], "replica"))
 
 
-def _text(model: Ising, samples: int, each: str) -> str:
-    return f"{size_text(model)}, " + (f"{samples} samples of {each}" if samples > 1 else each)
+def _text(model: Ising, each: str) -> str:
+    """Size of space, "N = 100" where it is no lattice of two dimensions or more, slices and samples."""
+    lattice, slices, samples = in_space(model), model.graph.slices, model.samples
+    size = f"${sides(lattice)}$" if lattice and lattice.dimension > 1 else f"$N = {model.sites // slices}$"
+    in_time = f", {slices} slices" if slices > 1 else ""
+    return f"{size}{in_time}, " + (f"{samples} samples of {each}" if samples > 1 else each)
 
 
 def sides(lattice: Lattice) -> str:

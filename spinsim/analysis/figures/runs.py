@@ -126,8 +126,7 @@ def _draw_trips(ax: Axes, trips: Integers) -> None:
 def overlap_figure(result: Tempered, style: str = "single") -> PaperFigure:
     """P(q) at temperatures from the lowest to the highest, evenly chosen; bands are standard errors.
 
-    Without a field it is the mean of P(q) and P(-q), which are equal. There is no band where the error cannot be
-    trusted.
+    Without a field it is the mean of P(q) and P(-q), which are equal. Errors that cannot be trusted have no band.
     """
     chosen, even = panels.some_temperatures(result.temperature), not in_field(result.model)
     is_known = True
