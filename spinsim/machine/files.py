@@ -218,11 +218,9 @@ def folder_of(path: Path) -> Path:
 
 
 def has_directory() -> bool:
-    try:
-        os.getcwd()
-    except FileNotFoundError:
-        return False
-    return True
+    with contextlib.suppress(FileNotFoundError):
+        return bool(os.getcwd())
+    return False
 
 
 def as_path(path: Any, subject: str) -> Path:

@@ -202,10 +202,7 @@ _OPENING: Final = threading.Lock()
 
 def in_memory(group: int) -> InMemory:
     with _OPENING:
-        shared = _GROUPS.get(group)
-        if shared is None:
-            shared = _GROUPS[group] = InMemory()
-        return shared
+        return _GROUPS.setdefault(group, InMemory())
 
 
 _numbers = count()  # of groups; rank 0 alone takes them

@@ -84,13 +84,9 @@ class AtRank(Place):
         self._ranks, self.rank = ranks, rank
         self._dropped = deque[int]()
         self._numbers = count()
-        self._waiting = set[int]()
+        self.waiting = set[int]()  # numbers of requests that are not answered yet
         self._sending, self._arriving, self._receiving = threading.Lock(), threading.Condition(), False
         self._arrived: dict[int, tuple[Any, Exception | None]] = {}
-
-    @property
-    def waiting(self) -> bool:
-        return bool(self._waiting)
 
     def thread(self, number: int) -> InThreadAtRank:
         return InThreadAtRank(self, number)
@@ -103,7 +99,7 @@ class AtRank(Place):
         with self._sending:
             number = next(self._numbers)
             self._ranks.send(as_bytes((dropped, number, thread, function, arguments), _number_of), self.rank)
-            self._waiting.add(number)
+            self.waiting.add(number)
         return partial(self._answer, number)
 
     def _answer(self, number: int) -> Any:
@@ -112,7 +108,7 @@ class AtRank(Place):
                 message = self._ranks.receive(self.rank)
                 which, outcome, failure = from_bytes(message, lambda number: There(number, self._dropped))
                 self._arrived[which] = outcome, failure
-                self._waiting.remove(which)
+                self.waiting.remove(which)
             finally:
                 with self._arriving:
                     self._receiving = False

@@ -46,7 +46,7 @@ from spinsim.packing import Packing
 from spinsim.registry import record_of
 from spinsim.result import Result, load, when_asked
 from spinsim.run import identity
-from spinsim.run.own import functions_of
+from spinsim.run.own import Functions, functions_of
 from spinsim.run.search import LENGTHS, has_met_target, targets_of
 from spinsim.sampling import BestSlices, InField
 from spinsim.sampling.portions import OnUpdates as OnUpdates
@@ -102,6 +102,8 @@ class Saving:
 NEVER: Final = Saving(math.inf)  # saving of a run without a file: never
 
 
+Values = Mapping[str, Any]  # of settings, by their names
+OwnMoves = Sequence[tuple[Move, int]]  # moves of a user's own, each with its number of sweeps
 AnyConfig = TypeVar("AnyConfig", bound=Config)
 AnyPlan = TypeVar("AnyPlan", bound="Plan[Any]")
 
@@ -139,9 +141,8 @@ class Plan(Generic[AnyConfig]):
     """``config_sha256`` of the shorter run in the file that this one is to go on with, if any."""
     start: npt.NDArray[np.int8] | None = None
     """Initial configurations where they are given, ``int8`` (1 or samples, 1 or replicas, sites)."""
-    moves: Sequence[tuple[Move, int]] = ()  # moves of the user's own between sweeps, each with its number of sweeps
-    measure: Mapping[str, Callable[[Any], Any]] | None = None
-    """Observables of the user's own that were given as functions, by name."""
+    moves: OwnMoves = ()  # moves of the user's own between sweeps, each with its number of sweeps
+    measure: Functions | None = None  # observables of the user's own that were given as functions, by name
 
     def __post_init__(self) -> None:
         if self.solution is not None:
@@ -428,11 +429,7 @@ def check_disk(path: Path, model: Ising, replicas: int, contents: Contents, rows
 
 
 def plan_resume(
-    path: Path,
-    changes: Mapping[str, Any],
-    run: Mapping[str, Any],
-    moves: Sequence[tuple[Move, int]] = (),
-    measure: Mapping[str, Callable[[Any], Any]] | None = None,
+    path: Path, changes: Values, run: Values, moves: OwnMoves = (), measure: Functions | None = None
 ) -> Plan[Any]:
     """The plan of the run that a file holds, with other settings of its job and its run; None leaves one as it was.
 
@@ -461,7 +458,7 @@ def plan_resume(
     return plan if unchanged or not set(job.lengths(config)) & set(changes) else as_longer(plan, attributes)
 
 
-def _typed(given: Mapping[str, Any], settings: Mapping[str, Setting]) -> dict[str, Any]:
+def _typed(given: Values, settings: Mapping[str, Setting]) -> dict[str, Any]:
     """Values of a call as the settings' types, so that 310 and 310.0 seconds are one run; NumPy's numbers serve too."""
     plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
     return {name: settings[name].typed(value) if name in settings else value for name, value in plain.items()}

@@ -128,12 +128,8 @@ class Own:
             require(needed, "the spins that measure is given", "measure nothing of your own, or have fewer replicas")
             self._try(engine.spins)
 
-    @property
-    def _in_order(self) -> npt.NDArray[np.integer]:
-        return np.broadcast_to(np.arange(self._replicas).reshape(self._shape[1:]), self._shape)
-
     def _try(self, spins: Spins) -> None:
-        batch, tried = self._batch(spins, self._in_order), dict[str, npt.NDArray[Any]]()
+        batch, tried = self._batch(spins), dict[str, npt.NDArray[Any]]()
         forms: dict[str, tuple[tuple[int, ...], type]] = {}
         for name, function in self._functions.items():
             values = tried[name] = _on_host(function(batch))
@@ -170,7 +166,7 @@ class Own:
         """
         if not self.series:
             return {}
-        batch = self._batch(spins, self._in_order if holder is None else holder)
+        batch = self._batch(spins, holder)
         batch = replace(batch, number=number, beta=self._beta if beta is None else beta, model=model or self._model)
         return {one.name: self._checked(one, _on_host(self._functions[one.name](batch))) for one in self.series}
 
@@ -185,7 +181,9 @@ class Own:
             raise InputError(f"measure {series.name} returns numbers that are not finite: return finite ones")
         return values.astype(series.dtype)
 
-    def _batch(self, spins: Spins, holder: npt.NDArray[np.integer]) -> Batch:
+    def _batch(self, spins: Spins, holder: Holder = None) -> Batch:
+        if holder is None:
+            holder = np.broadcast_to(np.arange(self._replicas).reshape(self._shape[1:]), self._shape)
         samples, sites = len(holder), self._model.sites
         bits = np.stack([bits_of(spins, k, self._replicas)[holder[k]] for k in range(samples)])
         axes = (*self._state, "site")

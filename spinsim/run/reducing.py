@@ -277,20 +277,16 @@ def longer(stored: Keeping, contents: Contents, measurements: int, limit: float 
 class MeasurementSums:
     """Adds up the measurements of a run as they are made, once its ladder is set."""
 
+    reduction: Reduction  # what the engine adds up with, once tempering has called this
+
     def __init__(self, reduced: Reduced, keeping: Keeping, all_frames: bool = False) -> None:
         self.reduced, self._stride = replace(reduced, by_energy=keeping.by_energy), keeping.stride
         self._is_yielded = (lambda number: True) if all_frames else keeping.has_row
-        self._reduction: Reduction | None = None
 
     def __call__(self, engine: Any) -> Reducing:
         """Return what tempering is to do with the measurements of an engine, whose ladder is set."""
-        self._reduction = engine.reduction(self.reduced)
-        return Reducing(self._reduction, self._is_yielded)
-
-    @property
-    def reduction(self) -> Reduction:
-        assert self._reduction is not None  # noqa: S101  (tempering has called this)
-        return self._reduction
+        self.reduction = engine.reduction(self.reduced)
+        return Reducing(self.reduction, self._is_yielded)
 
     def record_lowest(self, best: Best) -> None:
         """Take over the lowest states that were found where measurements are made."""

@@ -22,7 +22,7 @@ from spinsim.sampling import BestSlices, InField
 from spinsim.sampling.portions import updates_a_sweep
 from spinsim.saved import in_memory
 from spinsim.store import RunFile
-from spinsim.store.contents import BEST, Arrays, Contents, Lowest, rows_at
+from spinsim.store.contents import BEST, Arrays, BestSpins, Contents, rows_at
 from spinsim.store.schema import CONFIGURATIONS, with_configurations
 
 
@@ -61,7 +61,7 @@ class Kept:
     def write_again(self, values: Arrays) -> None:
         self.sums.update(values)
 
-    def write_best(self, energy: npt.NDArray[np.float64], spins: Lowest) -> None:
+    def write_best(self, energy: npt.NDArray[np.float64], spins: BestSpins) -> None:
         self.write_again(store.arrays_of_best(energy, spins, f"{BEST}/"))
 
     def save(self, arrays: Arrays, wait: bool = True) -> None:

@@ -20,7 +20,7 @@ from spinsim.errors import InputError, worded
 from spinsim.inputs.texts import quoted
 from spinsim.machine.files import Disk, not_written
 from spinsim.store import checkpoints, contents
-from spinsim.store.contents import Arrays, Lowest, Series
+from spinsim.store.contents import Arrays, BestSpins, Series
 from spinsim.store.datasets import CHECKSUM, UNKNOWN, check_rows, row_checksums
 from spinsim.store.finishing import finish_file, hold, keep
 from spinsim.store.models import identity
@@ -208,7 +208,7 @@ class RunFile:
 
         self.write_again(self._thread.submit(blank).result())
 
-    def write_best(self, energy: npt.NDArray[np.float64], spins: Lowest) -> None:
+    def write_best(self, energy: npt.NDArray[np.float64], spins: BestSpins) -> None:
         """Write the lowest states met so far, in the form for which the file has room."""
         if not isinstance(spins, States) and "bits" in self._file[contents.BEST]:
             spins = States(packed_spins(spins), spins.shape[1])

@@ -46,7 +46,7 @@ COORDINATES = ("measurement", "temperature", "field", "gamma", "sweep", "sample"
 """Series that say where a row stands: coordinates for xarray."""
 
 Arrays = Mapping[str, npt.NDArray[Any]]  # by their names, or by their paths in a file
-Lowest = npt.NDArray[np.int8] | States  # the lowest state of each sample, ``int8`` (samples, sites) or in bits
+BestSpins = npt.NDArray[np.int8] | States  # the lowest state of each sample, ``int8`` (samples, sites) or in bits
 
 _FILTERS: Final = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32}
 _STORAGE: Final = {h5py.h5d.COMPACT, h5py.h5d.CONTIGUOUS, h5py.h5d.CHUNKED}
@@ -123,7 +123,7 @@ class Contents:
         return *self.series, *self.sums, *(series for series, _ in self.given)
 
 
-def arrays_of_best(energy: npt.NDArray[np.float64], spins: Lowest, prefix: str) -> dict[str, npt.NDArray[Any]]:
+def arrays_of_best(energy: npt.NDArray[np.float64], spins: BestSpins, prefix: str) -> dict[str, npt.NDArray[Any]]:
     """The lowest states of a run as files hold them, those of large lattices as bits; their names have a prefix."""
     states = {"bits": spins.bits} if isinstance(spins, States) else {"spins": spins}
     return {f"{prefix}{name}": array for name, array in ({"energy": energy} | states).items()}

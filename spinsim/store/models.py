@@ -19,7 +19,7 @@ from spinsim.model.ising import Ising
 from spinsim.model.problems.labels import Labels, label_in, label_text
 from spinsim.model.problems.quadratic import SPIN, Quadratic
 from spinsim.model.quanta import distinct
-from spinsim.store.contents import BEST, DRAWN, ENERGY, OF_LATTICE, START, Arrays, DamageError, Lowest
+from spinsim.store.contents import BEST, DRAWN, ENERGY, OF_LATTICE, START, Arrays, BestSpins, DamageError
 from spinsim.store.datasets import bare_dimension, compressed, label
 from spinsim.store.reading import text_attributes
 
@@ -198,7 +198,7 @@ def read_model(file: h5py.File) -> Ising:
     return model
 
 
-def best_of(file: h5py.File, saved: Arrays) -> tuple[npt.NDArray[np.float64], Lowest]:
+def best_of(file: h5py.File, saved: Arrays) -> tuple[npt.NDArray[np.float64], BestSpins]:
     """The lowest energies and states of a run, of its last checkpoint, ``saved`` by path, where that has them."""
     there = {name: saved.get(f"{BEST}/{name}") for name in ("energy", "spins", "bits") if name in file[BEST]}
     arrays = {name: file[f"{BEST}/{name}"][...] if array is None else array for name, array in there.items()}
@@ -207,7 +207,7 @@ def best_of(file: h5py.File, saved: Arrays) -> tuple[npt.NDArray[np.float64], Lo
     return arrays["energy"], States(arrays["bits"], int(file["model"].attrs["sites"]))
 
 
-def as_shown(states: Lowest, model: Ising) -> Lowest:
+def as_shown(states: BestSpins, model: Ising) -> BestSpins:
     """Lowest states as results show them: ``int8`` (samples, sites), ``States`` of huge lattices alone."""
     return states if model.graph.is_huge else np.asarray(states)
 
