@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from spinsim.bits import Bits, packed_spins
 from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.given import apply_in_host_memory
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.cpu import Compare, CpuMeasuring, Measurement
 from spinsim.engine.measuring.cpu_reduction import HostReduction
@@ -27,9 +28,9 @@ from spinsim.engine.moves.exchange.ladder import (
     holders,
     snapshot_of,
 )
-from spinsim.engine.moves.move import FastPaths, Moment, Move, apply_in_host_memory
+from spinsim.engine.moves.move import FastPaths, Moment, Move
 from spinsim.engine.moves.resample import Moves, moves_of
-from spinsim.engine.protocols import Begun, Counts, Reduction, Spins, one_by_one
+from spinsim.engine.protocols import Begun, Counts, Engine, Reduction, Spins
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
 from spinsim.machine.threads import Threads
@@ -45,9 +46,7 @@ _OF_COPY, _OF_PAIR = 10, 6  # numbers of a measurement, or so
 class CpuState(Protocol):
     """The spins of all replicas of all samples."""
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes that ``keep`` takes."""
+    nbytes: int  # that ``keep`` takes
 
     def words(self) -> Words:
         """The words of a snapshot."""
@@ -121,7 +120,7 @@ class CpuParts(NamedTuple):
     bits: Callable[[int, int], Bits] | None = None
 
 
-class CpuEngine:
+class CpuEngine(Engine):
     """An ``Engine`` on the CPU."""
 
     device_name = "cpu"
@@ -129,7 +128,7 @@ class CpuEngine:
 
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, parts: CpuParts) -> None:
         self.model, self.replicas, self.half_sweep = model, replicas, 0
-        self.packing, self.colours = parts.packing, parts.sweeper.colours
+        self.packing, self.colours, self.tasks = parts.packing, parts.sweeper.colours, parts.sweeper.tasks
         self._dynamics, self._state, self._sweeper, self._counts = dynamics, parts.state, parts.sweeper, parts.counts
         self._threads = parts.threads
         self._measuring = CpuMeasuring(model, parts.compare, parts.state.words_of, max(parts.temperatures))
@@ -138,10 +137,6 @@ class CpuEngine:
         self._tempering: CpuTempering | None = None
         self._unread: Measurement | None = None
         self._taken: Ladder | None = None
-
-    @property
-    def tasks(self) -> int:
-        return self._sweeper.tasks
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         self._sweeper.set_beta(beta)
@@ -158,12 +153,6 @@ class CpuEngine:
 
     def wait(self) -> None:
         """Nothing to wait for: sweeps return when they are done."""
-
-    def part_rates(self) -> list[float]:
-        return []
-
-    def counts(self) -> Counts:
-        return self._counts(None)
 
     def begin_counts(self) -> Callable[[], Counts]:
         counts = self._counts(None)
@@ -191,10 +180,7 @@ class CpuEngine:
         ladder = check_ladder(beta, copies, self.replicas, self.temperatures)
         self._tempering, self._unread = CpuTempering(ladder, self.model, self._dynamics), None
         self._sweeper.set_ladder(ladder)
-        self._adopt_places(self._tempering)
-
-    def _adopt_places(self, tempering: CpuTempering) -> None:
-        self._sweeper.set_places(tempering.ladder, tempering.exchange.place)
+        self._sweeper.set_places(ladder, self._tempering.exchange.place)
 
     def adopt_ladder(self, ladder: Ladder) -> None:
         self._tempering, self._taken = None, ladder
@@ -217,7 +203,7 @@ class CpuEngine:
             for _ in range(rounds):
                 self.sweep(sweeps)
                 tempering.attempt(self._counts(None))
-                self._adopt_places(tempering)
+                self._sweeper.set_places(tempering.ladder, tempering.exchange.place)
             return
         times, half_sweep = (tempering.round, rounds, sweeps), self.half_sweep
 
@@ -268,7 +254,7 @@ class CpuEngine:
     ) -> list[Begun]:  # fmt: skip
         tempering, words = self._on_ladder(), self._sweeper.words_of_round(sweeps)
         if words is None:
-            return one_by_one(self, fetched or [True] * count, rounds, sweeps, wanted, reduction)
+            return super().temper_measured(count, rounds, sweeps, wanted, reduction, fetched)
         rooms = [self._room(wanted, reduction, fetched is None or fetched[k]) for k in range(count)]
         number = 0 if reduction is None else reduction.measurements
         before, half_sweep = tempering.round, self.half_sweep
@@ -326,6 +312,6 @@ class CpuEngine:
     def restore(self, saved: Mapping[str, npt.NDArray[np.generic]]) -> None:
         self._state.set_words(np.asarray(saved["spins"], np.uint64))
         self.half_sweep = int(saved["half_sweep"])
-        if self._tempering is not None:
-            self._tempering.restore(exchange_of(saved), int(saved["round"]))
-            self._adopt_places(self._tempering)
+        if (tempering := self._tempering) is not None:
+            tempering.exchange, tempering.round = exchange_of(saved), int(saved["round"])
+            self._sweeper.set_places(tempering.ladder, tempering.exchange.place)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from spinsim.cuda.compile import FLAGS, Instances, instance
 from spinsim.cuda.device import cupy, require_memory
 from spinsim.cuda.launch import ADDRESS, Launch, record, round_keys, struct_type
-from spinsim.engine.cuda_queue import GRID_LIMIT
+from spinsim.engine.cuda_queue import GRID_LIMIT, OnDevice
 from spinsim.engine.moves.fortuin_kasteleyn.bonds import WOLFF, Bonds
 from spinsim.engine.moves.fortuin_kasteleyn.cuda import (
     BATCH,
@@ -22,7 +22,6 @@ from spinsim.engine.moves.fortuin_kasteleyn.cuda import (
     LADDER,
     SITES,
     Layout,
-    OnDevice,
     parts_of,
     record_of_bonds,
 )

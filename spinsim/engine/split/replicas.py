@@ -20,14 +20,15 @@ import numpy.typing as npt
 from spinsim.acceptance import check_beta, check_betas
 from spinsim.cuda.device import cupy
 from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.given import apply_in_host_memory
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.reduction import Reduced
 from spinsim.engine.moves.exchange.cpu import CpuTempering
 from spinsim.engine.moves.exchange.cuda import TemperingAcross
 from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, check_ladder, exchange_of, snapshot_of
-from spinsim.engine.moves.move import Moment, Move, apply_in_host_memory
+from spinsim.engine.moves.move import Moment, Move
 from spinsim.engine.moves.resample import copy_replicas, moves_of
-from spinsim.engine.protocols import Begun, Counts, Engine, KeepsPlaces, Reduction, one_by_one
+from spinsim.engine.protocols import Begun, Counts, Engine, KeepsPlaces, Reduction
 from spinsim.engine.split.engine import (
     EngineOfParts,
     Part,
@@ -54,7 +55,6 @@ class HostLadder:
 
     def __init__(self, split: ReplicaSplit, ladder: Ladder, dynamics: Dynamics) -> None:
         self._split, self._tempering = split, CpuTempering(ladder, split.model, dynamics)
-        self.restore = self._tempering.restore
         split.adopt_ladder(ladder)
 
     @property
@@ -71,6 +71,9 @@ class HostLadder:
     def begin_exchange(self) -> Callable[[], Exchange]:
         copy = self._tempering.exchange.copied()
         return lambda: copy
+
+    def restore(self, exchange: Exchange, rounds: int) -> None:
+        self._tempering.exchange, self._tempering.round = exchange, rounds
 
     def show(self, whole: SplitEngine) -> None:
         whole.restore(self._split.snapshot())
@@ -90,9 +93,6 @@ class ReplicaSplit(EngineOfParts):
         parts: All of them, in the order of their replicas.
         make_whole: Makes an engine of all replicas at a place.
         on_gpus: True if all parts are on GPUs of this process.
-
-    Attributes:
-        temperatures: How many inverse temperatures of a replica the update takes.
     """
 
     axis = REPLICAS
@@ -190,12 +190,6 @@ class ReplicaSplit(EngineOfParts):
         exchanges, whole = self._on_ladder()
         exchanges.show(whole)
         return whole.begin_measurement(wanted, reduction, fetched)
-
-    def temper_measured(
-        self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None,
-        fetched: Sequence[bool] | None = None,
-    ) -> list[Begun]:  # fmt: skip
-        return one_by_one(self, fetched or [True] * count, rounds, sweeps, wanted, reduction)
 
     def reduction(self, reduced: Reduced) -> SplitReduction:
         return self._on_ladder().whole.reduction(reduced)

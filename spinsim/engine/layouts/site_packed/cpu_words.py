@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from spinsim.engine.layouts.replica_packed.cpu_counting import BATCH, ONE, ROW, ZERO
 from spinsim.engine.measuring.cpu_comparison import HALF, transpose
-from spinsim.engine.moves.metropolis.packed.steps import NEAR, SPIN, WIDE_WORDS, mux
+from spinsim.engine.moves.metropolis.packed.steps import NEAR, SPIN, WIDE_WORDS, mux, unlike
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.intrinsics import set_bits
 from spinsim.parallel.group import Group
@@ -121,11 +121,6 @@ def apply_signs(slots, first, n, signs, w):  # type: ignore[no-untyped-def]
         for half in range(2):
             for q in range(n):
                 w[NEAR + k * ROW + half * BATCH + q] ^= sign[q, half]
-
-
-@part
-def unlike(k, e, w):  # type: ignore[no-untyped-def]
-    return w[SPIN + e] ^ w[NEAR + k * ROW + e]
 
 
 @part

@@ -49,10 +49,7 @@ class Exchange(NamedTuple):
     last_end: npt.NDArray[np.int8]  # which end of the ladder each replica was at last, int8 (samples, replicas)
 
     def copied(self) -> Exchange:
-        """The same in arrays of its own."""
-        return Exchange(
-            self.place.copy(), self.attempts.copy(), self.accepts.copy(), self.trips.copy(), self.last_end.copy()
-        )
+        return Exchange._make(array.copy() for array in self)
 
 
 @dataclass(frozen=True)
@@ -94,7 +91,6 @@ class Ladder:
         return np.ascontiguousarray(-np.diff(self.beta.reshape(self.temperatures, -1), axis=0) * model.quantum)
 
     def begin(self, samples: int) -> Exchange:
-        """No exchange tried yet."""
         shape, pairs = (samples, self.replicas), (samples, self.temperatures - 1)
         place = np.tile(np.arange(self.temperatures, dtype=np.int32), (samples, self.copies))
         last_end = np.where(place == self.temperatures - 1, FROM_HOT, NOWHERE).astype(np.int8)

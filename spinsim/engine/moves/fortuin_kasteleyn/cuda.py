@@ -18,11 +18,12 @@ from spinsim.cuda.compile import FLAGS, Instances, instance, parameters
 from spinsim.cuda.device import cupy, require_memory, shared_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, round_keys, struct_type
 from spinsim.engine.cuda import CudaParts
+from spinsim.engine.cuda_queue import OnDevice
 from spinsim.engine.layouts.replica_packed.cuda_words import OrderedWords, place_of
 from spinsim.engine.moves.fortuin_kasteleyn.bonds import KINDS, SEEDED, SWENDSEN_WANG, WOLFF, Bonds
 from spinsim.engine.moves.fortuin_kasteleyn.cuda_flood import FLOOD, FLOODS, LINES, WIDTH, Rows, rows_of
-from spinsim.engine.moves.fortuin_kasteleyn.move import Clusters, clusters_of, most_halvings
-from spinsim.engine.moves.move import FastPath, Moment
+from spinsim.engine.moves.fortuin_kasteleyn.move import Clusters, clusters_of
+from spinsim.engine.moves.move import FastPath, Moment, most_halvings
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES
 
@@ -96,11 +97,7 @@ def labels_of_block(columns: int, bond_columns: int, shared: int) -> SharedLabel
 
 
 class Layout:
-    """Where bonds and sites of a model lie in words: in their own order, those of a lattice that is flooded.
-
-    Args:
-        count: Sites.
-        edges: Bonds, those to the ghost too.
+    """Where bonds, those to the ghost too, and sites of a model lie in words: as they are where a lattice is flooded.
 
     Attributes:
         bond_at: Bond at each place of the columns, NO_BOND in holes.
@@ -217,18 +214,6 @@ def fast_path(kind: int, model: Ising, replicas: int, first_sample: int, parts: 
     return ClustersOnGpu(kind, model, replicas, first_sample, parts, parts.state)
 
 
-class OnDevice:
-    """Makes structs whose arrays are put on the device, where they stay as long as this."""
-
-    def __init__(self) -> None:
-        self._kept = list[Any]()
-
-    def __call__(self, kind: Any, **members: Any) -> Any:
-        there = {name: cupy.asarray(one) if type(one) is np.ndarray else one for name, one in members.items()}
-        self._kept.extend(there.values())
-        return record(kind, **there)
-
-
 def record_of_bonds(on_device: OnDevice, bonds: Bonds, layout: Layout, place: npt.NDArray[np.uint32]) -> Any:
     """The bonds of a layout as kernels take them, ``place`` that of each site's words; holes have level -1."""
     at, count = layout.bond_at, layout.bond_at.size
@@ -253,16 +238,7 @@ class Launched(NamedTuple):
 
 
 class ClustersOnGpu:
-    """A ``FastPath``.
-
-    Args:
-        kind: Which clusters flip.
-        model: What is simulated.
-        replicas: Of each sample.
-        first_sample: Number of the first one in the whole run.
-        parts: Of the engine; the present device and stream of CuPy are its own.
-        words: The spins.
-    """
+    """A ``FastPath`` of an engine, whose device and stream are CuPy's present ones."""
 
     def __init__(
         self, kind: int, model: Ising, replicas: int, first_sample: int, parts: CudaParts, words: OrderedWords
@@ -302,7 +278,6 @@ class ClustersOnGpu:
         ]
 
     def _in_rows(self, rows: Rows, samples: int) -> Launched:
-        """The kernel that floods lattices, 32 replicas a block."""
         lines = self._on_device(LINES, axis=0, begin=rows.begin, most=rows.begin.shape[1], row=rows.row, size=rows.size)
         lines["axis"][: len(rows.axis)] = rows.axis
         launch = self._launch(FLOOD, rows.kernel, rows.room, lines=lines)
@@ -349,6 +324,4 @@ class ClustersOnGpu:
             launch(self._queue.stream, grid, threads, **of_ladder, **(now if draws else {}))
 
 
-swendsen_wang = partial(fast_path, SWENDSEN_WANG)
-wolff = partial(fast_path, WOLFF)
-seeded = partial(fast_path, SEEDED)
+swendsen_wang, wolff, seeded = (partial(fast_path, kind) for kind in (SWENDSEN_WANG, WOLFF, SEEDED))

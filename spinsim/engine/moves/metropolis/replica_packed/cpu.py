@@ -25,6 +25,7 @@ from spinsim.engine.layouts.replica_packed.cpu_counting import (
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.moves.exchange.cpu import CpuTempering, Times, exchange
 from spinsim.engine.moves.exchange.ladder import Ladder
+from spinsim.engine.moves.metropolis.anisotropic.update import PackedRun, TermPlan
 from spinsim.engine.moves.metropolis.packed.batches import Costs
 from spinsim.engine.moves.metropolis.packed.classes import (
     Classes,
@@ -39,11 +40,12 @@ from spinsim.engine.moves.metropolis.packed.classes import (
 from spinsim.engine.moves.metropolis.packed.steps import SCRATCH_WORDS, scratch_of
 from spinsim.engine.moves.metropolis.replica_packed.cpu_degrees import sweep_by_degree
 from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep import sweep_and_tally, sweep_packed, sweep_wide
-from spinsim.engine.moves.metropolis.replica_packed.update import PackedRun, ReplicaPlan
+from spinsim.engine.moves.metropolis.replica_packed.update import ReplicaPlan
 from spinsim.engine.protocols import Counts
 from spinsim.errors import InputError
 from spinsim.machine.compiled import kernel, step
 from spinsim.machine.threads import Threads
+from spinsim.model.graph import MOST_TERMS
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES
 
@@ -142,6 +144,12 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None 
     return engine_of(ReplicaPlan(model, replicas, dynamics, BATCH, COSTS), threads, packing.Packing.REPLICA)
 
 
+def engine_of_terms(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None) -> CpuEngine:
+    """The engine of the anisotropic update."""
+    plan = TermPlan(model, replicas, dynamics, BATCH)
+    return engine_of(plan, threads, packing.Packing.ANISOTROPIC, (MOST_TERMS,))
+
+
 def engine_of(
     plan: PackedRun, threads: int | None, name: packing.Packing, temperatures: tuple[int, ...] = (1,)
 ) -> CpuEngine:
@@ -194,7 +202,7 @@ class ReplicaSweeper(CpuSweeper):
         self._limits = None
         if np.ndim(beta) > 0 or not isinstance(classes, Classes):
             self._tables, limits = plan.tables(beta)
-            self._find_cheap(limits)
+            self._cheap_bits = cheap_bits(limits) if plan.by_degree else 0
             return
         self._tables = self._of_all  # as annealing does, again and again: a block's tables serve all
         scaled = check_one_beta(beta) * plan.model.quantum
@@ -205,14 +213,10 @@ class ReplicaSweeper(CpuSweeper):
     def _of_all(self) -> Tables:
         return empty_tables(self._plan.classes, 1, 1)
 
-    def _find_cheap(self, limits: Limits) -> None:
-        if self._plan.by_degree:
-            self._cheap_bits = cheap_bits(limits)
-
     def set_ladder(self, ladder: Ladder) -> None:
         self._limits, self._rounds = self._plan.limits(ladder.beta), None
         self._tables = empty_tables(self._plan.classes, self._plan.model.samples, self._plan.replicas)
-        self._find_cheap(self._limits)
+        self._cheap_bits = cheap_bits(self._limits) if self._plan.by_degree else 0
 
     def set_places(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> None:
         assert self._limits is not None  # noqa: S101  (there is a ladder)

@@ -51,11 +51,7 @@ HALF_SWEEPS_A_LAUNCH: Final = 2000
 
 
 def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int, slab: Slab | None = None) -> CudaEngine:
-    """The engine of couplings of one magnitude and a uniform field on lattices whose ``rows_can_be_packed``.
-
-    Args:
-        slab: What it has of the lattice; None for all.
-    """
+    """The engine of couplings of one magnitude and a uniform field on lattices whose ``rows_can_be_packed``."""
     plan, queue = SitePlan(model, replicas, dynamics, slab and slab.layers), Queue(device, dynamics)
     check_grid(model.samples, replicas)
     with queue.here():
@@ -180,12 +176,13 @@ class SiteSweeper(CudaSweeper):
         self._lay: Launch | None = None
 
     def _kind(self, beta: npt.NDArray[np.float64]) -> Kind:
-        return min(kind_of(self._plan, self._plan.limits(np.unique(beta))), Kind.PLAIN)
+        plan = self._plan
+        return min(kind_of(plan.classes, plan.dynamics.zero_acceptance, plan.limits(np.unique(beta))), Kind.PLAIN)
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
-        arrays = [cupy.asarray(array) for array in self._plan.tables(beta)]
-        kind = self._kind(check_beta(beta, self._plan.replicas))
-        self._sweeps, self._lay = SharedSweeps(self._queue, self._lattices, arrays, kind), None
+        values = check_beta(beta, self._plan.replicas)
+        arrays = [cupy.asarray(array) for array in self._plan.tables(values[None])]
+        self._sweeps, self._lay = SharedSweeps(self._queue, self._lattices, arrays, self._kind(values)), None
 
     def set_ladder(self, places: ReplicaPlaces) -> None:
         plan, beta = self._plan, places.ladder.beta

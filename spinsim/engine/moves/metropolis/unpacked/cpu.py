@@ -63,11 +63,7 @@ def _in_quanta(model: Ising, plan: UnpackedPlan) -> tuple[npt.NDArray[np.int64],
 
 
 class ChunkSweeper(CpuSweeper):
-    """Temperatures and rounds of a ``CpuSweeper`` of chunks, each of which is swept by itself.
-
-    Args:
-        terms: Inverse temperatures that a replica may have.
-    """
+    """Temperatures, of so many terms, and rounds of a ``CpuSweeper`` of chunks, each of which is swept by itself."""
 
     long_round: int  # updates of a sample from which on its chunks are worth a thread each in every round
 
@@ -137,7 +133,7 @@ class UnpackedSweeper(ChunkSweeper):
         if self._rounds is None or self._rounds[0] is not tempering:
             double_beta = UnpackedPlan.double_beta(model, tempering.ladder.beta[None])[0]
             rounds = temper_chunks.given(
-                (model.sites, self._chunks.size), plan.edges, plan.of_first, *model.once(_in_quanta, plan),
+                self._chunks.size, (plan.edges, plan.of_first, *model.once(_in_quanta, plan)),
                 (plan.order, plan.colour_start, plan.start, plan.neighbour),
                 plan.middle if len(double_beta) > 1 else None, plan.couplings, plan.fields, double_beta,
                 (tempering.steps, tempering.ladder.copies), dynamics.zero_acceptance, self._key, dynamics.rng_rounds,
