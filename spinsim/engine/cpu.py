@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.bits import Bits, packed_spins
-from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.given import apply_in_host_memory
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.cpu import Compare, CpuMeasuring, Measurement
@@ -19,15 +19,7 @@ from spinsim.engine.measuring.cpu_reduction import HostReduction
 from spinsim.engine.measuring.in_time import HostSquares
 from spinsim.engine.measuring.reduction import Reduced
 from spinsim.engine.moves.exchange.cpu import CpuTempering, Times
-from spinsim.engine.moves.exchange.ladder import (
-    NO_LADDER,
-    Exchange,
-    Ladder,
-    check_ladder,
-    exchange_of,
-    holders,
-    snapshot_of,
-)
+from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, exchange_of, holders, snapshot_of
 from spinsim.engine.moves.move import FastPaths, Moment, Move
 from spinsim.engine.moves.resample import Moves, moves_of
 from spinsim.engine.protocols import Begun, Counts, Engine, Reduction, Spins
@@ -134,15 +126,18 @@ class CpuEngine(Engine):
         self._measuring = CpuMeasuring(model, parts.compare, parts.state.words_of, max(parts.temperatures))
         self.temperatures, self._bits = parts.temperatures, parts.bits
         self._fast_paths = FastPaths("cpu", parts.packing, model, replicas, dynamics.first_sample, parts)
+        self._has_temperatures = False
         self._tempering: CpuTempering | None = None
         self._unread: Measurement | None = None
         self._taken: Ladder | None = None
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         self._sweeper.set_beta(beta)
-        self._tempering = None
+        self._tempering, self._has_temperatures = None, True
 
     def sweep(self, count: int) -> None:
+        if not self._has_temperatures:
+            raise InputError(NO_TEMPERATURE)
         self._sweeper.sweep(count, self.half_sweep)
         self.half_sweep += count * self.colours
 
@@ -177,13 +172,14 @@ class CpuEngine(Engine):
             fast_path(moment, holders(tempering.exchange.place, tempering.ladder.copies))
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
-        ladder = check_ladder(beta, copies, self.replicas, self.temperatures)
+        ladder = Ladder.of_engine(beta, copies, self.replicas, self.temperatures)
         self._tempering, self._unread = CpuTempering(ladder, self.model, self._dynamics), None
         self._sweeper.set_ladder(ladder)
         self._sweeper.set_places(ladder, self._tempering.exchange.place)
+        self._has_temperatures = True
 
     def adopt_ladder(self, ladder: Ladder) -> None:
-        self._tempering, self._taken = None, ladder
+        self._tempering, self._taken, self._has_temperatures = None, ladder, True
         self._sweeper.set_ladder(ladder)
 
     def begin_sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Callable[[], Counts]:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from spinsim.bits import Bits, packed_spins
 from spinsim.cuda.device import cupy, names
 from spinsim.engine.cuda_queue import Queue
+from spinsim.engine.dynamics import NO_TEMPERATURE
 from spinsim.engine.given import apply_in_host_memory
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.cuda import CudaState, LadderMeasuring, Measurements, Measuring
@@ -23,7 +24,7 @@ from spinsim.engine.measuring.in_time import HostSquares
 from spinsim.engine.measuring.reduction import Reduced
 from spinsim.engine.measuring.sums import CudaCounting
 from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, ReplicaPlaces
-from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, check_ladder, exchange_of, snapshot_of
+from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, exchange_of, snapshot_of
 from spinsim.engine.moves.move import FastPaths, Moment, Move
 from spinsim.engine.moves.resample import moves_of
 from spinsim.engine.protocols import Begun, Counts, Engine, LocalSquares, Reduction
@@ -135,6 +136,7 @@ class CudaEngine(Engine):
         self.parts, self._queue, self._state, self._sweeper = parts, parts.queue, parts.state, parts.sweeper
         self._counting, self._compare, self.temperatures = parts.counting, parts.compare, parts.temperatures
         self._squares = parts.squares or partial(HostSquares, model)
+        self._has_temperatures = False
         self._ladder: OnLadder | None = None
         self._fast_paths = FastPaths("cuda", parts.packing, model, replicas, int(self._queue.first_sample), parts)
         self._given: GivenPlaces | None = None
@@ -148,9 +150,11 @@ class CudaEngine(Engine):
     def set_beta(self, beta: npt.ArrayLike) -> None:
         with self._queue.here():
             self._sweeper.set_beta(beta)
-        self._ladder = None
+        self._ladder, self._has_temperatures = None, True
 
     def sweep(self, count: int) -> None:
+        if not self._has_temperatures:
+            raise InputError(NO_TEMPERATURE)
         with self._queue.here():
             self._sweeper.sweep(count, self.half_sweep)
         self.half_sweep += count * self.colours
@@ -200,12 +204,12 @@ class CudaEngine(Engine):
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
         queue, counting = self._queue, self._counting
-        ladder = check_ladder(beta, copies, self.replicas, self.temperatures)
+        ladder = Ladder.of_engine(beta, copies, self.replicas, self.temperatures)
         with queue.here():
             steps = ladder.steps(self.model)
             tempering = CudaTempering(queue, ladder, steps, counting.shape, counting.observables)
             measuring = LadderMeasuring(self.model, queue, tempering, counting, self._compare, self._state.present)
-            self._ladder = OnLadder(tempering, measuring)
+            self._ladder, self._has_temperatures = OnLadder(tempering, measuring), True
             self._sweeper.set_ladder(tempering)
             self._sweeper.lay_tables()
 
@@ -215,7 +219,7 @@ class CudaEngine(Engine):
 
     def sweep_at_places(self, given: GivenPlaces) -> None:
         """Sweep at given places of a ladder from now on; the present device and stream of CuPy are the engine's."""
-        self._ladder, self._given = None, given
+        self._ladder, self._given, self._has_temperatures = None, given, True
         self._sweeper.set_ladder(given)
         self._sweeper.lay_tables()
 

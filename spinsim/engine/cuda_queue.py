@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -56,6 +57,21 @@ class OnDevice:
         there = {name: cupy.asarray(one) if type(one) is np.ndarray else one for name, one in members.items()}
         self._kept.extend(there.values())
         return record(kind, **there)
+
+
+class Step(NamedTuple):
+    """A kernel of a move with its grid and the threads of a block, and if it takes the time and the key of a moment."""
+
+    launch: Launch
+    grid: tuple[int, int, int]
+    threads: int
+    draws: bool = True
+
+
+def queue_steps(stream: Any, steps: Sequence[Step], of_first: dict[str, Any], now: dict[str, Any]) -> None:
+    """Queue the kernels of a move; only the first one knows temperatures, or who has them."""
+    for number, (launch, grid, threads, draws) in enumerate(steps):
+        launch(stream, grid, threads, **({} if number else of_first), **(now if draws else {}))
 
 
 def check_grid(samples: int, blocks: int) -> None:

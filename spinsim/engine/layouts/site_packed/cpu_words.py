@@ -202,11 +202,6 @@ def set_in_layers(lattice, height, along_x, along_y, along_z):  # type: ignore[n
                         along_x[2 * (HALF * w + b) + (parity + colour) % 2] += np.int64(set_bits(turned[b]))
 
 
-def periodic(lattice: Words, edge: int) -> tuple[Words, Words]:
-    """The layers before and after a whole lattice (2, groups, 2), which are its last and its first."""
-    return lattice[:, -edge:], lattice[:, :edge]
-
-
 class Halo:
     """The layers beside a lattice: its own, which is periodic, or of a slab those of the slabs beside it.
 
@@ -227,9 +222,14 @@ class Halo:
             first, last = (np.ascontiguousarray(mine[:, :, at]) for at in (slice(self._edge), slice(-self._edge, None)))
             self.group.ring(first, last, *self._copies[colour])
 
+    @staticmethod
+    def periodic(lattice: Words, edge: int) -> tuple[Words, Words]:
+        """The layers before and after a whole lattice (2, groups, 2), which are its last and its first."""
+        return lattice[:, -edge:], lattice[:, :edge]
+
     def of(self, sample: int, replica: int) -> tuple[Words, Words]:
         """The layers before and after, each (2, groups, 2)."""
         if self.group is None:
-            return periodic(self._words[sample, replica], self._edge)
+            return self.periodic(self._words[sample, replica], self._edge)
         before, after = (self._copies[:, side, sample, replica] for side in range(2))
         return before, after

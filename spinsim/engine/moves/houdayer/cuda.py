@@ -14,7 +14,7 @@ from spinsim.cuda.compile import instance
 from spinsim.cuda.device import cupy, require_memory, shared_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, round_keys, struct_type
 from spinsim.engine.cuda import CudaParts
-from spinsim.engine.cuda_queue import OnDevice
+from spinsim.engine.cuda_queue import OnDevice, Step, queue_steps
 from spinsim.engine.layouts.replica_packed.cuda_words import OrderedWords, place_of
 from spinsim.engine.moves.houdayer.move import Bonds, bonds_of
 from spinsim.engine.moves.move import FastPath, Moment, most_halvings
@@ -160,15 +160,6 @@ def fast_path(model: Ising, replicas: int, first_sample: int, parts: CudaParts) 
     return ClustersOnGpu(model, replicas, first_sample, parts, parts.state)
 
 
-class Step(NamedTuple):
-    """A kernel with its grid and threads, and if it takes the time and the key of a moment."""
-
-    launch: Launch
-    grid: tuple[int, int, int]
-    threads: int
-    draws: bool
-
-
 class ClustersOnGpu:
     """A ``FastPath`` of an engine, whose device and stream are CuPy's present ones."""
 
@@ -185,10 +176,8 @@ class ClustersOnGpu:
         if self._made_for != holder.shape:
             self._on_device, self._made_for = OnDevice(), holder.shape
             self._steps = self._made(*holder.shape[1:])
-        now: dict[str, Any] = {"time": moment.time, "key": round_keys(moment.seed)}
-        for number, (launch, grid, threads, draws) in enumerate(self._steps):
-            copies = {} if number else {"holder": holder.data.ptr}
-            launch(self._queue.stream, grid, threads, **copies, **(now if draws else {}))
+        now = {"time": moment.time, "key": round_keys(moment.seed)}
+        queue_steps(self._queue.stream, self._steps, {"holder": holder.data.ptr}, now)
 
     def _made(self, copies: int, temperatures: int) -> list[Step]:
         """The kernels in their order with all arguments but those of a moment."""

@@ -362,12 +362,9 @@ def flip_chosen(state, sides, along, parent, chosen):  # type: ignore[no-untyped
 
 @kernel
 def flip_lattice(state, sides, signs, chance, field, source, when, kind):  # type: ignore[no-untyped-def]
-    """Flip clusters of one replica.
+    """Flip clusters of one replica, whose ``state``, ``sides`` and ``signs`` are as ``sweep_site`` takes them.
 
     Args:
-        state: uint64 (2, groups, 2): colour, group, half; changed in place.
-        sides: Groups in a row, rows in a plane, planes (1 for a square lattice).
-        signs: uint64 (colour, slot, group, half), or of size 0 where no coupling is negative.
         chance: Of its temperature, as ``chances`` has it.
         field: Above 0, below it or 0.
         source: Counter word 1 and the two key words; ``when`` goes into the field of half-sweeps.

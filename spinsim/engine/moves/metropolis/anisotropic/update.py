@@ -13,15 +13,7 @@ from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.replica_packed.cpu_counting import CountedBonds
 from spinsim.engine.measuring.sums import Linear, observables_of_spins
 from spinsim.engine.moves.metropolis.packed.batches import build_batches_of_terms
-from spinsim.engine.moves.metropolis.packed.classes import (
-    MOST_CLASS_BITS,
-    Limits,
-    Tables,
-    TermClasses,
-    bits_of_counts,
-    build_tables,
-    distinct_of,
-)
+from spinsim.engine.moves.metropolis.packed.classes import Limits, Tables, TermClasses, build_tables, distinct_of
 from spinsim.engine.moves.metropolis.replica_packed.update import WORD_BYTES, ReplicaPlan, lone_bonds
 from spinsim.engine.update import Outline, Pace, Update, by_sites, bytes_with_adjacency
 from spinsim.errors import InputError
@@ -79,10 +71,8 @@ PackedRun: TypeAlias = ReplicaPlan | TermPlan  # a run whose state is replica-pa
 
 def suits(outline: Outline) -> bool:
     """Return True for two terms of one magnitude each and a uniform field, if classes have at most six bits."""
-    degrees, field = outline.degrees_of_terms, outline.in_field
-    if degrees is None or not outline.one_field:
-        return False
-    return sum(bits_of_counts(degrees, field)) + field <= MOST_CLASS_BITS
+    degrees = outline.degrees_of_terms
+    return degrees is not None and outline.one_field and TermClasses.fit(degrees, outline.in_field)
 
 
 def needed_bytes(outline: Outline, replicas: int) -> int:

@@ -13,7 +13,7 @@ from spinsim.cuda.device import cupy, has_clusters, require_memory, shared_memor
 from spinsim.cuda.launch import Launch
 from spinsim.engine.cuda import CudaEngine, CudaParts
 from spinsim.engine.cuda_queue import Queue, check_grid
-from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
+from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.unpacked import WORDS
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Compared, Comparison, compare_replicas
@@ -25,7 +25,6 @@ from spinsim.engine.moves.metropolis.dense.cuda_signs import Signs, signs
 from spinsim.engine.moves.metropolis.dense.update import SITES, DensePlan
 from spinsim.engine.moves.metropolis.unpacked import cuda as unpacked
 from spinsim.engine.moves.resample import Moves
-from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
 CALLS_A_BLOCK: Final = np.uint32(packing.LANES // WORDS)  # of 128 replicas
@@ -153,8 +152,6 @@ class DenseSweeper(unpacked.SpinSweeper):
         })  # fmt: skip
 
     def sweep(self, count: int, half_sweep: int) -> None:
-        if self._launch is None:
-            raise InputError(NO_TEMPERATURE)
         spins = self._dense
         most = max(1, UPDATES_A_LAUNCH // (spins.model.sites * spins.width * spins.model.samples))
         while count:

@@ -92,6 +92,11 @@ class TermClasses:
     magnitudes: tuple[int, ...]  # |J| of each term in quanta
     field: int  # h in quanta
 
+    @staticmethod
+    def fit(degrees: tuple[int, ...], in_field: bool) -> bool:
+        """Return True if kernels are made for sites of at most so many bonds of each term."""
+        return sum(bits_of_counts(degrees, in_field)) + in_field <= MOST_CLASS_BITS
+
     @property
     def count_bits(self) -> tuple[int, int]:
         return bits_of_counts(tuple(self.kinds.max(axis=0).tolist()), bool(self.field))

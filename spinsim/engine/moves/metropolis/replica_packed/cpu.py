@@ -13,7 +13,7 @@ from spinsim import packing, rng
 from spinsim.acceptance import check_one_beta
 from spinsim.bits import of_replica_packed
 from spinsim.engine.cpu import CpuEngine, CpuParts, CpuSweeper
-from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
+from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.replica_packed.cpu_blocks import Blocks
 from spinsim.engine.layouts.replica_packed.cpu_counting import (
     BATCH,
@@ -42,7 +42,6 @@ from spinsim.engine.moves.metropolis.replica_packed.cpu_degrees import sweep_by_
 from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep import sweep_and_tally, sweep_packed, sweep_wide
 from spinsim.engine.moves.metropolis.replica_packed.update import ReplicaPlan
 from spinsim.engine.protocols import Counts
-from spinsim.errors import InputError
 from spinsim.machine.compiled import kernel, step
 from spinsim.machine.threads import Threads
 from spinsim.model.graph import MOST_TERMS
@@ -192,14 +191,13 @@ class ReplicaSweeper(CpuSweeper):
         self.colours, self.tasks = plan.colours, blocks.count
         self._plan, self._blocks = plan, blocks
         self._source = rng.split_seed(plan.dynamics.seed), plan.dynamics.rng_rounds
-        self._tables: Tables | None = None
-        self._limits: Limits | None = None
+        self._tables: Tables
+        self._limits: Limits
         self._rounds: Callable[..., None] | None = None
         self._cheap_bits = 0
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         plan, classes = self._plan, self._plan.classes
-        self._limits = None
         if np.ndim(beta) > 0 or not isinstance(classes, Classes):
             self._tables, limits = plan.tables(beta)
             self._cheap_bits = cheap_bits(limits) if plan.by_degree else 0
@@ -219,19 +217,14 @@ class ReplicaSweeper(CpuSweeper):
         self._cheap_bits = cheap_bits(self._limits) if self._plan.by_degree else 0
 
     def set_places(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> None:
-        assert self._limits is not None  # noqa: S101  (there is a ladder)
         for k, row in enumerate(place):
             lay_tables(row, self._plan.used_tables, *self._limits, *self._tables_of(k))
 
     def _tables_of(self, sample: int) -> tuple[npt.NDArray[np.uint64], ...]:
-        tables = self._tables
-        assert tables is not None  # noqa: S101  (``sweep`` has looked)
-        k = sample % len(tables.always)
+        tables, k = self._tables, sample % len(self._tables.always)
         return tables.always[k], tables.planes[k], tables.thresholds[k]
 
     def sweep(self, count: int, half_sweep: int) -> None:
-        if self._tables is None:
-            raise InputError(NO_TEMPERATURE)
         self._blocks.sweep(self._sweep_part, count, half_sweep, self.colours)
 
     def _sweep_part(
@@ -260,7 +253,6 @@ class ReplicaSweeper(CpuSweeper):
 
     def temper(self, tempering: CpuTempering, times: Times, half_sweep: int, samples: slice) -> None:
         plan, tables, limits = self._plan, self._tables, self._limits
-        assert tables is not None and limits is not None  # noqa: PT018, S101  (there is a ladder)
         if self._rounds is None:
             ladder = self.colours, tempering.steps, tempering.ladder.copies, plan.used_tables, *limits
             self._rounds = temper_samples.given(

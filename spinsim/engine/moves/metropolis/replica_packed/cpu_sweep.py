@@ -21,15 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spinsim.engine.layouts.replica_packed.cpu_counting import (
-    BATCH,
-    ONE,
-    ROW,
-    ZERO,
-    add_count,
-    empty_into,
-    finish_addition,
-)
+from spinsim.engine.layouts.replica_packed.cpu_counting import BATCH, ROW, ZERO, add_count, empty_into, finish_addition
 from spinsim.engine.moves.metropolis.packed.steps import (
     CLASS,
     FLIP,
@@ -145,7 +137,7 @@ def sweep_and_tally(  # type: ignore[no-untyped-def]
                 scatter(state, sites, w)
                 if counts:
                     added = tally(n, parity, added, totals, w, counters)
-            half_sweep += ONE
+            half_sweep += np.uint64(1)
     if added:
         empty_into(totals, added, counters)
 
@@ -158,10 +150,12 @@ def count_slots(n, slots, base, count_bits, state, neighbour, signs, w, row):  #
         for e in range(ROW):
             w[row + b * ROW + e] = start
     for k in range(slots):
-        gather_signed(NEAR, state, neighbour[slot(k, n)], signs[slot(k, n)], w)
+        gather(NEAR, state, neighbour[slot(k, n)], w)
+        sign = signs[slot(k, n)]
         for half in range(2):
             for q in range(n):
-                w[NEAR + half * BATCH + q] ^= w[SPIN + half * BATCH + q]
+                e = half * BATCH + q
+                w[NEAR + e] = w[SPIN + e] ^ w[NEAR + e] ^ (ZERO - np.uint64(sign[q]))
         for b in range(count_bits):
             for half in range(2):
                 for q in range(n):
@@ -206,4 +200,4 @@ def sweep_wide(  # type: ignore[no-untyped-def]
                     k0, k1, rounds, w, tail, site, lane,
                 )  # fmt: skip
                 scatter(state, sites, w)
-            half_sweep += ONE
+            half_sweep += np.uint64(1)

@@ -17,14 +17,12 @@ from spinsim.cuda.device import cupy, multiprocessors, shared_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.cuda import CudaSweeper
 from spinsim.engine.cuda_queue import Queue
-from spinsim.engine.dynamics import NO_TEMPERATURE
 from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords, place_of
 from spinsim.engine.moves.exchange.cuda import LADDER, ReplicaPlaces
 from spinsim.engine.moves.metropolis.anisotropic.update import PackedRun
 from spinsim.engine.moves.metropolis.packed.batches import Batches
 from spinsim.engine.moves.metropolis.packed.classes import PLANES, Kind, Limits, Tables, empty_tables
 from spinsim.engine.moves.metropolis.replica_packed.update import ReplicaPlan
-from spinsim.errors import InputError
 from spinsim.packing import LANES
 
 PLACE: Final = 16  # bytes of one place
@@ -275,7 +273,7 @@ class TableSweeper(CudaSweeper):
         self.colours, self.tasks = plan.colours, plan.shape[0] * plan.shape[1]
         self._queue, self._lattices, self._plan = queue, lattices, plan
         self._on_ladder: LadderTables | None = None
-        self._tables: DeviceTables | None = None  # launches know addresses alone
+        self._tables: DeviceTables  # which launches know by their addresses alone
 
     @property
     def most_sweeps(self) -> int:
@@ -305,8 +303,6 @@ class TableSweeper(CudaSweeper):
             self._on_ladder.lay()
 
     def sweep(self, count: int, half_sweep: int) -> None:
-        if self._tables is None:
-            raise InputError(NO_TEMPERATURE)
         if self._on_ladder is not None and not self._on_ladder.are_laid:
             self._on_ladder.lay()
         self._queue_sweeps(count, half_sweep)

@@ -18,17 +18,10 @@ from spinsim import packing, rng
 from spinsim.acceptance import check_beta
 from spinsim.bits import of_site_packed, unpacked_spins
 from spinsim.engine.cpu import CpuEngine, CpuParts, CpuSweeper
-from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
+from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.replica_packed.cpu_blocks import Blocks
 from spinsim.engine.layouts.replica_packed.cpu_counting import BATCH, ONE, ROW, ZERO
-from spinsim.engine.layouts.site_packed.cpu_words import (
-    Halo,
-    count_site,
-    differing_lattices,
-    load,
-    periodic,
-    set_in_layers,
-)
+from spinsim.engine.layouts.site_packed.cpu_words import Halo, count_site, differing_lattices, load, set_in_layers
 from spinsim.engine.measuring.correlations import compared, waves
 from spinsim.engine.measuring.cpu import Compared, Integers, Words
 from spinsim.engine.measuring.cpu_comparison import squared_modes
@@ -46,7 +39,6 @@ from spinsim.engine.moves.metropolis.packed.steps import (
 from spinsim.engine.moves.metropolis.site_packed.update import SitePlan, SiteTables
 from spinsim.engine.protocols import Counts
 from spinsim.engine.update import Slab
-from spinsim.errors import InputError
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
@@ -85,9 +77,7 @@ def sweep_site(  # type: ignore[no-untyped-def]
         signs: uint64 (colour, slot, group, half), or of size 0 where no coupling is negative.
         tables: ``always``, ``planes`` and ``thresholds`` of this replica, as ``SiteTables`` has them.
         number: Counter word 0 of the first group.
-        source: Counter word 1, the two key words, and the Philox rounds, 7 or 10.
-        share: What to do of a sweep: the colours ``share[0]`` to ``share[1] - 1``, and of their groups part
-            ``share[2]`` of ``share[3]``. Parts of one colour may run side by side.
+        source: As ``sweep_and_tally`` takes it, and so is ``share``, of the groups of a colour.
         has_field: True if the spin is the class's top bit.
     """
     w, tail, site, lane = scratch_of(WIDE_WORDS)
@@ -193,7 +183,7 @@ class SiteSweeper(CpuSweeper):
         self.colours, self.tasks = plan.colours, blocks.count * blocks.parts
         self._plan, self._blocks, self.lattices = plan, blocks, lattices
         self._source = rng.split_seed(plan.dynamics.seed), plan.dynamics.rng_rounds
-        self._tables: SiteTables | None = None
+        self._tables: SiteTables
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         self._tables = self._plan.tables(check_beta(beta, self._plan.replicas)[None])
@@ -202,8 +192,6 @@ class SiteSweeper(CpuSweeper):
         self._tables = self._plan.tables(ladder.beta[place])
 
     def sweep(self, count: int, half_sweep: int) -> None:
-        if self._tables is None:
-            raise InputError(NO_TEMPERATURE)
         halo = self.lattices.halo
         prepare = None if halo.group is None else lambda colour: halo.fetch(1 - colour)
         self._blocks.sweep(self._sweep_part, count, half_sweep, self.colours, prepare)
@@ -211,7 +199,6 @@ class SiteSweeper(CpuSweeper):
     def _sweep_part(
         self, count: int, half_sweep: int, colours: tuple[int, int], part: int, sample: int, replica: int
     ) -> None:
-        assert self._tables is not None  # noqa: S101  (``sweep`` has looked)
         sweep_site(
             self.lattices.words[sample, replica], self.lattices.halo.of(sample, replica), self.lattices.sides,
             self.lattices.signs_of(sample), tuple(array[sample % len(array), replica] for array in self._tables),
@@ -249,7 +236,7 @@ class CpuSiteComparison:
         unsigned = np.empty((2, 0, self._groups, 2), np.uint64)
         flat = words.reshape(len(words), 2, self._groups, 2)
         lattices = (flat[a] ^ flat[b] for a, b in zip(one, other, strict=True))
-        halos = ((lattice, periodic(lattice, self._edge)) for lattice in lattices)
+        halos = ((lattice, Halo.periodic(lattice, self._edge)) for lattice in lattices)
         return np.array([count_site(*each, self._sides, unsigned, 0, 1)[1] for each in halos], np.int64)
 
     def _differing_in_layers(self, words: Words, one: Integers, other: Integers) -> list[Integers]:

@@ -14,7 +14,7 @@ from spinsim.acceptance import acceptance
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.site_packed.signs import build_signs, suits
 from spinsim.engine.measuring.sums import of_up_and_unsatisfied
-from spinsim.engine.moves.metropolis.packed.classes import PLANES, Classes, Limits
+from spinsim.engine.moves.metropolis.packed.classes import PLANES, Classes, Kind, Limits, kind_of
 from spinsim.engine.update import Counters, OfModel, Outline, Update
 from spinsim.errors import InputError
 from spinsim.model.graph import MOST_LISTED
@@ -92,6 +92,9 @@ class SitePlan:
         """Limits that decide flips at inverse temperatures ``beta``, of even degrees alone."""
         costs = self.classes.costs[:1, :, None]
         return Limits(*acceptance(costs, beta * self.model.quantum, self.dynamics.zero_acceptance))
+
+    def kind(self, beta: npt.NDArray[np.float64]) -> Kind:
+        return min(kind_of(self.classes, self.dynamics.zero_acceptance, self.limits(np.unique(beta))), Kind.PLAIN)
 
 
 def needed_bytes(outline: Outline, replicas: int) -> int:

@@ -19,7 +19,7 @@ from spinsim.cuda.device import cupy, multiprocessors, shared_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.cuda import CudaEngine, CudaSweeper, LaunchedRounds
 from spinsim.engine.cuda_queue import Queue, check_grid
-from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
+from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.measuring.cuda import NOTHING
 from spinsim.engine.measuring.sums import CudaCounting
 from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, ReplicaPlaces
@@ -27,16 +27,8 @@ from spinsim.engine.moves.exchange.ladder import Ladder
 from spinsim.engine.moves.metropolis.packed.classes import LATTICE_BARRIER
 from spinsim.engine.moves.metropolis.replica_packed.cuda import engine_of
 from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import NOTES
-from spinsim.engine.moves.metropolis.unpacked.cuda_words import (
-    COUNTED_BONDS,
-    WORD,
-    WORDS,
-    SlotPlan,
-    UnpackedSpins,
-    counted_rows,
-)
+from spinsim.engine.moves.metropolis.unpacked.cuda_words import WORD, WORDS, SlotPlan, UnpackedSpins
 from spinsim.engine.moves.metropolis.unpacked.update import UnpackedPlan
-from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
 LAY_THREADS: Final = 256
@@ -50,7 +42,7 @@ class SpinSweeper(CudaSweeper):
     def __init__(self, queue: Queue, model: Ising, replicas: int, width: int, colours: int, terms: int) -> None:
         self.colours, self.tasks = colours, model.samples  # replicas run side by side within each
         self._queue, self._model, self._replicas, self._width, self._terms = queue, model, replicas, width, terms
-        self._launch: Launch | None = None
+        self._launch: Launch
         self._lay: Launch | None = None
         self._rows = 0  # of temperatures that change: samples times terms
         self._coldest = np.zeros(terms)  # largest 2 beta times the quantum, of each term
@@ -135,17 +127,11 @@ class UnpackedRounds(LaunchedRounds):
     def _ready(self, spins: UnpackedSpins, coldest: np.float32, every: int) -> Launch:
         queue, plan, ladder = self._queue, spins.plan.plan, self._tempering.ladder
         two_beta = cupy.asarray(2.0 * spins.model.quantum * np.ascontiguousarray(ladder.beta.reshape(-1)))
-        near, couplings = self._rows = [cupy.asarray(array) for array in counted_rows(spins.plan)]
-        digit, samples = couplings[0].size, couplings.shape[1]
-        bonds = record(
-            COUNTED_BONDS, near=near, couplings=couplings, digits=digit, rows=len(near),
-            stride=digit // samples if samples > 1 else 0,
-        )  # fmt: skip
         expression = instance("temper_unpacked", spins.integer, queue.rng_rounds)
         return Launch(queue.device, "tempering/temper_unpacked.cu", expression, {
             **spins.arguments, "samples": np.uint32(self._samples),
             "ladder": two_beta, "coldest": coldest, "exchange": self._tempering.record,
-            "told": record(TOLD, all=self._told, replicas=every), "bonds": bonds,
+            "told": record(TOLD, all=self._told, replicas=every), "bonds": spins.counted_bonds,
             "first_sites": np.uint32(plan.first), "sums": np.zeros((), LEFT_SUMS), "first_here": np.uint32(0),
             "first_half_sweep": np.uint64(0), "sweeps": np.uint32(0),
             "first_round": np.uint64(0), "rounds": np.uint32(0),
@@ -221,8 +207,6 @@ class UnpackedSweeper(SpinSweeper):
         return max(1, min(UPDATES_A_LAUNCH // updates, SWEEPS_A_LAUNCH))
 
     def sweep(self, count: int, half_sweep: int) -> None:
-        if self._launch is None:
-            raise InputError(NO_TEMPERATURE)
         if not self.are_laid:
             self.lay_tables()
         how = self._unpacked.grouping

@@ -250,6 +250,14 @@ class UnpackedSpins(OrderedWords):
         }  # fmt: skip
 
     @cached_property
+    def counted_bonds(self) -> npt.NDArray[np.void]:
+        """Rows of each bond once, as rounds in one launch take them."""
+        near, couplings = self._rows = [cupy.asarray(array) for array in counted_rows(self.plan)]
+        digit, samples = couplings[0].size, couplings.shape[1]
+        stride = digit // samples if samples > 1 else 0
+        return record(COUNTED_BONDS, near=near, couplings=couplings, digits=digit, rows=len(near), stride=stride)
+
+    @cached_property
     def _energies(self) -> list[Launch]:
         file, terms = "measuring/count_unpacked.cu", self.plan.plan.terms
         columns = min(MEASURE_COLUMNS, self.width // MEASURE_REPLICAS)
