@@ -9,7 +9,7 @@ import numpy.typing as npt
 from spinsim.engine.choosing import check_memory, check_run, choose_packing
 from spinsim.engine.devices import DEVICES, resolve_device
 from spinsim.engine.dynamics import Dynamics, Start
-from spinsim.engine.given import as_spins, begin_with
+from spinsim.engine.given import as_spins, set_spins
 from spinsim.engine.protocols import Counts, Engine
 from spinsim.engine.split.shares import on_all_devices
 from spinsim.engine.update import Planned
@@ -55,7 +55,7 @@ def create_engine(
         engine = create_engine(
             model, replicas, replace(dynamics, start="up"), device, threads, None, slabs, round_sweeps
         )
-        begin_with(engine, spins)
+        set_spins(engine, spins)
         return engine
     check_run(model, replicas, 0, 1)
     return on_all_devices(model, replicas, dynamics, resolve_device(device), threads, slabs, round_sweeps)

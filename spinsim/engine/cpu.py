@@ -11,25 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.bits import Bits, packed_spins
-from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
+from spinsim.engine.given import apply_in_host_memory
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.cpu import Compare, CpuMeasuring, Measurement
 from spinsim.engine.measuring.cpu_reduction import HostReduction
 from spinsim.engine.measuring.in_time import HostSquares
 from spinsim.engine.measuring.reduction import Reduced
 from spinsim.engine.moves.exchange.cpu import CpuTempering, Times
-from spinsim.engine.moves.exchange.ladder import (
-    NO_LADDER,
-    Exchange,
-    Ladder,
-    check_ladder,
-    exchange_of,
-    holders,
-    snapshot_of,
-)
-from spinsim.engine.moves.move import FastPaths, Moment, Move, apply_in_host_memory
+from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, exchange_of, holders, snapshot_of
+from spinsim.engine.moves.move import FastPaths, Moment, Move
 from spinsim.engine.moves.resample import Moves, moves_of
-from spinsim.engine.protocols import Begun, Counts, Reduction, Spins, one_by_one
+from spinsim.engine.protocols import Begun, Counts, Engine, Reduction, Spins
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
 from spinsim.machine.threads import Threads
@@ -45,9 +38,7 @@ _OF_COPY, _OF_PAIR = 10, 6  # numbers of a measurement, or so
 class CpuState(Protocol):
     """The spins of all replicas of all samples."""
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes that ``keep`` takes."""
+    nbytes: int  # that ``keep`` takes
 
     def words(self) -> Words:
         """The words of a snapshot."""
@@ -121,7 +112,7 @@ class CpuParts(NamedTuple):
     bits: Callable[[int, int], Bits] | None = None
 
 
-class CpuEngine:
+class CpuEngine(Engine):
     """An ``Engine`` on the CPU."""
 
     device_name = "cpu"
@@ -129,25 +120,24 @@ class CpuEngine:
 
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, parts: CpuParts) -> None:
         self.model, self.replicas, self.half_sweep = model, replicas, 0
-        self.packing, self.colours = parts.packing, parts.sweeper.colours
+        self.packing, self.colours, self.tasks = parts.packing, parts.sweeper.colours, parts.sweeper.tasks
         self._dynamics, self._state, self._sweeper, self._counts = dynamics, parts.state, parts.sweeper, parts.counts
         self._threads = parts.threads
         self._measuring = CpuMeasuring(model, parts.compare, parts.state.words_of, max(parts.temperatures))
         self.temperatures, self._bits = parts.temperatures, parts.bits
         self._fast_paths = FastPaths("cpu", parts.packing, model, replicas, dynamics.first_sample, parts)
+        self._has_temperatures = False
         self._tempering: CpuTempering | None = None
         self._unread: Measurement | None = None
         self._taken: Ladder | None = None
 
-    @property
-    def tasks(self) -> int:
-        return self._sweeper.tasks
-
     def set_beta(self, beta: npt.ArrayLike) -> None:
         self._sweeper.set_beta(beta)
-        self._tempering = None
+        self._tempering, self._has_temperatures = None, True
 
     def sweep(self, count: int) -> None:
+        if not self._has_temperatures:
+            raise InputError(NO_TEMPERATURE)
         self._sweeper.sweep(count, self.half_sweep)
         self.half_sweep += count * self.colours
 
@@ -158,12 +148,6 @@ class CpuEngine:
 
     def wait(self) -> None:
         """Nothing to wait for: sweeps return when they are done."""
-
-    def part_rates(self) -> list[float]:
-        return []
-
-    def counts(self) -> Counts:
-        return self._counts(None)
 
     def begin_counts(self) -> Callable[[], Counts]:
         counts = self._counts(None)
@@ -188,16 +172,14 @@ class CpuEngine:
             fast_path(moment, holders(tempering.exchange.place, tempering.ladder.copies))
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
-        ladder = check_ladder(beta, copies, self.replicas, self.temperatures)
+        ladder = Ladder.of_engine(beta, copies, self.replicas, self.temperatures)
         self._tempering, self._unread = CpuTempering(ladder, self.model, self._dynamics), None
         self._sweeper.set_ladder(ladder)
-        self._adopt_places(self._tempering)
-
-    def _adopt_places(self, tempering: CpuTempering) -> None:
-        self._sweeper.set_places(tempering.ladder, tempering.exchange.place)
+        self._sweeper.set_places(ladder, self._tempering.exchange.place)
+        self._has_temperatures = True
 
     def adopt_ladder(self, ladder: Ladder) -> None:
-        self._tempering, self._taken = None, ladder
+        self._tempering, self._taken, self._has_temperatures = None, ladder, True
         self._sweeper.set_ladder(ladder)
 
     def begin_sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Callable[[], Counts]:
@@ -217,7 +199,7 @@ class CpuEngine:
             for _ in range(rounds):
                 self.sweep(sweeps)
                 tempering.attempt(self._counts(None))
-                self._adopt_places(tempering)
+                self._sweeper.set_places(tempering.ladder, tempering.exchange.place)
             return
         times, half_sweep = (tempering.round, rounds, sweeps), self.half_sweep
 
@@ -268,7 +250,7 @@ class CpuEngine:
     ) -> list[Begun]:  # fmt: skip
         tempering, words = self._on_ladder(), self._sweeper.words_of_round(sweeps)
         if words is None:
-            return one_by_one(self, fetched or [True] * count, rounds, sweeps, wanted, reduction)
+            return super().temper_measured(count, rounds, sweeps, wanted, reduction, fetched)
         rooms = [self._room(wanted, reduction, fetched is None or fetched[k]) for k in range(count)]
         number = 0 if reduction is None else reduction.measurements
         before, half_sweep = tempering.round, self.half_sweep
@@ -326,6 +308,6 @@ class CpuEngine:
     def restore(self, saved: Mapping[str, npt.NDArray[np.generic]]) -> None:
         self._state.set_words(np.asarray(saved["spins"], np.uint64))
         self.half_sweep = int(saved["half_sweep"])
-        if self._tempering is not None:
-            self._tempering.restore(exchange_of(saved), int(saved["round"]))
-            self._adopt_places(self._tempering)
+        if (tempering := self._tempering) is not None:
+            tempering.exchange, tempering.round = exchange_of(saved), int(saved["round"])
+            self._sweeper.set_places(tempering.ladder, tempering.exchange.place)

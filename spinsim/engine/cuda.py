@@ -14,6 +14,8 @@ import numpy.typing as npt
 from spinsim.bits import Bits, packed_spins
 from spinsim.cuda.device import cupy, names
 from spinsim.engine.cuda_queue import Queue
+from spinsim.engine.dynamics import NO_TEMPERATURE
+from spinsim.engine.given import apply_in_host_memory
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.cuda import CudaState, LadderMeasuring, Measurements, Measuring
 from spinsim.engine.measuring.cuda_comparison import Comparison
@@ -21,11 +23,11 @@ from spinsim.engine.measuring.cuda_reduction import CudaReduction
 from spinsim.engine.measuring.in_time import HostSquares
 from spinsim.engine.measuring.reduction import Reduced
 from spinsim.engine.measuring.sums import CudaCounting
-from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, ReplicaPlaces, each_a_copy
-from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, check_ladder, exchange_of, snapshot_of
-from spinsim.engine.moves.move import FastPaths, Moment, Move, apply_in_host_memory
+from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, ReplicaPlaces
+from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, exchange_of, snapshot_of
+from spinsim.engine.moves.move import FastPaths, Moment, Move
 from spinsim.engine.moves.resample import moves_of
-from spinsim.engine.protocols import Begun, Counts, LocalSquares, Reduction
+from spinsim.engine.protocols import Begun, Counts, Engine, LocalSquares, Reduction
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
@@ -63,7 +65,6 @@ class LaunchedRounds(ABC):
         self._queue_rounds(into.several * rounds, sweeps, half_sweep, notes=notes, measured=measuring.record)
 
     def _queue_rounds(self, rounds: int, sweeps: int, half_sweep: int, **notes: Any) -> None:
-        """Queue many rounds in one launch; ``notes`` are those of measurements."""
         half_sweeps = rounds * sweeps * self._colours
         self._start(
             rounds, half_sweeps, sums=self._counting.room(), first_half_sweep=half_sweep, sweeps=sweeps,
@@ -123,27 +124,24 @@ class OnLadder(NamedTuple):
     measuring: LadderMeasuring  # the measurements
 
 
-class CudaEngine:
+class CudaEngine(Engine):
     """An ``Engine`` on one GPU."""
 
     devices = 1
 
     def __init__(self, model: Ising, replicas: int, parts: CudaParts) -> None:
         self.model, self.replicas, self.half_sweep = model, replicas, 0
-        self.packing, self.colours = parts.packing, parts.sweeper.colours
+        self.packing, self.colours, self.tasks = parts.packing, parts.sweeper.colours, parts.sweeper.tasks
         self.device_name = names()[parts.queue.device]
         self.parts, self._queue, self._state, self._sweeper = parts, parts.queue, parts.state, parts.sweeper
         self._counting, self._compare, self.temperatures = parts.counting, parts.compare, parts.temperatures
         self._squares = parts.squares or partial(HostSquares, model)
+        self._has_temperatures = False
         self._ladder: OnLadder | None = None
         self._fast_paths = FastPaths("cuda", parts.packing, model, replicas, int(self._queue.first_sample), parts)
         self._given: GivenPlaces | None = None
         self._copies: Any = None
         weakref.finalize(self, self._queue.stream.synchronize).atexit = False  # before its memory is free for others
-
-    @property
-    def tasks(self) -> int:
-        return self._sweeper.tasks
 
     @property
     def at_once(self) -> int:
@@ -152,15 +150,16 @@ class CudaEngine:
     def set_beta(self, beta: npt.ArrayLike) -> None:
         with self._queue.here():
             self._sweeper.set_beta(beta)
-        self._ladder = None
+        self._ladder, self._has_temperatures = None, True
 
     def sweep(self, count: int) -> None:
+        if not self._has_temperatures:
+            raise InputError(NO_TEMPERATURE)
         with self._queue.here():
             self._sweeper.sweep(count, self.half_sweep)
         self.half_sweep += count * self.colours
 
     def timed_sweep(self, count: int) -> float:
-        """Sweep and return the seconds between two events on the device."""
         with self._queue.here():
             began, ended = cupy.cuda.Event(), cupy.cuda.Event()
             began.record()
@@ -172,15 +171,9 @@ class CudaEngine:
     def wait(self) -> None:
         self._queue.stream.synchronize()
 
-    def part_rates(self) -> list[float]:
-        return []
-
     def begin_counts(self) -> Callable[[], Counts]:
         with self._queue.here():
             return self._counting.begin(self.half_sweep)
-
-    def counts(self) -> Counts:
-        return self.begin_counts()()
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         with self._queue.here():
@@ -200,8 +193,9 @@ class CudaEngine:
     def apply(self, move: Move, moment: Moment) -> None:
         with self._queue.here():
             fast_path, first_sample = self._fast_paths.of(move), int(self._queue.first_sample)
-            if self._copies is None:
-                self._copies = each_a_copy(self.model.samples, self.replicas)
+            if self._copies is None:  # where all replicas have one temperature each is a copy of it
+                each = np.arange(self.replicas, dtype=np.int32)[:, None]
+                self._copies = cupy.asarray(np.tile(each, (self.model.samples, 1, 1)))
             if fast_path is None:
                 apply_in_host_memory(self, move, moment, first_sample)
             else:
@@ -210,12 +204,12 @@ class CudaEngine:
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
         queue, counting = self._queue, self._counting
-        ladder = check_ladder(beta, copies, self.replicas, self.temperatures)
+        ladder = Ladder.of_engine(beta, copies, self.replicas, self.temperatures)
         with queue.here():
             steps = ladder.steps(self.model)
             tempering = CudaTempering(queue, ladder, steps, counting.shape, counting.observables)
             measuring = LadderMeasuring(self.model, queue, tempering, counting, self._compare, self._state.present)
-            self._ladder = OnLadder(tempering, measuring)
+            self._ladder, self._has_temperatures = OnLadder(tempering, measuring), True
             self._sweeper.set_ladder(tempering)
             self._sweeper.lay_tables()
 
@@ -225,14 +219,14 @@ class CudaEngine:
 
     def sweep_at_places(self, given: GivenPlaces) -> None:
         """Sweep at given places of a ladder from now on; the present device and stream of CuPy are the engine's."""
-        self._ladder, self._given = None, given
+        self._ladder, self._given, self._has_temperatures = None, given, True
         self._sweeper.set_ladder(given)
         self._sweeper.lay_tables()
 
     def begin_sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Callable[[], Counts]:
         assert self._given is not None  # noqa: S101  (``adopt_ladder`` came before)
         with self._queue.here():
-            self._given.set(place)
+            self._given.place.set(np.ascontiguousarray(place))
             self._sweeper.lay_tables()
             self.sweep(count)
             return self.begin_counts()
@@ -241,7 +235,7 @@ class CudaEngine:
         """Queue taking over the state of a ladder on the same device, for spins after so many half-sweeps."""
         self._counting.forget()
         self.half_sweep = half_sweep
-        self._on_ladder().tempering.state.follow(tempering.state)
+        self._on_ladder().tempering.follow(tempering)
 
     def _on_ladder(self) -> OnLadder:
         if self._ladder is None:
@@ -272,11 +266,6 @@ class CudaEngine:
         with self._queue.here():
             self._on_ladder().measuring.prepare(kept, wanted)
 
-    def begin_measurement(
-        self, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None, fetched: bool = True
-    ) -> Begun:
-        return self.temper_measured(1, 0, 0, wanted, reduction, [fetched])[0]
-
     def temper_measured(
         self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None,
         fetched: Sequence[bool] | None = None,
@@ -303,12 +292,9 @@ class CudaEngine:
             return
         for k in range(into.several):
             self.temper(rounds, sweeps)
-            self._write_measurement(measuring, into, k)
-
-    def _write_measurement(self, measuring: Measuring, measurements: Measurements, number: int) -> None:
-        counted = self._counting.claim(self.half_sweep)
-        measuring.write(measurements, number, self._state.present, counted)
-        self._counting.give_back(counted)
+            counted = self._counting.claim(self.half_sweep)
+            measuring.write(into, k, self._state.present, counted)
+            self._counting.give_back(counted)
 
     def reduction(self, reduced: Reduced) -> CudaReduction:
         self._on_ladder()

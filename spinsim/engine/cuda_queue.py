@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from spinsim.cuda.device import cupy
-from spinsim.cuda.launch import Launch, round_keys
+from spinsim.cuda.launch import Launch, Struct, record, round_keys
 from spinsim.engine.dynamics import Dynamics
 from spinsim.errors import InputError
 from spinsim.machine.memory import using
@@ -18,12 +19,7 @@ START_THREADS: Final = 128
 
 
 class Queue:
-    """One device and a stream of its own there.
-
-    Attributes:
-        first_sample: Number of the model's first sample in the whole run, as kernels take it.
-        first_block: Number of the first block of replicas, likewise.
-    """
+    """One device and a stream of its own there; numbers of ``Dynamics`` as kernels take them."""
 
     def __init__(self, device: int, dynamics: Dynamics) -> None:
         self.device, self.rng_rounds, self.keys = device, dynamics.rng_rounds, round_keys(dynamics.seed)
@@ -49,6 +45,33 @@ class Queue:
             "sites": np.uint32(sites), "first_site": np.uint32(site), "key": self.keys,
             "first_sample": self.first_sample + np.uint32(sample), "first_block": self.first_block + np.uint32(block),
         })(self.stream, (-(-sites // START_THREADS), blocks, samples), START_THREADS)  # fmt: skip
+
+
+class OnDevice:
+    """Makes structs whose arrays are put on the device, where they stay as long as this."""
+
+    def __init__(self) -> None:
+        self._kept = list[Any]()
+
+    def __call__(self, kind: Struct, **members: Any) -> Any:
+        there = {name: cupy.asarray(one) if type(one) is np.ndarray else one for name, one in members.items()}
+        self._kept.extend(there.values())
+        return record(kind, **there)
+
+
+class Step(NamedTuple):
+    """A kernel of a move with its grid and the threads of a block, and if it takes the time and the key of a moment."""
+
+    launch: Launch
+    grid: tuple[int, int, int]
+    threads: int
+    draws: bool = True
+
+
+def queue_steps(stream: Any, steps: Sequence[Step], of_first: dict[str, Any], now: dict[str, Any]) -> None:
+    """Queue the kernels of a move; only the first one knows temperatures, or who has them."""
+    for number, (launch, grid, threads, draws) in enumerate(steps):
+        launch(stream, grid, threads, **({} if number else of_first), **(now if draws else {}))
 
 
 def check_grid(samples: int, blocks: int) -> None:

@@ -59,7 +59,6 @@ def seats(device: str) -> list[Seat]:
 
 
 def _gpus(device: str) -> list[int | None]:
-    """Numbers of the GPUs of this process, None for the CPU."""
     return [None] if device == "cpu" else [*gpu_numbers(device)]
 
 

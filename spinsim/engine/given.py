@@ -1,4 +1,7 @@
-"""Initial configurations that are given: checked, told apart by a digest, and put into an engine of any kind."""
+"""Configurations in host memory, put into an engine of any kind: the initial ones of a user, or as a move leaves them.
+
+Those of a user are checked, and told apart by a digest.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,19 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.choosing import update_of
+from spinsim import packing
 from spinsim.engine.moves.exchange.ladder import Exchange, snapshot_of
+from spinsim.engine.moves.move import Batch, Moment, Move
 from spinsim.engine.protocols import Engine
 from spinsim.errors import InputError
+from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
+from spinsim.packing import Packing
 
 GIVEN: Final = "sha256:"  # how the start of a run is named whose configurations were given: this and their digest
 
 
 def name_of(spins: npt.NDArray[np.int8]) -> str:
-    """Words that stand for given configurations in the configuration of a run."""
     return GIVEN + hashlib.sha256(f"{spins.shape}".encode() + np.ascontiguousarray(spins).data).hexdigest()
 
 
@@ -55,15 +60,6 @@ def as_spins(start: npt.ArrayLike, model: Ising, replicas: int | None, name: str
     return given.astype(np.int8).reshape(shape)
 
 
-def begin_with(engine: Engine, spins: npt.NDArray[np.int8]) -> None:
-    """Set the configurations of an engine that has done nothing yet, given as ``as_spins`` makes them."""
-    if spins.shape[1] not in (1, engine.replicas):
-        raise InputError(
-            f"start has {spins.shape[1]} replicas of each sample but the run has {engine.replicas}: give as many or one"
-        )
-    set_spins(engine, spins)
-
-
 def set_spins(
     engine: Engine, spins: npt.NDArray[np.int8], exchange: Exchange | None = None, half_sweep: int = 0
 ) -> None:
@@ -74,7 +70,41 @@ def set_spins(
         exchange: State of the exchange that it gets, where it is on a ladder.
         half_sweep: How many half-sweeps it counts then as done, by which random numbers go on.
     """
-    model, update = engine.model, update_of(engine.model)
-    every = (engine.replicas, model.sites)
-    words = [update.pack(model, np.broadcast_to(spins[k % len(spins)], every)) for k in range(model.samples)]
-    engine.restore(snapshot_of(np.stack(words), half_sweep, 0, exchange))
+    every = np.broadcast_to(spins, (engine.model.samples, engine.replicas, engine.model.sites))
+    words = np.concatenate([_packed(engine, of_sample[None]) for of_sample in every])
+    engine.restore(snapshot_of(words, half_sweep, 0, exchange))
+
+
+def apply_in_host_memory(engine: Engine, move: Move, moment: Moment, first_sample: int = 0) -> None:
+    """Apply a move to all replicas of an engine, whose ladder and random numbers go on as they were.
+
+    Args:
+        engine: Any; spins of a GPU, of other processes and of slabs go through the memory of this one.
+        first_sample: Number of the engine's first sample in the whole run.
+    """
+    model = engine.model
+    shape = model.samples, engine.replicas, model.sites
+    require(4.0 * np.prod(shape, dtype=np.float64), f"the spins that move {move.name} changes")
+    saved = engine.snapshot()
+    place = np.asarray(saved["place"], np.int32) if np.ndim(moment.beta) else np.zeros(shape[:2], np.int32)
+    spins = _unpacked(engine, saved["spins"])
+    move.apply(Batch(spins, model, place, moment, first_sample))
+    if not (np.abs(spins) == 1).all():
+        raise InputError(f"move {move.name} leaves other values than +1 and -1 in batch.spins")
+    engine.restore({**saved, "spins": _packed(engine, spins)})
+
+
+def _packed(engine: Engine, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.uint64]:
+    """Words of a snapshot of an engine, of configurations (samples, replicas, sites)."""
+    if engine.packing is not Packing.SITE:
+        return packing.pack(np.ascontiguousarray(spins.transpose(0, 2, 1)))
+    assert engine.model.lattice is not None  # noqa: S101  (no other model is held so)
+    shape = engine.model.lattice.shape  # lattices are large: one by one they take little memory besides
+    return np.array([[packing.pack_sites(one, shape) for one in of_sample] for of_sample in spins])
+
+
+def _unpacked(engine: Engine, words: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
+    if engine.packing is not Packing.SITE:
+        return np.ascontiguousarray(packing.unpack(words, engine.replicas).transpose(0, 2, 1))
+    assert engine.model.lattice is not None  # noqa: S101  (no other model is held so)
+    return packing.unpack_sites(words, engine.model.lattice.shape)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +13,9 @@ from spinsim.bits import Bits, States, packed_spins
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Correlations, Wanted
 from spinsim.engine.measuring.reduction import Reduced
 from spinsim.engine.moves.exchange.ladder import Exchange, Ladder
+from spinsim.engine.moves.move import Moment, Move
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
-
-if TYPE_CHECKING:
-    from spinsim.engine.moves.move import Moment, Move
 
 
 class Counts(NamedTuple):
@@ -57,19 +55,15 @@ class LadderMeasurement(NamedTuple):
 
     @property
     def replica_energy(self) -> npt.NDArray[np.float64]:
-        return by_replica(self.energy, self.holder)
+        """The energies in the order of replicas, (samples, replicas)."""
+        samples = len(self.energy)
+        ordered = np.empty((samples, self.energy[0].size))
+        np.put_along_axis(ordered, self.holder.reshape(samples, -1), self.energy.reshape(samples, -1), axis=1)
+        return ordered
 
 
 Begun = Callable[[], LadderMeasurement] | None
 """Waits for a measurement; None for one that is added up and read nowhere."""
-
-
-def by_replica(values: npt.NDArray[Any], holder: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
-    """Return values (samples, copies, temperatures) in the order of replicas, (samples, replicas)."""
-    samples = len(values)
-    ordered = np.empty((samples, values[0].size), values.dtype)
-    np.put_along_axis(ordered, holder.reshape(samples, -1), values.reshape(samples, -1), axis=1)
-    return ordered
 
 
 class LowestStates(NamedTuple):
@@ -130,10 +124,7 @@ class Engine(Protocol):
     devices: int  # how many of these there are
     colours: int  # half-sweeps in a sweep
     half_sweep: int  # half-sweeps done
-
-    @property
-    def tasks(self) -> int:
-        """Parts that run side by side."""
+    tasks: int  # parts that run side by side
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         """Set the inverse temperature: a number or one for each replica (replicas,).
@@ -152,6 +143,7 @@ class Engine(Protocol):
 
     def part_rates(self) -> list[float]:
         """Updates/ns of each part while it worked, where several share out the replicas; else nothing."""
+        return []
 
     def begin_counts(self) -> Callable[[], Counts]:
         """Ask for the present energies and magnetisations; the function returned waits for them.
@@ -160,7 +152,8 @@ class Engine(Protocol):
         """
 
     def counts(self) -> Counts:
-        """Energy and magnetisation of every replica, ``begin_counts()()``."""
+        """Energy and magnetisation of every replica."""
+        return self.begin_counts()()
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         """One configuration, shape (sites,), +1 or -1."""
@@ -202,12 +195,21 @@ class Engine(Protocol):
         Sweeps asked for meanwhile neither disturb it nor wait for it. A reduction of this engine adds it up, and None
         is returned unless it is ``fetched`` too.
         """
+        return self.temper_measured(1, 0, 0, wanted, reduction, [fetched])[0]
 
     def temper_measured(
         self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None,
         fetched: Sequence[bool] | None = None,
     ) -> list[Begun]:  # fmt: skip
-        """``count`` times: ``temper``, then ``begin_measurement``, each with its own of ``fetched``."""
+        """``count`` times: ``temper``, then ``begin_measurement``, each with its own of ``fetched``.
+
+        An engine has one of the two of its own; this is it where nothing is gained by several at a time.
+        """
+        begun = []
+        for is_fetched in fetched or [True] * count:
+            self.temper(rounds, sweeps)
+            begun.append(self.begin_measurement(wanted, reduction, is_fetched))
+        return begun
 
     def reduction(self, reduced: Reduced) -> Reduction:
         """Make what adds measurements of the present ladder up, where that is fastest.
@@ -251,7 +253,6 @@ class KeptSpins:
     one: Callable[[int, int], Bits] | None = None  # finds the one of a sample and replica; None: from its spins
 
     def __call__(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """Return one configuration, (sites,), +1 or -1."""
         return self.read(sample, replica)
 
 
@@ -266,7 +267,6 @@ def room_like(present: npt.NDArray[Any]) -> tuple[Callable[[slice], None], npt.N
 
 
 def bits_of_one(spins: Spins, sample: int, replica: int) -> Bits:
-    """Return one configuration as bits, (bytes,)."""
     if isinstance(spins, KeptSpins) and spins.one is not None:
         return spins.one(sample, replica)
     return packed_spins(spins(sample, replica))
@@ -280,18 +280,6 @@ def bits_of(spins: Spins, sample: int, replicas: int) -> Bits:
 
 
 def present_measurement(engine: Engine, wanted: Wanted = WITHOUT_TIMES) -> LadderMeasurement:
-    """Return what is measured of the present state."""
     begun = engine.begin_measurement(wanted)
     assert begun is not None  # noqa: S101  (nothing else adds it up)
     return begun()
-
-
-def one_by_one(
-    engine: Engine, fetched: Sequence[bool], rounds: int, sweeps: int, wanted: Wanted, reduction: Reduction | None
-) -> list[Begun]:
-    """``Engine.temper_measured`` where nothing is gained by several measurements at a time."""
-    begun = []
-    for is_fetched in fetched:
-        engine.temper(rounds, sweeps)
-        begun.append(engine.begin_measurement(wanted, reduction, is_fetched))
-    return begun

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any, Final, NamedTuple
-
-import numpy as np
-import numpy.typing as npt
+from pkgutil import resolve_name
+from typing import Final, NamedTuple
 
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.protocols import Engine
@@ -102,22 +99,12 @@ class Slab(NamedTuple):
     group: Group  # who has the slabs, in their order; the last one is before the first
 
 
-class InSlabs(NamedTuple):
-    """Engines of a slab of a lattice, which know nothing that depends on all slabs, such as ladders."""
-
-    on_cpu: Callable[[Ising, int, Dynamics, int | None, Slab], Engine]  # from replicas, dynamics and threads
-    on_cuda: Callable[[Ising, int, Dynamics, int, Slab], Engine]  # makes it on the GPU of a number
-
-
 class Busy(NamedTuple):
     """Replicas that keep a multiprocessor of a GPU busy."""
 
     group: int = LANES  # replicas that a thread block updates together
     most: int = 4  # groups of these that it is given of a lattice that it has for itself
     spins: int = 2**20  # from which on its rate hardly rises; lattices of which a group has more are shared by several
-
-
-BUSY: Final = Busy()
 
 
 class Pace(NamedTuple):
@@ -127,6 +114,7 @@ class Pace(NamedTuple):
     in_one_call: bool = True  # True if many sweeps are asked for at once; else each is a call of its own, or several
 
 
+BUSY: Final = Busy()
 PACE: Final = Pace()
 
 
@@ -140,26 +128,23 @@ class Update:
     # measured
     needed_bytes: Callable[[Outline, int], int]
     counters: Callable[[Outline, int], Counters]  # fields of the random counter of a run of so many replicas
-    pack: Callable[[Ising, npt.NDArray[np.int8]], npt.NDArray[np.uint64]]  # words of (replicas, sites)
-    on_cpu: Callable[[Ising, int, Dynamics, int | None], Engine]  # of a model, replicas, dynamics and threads
-    on_cuda: Callable[[Ising, int, Dynamics, int], Engine]  # of a model, replicas, dynamics and the number of a GPU
+    cpu: str  # ``module:function`` that makes an engine on the CPU; the module is imported when it is asked for one
+    cuda: str  # likewise on a GPU
     # consecutive replicas of a sample that one device must have: those of a block of the random counter, which are
     # blocks of the second axis of a snapshot's spins
     together: int = LANES
-    in_slabs: InSlabs | None = None  # how it moves slabs of lattices; None where it does not
+    in_slabs: bool = False  # True if its engines can have a slab of a lattice; they then know nothing of ladders
     busy: Busy = BUSY  # how many replicas a GPU should have
     pace: Pace = PACE  # how long a GPU does without the host
     one_by_one: bool = False  # True if a CPU visits one replica after the other, so that few take less time than many
 
-
-def engine_of(module: str, function: str = "engine") -> Callable[..., Engine]:
-    """A function of a module that makes an engine; the module is imported when an engine is made."""
-
-    def make(*arguments: Any) -> Engine:
-        engine: Engine = getattr(import_module(module), function)(*arguments)
+    def on_cpu(self, model: Ising, replicas: int, dynamics: Dynamics, threads: int | None, *slab: Slab) -> Engine:
+        engine: Engine = resolve_name(self.cpu)(model, replicas, dynamics, threads, *slab)
         return engine
 
-    return make
+    def on_cuda(self, model: Ising, replicas: int, dynamics: Dynamics, gpu: int, *slab: Slab) -> Engine:
+        engine: Engine = resolve_name(self.cuda)(model, replicas, dynamics, gpu, *slab)
+        return engine
 
 
 def bytes_with_adjacency(outline: Outline, replicas: int, bytes_a_site: int) -> int:

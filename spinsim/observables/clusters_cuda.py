@@ -14,7 +14,7 @@ import numpy.typing as npt
 from spinsim.cuda.compile import FLAGS, Instances, instance
 from spinsim.cuda.device import cupy, require_memory
 from spinsim.cuda.launch import ADDRESS, Launch, record, round_keys, struct_type
-from spinsim.engine.cuda_queue import GRID_LIMIT
+from spinsim.engine.cuda_queue import GRID_LIMIT, OnDevice
 from spinsim.engine.moves.fortuin_kasteleyn import cuda
 from spinsim.engine.moves.fortuin_kasteleyn.bonds import WOLFF, Bonds
 from spinsim.engine.moves.fortuin_kasteleyn.cuda_flood import WIDTH
@@ -67,7 +67,7 @@ class Clusters:
     def __init__(
         self, batch: Batch, flat: Any, ends: npt.NDArray[np.int32], steps: npt.NDArray[np.int8], labels: bool = False
     ) -> None:
-        self._flat, self._device, self._on_device = cupy.ascontiguousarray(flat), flat.device.id, cuda.OnDevice()
+        self._flat, self._device, self._on_device = cupy.ascontiguousarray(flat), flat.device.id, OnDevice()
         samples, count, sites = flat.shape
         axes, bits = steps.shape[1], sites.bit_length()
         self._bits_of_place = PLACE_BITS // max(1, axes)
@@ -129,7 +129,7 @@ def of_fortuin_kasteleyn(
 def drawn_bonds(spins: Any, first: int, bonds: Bonds, beta: npt.NDArray[np.float64], when: int, seed: int) -> Any:
     """Return open bonds of configurations (samples, configurations, sites) as words, in whole blocks of 128 of them."""
     samples, count, sites = spins.shape
-    blocks, on_device = block_count(count), cuda.OnDevice()
+    blocks, on_device = block_count(count), OnDevice()
     up = cupy.zeros((samples, blocks * LANES, sites), cupy.uint8)
     up[:, :count] = spins > 0
     lanes_last = cupy.ascontiguousarray(up.reshape(samples, blocks, LANES, sites).swapaxes(2, 3))

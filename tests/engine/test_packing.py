@@ -154,7 +154,7 @@ def test_kinds_say_where_thresholds_begin(hottest: float, kind: Kind) -> None:
     """Of the classes that cost energy, at all temperatures of a ladder."""
     plan = ReplicaPlan(EdwardsAnderson(cubic(4), seed=1), 4, Dynamics(), 64)
     beta = 1 / np.linspace(0.5, hottest, 4)
-    assert kind_of(plan, plan.limits(np.unique(beta))) is kind
+    assert kind_of(plan.classes, plan.dynamics.zero_acceptance, plan.limits(np.unique(beta))) is kind
     clear = {Kind.COLD: COLD_CLEAR, Kind.WARM: WARM_CLEAR}.get(kind, (0, 0, 0))
     for cls, planes in enumerate(clear):
         assert plan.limits(beta).thresholds[0, cls].max() < 2 ** (64 - planes)

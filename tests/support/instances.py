@@ -10,9 +10,8 @@ from spinsim.engine.moves.fortuin_kasteleyn.cuda import INSTANCES as FORTUIN_KAS
 from spinsim.engine.moves.fortuin_kasteleyn.lattice.cuda import INSTANCES as CLUSTERS_OF_LATTICES
 from spinsim.engine.moves.houdayer.cuda import FILE as HOUDAYER_FILE
 from spinsim.engine.moves.houdayer.cuda import KEPT
-from spinsim.engine.moves.metropolis.anisotropic.update import LEAST_CLASS_BITS, MOST_CLASS_BITS
 from spinsim.engine.moves.metropolis.dense.cuda_bytes import CLUSTER, serves
-from spinsim.engine.moves.metropolis.packed.classes import MAX_DEGREE_IN_FIELD, Kind
+from spinsim.engine.moves.metropolis.packed.classes import LEAST_CLASS_BITS, MAX_DEGREE_IN_FIELD, MOST_CLASS_BITS, Kind
 from spinsim.engine.moves.metropolis.replica_packed.cuda_degrees import TREE_BITS
 from spinsim.model.graph import MOST_TERMS
 from spinsim.observables.clusters_cuda import INSTANCES as DESCRIBED_CLUSTERS

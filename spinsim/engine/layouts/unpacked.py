@@ -8,14 +8,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
-from spinsim.cuda.device import cupy, require_memory
-from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.dynamics import Dynamics, fill_start
 from spinsim.engine.moves.resample import Moves
 from spinsim.engine.protocols import Spins, room_like
@@ -24,7 +22,6 @@ from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 
 WORDS: Final = 4  # replicas that one Philox call serves, with a word for each
-CALLS_A_BLOCK: Final = np.uint32(packing.LANES // WORDS)  # of 128 replicas
 SMALLEST_CHUNK: Final = 32  # replicas
 
 
@@ -163,8 +160,7 @@ def flip_chunks(memory, size, replicas, flips):  # type: ignore[no-untyped-def]
 class InChunks(ABC):
     """Spins of all samples on a CPU in chunks of replicas, each a task.
 
-    Attributes:
-        size: Replicas of a chunk, but for the last: a block of 128, less where that would leave threads idle.
+    A chunk but the last has a block of 128, less where that would leave threads idle.
     """
 
     def __init__(self, model: Ising, replicas: int, threads: Threads, smallest: int) -> None:
@@ -173,6 +169,7 @@ class InChunks(ABC):
         while self.size > smallest and model.samples * -(-replicas // self.size) < threads.count:
             self.size //= 2
         self.firsts = range(0, replicas, self.size)
+        self.count = model.samples * len(self.firsts)
 
     def _start(self, dynamics: Dynamics) -> None:
         words = np.empty((1, 1, self.model.sites, 2), np.uint64)
@@ -193,10 +190,6 @@ class InChunks(ABC):
 
     @abstractmethod
     def words_of(self, samples: slice) -> npt.NDArray[np.uint64]: ...
-
-    @property
-    def count(self) -> int:
-        return self.model.samples * len(self.firsts)
 
     def worth(self, sweeps: int) -> int | None:
         """Words of 128 spins that so many sweeps are worth, as ``Threads.run`` takes them."""
@@ -220,15 +213,12 @@ class InChunks(ABC):
 
 
 class Chunks(InChunks):
-    """A byte for each spin; chunks are int8 (sites, width) in the order of ``by_word``.
-
-    Attributes:
-        memory: The chunks of each sample one after the other, int8 (samples, width of all times sites).
-    """
+    """A byte for each spin; chunks are int8 (sites, width) in the order of ``by_word``, side by side in ``memory``."""
 
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, threads: Threads) -> None:
         super().__init__(model, replicas, threads, SMALLEST_CHUNK)
         self.memory = np.empty((model.samples, self.width(0, replicas) * model.sites), np.int8)
+        self.nbytes = self.memory.nbytes
         self._views = [[self._view(self.memory, k, first) for first in self.firsts] for k in range(model.samples)]
         self._start(dynamics)
 
@@ -240,12 +230,7 @@ class Chunks(InChunks):
         for at in range(0, spins.shape[1], self.size):
             self.of(sample, first + at)[:] = by_word(spins[:, at : at + self.size])
 
-    @property
-    def nbytes(self) -> int:
-        return self.memory.nbytes
-
     def of(self, sample: int, first: int) -> npt.NDArray[np.int8]:
-        """The chunk from replica ``first`` on, (sites, width), which may be changed."""
         return self._views[sample][first // self.size]
 
     def words_of(self, samples: slice) -> npt.NDArray[np.uint64]:
@@ -277,41 +262,3 @@ class Chunks(InChunks):
     def _read(self, memory: npt.NDArray[np.int8], sample: int, replica: int) -> npt.NDArray[np.int8]:
         spins = self._view(memory, sample, replica - replica % self.size)
         return spins[:, self._column(spins, replica)].copy()
-
-
-class SpinBytes:
-    """The spins of a run, int8 (samples, sites, width)."""
-
-    replica_axis = 2
-
-    def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, queue: Queue, others: int) -> None:
-        self.model, self.replicas, self._queue = model, replicas, queue
-        self.calls = -(-replicas // WORDS)
-        self.width = self.calls * WORDS
-        state, packed = model.samples * model.sites * self.width, 16 * model.sites * packing.block_count(replicas)
-        require_memory(queue.device, others + state + packed, f"the state of {model.name}")
-        self.present = cupy.ones((model.samples, model.sites, self.width), cupy.int8)
-        if dynamics.start == "random":
-            for sample in range(model.samples):
-                self.present[sample] = self._unpacked_start(sample)
-
-    def _unpacked_start(self, sample: int) -> Any:
-        blocks, sites = packing.block_count(self.replicas), self.model.sites
-        words = cupy.empty((1, blocks, sites, 2), cupy.uint64)
-        lanes = cupy.full((blocks, 2), np.uint64(2**64 - 1))
-        self._queue.start_at_random(words, lanes, sample=sample)
-        bits = cupy.unpackbits(words[0].transpose(1, 0, 2).reshape(-1).view(cupy.uint8), bitorder="little")
-        return 2 * bits.reshape(sites, -1)[:, : self.width].astype(cupy.int8) - 1
-
-    def words(self) -> npt.NDArray[np.uint64]:
-        return packing.pack(self.present.get()[..., : self.replicas])
-
-    def set_words(self, words: npt.NDArray[np.uint64]) -> None:
-        self.present.set(np.ascontiguousarray(packing.unpack(words, self.width)))
-
-    def copy(self, moves: Moves) -> None:
-        sample, source, target = (cupy.asarray(array) for array in moves)
-        self.present[sample, :, target] = self.present[sample, :, source]
-
-    def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        return np.asarray(state[sample, :, replica].get())

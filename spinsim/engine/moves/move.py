@@ -2,15 +2,14 @@
 
 A run has a list of moves, each with a number of sweeps; an engine has one verb for them, ``apply``. It takes the fast
 path that the move registers for the layout and device of its spins, if there is one, and else the plain path: the
-state is unpacked in host memory, moved and packed again. A move is free to have no fast path, as those of users do.
-Random numbers are a pure function of the seed and of the numbers of sample, replica, time, move and draw, so that both
-paths, all devices and all ways to share a run out give the same bits.
+state is unpacked in host memory, moved and packed again (engine/given.py). A move is free to have no fast path, as
+those of users do. Random numbers are a pure function of the seed and of the numbers of sample, replica, time, move and
+draw, so that both paths, all devices and all ways to share a run out give the same bits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from pkgutil import resolve_name
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -19,12 +18,10 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.engine.moves.exchange.ladder import holders
-from spinsim.engine.protocols import Engine
 from spinsim.errors import InputError
 from spinsim.inputs.signatures import in_lines
-from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
-from spinsim.packing import LANES, Packing, pack, pack_sites, unpack, unpack_sites
+from spinsim.packing import LANES, Packing
 
 MOST_MOVES: Final = 2**rng.PLANE_BITS
 MOST_DRAWS: Final = 2 * 2**rng.GROUP_BITS // LANES
@@ -117,6 +114,11 @@ class Move(Protocol):
         """Change ``batch.spins`` in place."""
 
 
+def most_halvings(sites: int) -> int:
+    """The largest k of seeds that moves of clusters draw with probability 2^-k: about one of so many sites is left."""
+    return max(1, (sites - 1).bit_length())
+
+
 FastPath = Callable[[Moment, Any], None]
 """Moves the spins of an engine where they lie, at a moment: ``Batch.holder`` is an array on the engine's device."""
 
@@ -134,8 +136,8 @@ class FastPaths:
         if path is None:
             return None
         if (path, move.name) not in self._made:
-            module, _, function = path.partition(":")
-            self._made[path, move.name] = getattr(import_module(module), function or "fast_path")(*self._given)
+            make = resolve_name(path if ":" in path else f"{path}:fast_path")
+            self._made[path, move.name] = make(*self._given)
         return self._made[path, move.name]
 
 
@@ -143,39 +145,6 @@ def modules_of(move: Move) -> Mapping[tuple[Packing, str], str]:
     """Return the modules of a move's fast paths by layout and device, of which most moves of users have none."""
     modules: Mapping[tuple[Packing, str], str] = getattr(move, "fast_paths", {})
     return modules
-
-
-def apply_in_host_memory(engine: Engine, move: Move, moment: Moment, first_sample: int = 0) -> None:
-    """Apply a move to all replicas of an engine, whose ladder and random numbers go on as they were.
-
-    Args:
-        engine: Any; spins of a GPU, of other processes and of slabs go through the memory of this one.
-        first_sample: Number of the engine's first sample in the whole run.
-    """
-    model = engine.model
-    shape = model.samples, engine.replicas, model.sites
-    require(4.0 * np.prod(shape, dtype=np.float64), f"the spins that move {move.name} changes")
-    saved = engine.snapshot()
-    place = np.asarray(saved["place"], np.int32) if np.ndim(moment.beta) else np.zeros(shape[:2], np.int32)
-    spins = _unpacked(engine, saved["spins"])
-    move.apply(Batch(spins, model, place, moment, first_sample))
-    if not (np.abs(spins) == 1).all():
-        raise InputError(f"move {move.name} leaves other values than +1 and -1 in batch.spins")
-    engine.restore({**saved, "spins": _packed(engine, spins)})
-
-
-def _unpacked(engine: Engine, words: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
-    if engine.packing is Packing.SITE:
-        assert engine.model.lattice is not None  # noqa: S101  (no other model is held so)
-        return unpack_sites(words, engine.model.lattice.shape)
-    return np.ascontiguousarray(unpack(words, engine.replicas).transpose(0, 2, 1))
-
-
-def _packed(engine: Engine, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.uint64]:
-    if engine.packing is Packing.SITE:
-        assert engine.model.lattice is not None  # noqa: S101  (no other model is held so)
-        return pack_sites(spins, engine.model.lattice.shape)
-    return pack(np.ascontiguousarray(spins.transpose(0, 2, 1)))
 
 
 class Moves:
@@ -201,11 +170,7 @@ class Moves:
         return min([most, *(every - done % every for _, every in self._moves)])
 
     def apply(self, engine: Any, done: int, beta: Any) -> None:
-        """Apply the moves that come after so many sweeps, in their order.
-
-        Args:
-            beta: Inverse temperatures of the engine's ladder; a number where all replicas have it.
-        """
+        """Apply the moves that come after so many sweeps, in their order; ``beta`` is that of a ``Moment``."""
         for number, (move, every) in enumerate(self._moves):
             if done % every == 0:
                 engine.apply(move, Moment(beta, done // every - 1, self._seed, number))

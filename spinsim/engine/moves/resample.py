@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -26,10 +25,9 @@ class Moves(NamedTuple):
 
 
 def moves_of(parent: npt.NDArray[np.integer]) -> Moves:
-    """The copies after which each replica has the configuration of its parent.
+    """The copies after which each replica has the configuration of its parent, (samples, replicas).
 
-    Args:
-        parent: A replica for each, (samples, replicas); who is anybody's parent is its own.
+    Who is anybody's parent is its own.
     """
     sample, target = np.nonzero(parent != np.arange(parent.shape[1]))
     return Moves(sample, parent[sample, target].astype(np.int64), target)
@@ -131,9 +129,9 @@ def copy_replicas(words: npt.NDArray[np.uint64], moves: Moves, threads: Threads)
     elif moves.target.size * words.shape[2] < LANES_WORTH_THREADS:
         copy_lanes(words, *moves)
     else:
-        threads.share_out(partial(_copy_to, words, moves, first_moves(moves, samples, blocks)), samples * blocks)
+        first = first_moves(moves, samples, blocks)
 
+        def copy_to(part: int, stop: int) -> None:  # some of the blocks, which no other thread writes
+            copy_lanes(words, *(each[first[part] : first[stop]] for each in moves))
 
-def _copy_to(words: npt.NDArray[np.uint64], moves: Moves, first: npt.NDArray[np.int64], part: int, stop: int) -> None:
-    """Make the copies to some of the blocks of all samples, which no other thread writes."""
-    copy_lanes(words, *(each[first[part] : first[stop]] for each in moves))
+        threads.share_out(copy_to, samples * blocks)

@@ -10,20 +10,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, wraps
-from operator import attrgetter
+from operator import attrgetter, call
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.bits import Bits, packed_spins, unpacked_spins
+from spinsim.engine.given import apply_in_host_memory
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.reduction import SAMPLE_AXIS, Reduced
-from spinsim.engine.moves.move import OWN_MOVES, Moment, Move, apply_in_host_memory
+from spinsim.engine.moves.move import OWN_MOVES, Moment, Move
 from spinsim.engine.protocols import (
     Begun,
     Configurations,
-    Counts,
     Engine,
     KeptSpins,
     LadderMeasurement,
@@ -61,12 +61,9 @@ class Part(NamedTuple):
 
 
 def forward(
-    method: Callable[Concatenate[Any, P], Result],
-    sweeps: Callable[..., int] | None = None,
-    own: bool = False,
-    join: Callable[[Any, list[Any]], Any] | None = None,
-    begins: bool = False,
-) -> Callable[Concatenate[Any, P], Result]:
+    method: Callable[Concatenate[Any, P], Result], sweeps: Callable[..., int] | None = None, own: bool = False,
+    join: Callable[[Any, list[Any]], Any] | None = None, begins: bool = False,
+) -> Callable[Concatenate[Any, P], Result]:  # fmt: skip
     """A verb that all parts carry out.
 
     Args:
@@ -113,15 +110,11 @@ def all_saved(engine: EngineOfParts, results: list[dict[str, Any]]) -> dict[str,
     }
 
 
-class EngineOfParts:
-    """Common base of engines of parts, whatever is shared out.
+class EngineOfParts(Engine):
+    """Common base of engines of parts, whatever is shared out."""
 
-    Attributes:
-        axis: Along which arrays of parts follow each other.
-        at_once: Measurements that are best made in succession, of the present ladder.
-    """
-
-    axis = 0
+    axis = 0  # along which arrays of parts follow each other
+    at_once = 1
 
     set_beta = forward(Engine.set_beta)
     sweep = forward(Engine.sweep, sweeps=lambda count: count)
@@ -135,7 +128,7 @@ class EngineOfParts:
     snapshot = forward(Engine.snapshot, join=all_saved)
 
     def __init__(self, model: Ising, replicas: int, parts: Sequence[Part]) -> None:
-        self.model, self.replicas, self.half_sweep, self.at_once = model, replicas, 0, 1
+        self.model, self.replicas, self.half_sweep = model, replicas, 0
         self.parts, self._busy, self._swept = parts, np.zeros(len(parts)), 0
         facts = self._all(attrgetter("packing", "colours", "device_name", "devices", "tasks"))
         self.packing, self.colours, self.device_name = facts[0][:3]
@@ -155,14 +148,12 @@ class EngineOfParts:
         return self._all(done, method, *arguments)
 
     def _do_own(self, method: Method, own: Iterable[Any]) -> list[Any]:
-        """Results of a method whose argument is each part's own."""
-        return self._of_each(_done_with, own, method)
+        return self._of_each(own, done, method)
 
-    def _of_each(self, function: Callable[..., Any], own: Iterable[Any], *arguments: Any) -> list[Any]:
-        """Results of a function of an engine, an argument of each part's own and others."""
+    def _of_each(self, own: Iterable[Any], function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """Results of a function of an engine, some arguments and one that is each part's own."""
         each = zip(self.parts, own, strict=True)
-        asked = [part.place.request(timed, function, part.engine, mine, *arguments) for part, mine in each]
-        return self._answers(asked)
+        return self._answers([p.place.request(timed, function, p.engine, *arguments, mine) for p, mine in each])
 
     def _joined_later(self, join: Callable[[Any, list[Any]], Any], begun: Sequence[Any]) -> Any:
         each = zip(self.parts, begun, strict=True)
@@ -180,9 +171,6 @@ class EngineOfParts:
         whole = (self.model.samples, self.replicas)[self.axis]
         sizes = [spins * len(part.share) // whole for part in self.parts]
         return [size * self._swept / max(busy, 1e-9) / 1e9 for size, busy in zip(sizes, self._busy, strict=True)]
-
-    def counts(self) -> Counts:
-        return self.begin_counts()()
 
     def _of_replica(self, method: Method, sample: int, replica: int) -> Any:
         """Result of a method of the part that has this replica, which takes its numbers there."""
@@ -207,18 +195,13 @@ class SplitEngine(EngineOfParts):
         self._do(Engine.set_ladder, beta, copies)
         self.at_once = min(self._all(attrgetter("at_once")))
 
-    def begin_measurement(
-        self, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None, fetched: bool = True
-    ) -> Begun:
-        return self.temper_measured(1, 0, 0, wanted, reduction, [fetched])[0]
-
     def temper_measured(
         self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None,
         fetched: Sequence[bool] | None = None,
     ) -> list[Begun]:  # fmt: skip
         all_fetched = [True] * count if reduction is None or fetched is None else list(fetched)
         own = self._reductions(reduction, count)
-        begun = self._of_each(_several_begun, own, count, rounds, sweeps, wanted, all_fetched)
+        begun = self._of_each(own, _several_begun, count, rounds, sweeps, wanted, all_fetched)
         self._moved(count * rounds * sweeps)
         return [
             partial(self._joined_later, measured, later) if is_fetched else None
@@ -271,7 +254,7 @@ class SplitSpins(KeptSpins):
 
     def __init__(self, parts: Sequence[Part], kept: Sequence[Any], replicas: int) -> None:
         self._parts, self.kept = parts, kept
-        super().__init__(partial(self._there, called), lambda sample: self._there(bits_of, sample, replicas))
+        super().__init__(partial(self._there, call), lambda sample: self._there(bits_of, sample, replicas))
 
     def _there(self, function: Callable[..., Any], sample: int, argument: int) -> Any:
         k, own = where(self._parts, sample)
@@ -335,34 +318,24 @@ def finished(later: Callable[[], Any]) -> Any:
     return results
 
 
-def _done_with(engine: Engine, own: Any, method: Method) -> Any:
-    return done(engine, method, own)
-
-
 def _several_begun(
-    engine: Engine, reduction: Reduction | None, count: int, rounds: int, sweeps: int, wanted: Wanted,
-    fetched: Sequence[bool],
+    engine: Engine, count: int, rounds: int, sweeps: int, wanted: Wanted, fetched: Sequence[bool],
+    reduction: Reduction | None,
 ) -> list[Kept]:  # fmt: skip
     return [Kept(later) for later in engine.temper_measured(count, rounds, sweeps, wanted, reduction, fetched)]
-
-
-def called(function: Callable[..., Any], *arguments: Any) -> Any:
-    return function(*arguments)
 
 
 class SplitReduction:
     """A ``Reduction`` put together from those of parts, which have consecutive samples.
 
     Every number belongs to one sample, so that the sums of all parts, one after the other, are those of one device.
-
-    Attributes:
-        each: The reduction of each part, which stays there.
     """
 
     def __init__(self, parts: Sequence[Part], reduced: Reduced) -> None:
         self.reduced, self.measurements, self._parts = reduced, 0, parts
         given = reduced.copies, reduced.places, reduced.terms, reduced.samples_in_run, reduced.energies or False
-        self.each: list[Any] = answers([part.place.request(_reduction, part.engine, *given) for part in parts])
+        replies = [part.place.request(_reduction, part.engine, *given) for part in parts]
+        self.each: list[Any] = answers(replies)  # those of parts, which stay there
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         states = self._all(Reduction.state)
@@ -387,7 +360,7 @@ class SplitReduction:
             if sample in fresh:
                 return unpacked_spins(fresh[sample], self.reduced.model.sites)
             k, own = where(self._parts, sample)
-            state: npt.NDArray[np.int8] = self._parts[k].place.request(called, lowest[k][3], own)()
+            state: npt.NDArray[np.int8] = self._parts[k].place.request(call, lowest[k][3], own)()
             return state
 
         return LowestStates(np.concatenate([one[0] for one in lowest]), spins, np.array([*fresh], np.int64))

@@ -20,24 +20,16 @@ import numpy.typing as npt
 from spinsim.acceptance import check_beta, check_betas
 from spinsim.cuda.device import cupy
 from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.given import apply_in_host_memory
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.reduction import Reduced
 from spinsim.engine.moves.exchange.cpu import CpuTempering
 from spinsim.engine.moves.exchange.cuda import TemperingAcross
-from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, check_ladder, exchange_of, snapshot_of
-from spinsim.engine.moves.move import Moment, Move, apply_in_host_memory
+from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, exchange_of, snapshot_of
+from spinsim.engine.moves.move import Moment, Move
 from spinsim.engine.moves.resample import copy_replicas, moves_of
-from spinsim.engine.protocols import Begun, Counts, Engine, KeepsPlaces, Reduction, one_by_one
-from spinsim.engine.split.engine import (
-    EngineOfParts,
-    Part,
-    SplitEngine,
-    SplitReduction,
-    SplitSquares,
-    cut,
-    joined,
-    timed,
-)
+from spinsim.engine.protocols import Begun, Counts, Engine, KeepsPlaces, Reduction
+from spinsim.engine.split.engine import EngineOfParts, Part, SplitEngine, SplitReduction, SplitSquares, cut, joined
 from spinsim.errors import InputError
 from spinsim.machine.threads import Threads
 from spinsim.model.graph import MOST_TERMS
@@ -54,7 +46,6 @@ class HostLadder:
 
     def __init__(self, split: ReplicaSplit, ladder: Ladder, dynamics: Dynamics) -> None:
         self._split, self._tempering = split, CpuTempering(ladder, split.model, dynamics)
-        self.restore = self._tempering.restore
         split.adopt_ladder(ladder)
 
     @property
@@ -71,6 +62,9 @@ class HostLadder:
     def begin_exchange(self) -> Callable[[], Exchange]:
         copy = self._tempering.exchange.copied()
         return lambda: copy
+
+    def restore(self, exchange: Exchange, rounds: int) -> None:
+        self._tempering.exchange, self._tempering.round = exchange, rounds
 
     def show(self, whole: SplitEngine) -> None:
         whole.restore(self._split.snapshot())
@@ -90,9 +84,6 @@ class ReplicaSplit(EngineOfParts):
         parts: All of them, in the order of their replicas.
         make_whole: Makes an engine of all replicas at a place.
         on_gpus: True if all parts are on GPUs of this process.
-
-    Attributes:
-        temperatures: How many inverse temperatures of a replica the update takes.
     """
 
     axis = REPLICAS
@@ -147,8 +138,7 @@ class ReplicaSplit(EngineOfParts):
 
     def sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Counts:
         """Sweep parts ``count`` times at places (samples, replicas) of that ladder; what is counted then."""
-        replies = [part.place.request(timed, _swept_at, part.engine, part.own(place), count) for part in self.parts]
-        counted: list[Counts] = self._answers(replies)
+        counted: list[Counts] = self._of_each([part.own(place) for part in self.parts], _swept_at, count)
         return joined(counted, REPLICAS)
 
     def part_rates(self) -> list[float]:
@@ -156,11 +146,9 @@ class ReplicaSplit(EngineOfParts):
         return [] if self._on_gpus and self._ladder is not None else super().part_rates()
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
-        ladder = check_ladder(beta, copies, self.replicas, self.temperatures)
-        if self._ladder is None:
-            whole = SplitEngine(self.model, self.replicas, [self._make_whole()])
-        else:
-            whole = self._ladder.whole
+        ladder = Ladder.of_engine(beta, copies, self.replicas, self.temperatures)
+        made = self._ladder
+        whole = made.whole if made else SplitEngine(self.model, self.replicas, [self._make_whole()])
         whole.set_ladder(beta, copies)
         exchanges: HostLadder | GpuLadder
         if self._on_gpus:
@@ -191,12 +179,6 @@ class ReplicaSplit(EngineOfParts):
         exchanges.show(whole)
         return whole.begin_measurement(wanted, reduction, fetched)
 
-    def temper_measured(
-        self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None,
-        fetched: Sequence[bool] | None = None,
-    ) -> list[Begun]:  # fmt: skip
-        return one_by_one(self, fetched or [True] * count, rounds, sweeps, wanted, reduction)
-
     def reduction(self, reduced: Reduced) -> SplitReduction:
         return self._on_ladder().whole.reduction(reduced)
 
@@ -218,7 +200,7 @@ class ReplicaSplit(EngineOfParts):
             self._ladder.exchanges.restore(exchange_of(saved), int(saved["round"]))
 
 
-def _swept_at(engine: KeepsPlaces, place: npt.NDArray[np.int32], count: int) -> Counts:
+def _swept_at(engine: KeepsPlaces, count: int, place: npt.NDArray[np.int32]) -> Counts:
     return engine.begin_sweep_at(place, count)()
 
 

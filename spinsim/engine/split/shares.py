@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from spinsim.engine.choosing import check_memory, choose, update_of
 from spinsim.engine.devices import seats
@@ -23,13 +23,6 @@ from spinsim.parallel.session import others
 
 SHORTEST_CALL: Final = 2e5
 """Nanoseconds that one GPU has for a sample, from one call of the host to the next, from which on several share it."""
-
-
-class Share(NamedTuple):
-    """Samples of some seats; several seats have one sample, whose replicas they share out."""
-
-    seats: Sequence[Seat]
-    samples: range
 
 
 class Work(NamedTuple):
@@ -75,11 +68,7 @@ def in_words(work: Work, device: str) -> str:
 
 
 def call_time_of(update: Update, sites: int, replicas: int | None, round_sweeps: int | None) -> float | None:
-    """Nanoseconds that one GPU has for a sample from one call of the host to the next; None where nobody knows.
-
-    Args:
-        round_sweeps: Sweeps from one exchange or measurement to the next.
-    """
+    """Nanoseconds that one GPU has for a sample from one call of the host to the next; None where nobody knows."""
     sweeps = round_sweeps if update.pace.in_one_call else 1
     return None if sweeps is None or replicas is None else sites * replicas * sweeps / update.pace.rate
 
@@ -96,13 +85,11 @@ def _either(least: int, most: int) -> str:
     return f"{least} to {most}"
 
 
-def _shared_out(samples: int, seats: Sequence[Seat]) -> list[Share]:
-    """Consecutive samples for each seat; where there are fewer samples, consecutive seats for each sample."""
+def _shared_out(samples: int, seats: Sequence[Seat]) -> list[tuple[Sequence[Seat], range]]:
+    """Consecutive samples for each seat; where there are fewer samples, consecutive seats that share one out."""
     if samples < len(seats):
-        return [
-            Share(seats[mine.start : mine.stop], range(k, k + 1)) for k, mine in enumerate(_cut(len(seats), samples))
-        ]
-    return [Share([seat], mine) for seat, mine in zip(seats, _cut(samples, len(seats)), strict=True)]
+        return [(seats[mine.start : mine.stop], range(k, k + 1)) for k, mine in enumerate(_cut(len(seats), samples))]
+    return [([seat], mine) for seat, mine in zip(seats, _cut(samples, len(seats)), strict=True)]
 
 
 def _cut(things: int, parts: int) -> list[range]:
@@ -129,7 +116,7 @@ def _on(seats: Sequence[Seat], model: Ising, replicas: int, asked: Asked) -> Eng
     """The engine of a model on all seats: samples are shared out first, then replicas."""
     given = _shared_out(model.samples, seats)
     if len(given) == 1:
-        return _of_replicas(given[0].seats, model, replicas, asked)
+        return _of_replicas(given[0][0], model, replicas, asked)
     places: list[Place] = []
     replies: list[Reply] = []
     for mine, samples in given:
@@ -140,9 +127,9 @@ def _on(seats: Sequence[Seat], model: Ising, replicas: int, asked: Asked) -> Eng
             replies.append(_request_engine(mine[0], part, replicas, asked._replace(dynamics=own)))
         else:
             places.append(InThread())  # which waits for all of them
-            replies.append(places[-1].request(_kept_of_replicas, mine, part, replicas, asked._replace(dynamics=own)))
+            replies.append(places[-1].request(_kept, _of_replicas, mine, part, replicas, asked._replace(dynamics=own)))
     each = zip(places, answers(replies), given, strict=True)
-    return SplitEngine(model, replicas, [Part(place, kept, share.samples) for place, kept, share in each])
+    return SplitEngine(model, replicas, [Part(place, kept, samples) for place, kept, (_, samples) in each])
 
 
 def _of_replicas(seats: Sequence[Seat], model: Ising, replicas: int, asked: Asked) -> Engine:
@@ -183,11 +170,10 @@ def _on_seat(seat: Seat, model: Ising, replicas: int, asked: Asked) -> Engine:
 
 
 def _request_engine(seat: Seat, model: Ising, replicas: int, asked: Asked) -> Reply:
-    return seat.place.request(_kept_on_one, model, replicas, asked, seat.gpu)
+    return seat.place.request(_kept, _on_one, model, replicas, asked, seat.gpu)
 
 
 def _on_one(model: Ising, replicas: int, asked: Asked, gpu: int | None) -> Engine:
-    """The engine of a model on one device."""
     outline = OfModel(model)
     update = choose(outline)
     if gpu is not None:
@@ -196,9 +182,5 @@ def _on_one(model: Ising, replicas: int, asked: Asked, gpu: int | None) -> Engin
     return update.on_cpu(model, replicas, asked.dynamics, asked.threads)
 
 
-def _kept_on_one(model: Ising, replicas: int, asked: Asked, gpu: int | None) -> Kept:
-    return Kept(_on_one(model, replicas, asked, gpu))
-
-
-def _kept_of_replicas(seats: Sequence[Seat], model: Ising, replicas: int, asked: Asked) -> Kept:
-    return Kept(_of_replicas(seats, model, replicas, asked))
+def _kept(make: Callable[..., Engine], *arguments: Any) -> Kept:
+    return Kept(make(*arguments))

@@ -18,7 +18,8 @@ from spinsim.bits import Bits
 from spinsim.engine.choosing import check_memory, choose
 from spinsim.engine.devices import seats
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.moves.move import Moment, Move, apply_in_host_memory
+from spinsim.engine.given import apply_in_host_memory
+from spinsim.engine.moves.move import Moment, Move
 from spinsim.engine.protocols import Counts, Engine
 from spinsim.engine.split.engine import Method, Part, SplitEngine
 from spinsim.engine.update import OfModel, Slab
@@ -34,11 +35,7 @@ ROWS: Final = 3  # the axis of a snapshot's spins along which lattices are cut
 
 
 def cuts(layers: int, slabs: int) -> list[range]:
-    """The layers of each slab: as equally many as there can be of pairs of layers.
-
-    Args:
-        layers: Of the lattice, an even number.
-    """
+    """The layers of each slab: as equally many as there can be of pairs of layers."""
     ends = [2 * (layers // 2 * k // slabs) for k in range(slabs + 1)]
     return [range(first, stop) for first, stop in pairwise(ends)]
 
@@ -142,7 +139,7 @@ def slabs_in_words(model: Ising, replicas: int, device: str) -> str:
 
 def _can_be_cut(model: Ising, lattices: int, devices: int) -> bool:
     """Return whether there are fewer lattices than devices, of an update that moves slabs."""
-    return lattices < devices and model.lattice is not None and choose(OfModel(model)).in_slabs is not None
+    return lattices < devices and model.lattice is not None and choose(OfModel(model)).in_slabs
 
 
 def _layers(model: Ising) -> int:
@@ -151,7 +148,6 @@ def _layers(model: Ising) -> int:
 
 
 def in_slabs(given: Sequence[Seat], model: Ising, replicas: int, dynamics: Dynamics, threads: int | None) -> SlabEngine:
-    """The engine of lattices cut into a slab for each seat."""
     if given[0].gpu is None:
         check_memory(OfModel(model), replicas)
     members = make_group(given)
@@ -161,12 +157,10 @@ def in_slabs(given: Sequence[Seat], model: Ising, replicas: int, dynamics: Dynam
 
 
 def _make(group: Group, layers: range, model: Ising, replicas: int, dynamics: Dynamics, threads: int | None) -> Kept:
-    make = choose(OfModel(model)).in_slabs
-    assert make is not None  # noqa: S101  (``seats_of_slabs`` has looked)
-    slab = Slab(layers, group)
+    update, slab = choose(OfModel(model)), Slab(layers, group)
     if group.gpu is not None:
-        return Kept(make.on_cuda(model, replicas, dynamics, group.gpu, slab))
-    return Kept(make.on_cpu(model, replicas, dynamics, threads, slab))
+        return Kept(update.on_cuda(model, replicas, dynamics, group.gpu, slab))
+    return Kept(update.on_cpu(model, replicas, dynamics, threads, slab))
 
 
 def _of_engine(group: Group, function: Callable[..., Any], engine: Engine, *arguments: Any) -> Any:

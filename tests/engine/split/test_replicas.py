@@ -204,9 +204,9 @@ def test_a_longer_run_goes_on_with_another_number_of_devices(do, monkeypatch: py
 
 def test_seats_share_out_samples_first_and_then_replicas(monkeypatch: pytest.MonkeyPatch) -> None:
     seats = [Seat(Here()) for _ in range(3)]
-    shared = [(len(share.seats), share.samples) for share in shares._shared_out(2, seats)]
+    shared = [(len(mine), samples) for mine, samples in shares._shared_out(2, seats)]
     assert shared == [(1, range(1)), (2, range(1, 2))]
-    assert [share.samples for share in shares._shared_out(7, seats)] == [range(2), range(2, 4), range(4, 7)]
+    assert [samples for _, samples in shares._shared_out(7, seats)] == [range(2), range(2, 4), range(4, 7)]
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ class Blocks:
         numbers: In which a block's words are cut into equal parts, each of which begins with the group of a number.
 
     Attributes:
+        total: Words of 128 spins of all samples.
         parts: How many threads share a block in each half-sweep.
     """
 
@@ -40,7 +41,8 @@ class Blocks:
         numbers: Sequence[int] = (0,),
     ) -> None:  # fmt: skip
         self.state = np.empty(shape, np.uint64)
-        self.parts = max(1, threads.count // (shape[0] * shape[1])) if large else 1
+        self.count, self.total, self.nbytes = shape[0] * shape[1], self.state.size // 2, self.state.nbytes
+        self.parts = max(1, threads.count // self.count) if large else 1
         self._threads, self._read, self._read_all = threads, read, read_all
 
         def start(_: int, sample: int, block: int) -> None:
@@ -49,19 +51,6 @@ class Blocks:
                 fill_start(part, lanes[block], dynamics, sample, block, first)
 
         self.each(start)
-
-    @property
-    def count(self) -> int:
-        return self.state.shape[0] * self.state.shape[1]
-
-    @property
-    def total(self) -> int:
-        """Words of 128 spins of all samples."""
-        return self.state.size // 2
-
-    @property
-    def nbytes(self) -> int:
-        return self.state.nbytes
 
     def each(self, task: Callable[[int, int, int], None], parts: int = 1, times: int | None = None) -> None:
         """Run ``task(part, sample, block)`` for all of them; ``times`` is how often a task visits its words."""

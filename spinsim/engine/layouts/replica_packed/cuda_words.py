@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +14,9 @@ from spinsim.bits import Bits, of_replica_packed
 from spinsim.cuda.device import cupy, multiprocessors, require_memory
 from spinsim.cuda.launch import Launch
 from spinsim.engine.cuda_queue import Queue
+from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.moves.metropolis.anisotropic.update import PackedRun
 from spinsim.engine.moves.resample import Moves, first_moves
-
-if TYPE_CHECKING:
-    from spinsim.engine.moves.metropolis.replica_packed.update import PackedRun
-    from spinsim.engine.moves.metropolis.unpacked.cuda_words import SlotPlan
 
 COUNT_THREADS: Final = 256  # of a block that counts
 COUNTING: Final = 4  # such blocks that a multiprocessor has at once
@@ -38,18 +36,22 @@ class OrderedWords:
 
     Attributes:
         site_at: The site at each place, colour by colour.
+        lanes: Those in use, (blocks, 2).
     """
 
     replica_axis = 1
 
-    def __init__(self, plan: PackedRun | SlotPlan, queue: Queue, lanes: Any) -> None:
-        self.site_at, self._place, self._replicas = plan.batches.order, place_of(plan.batches.order), plan.replicas
-        self.present = cupy.empty(plan.shape, cupy.uint64)
+    def __init__(
+        self, order: npt.NDArray[np.uint32], samples: int, replicas: int, dynamics: Dynamics, queue: Queue
+    ) -> None:
+        self.site_at, self._place, self._replicas, self._queue = order, place_of(order), replicas, queue
+        self.lanes = cupy.asarray(packing.lane_masks(replicas))
+        self.present = cupy.empty((samples, len(self.lanes), order.size, 2), cupy.uint64)
         self.copy = partial(copy_lanes, queue, self.present)
-        if plan.dynamics.start == "up":
-            self.present[:] = lanes[None, :, None, :]
+        if dynamics.start == "up":
+            self.present[:] = self.lanes[None, :, None, :]
         else:
-            queue.start_at_random(self.present, lanes, cupy.asarray(self.site_at))
+            queue.start_at_random(self.present, self.lanes, cupy.asarray(order))
 
     def words(self) -> npt.NDArray[np.uint64]:
         return np.ascontiguousarray(self.present.get()[:, :, self._place])
@@ -80,18 +82,17 @@ class CountedWords(OrderedWords):
     """Words whose spins +1 and unsatisfied bonds can be counted."""
 
     def __init__(self, plan: PackedRun, queue: Queue, lists: Sequence[npt.NDArray[Any]]) -> None:
-        self.plan, self._queue, bonds, place = plan, queue, plan.counted, place_of(plan.batches.order)
+        self.plan, bonds, place = plan, plan.counted, place_of(plan.batches.order)
         own = plan.lanes, plan.batches.order, *bonds[:-1]
         needed = sum(array.nbytes for array in (*lists, *own)) + 8 * int(np.prod(plan.shape))
         require_memory(queue.device, needed, f"the state of {plan.model.name}")
         self.lists = [cupy.asarray(array) for array in lists]
-        self.lanes = cupy.asarray(plan.lanes)
         ends = [place[edges].view(np.int32) for edges in (bonds.edges, bonds.further_edges)]
         self.edges, self._further_edges = (cupy.asarray(array) for array in ends)
         signs = [negative.astype(np.uint8) for negative in (bonds.negative, bonds.further_negative)]
         self._negative, self._further_negative = (cupy.asarray(array) for array in signs)
         self._lone = cupy.asarray(2 * place[bonds.lone] + bonds.positive)
-        super().__init__(plan, queue, self.lanes)
+        super().__init__(plan.batches.order, plan.model.samples, plan.replicas, plan.dynamics, queue)
 
     def _ready(self, name: str, items: int, arguments: dict[str, Any]) -> Callable[..., None]:
         """A counting kernel for so many sites or bonds, without the addresses of sums."""
@@ -104,7 +105,6 @@ class CountedWords(OrderedWords):
         return partial(launch, self._queue.stream, (parts, blocks, samples), COUNT_THREADS)
 
     def _arguments(self, edges: Any, negative: Any) -> dict[str, Any]:
-        """The bonds of one term, as kernels take them."""
         bonds = len(edges)
         stride = np.uint64(bonds if len(negative) > 1 else 0)
         return {"edges": edges, "negative": negative, "sign_stride": stride, "bonds": np.uint32(bonds)}
@@ -116,24 +116,17 @@ class CountedWords(OrderedWords):
         return self._ready("count_replica", items, bonds | spins)
 
     @cached_property
-    def _count_further(self) -> Callable[..., None]:
-        bonds = self._arguments(self._further_edges, self._further_negative)
-        return self._ready("count_more_bonds", len(self._further_edges), bonds)
-
-    @cached_property
-    def _count_lone(self) -> Callable[..., None]:
-        """The kernel that counts the bonds that fields leave unsatisfied."""
-        rows, bonds = self._lone.shape
-        arguments = {"lone": self._lone, "stride": np.uint64(bonds if rows > 1 else 0), "bonds": np.uint32(bonds)}
-        return self._ready("count_lone", bonds, arguments)
+    def _count_more(self) -> list[tuple[Callable[..., None], int]]:
+        """Kernels for bonds of a second term and for those that stand for fields, with the number of their sum."""
+        (rows, lone), further = self._lone.shape, len(self._further_edges)
+        of_fields = {"lone": self._lone, "stride": np.uint64(lone if rows > 1 else 0), "bonds": np.uint32(lone)}
+        of_term = self._arguments(self._further_edges, self._further_negative)
+        kinds = ("count_more_bonds", 2, further, of_term), ("count_lone", 1, lone, of_fields)
+        return [(self._ready(name, items, given), number) for name, number, items, given in kinds if items]
 
     def add(self, to: tuple[int, ...]) -> None:
         """Queue adding spins +1, unsatisfied bonds of each term and, if one more address is given, the sublattice's."""
-        up, unsatisfied, *others = (*to, 0)
-        if self.plan.observables.terms:
-            further = others.pop(0)
-            if self._further_edges.size:
-                self._count_further(unsatisfied=further)
-        if self._lone.size:
-            self._count_lone(unsatisfied=unsatisfied)
-        self._count(up=up, unsatisfied=unsatisfied, up_first=others[0])
+        for count, number in self._count_more:
+            count(unsatisfied=to[number])
+        up_first = (*to, 0)[3 if self.plan.observables.terms else 2]
+        self._count(up=to[0], unsatisfied=to[1], up_first=up_first)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from spinsim.engine.layouts.replica_packed.cpu_counting import BATCH, ONE, ROW, ZERO
 from spinsim.engine.measuring.cpu_comparison import HALF, transpose
-from spinsim.engine.moves.metropolis.packed.steps import NEAR, SPIN, WIDE_WORDS, mux
+from spinsim.engine.moves.metropolis.packed.steps import NEAR, SPIN, WIDE_WORDS, mux, unlike
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.intrinsics import set_bits
 from spinsim.parallel.group import Group
@@ -124,11 +124,6 @@ def apply_signs(slots, first, n, signs, w):  # type: ignore[no-untyped-def]
 
 
 @part
-def unlike(k, e, w):  # type: ignore[no-untyped-def]
-    return w[SPIN + e] ^ w[NEAR + k * ROW + e]
-
-
-@part
 def load(colour, first, n, own, other, before, after, sides, signs, w):  # type: ignore[no-untyped-def]
     """Spins of a batch and its neighbours as the couplings see them; the number of slots."""
     slots = 6 if sides[2] > 1 else 4
@@ -207,11 +202,6 @@ def set_in_layers(lattice, height, along_x, along_y, along_z):  # type: ignore[n
                         along_x[2 * (HALF * w + b) + (parity + colour) % 2] += np.int64(set_bits(turned[b]))
 
 
-def periodic(lattice: Words, edge: int) -> tuple[Words, Words]:
-    """The layers before and after a whole lattice (2, groups, 2), which are its last and its first."""
-    return lattice[:, -edge:], lattice[:, :edge]
-
-
 class Halo:
     """The layers beside a lattice: its own, which is periodic, or of a slab those of the slabs beside it.
 
@@ -232,9 +222,14 @@ class Halo:
             first, last = (np.ascontiguousarray(mine[:, :, at]) for at in (slice(self._edge), slice(-self._edge, None)))
             self.group.ring(first, last, *self._copies[colour])
 
+    @staticmethod
+    def periodic(lattice: Words, edge: int) -> tuple[Words, Words]:
+        """The layers before and after a whole lattice (2, groups, 2), which are its last and its first."""
+        return lattice[:, -edge:], lattice[:, :edge]
+
     def of(self, sample: int, replica: int) -> tuple[Words, Words]:
         """The layers before and after, each (2, groups, 2)."""
         if self.group is None:
-            return periodic(self._words[sample, replica], self._edge)
+            return self.periodic(self._words[sample, replica], self._edge)
         before, after = (self._copies[:, side, sample, replica] for side in range(2))
         return before, after

@@ -10,7 +10,6 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim import packing
 from spinsim.engine.update import Outline
 from spinsim.machine.compiled import kernel
 from spinsim.machine.threads import Threads
@@ -29,12 +28,6 @@ def suits(outline: Outline) -> bool:
     if lattice is None or not lattice.rows_can_be_packed or outline.slices > 1 or outline.in_terms:
         return False
     return outline.one_magnitude and outline.one_field
-
-
-def pack(model: Ising, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.uint64]:
-    """Words (replicas, colours, rows, groups in a row, 2) of configurations (replicas, sites)."""
-    assert model.lattice is not None  # noqa: S101  (``suits`` has looked)
-    return np.stack([packing.pack_sites(one, model.lattice.shape) for one in spins])
 
 
 @kernel
@@ -67,16 +60,16 @@ def _fill_signs(sides, first, stop, bonds, signs, slab):  # type: ignore[no-unty
                     signs[colour, 5, row - slab, group, half] = bonds[2, odd, line, w]
 
 
-def build_signs(model: Ising, rows: range) -> npt.NDArray[np.uint64] | None:
-    """Signs uint64 (1 or samples, colour, slot, row, group, half), set where J < 0; None where none is.
+def build_signs(model: Ising, rows: range) -> npt.NDArray[np.uint64]:
+    """Signs uint64 (1 or samples, colour, slot, row, group, half), set where J < 0; without slots where none is.
 
-    Args:
-        rows: Of the sites whose bonds are wanted, among those of all planes; whole planes.
+    ``rows`` are those of the sites whose bonds are wanted, among those of all planes; whole planes.
     """
     assert model.lattice is not None  # noqa: S101  (its caller has looked)
+    shape = signs_shape(model, rows)
     if model.extreme_couplings[0] >= 0:
-        return None
-    signs = np.empty(signs_shape(model, rows), np.uint64)
+        return np.empty((1, shape[1], 0, *shape[3:]), np.uint64)
+    signs = np.empty(shape, np.uint64)
     if model.one_coupling:
         signs[...] = np.uint64(2**64 - 1)
         return signs

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from spinsim import rng
 from spinsim.acceptance import LARGEST_EXPONENT, exp_reduced
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.moves.exchange.ladder import FROM_COLD, FROM_HOT, Exchange, Ladder
+from spinsim.engine.moves.exchange.ladder import FROM_COLD, FROM_HOT, Ladder
 from spinsim.engine.protocols import Counts
 from spinsim.machine.compiled import kernel, part
 from spinsim.model.ising import Ising
@@ -87,11 +87,7 @@ def exchange(energy, steps, copies, round_, sample, key, rounds, place, attempts
 
 
 class CpuTempering:
-    """Exchanges of one engine's replicas, whatever its update.
-
-    Attributes:
-        steps: ``Ladder.steps`` of the model, (temperatures - 1, terms).
-    """
+    """Exchanges of one engine's replicas, whatever its update."""
 
     def __init__(self, ladder: Ladder, model: Ising, dynamics: Dynamics) -> None:
         self.ladder, self.steps = ladder, ladder.steps(model)
@@ -109,6 +105,3 @@ class CpuTempering:
     def of_sample(self, sample: int) -> tuple[npt.NDArray[Any], ...]:
         """The arrays of ``exchange`` of one sample, which kernels change in place."""
         return tuple(array[sample] for array in self.exchange)
-
-    def restore(self, exchange: Exchange, rounds: int) -> None:
-        self.exchange, self.round = exchange, rounds

@@ -36,59 +36,17 @@ class GivenPlaces(NamedTuple):
     ladder: Ladder  # however many replicas it has
     place: Any  # which temperature each replica has, int32 (samples, replicas), on the device
 
-    def set(self, place: npt.NDArray[np.int32]) -> None:
-        self.place.set(np.ascontiguousarray(place))
-
-
-class DeviceExchange:
-    """The state of ``Exchange`` on a device, in one buffer, so that one copy fetches all of it.
-
-    Attributes:
-        holder: The replica at each temperature, int32 (samples, copies, temperatures).
-    """
-
-    def __init__(self, ladder: Ladder, samples: int, stream: Any) -> None:
-        begin = ladder.begin(samples)
-        self._fields = Fields(**{name: (array.shape, array.dtype) for name, array in begin._asdict().items()})
-        whole = np.zeros(self._fields.size, np.int64)
-        for name, given in begin._asdict().items():
-            getattr(self._split(whole), name)[...] = given
-        self._buffer = cupy.asarray(whole)
-        self.arrays = self._split(self._buffer)
-        holder = np.broadcast_to(np.arange(ladder.replicas, dtype=np.int32), (samples, ladder.replicas))
-        self.holder = cupy.asarray(np.ascontiguousarray(holder))
-        self._stream, self._totals = stream, TotalsPool(stream, clears=False)
-
-    def _split(self, words: Any) -> Exchange:
-        """The arrays of a buffer of int64."""
-        return Exchange(**self._fields.split(words))
-
-    def begin(self) -> Callable[[], Exchange]:
-        """Copy the state behind what is queued; the function returned waits for it."""
-        totals = self._totals.reserve((1, self._buffer.size))
-        totals.sums.data.copy_from_device_async(self._buffer.data, self._buffer.nbytes, self._stream)
-        fetched = self._totals.fetch(totals)
-        return lambda: self._split(fetched()[0])
-
-    def follow(self, other: DeviceExchange) -> None:
-        """Queue taking over the state of another one on the same device."""
-        for mine, theirs in ((self._buffer, other._buffer), (self.holder, other.holder)):
-            mine.data.copy_from_device_async(theirs.data, theirs.nbytes, self._stream)
-
-    def restore(self, exchange: Exchange, copies: int) -> None:
-        for name, value in exchange._asdict().items():
-            getattr(self.arrays, name).set(np.ascontiguousarray(value))
-        self.holder.set(holders(exchange.place, copies).reshape(self.holder.shape).astype(np.int32))
-
 
 class CudaTempering:
-    """Exchanges of one engine's replicas, whatever its packing.
+    """Exchanges of one engine's replicas, whatever its packing. One buffer has their state, which one copy fetches.
 
     Args:
         shape: Of the sums that are counted, (sums, samples, ...); energies follow from the first two, or, where there
             are two terms, from the first three: a sum of spins, and one of each term.
 
     Attributes:
+        place: Which temperature each replica has, int32 (samples, replicas).
+        holder: The replica of each copy at each temperature, int32 (samples, copies, temperatures).
         sums: Addresses of both sums; 0 when a kernel begins to add to them.
     """
 
@@ -98,14 +56,19 @@ class CudaTempering:
     ) -> None:  # fmt: skip
         self.ladder, self.round, self._stream, self._observables = ladder, 0, queue.stream, observables
         self._samples = samples = shape[1]
-        self.state = state = DeviceExchange(ladder, samples, queue.stream)
-        self.place = state.arrays.place
+        begin = ladder.begin(samples)
+        self._fields = Fields(**{name: (array.shape, array.dtype) for name, array in begin._asdict().items()})
+        self._buffer = cupy.zeros(self._fields.size, cupy.int64)
+        self._arrays = e = self._split(self._buffer)
+        self.place = e.place
+        self.holder = cupy.empty((samples, ladder.copies, ladder.temperatures), cupy.int32)
+        self._set(begin)
+        self._totals = TotalsPool(queue.stream, clears=False)
         terms = observables.terms
         self._steps, self._sums = cupy.asarray(steps), cupy.zeros((3 if terms else 2, *shape[1:]), cupy.int64)
         self.sums = tuple(part.data.ptr for part in self._sums)
-        e = state.arrays
         self.record = record(
-            EXCHANGE, place=e.place, holder=state.holder, attempts=e.attempts, accepts=e.accepts, trips=e.trips,
+            EXCHANGE, place=e.place, holder=self.holder, attempts=e.attempts, accepts=e.accepts, trips=e.trips,
             last_end=e.last_end, steps=self._steps, copies=ladder.copies, temperatures=ladder.temperatures,
         )  # fmt: skip
         in_pairs = ladder.beta.ndim == 2
@@ -132,21 +95,33 @@ class CudaTempering:
             per_second=of_second[2], stride=stride,
         )  # fmt: skip
 
-    @property
-    def holder(self) -> Any:
-        """The replica of each copy at each temperature, int32 (samples, copies, temperatures), on the device."""
-        return self.state.holder.reshape(self._samples, self.ladder.copies, self.ladder.temperatures)
+    def _split(self, words: Any) -> Exchange:
+        return Exchange(**self._fields.split(words))
+
+    def _set(self, exchange: Exchange) -> None:
+        for name, value in exchange._asdict().items():
+            getattr(self._arrays, name).set(np.ascontiguousarray(value))
+        self.holder.set(holders(exchange.place, self.ladder.copies).astype(np.int32))
+
+    def begin_exchange(self) -> Callable[[], Exchange]:
+        """Copy the state behind what is queued; the function returned waits for it."""
+        totals = self._totals.reserve((1, self._buffer.size))
+        totals.sums.data.copy_from_device_async(self._buffer.data, self._buffer.nbytes, self._stream)
+        fetched = self._totals.fetch(totals)
+        return lambda: self._split(fetched()[0])
+
+    def follow(self, other: CudaTempering) -> None:
+        """Queue taking over the state of another one on the same device."""
+        for mine, theirs in ((self._buffer, other._buffer), (self.holder, other.holder)):
+            mine.data.copy_from_device_async(theirs.data, theirs.nbytes, self._stream)
 
     def exchange(self) -> None:
         self._exchange(self._stream, (self._samples, 1, 1), THREADS, round=self.round)
         self.round += 1
 
     def restore(self, exchange: Exchange, rounds: int) -> None:
-        self.state.restore(exchange, self.ladder.copies)
+        self._set(exchange)
         self.round = rounds
-
-    def begin_exchange(self) -> Callable[[], Exchange]:
-        return self.state.begin()
 
     def pairs(self, holder: Any) -> npt.NDArray[np.void]:
         """Which replicas are compared, where the replica at each temperature stands at an address."""
@@ -158,24 +133,12 @@ class CudaTempering:
         )  # fmt: skip
 
 
-def each_a_copy(samples: int, replicas: int) -> Any:
-    """``CudaTempering.holder`` where all replicas have one temperature: each is a copy."""
-    return cupy.asarray(np.tile(np.arange(replicas, dtype=np.int32)[:, None], (samples, 1, 1)))
-
-
 ReplicaPlaces: TypeAlias = CudaTempering | GivenPlaces
 """Replicas at the temperatures of a ``ladder``, whose indices are in ``place``."""
 
 
 class TemperingAcross(CudaTempering):
-    """The exchanges of all replicas of one sample, as one of several GPUs makes them.
-
-    Args:
-        lanes: Sums of all replicas: those of each GPU, added up.
-
-    Attributes:
-        given: The event behind what others have been given.
-    """
+    """The exchanges of all replicas of one sample, as one of several GPUs makes them; ``lanes`` are the sums of all."""
 
     def __init__(
         self, queue: Queue, ladder: Ladder, model: Ising, counting: CudaCounting, first: int, replicas: int, lanes: int
@@ -188,7 +151,7 @@ class TemperingAcross(CudaTempering):
         self._own = own = slice(first, first + counting.stride)
         self._to_count = [tuple(part[0, own].data.ptr for part in sums) for sums in self._sets]
         self.own = GivenPlaces(ladder, self.place[:, first : first + replicas])
-        self.given = cupy.cuda.Event(disable_timing=True)
+        self.given = cupy.cuda.Event(disable_timing=True)  # behind what others have been given
         self._to: list[list[tuple[Any, Any, int]]] = []
 
     def meet(self, others: Sequence[TemperingAcross]) -> None:
@@ -207,7 +170,6 @@ class TemperingAcross(CudaTempering):
         return self._to_count[self.round % 2]
 
     def give(self) -> None:
-        """Queue giving others what has been counted."""
         for target, source, size in self._to[self.round % 2]:
             target.copy_from_device_async(source, size, self._stream)
         self.given.record(self._stream)

@@ -49,10 +49,7 @@ class Exchange(NamedTuple):
     last_end: npt.NDArray[np.int8]  # which end of the ladder each replica was at last, int8 (samples, replicas)
 
     def copied(self) -> Exchange:
-        """The same in arrays of its own."""
-        return Exchange(
-            self.place.copy(), self.attempts.copy(), self.accepts.copy(), self.trips.copy(), self.last_end.copy()
-        )
+        return Exchange._make(array.copy() for array in self)
 
 
 @dataclass(frozen=True)
@@ -81,6 +78,32 @@ class Ladder:
         if self.copies < 1:
             raise InputError(f"{self.copies} copies cannot be simulated: give a whole number, at least 1")
 
+    @classmethod
+    def of_engine(cls, beta: npt.ArrayLike, copies: int, replicas: int, temperatures: tuple[int, ...] = (1,)) -> Ladder:
+        """A ladder for an engine of ``replicas`` replicas.
+
+        Args:
+            beta: Inverse temperatures, (temperatures,) or, of an engine of two terms, (temperatures, 2).
+            temperatures: How many inverse temperatures of a replica the engine takes: one, two, or both; where it takes
+                two alone, the ladder's ``beta`` has two columns in any case.
+
+        Raises:
+            InputError: for a bad ladder and for one that does not fit the engine.
+        """
+        values = np.atleast_1d(np.asarray(beta, np.float64))
+        if values.ndim > 1 and (MOST_TERMS not in temperatures or values.shape[1:] != (MOST_TERMS,)):
+            rule = "give (temperatures,) or (temperatures, 2)" if MOST_TERMS in temperatures else ONE_TERM
+            raise InputError(f"inverse temperatures of a ladder have shape {values.shape}: {rule}")
+        ladder = cls(values, copies)
+        if 1 not in temperatures and values.ndim == 1:
+            ladder = cls(np.stack([ladder.beta] * MOST_TERMS, axis=-1), copies)
+        if ladder.replicas != replicas:
+            raise InputError(
+                f"{copies} copies of {ladder.temperatures} temperatures are {ladder.replicas} replicas, "
+                f"but the engine has {replicas}: make it with as many"
+            )
+        return ladder
+
     @property
     def temperatures(self) -> int:
         return len(self.beta)
@@ -94,7 +117,6 @@ class Ladder:
         return np.ascontiguousarray(-np.diff(self.beta.reshape(self.temperatures, -1), axis=0) * model.quantum)
 
     def begin(self, samples: int) -> Exchange:
-        """No exchange tried yet."""
         shape, pairs = (samples, self.replicas), (samples, self.temperatures - 1)
         place = np.tile(np.arange(self.temperatures, dtype=np.int32), (samples, self.copies))
         last_end = np.where(place == self.temperatures - 1, FROM_HOT, NOWHERE).astype(np.int8)
@@ -126,32 +148,6 @@ def copy_pairs(copies: int) -> npt.NDArray[np.int64]:
     pairs = np.stack(np.triu_indices(copies, 1), axis=1)
     pairs.flags.writeable = False
     return pairs
-
-
-def check_ladder(beta: npt.ArrayLike, copies: int, replicas: int, temperatures: tuple[int, ...] = (1,)) -> Ladder:
-    """A ladder for an engine of ``replicas`` replicas.
-
-    Args:
-        beta: Inverse temperatures, (temperatures,) or, of an engine of two terms, (temperatures, 2).
-        temperatures: How many inverse temperatures of a replica the engine takes: one, two, or both; where it takes two
-            alone, the ladder's ``beta`` has two columns in any case.
-
-    Raises:
-        InputError: for a bad ladder and for one that does not fit the engine.
-    """
-    values = np.atleast_1d(np.asarray(beta, np.float64))
-    if values.ndim > 1 and (MOST_TERMS not in temperatures or values.shape[1:] != (MOST_TERMS,)):
-        rule = "give (temperatures,) or (temperatures, 2)" if MOST_TERMS in temperatures else ONE_TERM
-        raise InputError(f"inverse temperatures of a ladder have shape {values.shape}: {rule}")
-    ladder = Ladder(values, copies)
-    if 1 not in temperatures and values.ndim == 1:
-        ladder = Ladder(np.stack([ladder.beta] * MOST_TERMS, axis=-1), copies)
-    if ladder.replicas != replicas:
-        raise InputError(
-            f"{copies} copies of {ladder.temperatures} temperatures are {ladder.replicas} replicas, "
-            f"but the engine has {replicas}: make it with as many"
-        )
-    return ladder
 
 
 def snapshot_of(

@@ -47,23 +47,14 @@ MOST_LEVELS: Final = 64
 
 
 class Bonds(NamedTuple):
-    """Bonds of a model, those to the ghost last; of a periodic lattice with right angles axis by axis before them.
+    """Bonds of a model, those to the ghost last; of a periodic lattice with right angles axis by axis before them."""
 
-    Attributes:
-        ends: Sites that each bond joins, int32 (bonds, 2); the ghost has the number of sites.
-        number: In the random counter, uint32 (bonds,).
-        negative: 1 where the coupling is below 0, uint8 (1 or samples, bonds).
-        level: Place of each bond's size in ``costs``, int32 (1 or samples, bonds); -1 where the coupling is 0.
-        costs: 2 |J| in quanta, float64 (levels,).
-        terms: Term of each of them, uint8 (levels,).
-    """
-
-    ends: npt.NDArray[np.int32]
-    number: npt.NDArray[np.uint32]
-    negative: npt.NDArray[np.uint8]
-    level: npt.NDArray[np.int32]
-    costs: npt.NDArray[np.float64]
-    terms: npt.NDArray[np.uint8]
+    ends: npt.NDArray[np.int32]  # sites that each bond joins, (bonds, 2); the ghost has the number of sites
+    number: npt.NDArray[np.uint32]  # in the random counter, (bonds,)
+    negative: npt.NDArray[np.uint8]  # 1 where the coupling is below 0, (1 or samples, bonds)
+    level: npt.NDArray[np.int32]  # place of its size in ``costs``, (1 or samples, bonds); -1 where the coupling is 0
+    costs: npt.NDArray[np.float64]  # 2 |J| in quanta, (levels,)
+    terms: npt.NDArray[np.uint8]  # term of each of them, (levels,)
 
 
 def axes_of(model: Ising) -> int:
@@ -168,11 +159,8 @@ def open_bonds(up, bonds, sample, beta, word1, when, key, opened):  # type: igno
     Args:
         up: Words of spins, uint64 (sites + 1, 2), the ghost last.
         bonds: As ``Bonds`` has them.
-        sample: The row of it.
         beta: Inverse temperatures times the quantum, (terms, 128); 0 of lanes not in use, which have no open bonds.
-        word1: Counter word 1.
-        when: Of the application, in the field of half-sweeps.
-        key: Of the seed.
+        word1: Counter word 1; ``when`` goes into the field of half-sweeps.
     """
     ends, numbers, negative, level, costs, terms = bonds
     minus, sizes = negative[sample % negative.shape[0]], level[sample % level.shape[0]]

@@ -48,10 +48,7 @@ def fast_path(kind: int, model: Ising, replicas: int, first_sample: int, parts: 
 def of_lanes(beta: npt.ArrayLike, holder: npt.NDArray[np.int64], blocks: int) -> npt.NDArray[np.float64]:
     """Inverse temperatures of the lanes of each block, (samples, blocks, 128, terms); 0 past the last replica.
 
-    Args:
-        beta: As ``Moment`` has them.
-        holder: Replica of each copy at each temperature, (samples, copies, temperatures).
-        blocks: Of 128 replicas.
+    ``beta`` is as ``Moment`` has it, ``holder`` as ``Batch`` does.
     """
     values = np.asarray(beta, np.float64).reshape(-1, *np.shape(beta)[1:2] or (1,))
     samples, terms = len(holder), values.shape[1]
@@ -61,6 +58,4 @@ def of_lanes(beta: npt.ArrayLike, holder: npt.NDArray[np.int64], blocks: int) ->
     return by_replica.reshape(samples, blocks, LANES, terms)
 
 
-swendsen_wang = partial(fast_path, SWENDSEN_WANG)
-wolff = partial(fast_path, WOLFF)
-seeded = partial(fast_path, SEEDED)
+swendsen_wang, wolff, seeded = (partial(fast_path, kind) for kind in (SWENDSEN_WANG, WOLFF, SEEDED))

@@ -18,11 +18,12 @@ from spinsim.cuda.compile import FLAGS, Instances, instance, parameters
 from spinsim.cuda.device import cupy, require_memory, shared_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, round_keys, struct_type
 from spinsim.engine.cuda import CudaParts
+from spinsim.engine.cuda_queue import OnDevice, Step, queue_steps
 from spinsim.engine.layouts.replica_packed.cuda_words import OrderedWords, place_of
 from spinsim.engine.moves.fortuin_kasteleyn.bonds import KINDS, SEEDED, SWENDSEN_WANG, WOLFF, Bonds
 from spinsim.engine.moves.fortuin_kasteleyn.cuda_flood import FLOOD, FLOODS, LINES, WIDTH, Rows, rows_of
-from spinsim.engine.moves.fortuin_kasteleyn.move import Clusters, clusters_of, most_halvings
-from spinsim.engine.moves.move import FastPath, Moment
+from spinsim.engine.moves.fortuin_kasteleyn.move import Clusters, clusters_of
+from spinsim.engine.moves.move import FastPath, Moment, most_halvings
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES
 
@@ -96,11 +97,7 @@ def labels_of_block(columns: int, bond_columns: int, shared: int) -> SharedLabel
 
 
 class Layout:
-    """Where bonds and sites of a model lie in words: in their own order, those of a lattice that is flooded.
-
-    Args:
-        count: Sites.
-        edges: Bonds, those to the ghost too.
+    """Where bonds, those to the ghost too, and sites of a model lie in words: as they are where a lattice is flooded.
 
     Attributes:
         bond_at: Bond at each place of the columns, NO_BOND in holes.
@@ -217,18 +214,6 @@ def fast_path(kind: int, model: Ising, replicas: int, first_sample: int, parts: 
     return ClustersOnGpu(kind, model, replicas, first_sample, parts, parts.state)
 
 
-class OnDevice:
-    """Makes structs whose arrays are put on the device, where they stay as long as this."""
-
-    def __init__(self) -> None:
-        self._kept = list[Any]()
-
-    def __call__(self, kind: Any, **members: Any) -> Any:
-        there = {name: cupy.asarray(one) if type(one) is np.ndarray else one for name, one in members.items()}
-        self._kept.extend(there.values())
-        return record(kind, **there)
-
-
 def record_of_bonds(on_device: OnDevice, bonds: Bonds, layout: Layout, place: npt.NDArray[np.uint32]) -> Any:
     """The bonds of a layout as kernels take them, ``place`` that of each site's words; holes have level -1."""
     at, count = layout.bond_at, layout.bond_at.size
@@ -243,26 +228,8 @@ def record_of_bonds(on_device: OnDevice, bonds: Bonds, layout: Layout, place: np
     )  # fmt: skip
 
 
-class Launched(NamedTuple):
-    """A kernel with its grid and the threads of a block, and if it takes the time and the key of a moment."""
-
-    launch: Launch
-    grid: tuple[int, int, int]
-    threads: int
-    draws: bool = True
-
-
 class ClustersOnGpu:
-    """A ``FastPath``.
-
-    Args:
-        kind: Which clusters flip.
-        model: What is simulated.
-        replicas: Of each sample.
-        first_sample: Number of the first one in the whole run.
-        parts: Of the engine; the present device and stream of CuPy are its own.
-        words: The spins.
-    """
+    """A ``FastPath`` of an engine, whose device and stream are CuPy's present ones."""
 
     def __init__(
         self, kind: int, model: Ising, replicas: int, first_sample: int, parts: CudaParts, words: OrderedWords
@@ -292,29 +259,28 @@ class ClustersOnGpu:
             "samples": np.uint32(samples), "time": np.uint64(0),
         }  # fmt: skip
         choose = self._launch(FILE, instance("choose", len(bonds.costs) <= FEW_LEVELS, not rows))
-        self._launches = [Launched(choose, (parts_of(of_bonds + columns), blocks, samples), THREADS)]
+        self._steps = [Step(choose, (parts_of(of_bonds + columns), blocks, samples), THREADS)]
         if rows:
-            self._launches.append(self._in_rows(rows, samples))
+            self._steps.append(self._in_rows(rows, samples))
             return
-        self._launches += [
+        self._steps += [
             *(self._in_shared(room) if room else self._in_memory(samples, count)),
-            Launched(self._launch(FILE, "flip_sites"), (parts_of(2 * columns), blocks, samples), THREADS, draws=False),
+            Step(self._launch(FILE, "flip_sites"), (parts_of(2 * columns), blocks, samples), THREADS, draws=False),
         ]
 
-    def _in_rows(self, rows: Rows, samples: int) -> Launched:
-        """The kernel that floods lattices, 32 replicas a block."""
+    def _in_rows(self, rows: Rows, samples: int) -> Step:
         lines = self._on_device(LINES, axis=0, begin=rows.begin, most=rows.begin.shape[1], row=rows.row, size=rows.size)
         lines["axis"][: len(rows.axis)] = rows.axis
         launch = self._launch(FLOOD, rows.kernel, rows.room, lines=lines)
-        return Launched(launch, (-(-self._replicas // WIDTH), samples, 1), rows.threads)
+        return Step(launch, (-(-self._replicas // WIDTH), samples, 1), rows.threads)
 
-    def _in_shared(self, room: SharedLabels) -> list[Launched]:
+    def _in_shared(self, room: SharedLabels) -> list[Step]:
         """The kernel whose warps find the clusters of a replica each."""
         launch = self._launch(JOIN, instance("join_in_shared", room.has_bonds), room.size)
         blocks = -(-self._model.samples * self._replicas // room.warps)
-        return [Launched(launch, (blocks, 1, 1), room.warps * WIDTH)]
+        return [Step(launch, (blocks, 1, 1), room.warps * WIDTH)]
 
-    def _in_memory(self, samples: int, count: int) -> list[Launched]:
+    def _in_memory(self, samples: int, count: int) -> list[Step]:
         """The kernels whose blocks find the clusters of a replica each, of some samples at a time."""
         replicas = self._replicas
         at_once = max(1, min(samples, MOST_PARENTS // (replicas * (count + 1))))
@@ -324,7 +290,7 @@ class ClustersOnGpu:
         launches = []
         for first in range(0, samples, at_once):
             launch = self._launch(JOIN, "join_in_memory", parents=parents, marks=marks, first=np.uint32(first))
-            launches.append(Launched(launch, (replicas, min(at_once, samples - first), 1), JOINING))
+            launches.append(Step(launch, (replicas, min(at_once, samples - first), 1), JOINING))
         return launches
 
     def _launch(self, file: str, name: str, shared: int = 0, **arguments: Any) -> Launch:
@@ -343,12 +309,8 @@ class ClustersOnGpu:
         ladder = record(
             LADDER, holder=holder, beta=self._ladder[2], copies=copies, temperatures=temperatures, terms=beta.shape[1]
         )
-        now: dict[str, Any] = {"time": np.uint64(KINDS * moment.time + self._kind), "key": round_keys(moment.seed)}
-        for number, (launch, grid, threads, draws) in enumerate(self._launches):
-            of_ladder: dict[str, Any] = {} if number else {"ladder": ladder}  # only the first kernel knows temperatures
-            launch(self._queue.stream, grid, threads, **of_ladder, **(now if draws else {}))
+        now = {"time": np.uint64(KINDS * moment.time + self._kind), "key": round_keys(moment.seed)}
+        queue_steps(self._queue.stream, self._steps, {"ladder": ladder}, now)
 
 
-swendsen_wang = partial(fast_path, SWENDSEN_WANG)
-wolff = partial(fast_path, WOLFF)
-seeded = partial(fast_path, SEEDED)
+swendsen_wang, wolff, seeded = (partial(fast_path, kind) for kind in (SWENDSEN_WANG, WOLFF, SEEDED))

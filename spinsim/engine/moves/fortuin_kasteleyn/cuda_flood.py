@@ -23,9 +23,6 @@ FLOODS: Final = tuple(instance("flood_clusters", axes, side) for axes, sides in 
 class Rows:
     """Rows of a lattice of right angles along each axis, as threads have them, and the padding between them.
 
-    Args:
-        shape: Sides of the lattice.
-
     Attributes:
         row: Sites of a row along the first axis, behind each of which there is a word of padding.
         size: Words of all sites.
@@ -40,6 +37,7 @@ class Rows:
         at = np.arange(sites) + np.arange(sites) // self.row
         grid = at.reshape(shape[::-1])
         self.size = sites + sites // self.row
+        self.room = 8 * self.size  # bytes of shared memory
         parts = [-(-side // RUN) for side in shape]
         begins = [np.moveaxis(grid, -1 - a, 0)[0].reshape(-1) for a in range(len(shape))]
         strides = [int(np.moveaxis(grid, -1 - a, 0)[1 % side].flat[0]) for a, side in enumerate(shape)]
@@ -54,11 +52,6 @@ class Rows:
         sides = set(shape)
         side = shape[0] if len(sides) == 1 and sides <= set(SIDES[len(shape)]) else 0
         self.kernel = instance("flood_clusters", len(shape), side)
-
-    @property
-    def room(self) -> int:
-        """Bytes of shared memory."""
-        return 8 * self.size
 
 
 def rows_of(model: Ising, room: int) -> Rows | None:

@@ -27,15 +27,10 @@ WIDE: Final = 8  # words of a site
 
 
 class Rows(NamedTuple):
-    """Rows of a lattice.
+    """Rows of a lattice."""
 
-    Attributes:
-        near: Rows before and after each row along the other axes, int32 (rows, axes, 2).
-        rank: Of each site, uint32 (sites,).
-    """
-
-    near: npt.NDArray[np.int32]
-    rank: npt.NDArray[np.uint32]
+    near: npt.NDArray[np.int32]  # rows before and after each row along the other axes, (rows, axes, 2)
+    rank: npt.NDArray[np.uint32]  # of each site, (sites,)
 
     @classmethod
     def of(cls, lattice: Lattice, order: npt.NDArray[np.uint32]) -> Rows:
@@ -45,8 +40,7 @@ class Rows(NamedTuple):
         rank[order] = np.arange(order.size, dtype=np.uint32)
         near = np.empty((number.size, len(sides), 2), np.int32)
         for k in range(len(sides)):
-            axis = number.ndim - 1 - k
-            near[:, k, 0], near[:, k, 1] = (np.roll(number, by, axis).reshape(-1) for by in (1, -1))
+            near[:, k] = np.stack([np.roll(number, by, -1 - k).reshape(-1) for by in (1, -1)], axis=-1)
         return cls(near, rank)
 
 
@@ -133,8 +127,6 @@ def flip_flooded(up, opened, chosen, rows, by_leader):  # type: ignore[no-untype
         up: Words of spins, uint64 (sites + 1, 8), changed in place.
         opened: Open bonds, (bonds, 8), axis by axis, those to the ghost last.
         chosen: Sites, (sites, 8).
-        rows: Of the lattice.
-        by_leader: Whether leaders count alone.
     """
     near, rank = rows
     sites, axes = rank.size, near.shape[1] + 1

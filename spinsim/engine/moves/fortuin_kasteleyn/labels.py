@@ -67,7 +67,6 @@ def flip_labelled(up, used, opened, chosen, labels, order, by_leader):  # type: 
         chosen: Sites, (sites, words).
         labels: That each bond joins, (bonds, 2).
         order: Site of each label above 0.
-        by_leader: Whether leaders count alone.
     """
     sites = order.size
     parts = (sites + HALF - 1) // HALF

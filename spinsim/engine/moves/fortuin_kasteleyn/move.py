@@ -49,7 +49,7 @@ from spinsim.engine.moves.fortuin_kasteleyn.bonds import (
 from spinsim.engine.moves.fortuin_kasteleyn.flood import WIDE, Rows, flip_flooded
 from spinsim.engine.moves.fortuin_kasteleyn.labels import flip_labelled
 from spinsim.engine.moves.fortuin_kasteleyn.lattice.words import flip_batch, is_site_packed
-from spinsim.engine.moves.move import Batch, Moment
+from spinsim.engine.moves.move import Batch, Moment, most_halvings
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.memory import require
 from spinsim.model.graph import colouring
@@ -60,11 +60,7 @@ COIN: Final = 8
 OWN: Final = 9
 SEEDS: Final = 16
 TOGETHER: Final = WIDE // 2  # blocks of 128 replicas whose clusters are found together
-LEAST_LANES: Final = (
-    2,
-    2,
-    20,
-)  # replicas for each site of the longest side that are worth a flood in 1, 2, 3 dimensions
+LEAST_LANES: Final = (2, 2, 20)  # replicas a site of the longest side that are worth a flood in 1, 2, 3 dimensions
 BOND_BYTES: Final = 200  # of lists, and of words of open bonds
 MOST_LEAF_BONDS: Final = 32  # of a leaf, that to the ghost among them
 SCATTER: Final = 2654435769  # 2^32 over the golden ratio, odd
@@ -73,21 +69,13 @@ Words = npt.NDArray[np.uint64]
 
 
 class Clusters(NamedTuple):
-    """Bonds, order of sites and labels from which the clusters of a model are found.
-
-    Attributes:
-        bonds: Its bonds.
-        order: Site of each rank, uint32 (sites,).
-        leaves: Sites at its end that no bonds join to each other; each leads alone or not at all.
-        rows: Rows of its lattice, where clusters can be flooded; None of others.
-        labels: Labels that each bond joins, int32 (bonds, 2): 0 is the ghost, 1 + r the site of rank r.
-    """
+    """Bonds, order of sites and labels from which the clusters of a model are found."""
 
     bonds: Bonds
-    order: npt.NDArray[np.uint32]
-    leaves: int
-    rows: Rows | None
-    labels: npt.NDArray[np.int32]
+    order: npt.NDArray[np.uint32]  # site of each rank, (sites,)
+    leaves: int  # sites at its end that no bonds join to each other; each leads alone or not at all
+    rows: Rows | None  # rows of its lattice, where clusters can be flooded
+    labels: npt.NDArray[np.int32]  # that each bond joins, (bonds, 2): 0 is the ghost, 1 + r the site of rank r
 
 
 def leaves_of(model: Ising, bonds: Bonds) -> npt.NDArray[np.bool_]:
@@ -98,18 +86,13 @@ def leaves_of(model: Ising, bonds: Bonds) -> npt.NDArray[np.bool_]:
     return leaves
 
 
-def order_of(leaves: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint32]:
-    """Return the sites in the order in which they lead: by their number times an odd one, modulo 2^32, leaves last."""
-    scattered = np.arange(leaves.size, dtype=np.uint32) * np.uint32(SCATTER)
-    return np.lexsort((scattered, leaves)).astype(np.uint32)
-
-
 def clusters_of(model: Ising) -> Clusters:
-    """Return what clusters of a model are found from."""
+    """Return what clusters of a model are found from; sites lead by their number times an odd one, modulo 2^32."""
     require(BOND_BYTES * (model.bonds + model.sites), f"the clusters of {model.name}")
     bonds, lattice = bonds_of(model), model.lattice
     leaves = leaves_of(model, bonds)
-    order = order_of(leaves)
+    scattered = np.arange(leaves.size, dtype=np.uint32) * np.uint32(SCATTER)
+    order = np.lexsort((scattered, leaves)).astype(np.uint32)
     rows = Rows.of(lattice, order) if lattice and axes_of(model) else None
     label = np.zeros(model.sites + 1, np.int32)
     label[order] = np.arange(1, model.sites + 1)
@@ -125,11 +108,6 @@ def is_flood_faster(rows: Rows, side: int, lanes: int, by_leader: bool) -> bool:
     return side * LEAST_LANES[min(rows.near.shape[1], 2)] <= lanes * (1 if by_leader else 8)
 
 
-def most_halvings(sites: int) -> int:
-    """The largest k of seeds: so many sites have one of them on average."""
-    return max(1, (sites - 1).bit_length())
-
-
 @part
 def draw_bits(site, plane, word1, when, key):  # type: ignore[no-untyped-def]
     """Return a bit of each of 128 replicas for a site, in two words."""
@@ -142,14 +120,8 @@ def draw_bits(site, plane, word1, when, key):  # type: ignore[no-untyped-def]
 def choose_sites(kind, first, used, most, sample, when, key, chosen):  # type: ignore[no-untyped-def]
     """Set ``chosen`` (sites, 2): sites whose clusters flip, of Swendsen-Wang moves where they lead.
 
-    Args:
-        kind: Of the move.
-        first: Number of the first of the 128 replicas.
-        used: Which of them are there, (2,).
-        most: The largest k of seeds.
-        sample: Number of the sample in the whole run.
-        when: Of the application, in the field of half-sweeps.
-        key: Of the seed.
+    ``first`` is the number of the first of the 128 replicas, ``used`` (2,) are those that are there, ``most`` is the
+    largest k of seeds, ``sample`` a number in the whole run. ``when`` goes into the field of half-sweeps.
     """
     sites = np.uint64(chosen.shape[0])
     word1 = rng.counter_block(np.uint64(sample), np.uint64(first // LANES))
@@ -181,14 +153,7 @@ def choose_sites(kind, first, used, most, sample, when, key, chosen):  # type: i
 
 
 class Flips:
-    """Flips clusters of replica-packed words at a moment.
-
-    Args:
-        kind: Of the move.
-        model: What is simulated.
-        replicas: Of each sample.
-        first_sample: Number of the first one in the whole run.
-    """
+    """Flips clusters of replica-packed words at a moment; ``first_sample`` is a number in the whole run."""
 
     def __init__(self, kind: int, model: Ising, replicas: int, first_sample: int) -> None:
         self._kind, self._clusters, self._quantum = kind, model.once(clusters_of), model.quantum
@@ -200,10 +165,8 @@ class Flips:
         """Return what flips clusters of the blocks from one to before another, counted through all samples.
 
         Args:
-            moment: When.
-            words: Of samples, uint64 (samples, blocks, sites, 2), changed in place.
+            words: Of samples from ``first`` on, uint64 (samples, blocks, sites, 2), changed in place.
             beta: Inverse temperatures, (samples, blocks, 128, 1 or 2 terms).
-            first: The first of the samples.
         """
         blocks, sites = words.shape[1:3]
         (bonds, order, _, rows, labels), kind = self._clusters, self._kind
@@ -251,7 +214,10 @@ class FortuinKasteleyn:
             (layout, device): f"{__package__}.{device}:{function}"
             for layout in (Packing.REPLICA, Packing.ANISOTROPIC, Packing.UNPACKED)
             for device in ("cpu", "cuda")
-        } | {(Packing.SITE, device): f"{__package__}.lattice.{device}:{function}" for device in ("cpu", "cuda")}
+        } | {
+            (Packing.SITE, device): f"{__package__}.lattice.{module}:{function}"
+            for device, module in (("cpu", "words"), ("cuda", "cuda"))
+        }
 
     def apply(self, batch: Batch) -> None:
         """Flip clusters of all replicas."""

@@ -14,8 +14,8 @@ from spinsim.engine.cpu import CpuParts
 from spinsim.engine.layouts.replica_packed.cpu_blocks import Blocks
 from spinsim.engine.layouts.unpacked import Chunks
 from spinsim.engine.measuring.cpu_comparison import transpose
-from spinsim.engine.moves.houdayer.move import HALF, bonds_of, grow, most_halvings, pair_up, sow
-from spinsim.engine.moves.move import FastPath, Moment
+from spinsim.engine.moves.houdayer.move import HALF, bonds_of, grow, pair_up, sow
+from spinsim.engine.moves.move import FastPath, Moment, most_halvings
 from spinsim.machine.compiled import kernel, part
 from spinsim.model.ising import Ising
 from spinsim.model.quanta import distinct

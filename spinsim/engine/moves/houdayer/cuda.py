@@ -12,11 +12,12 @@ import numpy.typing as npt
 
 from spinsim.cuda.compile import instance
 from spinsim.cuda.device import cupy, require_memory, shared_memory
-from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, round_keys, struct_type
+from spinsim.cuda.launch import ADDRESS, SIZE, Launch, round_keys, struct_type
 from spinsim.engine.cuda import CudaParts
+from spinsim.engine.cuda_queue import OnDevice, Step, queue_steps
 from spinsim.engine.layouts.replica_packed.cuda_words import OrderedWords, place_of
-from spinsim.engine.moves.houdayer.move import Bonds, bonds_of, most_halvings
-from spinsim.engine.moves.move import FastPath, Moment
+from spinsim.engine.moves.houdayer.move import Bonds, bonds_of
+from spinsim.engine.moves.move import FastPath, Moment, most_halvings
 from spinsim.model.graph import colouring
 from spinsim.model.ising import Ising
 from spinsim.model.quanta import distinct
@@ -159,46 +160,24 @@ def fast_path(model: Ising, replicas: int, first_sample: int, parts: CudaParts) 
     return ClustersOnGpu(model, replicas, first_sample, parts, parts.state)
 
 
-class Step(NamedTuple):
-    """A kernel with its grid and threads, and if it takes the time and the key of a moment."""
-
-    launch: Launch
-    grid: tuple[int, int, int]
-    threads: int
-    draws: bool
-
-
 class ClustersOnGpu:
-    """A ``FastPath``.
-
-    Args:
-        first_sample: Number of the first one in the whole run.
-        parts: Of the engine; the present device and stream of CuPy are its own.
-    """
+    """A ``FastPath`` of an engine, whose device and stream are CuPy's present ones."""
 
     def __init__(self, model: Ising, replicas: int, first_sample: int, parts: CudaParts, words: OrderedWords) -> None:
         self._model, self._replicas, self._queue, self._words = model, replicas, parts.queue, words
         self._first_sample = np.uint32(first_sample)
         self._made_for: tuple[int, ...] = ()
         self._steps: list[Step] = []
-        self._arrays: list[Any] = []  # records hold addresses alone
 
     def __call__(self, moment: Moment, holder: Any) -> None:
         """Queue a move; ``holder`` is int32 on the device."""
         if holder.shape[1] < 2:
             return
         if self._made_for != holder.shape:
-            self._arrays, self._made_for = [], holder.shape
+            self._on_device, self._made_for = OnDevice(), holder.shape
             self._steps = self._made(*holder.shape[1:])
-        now: dict[str, Any] = {"time": moment.time, "key": round_keys(moment.seed)}
-        for number, (launch, grid, threads, draws) in enumerate(self._steps):
-            copies = {} if number else {"holder": holder.data.ptr}
-            launch(self._queue.stream, grid, threads, **copies, **(now if draws else {}))
-
-    def _on_device(self, **arrays: Any) -> dict[str, Any]:
-        there = {name: cupy.asarray(array) for name, array in arrays.items()}
-        self._arrays += there.values()
-        return there
+        now = {"time": moment.time, "key": round_keys(moment.seed)}
+        queue_steps(self._queue.stream, self._steps, {"holder": holder.data.ptr}, now)
 
     def _made(self, copies: int, temperatures: int) -> list[Step]:
         """The kernels in their order with all arguments but those of a moment."""
@@ -211,7 +190,7 @@ class ClustersOnGpu:
         sizes = {"one": count, "other": count, "halvings": count, "of_replica": self._replicas}
         arrays = {name: np.zeros((model.samples, size), np.uint32) for name, size in sizes.items()}
         arrays["keys"] = np.zeros((model.samples, self._replicas), np.uint64)
-        pairs = record(PAIRS, **self._on_device(**arrays), count=count, replicas=self._replicas)
+        pairs = self._on_device(PAIRS, **arrays, count=count, replicas=self._replicas)
         drawing = {"pairs": pairs, "first_sample": self._first_sample, "time": np.uint64(0)}
         pairing = Launch(queue.device, FILE, "pair_copies", {
             "holder": np.uint64(0), "copies": np.uint32(copies), "temperatures": np.uint32(temperatures),
@@ -238,9 +217,8 @@ class ClustersOnGpu:
         stride = -(-columns // COLUMNS) * COLUMNS
         lie = samples * blocks * LANES * stride
         require_memory(self._queue.device, 4 * lie, f"the turned replicas of {self._model.name}")
-        self._arrays.append(turned := cupy.empty(lie, cupy.uint32))
-        return record(
-            SQUARES, state=self._words.present, turned=turned, **self._on_device(place_of=place, site_at=at),
+        return self._on_device(
+            SQUARES, state=self._words.present, turned=cupy.empty(lie, cupy.uint32), place_of=place, site_at=at,
             sites=sites, columns=columns, stride=stride, blocks=blocks,
             in_field=bool(np.any(distinct(self._model.fields))),
         ), columns  # fmt: skip
@@ -252,12 +230,11 @@ class ClustersOnGpu:
         words = -(-count // WIDTH)
         lie = samples * words * WIDTH * over * COLUMNS
         require_memory(device, 4 * lie, f"the seeds of clusters of {model.name}")
-        self._arrays.append(sown := cupy.empty(lie, cupy.uint32))
-        lists = self._on_device(near=rows.near, in_row=rows.in_row, allowed=rows.allowed, along=rows.along)
-        of_rows = record(
-            ROWS, **lists, allowed_stride=rows.allowed[0].size if each else 0,
-            along_stride=rows.along[0].size if each else 0, slots=rows.slots, words_a_row=rows.words_a_row,
-            last=rows.last, low=rows.low, masked=rows.is_masked,
+        sown = cupy.empty(lie, cupy.uint32)
+        of_rows = self._on_device(
+            ROWS, near=rows.near, in_row=rows.in_row, allowed=rows.allowed, along=rows.along,
+            allowed_stride=rows.allowed[0].size if each else 0, along_stride=rows.along[0].size if each else 0,
+            slots=rows.slots, words_a_row=rows.words_a_row, last=rows.last, low=rows.low, masked=rows.is_masked,
         )  # fmt: skip
         sowing = Launch(device, FILE, "sow", {"sown": sown, **drawing})
         warps = min(MOST_PAIRS, shared_memory(device) // (8 * columns))
@@ -286,15 +263,17 @@ class ClustersOnGpu:
             near[:, slot][there] = place[bonds.neighbour[first[there] + slot]]
         colour = colouring(model.graph)[order]
         starts = np.searchsorted(colour, np.arange(colour[-1] + 2)).astype(np.uint32)
-        lists = self._on_device(near=near, degree=np.ascontiguousarray(degree, np.uint16), colour_start=starts)
         strides = (near[0].size, model.sites) if rows > 1 else (0, 0)
-        growth = record(GROWTH, **lists, near_stride=strides[0], degree_stride=strides[1], colours=len(starts) - 1)
+        growth = self._on_device(
+            GROWTH, near=near, degree=np.ascontiguousarray(degree, np.uint16), colour_start=starts,
+            near_stride=strides[0], degree_stride=strides[1], colours=len(starts) - 1,
+        )  # fmt: skip
         bytes_a_block = 2 * 4 * model.sites
         in_shared = bytes_a_block <= shared_memory(device) - STATIC
         lie = model.samples * words * bytes_a_block
         if not in_shared:
             require_memory(device, lie, f"the clusters of {model.name}")
-        self._arrays.append(scratch := cupy.empty(0 if in_shared else lie // 4, cupy.uint32))
+        scratch = cupy.empty(0 if in_shared else lie // 4, cupy.uint32)
         launch = Launch(
             device, FILE, instance("move_clusters", in_shared), {"growth": growth, "scratch": scratch, **drawing},
             bytes_a_block if in_shared else 0,

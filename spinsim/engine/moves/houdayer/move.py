@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
-from spinsim.engine.moves.move import Batch
+from spinsim.engine.moves.move import Batch, most_halvings
 from spinsim.machine.compiled import kernel, part
 from spinsim.model.graph import adjacency
 from spinsim.model.ising import Ising
@@ -82,11 +82,6 @@ def usual_every(model: Ising, searches: bool) -> int | None:
     if 2 * model.bonds * share > MOST_BONDS * model.sites:
         return None
     return EVERY_OF_SEARCH if searches else EVERY
-
-
-def most_halvings(sites: int) -> int:
-    """The largest k: a seed for each pair is left of so many sites."""
-    return max(1, (sites - 1).bit_length())
 
 
 @part

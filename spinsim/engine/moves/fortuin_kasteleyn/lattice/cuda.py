@@ -46,22 +46,12 @@ INSTANCES: Final[Instances] = (
 
 
 def fast_path(kind: int, model: Ising, replicas: int, first_sample: int, parts: CudaParts) -> FastPath:
-    """The move of a kind of an engine's lattices where they lie."""
     assert isinstance(parts.state, SiteLattices)  # noqa: S101  (engines of this layout have them)
     return LatticesOnGpu(kind, model, replicas, first_sample, parts, parts.state)
 
 
 class LatticesOnGpu:
-    """A ``FastPath``.
-
-    Args:
-        kind: Which clusters flip.
-        model: What is simulated.
-        replicas: Of each sample.
-        first_sample: Number of the first one in the whole run.
-        parts: Of the engine; the present device and stream of CuPy are its own.
-        lattices: The spins.
-    """
+    """A ``FastPath`` of an engine, whose device and stream are CuPy's present ones."""
 
     def __init__(
         self, kind: int, model: Ising, replicas: int, first_sample: int, parts: CudaParts, lattices: SiteLattices
@@ -92,7 +82,6 @@ class LatticesOnGpu:
         return {name: cupy.zeros((count, size), kind) for name, (size, kind) in sizes.items()}
 
     def _make(self) -> None:
-        """Lay out the kernels and their grids."""
         lattices, queue = self._lattices, self._queue
         dimension, width, height, depth = lattices.dimension, lattices.width, lattices.height, lattices.depth
         x, y, z = (SQUARE_X, SQUARE_Y, 1) if dimension == 2 else (CUBIC_X, CUBIC_Y, CUBIC_Z)
@@ -159,6 +148,4 @@ class LatticesOnGpu:
                 launch(stream, (blocks, several, slots), THREADS, **changed[name])
 
 
-swendsen_wang = partial(fast_path, SWENDSEN_WANG)
-wolff = partial(fast_path, WOLFF)
-seeded = partial(fast_path, SEEDED)
+swendsen_wang, wolff, seeded = (partial(fast_path, kind) for kind in (SWENDSEN_WANG, WOLFF, SEEDED))

@@ -6,6 +6,7 @@ parent, of a smaller number. Of the open bonds between two runs of neighbouring 
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 from typing import Final
 
@@ -14,13 +15,16 @@ import numpy.typing as npt
 
 from spinsim import packing, rng
 from spinsim.acceptance import acceptance
+from spinsim.engine.cpu import CpuParts
+from spinsim.engine.layouts.replica_packed.cpu_blocks import Blocks
 from spinsim.engine.layouts.replica_packed.cpu_counting import BATCH, ONE, ROW, ZERO
-from spinsim.engine.layouts.site_packed.cpu_words import load, unlike
+from spinsim.engine.layouts.site_packed.cpu_words import load
 from spinsim.engine.layouts.site_packed.signs import build_signs, suits
-from spinsim.engine.moves.fortuin_kasteleyn.bonds import ALL, CLUSTERS, KINDS, SEEDED, SHIFT, SWENDSEN_WANG
+from spinsim.engine.moves.fortuin_kasteleyn.bonds import ALL, CLUSTERS, KINDS, SEEDED, SHIFT, SWENDSEN_WANG, WOLFF
 from spinsim.engine.moves.fortuin_kasteleyn.labels import find
-from spinsim.engine.moves.metropolis.packed.steps import FLIP, UNDECIDED, WIDE_WORDS, prefixes, random_words
-from spinsim.engine.moves.move import Batch
+from spinsim.engine.moves.metropolis.packed.steps import FLIP, UNDECIDED, WIDE_WORDS, prefixes, random_words, unlike
+from spinsim.engine.moves.metropolis.site_packed.cpu import SiteSweeper
+from spinsim.engine.moves.move import Batch, FastPath, Moment
 from spinsim.engine.update import OfModel
 from spinsim.errors import InputError
 from spinsim.machine.compiled import kernel, part
@@ -33,6 +37,7 @@ COIN: Final = 64
 OWN: Final = 65
 SEEDS: Final = 128
 MOST_SITES: Final = 2**32
+PASSES: Final = 512  # of all words, in the time of which a move takes place, about
 LAST: Final = np.uint64(63)
 EVEN: Final = np.uint64(0x5555555555555555)
 PAIRS: Final = np.uint64(0x3333333333333333)
@@ -43,7 +48,6 @@ TWO, FOUR, EIGHT, SIXTEEN = np.uint64(2), np.uint64(4), np.uint64(8), np.uint64(
 
 
 def is_site_packed(model: Ising) -> bool:
-    """Return True if the lattices of a model are site-packed."""
     return suits(OfModel(model))
 
 
@@ -358,17 +362,12 @@ def flip_chosen(state, sides, along, parent, chosen):  # type: ignore[no-untyped
 
 @kernel
 def flip_lattice(state, sides, signs, chance, field, source, when, kind):  # type: ignore[no-untyped-def]
-    """Flip clusters of one replica.
+    """Flip clusters of one replica, whose ``state``, ``sides`` and ``signs`` are as ``sweep_site`` takes them.
 
     Args:
-        state: uint64 (2, groups, 2): colour, group, half; changed in place.
-        sides: Groups in a row, rows in a plane, planes (1 for a square lattice).
-        signs: uint64 (colour, slot, group, half), or of size 0 where no coupling is negative.
         chance: Of its temperature, as ``chances`` has it.
         field: Above 0, below it or 0.
-        source: Counter word 1 and the two key words.
-        when: Of the application, in the field of half-sweeps.
-        kind: Which clusters flip.
+        source: Counter word 1 and the two key words; ``when`` goes into the field of half-sweeps.
     """
     width, height, depth = sides
     groups, rows = state.shape[1], height * depth
@@ -414,7 +413,6 @@ def sides_of(model: Ising) -> tuple[int, int, int]:
 
 
 def field_of(model: Ising) -> int:
-    """The field in quanta."""
     return model.uniform_field or 0
 
 
@@ -423,4 +421,29 @@ def signs_of(model: Ising) -> npt.NDArray[np.uint64]:
     assert model.lattice is not None  # noqa: S101  (likewise)
     groups = model.sites // (2 * packing.LANES)
     signs = build_signs(model, range(prod(model.lattice.shape[1:])))
-    return np.empty((1, 2, 0, groups, 2), np.uint64) if signs is None else signs.reshape(*signs.shape[:3], groups, 2)
+    return signs.reshape(*signs.shape[:3], groups, 2)
+
+
+def fast_path(kind: int, model: Ising, replicas: int, first_sample: int, parts: CpuParts) -> FastPath:
+    blocks, sweeper, field = parts.state, parts.sweeper, field_of(model)
+    assert isinstance(blocks, Blocks) and isinstance(sweeper, SiteSweeper)  # noqa: PT018, S101  (this layout's have them)
+    check_sites(model)
+    lattices = sweeper.lattices
+
+    def move(moment: Moment, holder: npt.NDArray[np.int64]) -> None:
+        when, key = np.uint64(KINDS * moment.time + kind), rng.split_seed(moment.seed)
+        chance = chances(model, np.asarray(moment.beta))
+        place = np.empty((model.samples, replicas), np.int64)
+        np.put_along_axis(place, holder.reshape(model.samples, -1), np.arange(replicas)[None] % holder.shape[2], axis=1)
+
+        def task(_: int, sample: int, replica: int) -> None:
+            source = rng.counter_block(np.uint64(first_sample + sample), np.uint64(replica)), key
+            words, signs = lattices.words[sample, replica], lattices.signs_of(sample)
+            flip_lattice(words, lattices.sides, signs, chance[place[sample, replica]], field, source, when, kind)
+
+        blocks.each(task, times=PASSES)
+
+    return move
+
+
+swendsen_wang, wolff, seeded = (partial(fast_path, kind) for kind in (SWENDSEN_WANG, WOLFF, SEEDED))

@@ -17,7 +17,7 @@ from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords, place
 from spinsim.engine.moves.metropolis.anisotropic.update import TermPlan
 from spinsim.engine.moves.metropolis.packed.classes import Limits
 from spinsim.engine.moves.metropolis.replica_packed.cuda import UNBOUNDED, engine_of
-from spinsim.engine.moves.metropolis.replica_packed.cuda_tables import DeviceTables, TableSweeper
+from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import DeviceTables, TableSweeper
 from spinsim.model.graph import MOST_TERMS
 from spinsim.model.ising import Ising
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -11,69 +10,20 @@ import numpy.typing as npt
 from spinsim import packing
 from spinsim.acceptance import acceptance_of_terms, check_betas
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.layouts.replica_packed.cpu_counting import BATCH, CountedBonds
+from spinsim.engine.layouts.replica_packed.cpu_counting import CountedBonds
 from spinsim.engine.measuring.sums import Linear, observables_of_spins
 from spinsim.engine.moves.metropolis.packed.batches import build_batches_of_terms
-from spinsim.engine.moves.metropolis.packed.classes import Limits, Tables, tables_of_lanes
-from spinsim.engine.moves.metropolis.replica_packed.update import WORD_BYTES, LoneBonds, pack
-from spinsim.engine.protocols import Engine
-from spinsim.engine.update import Outline, Pace, Update, by_sites, bytes_with_adjacency, engine_of
+from spinsim.engine.moves.metropolis.packed.classes import Limits, Tables, TermClasses, build_tables, distinct_of
+from spinsim.engine.moves.metropolis.replica_packed.update import WORD_BYTES, ReplicaPlan, lone_bonds
+from spinsim.engine.update import Outline, Pace, Update, by_sites, bytes_with_adjacency
 from spinsim.errors import InputError
 from spinsim.model.graph import MOST_TERMS, colouring
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
 
-LEAST_CLASS_BITS, MOST_CLASS_BITS = 4, 6  # of which kernels are made
-
-
-def bits_of_counts(degrees: tuple[int, ...], in_field: bool) -> tuple[int, int]:
-    """Bits of the count of each term, where sites have at most so many bonds of it."""
-    first, second = (max(1, degree.bit_length()) for degree in degrees)
-    return first, max(second, LEAST_CLASS_BITS - in_field - first)
-
-
-@dataclass(frozen=True)
-class TermClasses:
-    """Flip classes of a model of two terms."""
-
-    kinds: npt.NDArray[np.int64]  # bonds of each term, phantom ones included, of every kind of site, (kinds, 2)
-    magnitudes: tuple[int, ...]  # |J| of each term in quanta
-    field: int  # h in quanta
-
-    @property
-    def count_bits(self) -> tuple[int, int]:
-        return bits_of_counts(tuple(self.kinds.max(axis=0).tolist()), bool(self.field))
-
-    @property
-    def bits(self) -> int:
-        return sum(self.count_bits) + bool(self.field)
-
-    @property
-    def tables(self) -> int:
-        """Kinds of sites, each with a table of its own."""
-        return len(self.kinds)
-
-    def costs(self) -> npt.NDArray[np.int64]:
-        """Flip costs of each term in quanta, (kinds, classes, 2); no site has a class of more bonds than its kind."""
-        first, second = self.count_bits
-        index = np.arange(2**self.bits)
-        counts = np.stack([index & (2**first - 1), index >> first & (2**second - 1)], axis=-1)
-        costs = 2 * np.array(self.magnitudes) * (self.kinds[:, None] - 2 * counts)
-        costs[..., 0] += 2 * self.field * np.where(index >> (first + second), 1, -1)
-        return np.asarray(costs)
-
 
 class TermPlan:
-    """A ``PackedRun`` of a model of two terms.
-
-    Args:
-        model: Couplings of one magnitude in each term, and a uniform field.
-        largest_batch: Sites that the engine's kernel takes at once.
-
-    Attributes:
-        edges: Bonds of each term, (bonds of it, 2).
-        negative: Of each term which couplings are below 0, (1 or samples, bonds of it).
-    """
+    """A ``PackedRun`` of a model of two terms, of couplings of one magnitude in each and a uniform field."""
 
     by_degree = False
     starts = np.empty((1, 0), np.uint64)
@@ -95,32 +45,18 @@ class TermPlan:
         self.classes = TermClasses(kinds, magnitudes, field)
         self.used_tables = 0, self.classes.tables
         mine = [terms == term for term in range(MOST_TERMS)]
-        self.edges = [np.ascontiguousarray(model.graph.edges[bonds]) for bonds in mine]
-        self.negative = [np.ascontiguousarray(negative[:, bonds]) for bonds in mine]
+        edges, others = (np.ascontiguousarray(model.graph.edges[bonds]) for bonds in mine)
+        signs, other_signs = (np.ascontiguousarray(negative[:, bonds]) for bonds in mine)
+        self.counted = CountedBonds(edges, signs, others, other_signs, *lone_bonds(None), 0)
+        self.counts_of_class, self.weights = (self.classes.count_bits, field != 0), (*magnitudes, field)
         self.lanes = packing.lane_masks(replicas)
         self.shape = (model.samples, len(self.lanes), model.sites, 2)
 
-    @property
-    def counts_of_class(self) -> tuple[tuple[int, int], bool]:
-        return self.classes.count_bits, self.classes.field != 0
-
-    @property
-    def weights(self) -> tuple[int, int, int]:
-        first, second = self.classes.magnitudes
-        return first, second, self.classes.field
-
-    @property
-    def counted(self) -> CountedBonds:
-        (edges, others), (negative, others_negative) = self.edges, self.negative
-        return CountedBonds(edges, negative, others, others_negative, *LoneBonds.of(None), 0)
-
     def tables(self, beta: npt.ArrayLike) -> tuple[Tables, Limits]:
         """Acceptance tables for inverse temperatures as ``check_betas`` takes them, and what they follow from."""
-        betas = check_betas(beta, self.replicas)
-        lanes = np.concatenate([betas, np.tile(betas[-1:], (self.shape[1] * packing.LANES - self.replicas, 1))])
-        distinct, place = np.unique(lanes, axis=0, return_inverse=True)
+        distinct, place = distinct_of(check_betas(beta, self.replicas))
         limits = self.limits(distinct)
-        return tables_of_lanes(limits, place.reshape(-1)), limits
+        return build_tables(limits, place), limits
 
     def limits(self, beta: npt.NDArray[np.float64]) -> Limits:
         """Limits that decide flips at pairs of inverse temperatures (temperatures, 2): (kind, class, temperature)."""
@@ -130,27 +66,21 @@ class TermPlan:
         return Limits(np.ascontiguousarray(certain), np.ascontiguousarray(thresholds))  # as kernels read them
 
 
+PackedRun: TypeAlias = ReplicaPlan | TermPlan  # a run whose state is replica-packed, whatever its energy is
+
+
 def suits(outline: Outline) -> bool:
     """Return True for two terms of one magnitude each and a uniform field, if classes have at most six bits."""
-    degrees, field = outline.degrees_of_terms, outline.in_field
-    if degrees is None or not outline.one_field:
-        return False
-    return sum(bits_of_counts(degrees, field)) + field <= MOST_CLASS_BITS
+    degrees = outline.degrees_of_terms
+    return degrees is not None and outline.one_field and TermClasses.fit(degrees, outline.in_field)
 
 
 def needed_bytes(outline: Outline, replicas: int) -> int:
     return bytes_with_adjacency(outline, replicas, WORD_BYTES)
 
 
-def _on_cpu(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None) -> Engine:
-    from spinsim.engine.moves.metropolis.replica_packed import cpu
-
-    plan = TermPlan(model, replicas, dynamics, BATCH)
-    return cpu.engine_of(plan, threads, Packing.ANISOTROPIC, (MOST_TERMS,))
-
-
-on_cuda = engine_of(f"{__package__}.cuda")
-
+ENGINE_ON_CPU: Final = "spinsim.engine.moves.metropolis.replica_packed.cpu:engine_of_terms"
 UPDATE: Final = Update(
-    *(Packing.ANISOTROPIC, suits, needed_bytes, by_sites, pack, _on_cpu, on_cuda), pace=Pace(600, in_one_call=False)
+    *(Packing.ANISOTROPIC, suits, needed_bytes, by_sites, ENGINE_ON_CPU, f"{__package__}.cuda:engine"),
+    pace=Pace(600, in_one_call=False),
 )

@@ -21,7 +21,6 @@ A unit is a whole number of quanta of which all couplings and fields are multipl
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
@@ -437,17 +436,14 @@ class Annealer:
         apart = not self._plan.is_packed or self.replicas <= LANES_APART
         size = min(LANES, -(-self.replicas // (WORDS * self._threads.count)) * WORDS) if apart else LANES
         ends = {*range(0, self.replicas, size), *range(0, self.replicas, LANES), self.replicas}
-        cuts = sorted(ends)
-        return list(pairwise(cuts))
+        return list(pairwise(sorted(ends)))
 
     def anneal(
         self, betas: npt.NDArray[np.float64], sweeps: npt.NDArray[np.int64], looks: npt.NDArray[np.bool_]
     ) -> None:
         """Sweep at each inverse temperature in turn, and look at the energies after those that ``looks`` marks."""
         attempts = int(sweeps.sum()) * self.model.sites * self.replicas
-        tasks: list[Callable[[], None]] = [
-            partial(self._anneal_part, betas, sweeps, looks, *ends) for ends in self._parts
-        ]
+        tasks = (partial(self._anneal_part, betas, sweeps, looks, *ends) for ends in self._parts)
         self._threads.run(tasks, attempts // ATTEMPTS)
         self.half_sweep += int(sweeps.sum()) * self.colours
 

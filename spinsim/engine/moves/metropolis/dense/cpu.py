@@ -76,16 +76,13 @@ class Rows:
 
 
 class DenseState(InChunks):
-    """Bits of spins, and their local fields.
-
-    Attributes:
-        up: Spins in the order of visits, a bit each, uint64 (samples, replicas, blocks of 64 sites).
-    """
+    """Bits of spins and their local fields, as the head of this file says."""
 
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, threads: Threads, rows: Rows) -> None:
         super().__init__(model, replicas, threads, WORDS)
         self._rows = rows
         self.up = np.zeros((model.samples, replicas, rows.blocks), np.uint64)
+        self.nbytes = self.up.nbytes
         shape = model.samples, replicas, rows.all_down.shape[1]
         self._fields = in_lines(shape, rows.all_down.dtype)
         self._begun: set[tuple[int, int]] = set()  # chunks that have their fields
@@ -98,10 +95,6 @@ class DenseState(InChunks):
         words = np.packbits(bits, axis=1, bitorder="little").view("<u8")
         self.up[sample, first : first + spins.shape[1]] = words
         self._begun.clear()
-
-    @property
-    def nbytes(self) -> int:
-        return self.up.nbytes
 
     def worth(self, sweeps: int) -> int:
         return self.model.samples * self.replicas * self.model.sites * sweeps // NANOSECONDS

@@ -6,14 +6,15 @@ from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from spinsim import packing
-from spinsim.cuda.device import cupy, has_clusters, shared_memory
+from spinsim.cuda.device import cupy, has_clusters, require_memory, shared_memory
 from spinsim.cuda.launch import Launch
 from spinsim.engine.cuda import CudaEngine, CudaParts
 from spinsim.engine.cuda_queue import Queue, check_grid
-from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
-from spinsim.engine.layouts.unpacked import CALLS_A_BLOCK, SpinBytes
+from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.layouts.unpacked import WORDS
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Compared, Comparison, compare_replicas
 from spinsim.engine.measuring.sums import CudaCounting, of_energy_and_down
@@ -23,9 +24,10 @@ from spinsim.engine.moves.metropolis.dense.cuda_bytes import Matrix, matrix
 from spinsim.engine.moves.metropolis.dense.cuda_signs import Signs, signs
 from spinsim.engine.moves.metropolis.dense.update import SITES, DensePlan
 from spinsim.engine.moves.metropolis.unpacked import cuda as unpacked
-from spinsim.errors import InputError
+from spinsim.engine.moves.resample import Moves
 from spinsim.model.ising import Ising
 
+CALLS_A_BLOCK: Final = np.uint32(packing.LANES // WORDS)  # of 128 replicas
 WORD_REPLICAS: Final = 32  # of a column in shared memory, where copies are compared
 MOST_SITES: Final = 2**15 - 1  # counts of neighbours have 16 bits
 UPDATES_A_LAUNCH: Final = 2**31  # so that a launch stays well below a second, but for few replicas
@@ -50,11 +52,9 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Cuda
         observables = of_energy_and_down(model)
         shape = len(observables.sums), model.samples, spins.width
         counting = CudaCounting(queue.stream, observables, shape, replicas, spins.add)
-    sweeper, comparison = (
-        DenseSweeper(queue, spins, dynamics.zero_acceptance),
-        partial(compare, model, spins.width, device),
-    )
-    parts = CudaParts(packing.Packing.UNPACKED, queue, spins, sweeper, counting, comparison)
+    sweeper = DenseSweeper(queue, spins, replicas, dynamics.zero_acceptance)
+    compared = partial(compare, model, spins.width, device)
+    parts = CudaParts(packing.Packing.UNPACKED, queue, spins, sweeper, counting, compared)
     return CudaEngine(model, replicas, parts)
 
 
@@ -65,14 +65,22 @@ def compare(model: Ising, width: int, device: int, tempering: CudaTempering, wan
     return compare_replicas(comparison, "differing_spins", shape, -(-width // WORD_REPLICAS), None)
 
 
-class DenseSpins(SpinBytes):
-    """The spins of a dense run, and what kernels read of its model."""
+class DenseSpins:
+    """The spins of a dense run, int8 (samples, sites, width), and what kernels read of its model."""
+
+    replica_axis = 2
 
     def __init__(
         self, model: Ising, replicas: int, dynamics: Dynamics, plan: DensePlan, couplings: Signs | Matrix, queue: Queue
     ) -> None:
-        self.plan = plan
-        super().__init__(model, replicas, dynamics, queue, couplings.nbytes)
+        self.plan, self.model, self._replicas, self._queue = plan, model, replicas, queue
+        self.width = -(-replicas // WORDS) * WORDS
+        state, packed = model.samples * model.sites * self.width, 16 * model.sites * packing.block_count(replicas)
+        require_memory(queue.device, couplings.nbytes + state + packed, f"the state of {model.name}")
+        self.present = cupy.ones((model.samples, model.sites, self.width), cupy.int8)
+        if dynamics.start == "random":
+            for sample in range(model.samples):
+                self.present[sample] = self._unpacked_start(sample)
         places = -(-model.sites // SITES) * SITES
         fields = np.zeros((len(plan.fields), places), np.int64)
         fields[:, : model.sites] = plan.fields
@@ -86,20 +94,40 @@ class DenseSpins(SpinBytes):
             self.program = cuda_bytes.program(couplings, fields, model.sites, self.width, room, clusters)
         group, cluster = self.program.group, self.program.cluster
         self.grid = -(-self.width // (group * cluster)) * cluster, model.samples, 1
-        self._present = {
+        self._arguments = {
             "spins": self.present, "sites": np.uint32(model.sites), "width": np.uint32(self.width),
-            "order": cupy.asarray(order),
+            "order": cupy.asarray(order), "colour": cupy.asarray(colour), "colours": np.uint32(plan.colours),
         }  # fmt: skip
-        self._colours = {"colour": cupy.asarray(colour), "colours": np.uint32(plan.colours)}
+
+    def _unpacked_start(self, sample: int) -> Any:
+        blocks, sites = packing.block_count(self._replicas), self.model.sites
+        words = cupy.empty((1, blocks, sites, 2), cupy.uint64)
+        lanes = cupy.full((blocks, 2), np.uint64(2**64 - 1))
+        self._queue.start_at_random(words, lanes, sample=sample)
+        bits = cupy.unpackbits(words[0].transpose(1, 0, 2).reshape(-1).view(cupy.uint8), bitorder="little")
+        return 2 * bits.reshape(sites, -1)[:, : self.width].astype(cupy.int8) - 1
+
+    def words(self) -> npt.NDArray[np.uint64]:
+        return packing.pack(self.present.get()[..., : self._replicas])
+
+    def set_words(self, words: npt.NDArray[np.uint64]) -> None:
+        self.present.set(np.ascontiguousarray(packing.unpack(words, self.width)))
+
+    def copy(self, moves: Moves) -> None:
+        sample, source, target = (cupy.asarray(array) for array in moves)
+        self.present[sample, :, target] = self.present[sample, :, source]
+
+    def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
+        return np.asarray(state[sample, :, replica].get())
 
     @cached_property
     def _count(self) -> Launch:
         sums = {"energies": np.uint64(0), "down": np.uint64(0)}
-        return self.program.energies(self._queue.device, self._present | sums)
+        return self.program.launch(self._queue.device, "energies", (), self._arguments | sums)
 
     def sweeps(self, arguments: dict[str, Any]) -> Launch:
-        arguments = self._present | self._colours | arguments
-        return self.program.sweeps(self._queue.device, self._queue.rng_rounds, arguments)
+        rounds = (self._queue.rng_rounds,)
+        return self.program.launch(self._queue.device, "sweep", rounds, self._arguments | arguments)
 
     def add(self, to: tuple[int, ...]) -> None:
         """Queue adding energies and spins -1 to sums at addresses; there is no first sublattice."""
@@ -109,8 +137,8 @@ class DenseSpins(SpinBytes):
 class DenseSweeper(unpacked.SpinSweeper):
     """A ``CudaSweeper`` of dense models."""
 
-    def __init__(self, queue: Queue, spins: DenseSpins, zero_acceptance: float) -> None:
-        super().__init__(queue, spins, spins.plan.colours, terms=1)
+    def __init__(self, queue: Queue, spins: DenseSpins, replicas: int, zero_acceptance: float) -> None:
+        super().__init__(queue, spins.model, replicas, spins.width, spins.plan.colours, terms=1)
         self._dense, self._zero_acceptance = spins, zero_acceptance
 
     def _make_launch(self, double_beta: Any, single_beta: Any) -> None:
@@ -124,8 +152,6 @@ class DenseSweeper(unpacked.SpinSweeper):
         })  # fmt: skip
 
     def sweep(self, count: int, half_sweep: int) -> None:
-        if self._launch is None:
-            raise InputError(NO_TEMPERATURE)
         spins = self._dense
         most = max(1, UPDATES_A_LAUNCH // (spins.model.sites * spins.width * spins.model.samples))
         while count:

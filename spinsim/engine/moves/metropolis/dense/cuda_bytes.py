@@ -124,8 +124,8 @@ def program(matrix: Matrix, fields: Any, sites: int, width: int, room: int, clus
             "depth": np.uint32(depth),
             "couplings": cupy.asarray(stages), "coupling_stride": stride(stages, stages.shape[1]),
             "fields": cupy.asarray(fields), "field_stride": stride(fields, fields.shape[1]),
+            "own": cupy.asarray(own), "own_stride": stride(own, own[0].nbytes),
         },
-        sweeping={"own": cupy.asarray(own), "own_stride": stride(own, own[0].nbytes)}, adding={},
     )  # fmt: skip
 
 

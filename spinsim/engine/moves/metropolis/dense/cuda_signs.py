@@ -89,10 +89,9 @@ def _count(words: Words) -> npt.NDArray[np.int64]:
 
 def _streamed(words: Words) -> Words:
     """These words as warps take them, (blocks, pairs of steps, 2 tiles, 256 lanes, 4)."""
-    split = words.reshape(
-        -1, 2, 4, 2, 4, PARTS, words.shape[1] // (16 * PARTS), 2, 2, 4
-    )  # e tiles tile q part pair step half t
-    return split.transpose(0, 6, 3, 2, 5, 4, 1, 9, 7, 8).reshape(len(split), split.shape[6], 2, 32 * WARPS, 4)
+    pairs = words.shape[1] // (16 * PARTS)
+    split = words.reshape(-1, 2, 4, 2, 4, PARTS, pairs, 2, 2, 4)  # e tiles tile q part pair step half t
+    return split.transpose(0, 6, 3, 2, 5, 4, 1, 9, 7, 8).reshape(len(split), pairs, 2, 32 * WARPS, 4)
 
 
 def _rows(own: Words, near: Words, complete: bool) -> Words:
@@ -128,7 +127,6 @@ def program(signs: Signs, fields: Any) -> Program:
             "depth": np.uint32(depth), "unit": np.uint32(unit),
             "couplings": cupy.asarray(planes), "coupling_stride": stride(planes, planes[0].size // 4),
             "rows": cupy.asarray(rows), "row_stride": stride(rows, rows[0].size // 4),
+            "fields": cupy.asarray(fields.astype(np.int32)), "field_stride": stride(fields, fields.shape[1]),
         },
-        sweeping={},
-        adding={"fields": cupy.asarray(fields.astype(np.int32)), "field_stride": stride(fields, fields.shape[1])},
     )  # fmt: skip

@@ -7,12 +7,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from spinsim.cuda.compile import instance
+from spinsim.cuda.compile import instance, parameters
 from spinsim.cuda.launch import Launch
-from spinsim.engine.moves.metropolis.replica_packed.update import pack
 from spinsim.engine.moves.metropolis.unpacked.update import UPDATE as UNPACKED
 from spinsim.engine.moves.metropolis.unpacked.update import needed_bytes as unpacked_bytes
-from spinsim.engine.update import Busy, Outline, Pace, Update, by_sites, engine_of
+from spinsim.engine.update import Busy, Outline, Pace, Update, by_sites
 from spinsim.model.graph import colouring
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES, Packing, block_count
@@ -67,19 +66,13 @@ class Program:
     cluster: int  # thread blocks that are launched together
     threads: int  # of a thread block
     shared: int  # bytes of its shared memory
-    arguments: dict[str, Any]  # those of both that describe the model
-    sweeping: dict[str, Any]  # those of the first alone
-    adding: dict[str, Any]  # those of the second alone
+    arguments: dict[str, Any]  # those that describe the model, of which each of the two takes its own
 
-    def sweeps(self, device: int, rounds: int, arguments: dict[str, Any]) -> Launch:
-        """The kernel of so many Philox rounds that sweeps."""
-        return self._launch(device, instance(f"sweep_{self.name}", *self.kind, rounds), self.sweeping | arguments)
-
-    def energies(self, device: int, arguments: dict[str, Any]) -> Launch:
-        return self._launch(device, instance(f"energies_{self.name}", *self.kind), self.adding | arguments)
-
-    def _launch(self, device: int, expression: str, arguments: dict[str, Any]) -> Launch:
-        return Launch(device, f"metropolis/dense_{self.name}.cu", expression, self.arguments | arguments, self.shared)
+    def launch(self, device: int, kernel: str, more: tuple[object, ...], arguments: dict[str, Any]) -> Launch:
+        """The kernel ``sweep`` or ``energies``, with more template parameters and what it takes of these arguments."""
+        file, expression = f"metropolis/dense_{self.name}.cu", instance(f"{kernel}_{self.name}", *self.kind, *more)
+        given, names = self.arguments | arguments, parameters(file, expression)
+        return Launch(device, file, expression, {name: given[name] for name in names}, self.shared)
 
 
 def stride(rows: Any, length: int) -> np.uint64:
@@ -117,23 +110,18 @@ def needed_bytes(outline: Outline, replicas: int) -> int:
     most = 8  # of a coupling or local field
     making = 3 * most * outline.sites**2
     matrices = outline.samples * outline.sites * (most * outline.sites + 512)  # rows end with whole tiles
-    return unpacked_bytes(outline, replicas) + making + matrices + _of_fields(outline, replicas, most)
+    fields = most * outline.samples * outline.sites * LANES * block_count(replicas)
+    return unpacked_bytes(outline, replicas) + making + matrices + fields
 
 
-def _of_fields(outline: Outline, replicas: int, most: int) -> int:
-    return most * outline.samples * outline.sites * LANES * block_count(replicas)
-
-
-on_cpu = engine_of(f"{__package__}.cpu")
-on_cuda = engine_of(f"{__package__}.cuda")
-
+ENGINE_ON_CPU: Final = f"{__package__}.cpu:engine"
 UPDATE: Final = Update(
-    *(Packing.UNPACKED, suits, needed_bytes, by_sites, pack, on_cpu, on_cuda),
+    *(Packing.UNPACKED, suits, needed_bytes, by_sites, ENGINE_ON_CPU, f"{__package__}.cuda:engine"),
     busy=Busy(group=16, most=1),
     pace=Pace(30),
     one_by_one=True,
 )
 """On every device."""
 
-ON_CPU: Final = replace(UNPACKED, suits=suits_on_cpu, needed_bytes=needed_bytes, on_cpu=on_cpu, one_by_one=True)
+ON_CPU: Final = replace(UNPACKED, suits=suits_on_cpu, needed_bytes=needed_bytes, cpu=ENGINE_ON_CPU, one_by_one=True)
 """Small ones, which are unpacked on a GPU."""

@@ -201,11 +201,9 @@ def _joined(begins: list[npt.NDArray[np.int64]], sites: int) -> tuple[npt.NDArra
 
 
 def kinds_of(degrees: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Kinds of sites: bonds of each term, (kinds, 2), and the kind of each site.
+    """Kinds of sites: bonds of each term, (kinds, 2), and the kind of each site, from its degrees (sites, 2).
 
-    Args:
-        degrees: Bonds of each site and term, (sites, 2). Sites are of one kind where their parities are equal; the
-            largest degrees among them are the kind's.
+    Sites are of one kind where the parities of their degrees are equal; the largest ones among them are the kind's.
     """
     _, kind = np.unique(degrees % 2 @ [1, 2], return_inverse=True)
     kinds = np.zeros((int(kind.max()) + 1, MOST_TERMS), np.int64)
@@ -214,17 +212,10 @@ def kinds_of(degrees: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt
 
 
 def build_batches_of_terms(
-    graph: Graph,
-    terms: npt.NDArray[np.uint8],
-    colour: npt.NDArray[np.int32],
-    negative: npt.NDArray[np.bool_],
+    graph: Graph, terms: npt.NDArray[np.uint8], colour: npt.NDArray[np.int32], negative: npt.NDArray[np.bool_],
     largest: int,
-) -> tuple[Batches, npt.NDArray[np.int64]]:
-    """Batches of every colour, of ``largest`` sites at most, and the kinds of sites, (kinds, 2).
-
-    Args:
-        negative: Which couplings are below 0, (1 or samples, bonds).
-    """
+) -> tuple[Batches, npt.NDArray[np.int64]]:  # fmt: skip
+    """Batches of every colour, of ``largest`` sites at most, and the kinds of sites, (kinds, 2)."""
     near, middle = adjacency_by_term(graph, terms)
     start, stop = near.start[:-1], near.start[1:]
     kinds, kind = kinds_of(np.stack([middle - start, stop - middle], axis=-1))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from math import log2
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,11 +23,6 @@ from spinsim.cuda.launch import ADDRESS, struct_type
 from spinsim.engine.layouts.replica_packed.cpu_counting import ONE, ZERO
 from spinsim.machine.compiled import kernel
 from spinsim.packing import LANES, block_count, pack_lanes
-
-if TYPE_CHECKING:
-    from spinsim.engine.moves.metropolis.anisotropic.update import TermClasses
-    from spinsim.engine.moves.metropolis.replica_packed.update import ReplicaPlan
-    from spinsim.engine.moves.metropolis.site_packed.update import SitePlan
 
 OWN_PLANES: Final = 5
 """Most significant bits of every lane's uniform: bit b of word w of the calls ``plane`` 0 to 4 is lane 32 w + b's."""
@@ -80,6 +75,51 @@ class Classes:
         return np.asarray(2 * self.magnitude * (degree - 2 * count) + 2 * self.field * spin)
 
 
+LEAST_CLASS_BITS, MOST_CLASS_BITS = 4, 6  # of two terms, of which kernels are made
+
+
+def bits_of_counts(degrees: tuple[int, ...], in_field: bool) -> tuple[int, int]:
+    """Bits of the count of each of two terms, where sites have at most so many bonds of it."""
+    first, second = (max(1, degree.bit_length()) for degree in degrees)
+    return first, max(second, LEAST_CLASS_BITS - in_field - first)
+
+
+@dataclass(frozen=True)
+class TermClasses:
+    """Flip classes of a model of two terms: the counts of both, term 0 lowest, and in a field the spin on top."""
+
+    kinds: npt.NDArray[np.int64]  # bonds of each term, phantom ones included, of every kind of site, (kinds, 2)
+    magnitudes: tuple[int, ...]  # |J| of each term in quanta
+    field: int  # h in quanta
+
+    @staticmethod
+    def fit(degrees: tuple[int, ...], in_field: bool) -> bool:
+        """Return True if kernels are made for sites of at most so many bonds of each term."""
+        return sum(bits_of_counts(degrees, in_field)) + in_field <= MOST_CLASS_BITS
+
+    @property
+    def count_bits(self) -> tuple[int, int]:
+        return bits_of_counts(tuple(self.kinds.max(axis=0).tolist()), bool(self.field))
+
+    @property
+    def bits(self) -> int:
+        return sum(self.count_bits) + bool(self.field)
+
+    @property
+    def tables(self) -> int:
+        """Kinds of sites, each with a table of its own."""
+        return len(self.kinds)
+
+    def costs(self) -> npt.NDArray[np.int64]:
+        """Flip costs of each term in quanta, (kinds, classes, 2); no site has a class of more bonds than its kind."""
+        first, second = self.count_bits
+        index = np.arange(2**self.bits)
+        counts = np.stack([index & (2**first - 1), index >> first & (2**second - 1)], axis=-1)
+        costs = 2 * np.array(self.magnitudes) * (self.kinds[:, None] - 2 * counts)
+        costs[..., 0] += 2 * self.field * np.where(index >> (first + second), 1, -1)
+        return np.asarray(costs)
+
+
 @dataclass(frozen=True)
 class Tables:
     """Thresholds of every lane, of each sample and block or, of length 1, of all."""
@@ -93,37 +133,26 @@ def distinct_of(beta: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64],
     """The different inverse temperatures of replicas, and which of them each lane has; None where there is one alone.
 
     Args:
-        beta: Of every replica, (replicas,), as ``check_beta`` returns it; lanes past the last replica have its own.
+        beta: Of every replica, (replicas,) or of two terms (replicas, 2), as ``check_beta`` and ``check_betas`` return
+            it; lanes past the last replica have its own.
     """
-    if not beta.strides[0] or np.all(beta == beta[0]):  # one number was given for all, or annealing gave it
+    if not beta.strides[0] or np.all(beta == beta[0]):  # one was given for all, or annealing gave it
         return beta[:1], None
-    lanes = np.full(block_count(len(beta)) * LANES, beta[-1])
-    lanes[: len(beta)] = beta
-    return np.unique(lanes, return_inverse=True)
+    lanes = np.concatenate([beta, np.repeat(beta[-1:], -len(beta) % LANES, axis=0)])
+    distinct, place = np.unique(lanes, axis=None if beta.ndim == 1 else 0, return_inverse=True)
+    return distinct, place.reshape(-1)
 
 
 def build_tables(limits: Limits, place: npt.NDArray[np.intp] | None) -> Tables:
-    """The tables of lanes at temperatures ``place`` of ``limits``; of one block where there is one alone."""
-    return tables_of_one(limits) if place is None else tables_of_lanes(limits, place)
-
-
-def tables_of_one(limits: Limits) -> Tables:
-    """The tables of one block at the one temperature that ``limits`` are of."""
-    certain, threshold = limits.certain[..., 0], limits.thresholds[..., 0]
-    bits = threshold[:, None] >> np.arange(63, 63 - PLANES, -1, dtype=np.uint64)[:, None] & np.uint64(1)
-    always, planes = (
-        np.repeat((np.uint64(0) - of_lane)[..., None], 2, axis=-1) for of_lane in (certain.astype(np.uint64), bits)
-    )
-    return Tables(always[None, None], planes[None, None], np.repeat(threshold[..., None], LANES, axis=-1)[None, None])
-
-
-def tables_of_lanes(limits: Limits, place: npt.NDArray[np.int64]) -> Tables:
-    """The tables of lanes at temperatures ``place`` (lanes of all blocks,) of those that ``limits`` are of."""
+    """The tables of all lanes, at temperatures ``place`` (lanes,) of ``limits``; of one block where there is one."""
+    if place is None:
+        certain, one = limits.certain[..., 0], limits.thresholds[..., 0]
+        bits = one[:, None] >> np.arange(63, 63 - PLANES, -1, dtype=np.uint64)[:, None] & np.uint64(1)
+        words = (np.repeat(ZERO - of_lane[..., None], 2, axis=-1) for of_lane in (certain.astype(np.uint64), bits))
+        return Tables(*(rows[None, None] for rows in (*words, np.repeat(one[..., None], LANES, axis=-1))))
     shape = (*limits.certain.shape[:2], -1, LANES)
     always, threshold = (np.moveaxis(np.take(rows, place, axis=-1).reshape(shape), 2, 0) for rows in limits)
-    planes = [
-        pack_lanes((threshold >> np.uint64(63 - plane) & np.uint64(1)).astype(np.bool_)) for plane in range(PLANES)
-    ]
+    planes = [pack_lanes((threshold >> np.uint64(63 - plane) & ONE).astype(np.bool_)) for plane in range(PLANES)]
     return Tables(
         always=pack_lanes(always)[None],
         planes=np.ascontiguousarray(np.stack(planes, axis=2))[None],
@@ -132,12 +161,11 @@ def tables_of_lanes(limits: Limits, place: npt.NDArray[np.int64]) -> Tables:
 
 
 def empty_tables(classes: Classes | TermClasses, samples: int, replicas: int) -> Tables:
-    blocks = block_count(replicas)
-    kinds = (samples, blocks, classes.tables), 2**classes.bits
+    tables, number = (samples, block_count(replicas), classes.tables), 2**classes.bits
     return Tables(
-        always=np.empty((*kinds[0], kinds[1], 2), np.uint64),
-        planes=np.empty((*kinds[0], PLANES, kinds[1], 2), np.uint64),
-        thresholds=np.zeros((*kinds[0], kinds[1], LANES), np.uint64),
+        always=np.empty((*tables, number, 2), np.uint64),
+        planes=np.empty((*tables, PLANES, number, 2), np.uint64),
+        thresholds=np.zeros((*tables, number, LANES), np.uint64),
     )
 
 
@@ -182,9 +210,9 @@ COLD_CLEAR: Final = Clear(OWN_PLANES, OWN_PLANES, 2)
 """Below T = 2.31 |J|: of the own planes, only the smallest cost has bits."""
 
 
-def kind_of(plan: ReplicaPlan | SitePlan, limits: Limits) -> Kind:
+def kind_of(classes: Classes, zero_acceptance: float, limits: Limits) -> Kind:
     """The special case of a run at temperatures of ``limits``; its sites of odd degree are at most ``PLAIN``."""
-    if plan.has_field or plan.dynamics.zero_acceptance != ZERO_ACCEPTANCE or limits.certain.any():
+    if classes.field or zero_acceptance != ZERO_ACCEPTANCE or limits.certain.any():
         return Kind.ANY
     for kind, clear in ((Kind.COLD, COLD_CLEAR), (Kind.WARM, WARM_CLEAR)):
         beyond = np.array([[64 - planes] for planes in clear], np.uint64)

@@ -3,7 +3,7 @@
 A lane is a replica of one site (replica-packed) or a site of one row (site-packed). A kernel takes a batch of up to 64
 times 128 lanes of one colour through these steps, each a loop that vectorises over the batch:
 
-    gather      neighbours' words into scratch rows
+    gather      neighbours' words into scratch rows, turned over where the coupling is below 0
     count       unsatisfied bonds of every lane, in three bit planes
     decide      lanes that flip for certain; the others are undecided
     compare     OWN_PLANES random planes with the lanes' thresholds, from the least significant plane up
@@ -11,7 +11,7 @@ times 128 lanes of one colour through these steps, each a loop that vectorises o
     finish      the few lanes still equal, each with 64 bits of its own
     scatter     flips into the state
 
-The two updates gather and count in ways of their own; all other steps stand here.
+The updates gather in ways of their own; all other steps stand here.
 
 Row r of the scratch array holds 2 * BATCH words: those of half 0 of every site of the batch, then those of half 1. All
 rows stand in one array at constant distances, which lets the compiler prove that they do not overlap.
@@ -26,7 +26,7 @@ from typing import Final
 import numpy as np
 
 from spinsim import rng
-from spinsim.engine.layouts.replica_packed.cpu_counting import BATCH, ONE, ROW, ZERO
+from spinsim.engine.layouts.replica_packed.cpu_counting import BATCH, ONE, ROW, ZERO, add_four, add_seven, add_six
 from spinsim.engine.moves.metropolis.packed.classes import COLUMN_PLANES, OWN_PLANES, TAIL_PLANE
 from spinsim.machine.compiled import kernel, step
 from spinsim.machine.intrinsics import trailing_zeros
@@ -53,6 +53,37 @@ MORE: Final = np.uint64(COLUMN_PLANES)
 def mux(bit, zero, one):  # type: ignore[no-untyped-def]
     """``one`` where the bit is set, else ``zero``."""
     return (bit & one) | (~bit & zero)
+
+
+@step
+def unlike(k, e, w):  # type: ignore[no-untyped-def]
+    """Lanes that differ from their neighbour in slot k, whose bond is unsatisfied."""
+    return w[SPIN + e] ^ w[NEAR + k * ROW + e]
+
+
+@step
+def count_unlike(n, slots, w):  # type: ignore[no-untyped-def]
+    """The class's bit planes: unsatisfied bonds among 6 or 7 slots, or one more than those among 4."""
+    for half in range(2):
+        if slots == 4:
+            for q in range(n):
+                e = half * BATCH + q
+                w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = add_four(
+                    unlike(0, e, w), unlike(1, e, w), unlike(2, e, w), unlike(3, e, w)
+                )
+        elif slots == 6:
+            for q in range(n):
+                e = half * BATCH + q
+                w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = add_six(
+                    unlike(0, e, w), unlike(1, e, w), unlike(2, e, w), unlike(3, e, w), unlike(4, e, w), unlike(5, e, w)
+                )
+        else:
+            for q in range(n):
+                e = half * BATCH + q
+                w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = add_seven(
+                    unlike(0, e, w), unlike(1, e, w), unlike(2, e, w), unlike(3, e, w), unlike(4, e, w),
+                    unlike(5, e, w), unlike(6, e, w),
+                )  # fmt: skip
 
 
 @step

@@ -13,7 +13,7 @@ from spinsim import packing, rng
 from spinsim.acceptance import check_one_beta
 from spinsim.bits import of_replica_packed
 from spinsim.engine.cpu import CpuEngine, CpuParts, CpuSweeper
-from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
+from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.replica_packed.cpu_blocks import Blocks
 from spinsim.engine.layouts.replica_packed.cpu_counting import (
     BATCH,
@@ -25,6 +25,7 @@ from spinsim.engine.layouts.replica_packed.cpu_counting import (
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.moves.exchange.cpu import CpuTempering, Times, exchange
 from spinsim.engine.moves.exchange.ladder import Ladder
+from spinsim.engine.moves.metropolis.anisotropic.update import PackedRun, TermPlan
 from spinsim.engine.moves.metropolis.packed.batches import Costs
 from spinsim.engine.moves.metropolis.packed.classes import (
     Classes,
@@ -39,11 +40,11 @@ from spinsim.engine.moves.metropolis.packed.classes import (
 from spinsim.engine.moves.metropolis.packed.steps import SCRATCH_WORDS, scratch_of
 from spinsim.engine.moves.metropolis.replica_packed.cpu_degrees import sweep_by_degree
 from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep import sweep_and_tally, sweep_packed, sweep_wide
-from spinsim.engine.moves.metropolis.replica_packed.update import PackedRun, ReplicaPlan
+from spinsim.engine.moves.metropolis.replica_packed.update import ReplicaPlan
 from spinsim.engine.protocols import Counts
-from spinsim.errors import InputError
 from spinsim.machine.compiled import kernel, step
 from spinsim.machine.threads import Threads
+from spinsim.model.graph import MOST_TERMS
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES
 
@@ -142,6 +143,12 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None 
     return engine_of(ReplicaPlan(model, replicas, dynamics, BATCH, COSTS), threads, packing.Packing.REPLICA)
 
 
+def engine_of_terms(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None) -> CpuEngine:
+    """The engine of the anisotropic update."""
+    plan = TermPlan(model, replicas, dynamics, BATCH)
+    return engine_of(plan, threads, packing.Packing.ANISOTROPIC, (MOST_TERMS,))
+
+
 def engine_of(
     plan: PackedRun, threads: int | None, name: packing.Packing, temperatures: tuple[int, ...] = (1,)
 ) -> CpuEngine:
@@ -184,17 +191,16 @@ class ReplicaSweeper(CpuSweeper):
         self.colours, self.tasks = plan.colours, blocks.count
         self._plan, self._blocks = plan, blocks
         self._source = rng.split_seed(plan.dynamics.seed), plan.dynamics.rng_rounds
-        self._tables: Tables | None = None
-        self._limits: Limits | None = None
+        self._tables: Tables
+        self._limits: Limits
         self._rounds: Callable[..., None] | None = None
         self._cheap_bits = 0
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         plan, classes = self._plan, self._plan.classes
-        self._limits = None
         if np.ndim(beta) > 0 or not isinstance(classes, Classes):
             self._tables, limits = plan.tables(beta)
-            self._find_cheap(limits)
+            self._cheap_bits = cheap_bits(limits) if plan.by_degree else 0
             return
         self._tables = self._of_all  # as annealing does, again and again: a block's tables serve all
         scaled = check_one_beta(beta) * plan.model.quantum
@@ -205,29 +211,20 @@ class ReplicaSweeper(CpuSweeper):
     def _of_all(self) -> Tables:
         return empty_tables(self._plan.classes, 1, 1)
 
-    def _find_cheap(self, limits: Limits) -> None:
-        if self._plan.by_degree:
-            self._cheap_bits = cheap_bits(limits)
-
     def set_ladder(self, ladder: Ladder) -> None:
         self._limits, self._rounds = self._plan.limits(ladder.beta), None
         self._tables = empty_tables(self._plan.classes, self._plan.model.samples, self._plan.replicas)
-        self._find_cheap(self._limits)
+        self._cheap_bits = cheap_bits(self._limits) if self._plan.by_degree else 0
 
     def set_places(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> None:
-        assert self._limits is not None  # noqa: S101  (there is a ladder)
         for k, row in enumerate(place):
             lay_tables(row, self._plan.used_tables, *self._limits, *self._tables_of(k))
 
     def _tables_of(self, sample: int) -> tuple[npt.NDArray[np.uint64], ...]:
-        tables = self._tables
-        assert tables is not None  # noqa: S101  (``sweep`` has looked)
-        k = sample % len(tables.always)
+        tables, k = self._tables, sample % len(self._tables.always)
         return tables.always[k], tables.planes[k], tables.thresholds[k]
 
     def sweep(self, count: int, half_sweep: int) -> None:
-        if self._tables is None:
-            raise InputError(NO_TEMPERATURE)
         self._blocks.sweep(self._sweep_part, count, half_sweep, self.colours)
 
     def _sweep_part(
@@ -256,7 +253,6 @@ class ReplicaSweeper(CpuSweeper):
 
     def temper(self, tempering: CpuTempering, times: Times, half_sweep: int, samples: slice) -> None:
         plan, tables, limits = self._plan, self._tables, self._limits
-        assert tables is not None and limits is not None  # noqa: PT018, S101  (there is a ladder)
         if self._rounds is None:
             ladder = self.colours, tempering.steps, tempering.ladder.copies, plan.used_tables, *limits
             self._rounds = temper_samples.given(

@@ -8,7 +8,7 @@ A block is 128 replicas of all sites, in words whose bit r is set where the spin
 A batch of n sites becomes rows of scratch, in which word q is half 0 of its q-th site and word BATCH + q half 1:
 
     SPIN              the sites themselves
-    NEAR + k ROW      their neighbours in slot k
+    NEAR + k ROW      their neighbours in slot k, turned over where the coupling is below 0
     CLASS + b ROW     bit b of how many bonds of each lane are unsatisfied
     FLIP              lanes that flip
 
@@ -21,19 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spinsim import rng
-from spinsim.engine.layouts.replica_packed.cpu_counting import (
-    BATCH,
-    ONE,
-    ROW,
-    ZERO,
-    add_count,
-    add_four,
-    add_seven,
-    add_six,
-    empty_into,
-    finish_addition,
-)
+from spinsim.engine.layouts.replica_packed.cpu_counting import BATCH, ROW, ZERO, add_count, empty_into, finish_addition
 from spinsim.engine.moves.metropolis.packed.steps import (
     CLASS,
     FLIP,
@@ -41,13 +29,9 @@ from spinsim.engine.moves.metropolis.packed.steps import (
     SCRATCH_WORDS,
     SPIN,
     WIDE_WORDS,
-    collect_flips,
-    compare_columns,
-    compare_planes,
-    decide,
+    count_unlike,
+    find_flips,
     find_flips_wide,
-    finish_lanes,
-    prefixes,
     scatter,
     scratch_of,
 )
@@ -64,57 +48,18 @@ def gather(row, state, sites, w):  # type: ignore[no-untyped-def]
 
 
 @step
-def unsatisfied(k, e, sign, w):  # type: ignore[no-untyped-def]
-    """Unsatisfied bonds of slot k: spin XOR neighbour XOR sign."""
-    return w[SPIN + e] ^ w[NEAR + k * ROW + e] ^ (ZERO - np.uint64(sign))
+def gather_signed(row, state, sites, signs, w):  # type: ignore[no-untyped-def]
+    """Words of neighbours into one row, turned over where the coupling to them is below 0."""
+    for q in range(sites.size):
+        j, sign = sites[q], ZERO - np.uint64(signs[q])
+        w[row + q] = state[j, 0] ^ sign
+        w[row + BATCH + q] = state[j, 1] ^ sign
 
 
 @step
 def slot(k, n):  # type: ignore[no-untyped-def]
     """Where slot k of n sites is. Slices, not sums, as indices: they need no check for negative ones."""
     return slice(k * n, (k + 1) * n)
-
-
-@step
-def count4(n, signs, w):  # type: ignore[no-untyped-def]
-    """One more than the unsatisfied among 4 slots."""
-    s0, s1, s2, s3 = signs[slot(0, n)], signs[slot(1, n)], signs[slot(2, n)], signs[slot(3, n)]
-    for half in range(2):
-        for q in range(n):
-            e = half * BATCH + q
-            w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = add_four(
-                unsatisfied(0, e, s0[q], w), unsatisfied(1, e, s1[q], w), unsatisfied(2, e, s2[q], w),
-                unsatisfied(3, e, s3[q], w),
-            )  # fmt: skip
-
-
-@step
-def count6(n, signs, w):  # type: ignore[no-untyped-def]
-    """The unsatisfied among 6 slots."""
-    s0, s1, s2 = signs[slot(0, n)], signs[slot(1, n)], signs[slot(2, n)]
-    s3, s4, s5 = signs[slot(3, n)], signs[slot(4, n)], signs[slot(5, n)]
-    for half in range(2):
-        for q in range(n):
-            e = half * BATCH + q
-            w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = add_six(
-                unsatisfied(0, e, s0[q], w), unsatisfied(1, e, s1[q], w), unsatisfied(2, e, s2[q], w),
-                unsatisfied(3, e, s3[q], w), unsatisfied(4, e, s4[q], w), unsatisfied(5, e, s5[q], w),
-            )  # fmt: skip
-
-
-@step
-def count7(n, signs, w):  # type: ignore[no-untyped-def]
-    """The unsatisfied among 7 slots."""
-    s0, s1, s2 = signs[slot(0, n)], signs[slot(1, n)], signs[slot(2, n)]
-    s3, s4, s5, s6 = signs[slot(3, n)], signs[slot(4, n)], signs[slot(5, n)], signs[slot(6, n)]
-    for half in range(2):
-        for q in range(n):
-            e = half * BATCH + q
-            w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = add_seven(
-                unsatisfied(0, e, s0[q], w), unsatisfied(1, e, s1[q], w), unsatisfied(2, e, s2[q], w),
-                unsatisfied(3, e, s3[q], w), unsatisfied(4, e, s4[q], w), unsatisfied(5, e, s5[q], w),
-                unsatisfied(6, e, s6[q], w),
-            )  # fmt: skip
 
 
 @step
@@ -174,7 +119,6 @@ def sweep_and_tally(  # type: ignore[no-untyped-def]
     for sweep in range(sweeps):
         for colour in range(share[0], share[1]):
             counts = totals.size > 0 and sweep + 1 == sweeps and colour + 1 == share[1]
-            low_sweep = rng.low32(half_sweep)
             first, stop = share_of_batches(batches.colour_start, colour, share)
             for b in range(first, stop):
                 slots, parity = batches.slots[b], batches.parity[b]
@@ -184,25 +128,16 @@ def sweep_and_tally(  # type: ignore[no-untyped-def]
                 neighbour, sign = batches.neighbour[bonds], signs[bonds]
                 gather(SPIN, state, sites, w)
                 for k in range(slots):
-                    gather(NEAR + k * ROW, state, neighbour[slot(k, n)], w)
-                if slots == 4:
-                    count4(n, sign, w)
-                elif slots == 6:
-                    count6(n, sign, w)
-                else:
-                    count7(n, sign, w)
-                decide(n, always[parity], lanes, w)
-                prefixes(sites, block, low_sweep, k0, k1, w)
-                compare_planes(n, planes[parity], half_sweep, k0, k1, rounds, w)
-                compare_columns(n, planes[parity], half_sweep, k0, k1, rounds, w)
-                words = collect_flips(n, lanes, w, tail)
-                finish_lanes(
-                    words, 2, thresholds[parity], sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
-                )
+                    gather_signed(NEAR + k * ROW, state, neighbour[slot(k, n)], sign[slot(k, n)], w)
+                count_unlike(n, slots, w)
+                find_flips(
+                    n, always[parity], planes[parity], thresholds[parity], lanes, sites, block, half_sweep, k0, k1,
+                    rounds, w, tail, site, lane,
+                )  # fmt: skip
                 scatter(state, sites, w)
                 if counts:
                     added = tally(n, parity, added, totals, w, counters)
-            half_sweep += ONE
+            half_sweep += np.uint64(1)
     if added:
         empty_into(totals, added, counters)
 
@@ -265,4 +200,4 @@ def sweep_wide(  # type: ignore[no-untyped-def]
                     k0, k1, rounds, w, tail, site, lane,
                 )  # fmt: skip
                 scatter(state, sites, w)
-            half_sweep += ONE
+            half_sweep += np.uint64(1)

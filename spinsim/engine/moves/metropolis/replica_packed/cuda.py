@@ -34,6 +34,7 @@ from spinsim.engine.measuring.cuda_squares import CudaSquares
 from spinsim.engine.measuring.sums import CudaCounting
 from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, ReplicaPlaces
 from spinsim.engine.moves.exchange.ladder import Ladder
+from spinsim.engine.moves.metropolis.anisotropic.update import PackedRun
 from spinsim.engine.moves.metropolis.packed.classes import LATTICE_BARRIER, TICKETS, Kind, Limits, kind_of
 from spinsim.engine.moves.metropolis.replica_packed.cuda_degrees import COSTS, TILE_SITES, DegreeLattices, DegreeSweeper
 from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import (
@@ -46,12 +47,14 @@ from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import (
     TALLIED_GROUPS,
     TALLY_BYTES,
     WARP,
+    DeviceTables,
+    LadderTables,
     ReplicaLattices,
+    TableSweeper,
     bond_groups,
     shared_bytes,
 )
-from spinsim.engine.moves.metropolis.replica_packed.cuda_tables import DeviceTables, LadderTables, TableSweeper
-from spinsim.engine.moves.metropolis.replica_packed.update import FEW_BONDS, PackedRun, ReplicaPlan, is_field_in_class
+from spinsim.engine.moves.metropolis.replica_packed.update import FEW_BONDS, ReplicaPlan, is_field_in_class
 from spinsim.model.ising import Ising
 
 if TYPE_CHECKING:
@@ -67,11 +70,7 @@ def fits_with_ladder(lattices: ReplicaLattices, device: int) -> bool:
 
 
 class ReplicaRounds(LaunchedRounds):
-    """Rounds of replica-packed samples.
-
-    Args:
-        kinds: The special case of each number of slots; there is one.
-    """
+    """Rounds of replica-packed samples; ``kinds`` has the special case of their one number of slots."""
 
     def __init__(self, kinds: dict[int, Kind], lattices: ReplicaLattices, tables: LadderTables, **given: Any) -> None:
         super().__init__(colours=lattices.plan.colours, tables=tables, **given)
@@ -98,20 +97,16 @@ class SharedRounds(ReplicaRounds):
     def __init__(self, kinds: dict[int, Kind], lattices: ReplicaLattices, tables: LadderTables, **given: Any) -> None:
         super().__init__(kinds, lattices, tables, **given)
         self._threads = lattices.shared_threads
-        self._tallies = self._is_tallied
+        # bonds can be counted while the last of two colours is updated, as each has an end of it, where there is room
+        needed = shared_bytes(self._plan, self._threads) + TALLY_BYTES * self._threads + LADDER_BYTES
+        is_small = self._plan.last_colour.size <= TALLIED_GROUPS * self._threads and self._plan.colours == 2
+        self._tallies = is_small and needed <= shared_memory(self._queue.device)
         self._groups = groups = cupy.asarray(bond_groups(lattices.edges.get(), self._plan.negative))
         stride = groups.shape[1] if len(groups) > 1 else 0
         self._launch = self._ready("temper_shared", {
             "bonds": record(BONDS, groups=groups, stride=stride, count=groups.shape[1]),
             "per_up": np.int64(self._plan.observables.energy.weights["up"]), "tallied": np.uint32(0),
         }, shared_bytes(self._plan, self._threads) + TALLY_BYTES * self._threads * self._tallies)  # fmt: skip
-
-    @property
-    def _is_tallied(self) -> bool:
-        """True if bonds can be counted while the last colour is updated: each has an end of it, and there is room."""
-        needed = shared_bytes(self._plan, self._threads) + TALLY_BYTES * self._threads + LADDER_BYTES
-        has_room = needed <= shared_memory(self._queue.device)
-        return has_room and self._plan.last_colour.size <= TALLIED_GROUPS * self._threads and self._plan.colours == 2
 
     def _start(self, count: int, half_sweeps: int, **arguments: Any) -> None:
         self._launch(
@@ -171,11 +166,7 @@ class GlobalRounds(ReplicaRounds):
 def launched_rounds(
     kinds: dict[int, Kind], lattices: ReplicaLattices, tables: LadderTables, device: int, **given: Any
 ) -> LaunchedRounds | None:
-    """Rounds of lattices in shared or in global memory; None where they are made one by one.
-
-    Args:
-        kinds: The special case of each number of slots.
-    """
+    """Rounds of lattices in shared or in global memory; None where they are made one by one."""
     fits = fits_with_ladder(lattices, device)
     if suits_global_rounds(lattices, kinds) and not (fits and lattices.in_shared):
         return GlobalRounds(kinds, lattices, tables, **given)
@@ -222,8 +213,13 @@ def engine_of(
     with queue.here():
         shape = len(plan.observables.sums), *plan.shape[:2], packing.LANES
         counting = CudaCounting(queue.stream, plan.observables, shape, plan.replicas, state.add)
-    made = partial(compare, plan, device), temperatures, partial(squares, plan, device)
-    parts = CudaParts(name, queue, state, sweeper(counting), counting, *made)
+
+    def squares(ladder: Ladder) -> CudaSquares:
+        place = place_of(plan.batches.order)
+        return CudaSquares(device, plan.model, ladder, place, "squares_of_replicas", plan.shape[1], {})
+
+    compared = partial(compare, plan, device)
+    parts = CudaParts(name, queue, state, sweeper(counting), counting, compared, temperatures, squares)
     return CudaEngine(plan.model, plan.replicas, parts)
 
 
@@ -241,12 +237,6 @@ def compare(plan: PackedRun | SlotPlan, device: int, tempering: CudaTempering, w
         layout = Layout("products_of_replicas", expression, shape, WORDS, width, columns, place)
         products = Products(comparison, layout)
     return compare_replicas(comparison, expression, width, columns, place, in_time, products)
-
-
-def squares(plan: PackedRun | SlotPlan, device: int, ladder: Ladder) -> CudaSquares:
-    return CudaSquares(
-        device, plan.model, ladder, place_of(plan.batches.order), "squares_of_replicas", plan.shape[1], {}
-    )
 
 
 class InShared:
@@ -323,11 +313,7 @@ class FromGlobal:
 
 
 class ReplicaSweeper(TableSweeper):
-    """A ``CudaSweeper`` of replica-packed words.
-
-    Args:
-        counting: Takes the sums of the state in which many rounds end.
-    """
+    """A ``CudaSweeper`` of replica-packed words."""
 
     def __init__(self, queue: Queue, lattices: ReplicaLattices, counting: CudaCounting) -> None:
         super().__init__(queue, lattices, lattices.plan)
@@ -335,8 +321,8 @@ class ReplicaSweeper(TableSweeper):
         self._kinds: dict[int, Kind] = {}
 
     def _make_ready(self, tables: DeviceTables, limits: Limits) -> None:
-        lattices = self._packed
-        kind = kind_of(lattices.plan, limits) if lattices.fixed else Kind.ANY
+        lattices, plan = self._packed, self._packed.plan
+        kind = kind_of(plan.classes, plan.dynamics.zero_acceptance, limits) if lattices.fixed else Kind.ANY
         self._kinds = {slots: min(kind, Kind.PLAIN) if slots % 2 else kind for slots in lattices.slots}
         launches = InShared if lattices.in_shared else FromGlobal
         self._launches: InShared | FromGlobal = launches(self._queue, lattices, tables, self._kinds)

@@ -14,7 +14,7 @@ from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords, place_of
 from spinsim.engine.moves.metropolis.packed.batches import Batches, Costs
 from spinsim.engine.moves.metropolis.packed.classes import PLANES, Limits, cheap_bits
-from spinsim.engine.moves.metropolis.replica_packed.cuda_tables import DeviceTables, TableSweeper
+from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import DeviceTables, TableSweeper
 from spinsim.engine.moves.metropolis.replica_packed.update import ReplicaPlan
 
 TILE_SITES: Final = 32  # of a warp
@@ -58,14 +58,7 @@ def row_bytes(bits: int) -> int:
 
 
 class DegreeLattices(CountedWords):
-    """The state of a graph of any degrees, and what the kernel reads of it.
-
-    Args:
-        plan: With tiles of sites of like degree.
-
-    Attributes:
-        in_shared: True if a thread block holds a lattice in shared memory.
-    """
+    """The state of a graph of any degrees, and what the kernel reads of it: tiles of sites of like degree."""
 
     plan: ReplicaPlan
 
@@ -88,11 +81,7 @@ class DegreeLattices(CountedWords):
         return 32 * warps, in_shared
 
     def launch(self, tables: DeviceTables, bits: int) -> Launch:
-        """The kernel with all arguments but those of a launch.
-
-        Args:
-            bits: That the temperatures have 2^bits cheap classes.
-        """
+        """The kernel at temperatures that have 2^bits cheap classes."""
         queue, plan = self._queue, self.plan
         tree = min(bits, TREE_BITS[-1])
         shared = row_bytes(bits) + self.threads // 32 * QUEUE_BYTES + (16 * plan.model.sites if self.in_shared else 0)
@@ -117,10 +106,10 @@ class DegreeSweeper(TableSweeper):
 
     def __init__(self, queue: Queue, lattices: DegreeLattices) -> None:
         super().__init__(queue, lattices, lattices.plan)
-        self._degrees, self._most_cheap_bits = lattices, lattices.plan.classes.bits
+        self._degrees = lattices
 
     def _make_ready(self, tables: DeviceTables, limits: Limits) -> None:
-        self._launch = self._degrees.launch(tables, min(cheap_bits(limits), self._most_cheap_bits))
+        self._launch = self._degrees.launch(tables, min(cheap_bits(limits), self._plan.classes.bits))
 
     def _queue_sweeps(self, count: int, half_sweep: int) -> None:
         lattices, half_sweeps = self._degrees, count * self.colours

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -25,15 +25,12 @@ from spinsim.engine.moves.metropolis.packed.classes import (
     build_tables,
     distinct_of,
 )
-from spinsim.engine.update import Outline, Update, by_sites, bytes_with_adjacency, engine_of
+from spinsim.engine.update import Outline, Update, by_sites, bytes_with_adjacency
 from spinsim.errors import InputError
 from spinsim.model.graph import colouring
 from spinsim.model.hamiltonian import bonds_of_units, most_units
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
-
-if TYPE_CHECKING:
-    from spinsim.engine.moves.metropolis.anisotropic.update import TermPlan
 
 OTHER_SHIFT: Final = MAX_COUNT_BITS  # of a site's start: bits that differ where the spin is against the field
 UP_SHIFT: Final = 2 * MAX_COUNT_BITS  # of whether the field is above 0
@@ -65,20 +62,13 @@ def starts(
     return begins
 
 
-class LoneBonds(NamedTuple):
-    """Bonds to the spin that is always +1."""
-
-    sites: npt.NDArray[np.uint32]  # of them, (bonds,)
-    positive: npt.NDArray[np.uint8]  # which have a coupling above 0, (1 or samples, bonds)
-
-    @classmethod
-    def of(cls, fields: npt.NDArray[np.int64] | None) -> LoneBonds:
-        """Bonds that stand for fields in units, (1 or samples, sites)."""
-        if fields is None:
-            return cls(np.empty(0, np.uint32), np.empty((1, 0), np.uint8))
-        units = np.abs(fields[0])
-        sites = np.repeat(np.arange(units.size, dtype=np.uint32), units)
-        return cls(sites, np.ascontiguousarray(fields[:, sites] > 0, np.uint8))
+def lone_bonds(fields: npt.NDArray[np.int64] | None) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]:
+    """``lone`` and ``positive`` of ``CountedBonds``, which stand for fields in units, (1 or samples, sites)."""
+    if fields is None:
+        return np.empty(0, np.uint32), np.empty((1, 0), np.uint8)
+    units = np.abs(fields[0])
+    sites = np.repeat(np.arange(units.size, dtype=np.uint32), units)
+    return sites, np.ascontiguousarray(fields[:, sites] > 0, np.uint8)
 
 
 FEW_BONDS: Final = 7  # so many and the spin are 16 classes
@@ -134,6 +124,8 @@ class ModelPlan:
         self.has_field, by_units = units.field != 0, units.fields is not None or model.magnitude is None
         least = 2**LEAST_COUNT_BITS if by_units else 0
         self.classes = Classes.of(max(int(self.units.max()), least), units.magnitude, units.field)
+        self.counts_of_class = ((self.classes.count_bits, 0), True) if self.has_field else None
+        self.weights = units.magnitude, 0, units.field
         self.by_degree = self.classes.count_bits > LEAST_COUNT_BITS and not self.has_field
         colour = colouring(model.graph)
         self.colours = int(colour.max()) + 1
@@ -142,8 +134,8 @@ class ModelPlan:
             None if self.fields is None else self.units,
         )  # fmt: skip
         self.first = int(self.batches.first[self.batches.colour_start[1]]) if model.is_bipartite else 0
-        self.starts, self.lone = starts(self.batches, self.units, self.fields), LoneBonds.of(self.fields)
-        bonds = self.graph.bonds + self.lone.sites.size
+        self.starts, self.lone = starts(self.batches, self.units, self.fields), lone_bonds(self.fields)
+        bonds = self.graph.bonds + self.lone[0].size
         self.observables = of_up_and_unsatisfied(model.sites, bonds, units.magnitude, units.field, self.first)
         parity = self.units % 2
         self.used_tables = int(parity.min()), int(parity.max()) + 1
@@ -172,14 +164,6 @@ class ReplicaPlan(ModelPlan):
         degree = self.units[self.last_colour]
         return int((self.classes.padded_degree(0) + degree % 2 - degree).sum()) // 2
 
-    @property
-    def counts_of_class(self) -> tuple[tuple[int, int], bool] | None:
-        return ((self.classes.count_bits, 0), True) if self.has_field else None
-
-    @property
-    def weights(self) -> tuple[int, int, int]:
-        return self.classes.magnitude, 0, self.classes.field
-
     @cached_property
     def counted(self) -> CountedBonds:
         edges, negative = self.graph.edges, self.negative
@@ -199,9 +183,6 @@ class ReplicaPlan(ModelPlan):
 WORD_BYTES: Final = 16  # of a site of 128 replicas
 MOST_UNITS: Final = 127  # of a site's couplings and field: beyond, local fields are faster where replicas are hot
 UNIT_BYTES: Final = 64  # of a bond, which stands there once for each unit of its coupling
-
-
-PackedRun: TypeAlias = "ReplicaPlan | TermPlan"  # a run whose state is replica-packed, whatever its energy is
 
 
 def suits(outline: Outline) -> bool:
@@ -225,12 +206,6 @@ def needed_bytes(outline: Outline, replicas: int) -> int:
     return bytes_with_adjacency(outline, replicas, WORD_BYTES) + units * UNIT_BYTES
 
 
-def pack(_: Ising, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.uint64]:
-    """Words (blocks, sites, 2) of configurations (replicas, sites)."""
-    return np.asarray(packing.pack(np.ascontiguousarray(spins.T)[None])[0])
-
-
-on_cpu = engine_of(f"{__package__}.cpu")
-on_cuda = engine_of(f"{__package__}.cuda")
-
-UPDATE: Final = Update(Packing.REPLICA, suits, needed_bytes, by_sites, pack, on_cpu, on_cuda)
+UPDATE: Final = Update(
+    Packing.REPLICA, suits, needed_bytes, by_sites, f"{__package__}.cpu:engine", f"{__package__}.cuda:engine"
+)

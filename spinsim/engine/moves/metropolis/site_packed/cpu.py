@@ -15,20 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing, rng
+from spinsim.acceptance import check_beta
 from spinsim.bits import of_site_packed, unpacked_spins
 from spinsim.engine.cpu import CpuEngine, CpuParts, CpuSweeper
-from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
+from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.replica_packed.cpu_blocks import Blocks
-from spinsim.engine.layouts.replica_packed.cpu_counting import BATCH, ONE, ROW, ZERO, add_four, add_six
-from spinsim.engine.layouts.site_packed.cpu_words import (
-    Halo,
-    count_site,
-    differing_lattices,
-    load,
-    periodic,
-    set_in_layers,
-    unlike,
-)
+from spinsim.engine.layouts.replica_packed.cpu_counting import BATCH, ONE, ROW, ZERO
+from spinsim.engine.layouts.site_packed.cpu_words import Halo, count_site, differing_lattices, load, set_in_layers
 from spinsim.engine.measuring.correlations import compared, waves
 from spinsim.engine.measuring.cpu import Compared, Integers, Words
 from spinsim.engine.measuring.cpu_comparison import squared_modes
@@ -38,6 +31,7 @@ from spinsim.engine.moves.metropolis.packed.steps import (
     FLIP,
     SPIN,
     WIDE_WORDS,
+    count_unlike,
     find_flips,
     find_flips_wide,
     scratch_of,
@@ -45,7 +39,6 @@ from spinsim.engine.moves.metropolis.packed.steps import (
 from spinsim.engine.moves.metropolis.site_packed.update import SitePlan, SiteTables
 from spinsim.engine.protocols import Counts
 from spinsim.engine.update import Slab
-from spinsim.errors import InputError
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
@@ -56,26 +49,7 @@ COUNT_BITS: Final = 3
 
 
 @part
-def count_near(n, slots, w):  # type: ignore[no-untyped-def]
-    """The class's bit planes: unsatisfied bonds among 6, or one more than those among 4."""
-    for half in range(2):
-        if slots == 4:
-            for q in range(n):
-                e = half * BATCH + q
-                w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = add_four(
-                    unlike(0, e, w), unlike(1, e, w), unlike(2, e, w), unlike(3, e, w)
-                )
-        else:
-            for q in range(n):
-                e = half * BATCH + q
-                w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = add_six(
-                    unlike(0, e, w), unlike(1, e, w), unlike(2, e, w), unlike(3, e, w), unlike(4, e, w), unlike(5, e, w)
-                )
-
-
-@part
 def spread(rows):  # type: ignore[no-untyped-def]
-    """Masks uint32 (rows, class) as uint64 words of both halves (rows, class, 2)."""
     words = np.empty((rows.shape[0], rows.shape[1], 2), np.uint64)
     for i in range(rows.shape[0]):
         for c in range(rows.shape[1]):
@@ -103,9 +77,7 @@ def sweep_site(  # type: ignore[no-untyped-def]
         signs: uint64 (colour, slot, group, half), or of size 0 where no coupling is negative.
         tables: ``always``, ``planes`` and ``thresholds`` of this replica, as ``SiteTables`` has them.
         number: Counter word 0 of the first group.
-        source: Counter word 1, the two key words, and the Philox rounds, 7 or 10.
-        share: What to do of a sweep: the colours ``share[0]`` to ``share[1] - 1``, and of their groups part
-            ``share[2]`` of ``share[3]``. Parts of one colour may run side by side.
+        source: As ``sweep_and_tally`` takes it, and so is ``share``, of the groups of a colour.
         has_field: True if the spin is the class's top bit.
     """
     w, tail, site, lane = scratch_of(WIDE_WORDS)
@@ -127,7 +99,7 @@ def sweep_site(  # type: ignore[no-untyped-def]
                 sites = numbers[:n]
                 for q in range(n):
                     sites[q] = number + first + q
-                count_near(n, load(colour, first, n, mine, other, before, after, sides, signs, w), w)
+                count_unlike(n, load(colour, first, n, mine, other, before, after, sides, signs, w), w)
                 if has_field:
                     for e in range(ROW):
                         w[CLASS + COUNT_BITS * ROW + e] = w[SPIN + e]
@@ -150,11 +122,7 @@ SPLIT_GROUPS: Final = 2**13  # of a colour: from here on, starting threads costs
 def engine(
     model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None, slab: Slab | None = None
 ) -> CpuEngine:
-    """The engine of couplings of one magnitude and a uniform field on lattices whose ``rows_can_be_packed``.
-
-    Args:
-        slab: What it has of the lattice; None for all.
-    """
+    """The engine of couplings of one magnitude and a uniform field on lattices whose ``rows_can_be_packed``."""
     plan, pool = SitePlan(model, replicas, dynamics, slab and slab.layers), Threads(threads)
     sides = plan.sides
     full = np.full((replicas, 2), 2**64 - 1, np.uint64)
@@ -176,9 +144,8 @@ def engine(
 class SiteLattices:
     """The words of a site-packed state and its signs in the form that kernels take.
 
-    Attributes:
-        words: The state as (samples, replicas, colours, groups, 2).
-        signs: (1 or samples, colour, slot, group, half), without slots where no coupling is negative.
+    Words are (samples, replicas, colours, groups, 2), signs (1 or samples, colour, slot, group, half), without slots
+    where no coupling is negative.
     """
 
     def __init__(self, plan: SitePlan, blocks: Blocks, group: Group | None) -> None:
@@ -186,8 +153,7 @@ class SiteLattices:
         height = plan.sides[1]
         self.sides = width, height, rows // height
         self.words = blocks.state.reshape(samples, replicas, colours, plan.groups, 2)
-        signs = np.empty((1, colours, 0, rows, width, 2), np.uint64) if plan.signs is None else plan.signs
-        self.signs = signs.reshape(*signs.shape[:3], plan.groups, 2)
+        self.signs = plan.signs.reshape(*plan.signs.shape[:3], plan.groups, 2)
         self.halo = Halo(self.words, plan.edge, group)
 
     def signs_of(self, sample: int) -> Words:
@@ -217,17 +183,15 @@ class SiteSweeper(CpuSweeper):
         self.colours, self.tasks = plan.colours, blocks.count * blocks.parts
         self._plan, self._blocks, self.lattices = plan, blocks, lattices
         self._source = rng.split_seed(plan.dynamics.seed), plan.dynamics.rng_rounds
-        self._tables: SiteTables | None = None
+        self._tables: SiteTables
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
-        self._tables = self._plan.tables(beta)
+        self._tables = self._plan.tables(check_beta(beta, self._plan.replicas)[None])
 
     def set_places(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> None:
-        self._tables = self._plan.tables_at(ladder, place)
+        self._tables = self._plan.tables(ladder.beta[place])
 
     def sweep(self, count: int, half_sweep: int) -> None:
-        if self._tables is None:
-            raise InputError(NO_TEMPERATURE)
         halo = self.lattices.halo
         prepare = None if halo.group is None else lambda colour: halo.fetch(1 - colour)
         self._blocks.sweep(self._sweep_part, count, half_sweep, self.colours, prepare)
@@ -235,7 +199,6 @@ class SiteSweeper(CpuSweeper):
     def _sweep_part(
         self, count: int, half_sweep: int, colours: tuple[int, int], part: int, sample: int, replica: int
     ) -> None:
-        assert self._tables is not None  # noqa: S101  (``sweep`` has looked)
         sweep_site(
             self.lattices.words[sample, replica], self.lattices.halo.of(sample, replica), self.lattices.sides,
             self.lattices.signs_of(sample), tuple(array[sample % len(array), replica] for array in self._tables),
@@ -273,7 +236,7 @@ class CpuSiteComparison:
         unsigned = np.empty((2, 0, self._groups, 2), np.uint64)
         flat = words.reshape(len(words), 2, self._groups, 2)
         lattices = (flat[a] ^ flat[b] for a, b in zip(one, other, strict=True))
-        halos = ((lattice, periodic(lattice, self._edge)) for lattice in lattices)
+        halos = ((lattice, Halo.periodic(lattice, self._edge)) for lattice in lattices)
         return np.array([count_site(*each, self._sides, unsigned, 0, 1)[1] for each in halos], np.int64)
 
     def _differing_in_layers(self, words: Words, one: Integers, other: Integers) -> list[Integers]:

@@ -15,20 +15,12 @@ from spinsim.cuda.device import cupy, multiprocessors
 from spinsim.cuda.launch import Launch, record
 from spinsim.engine.cuda import CudaEngine, CudaParts, CudaSweeper
 from spinsim.engine.cuda_queue import Queue, check_grid
-from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
+from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cuda_comparison import Compared, Comparison
 from spinsim.engine.measuring.sums import CudaCounting
 from spinsim.engine.moves.exchange.cuda import LADDER, CudaTempering, ReplicaPlaces
-from spinsim.engine.moves.metropolis.packed.classes import (
-    APART,
-    LATTICE_BARRIER,
-    NEIGHBOUR_BARRIER,
-    PLANES,
-    TICKETS,
-    Kind,
-    kind_of,
-)
+from spinsim.engine.moves.metropolis.packed.classes import APART, LATTICE_BARRIER, NEIGHBOUR_BARRIER, TICKETS, Kind
 from spinsim.engine.moves.metropolis.site_packed.cuda_lattices import (
     SHARE,
     SLAB_BARRIER,
@@ -39,7 +31,6 @@ from spinsim.engine.moves.metropolis.site_packed.cuda_lattices import (
 )
 from spinsim.engine.moves.metropolis.site_packed.update import SitePlan
 from spinsim.engine.update import Slab
-from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
 THREADS: Final = 128
@@ -51,11 +42,7 @@ HALF_SWEEPS_A_LAUNCH: Final = 2000
 
 
 def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int, slab: Slab | None = None) -> CudaEngine:
-    """The engine of couplings of one magnitude and a uniform field on lattices whose ``rows_can_be_packed``.
-
-    Args:
-        slab: What it has of the lattice; None for all.
-    """
+    """The engine of couplings of one magnitude and a uniform field on lattices whose ``rows_can_be_packed``."""
     plan, queue = SitePlan(model, replicas, dynamics, slab and slab.layers), Queue(device, dynamics)
     check_grid(model.samples, replicas)
     with queue.here():
@@ -176,26 +163,20 @@ class SiteSweeper(CudaSweeper):
     def __init__(self, queue: Queue, lattices: SiteLattices) -> None:
         self.colours, self.tasks = lattices.plan.colours, lattices.count
         self._queue, self._lattices, self._plan = queue, lattices, lattices.plan
-        self._sweeps: SharedSweeps | None = None
+        self._sweeps: SharedSweeps
         self._lay: Launch | None = None
 
-    def _kind(self, beta: npt.NDArray[np.float64]) -> Kind:
-        return min(kind_of(self._plan, self._plan.limits(np.unique(beta))), Kind.PLAIN)
-
     def set_beta(self, beta: npt.ArrayLike) -> None:
-        arrays = [cupy.asarray(array) for array in self._plan.tables(beta)]
-        kind = self._kind(check_beta(beta, self._plan.replicas))
-        self._sweeps, self._lay = SharedSweeps(self._queue, self._lattices, arrays, kind), None
+        values = check_beta(beta, self._plan.replicas)
+        arrays = [cupy.asarray(array) for array in self._plan.tables(values[None])]
+        self._sweeps, self._lay = SharedSweeps(self._queue, self._lattices, arrays, self._plan.kind(values)), None
 
     def set_ladder(self, places: ReplicaPlaces) -> None:
         plan, beta = self._plan, places.ladder.beta
         classes, parts = 2**plan.classes.bits, plan.shape[:2]
-        always, planes, thresholds = arrays = [
-            cupy.empty((*parts, classes), cupy.uint32),
-            cupy.empty((*parts, PLANES, classes), cupy.uint32),
-            cupy.empty((*parts, classes), cupy.uint64),
-        ]
-        self._sweeps = SharedSweeps(self._queue, self._lattices, arrays, self._kind(beta))
+        of_one = plan.tables(np.zeros((1, 1)))
+        always, planes, thresholds = arrays = [cupy.empty((*parts, *a.shape[2:]), a.dtype) for a in of_one]
+        self._sweeps = SharedSweeps(self._queue, self._lattices, arrays, plan.kind(beta))
         self._limits = certain, limits = [cupy.asarray(a) for a in plan.limits(beta)]
         self._lay = Launch(self._queue.device, "tempering/lay_tables.cu", "lay_uniform_tables", {
             "always": always, "planes": planes, "thresholds": thresholds,
@@ -208,6 +189,4 @@ class SiteSweeper(CudaSweeper):
             self._lay(self._queue.stream, (-(-self.tasks // THREADS), 1, 1), THREADS)
 
     def sweep(self, count: int, half_sweep: int) -> None:
-        if self._sweeps is None:
-            raise InputError(NO_TEMPERATURE)
         self._sweeps.sweep(count * self.colours, half_sweep)

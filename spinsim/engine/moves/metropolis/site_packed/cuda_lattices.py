@@ -65,12 +65,9 @@ class Halo:
     Args:
         flags: How slabs wait for each other within a kernel; None where they do not.
         kept: Memory of other GPUs that must stay open as long as kernels use it.
-
-    Attributes:
-        is_copied: True if layers have to be fetched before each half-sweep.
     """
 
-    is_copied = False
+    is_copied = False  # True if layers have to be fetched before each half-sweep
 
     def __init__(self, layers: npt.NDArray[np.void], flags: Flags | None = None, kept: Sequence[Reached] = ()) -> None:
         self.record, self.flags, self._kept = layers, flags, kept
@@ -101,11 +98,8 @@ class CopiedHalo(Halo):
 class Flags:
     """Half-sweeps for which the edges of slabs are done, each of which tells those beside it.
 
-    Args:
-        own: uint32 (3, lattices) in this GPU's memory, where the slabs before and after tell theirs, and where this one
-            counts.
-        before: Address of the like of the slab before.
-        after: Address of that of the slab after.
+    ``own`` is uint32 (3, lattices) in this GPU's memory, where the slabs before and after tell theirs, and where this
+    one counts; ``before`` and ``after`` are addresses of the like of these slabs.
     """
 
     def __init__(self, own: Any, before: int, after: int) -> None:
@@ -130,12 +124,7 @@ def _within(plan: SitePlan, before: tuple[int, int], after: tuple[int, int]) -> 
 
 
 def halo_of(plan: SitePlan, present: Any, queue: Queue, group: Group | None) -> Halo:
-    """The layers beside spins: all slabs make theirs at once.
-
-    Args:
-        present: The spins; of a slab an array of ``shared``.
-        group: Who has the slabs of a lattice, in their order; None where it is whole.
-    """
+    """The layers beside spins, which of a slab are an array of ``shared``: all slabs make theirs at once."""
     if group is None:
         whole = present.data.ptr, plan.groups
         return Halo(_within(plan, whole, whole))
@@ -162,11 +151,7 @@ COUNT_BLOCKS: Final = 4  # on one multiprocessor
 
 
 class SiteLattices:
-    """The state of a site-packed run, and what kernels read of its model.
-
-    Args:
-        group: Who has the slabs of a lattice, of which this is one; None where it is whole.
-    """
+    """The state of a site-packed run, and what kernels read of its model; ``group`` has its slabs, if it is cut."""
 
     replica_axis = 1
 
@@ -191,6 +176,13 @@ class SiteLattices:
             else:
                 self._start_slabs(lanes)
         self.halo = halo_of(plan, self.present, queue, group)
+        self.slab = record(
+            SLAB, width=self.width, height=self.height, depth=self.depth, first_row=plan.first_group // self.width,
+            parity=0,
+        )  # fmt: skip
+        stride = 4 * self.dimension * plan.groups if len(self._signs) > 1 else 0
+        signs = record(SIGNS, negative=self._signs, stride=stride)
+        self.arguments = {"state": self.present, "slab": self.slab, "halo": self.halo.record, "signs": signs}
 
     def _signs_of_model(self) -> Any:
         """Signs of couplings as layouts/site_packed/ has them: drawn here, or copied where the host has couplings."""
@@ -216,20 +208,6 @@ class SiteLattices:
             self._queue.start_at_random(
                 words.reshape(1, 1, plan.groups, 2), lanes[:1], sample=sample, block=replica, site=first
             )
-
-    @property
-    def slab(self) -> npt.NDArray[np.void]:
-        first_row = self.plan.first_group // self.width
-        return record(SLAB, width=self.width, height=self.height, depth=self.depth, first_row=first_row, parity=0)
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        return {"state": self.present, "slab": self.slab, "halo": self.halo.record, "signs": self._negative}
-
-    @property
-    def _negative(self) -> npt.NDArray[np.void]:
-        stride = 4 * self.dimension * self.plan.groups if len(self._signs) > 1 else 0
-        return record(SIGNS, negative=self._signs, stride=stride)
 
     @cached_property
     def _count(self) -> tuple[Launch, int]:
@@ -265,7 +243,6 @@ class SiteLattices:
         return unpacked_spins(of_site_packed(state[sample, replica].get(), sides), prod(sides))
 
     def bits(self, sample: int, replica: int) -> Bits:
-        """The present configuration of a replica as bits, (bytes,)."""
         return of_site_packed(self.present[sample, replica].get(), self.plan.sides)
 
 

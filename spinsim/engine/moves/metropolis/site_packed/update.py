@@ -10,13 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
-from spinsim.acceptance import acceptance, check_beta
+from spinsim.acceptance import acceptance
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.layouts.site_packed.signs import build_signs, pack, suits
+from spinsim.engine.layouts.site_packed.signs import build_signs, suits
 from spinsim.engine.measuring.sums import of_up_and_unsatisfied
-from spinsim.engine.moves.exchange.ladder import Ladder
-from spinsim.engine.moves.metropolis.packed.classes import PLANES, Classes, Limits
-from spinsim.engine.update import Counters, InSlabs, OfModel, Outline, Update, engine_of
+from spinsim.engine.moves.metropolis.packed.classes import PLANES, Classes, Kind, Limits, kind_of
+from spinsim.engine.update import Counters, OfModel, Outline, Update
 from spinsim.errors import InputError
 from spinsim.model.graph import MOST_LISTED
 from spinsim.model.ising import Ising
@@ -82,23 +81,20 @@ class SitePlan:
         self.is_signed = model.extreme_couplings[0] < 0
 
     @cached_property
-    def signs(self) -> npt.NDArray[np.uint64] | None:
+    def signs(self) -> npt.NDArray[np.uint64]:
         return build_signs(self.model, self.rows)
 
-    def tables(self, beta: npt.ArrayLike) -> SiteTables:
-        return self._tables(check_beta(beta, self.replicas)[None])
-
-    def tables_at(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> SiteTables:
-        """The tables of samples whose replicas are at temperatures ``place`` (samples, replicas) of a ladder."""
-        return self._tables(ladder.beta[place])
-
-    def _tables(self, beta: npt.NDArray[np.float64]) -> SiteTables:
+    def tables(self, beta: npt.NDArray[np.float64]) -> SiteTables:
+        """The tables of replicas at inverse temperatures (1 or samples, replicas)."""
         return build_site_tables(self.classes, beta * self.model.quantum, self.dynamics.zero_acceptance)
 
     def limits(self, beta: npt.NDArray[np.float64]) -> Limits:
         """Limits that decide flips at inverse temperatures ``beta``, of even degrees alone."""
         costs = self.classes.costs[:1, :, None]
         return Limits(*acceptance(costs, beta * self.model.quantum, self.dynamics.zero_acceptance))
+
+    def kind(self, beta: npt.NDArray[np.float64]) -> Kind:
+        return min(kind_of(self.classes, self.dynamics.zero_acceptance, self.limits(np.unique(beta))), Kind.PLAIN)
 
 
 def needed_bytes(outline: Outline, replicas: int) -> int:
@@ -119,9 +115,8 @@ def counters(outline: Outline, replicas: int) -> Counters:
     return Counters(outline.sites // LANES, replicas, "replicas of a site-packed lattice")
 
 
-on_cpu = engine_of(f"{__package__}.cpu")
-on_cuda = engine_of(f"{__package__}.cuda")
-
 UPDATE: Final = Update(
-    *(Packing.SITE, suits, needed_bytes, counters, pack, on_cpu, on_cuda), together=1, in_slabs=InSlabs(on_cpu, on_cuda)
+    *(Packing.SITE, suits, needed_bytes, counters, f"{__package__}.cpu:engine", f"{__package__}.cuda:engine"),
+    together=1,
+    in_slabs=True,
 )

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from spinsim import packing, rng
 from spinsim.acceptance import check_beta, check_betas
 from spinsim.engine.cpu import CpuEngine, CpuParts, CpuSweeper
-from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
+from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.unpacked import WORDS, Chunks, InChunks, by_word, count_chunks
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.moves.exchange.cpu import CpuTempering, Times
@@ -20,7 +20,6 @@ from spinsim.engine.moves.exchange.ladder import Ladder
 from spinsim.engine.moves.metropolis.unpacked.cpu_sweep import sweep_general, temper_chunks
 from spinsim.engine.moves.metropolis.unpacked.update import UnpackedPlan
 from spinsim.engine.protocols import Counts
-from spinsim.errors import InputError
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 
@@ -63,11 +62,7 @@ def _in_quanta(model: Ising, plan: UnpackedPlan) -> tuple[npt.NDArray[np.int64],
 
 
 class ChunkSweeper(CpuSweeper):
-    """Temperatures and rounds of a ``CpuSweeper`` of chunks, each of which is swept by itself.
-
-    Args:
-        terms: Inverse temperatures that a replica may have.
-    """
+    """Temperatures, of so many terms, and rounds of a ``CpuSweeper`` of chunks, each of which is swept by itself."""
 
     long_round: int  # updates of a sample from which on its chunks are worth a thread each in every round
 
@@ -75,7 +70,7 @@ class ChunkSweeper(CpuSweeper):
         self.colours, self.tasks = colours, chunks.count
         self._model, self._terms, self._in_chunks = model, terms, chunks
         self._key, self._dynamics = rng.split_seed(dynamics.seed), dynamics
-        self._double_beta: npt.NDArray[np.float64] | None = None
+        self._double_beta: npt.NDArray[np.float64]
 
     @abstractmethod
     def _sweep_chunk(
@@ -94,8 +89,6 @@ class ChunkSweeper(CpuSweeper):
         self._double_beta = UnpackedPlan.double_beta(self._model, ladder.beta[place])
 
     def sweep(self, count: int, half_sweep: int) -> None:
-        if self._double_beta is None:
-            raise InputError(NO_TEMPERATURE)
         self._in_chunks.each(partial(self._sweep_chunk, self._double_beta, count, half_sweep), count)
 
     def words_of_round(self, sweeps: int) -> int | None:
@@ -137,7 +130,7 @@ class UnpackedSweeper(ChunkSweeper):
         if self._rounds is None or self._rounds[0] is not tempering:
             double_beta = UnpackedPlan.double_beta(model, tempering.ladder.beta[None])[0]
             rounds = temper_chunks.given(
-                (model.sites, self._chunks.size), plan.edges, plan.of_first, *model.once(_in_quanta, plan),
+                self._chunks.size, (plan.edges, plan.of_first, *model.once(_in_quanta, plan)),
                 (plan.order, plan.colour_start, plan.start, plan.neighbour),
                 plan.middle if len(double_beta) > 1 else None, plan.couplings, plan.fields, double_beta,
                 (tempering.steps, tempering.ladder.copies), dynamics.zero_acceptance, self._key, dynamics.rng_rounds,

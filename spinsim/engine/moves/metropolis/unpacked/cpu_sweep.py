@@ -250,76 +250,54 @@ def sweep_general(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def temper_unpacked(  # type: ignore[no-untyped-def]
-    chunks, size, bonds, plan, middle, couplings, fields, double_beta, ladder, exchanged, zero_acceptance, sample, key,
-    rng_rounds, half_sweep, times,
+def temper_chunks(  # type: ignore[no-untyped-def]
+    size, bonds, plan, middle, couplings, fields, double_beta, ladder, zero_acceptance, key, rng_rounds, memory, place,
+    attempts, accepts, trips, last_end, first_sample, first_in_run, half_sweep, before, rounds, sweeps,
 ):  # fmt: skip
-    """Rounds of sweeps of all replicas of a sample, each followed by exchanges of their temperatures.
+    """Rounds of sweeps of all replicas of some samples, each followed by exchanges of their temperatures.
 
     Args:
-        chunks: int8, the arrays (sites, 4 * calls) of ``sweep_general`` one after the other, changed in place.
-        size: Sites, replicas of a chunk but the last.
-        bonds: Edges, those of term 0 first, how many these are, and couplings (bonds,) and fields (sites,) in quanta.
+        size: Replicas of a chunk but the last.
+        bonds: Edges, those of term 0 first, how many these are, and in quanta couplings (1 or all samples, bonds) and
+            fields (1 or all samples, sites).
         plan: ``UnpackedPlan``'s order, colour_start, start, neighbour.
-        middle: As ``sweep_general`` takes it.
+        middle: As ``sweep_general`` takes it; ``couplings`` and ``fields`` too, of all samples or one for all.
         double_beta: Twice the inverse temperatures of 1 or 2 terms times the quantum, (terms, temperatures).
+        memory: int8 (samples, ...), the arrays (sites, 4 * calls) of ``sweep_general`` one after the other, changed in
+            place, and so are the five arrays of ``Exchange`` of these samples.
+        first_sample: Number of the first of them in the model; ``first_in_run`` is the model's first in the run.
     """
-    sites, chunk = size
-    edges, of_first, bond_couplings, site_fields = bonds
-    order, colour_start, start, near = plan
-    steps, copies = ladder
-    place, attempts, accepts, trips, last_end = exchanged
-    before, rounds, sweeps = times
-    replicas, terms = place.size, double_beta.shape[0]
-    for done in range(rounds):
-        energy = np.zeros((replicas, terms), np.int64)
-        for first in range(0, replicas, chunk):
-            calls = (min(chunk, replicas - first) + WORDS - 1) // WORDS
-            width = WORDS * calls
-            spins = chunks[first * sites : (first + width) * sites].reshape((sites, width))
-            beta = np.empty((terms, width))
-            for position in range(width):
-                at = place[min(first + position % calls * WORDS + position // calls, replicas - 1)]
-                for term in range(terms):
-                    beta[term, position] = double_beta[term, at]
-            block = rng.counter_block(np.uint64(sample), np.uint64(first // LANES))
-            call = np.uint64(first % LANES // WORDS)
-            if middle is None:
-                sweep_general(spins, order, colour_start, start, None, near, couplings, fields, beta[0],
-                              zero_acceptance, block, call, key, rng_rounds, half_sweep, sweeps)  # fmt: skip
-            else:
-                sweep_general(spins, order, colour_start, start, middle, near, couplings, fields, beta, zero_acceptance,
-                              block, call, key, rng_rounds, half_sweep, sweeps)  # fmt: skip
-            energies, magnetization = np.zeros((terms, width), np.int64), np.zeros(width, np.int64)
-            total_energies(spins, edges, of_first if terms > 1 else edges.shape[0], bond_couplings, site_fields,
-                           energies, magnetization)  # fmt: skip
-            for r in range(first, min(first + width, replicas)):
-                for term in range(terms):
-                    energy[r, term] = energies[term, (r - first) % WORDS * calls + (r - first) // WORDS]
-        exchange(
-            energy, steps, copies, before + done, sample, key, rng_rounds, place, attempts, accepts, trips, last_end
-        )
-        half_sweep += np.uint64(sweeps * (colour_start.size - 1))
-
-
-@kernel
-def temper_chunks(  # type: ignore[no-untyped-def]
-    size, edges, of_first, bond_couplings, site_fields, plan, middle, couplings, fields, double_beta, ladder,
-    zero_acceptance, key, rng_rounds, memory, place, attempts, accepts, trips, last_end, first, first_in_run,
-    half_sweep, before, rounds, sweeps,
-):  # fmt: skip
-    """``temper_unpacked`` of some samples, whose ``memory`` and ``Exchange`` are given, (samples, ...).
-
-    ``first`` is the number of the first one in the model, whose couplings and fields are (1 or all samples, ...), and
-    ``first_in_run`` that of the model's first in the run.
-    """
+    (edges, of_first, bond_couplings, site_fields), (order, colour_start, start, near) = bonds, plan
+    (steps, copies), replicas, terms, sites = ladder, place.shape[1], double_beta.shape[0], site_fields.shape[1]
     for k in range(memory.shape[0]):
-        sample = first + k
-        of_bonds, of_sites = sample % bond_couplings.shape[0], sample % site_fields.shape[0]
-        bonds = edges, of_first, bond_couplings[of_bonds], site_fields[of_sites]
-        temper_unpacked(
-            memory[k], size, bonds, plan, middle, couplings[sample % couplings.shape[0]],
-            fields[sample % fields.shape[0]], double_beta, ladder,
-            (place[k], attempts[k], accepts[k], trips[k], last_end[k]), zero_acceptance, first_in_run + sample, key,
-            rng_rounds, half_sweep, (before, rounds, sweeps),
-        )  # fmt: skip
+        sample, now = first_sample + k, half_sweep
+        number, of_bonds = first_in_run + sample, bond_couplings[sample % bond_couplings.shape[0]]
+        mine, field = couplings[sample % couplings.shape[0]], fields[sample % fields.shape[0]]
+        for done in range(rounds):
+            energy = np.zeros((replicas, terms), np.int64)
+            for first in range(0, replicas, size):
+                calls = (min(size, replicas - first) + WORDS - 1) // WORDS
+                width = WORDS * calls
+                spins = memory[k, first * sites : (first + width) * sites].reshape((sites, width))
+                beta = np.empty((terms, width))
+                for position in range(width):
+                    at = place[k, min(first + position % calls * WORDS + position // calls, replicas - 1)]
+                    for term in range(terms):
+                        beta[term, position] = double_beta[term, at]
+                block = rng.counter_block(np.uint64(number), np.uint64(first // LANES))
+                call = np.uint64(first % LANES // WORDS)
+                if middle is None:
+                    sweep_general(spins, order, colour_start, start, None, near, mine, field, beta[0], zero_acceptance,
+                                  block, call, key, rng_rounds, now, sweeps)  # fmt: skip
+                else:
+                    sweep_general(spins, order, colour_start, start, middle, near, mine, field, beta, zero_acceptance,
+                                  block, call, key, rng_rounds, now, sweeps)  # fmt: skip
+                energies, magnetization = np.zeros((terms, width), np.int64), np.zeros(width, np.int64)
+                total_energies(spins, edges, of_first if terms > 1 else edges.shape[0], of_bonds,
+                               site_fields[sample % site_fields.shape[0]], energies, magnetization)  # fmt: skip
+                for r in range(first, min(first + width, replicas)):
+                    for term in range(terms):
+                        energy[r, term] = energies[term, (r - first) % WORDS * calls + (r - first) // WORDS]
+            exchange(energy, steps, copies, before + done, number, key, rng_rounds,
+                     place[k], attempts[k], accepts[k], trips[k], last_end[k])  # fmt: skip
+            now += np.uint64(sweeps * (colour_start.size - 1))

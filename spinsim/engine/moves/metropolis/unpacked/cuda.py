@@ -19,8 +19,7 @@ from spinsim.cuda.device import cupy, multiprocessors, shared_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.cuda import CudaEngine, CudaSweeper, LaunchedRounds
 from spinsim.engine.cuda_queue import Queue, check_grid
-from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
-from spinsim.engine.layouts.unpacked import SpinBytes
+from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.measuring.cuda import NOTHING
 from spinsim.engine.measuring.sums import CudaCounting
 from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, ReplicaPlaces
@@ -28,34 +27,22 @@ from spinsim.engine.moves.exchange.ladder import Ladder
 from spinsim.engine.moves.metropolis.packed.classes import LATTICE_BARRIER
 from spinsim.engine.moves.metropolis.replica_packed.cuda import engine_of
 from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import NOTES
-from spinsim.engine.moves.metropolis.unpacked.cuda_words import (
-    COUNTED_BONDS,
-    WORD,
-    WORDS,
-    SlotPlan,
-    UnpackedSpins,
-    counted_rows,
-)
+from spinsim.engine.moves.metropolis.unpacked.cuda_words import WORD, WORDS, SlotPlan, UnpackedSpins
 from spinsim.engine.moves.metropolis.unpacked.update import UnpackedPlan
-from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
 LAY_THREADS: Final = 256
 
 
 class SpinSweeper(CudaSweeper):
-    """Temperatures of a ``CudaSweeper`` of single replicas; its launch is made anew when they change.
+    """Temperatures of a ``CudaSweeper`` of single replicas; its launch is made anew when they change."""
 
-    Attributes:
-        are_laid: True if replicas have the temperatures of their present places.
-    """
+    are_laid = True  # False if replicas have other temperatures than those of their present places
 
-    are_laid = True
-
-    def __init__(self, queue: Queue, spins: SpinBytes | UnpackedSpins, colours: int, terms: int) -> None:
-        self.colours, self.tasks = colours, spins.model.samples  # replicas run side by side within each
-        self._queue, self._spins, self._terms = queue, spins, terms
-        self._launch: Launch | None = None
+    def __init__(self, queue: Queue, model: Ising, replicas: int, width: int, colours: int, terms: int) -> None:
+        self.colours, self.tasks = colours, model.samples  # replicas run side by side within each
+        self._queue, self._model, self._replicas, self._width, self._terms = queue, model, replicas, width, terms
+        self._launch: Launch
         self._lay: Launch | None = None
         self._rows = 0  # of temperatures that change: samples times terms
         self._coldest = np.zeros(terms)  # largest 2 beta times the quantum, of each term
@@ -64,18 +51,16 @@ class SpinSweeper(CudaSweeper):
     def _make_launch(self, double_beta: Any, single_beta: Any) -> None: ...
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
-        spins = self._spins
         check = check_betas if self._terms > 1 and np.ndim(beta) > 1 else check_beta
-        values = UnpackedPlan.double_beta(spins.model, check(beta, spins.replicas)[None])
-        missing = spins.width - values.shape[-1]
-        padded = np.pad(values, [(0, 0), (0, 0), (0, missing)], "edge")
+        values = UnpackedPlan.double_beta(self._model, check(beta, self._replicas)[None])
+        padded = np.pad(values, [(0, 0), (0, 0), (0, self._width - values.shape[-1])], "edge")
         self._coldest = np.broadcast_to(values[0].max(axis=-1), self._terms)
         single_beta = np.minimum(padded, np.finfo(np.float32).max).astype(np.float32)
         self._make_launch(cupy.asarray(padded), cupy.asarray(single_beta))
         self._lay = None
 
     def set_ladder(self, places: ReplicaPlaces) -> None:
-        ladder, model, width = places.ladder, self._spins.model, self._spins.width
+        ladder, model, width = places.ladder, self._model, self._width
         by_term = np.ascontiguousarray(ladder.beta.reshape(ladder.temperatures, -1).T)
         shape = model.samples, len(by_term), width
         double_beta, single_beta = cupy.empty(shape, cupy.float64), cupy.empty(shape, cupy.float32)
@@ -86,14 +71,14 @@ class SpinSweeper(CudaSweeper):
             "double_beta": double_beta, "single_beta": single_beta,
             "ladder": cupy.asarray(2.0 * model.quantum * by_term), "place": places.place,
             "samples": np.uint32(model.samples), "terms": np.uint32(len(by_term)),
-            "temperatures": np.uint32(ladder.temperatures), "replicas": np.uint32(self._spins.replicas),
+            "temperatures": np.uint32(ladder.temperatures), "replicas": np.uint32(self._replicas),
             "width": np.uint32(width),
         })  # fmt: skip
 
     def lay_tables(self) -> None:
         self.are_laid = True
         if self._lay is not None:
-            grid = -(-self._rows * self._spins.width // LAY_THREADS), 1, 1
+            grid = -(-self._rows * self._width // LAY_THREADS), 1, 1
             self._lay(self._queue.stream, grid, LAY_THREADS)
 
 
@@ -122,11 +107,7 @@ def fits_with_ladder(spins: UnpackedSpins, ladder: Ladder, device: int) -> bool:
 
 
 class UnpackedRounds(LaunchedRounds):
-    """Rounds of samples whose replicas one thread block has, or several that are resident together.
-
-    Attributes:
-        together: Samples of one launch; 0 where not even the blocks of one are resident together.
-    """
+    """Rounds of samples whose replicas one thread block has, or several that are resident together."""
 
     def __init__(
         self, spins: UnpackedSpins, coldest: np.float32, queue: Queue, tempering: CudaTempering, **given: Any
@@ -138,7 +119,7 @@ class UnpackedRounds(LaunchedRounds):
         self._told = cupy.zeros((2, shares, 2, every), cupy.int64)
         self._arrived, self._arrivals = cupy.zeros(self._samples, cupy.uint32), 0
         self._launch = self._ready(spins, coldest, every)
-        self.together = self._samples
+        self.together = self._samples  # of one launch; 0 where not even the blocks of one are resident together
         if self._groups > 1:  # else the compiled kernel need not be there yet
             resident = self._launch.blocks_at_once(self._threads) * multiprocessors(queue.device)
             self.together = min(self._samples, resident // self._groups)
@@ -146,17 +127,11 @@ class UnpackedRounds(LaunchedRounds):
     def _ready(self, spins: UnpackedSpins, coldest: np.float32, every: int) -> Launch:
         queue, plan, ladder = self._queue, spins.plan.plan, self._tempering.ladder
         two_beta = cupy.asarray(2.0 * spins.model.quantum * np.ascontiguousarray(ladder.beta.reshape(-1)))
-        near, couplings = self._rows = [cupy.asarray(array) for array in counted_rows(spins.plan)]
-        digit, samples = couplings[0].size, couplings.shape[1]
-        bonds = record(
-            COUNTED_BONDS, near=near, couplings=couplings, digits=digit, rows=len(near),
-            stride=digit // samples if samples > 1 else 0,
-        )  # fmt: skip
         expression = instance("temper_unpacked", spins.integer, queue.rng_rounds)
         return Launch(queue.device, "tempering/temper_unpacked.cu", expression, {
             **spins.arguments, "samples": np.uint32(self._samples),
             "ladder": two_beta, "coldest": coldest, "exchange": self._tempering.record,
-            "told": record(TOLD, all=self._told, replicas=every), "bonds": bonds,
+            "told": record(TOLD, all=self._told, replicas=every), "bonds": spins.counted_bonds,
             "first_sites": np.uint32(plan.first), "sums": np.zeros((), LEFT_SUMS), "first_here": np.uint32(0),
             "first_half_sweep": np.uint64(0), "sweeps": np.uint32(0),
             "first_round": np.uint64(0), "rounds": np.uint32(0),
@@ -192,7 +167,8 @@ class UnpackedSweeper(SpinSweeper):
     """A ``CudaSweeper`` of unpacked spins."""
 
     def __init__(self, queue: Queue, spins: UnpackedSpins, counting: CudaCounting) -> None:
-        super().__init__(queue, spins, spins.plan.plan.colours, spins.plan.plan.terms)
+        plan = spins.plan.plan
+        super().__init__(queue, spins.model, spins.replicas, spins.width, plan.colours, plan.terms)
         self._unpacked, self._counting = spins, counting
 
     def _make_launch(self, double_beta: Any, single_beta: Any) -> None:
@@ -231,8 +207,6 @@ class UnpackedSweeper(SpinSweeper):
         return max(1, min(UPDATES_A_LAUNCH // updates, SWEEPS_A_LAUNCH))
 
     def sweep(self, count: int, half_sweep: int) -> None:
-        if self._launch is None:
-            raise InputError(NO_TEMPERATURE)
         if not self.are_laid:
             self.lay_tables()
         how = self._unpacked.grouping

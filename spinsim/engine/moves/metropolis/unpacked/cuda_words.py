@@ -23,7 +23,7 @@ from spinsim.cuda.device import cupy, multiprocessors, require_memory, shared_me
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.layouts.replica_packed.cuda_words import COUNT_THREADS, ITEMS_A_THREAD, OrderedWords
+from spinsim.engine.layouts.replica_packed.cuda_words import COUNT_THREADS, ITEMS_A_THREAD, OrderedWords, place_of
 from spinsim.engine.measuring.sums import Linear, observables_of_spins
 from spinsim.engine.moves.metropolis.unpacked.update import UnpackedPlan
 from spinsim.model.ising import Ising
@@ -106,11 +106,7 @@ def slot_rows(plan: UnpackedPlan) -> SlotRows:
 
 
 class SlotPlan:
-    """A run whose words a GPU holds in the order of its rows of slots.
-
-    Attributes:
-        observables: From energies, spins +1 and those of the first sublattice.
-    """
+    """A run whose words a GPU holds in the order of its rows of slots."""
 
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics) -> None:
         self.model, self.replicas, self.dynamics = model, replicas, dynamics
@@ -128,10 +124,8 @@ class SlotPlan:
         degree = np.diff(plan.start)[order]
         start = np.append(0, np.cumsum(degree))
         at = np.repeat(plan.start[order] - start[:-1], degree) + np.arange(plan.neighbour.size)
-        place = np.empty_like(order)
-        place[order] = np.arange(order.size, dtype=order.dtype)
         middle = start[:-1] + (plan.middle - plan.start[:-1])[order]
-        return start, middle, place[plan.neighbour[at]], plan.couplings[:, at], plan.fields[:, order]
+        return start, middle, place_of(order)[plan.neighbour[at]], plan.couplings[:, at], plan.fields[:, order]
 
 
 DIGIT_BITS: Final = 24  # of each digit but the highest of couplings of 64 bits, so that six of them fit 32 bits
@@ -228,14 +222,10 @@ def grouping(plan: SlotPlan, room: int, processors: int) -> Grouping:
 
 
 class UnpackedSpins(OrderedWords):
-    """The spins of an unpacked run, and what kernels read of its model.
-
-    Attributes:
-        colour_start: Where each colour begins, and where the last ends.
-    """
+    """The spins of an unpacked run, and what kernels read of its model."""
 
     def __init__(self, plan: SlotPlan, queue: Queue) -> None:
-        self.plan, self._queue, rows = plan, queue, plan.batches
+        self.plan, rows = plan, plan.batches
         self.model, self.replicas, self.width = plan.model, plan.replicas, packing.LANES * plan.shape[1]
         self.integer = "int" if plan.plan.couplings.dtype == np.int32 else "long long"
         arrays = [*plan.exact(), rows.near, rows.couplings, rows.levels.view(np.uint32), rows.level_start, rows.order]
@@ -243,26 +233,29 @@ class UnpackedSpins(OrderedWords):
         require_memory(queue.device, needed, f"the state of {plan.model.name}")
         self.grouping = grouping(plan, shared_memory(queue.device), multiprocessors(queue.device))
         self._arrays = [cupy.asarray(np.ascontiguousarray(array)) for array in arrays]
-        self._start, self._middle, self._near, self._couplings, self._fields, *slots, self.order = self._arrays
-        self.colour_start = cupy.asarray(plan.plan.colour_start.astype(np.uint32))
+        self._start, self._middle, self._near, self._couplings, self._fields, *slots, order = self._arrays
         of_slots = dict(zip(("near", "couplings", "levels", "level_start"), slots, strict=True))
-        self.slots = record(SLOTS_TYPE, **of_slots, stride=_stride(rows.couplings), terms=plan.plan.terms)
-        self.exact = record(
+        of_rows = record(SLOTS_TYPE, **of_slots, stride=_stride(rows.couplings), terms=plan.plan.terms)
+        exact = record(
             EXACT_TYPE, start=self._start, middle=self._middle, near=self._near, couplings=self._couplings,
             fields=self._fields, coupling_stride=_stride(self._couplings), field_stride=_stride(self._fields),
         )  # fmt: skip
-        super().__init__(plan, queue, cupy.asarray(packing.lane_masks(plan.replicas)))
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        plan, dynamics, queue = self.plan.plan, self.plan.dynamics, self._queue
-        return {
-            "state": self.present, "sites": np.uint32(self.model.sites), "blocks": np.uint32(self.plan.shape[1]),
-            "words": np.uint32(self.grouping.words), "order": self.order, "colour_start": self.colour_start,
-            "colours": np.uint32(plan.colours), "slots": self.slots, "exact": self.exact,
-            "zero_acceptance": np.float64(dynamics.zero_acceptance), "first_sample": queue.first_sample,
-            "first_block": queue.first_block, "key": queue.keys,
+        super().__init__(rows.order, plan.model.samples, plan.replicas, plan.dynamics, queue)
+        self.arguments = {
+            "state": self.present, "sites": np.uint32(self.model.sites), "blocks": np.uint32(plan.shape[1]),
+            "words": np.uint32(self.grouping.words), "order": order, "slots": of_rows, "exact": exact,
+            "colour_start": cupy.asarray(plan.plan.colour_start.astype(np.uint32)),
+            "colours": np.uint32(plan.plan.colours), "zero_acceptance": np.float64(plan.dynamics.zero_acceptance),
+            "first_sample": queue.first_sample, "first_block": queue.first_block, "key": queue.keys,
         }  # fmt: skip
+
+    @cached_property
+    def counted_bonds(self) -> npt.NDArray[np.void]:
+        """Rows of each bond once, as rounds in one launch take them."""
+        near, couplings = self._rows = [cupy.asarray(array) for array in counted_rows(self.plan)]
+        digit, samples = couplings[0].size, couplings.shape[1]
+        stride = digit // samples if samples > 1 else 0
+        return record(COUNTED_BONDS, near=near, couplings=couplings, digits=digit, rows=len(near), stride=stride)
 
     @cached_property
     def _energies(self) -> list[Launch]:

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine.layouts.unpacked import WORDS
-from spinsim.engine.moves.metropolis.replica_packed.update import pack
-from spinsim.engine.update import Outline, Pace, Update, by_sites, bytes_with_adjacency, engine_of
+from spinsim.engine.update import Outline, Pace, Update, by_sites, bytes_with_adjacency
 from spinsim.model.graph import MOST_TERMS, adjacency, adjacency_by_term, colouring
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES, Packing
@@ -53,8 +52,7 @@ class UnpackedPlan:
     def double_beta(model: Ising, beta: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Twice ``beta`` times the quantum, (1 or samples, 1 or 2 terms, replicas padded to whole Philox calls).
 
-        Args:
-            beta: Inverse temperatures, (1 or samples, replicas), or of both terms, (1 or samples, replicas, 2).
+        ``beta`` is (1 or samples, replicas) or, of both terms, (1 or samples, replicas, 2).
         """
         padding = np.repeat(beta[:, -1:], -beta.shape[1] % WORDS, axis=1)
         padded = np.append(beta, padding, axis=1).reshape(len(beta), beta.shape[1] + padding.shape[1], -1)
@@ -62,7 +60,6 @@ class UnpackedPlan:
 
 
 def suits(_: Outline) -> bool:
-    """Return True: it can update all models."""
     return True
 
 
@@ -71,9 +68,7 @@ def needed_bytes(outline: Outline, replicas: int) -> int:
     return unpacking + bytes_with_adjacency(outline, replicas, LANES)
 
 
-on_cpu = engine_of(f"{__package__}.cpu")
-on_cuda = engine_of(f"{__package__}.cuda")
-
 UPDATE: Final = Update(
-    *(Packing.UNPACKED, suits, needed_bytes, by_sites, pack, on_cpu, on_cuda), pace=Pace(500, in_one_call=False)
+    *(Packing.UNPACKED, suits, needed_bytes, by_sites, f"{__package__}.cpu:engine", f"{__package__}.cuda:engine"),
+    pace=Pace(500, in_one_call=False),
 )
