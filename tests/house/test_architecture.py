@@ -75,14 +75,11 @@ def module_of(path: Path) -> str:
 
 
 def imported_modules(path: Path, modules: set[str]) -> set[str]:
-    """Modules of the package that a file imports, at its head or within functions, but for types alone."""
+    """Modules of the package that a file imports, at its head, within functions or for types alone."""
     found: set[str] = set()
     rest: list[ast.AST] = [parsed(path)]
     while rest:
         node = rest.pop()
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            rest += node.orelse
-            continue
         if isinstance(node, ast.ImportFrom) and node.module in modules:
             whole = {f"{node.module}.{alias.name}" for alias in node.names}
             found |= whole & modules or {node.module}
