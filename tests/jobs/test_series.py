@@ -13,7 +13,7 @@ from several import on_cpus
 
 import spinsim as ss
 from spinsim.analysis.reweighted import reweighted
-from spinsim.engine.measuring import energies as over_energy
+from spinsim.engine.measuring import reduction as reducing
 from spinsim.errors import InputError
 
 MODEL = ss.EdwardsAnderson(ss.cubic(4), samples=2, seed=3)
@@ -213,8 +213,8 @@ def test_files_of_earlier_versions_go_on_to_keep_all_rows(tmp_path: Path) -> Non
 @pytest.fixture
 def _without_energies(monkeypatch):
     """Runs have no room for sums over energy, as those of earlier versions had none."""
-    monkeypatch.setattr(over_energy, "_BYTES", 0)
-    monkeypatch.setattr(over_energy, "_OF_OTHERS", 2**40)
+    monkeypatch.setattr(reducing, "_ENERGY_BYTES", 0)
+    monkeypatch.setattr(reducing, "_OF_OTHERS", 2**40)
 
 
 KEPT = {
@@ -246,8 +246,8 @@ def test_reweighting_takes_no_series_where_there_are_sums_over_energy(whole, tmp
 def test_a_file_without_sums_over_energy_goes_on_without(tmp_path: Path, monkeypatch) -> None:
     path = tmp_path / "a.h5"
     with monkeypatch.context() as patched:
-        patched.setattr(over_energy, "_BYTES", 0)
-        patched.setattr(over_energy, "_OF_OTHERS", 2**40)
+        patched.setattr(reducing, "_ENERGY_BYTES", 0)
+        patched.setattr(reducing, "_OF_OTHERS", 2**40)
         ss.temper(MODEL, sweeps=400, out=path, **FEW)
     longer, whole = ss.resume(path, sweeps=800), ss.temper(MODEL, sweeps=800, **FEW)
     assert "energy_counts" not in sums(longer)
