@@ -120,6 +120,7 @@ _MODE: Final = "|sum of {} exp(i k x)|^2, k = 2 pi / L along axis 0 (x), 1 (y) o
 _MODE_IN_TIME: Final = "|sum of {} exp(i k x)|^2, k = 2 pi / L along axis 0 (time), 1 (x), 2 (y) or 3 (z)"
 _OF_SLICES: Final = "sum over slices of the {} power of the sum over sites of {}"
 _PRODUCT: Final = "the product of two copies' spins"
+STAGGERED: Final = "sum of spins over the first sublattice, that of site 0, less that over the second"
 
 MEASURED: Final = (
     Measured("energy", "total energy", counts=np.float64, unit="coupling unit", needs=("classical",),
@@ -128,9 +129,8 @@ MEASURED: Final = (
              needs=("in time",), moments=("energy", "", "E^2", "E^4")),
     Measured("magnetization", "sum of spins", words_in_time="sum of spins over sites and slices",
              moments=("m", "|m|", "m^2", "m^4")),
-    Measured("staggered_magnetization",
-             "sum of spins over the first sublattice, that of site 0, less that over the second",
-             needs=("classical", "staggered"), moments=("", "|m_s|", "m_s^2", "m_s^4")),
+    Measured("staggered_magnetization", STAGGERED, needs=("classical", "staggered"),
+             moments=("", "|m_s|", "m_s^2", "m_s^4")),
     Measured("correlation_in_time", "sum over sites and slices of s(tau) s(tau + time)", "in_time", axis="time",
              needs=("in time",)),
     Measured("slice_magnetization_squared", _OF_SLICES.format("second", "spins"), "magnetization_powers", 0,

@@ -29,10 +29,6 @@ MEASUREMENTS, SUMMARY_GROUP, BEST, START = "measurements", "summary", "best", "s
 ENERGY, TEMPERATURE, INVERSE = "coupling unit", "coupling unit / k_B", "1 / coupling unit"
 """Units: those of the couplings as they were given, see docs/reference/conventions.md."""
 
-
-STAGGERED = "sum of spins over the first sublattice, that of site 0, less that over the second"
-"""Definition of staggered magnetisations, for readers."""
-
 OF_LATTICE, DRAWN = "those of the lattice, in the order of bond_order", "pm-j"
 """Values of the attributes ``edges`` and ``couplings`` of a model that stand for datasets of these names."""
 

@@ -23,6 +23,7 @@ from spinsim.inputs.signatures import in_lines
 from spinsim.inputs.texts import count
 from spinsim.model.ising import Ising
 from spinsim.model.problems.targets import met
+from spinsim.observables.measured import STAGGERED
 from spinsim.result import when_asked
 from spinsim.run.own import REPLICAS, own_in_file, own_of_result, with_series
 from spinsim.run.search import Outcome, target_in, with_search
@@ -33,7 +34,6 @@ from spinsim.store.contents import (
     BYTE,
     ENERGY,
     MEASUREMENTS,
-    STAGGERED,
     TEMPERATURE,
     Contents,
     DamageError,
