@@ -74,9 +74,17 @@ class Layer:
         pairs: k/2 times the coupling of sites i and j, symmetric, (sites, sites).
         fields: k/2 times the field on each site.
         offset: k/2 times the largest energy that the couplings allow.
+
+    Raises:
+        InputError: for an unknown sector, a sample that the model has not, and too many sites.
     """
 
     def __init__(self, model: Ising, sample: int, k: float, k_time: float, sector: str) -> None:
+        if sector not in SECTORS:
+            raise InputError(f"sector {sector!r} is unknown: choose one of {', '.join(SECTORS)}")
+        if not 0 <= sample < model.samples:
+            last = model.samples - 1
+            raise InputError(f"sample {sample} of {model.name} does not exist: give a number from 0 to {last}")
         self.sites, self.sector, self.sign = model.sites, sector, SECTORS[sector]
         if self.sites > MOST_SITES:
             raise InputError(f"{self.sites} sites make 2^{self.sites} states: choose a layer of up to {MOST_SITES}")

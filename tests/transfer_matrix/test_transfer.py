@@ -410,3 +410,15 @@ def test_phenomenological_renormalisation() -> None:
     np.testing.assert_allclose(crossings, [2.28780299, 2.27494894], atol=1e-6)
     levels = [strip_levels(n, K_C, K_C, "even")[0] for n in (12, 14, 16)]
     assert extrapolate([13, 15], conformal_charges([12, 14, 16], levels), 2)[0] == pytest.approx(0.5, abs=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("sample", "sector", "message"),
+    [
+        (0, "odds", "sector 'odds' is unknown: choose one of even, odd, all"),
+        (1, "odd", "sample 1 of chain-8 does not exist: give a number from 0 to 0"),
+    ],
+)
+def test_layers_refuse_what_a_model_has_not(sample: int, sector: str, message: str) -> None:
+    with pytest.raises(ss.InputError, match=message):
+        Layer(ss.Ising(ss.chain(8)), sample, 0.4, 0.4, sector)
