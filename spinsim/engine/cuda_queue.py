@@ -1,4 +1,4 @@
-"""Where the work of one engine is queued on a GPU."""
+"""The device and stream where one engine queues its work on a GPU, and the kernels of a move queued in turn."""
 
 from __future__ import annotations
 

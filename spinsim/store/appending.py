@@ -159,8 +159,8 @@ class RunFile:
         def write() -> None:
             if rows is not None:
                 rows.result()  # there is no checkpoint of rows that are not there
-            if "checkpoint" in self._file:
-                checkpoints.write(self._file["checkpoint"], arrays, end, self._disk.sync)
+            if checkpoints.GROUP in self._file:
+                checkpoints.write(self._file[checkpoints.GROUP], arrays, end, self._disk.sync)
                 self._disk.check()
 
         self._handed = self._checkpoint = self._thread.submit(write)
@@ -177,7 +177,7 @@ class RunFile:
         """
 
         def read() -> tuple[Saved | None, str, int]:
-            group = self._file.get("checkpoint")
+            group = self._file.get(checkpoints.GROUP)
             checkpoints.check(group, self.path)
             return checkpoints.read(group)
 

@@ -92,7 +92,7 @@ def write_new(
         if best_of:
             _make_best(file.create_group(BEST), model, best_of, as_bytes)
         if checkpoint:
-            checkpoints.make(file.create_group("checkpoint"), checkpoint)
+            checkpoints.make(file.create_group(checkpoints.GROUP), checkpoint)
 
 
 def begin(disk: Disk, root: Mapping[str, Any], finished: bool = False) -> None:

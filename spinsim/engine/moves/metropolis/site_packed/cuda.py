@@ -174,7 +174,7 @@ class SiteSweeper(CudaSweeper):
     def set_ladder(self, places: ReplicaPlaces) -> None:
         plan, beta = self._plan, places.ladder.beta
         classes, parts = 2**plan.classes.bits, plan.shape[:2]
-        of_one = plan.tables(np.zeros((1, 1)))
+        of_one = plan.tables(np.zeros((1, 1)))  # at any temperature: for its shapes and types
         always, planes, thresholds = arrays = [cupy.empty((*parts, *a.shape[2:]), a.dtype) for a in of_one]
         self._sweeps = SharedSweeps(self._queue, self._lattices, arrays, plan.kind(beta))
         self._limits = certain, limits = [cupy.asarray(a) for a in plan.limits(beta)]
