@@ -24,7 +24,8 @@ _BEGINNINGS: Final = {
     "caption": re.compile(CAPTION.encode()),
     "solution": re.compile(rb'# .*: energy |\{"model": '),
     "instance": re.compile(
-        rb"DIMODBQM|\s*(#|%%MatrixMarket|[cC] |p qubo |\d+ \d+\s)|[^\s\x00]+ [^\s\x00]+( \S+)?\r?\n"
+        rb"DIMODBQM|\x1f\x8b|\xfd7zXZ\x00"  # compressed
+        rb"|\s*(#|%%MatrixMarket|[cC] |p qubo |\d+ \d+\s)|[^\s\x00]+ [^\s\x00]+( \S+)?\r?\n"
     ),
 }
 """Beginnings of the files of each kind; a CSV table has a line of names first."""

@@ -16,7 +16,8 @@ def read_instance(path: str | os.PathLike[str]) -> Ising:
 
     * rudy, G-set, Biq Mac: ``n m``, then m lines ``i j w``, or ``i j``, with sites from 1. A MaxCut instance: J = -w,
       and ``maxcut_weight`` is the sum W of all weights, so that a cut of weight c has energy W - 2c.
-    * ``.sparse`` of Biq Mac: ``n m``, then ``i j q`` with sites from 1: minimise x' Q x, Q symmetric.
+    * ``.sparse`` of Biq Mac, ``.qs`` of QOBLIB: ``n m``, then ``i j q`` with sites from 1: minimise x' Q x, Q
+      symmetric. A comment ``# ObjectiveOffset c`` states the constant.
     * ``.edgelist``, ``.edges``: lines ``u v`` or ``u v w`` of words, a MaxCut instance.
     * COO of dimod: ``# vartype=SPIN`` or ``# vartype=BINARY``, then ``i j value`` with sites from 0; i = i is a linear
       term, other lines with ``#`` are comments. dimod minimises sum h s + sum J s s: our J and h are minus its values.
@@ -29,6 +30,7 @@ def read_instance(path: str | os.PathLike[str]) -> Ising:
     Binary variables are x = (1 + s) / 2; energy + ``offset`` of the model is the value of the QUBO. Repeated terms
     add: pairs as separate bonds, linear terms in one field. Bonds of value 0 are left out; their sites stay.
     Energies, fields and couplings are in the units of the file. Labels are those of the file: its numbers or words.
+    Files that gzip or xz compressed are unpacked.
 
     Args:
         path: The file: UTF-8 text with any line ends; blank lines and trailing spaces are allowed.

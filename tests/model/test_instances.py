@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import lzma
 import re
 import sys
+import tracemalloc
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -310,16 +313,60 @@ def test_numbers_of_which_few_occur_are_names(write: WriteInstance) -> None:
     assert read_instance(write("# vartype=SPIN\n0 99 1\n")).sites == 100
 
 
-def test_packed_files_are_read(tmp_path):
-    path = tmp_path / "two.edgelist.gz"
-    packed = gzip.compress(b"a b 3\nb c -1\n")
-    path.write_bytes(packed)
-    model = read_instance(path)
-    assert (model.name, list(model.labels), model.maxcut_weight) == ("two", ["a", "b", "c"], 2)
-    for damaged in (packed[:-1], packed[:-4] + b"\x01\0\0\0", packed + packed, packed[:12] + b"xx" + packed[14:]):
+@pytest.mark.parametrize(("module", "suffix"), [(gzip, ".gz"), (lzma, ".xz")])
+def test_packed_files_are_read(module: Any, suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"two.edgelist{suffix}"
+    packed = module.compress(b"a b 3\nb c -1\n")
+    for content in (packed, module.compress(b"a b 3\n") + module.compress(b"b c -1\n")):
+        path.write_bytes(content)
+        model = read_instance(path)
+        assert (model.name, list(model.labels), model.maxcut_weight) == ("two", ["a", "b", "c"], 2)
+    for damaged in (packed[:-1], packed[:-4] + b"\x01\0\0\0", packed[:12] + b"xx" + packed[14:]):
         path.write_bytes(damaged)
-        with pytest.raises(InputError, match="unpack it by gunzip"):
+        with pytest.raises(InputError, match=r"is a damaged (gzip|xz) file: take another copy"):
             read_instance(path)
+
+
+@pytest.mark.parametrize(("module", "suffix"), [(gzip, ".gz"), (lzma, ".xz")])
+def test_what_unpacks_to_more_than_fits_is_refused_before_it_is_there(
+    module: Any, suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / f"bomb.txt{suffix}"
+    path.write_bytes(module.compress(bytes(2**26)))
+    monkeypatch.setattr("spinsim.machine.memory.available_bytes", lambda: 2**26)
+    tracemalloc.start()
+    try:
+        assert "give a smaller instance" in refusal(path)
+        assert tracemalloc.get_traced_memory()[1] < 2**24
+    finally:
+        tracemalloc.stop()
+
+
+QS = "# This file was made by hand\n# ObjectiveOffset 2.5\n# Vars Non-zeros\n3 4\n1 1 -3\n1 2 2\n2 3 -1\n3 3 0.5\n"
+
+
+@pytest.mark.parametrize("suffix", [".qs", ".qs.xz", ".qs.gz", ".sparse.xz"])
+def test_files_of_qoblib_have_their_constant(suffix: str, write: WriteInstance) -> None:
+    """x' Q x with Q symmetric and each pair given once, plus the constant that a comment states."""
+    pack = {".xz": lzma.compress, ".gz": gzip.compress}.get(Path(suffix).suffix, bytes)
+    model = read_instance(write(pack(QS.encode()), f"q{suffix}"))
+    q, states = np.array([[-3, 2, 0], [2, 0, -1], [0, -1, 0.5]]), all_states(3)
+    x = (1 + states) // 2
+    assert (energies(model, states) + model.offset).tolist() == (np.einsum("si,ij,sj->s", x, q, x) + 2.5).tolist()
+    assert (model.name, model.labels, model.vartype) == ("q", range(1, 4), "BINARY")
+
+
+@pytest.mark.parametrize(
+    ("comment", "words"),
+    [
+        ("# ObjectiveOffset many\n", "line 1 .* the constant is one finite number"),
+        ("# offset: inf\n", "line 1 .* the constant is one finite number"),
+        ("# offset 1\n# ObjectiveOffset 2\n", "line 2 .* the constant is one finite number"),
+    ],
+)
+def test_constants_that_are_no_number_are_refused(comment: str, words: str, write: WriteInstance) -> None:
+    with pytest.raises(InputError, match=words):
+        read_instance(write(f"{comment}2 1\n1 2 1\n", "q.qs"))
 
 
 def test_attributes_of_networkx_are_refused_by_the_name_of_what_is_read(tmp_path):

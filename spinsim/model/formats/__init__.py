@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from spinsim.errors import InputError
 from spinsim.machine.outputs import write_outputs
 from spinsim.model.formats import bqm_file, lines
+from spinsim.model.formats.compressed import by_suffix
 from spinsim.model.formats.source import Source
 from spinsim.model.problems.quadratic import Quadratic
 
@@ -41,6 +42,7 @@ FORMATS: Final = (
     ),
     Format("edge list", (".edgelist", ".edges"), None, lines.read_edge_list, lines.write_edge_list),
     Format("Biq Mac QUBO", (".sparse",), None, lines.read_biq_mac, lines.write_biq_mac),
+    Format("QOBLIB", (".qs",), None, lines.read_biq_mac, lines.write_qoblib),
     Format("MatrixMarket", (".mtx", ".mm"), _begins("%"), lines.read_matrix_market, lines.write_matrix_market),
     Format("COO", (".coo",), _begins("#"), lines.read_coo, lines.write_coo),
     Format("qbsolv", (".qubo",), _begins("cCpP"), lines.read_qbsolv, lines.write_qbsolv),
@@ -54,10 +56,13 @@ def read_problem(source: Source) -> Quadratic:
 
 
 def write_instance(problem: Quadratic, path: str | os.PathLike[str], overwrite: bool = False) -> None:
-    """Write a problem, to the last digit, into a file of the format that its suffix names."""
-    suffix = Path(path).suffix.lower()
+    """Write a problem, to the last digit, into a file of the format that its suffix names; .gz or .xz may follow it."""
+    compression, plain = by_suffix(Path(path))
+    suffix = plain.suffix.lower()
     chosen = next((each for each in FORMATS if suffix in each.suffixes), None)
     if chosen is None:
         known = ", ".join(f"{each.suffixes[0]} ({each.name})" for each in FORMATS)
         raise InputError(f"suffix {suffix!r} of {path} names no format of instances: choose one of {known}")
-    write_outputs({Path(path): ("instance", chosen.write(problem))}, overwrite)
+    content = chosen.write(problem)
+    content = compression.compress(content) if compression else content
+    write_outputs({Path(path): ("instance", content)}, overwrite)

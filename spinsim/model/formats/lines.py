@@ -78,12 +78,13 @@ def weights_of(problem: Quadratic) -> tuple[Ends, Values]:
 
 
 def read_biq_mac(source: Source) -> Quadratic:
-    """A QUBO problem of the Biq Mac Library: minimise x' Q x.
+    """A QUBO problem of the Biq Mac Library or of QOBLIB: minimise x' Q x plus a constant.
 
-    Comments ``#``, then ``n m`` and m lines ``i j q`` with sites from 1. Q is symmetric and each of its pairs stands
-    there once: x_i x_j has the value 2 q.
+    Comments ``#``, of which ``# ObjectiveOffset c`` states the constant, then ``n m`` and m lines ``i j q`` with sites
+    from 1. Q is symmetric and each of its pairs stands there once: x_i x_j has the value 2 q.
 
-    Source: the input format of the Biq Mac solver; A. Wiegele, Biq Mac Library (2007).
+    Sources: the input format of the Biq Mac solver; A. Wiegele, Biq Mac Library (2007); T. Koch et al., Quantum
+    Optimization Benchmarking Library (2025), whose files Zimpl writes.
     """
     sites, terms = _announced(source, source.first_beyond("#"), "#")
     terms.check_room(sites)
@@ -98,10 +99,19 @@ def read_biq_mac(source: Source) -> Quadratic:
 
 def write_biq_mac(problem: Quadratic) -> bytes:
     binary = problem.of_vartype(BINARY)
+    return (note_text(problem, "#", 1, offset=binary.offset) + _biq_mac(binary)).encode()
+
+
+def write_qoblib(problem: Quadratic) -> bytes:
+    binary = problem.of_vartype(BINARY)
+    comments = f"{note_text(problem, '#', 1)}# ObjectiveOffset {number(binary.offset)}\n# Vars Non-zeros\n"
+    return (comments + _biq_mac(binary)).encode()
+
+
+def _biq_mac(binary: Quadratic) -> str:
     ends, values, diagonal = binary.each_once()
     values[diagonal:] /= 2
-    note = note_text(problem, "#", 1, offset=binary.offset)
-    return f"{note}{problem.sites} {len(ends)}\n{lines_of(np.sort(ends, axis=1) + 1, values)}".encode()
+    return f"{binary.sites} {len(ends)}\n{lines_of(np.sort(ends, axis=1) + 1, values)}"
 
 
 def read_coo(source: Source) -> Quadratic:

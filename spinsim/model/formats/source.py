@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import zlib
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite
@@ -20,18 +18,21 @@ from spinsim.inputs.checks import LARGEST, check_whole, check_word
 from spinsim.inputs.texts import printable
 from spinsim.machine.files import as_path, open_regular
 from spinsim.machine.memory import require
+from spinsim.model.formats.compressed import ROOM_A_BYTE, unpacked
 from spinsim.model.problems.labels import Labels, as_labels, label_of, plain_label
 from spinsim.model.problems.quadratic import LARGEST_VALUE, Ends, Quadratic, Values
 
 FORMATS: Final = (
-    "give a rudy / G-set / Biq Mac file ('n m', then lines 'i j w' or 'i j'; with the suffix .sparse a QUBO), a dimod "
-    "COO file ('# vartype=SPIN' or '# vartype=BINARY', then lines 'i j value'), a qbsolv file ('p qubo 0 maxNodes "
-    "nDiagonals nElements', then lines 'i j value'), a MatrixMarket file ('%%MatrixMarket matrix ...'), an edge list "
-    "with the suffix .edgelist or a BQM file of dimod"
+    "give a rudy / G-set / Biq Mac file ('n m', then lines 'i j w' or 'i j'; with the suffix .sparse or .qs a QUBO), a "
+    "dimod COO file ('# vartype=SPIN' or '# vartype=BINARY', then lines 'i j value'), a qbsolv file ('p qubo 0 "
+    "maxNodes nDiagonals nElements', then lines 'i j value'), a MatrixMarket file ('%%MatrixMarket matrix ...'), an "
+    "edge list with the suffix .edgelist or a BQM file of dimod"
 )
-_ROOM_A_BYTE: Final = 16  # of text, while it is read
-_GZIP: Final = b"\x1f\x8b"
 _NOTE: Final = re.compile(r"[ \t]*[#cC%][ \t]*spinsim:(.*)")
+_OFFSET: Final = re.compile(
+    r"^[ \t]*[#cC%][ \t]*(?:vartype[:=][ \t]*\w+[ \t,;]+)?(objective)?offset(?:[ \t]*([:=])[ \t]*|[ \t]+)(\S+)",
+    re.IGNORECASE | re.MULTILINE,
+)
 MOST_SITES: Final = 2**31 - 1  # bonds hold their sites as int32
 _SITES_UNASKED: Final = 2**20
 _SITES_A_TERM: Final = 100
@@ -39,15 +40,12 @@ _COLUMNS: Final = {2: "two, two sites", 3: "three, two sites and a value"}
 
 
 class Source:
-    """An instance file, whose lines count from 1; one that gzip packed is unpacked."""
+    """An instance file, whose lines count from 1; one that gzip or xz packed is unpacked."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         file = as_path(path, "an instance")
         self.name = str(path) if str(path) and str(path).isprintable() else repr(str(path))
-        self.data = _read(file, self.name)
-        if self.data.startswith(_GZIP):
-            self.data = _unpacked(self.data, self.name)
-            file = file.with_suffix("") if file.suffix.lower() == ".gz" else file
+        self.data, file = unpacked(_read(file, self.name), file, self.name)
         self.model_name, self.suffix = printable(file.stem), file.suffix.lower()  # the former without its last suffix
 
     @cached_property
@@ -105,11 +103,28 @@ class Source:
                     raise self.refusal(number, f"{printable(reason).partition(': ')[0]}: delete the line") from error
         return Note()
 
+    @cached_property
+    def offset(self) -> float | None:
+        """The constant that a comment of other programs states, such as ``# ObjectiveOffset 3`` or ``c offset: 3``."""
+        offset = None
+        for match in _OFFSET.finditer(self.text) if "ffset" in self.text else ():
+            text, line = match[3], self.text.count("\n", 0, match.start()) + 1
+            is_value = is_number(text) and abs(float(text)) < LARGEST_VALUE
+            if not is_value and not (match[1] or match[2]):
+                continue  # a remark that begins with this word
+            if not is_value or offset not in (None, float(text)):
+                rule = "the constant is one finite number below 1e300: correct it or delete the line"
+                raise self.refusal(line, rule)
+            check_word(text, f"the constant in line {line} of {self.name}")
+            offset = float(text)
+        return offset
+
     def with_note(self, problem: Quadratic) -> Quadratic:
-        """A problem with the name of the file, and with the labels and the constant that its comment says."""
+        """A problem with the name of the file, and with the labels and the constant that its comments say."""
         note = self.note
         labels = problem.labels if note.labels is None else _labels(note.labels, problem.sites, self.name)
-        offset = problem.offset if note.offset is None else note.offset
+        stated = None if problem.is_maxcut else self.offset
+        offset = next((said for said in (note.offset, stated) if said is not None), problem.offset)
         return replace(problem, labels=labels, offset=offset, name=self.model_name)
 
 
@@ -169,7 +184,7 @@ def note_text(problem: Quadratic, comment: str, first: int, **facts: Any) -> str
 def _read(path: str | os.PathLike[str], name: str) -> bytes:
     try:
         with open_regular(path) as file:
-            require(_ROOM_A_BYTE * os.fstat(file.fileno()).st_size, f"reading {name}", "give a smaller instance")
+            require(ROOM_A_BYTE * os.fstat(file.fileno()).st_size, f"reading {name}", "give a smaller instance")
             return file.read()
     except FileNotFoundError as error:
         raise InputError(f"instance file {name} does not exist: check the path") from error
@@ -182,18 +197,6 @@ def _read(path: str | os.PathLike[str], name: str) -> bytes:
         raise InputError(
             f"instance file {name} cannot be read ({reason}): check the path and its permissions"
         ) from error
-
-
-def _unpacked(data: bytes, name: str) -> bytes:
-    """The content of a gzip file, which ends in its length."""
-    length = int.from_bytes(data[-4:], "little")
-    require(_ROOM_A_BYTE * length, f"reading {name}", "give a smaller instance")
-    unpacker, content = zlib.decompressobj(16 + zlib.MAX_WBITS), b""
-    with suppress(zlib.error):
-        content = unpacker.decompress(data, length + 1)
-    if not unpacker.eof or unpacker.unused_data or len(content) != length:
-        raise InputError(f"{name} is a gzip file that is damaged or has several parts: unpack it by gunzip")
-    return content
 
 
 class Terms:

@@ -52,7 +52,9 @@ def same_labels(one: Any, other: Any) -> bool:
 @given(bqms(labels=plain_labels))
 def test_problems_come_back_to_the_last_digit(tmp_path: Path, bqm: dimod.BQM) -> None:
     model = ss.Ising.from_bqm(bqm)
-    suffixes = [".coo", ".mtx", ".bqm"] + [".qubo", ".sparse"] * (bqm.vartype is dimod.BINARY)
+    suffixes = [".coo", ".mtx", ".bqm"] + [".qubo", ".sparse", ".qs", ".qs.xz", ".coo.gz"] * (
+        bqm.vartype is dimod.BINARY
+    )
     for suffix in suffixes:
         found = again(model.quadratic, tmp_path / f"one{suffix}")
         assert same_labels(found.labels, model.labels), suffix
@@ -232,7 +234,7 @@ def test_what_a_format_cannot_hold_is_refused(tmp_path: Path) -> None:
 
 def test_nothing_is_overwritten_unasked(tmp_path: Path) -> None:
     one, other = (ss.Ising.from_qubo({(0, 1): value}) for value in (1, 2))
-    for suffix in (".coo", ".qubo", ".bqm", ".sparse", ".mtx"):
+    for suffix in (".coo", ".qubo", ".bqm", ".sparse", ".mtx", ".qs.xz", ".coo.gz"):
         path = tmp_path / f"a{suffix}"
         one.save(path)
         with pytest.raises(ss.InputError, match="exists already"):
