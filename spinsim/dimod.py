@@ -23,8 +23,8 @@ from spinsim.model.ising import Ising
 from spinsim.model.problems.labels import shown
 from spinsim.model.problems.objects import check_pairs, from_bqm, import_dimod, variables_of
 from spinsim.model.problems.quadratic import BINARY, Quadratic, number_in
-from spinsim.sampling.annealing import automatic_temperatures
 from spinsim.sampling.schedules import NOTHING, Done, Reads, Schedule, anneal_reads, reads_of
+from spinsim.sampling.temperatures import automatic_temperatures
 
 try:
     from dimod.core.initialized import Initialized as _Initialized

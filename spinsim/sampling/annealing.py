@@ -12,24 +12,18 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.acceptance import check_temperatures
-from spinsim.engine.choosing import check_run, update_of
+from spinsim.engine.choosing import check_run
 from spinsim.engine.moves.move import Move, Moves
 from spinsim.engine.protocols import Engine
 from spinsim.errors import InputError
 from spinsim.inputs.grids import geometric
-from spinsim.inputs.texts import T_START, T_STOP, count
-from spinsim.model.ising import Ising
+from spinsim.inputs.texts import count
 from spinsim.sampling.measure import BestSlices, InField, Measurement, measure
 from spinsim.sampling.population import Population
 from spinsim.sampling.portions import OnUpdates, Pause, Portions, ignore, never, updates_a_sweep
 
 Schedule = Literal["linear", "geometric"]
 SCHEDULES: Final[tuple[Schedule, ...]] = ("linear", "geometric")
-_OF_LARGEST: Final = 1 / 4
-_OF_SMALLEST: Final = 1 / 3
-# Where SK freezes, in the same unit: above there are more flips, which take most of the time of dense models.
-_DENSE_START: Final = 1.0
-_LOWEST: Final = 1e-4  # of the root mean square field of all sites: below are roundings
 
 
 class AnnealFrame(NamedTuple):
@@ -58,32 +52,6 @@ def temperature_schedule(start: float, stop: float, steps: int, schedule: str) -
     if schedule == "linear" or steps == 1:
         return np.linspace(ends[0], ends[1], steps)
     return geometric(ends[0], ends[1], steps)
-
-
-def automatic_temperatures(model: Ising, start: float | None = None) -> tuple[float, float]:
-    """First and last temperature of an anneal that is given none, from the fields of the problem.
-
-    On a lattice multiples of the root mean square local field of all sites. On other graphs, whose sites may differ
-    widely, the first temperature is at least a quarter of the largest root mean square field of a site, and the last at
-    most a third of the smallest that is not 0, where a flip against it succeeds with probability exp(-6).
-
-    ``start`` is the first temperature as a multiple of the field of all sites, by default ``T_START``, of dense models
-    ``_DENSE_START``.
-    """
-    scale, stop = model.energy_scale or 1.0, T_STOP
-    if start is None:
-        start = _DENSE_START if update_of(model).one_by_one else T_START
-    if model.lattice is None:
-        squares, bonds = (
-            np.square(rows / scale).mean(axis=0) if len(rows) > 1 else np.square(rows[0] / scale)
-            for rows in (model.fields, model.couplings)
-        )
-        for end in (0, 1):
-            squares = squares + np.bincount(model.graph.edges[:, end], bonds, model.sites)
-        sizes = np.sqrt(squares[squares > 0])
-        start = max(start, _OF_LARGEST * float(sizes.max(initial=0.0)))
-        stop = max(_LOWEST, min(stop, _OF_SMALLEST * float(sizes.min(initial=np.inf))))
-    return start * scale, stop * scale
 
 
 def annealing(

@@ -21,7 +21,7 @@ from spinsim.engine.split.slabs import slabs_in_words
 from spinsim.engine.update import OfModel, Outline
 from spinsim.errors import InputError
 from spinsim.inputs.grids import as_text
-from spinsim.inputs.texts import T_START, count, seeds_of
+from spinsim.inputs.texts import count, seeds_of
 from spinsim.jobs.anneal.result import (
     OF_ANNEALS,
     SAVED_AS,
@@ -47,7 +47,6 @@ from spinsim.run.own import REPLICAS, Own, functions_of
 from spinsim.run.sampled import Kept, SampledPlan, SampledRun
 from spinsim.run.search import Search, seed_of_start
 from spinsim.sampling import AnnealFrame, BestSlices, InField, Population, annealing
-from spinsim.sampling.annealing import automatic_temperatures
 from spinsim.sampling.measure import BestOfEach, Measurement, measure, present_spins
 from spinsim.sampling.placement import overlapping_temperatures
 from spinsim.sampling.population import check_populations
@@ -173,7 +172,7 @@ class AnnealPlan(SampledPlan[Anneal]):
         the usual number on all devices, as the best slice of each replica is looked for on the host.
         """
         begun = tables_of_file(config.run.out, config.job)
-        config, run = _as_begun(_overlapping(config, model, device), begun, model).with_temperatures(model), config.run
+        config, run = _overlapping(config, model, device).with_temperatures(model), config.run
         if run.replicas is not None:
             if config.anneal.populations:
                 check_populations(config.anneal.populations, run.replicas)
@@ -383,21 +382,12 @@ def _engine_of(plan: AnnealPlan, number: int = 0) -> Engine | InField | BestSlic
     return BestSlices(plan.model, engine, run.threads) if a.quantum else engine
 
 
-def _as_begun(config: Anneal, begun: Mapping[str, Mapping[str, Any]], model: Ising) -> Anneal:
-    """A configuration with the first temperature with which its file was begun, where it has none of its own."""
-    a, first = config.anneal, begun.get(config.job, {}).get("t_start")
-    if first is None or a.t_start is not None or a.temperatures is not None or a.quantum or a.populations:
-        return config
-    before = model.once(automatic_temperatures, T_START)[0]  # what earlier versions filled in for all models
-    return replace(config, anneal=replace(a, t_start=before)) if first == before else config
-
-
 def _overlapping(config: Anneal, model: Ising, device: str) -> Anneal:
     """A configuration with temperatures that overlap as is wanted, found in a pre-run where they are not there yet."""
     a, run = config.anneal, config.run
     if a.overlap is None or a.temperatures is not None:
         return config
-    last = automatic_temperatures(model)[1] if a.t_stop is None else a.t_stop
+    last = model.once(automatic_temperatures).cold if a.t_stop is None else a.t_stop
     dynamics = Dynamics(run.seed, "random", a.zero_acceptance, run.rng_rounds)
     ladder = overlapping_temperatures(model, last, a.overlap, dynamics, device, run.threads)
     return replace(config, anneal=replace(a, temperatures=as_text(ladder)))

@@ -17,11 +17,10 @@ from spinsim.settings.shared import RunSettings
 if TYPE_CHECKING:
     from spinsim.inputs.grids import Array
     from spinsim.model.ising import Ising
+    from spinsim.sampling.temperatures import Range
 
 _LISTED: Final = "list"  # the schedule of a run whose temperatures are listed
-_GAMMA_START: Final = 1.5
-_GAMMA_STOP: Final = 0.05
-_T_SLICE: Final = 0.5
+_T_SLICE: Final = 1 / 3  # temperature of a slice, in units of the first of an anneal
 _SLICES: Final = 32
 _FIRST_STEPS: Final = 5
 _FIRST_SWEEPS: Final = 4
@@ -50,13 +49,13 @@ class AnnealSettings(Table):
     t_start: float | None = setting(
         None,
         "First temperature",
-        shown=f"{T_START} x the root mean square local field, in dense problems 1 x the same; with populations the "
-        "first below infinity",
+        shown=f"{T_START} x the root mean square local field, on graphs from the costs of flips at local minima; "
+        "with populations the first below infinity",
         unit="coupling unit / k_B",
         low=1e-300,
     )
     t_stop: float | None = setting(
-        None, "Last temperature", shown=f"{T_STOP} x the same", unit="coupling unit / k_B", low=1e-300
+        None, "Last temperature", shown=f"{T_STOP} x the same, on graphs likewise", unit="coupling unit / k_B", low=1e-300
     )
     steps: int = setting(100, "Number of temperatures", low=1, high=10**9)
     schedule: str = setting("geometric", "Spacing", choices=("linear", "geometric"), besides=_LISTED)
@@ -94,13 +93,13 @@ class AnnealSettings(Table):
     gamma_start: float | None = setting(
         None,
         "First transverse field of a quantum anneal",
-        shown=f"{_GAMMA_START} x the root mean square local field",
+        shown="t_start of an anneal without it",
         unit="coupling unit",
         low=1e-300,
         before=None,
     )
     gamma_stop: float | None = setting(
-        None, "Last transverse field", shown=f"{_GAMMA_STOP} x the same", unit="coupling unit", low=1e-300, before=None
+        None, "Last transverse field", shown="t_stop likewise", unit="coupling unit", low=1e-300, before=None
     )
     slices: int | None = setting(
         None, "Slices in imaginary time, an even number", shown=f"{_SLICES}", low=2, high=2**20, before=None
@@ -108,7 +107,7 @@ class AnnealSettings(Table):
     beta: float | None = setting(
         None,
         "Inverse temperature of a quantum anneal without temperatures; a slice has the temperature slices / beta",
-        shown=f"slices / ({_T_SLICE} x the root mean square local field)",
+        shown="slices / (t_start of an anneal without it / 3)",
         unit="1 / coupling unit",
         low=1e-100,
         high=1e100,
@@ -315,13 +314,13 @@ class Anneal(Config):
 
     def with_temperatures(self, model: Ising) -> Anneal:
         from spinsim.inputs.grids import as_text
-        from spinsim.sampling.annealing import automatic_temperatures
         from spinsim.sampling.population import temperatures_from_infinity
+        from spinsim.sampling.temperatures import automatic_temperatures
 
         given = self.anneal
         given = given if given.fields is None else replace(given, field=as_text(given.fields))
         if given.quantum:
-            given = _quantum_filled_in(given, model.energy_scale or 1.0)
+            given = _quantum_filled_in(given, model.once(automatic_temperatures))
         if given.temperatures is not None:
             ladder = given.listed
         else:
@@ -336,17 +335,17 @@ class Anneal(Config):
         return replace(self, anneal=written)
 
 
-def _quantum_filled_in(given: AnnealSettings, scale: float) -> AnnealSettings:
-    """Returns the settings of a quantum anneal with what was left out, by the root mean square local field."""
+def _quantum_filled_in(given: AnnealSettings, usual: Range) -> AnnealSettings:
+    """Returns the settings of a quantum anneal with what was left out, from the usual range of temperatures."""
     slices = given.slices or _SLICES
-    beta = given.beta or slices / (_T_SLICE * scale)
+    beta = given.beta or slices / (_T_SLICE * usual.hot)
     constant = given.temperatures is None and given.t_start is None and given.t_stop is None
     return replace(
         given,
         slices=slices,
         beta=beta if constant or given.beta else None,
-        gamma_start=given.gamma_start or _GAMMA_START * scale,
-        gamma_stop=given.gamma_stop or _GAMMA_STOP * scale,
+        gamma_start=given.gamma_start or usual.hot,
+        gamma_stop=given.gamma_stop or usual.cold,
         t_start=given.t_start or 1 / beta,
         t_stop=given.t_stop or 1 / beta,
     )

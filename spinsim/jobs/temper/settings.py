@@ -19,20 +19,22 @@ if TYPE_CHECKING:
     from spinsim.model.ising import Ising
     from spinsim.sampling import Range, Times
 
-_LOWEST: Final = 0.3
-_HIGHEST: Final = 0.8
+_GLASSY: Final = 0.3, 0.8  # ends of the ladder of a glass on a lattice, in root mean square local fields
+_AROUND: Final = 0.75, 1.3  # of a ferromagnet or antiferromagnet, in transition temperatures
 RESTART_AFTER: Final = 50_000
 FIRST_GROUP_SWEEPS: Final = 50  # sweeps that easy problems take, for which several groups would only be more work
 _COUNT: Final = 16
 _WIDE_COUNT: Final = 32
+_WIDE: Final = 4.0  # logarithm of the ratio of the ends of a ladder of so many temperatures
+_MOST_COUNT: Final = 128  # a word of replicas
 _LARGE: Final = 4000  # sites beyond which neighbouring temperatures must lie closer
 _LARGE_COUNT: Final = 128  # of a search of so many sites: a word of replicas, in equal steps
 _RESTART_OF_SITE: Final = 250  # sweeps of a large problem, which goes on to find lower states for millions
-_OF_LAST: Final = 2.0  # of the last temperature of an anneal
+_OF_LAST: Final = 2.0  # of the last temperature of an anneal on a lattice
 _OF_FIRST: Final = 2 / 3  # of its first
-_LARGE_OF_LAST: Final = 3.0  # likewise of large problems, whose replicas do not get through more
-_LARGE_OF_FIRST: Final = 0.5
-_MOVED_OF_FIRST: Final = 0.3  # of large problems with moves, which get replicas out of valleys where it is colder
+_LARGE_OF_COLD: Final = 1.25  # of the ends in large problems, whose replicas do not get through more
+_LARGE_OF_HOT: Final = 0.75
+_MOVED_OF_HOT: Final = 0.4  # of large problems with moves, which get replicas out of valleys where it is colder
 
 
 def usual_restart(sites: int) -> int:
@@ -49,10 +51,9 @@ class TemperSettings(Table):
         None,
         "From the lowest to the highest: 0.8:2:16, evenly spaced; 0.8:2:16g, geometric; 0.8,1.0,1.3; auto:0.8:2 or "
         "auto:0.8:2:16, placed in a pre-run so that all exchange equally often",
-        shown=f"{_COUNT}g from {_LOWEST} to {_HIGHEST} x the root mean square local field; of searches and graphs "
-        f"{_WIDE_COUNT}g ({2 * _WIDE_COUNT}g beyond {_LARGE}) from 2 x the last to 2/3 of the first of an anneal, "
-        f"of searches beyond {_LARGE} sites {_LARGE_COUNT} from 3 x the last to half of the first, with moves "
-        f"{_WIDE_COUNT}g from 2 x the last to {_MOVED_OF_FIRST} x the first",
+        shown=f"{_COUNT}g around the transition of ferromagnets and antiferromagnets, from {_AROUND[0]} to {_AROUND[1]} x its "
+        f"temperature; of glasses from {_GLASSY[0]} to {_GLASSY[1]} x the root mean square local field; of searches and "
+        f"graphs {_WIDE_COUNT} to {_MOST_COUNT} over the range of an anneal",
         unit="coupling unit / k_B",
         numbers=GRID,
     )
@@ -234,19 +235,38 @@ class Temper(Config):
 
     def with_temperatures(self, model: Ising) -> Temper:
         """The configuration with its ladder filled in: for searches and graphs one as wide as an anneal."""
-        from spinsim.inputs.texts import T_START
-        from spinsim.sampling.annealing import automatic_temperatures
+        from spinsim.sampling.temperatures import transition_temperature
 
         if self.temper.temperatures is not None:
             return self
-        scale = model.energy_scale or 1.0
-        text = f"{_LOWEST * scale!r}:{_HIGHEST * scale!r}:{_COUNT}g"
         if self.temper.searches or model.lattice is None:
-            first, last = model.once(automatic_temperatures, T_START)
-            count = _WIDE_COUNT if model.sites <= _LARGE else 2 * _WIDE_COUNT
-            text = f"{_OF_LAST * last!r}:{_OF_FIRST * first!r}:{count}g"
-            if self.temper.searches and model.sites > _LARGE and self.temper.moves is not None:
-                text = f"{_OF_LAST * last!r}:{_MOVED_OF_FIRST * first!r}:{_WIDE_COUNT}g"
-            elif self.temper.searches and model.sites > _LARGE:
-                text = f"{_LARGE_OF_LAST * last!r}:{_LARGE_OF_FIRST * first!r}:{_LARGE_COUNT}"
+            text = _wide_ladder(model, self.temper)
+        else:
+            transition = transition_temperature(model)
+            if transition is None:
+                scale = model.energy_scale or 1.0
+                text = f"{_GLASSY[0] * scale!r}:{_GLASSY[1] * scale!r}:{_COUNT}g"
+            else:
+                text = f"{_AROUND[0] * transition:.4g}:{_AROUND[1] * transition:.4g}:{_COUNT}g"
         return replace(self, temper=replace(self.temper, temperatures=text))
+
+
+def _wide_ladder(model: Ising, t: TemperSettings) -> str:
+    """Returns the ladder of a search or a graph, with more temperatures where it is wider or the problem is large."""
+    from math import ceil, log, log2
+
+    from spinsim.sampling.temperatures import automatic_temperatures
+
+    hot, cold = model.once(automatic_temperatures)
+    if model.lattice is not None:
+        hot, cold = _OF_FIRST * hot, _OF_LAST * cold
+    octaves = ceil(log2(max(1.0, log(hot / cold) / _WIDE)))
+    count, spacing = min(_WIDE_COUNT << octaves, _MOST_COUNT), "g"
+    if model.sites > _LARGE:
+        if not t.searches:
+            count *= 2
+        elif t.moves is not None:
+            hot *= _MOVED_OF_HOT
+        else:
+            hot, cold, count, spacing = _LARGE_OF_HOT * hot, _LARGE_OF_COLD * cold, _LARGE_COUNT, ""
+    return f"{cold!r}:{hot!r}:{count}{spacing}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import isfinite, sqrt
+from math import isfinite, log, sqrt
 from typing import Final, NamedTuple
 
 from spinsim.errors import InputError
@@ -48,6 +48,7 @@ class UnitCell:
     positions: tuple[tuple[int, ...], ...]
     """Where each site of the cell lies along each axis, in units of 1 / ``parts`` of a step."""
     parts: int = 1  # into how many parts ``positions`` divide a step
+    transition: float | None = None  # temperature of the ferromagnet's transition, J = k_B = 1, where it has one
 
     @property
     def dimension(self) -> int:
@@ -92,7 +93,16 @@ def rectangular(name: str, dimension: int) -> UnitCell:
         bonds=tuple(Bond(0, 0, step) for step in steps),
         colours=Colours(2, (1,) * dimension),
         positions=((0,) * dimension,),
+        transition=_TRANSITIONS.get(dimension),
     )
+
+
+_TRANSITIONS: Final = {2: 2 / log(1 + sqrt(2)), 3: 4.511523, 4: 6.680263}
+"""Transitions of rectangular lattices by dimension.
+
+Sources: L. Onsager, Phys. Rev. 65, 117 (1944); A. Ferrenberg, J. Xu, D. Landau, Phys. Rev. E 97, 043301 (2018);
+P. Lundow, K. Markstroem, Nucl. Phys. B 845, 120 (2011).
+"""
 
 
 def _unit_steps(dimension: int) -> list[tuple[int, ...]]:
@@ -127,6 +137,7 @@ TRIANGULAR: Final = UnitCell(
     bonds=(Bond(0, 0, (1, 0)), Bond(0, 0, (0, 1)), Bond(0, 0, (-1, 1))),
     colours=Colours(3, (1, 2)),
     positions=((0, 0),),
+    transition=4 / log(3),
 )
 """Axis 0 (x) points to the right, axis 1 (y) 60 degrees upwards from it. The bonds of a site go to its neighbours at
 x + 1, at y + 1 and at (x - 1, y + 1). Three colours serve it where periodic sides are multiples of 3.
@@ -140,6 +151,7 @@ HONEYCOMB: Final = UnitCell(
     colours=Colours(2, (0, 0), (0, 1)),
     positions=((0, 0), (1, 1)),
     parts=3,
+    transition=2 / log(2 + sqrt(3)),
 )
 """Two sites a cell. Axes are those of the triangular lattice of its cells: x to the right, y 60 degrees upwards, each
 step sqrt(3) long. The second site of a cell lies a third of both steps from the first one, which has its bonds to the

@@ -1,0 +1,181 @@
+"""The range of temperatures in which a problem is annealed or tempered where a user gives none.
+
+On a lattice all sites are alike, and the range is a multiple of the root mean square local field. Other graphs may hold
+penalties, which are large in a random state and cancel in every good one. There the range follows from what single
+flips cost where it matters: at local minima, which descents at zero temperature reach from the state of all spins down
+(the zero state of a QUBO) and from random states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import rng
+from spinsim.acceptance import LARGEST_EXPONENT, exp_reduced
+from spinsim.inputs.texts import T_START, T_STOP
+from spinsim.machine.compiled import kernel
+from spinsim.model import quanta
+from spinsim.model.graph import adjacency
+from spinsim.model.ising import Ising
+
+HOT_ACCEPTANCE: Final = 0.15
+"""Mean acceptance of the flips that cost energy at local minima, which sets the first temperature."""
+COLD_SHARE: Final = 1 / 64
+"""Mean thermal energy above a local minimum, in units of how far minima lie above the best, at the last temperature."""
+_DESCENTS: Final = 32
+_MOST_SAMPLES: Final = 4
+_MOST_VISITS: Final = 2**25  # of neighbours, by which large problems have fewer descents
+_BINS: Final = 16  # of costs in each octave
+_DIGITS: Final = 3  # of temperatures, so that no processor's rounding decides them
+_PRECISION: Final = 1e-6  # of a temperature before it is rounded
+_HOTTEST: Final = 10.0  # times the largest cost, above which nothing is looked for
+_SEED: Final = 0  # the range belongs to the problem, not to a run
+
+
+Costs = npt.NDArray[np.float64]
+
+
+class Range(NamedTuple):
+    """First (hot) and last (cold) temperature of an anneal, in the unit of the couplings."""
+
+    hot: float
+    cold: float
+
+
+def automatic_temperatures(model: Ising) -> Range:
+    """First and last temperature of an anneal that is given none.
+
+    On a lattice they are ``T_START`` and ``T_STOP`` times the root mean square local field. On other graphs, with c_i
+    the costs of single flips at local minima: the first has mean exp(-c_i / T) = ``HOT_ACCEPTANCE`` over the flips that
+    cost energy. At the last the sum of c_i exp(-c_i / T), the mean energy of independent excitations of a minimum, is
+    ``COLD_SHARE`` times the mean height of the lower half of the minima above the lowest.
+    """
+    if model.lattice is None:
+        found = _from_descents(model)
+        if found is not None:
+            return found
+    scale = model.energy_scale or 1.0
+    return Range(T_START * scale, T_STOP * scale)
+
+
+def _from_descents(model: Ising) -> Range | None:
+    """Return the range of a graph, or None where no flip costs anything."""
+    samples = range(min(model.samples, _MOST_SAMPLES))
+    number = max(4, min(_DESCENTS, _MOST_VISITS // (2 * model.bonds + model.sites)) // len(samples))
+    minima = [local_minima(model, sample, number) for sample in samples]
+    costs = np.concatenate([one.costs[one.costs > 0] for one in minima])
+    if not costs.size:
+        return None
+    bins = np.frexp(costs)
+    bins = (bins[1] * _BINS + np.floor((2 * bins[0] - 1) * _BINS)).astype(np.int64)
+    _, bins, counts = np.unique(bins, return_inverse=True, return_counts=True)
+    mean = np.bincount(bins, costs) / counts
+    height = float(np.mean([_height(one.energies) for one in minima])) or float(np.median(costs))
+    excited = COLD_SHARE * height * number * len(samples)
+    hot = _rising_to(lambda weights: float((counts * weights).sum()), HOT_ACCEPTANCE * costs.size, mean)
+    cold = _rising_to(lambda weights: float((counts * mean * weights).sum()), excited, mean)
+    return Range(*(_rounded(T * model.quantum) for T in (hot, min(hot, cold))))
+
+
+class Minima(NamedTuple):
+    """Local minima of one sample: energies and costs of single flips, whole numbers of quanta."""
+
+    energies: Costs  # (descents,)
+    costs: Costs  # (sites, descents)
+
+
+def local_minima(model: Ising, sample: int, number: int) -> Minima:
+    """Descend at zero temperature from the state of all spins down, then from random states, ``number`` in all."""
+    words = rng.draw(_SEED, rng.Stream.PRE_RUN, group=np.arange(model.sites)[:, None], sample=sample, half_sweep=1)
+    bits = np.arange(number - 1)
+    words = words[bits // 32 % 4, :, 0] >> (bits % 32).astype(np.uint64)[:, None]
+    spins = np.full((model.sites, number), -1.0)
+    spins[:, 1:] += 2.0 * (words.T & np.uint64(1))
+    near, fields = adjacency(model.graph), model.integer_fields(sample).astype(np.float64)
+    couplings = model.integer_couplings(sample).astype(np.float64)[near.bond]
+    local = np.repeat(fields[:, None], number, axis=1)
+    _descend(near.start, near.neighbour, couplings, spins, local, np.empty(number))
+    return Minima(-((local + fields[:, None]) * spins).sum(axis=0) / 2, 2 * local * spins)
+
+
+@kernel
+def _descend(start, neighbour, couplings, spins, local, change):  # type: ignore[no-untyped-def]
+    """Flip sites in order, again and again, while that lowers the energy.
+
+    ``spins`` and ``local``, (sites, descents), are +-1 and the fields at the end, to begin with those without
+    neighbours: whole numbers below 2^53, whose sums are exact. Descents stand side by side, so that a neighbour's
+    fields in all of them are changed at once.
+    """
+    sites, descents = spins.shape
+    for i in range(sites):
+        for e in range(start[i], start[i + 1]):
+            for d in range(descents):
+                local[i, d] += couplings[e] * spins[neighbour[e], d]
+    lowered = True
+    while lowered:
+        lowered = False
+        for i in range(sites):
+            flips = False
+            for d in range(descents):
+                change[d] = 0.0
+                if spins[i, d] * local[i, d] < 0:
+                    spins[i, d] = -spins[i, d]
+                    change[d] = 2 * spins[i, d]
+                    flips = True
+            if not flips:
+                continue
+            lowered = True
+            for e in range(start[i], start[i + 1]):
+                j, coupling = neighbour[e], couplings[e]
+                for d in range(descents):
+                    local[j, d] += coupling * change[d]
+
+
+def _height(energies: Costs) -> float:
+    """Mean energy of the lower half of the minima above the lowest; else the least difference of two, or 0."""
+    above = np.sort(energies - energies.min())
+    lower = float(above[: (len(above) + 1) // 2].mean())
+    return lower or float(min(above[above > 0], default=0))
+
+
+def _rising_to(total: Callable[[Costs], float], wanted: float, costs: Costs) -> float:
+    """Return the temperature at which a sum over costs, given their Boltzmann weights, has risen to what is wanted."""
+    low, high = float(costs.min()) / LARGEST_EXPONENT, _HOTTEST * float(costs.max())
+    while high > low * (1 + _PRECISION):
+        middle = np.sqrt(low * high)
+        mantissa, power = exp_reduced(-np.minimum(costs / middle, LARGEST_EXPONENT))
+        weights = np.ldexp(mantissa, power.astype(np.int64))
+        low, high = (low, middle) if total(weights) > wanted else (middle, high)
+    return float(np.sqrt(low * high))
+
+
+def _rounded(temperature: float) -> float:
+    return float(f"{temperature:.{_DIGITS}g}")
+
+
+def transition_temperature(model: Ising) -> float | None:
+    """Estimate where a ferromagnet on a lattice orders, or an antiferromagnet on a bipartite one; None for others.
+
+    It is exact, or the published value, where all bonds are equal. Else, with missing bonds, open boundaries or axes of
+    other strengths, it scales with the transition of the Bethe lattice, (z - 1) <tanh(|J| / T)> = 1, of z neighbours.
+    """
+    lattice, (lowest, highest) = model.lattice, model.extreme_couplings
+    known = None if lattice is None else lattice.cell.transition
+    if lattice is None or known is None or lowest == highest == 0:
+        return None
+    if lowest < 0 and not (model.is_bipartite and highest <= 0):
+        return None
+    sizes, counts = np.unique(np.abs(quanta.distinct(model.couplings)), return_counts=True)
+    shares, others = counts / counts.sum(), 2 * model.bonds / model.sites - 1
+    if others * shares[sizes > 0].sum() <= 1:
+        return None  # clusters of bonds are finite
+    low, high = 0.0, others * float(sizes.max())
+    while high - low > _PRECISION * high:
+        middle = (low + high) / 2
+        is_ordered = others * float((shares * np.tanh(sizes / middle)).sum()) > 1
+        low, high = (middle, high) if is_ordered else (low, middle)
+    return known * high * np.arctanh(1 / (lattice.cell.coordination - 1))
