@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
+from spinsim.engine.moves.houdayer.percolation import threshold
 from spinsim.engine.moves.move import Batch, most_halvings
 from spinsim.machine.compiled import kernel, part
 from spinsim.model.graph import adjacency
@@ -47,7 +48,9 @@ HALF: Final = 64
 FEW: Final = 4  # a share of 1 / 4 of the sites
 EVERY: Final = 10
 EVERY_OF_SEARCH: Final = 5
-MOST_BONDS: Final = 8  # a site, of graphs for which moves pay
+LEAST_THRESHOLD: Final = 0.27
+"""Least threshold of site percolation of graphs for which moves pay: copies differ at some quarter of the sites."""
+MOST_DIMENSIONS: Final = 3  # of lattices, whose thresholds are 0.31 and more; in four dimensions it is 0.20
 
 
 class Bonds(NamedTuple):
@@ -73,15 +76,17 @@ def bonds_of(model: Ising) -> Bonds:
 
 
 def usual_every(model: Ising, searches: bool) -> int | None:
-    """Sweeps between moves where they pay; None where a graph has more than 8 bonds a site.
+    """Sweeps between moves where they pay; None where clusters span the graph, which exchanges copies and no more.
 
-    Of more bonds one cluster of either overlap takes in nearly all sites, and little is left for others.
+    Lattices have a threshold of their own in each dimension, which is that of space and time of slices; of other graphs
+    the bonds of the first sample have one.
     """
-    sizes = distinct(model.sizes_of_couplings)
-    share = np.count_nonzero(sizes) / max(1, sizes.size)
-    if 2 * model.bonds * share > MOST_BONDS * model.sites:
-        return None
-    return EVERY_OF_SEARCH if searches else EVERY
+    if model.lattice is not None:
+        pays = model.lattice.dimension <= MOST_DIMENSIONS
+    else:
+        start, neighbour = model.once(bonds_of)
+        pays = threshold(start[0], neighbour) >= LEAST_THRESHOLD
+    return (EVERY_OF_SEARCH if searches else EVERY) if pays else None
 
 
 @part
