@@ -19,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from spinsim.machine.clock import compiling, said_to_compile
+from spinsim.machine.memory import on_gpu
 from spinsim.machine.threads import available_threads
 
 _NUMBER: Final = re.compile(r"\bHOST\(([\w.]+)\)")
@@ -124,7 +125,7 @@ def begin(device: int, file: str, expression: str) -> Future[Any]:
 
 
 def _compiled(cupy: Any, device: int, file: str, expression: str) -> Any:
-    with cupy.cuda.Device(device), said_to_compile(f"{file}: {expression}", waited_for=False):
+    with on_gpu(device), said_to_compile(f"{file}: {expression}", waited_for=False):
         module = cupy.RawModule(code=source(file), options=OPTIONS, name_expressions=(expression,))
         return module.get_function(expression)
 

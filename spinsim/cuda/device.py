@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError, argument
-from spinsim.machine.memory import readable
+from spinsim.machine.memory import make_current, on_gpu, readable
 from spinsim.parallel.session import ranks
 
 
@@ -73,8 +73,8 @@ def wake() -> None:
     def begin() -> None:
         with suppress(Exception):  # whoever uses it will say what is wrong
             if why_not() is None:
-                with cupy.cuda.Device(0):
-                    cupy.cuda.runtime.free(0)  # which makes a context
+                make_current(0)
+                cupy.cuda.runtime.free(0)  # which makes a context where that did not
 
     Thread(target=begin).start()
 
@@ -101,7 +101,7 @@ def multiprocessors(device: int) -> int:
 
 def free_memory(device: int) -> int:
     """Bytes that a GPU has free, and CuPy holds free of what has ended."""
-    with cupy.cuda.Device(device):
+    with on_gpu(device):
         return int(cupy.cuda.runtime.memGetInfo()[0] + cupy.get_default_memory_pool().free_bytes())
 
 
@@ -153,7 +153,7 @@ class Reached:
 
 
 def _close(address: int, device: int) -> None:
-    with cupy.cuda.Device(device):
+    with on_gpu(device):
         cupy.cuda.runtime.ipcCloseMemHandle(address)
 
 
@@ -168,7 +168,7 @@ def reach(device: int, mine: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64
     if not theirs[-HANDLE:].any():
         return None
     try:
-        with cupy.cuda.Device(device):
+        with on_gpu(device):
             return Reached(runtime.ipcOpenMemHandle(theirs[-HANDLE:].tobytes()), device, True)
     except runtime.CUDARuntimeError:
         return None
@@ -180,7 +180,7 @@ def reaches(device: int, other: int) -> bool:
     runtime = cupy.cuda.runtime
     if not runtime.deviceCanAccessPeer(device, other):
         return False
-    with cupy.cuda.Device(device):
+    with on_gpu(device):
         try:
             runtime.deviceEnablePeerAccess(other)
         except runtime.CUDARuntimeError as error:

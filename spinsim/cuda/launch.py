@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import cache, cached_property
 from math import prod
+from threading import current_thread
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.cuda.compile import begin, kernel, parameters
+from spinsim.machine.memory import on_gpu
 
 Struct = np.dtype[np.void]
 
@@ -79,10 +81,8 @@ def in_memory(argument: Any) -> npt.NDArray[Any]:
 @cache
 def compiled_kernel(device: int, file: str, expression: str, shared: int) -> Any:
     """A kernel that may have so many bytes of shared memory; small products launch it anew each time."""
-    from cupy.cuda import Device
-
     function = kernel(device, file, expression)
-    with Device(device):  # CuPy's functions are those of the device that is current when they are asked
+    with on_gpu(device):  # CuPy's functions are those of the device that is current when they are asked
         if shared:  # the limit belongs to the function, which other launches share
             function.max_dynamic_shared_size_bytes = max(shared, function.max_dynamic_shared_size_bytes)
         return function.kernel
@@ -116,6 +116,13 @@ class Launch:
     def _function(self) -> int:
         return int(compiled_kernel(*self._kernel, self._shared).ptr)
 
+    @cached_property
+    def _interfaces(self) -> tuple[Any, Any]:
+        """Interfaces of the driver and of the runtime."""
+        from cupy.cuda import driver, runtime
+
+        return driver, runtime
+
     def blocks_at_once(self, threads: int) -> int:
         """Blocks of so many threads that one multiprocessor holds."""
         return _blocks_at_once(self._function, threads, self._shared)
@@ -123,9 +130,18 @@ class Launch:
     def __call__(
         self, stream: Any, grid: tuple[int, int, int], threads: int, wait: bool = False, **changed: Any
     ) -> None:
-        """Launch, after giving some arguments new values; ``wait`` says that blocks wait for each other."""
-        from cupy.cuda import driver
+        """Launch, after giving some arguments new values; ``wait`` says that blocks wait for each other.
 
+        Raises:
+            RuntimeError: where this thread has another GPU, or no context yet.
+        """
+        driver, runtime, device = *self._interfaces, self._kernel[0]
+        present, context = runtime.getDevice(), driver.ctxGetCurrent()
+        if present != device or not context:
+            raise RuntimeError(
+                f"{self._kernel[2]} is to run on GPU {device}, but the thread {current_thread().name} has "
+                f"{f'GPU {present}' if context else 'no context'}: begin it with machine.memory.make_current({device})"
+            )
         for name, value in changed.items():
             self._values[name][0] = value
         where = self._shared, stream.ptr, self._pointers.ctypes.data

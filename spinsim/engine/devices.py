@@ -6,6 +6,7 @@ from typing import Final
 
 from spinsim.errors import InputError
 from spinsim.inputs.texts import check_gpus
+from spinsim.machine.memory import make_current
 from spinsim.parallel.group import Seat
 from spinsim.parallel.places import Here, InThread, answers
 from spinsim.parallel.session import on_node, others
@@ -50,16 +51,24 @@ def resolve_device(device: str, gpus: str | None = None) -> str:
 
 def seats(device: str) -> list[Seat]:
     """All devices of this process and of the ranks that serve it, each with a thread of its own, in their order."""
-    asked = answers([place.request(_gpus, device) for place in others()])
+    asked = answers([place.request(_gpus_of_rank, device) for place in others()])
     mine = _gpus(device)
-    places = [Seat(InThread() if len(mine) > 1 else Here(), gpu) for gpu in mine]
+    places = [Seat(InThread(gpu) if len(mine) > 1 else Here(), gpu) for gpu in mine]
     for place, gpus in zip(others(), asked, strict=True):
-        places += [Seat(place.thread(1 + k) if len(gpus) > 1 else place, gpu) for k, gpu in enumerate(gpus)]
+        places += [Seat(place.thread(1 + k, gpu) if len(gpus) > 1 else place, gpu) for k, gpu in enumerate(gpus)]
     return places
 
 
 def _gpus(device: str) -> list[int | None]:
     return [None] if device == "cpu" else [*gpu_numbers(device)]
+
+
+def _gpus_of_rank(device: str) -> list[int | None]:
+    """GPUs of a serving rank, whose only thread gets the only one."""
+    gpus = _gpus(device)
+    if len(gpus) == 1 and gpus[0] is not None:
+        make_current(gpus[0])
+    return gpus
 
 
 def gpu_numbers(device: str) -> list[int]:

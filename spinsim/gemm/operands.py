@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from spinsim.cuda.launch import ADDRESS, Launch, record, struct_type
 from spinsim.errors import InputError
-from spinsim.machine.memory import is_on_gpu
+from spinsim.machine.memory import is_on_gpu, on_gpu
 
 C_TYPES: Final = {"float32": "float", "float64": "double", "int32": "int"}
 LARGEST: Final = 2**31 - 1  # of a dimension
@@ -149,7 +149,7 @@ def empty(shape: tuple[int, ...], like: Any) -> Any:
         return np.empty(shape, like.dtype)
     import cupy
 
-    with like.device:
+    with on_gpu(like.device.id):
         return cupy.empty(shape, like.dtype)
 
 
@@ -213,7 +213,7 @@ def launch(
     from spinsim.cuda.device import multiprocessors
 
     ready, (columns, layers) = Launch(array.device.id, *kernel, arguments, shared), blocks
-    with array.device:
+    with on_gpu(array.device.id):
         if resident:
             columns = max(1, min(columns, multiprocessors(array.device.id) * ready.blocks_at_once(threads)))
         ready(cupy.cuda.get_current_stream(), (columns, layers, 1), threads)

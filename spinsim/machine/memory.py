@@ -40,13 +40,35 @@ def is_on_gpu(array: Any) -> bool:
     return type(array).__module__.partition(".")[0] == "cupy"
 
 
+def make_current(device: int) -> None:
+    """Give this thread a GPU and its context until it gets another one."""
+    from cupy.cuda import runtime
+
+    runtime.setDevice(device)
+
+
+@contextmanager
+def on_gpu(device: int) -> Iterator[None]:
+    """CuPy's calls and kernels go to the GPU of this number.
+
+    ``with cupy.cuda.Device(0)`` does nothing in a thread that has begun with GPU 0 and has no context yet, so that a
+    launch fails there.
+    """
+    from cupy.cuda import runtime
+
+    before = runtime.getDevice()
+    make_current(device)
+    try:
+        yield
+    finally:
+        make_current(before)
+
+
 @contextmanager
 def using(device: int, stream: Any = None) -> Iterator[None]:
     """CuPy's calls go to the GPU of this number, and to a stream there if one is given."""
-    import cupy
-
     try:
-        with cupy.cuda.Device(device), stream or nullcontext():
+        with on_gpu(device), stream or nullcontext():
             yield
     except Exception as error:
         if not type(error).__module__.startswith("cupy") or "out of memory" not in str(error).lower():

@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from spinsim.machine.memory import make_current
+
 Reply = Callable[[], Any]  # waits for the outcome of what was asked for, and returns it or raises what it raised
 
 
@@ -40,13 +42,18 @@ class Here(Place):
 
 
 class InThread(Place):
-    """A thread of its own, as a call may wait until a GPU has room for what it queues."""
+    """A thread of its own, as a call may wait until a GPU has room for what it queues; it has that GPU from then on."""
 
-    def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1)
+    def __init__(self, gpu: int | None = None) -> None:
+        self._thread, self._gpu = ThreadPoolExecutor(1), gpu
 
     def request(self, function: Callable[..., Any], *arguments: Any) -> Reply:
-        return self._thread.submit(function, *opened(arguments)).result
+        return self._thread.submit(self._carry_out, function, opened(arguments)).result
+
+    def _carry_out(self, function: Callable[..., Any], arguments: list[Any]) -> Any:
+        if self._gpu is not None:
+            make_current(self._gpu)  # a thread begins with GPU 0 and without a context
+        return function(*arguments)
 
 
 class LeftWaitingError(RuntimeError):

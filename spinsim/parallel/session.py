@@ -77,6 +77,13 @@ class There:
         weakref.finalize(self, dropped.append, number)
 
 
+class Thread(NamedTuple):
+    """A thread of a serving rank, beside others that serve at the same time."""
+
+    number: int  # from 1 on
+    gpu: int | None  # its GPU, None where it is the CPU
+
+
 class AtRank(Place):
     """A serving rank, as rank 0 sees it."""
 
@@ -88,13 +95,13 @@ class AtRank(Place):
         self._sending, self._arriving, self._receiving = threading.Lock(), threading.Condition(), False
         self._arrived: dict[int, tuple[Any, Exception | None]] = {}
 
-    def thread(self, number: int) -> InThreadAtRank:
-        return InThreadAtRank(self, number)
+    def thread(self, number: int, gpu: int | None = None) -> InThreadAtRank:
+        return InThreadAtRank(self, Thread(number, gpu))
 
     def request(self, function: Callable[..., Any], *arguments: Any) -> Reply:
-        return self.request_of_thread(0, function, *arguments)
+        return self.request_of_thread(None, function, *arguments)
 
-    def request_of_thread(self, thread: int, function: Callable[..., Any], *arguments: Any) -> Reply:
+    def request_of_thread(self, thread: Thread | None, function: Callable[..., Any], *arguments: Any) -> Reply:
         dropped = [self._dropped.popleft() for _ in range(len(self._dropped))]
         with self._sending:
             number = next(self._numbers)
@@ -132,13 +139,13 @@ class AtRank(Place):
 
 
 class InThreadAtRank(Place):
-    """A thread of a serving rank, from 1 on, beside others that serve at the same time."""
+    """A thread of a serving rank, as rank 0 sees it."""
 
-    def __init__(self, of: AtRank, number: int) -> None:
-        self._of, self._number, self.rank = of, number, of.rank
+    def __init__(self, of: AtRank, thread: Thread) -> None:
+        self._of, self._thread, self.rank = of, thread, of.rank
 
     def request(self, function: Callable[..., Any], *arguments: Any) -> Reply:
-        return self._of.request_of_thread(self._number, function, *arguments)
+        return self._of.request_of_thread(self._thread, function, *arguments)
 
 
 def _number_of(thing: Any) -> int | None:
@@ -152,7 +159,7 @@ class _Serving:
         self._ranks = ranks
         self._kept: dict[int, Kept] = {}
         self._numbers = count()
-        self._threads: dict[int, InThread] = {}
+        self._threads: dict[Thread, InThread] = {}
         self._answering = threading.Lock()
 
     def _keep(self, thing: Any) -> int | None:
@@ -173,7 +180,9 @@ class _Serving:
         opened_here = opened(arguments)
         del message, arguments  # what they hold may be dropped next
         if thread:
-            self._threads.setdefault(thread, InThread()).request(self._in_thread, number, function, opened_here)
+            self._threads.setdefault(thread, InThread(thread.gpu)).request(
+                self._in_thread, number, function, opened_here
+            )
         else:
             self._carry_out(number, function, opened_here)
         return True

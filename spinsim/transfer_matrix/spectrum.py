@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from spinsim.cuda.device import free_blocks, free_memory
 from spinsim.errors import InputError
-from spinsim.machine.memory import available_bytes, readable
+from spinsim.machine.memory import available_bytes, on_gpu, readable
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 from spinsim.parallel.session import on_node
@@ -178,9 +178,7 @@ def room(gpu: int | None) -> int:
     """Bytes that a GPU of this process has free, or this process of the machine's memory where it is None."""
     if gpu is None:
         return available_bytes() // on_node().ranks
-    from cupy.cuda import Device
-
-    with Device(gpu):
+    with on_gpu(gpu):
         free_blocks()
         return free_memory(gpu)
 

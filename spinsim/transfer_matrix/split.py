@@ -59,7 +59,7 @@ def _most(devices: int, bits: int, kind: str) -> int:
 
 
 def _fit(sites: int, sectors: tuple[str, ...], settings: Settings, tasks: int, mine: Sequence[Seat]) -> Fit:
-    if len(mine) == 1 and mine[0].gpu in (None, 0):
+    if len(mine) == 1 and mine[0].gpu is None:
         return fit(sites, sectors, settings, tasks)
     rooms = answers([seat.place.request(room, seat.gpu) for seat in mine])
     return fit(sites, sectors, settings, tasks, len(mine), min(rooms))

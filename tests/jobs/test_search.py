@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from harness import one_sentence, run
 from places import DATA
+from several import on_cpus
 
 import spinsim as ss
 from spinsim import rng
@@ -168,8 +169,8 @@ def test_show_says_of_what_a_search_its_lines_are(tmp_path: Path, capsys, monkey
     assert any(line.startswith("Progress   6 rows recorded, begun") for line in lines)
 
 
-@pytest.mark.parametrize("stop", [2, 7, 12, 17])
-def test_an_interrupted_search_has_the_same_bits(tmp_path: Path, stop: int) -> None:
+@pytest.mark.parametrize(("stop", "devices"), [(2, 1), (7, 2), (12, 1), (17, 1), (17, 2)])
+def test_an_interrupted_search_has_the_same_bits(tmp_path: Path, stop: int, devices: int, monkeypatch) -> None:
     calls = 0
 
     def interrupt(updates: int) -> None:
@@ -179,11 +180,12 @@ def test_an_interrupted_search_has_the_same_bits(tmp_path: Path, stop: int) -> N
             raise KeyboardInterrupt
 
     how = HOW | {"anneals": 3, "best_states": True}
-    path = tmp_path / "a.h5"
+    path, whole = tmp_path / "a.h5", ss.anneal(MODEL, **how)
+    on_cpus(monkeypatch, devices)
     with pytest.raises(KeyboardInterrupt):
         ss.anneal(MODEL, out=path, checkpoint_every=0, on_updates=interrupt, **how)
     assert not ss.load(path).finished
-    whole, resumed = ss.anneal(MODEL, **how), ss.resume(path)
+    resumed = ss.resume(path)
     same_anneals(resumed, whole)
     np.testing.assert_array_equal(resumed.best_states, whole.best_states)
 
@@ -268,8 +270,12 @@ def test_a_tempering_search_is_the_run_of_its_sweeps(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.search.met_seconds, found.search.met_seconds)
 
 
-@pytest.mark.parametrize("stop", [1, 4, 9])
-def test_an_interrupted_tempering_search_goes_on_beyond_its_rows(tmp_path: Path, stop: int, monkeypatch) -> None:
+@pytest.mark.parametrize(
+    ("stop", "devices", "groups"), [(1, 1, None), (4, 2, None), (9, 1, None), (9, 2, None), (4, 2, 3), (9, 3, 3)]
+)
+def test_an_interrupted_tempering_search_goes_on_beyond_its_rows(
+    tmp_path: Path, stop: int, devices: int, groups: int | None, monkeypatch
+) -> None:
     calls = 0
 
     def interrupt(updates: int) -> None:
@@ -278,7 +284,7 @@ def test_an_interrupted_tempering_search_goes_on_beyond_its_rows(tmp_path: Path,
         if calls == stop:
             raise KeyboardInterrupt
 
-    how = LADDER | {"seed": 3, "target": "-1000,-1000"}
+    how = LADDER | {"seed": 3, "target": "-1000,-1000", "groups": groups}
     monkeypatch.setattr("spinsim.model.problems.targets._bound", lambda model, sample: -2000.0)
     monkeypatch.setattr(Search, "is_met", property(lambda search: search.looks >= 12))
     look = Search.look
@@ -289,10 +295,11 @@ def test_an_interrupted_tempering_search_goes_on_beyond_its_rows(tmp_path: Path,
         search.looks = after // 10
 
     monkeypatch.setattr(Search, "look", counted)
-    path = tmp_path / "a.h5"
+    path, whole = tmp_path / "a.h5", ss.temper(MODEL, **how)
+    on_cpus(monkeypatch, devices)
     with pytest.raises(KeyboardInterrupt):
         ss.temper(MODEL, out=path, checkpoint_every=0, on_updates=interrupt, **how)
-    resumed, whole = ss.resume(path), ss.temper(MODEL, **how)
+    resumed = ss.resume(path)
     assert resumed.search.done == whole.search.done == 120
     for name in ("sweep", "energy", "permutation", "best_energy", "best_spins", "attempts", "accepts", "round_trips"):
         np.testing.assert_array_equal(getattr(resumed, name), getattr(whole, name))

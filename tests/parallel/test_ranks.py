@@ -9,12 +9,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from harness import Outcome, contents, one_sentence, run
 from several import OF_FEW_SAMPLES, OWN
 from test_split import RUNS
 
+import spinsim as ss
 from spinsim.parallel.launched import Launched, launched
 
 ONE = {
@@ -45,12 +48,21 @@ def mpiexec() -> str:
     return found
 
 
+def mpi_environment() -> dict[str, str]:
+    """Variables by which Open MPI 4 and 5 start ranks as root too, and more of them than there are processors."""
+    return os.environ | {
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "OMPI_MCA_rmaps_base_oversubscribe": "1",
+        "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+    }
+
+
 def begin(ranks: int, folder: Path, line: str, code: str = "") -> subprocess.Popen[str]:
     """``spinsim`` on several ranks, after the statements of ``code``."""
     start = [sys.executable, "-c", f"{code}\nfrom spinsim.cli import main; main()", *line.split()]
-    return subprocess.Popen(
-        [mpiexec(), "-n", str(ranks), *start], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen([mpiexec(), "-n", str(ranks), *start], cwd=folder, env=mpi_environment(), **streams)
 
 
 def on_ranks(ranks: int, folder: Path, line: str, code: str = "") -> Outcome:
@@ -100,6 +112,31 @@ def test_a_run_is_interrupted_and_goes_on_with_another_number_of_ranks(do, tmp_p
     assert found.status != 0
     assert on_ranks(2, tmp_path, "resume b.h5 --quiet") == (0, "", "")
     assert contents(tmp_path / "b.h5", *OWN) == contents(do(f"{line} --out a.h5", "one"), *OWN)
+
+
+SEARCHES = {
+    "anneal": "anneal --size 8 --couplings pm-j --samples 3 --seed 1 --replicas 8 --steps 20 --anneals 3 --target=-128",
+    "temper": "temper --size 8 --couplings pm-j --samples 3 --seed 1 --temperatures 0.4:2:2g --replicas 1 "
+    "--measure-every 1 --swap-every 1 --target=-92,-90,-90",
+}
+"""Searches that end after three anneals and where the target is met."""
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("job", SEARCHES)
+def test_a_search_goes_on_with_several_ranks(do, tmp_path: Path, job: str) -> None:
+    line, status = SEARCHES[job] + " --quiet --out", 3 if job == "anneal" else 0
+    code = (
+        "from spinsim.run.common import Saving\ncalls = []\n"
+        "def due(self):\n"
+        "    calls.append(0)\n    self.asked_to_stop = len(calls) > 20\n    return self.asked_to_stop\n"
+        "Saving.due = due"
+    )
+    assert "Interrupted; spinsim resume a.h5" in on_ranks(2, tmp_path, f"{line} a.h5", code).err
+    assert on_ranks(2, tmp_path, "resume a.h5 --quiet")[0] == status
+    expected, found = ss.load(do(f"{line} b.h5", "one", status)), ss.load(tmp_path / "a.h5")
+    for name in ("energy", "best_energy", "best_spins"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
 
 
 @pytest.mark.system

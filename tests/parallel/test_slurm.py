@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from places import ROOT
-from test_ranks import mpiexec
+from test_ranks import mpi_environment, mpiexec
 
 import spinsim as ss
 
@@ -20,7 +20,7 @@ SHORT = "--size 4 --samples 2 --thermalize 10 --sweeps 40 --measure-every 10 --q
 @pytest.mark.parametrize(("script", "ranks"), [("one_node", 1), ("many_nodes", 2), ("array", 1)])
 def test_a_batch_script(tmp_path: Path, script: str, ranks: int) -> None:
     file = tmp_path / f"{script}.h5"
-    environment = os.environ | {
+    environment = mpi_environment() | {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "LAUNCH": f"{mpiexec()} -n {ranks}",
         "DEVICES": "--device cpu",

@@ -23,6 +23,7 @@ from spinsim.engine.moves.exchange.cuda import CudaTempering
 from spinsim.engine.moves.exchange.ladder import Exchange
 from spinsim.engine.moves.resample import Moves
 from spinsim.engine.protocols import Begun, KeptSpins, LadderMeasurement, Spins
+from spinsim.machine.memory import on_gpu
 from spinsim.model.ising import Ising
 
 KEEPING: Final = "keeping the configurations of measurements under way"
@@ -81,7 +82,7 @@ class StateCopies:
 
     def spins(self, number: int, state: CudaState) -> Spins:
         def read_copy(read: Callable[..., Any], *which: int) -> Any:
-            with cupy.cuda.Device(self._device), self._reads:
+            with on_gpu(self._device), self._reads:
                 self._reads.wait_event(self.made)
                 return read(self._copies[number], *which)
 

@@ -21,6 +21,7 @@ from spinsim.engine.measuring.energies import SUMS as ENERGY_SUMS
 from spinsim.engine.measuring.reduction import CONNECTED, Reduced, Source, Tables, blocks_of, left_in_block, tables_of
 from spinsim.engine.moves.exchange.ladder import copy_pairs
 from spinsim.engine.protocols import Configurations, LowestStates
+from spinsim.machine.memory import on_gpu
 from spinsim.model.ising import Ising
 
 THREADS: Final = 128
@@ -95,7 +96,7 @@ class CudaLowest:
         self._parity = 1 - self._parity
 
     def states(self, added: Any) -> LowestStates:
-        with cupy.cuda.Device(self._device), self._reads:
+        with on_gpu(self._device), self._reads:
             self._reads.wait_event(added)
             energy, replica, changed = (array.get() for array in (self._energy, self._replica, self._changed))
             self._changed.data.memset_async(0, self._changed.nbytes, self._reads)
@@ -110,12 +111,12 @@ class CudaLowest:
     def _spins(self, states: Any, replica: npt.NDArray[np.int32], sample: int) -> npt.NDArray[np.int8]:
         if not self._is_copied[sample]:
             return np.zeros(self._sites, np.int8) if self._given is None else np.asarray(self._given[sample], np.int8)
-        with cupy.cuda.Device(self._device), self._reads:
+        with on_gpu(self._device), self._reads:
             return self._read(states, sample, int(replica[sample]))
 
     def restore(self, energy: npt.NDArray[np.float64], spins: Configurations, added: Any) -> None:
         """Go back to energies (samples, replicas) and configurations of each sample, when an event has come."""
-        with cupy.cuda.Device(self._device), self._reads:
+        with on_gpu(self._device), self._reads:
             self._reads.wait_event(added)
             self._energy.set(np.ascontiguousarray(energy, np.float64))
             self._so_far.set(np.ascontiguousarray(np.broadcast_to(energy.min(axis=1), self._so_far.shape)))
@@ -277,7 +278,7 @@ class CudaReduction:
     ) -> None:
         require_memory(device, reduced.nbytes, f"adding up measurements of {reduced.model.name}")
         self.reduced, self.measurements, self._device = reduced, 0, device
-        with cupy.cuda.Device(device):
+        with on_gpu(device):
             self._reads = cupy.cuda.Stream(non_blocking=True)
             self._added = cupy.cuda.Event(disable_timing=True)
             with self._reads:
@@ -383,14 +384,14 @@ class CudaReduction:
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return copies of all arrays by name, when all measurements that are queued have been added."""
-        with cupy.cuda.Device(self._device), self._reads:
+        with on_gpu(self._device), self._reads:
             self._reads.wait_event(self._added)
             arrays = {name: np.asarray(array.get()) for name, array in self._arrays.items()}
         samples = self.reduced.model.samples
         return arrays | {"measurements": np.full(samples, self.measurements, np.int64)}
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        with cupy.cuda.Device(self._device), self._reads:
+        with on_gpu(self._device), self._reads:
             self._reads.wait_event(self._added)
             for name, array in self._arrays.items():
                 array.set(np.ascontiguousarray(arrays[name], array.dtype))

@@ -13,6 +13,7 @@ from spinsim.engine.measuring.cuda import CopiedSpins
 from spinsim.engine.measuring.in_time import Integers, shape_of_sums
 from spinsim.engine.moves.exchange.ladder import Ladder
 from spinsim.engine.protocols import Spins
+from spinsim.machine.memory import on_gpu
 from spinsim.model.ising import Ising
 
 SQUARES_THREADS: Final = 256
@@ -38,7 +39,7 @@ class CudaSquares:
         room = 8 * int(np.prod(self._shape)) + 4 * (lines.size + model.samples * ladder.replicas)
         require_memory(device, room, f"sums for local susceptibilities of {model.name}")
         self._device, self._grid = device, (-(-len(lines) // SQUARES_LINES), blocks, model.samples)
-        with cupy.cuda.Device(device):
+        with on_gpu(device):
             self._stream = cupy.cuda.Stream(non_blocking=True)
             with self._stream:
                 places = cupy.asarray((lines if place is None else place[lines]).astype(np.int32))
@@ -65,10 +66,10 @@ class CudaSquares:
         spins.queue_read(self._stream, queue)
 
     def sums(self) -> Integers:
-        with cupy.cuda.Device(self._device), self._stream:
+        with on_gpu(self._device), self._stream:
             return np.asarray(self._sums.get())
 
     def set_sums(self, sums: Integers) -> None:
-        with cupy.cuda.Device(self._device), self._stream:
+        with on_gpu(self._device), self._stream:
             self._sums.set(np.ascontiguousarray(sums))
             self._stream.synchronize()

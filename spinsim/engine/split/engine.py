@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, wraps
 from operator import attrgetter, call
-from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from spinsim.bits import Bits, packed_spins, unpacked_spins
 from spinsim.engine.given import apply_in_host_memory
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.reduction import SAMPLE_AXIS, Reduced
+from spinsim.engine.moves.exchange.ladder import OF_SAMPLES, state_of
 from spinsim.engine.moves.move import OWN_MOVES, Moment, Move
 from spinsim.engine.protocols import (
     Begun,
@@ -36,8 +37,6 @@ from spinsim.engine.protocols import (
 from spinsim.machine.clock import compiling_seconds
 from spinsim.model.ising import Ising
 from spinsim.parallel.places import Kept, Place, Reply, answers
-
-SHARED: Final = ("half_sweep", "round")  # fields that a snapshot holds once for all parts
 
 Method = Callable[..., Any]  # a method of a protocol, which stands for that of any engine
 
@@ -105,7 +104,7 @@ def measured(engine: EngineOfParts, results: list[LadderMeasurement]) -> LadderM
 
 def all_saved(engine: EngineOfParts, results: list[dict[str, Any]]) -> dict[str, npt.NDArray[np.generic]]:
     return {
-        name: one if name in SHARED else np.concatenate([each[name] for each in results], engine.axis)
+        name: np.concatenate([each[name] for each in results], engine.axis) if name in OF_SAMPLES else one
         for name, one in results[0].items()
     }
 
@@ -230,10 +229,7 @@ class SplitEngine(EngineOfParts):
         return SplitSquares(self.parts, self._all(begun, Engine.local_squares))
 
     def restore(self, saved: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        own = [
-            {name: array if name in SHARED else part.own(array) for name, array in saved.items()} for part in self.parts
-        ]
-        self._do_own(Engine.restore, own)
+        self._do_own(Engine.restore, [state_of(saved, part.own) for part in self.parts])
         self.half_sweep = int(saved["half_sweep"])
 
 

@@ -19,6 +19,7 @@ from spinsim.engine.choosing import check_memory, choose
 from spinsim.engine.devices import seats
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.given import apply_in_host_memory
+from spinsim.engine.moves.exchange.ladder import snapshot_of
 from spinsim.engine.moves.move import Moment, Move
 from spinsim.engine.protocols import Counts, Engine
 from spinsim.engine.split.engine import Method, Part, SplitEngine
@@ -99,9 +100,9 @@ class SlabEngine(SplitEngine):
         return saved[0] | {"spins": np.concatenate([each["spins"] for each in saved], axis=ROWS)}
 
     def restore(self, saved: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        spins = np.asarray(saved["spins"])
-        self._do(Engine.restore, Each({**saved, "spins": spins[:, :, :, own]} for own in self._rows(spins.shape[ROWS])))
-        self.half_sweep = int(saved["half_sweep"])
+        spins, self.half_sweep = np.asarray(saved["spins"], np.uint64), int(saved["half_sweep"])
+        own = (spins[:, :, :, rows] for rows in self._rows(spins.shape[ROWS]))
+        self._do(Engine.restore, Each(snapshot_of(words, self.half_sweep, 0, None) for words in own))
 
     def _rows(self, rows: int) -> list[slice]:
         """The rows of each slab among those of all planes."""

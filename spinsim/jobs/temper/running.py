@@ -16,7 +16,7 @@ from spinsim.engine import check_run
 from spinsim.engine.choosing import choose
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cpu_reduction import Best
-from spinsim.engine.moves.exchange.ladder import Exchange
+from spinsim.engine.moves.exchange.ladder import OF_SAMPLES
 from spinsim.engine.moves.move import moves_of_run
 from spinsim.engine.protocols import Spins
 from spinsim.engine.split.filling import copies_of_search, groups_of_search
@@ -45,7 +45,6 @@ from spinsim.settings.shared import AUTO
 from spinsim.store import RunFile
 
 _COUNTED: Final = ("attempts", "accepts", "trips")
-_OF_SAMPLES: Final = ("spins", *Exchange._fields)  # arrays of a snapshot that have a row for each sample
 _OF_GROUPS: Final = "groups_"  # before names of checkpoints that hold all groups, where others hold the first one
 
 
@@ -181,7 +180,7 @@ class TemperSearch(LadderRun):
         if self._groups > 1:
             if self._only_first:
                 rest = self._groups - 1
-                state |= {n: np.concatenate([state[n], *[np.zeros_like(state[n])] * rest]) for n in _OF_SAMPLES}
+                state |= {n: np.concatenate([state[n], *[np.zeros_like(state[n])] * rest]) for n in OF_SAMPLES}
             state |= {_OF_GROUPS + name: state[name] for name in _COUNTED}
             state |= {name: state[name][: self._samples] for name in _COUNTED}
         return state | {"done": np.array(self._done, np.int64)} | self._search.state() | self._restarts.state()
@@ -192,7 +191,7 @@ class TemperSearch(LadderRun):
             saved = saved | {name: saved[_OF_GROUPS + name] for name in _COUNTED}
             has_one = not self._restarts.number and saved["half_sweep"] <= self._sweeps_of_first * self.engine.colours
             if has_one:
-                saved |= {name: saved[name][: self._samples] for name in _OF_SAMPLES}
+                saved |= {name: saved[name][: self._samples] for name in OF_SAMPLES}
         if self._restarts.number or (self._groups > 1 and not has_one):
             self._make_all()
         super().restore(saved)

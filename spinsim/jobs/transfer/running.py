@@ -88,7 +88,7 @@ class Work:
 
     def solver(self, step: int, on_product: OnProduct | None = None) -> AnySolver:
         given = self.model, *self._task(step)
-        if self.devices == 1 and self._seats[0].gpu in (None, 0):
+        if self.devices == 1 and self._seats[0].gpu is None:
             return _SOLVER(*given, self._threads, on_product or (lambda: None))
         return SplitSolver(self._members, given, self._threads_given, on_product)
 

@@ -1,6 +1,8 @@
 """As much of CuPy as spinsim's engines use, on NumPy arrays; kernels run at once, on one multiprocessor.
 
-Kernels of different devices run side by side in the threads that launch them, and reach each other's memory.
+Kernels of different devices run side by side in the threads that launch them, and reach each other's memory. A thread
+begins with GPU 0 and without a context; as in CuPy 14, ``with Device(0)`` gives it none, and unlike there, allocations
+and the end of ``with`` do not either: whoever launches must not rely on them.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from spinsim.cuda.launch import compiled_kernel
 SHARED: Final = 232448  # bytes that a block may have, as in device.h
 MEMORY: Final = 2**33
 ONE_AT_A_TIME: Final = threading.Lock()  # compiling
-CURRENT: Final = threading.local()  # the device of a thread
+CURRENT: Final = threading.local()  # the device of a thread, and of its context
 
 
 class Memory:
@@ -76,17 +78,33 @@ class Device(Nothing):
     def __init__(self, number: int | None = None) -> None:
         self.id = current_device() if number is None else number
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Device) and self.id == other.id
+
+    def __hash__(self) -> int:
+        return self.id
+
     def __enter__(self) -> Device:
-        self._before = current_device()
-        CURRENT.device = self.id
+        self._before = current_device(), current_context()
+        if self.id != self._before[0]:
+            set_device(self.id)
         return self
 
     def __exit__(self, *error: object) -> None:
-        CURRENT.device = self._before
+        CURRENT.device, CURRENT.context = self._before
 
 
 def current_device() -> int:
     return getattr(CURRENT, "device", 0)
+
+
+def current_context() -> int:
+    """Number of a thread's context, 0 where it has none."""
+    return getattr(CURRENT, "context", 0)
+
+
+def set_device(number: int) -> None:
+    CURRENT.device, CURRENT.context = number, 1 + number
 
 
 class Array(np.ndarray):  # type: ignore[type-arg]
@@ -98,7 +116,14 @@ class Array(np.ndarray):  # type: ignore[type-arg]
     def data(self) -> Memory:  # type: ignore[override]
         return Memory(self)
 
-    device = Device()
+    _number = 0
+
+    def __array_finalize__(self, origin: Any) -> None:
+        self._number = origin._number if isinstance(origin, Array) else current_device()
+
+    @property
+    def device(self) -> Device:  # type: ignore[override]
+        return Device(self._number)
 
     def get(self) -> npt.NDArray[Any]:
         return np.array(self)
@@ -127,7 +152,8 @@ class Function:
 
     def __init__(self, code: str, expression: str) -> None:
         with ONE_AT_A_TIME:
-            self.library = compile_instance(code, expression, current_device())
+            self.device = current_device()
+            self.library = compile_instance(code, expression, self.device)
             self.alone = vars(self.library).setdefault("alone", threading.Lock())  # as it has variables of its own
             self.every.append(self)
             self.kernel = SimpleNamespace(ptr=len(self.every) - 1)
@@ -159,6 +185,7 @@ def _launch(
     assert shared <= SHARED
     grid = (ctypes.c_uint * 3)(gx, gy, gz)
     kernel = Function.every[function]
+    assert current_context() == 1 + kernel.device, "CUDA_ERROR_INVALID_CONTEXT"
     with kernel.alone:
         kernel.library.launch_instance(ctypes.c_void_p(values), grid, ctypes.c_uint(threads))
 
@@ -182,11 +209,15 @@ def _module() -> ModuleType:
     module.cuda.Memory = lambda size: np.empty(size, np.uint8)
     module.cuda.get_elapsed_time = lambda began, ended: 1.0
     module.cuda.driver = SimpleNamespace(
-        launchKernel=_launch, occupancyMaxActiveBlocksPerMultiprocessor=lambda function, threads, shared: 1
+        launchKernel=_launch,
+        ctxGetCurrent=current_context,
+        occupancyMaxActiveBlocksPerMultiprocessor=lambda function, threads, shared: 1,
     )
     module.cuda.runtime = SimpleNamespace(
         CUDARuntimeError=RuntimeError,
         getDeviceCount=lambda: 1,
+        getDevice=current_device,
+        setDevice=set_device,
         getDeviceProperties=lambda device: {"name": b"emulator"},
         memGetInfo=lambda: (MEMORY, MEMORY),
         deviceCanAccessPeer=lambda device, other: 1,

@@ -15,7 +15,7 @@ Source: K. Hukushima, K. Nemoto, J. Phys. Soc. Jpn. 65, 1604 (1996).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -150,6 +150,11 @@ def copy_pairs(copies: int) -> npt.NDArray[np.int64]:
     return pairs
 
 
+OF_SAMPLES: Final = ("spins", *Exchange._fields)
+"""Arrays of an engine's state that have a row for each sample; ``NUMBERS`` are of all samples."""
+NUMBERS: Final = ("half_sweep", "round")
+
+
 def snapshot_of(
     spins: npt.NDArray[np.uint64], half_sweep: int, round_: int, exchange: Exchange | None
 ) -> dict[str, npt.NDArray[np.generic]]:
@@ -158,6 +163,14 @@ def snapshot_of(
     if exchange is None:
         return saved
     return saved | {"round": np.array(round_, np.int64)} | exchange.copied()._asdict()
+
+
+def state_of(
+    saved: Mapping[str, npt.NDArray[Any]], own: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
+) -> dict[str, npt.NDArray[Any]]:
+    """The engine's state in a checkpoint, which holds the search and the lowest states too, with its ``own`` rows."""
+    rows = {name: own(saved[name]) for name in OF_SAMPLES if name in saved}
+    return rows | {name: saved[name] for name in NUMBERS if name in saved}
 
 
 def exchange_of(saved: Mapping[str, npt.NDArray[Any]]) -> Exchange:
