@@ -64,8 +64,13 @@ class Hamiltonian:
 
     @property
     def lattice(self) -> Lattice | None:
-        """The lattice, if the model lives on one."""
+        """The lattice whose bonds the model has; None for any other bonds."""
         return self.graph.lattice
+
+    @property
+    def embedding(self) -> Lattice | None:
+        """The lattice on whose sites the model lies, for positions and Fourier modes; else None."""
+        return self.graph.embedding
 
     @property
     def is_bipartite(self) -> bool:
