@@ -13,7 +13,7 @@ from spinsim.model.ising import Ising
 
 @dataclass(frozen=True)
 class Batch:
-    """The configurations of one moment, which a user's function is given.
+    """The configurations of one moment, which a user's function is given; its arrays are the function's own.
 
     Attributes:
         spins: ``int8``, +1 and -1, with the axes ``axes``; an array of NumPy on a CPU, of CuPy on a GPU.
