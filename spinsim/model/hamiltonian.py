@@ -57,9 +57,9 @@ class Hamiltonian:
             rows = self.drawn.rows(self.bonds)
         multiples = [quanta.round_to(one, self.quantum) if self.rounded else one for one in (rows, fields)]
         self.rounding_error = max(map(quanta.relative_change, (rows, fields), multiples))
-        self.fields = frozen(multiples[1])
+        self.fields = frozen(quanta.with_plain_zeros(multiples[1]))
         if self.drawn is None or self.rounded:
-            self.couplings = frozen(multiples[0])
+            self.couplings = frozen(quanta.with_plain_zeros(multiples[0]))
         self.terms = check_terms(terms, graph.bonds)
 
     @property
