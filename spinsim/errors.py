@@ -20,6 +20,14 @@ class MissingError(InputError, AttributeError):
     """A run has no such thing: bad input to who asks for it, and to ``hasattr`` an attribute that is not there."""
 
 
+class OwnCodeError(InputError):
+    """A function of the user's own has failed; ``trace`` shows where, as Python would."""
+
+    def __init__(self, sentence: str, trace: str) -> None:
+        super().__init__(sentence)
+        self.trace = trace
+
+
 @contextlib.contextmanager
 def on_command_line() -> Iterator[None]:
     """Let messages name flags and commands."""

@@ -10,7 +10,7 @@ from spinsim.jobs.quantum.result import QuantumResult
 from spinsim.jobs.temper.result import TemperResult
 from spinsim.jobs.transfer.result import TransferResult
 from spinsim.model.ising import Ising
-from spinsim.run.own import Measure
+from spinsim.run.functions import Measure
 
 def anneal(
     model: Ising,

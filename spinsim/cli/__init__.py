@@ -62,7 +62,7 @@ def main() -> None:
                 with joined(how) as is_first:
                     status = _status() if is_first else 0
         except InputError as error:
-            status = refuse(str(error))
+            status = refuse(error)
     sys.exit(status)
 
 
@@ -89,7 +89,7 @@ def _status() -> int:
     except UsageProblem as error:
         status = refuse(usage_sentence(error))
     except InputError as error:
-        status = refuse(str(error))
+        status = refuse(error)
     except MemoryError as error:
         status = refuse(f"memory ran out ({error}): choose a smaller size, fewer samples or fewer replicas")
     except OSError as error:  # a full disk under the cache of compiled kernels, or under standard output

@@ -192,7 +192,7 @@ def view(
     from spinsim.result import load
     from spinsim.saved import configurations
 
-    panels = Panels(configurations(file), load(file).model.lattice, sample, copy)
+    panels = Panels(configurations(file), load(file).model.embedding, sample, copy)
     path = out or file.with_name(f"{file.stem}-spins.png")
     kind = path.suffix.lower().removeprefix(".")
     if kind in ("gif", "mp4"):

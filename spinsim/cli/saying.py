@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import typer
 
+from spinsim.errors import InputError, OwnCodeError
 from spinsim.inputs.texts import beyond_ising, printable
 
 _GONE: Final = (errno.EPIPE, errno.EIO)  # a closed pipe, a terminal that was hung up
@@ -79,9 +80,11 @@ class _Stream(io.FileIO):
             return memoryview(data).nbytes
 
 
-def refuse(sentence: str) -> int:
-    """Say why in one line on standard error; exit status 2."""
-    say(f"spinsim: {sentence}", err=True)
+def refuse(why: str | InputError) -> int:
+    """Say why in one line on standard error, below the trace of a user's own function that failed; exit status 2."""
+    if isinstance(why, OwnCodeError):
+        say(*why.trace.splitlines(), err=True)
+    say(f"spinsim: {why}", err=True)
     return 2
 
 

@@ -40,19 +40,23 @@ class Graph:
     Args:
         sites: Number of sites.
         edges: End sites of each bond, integers (bonds, 2); by default those of ``lattice``.
-        lattice: The lattice it came from, if any.
+        lattice: The lattice on whose sites it lies, if any. Other bonds than its own may join
+            these: the lattice then gives their positions and Fourier modes alone.
         slices: Slices of a graph of space and time, along axis 0 of its lattice; else 1.
 
     Attributes:
         edges: The bonds, ``int32``. A lattice lists them only when they are read; runs of large
             lattices do without.
+        lattice: The lattice whose bonds these are, one by one; None for any other bonds.
+        embedding: The lattice on whose sites it lies, whatever its bonds are; else None.
         is_listed: True if files hold the list of bonds (lattices of at most ``MOST_LISTED`` bonds).
             Runs of other lattices hold lowest states a bit a site.
         is_huge: True for lattices of more than ``HUGE`` bonds, whose results have lowest states as
             ``bits.States``.
 
     Raises:
-        InputError: for bonds that are not integers, end at no site, or join a site to itself.
+        InputError: for bonds that are not integers, end at no site, or join a site to itself, and
+            for a lattice of another number of sites.
 
     Examples:
         >>> ss.Ising(ss.Graph(3, [(0, 1), (1, 2), (2, 0)])).bonds
@@ -62,9 +66,15 @@ class Graph:
     def __init__(
         self, sites: int, edges: npt.ArrayLike | None = None, lattice: Lattice | None = None, slices: int = 1
     ) -> None:
-        self.sites, self.lattice, self.slices = sites, lattice, slices
+        self.sites, self.lattice, self.embedding, self.slices = sites, lattice, lattice, slices
         if sites < 1:
             raise InputError(f"a graph of {sites} sites has nothing to simulate: give at least one site")
+        if not isinstance(lattice, Lattice | None):
+            raise InputError(f"a {type(lattice).__name__} is no lattice: give one such as ss.square(8), or none")
+        if lattice is not None and lattice.sites != sites:
+            raise InputError(f"lattice {lattice.label} has {lattice.sites} sites, not {sites}: give equal numbers")
+        if slices < 1 or sites % slices or (lattice is not None and slices not in (1, lattice.shape[0])):
+            raise InputError(f"{sites} sites do not fill {slices} slices: leave slices out, as ss.quantum makes them")
         if sites >= 2**31 and not (lattice and lattice.rows_can_be_packed):  # their update lists no bonds
             raise InputError(f"a graph of {sites} sites exceeds the limit of 2^31 - 1: split it in parts")
         if lattice is not None and edges is None:
@@ -82,6 +92,8 @@ class Graph:
             raise InputError(f"edges have shape {edges.shape}: give an array of shape (bonds, 2)")
         if len(edges) >= 2**31:
             raise InputError(f"a graph of {len(edges)} bonds exceeds the limit of 2^31 - 1: split it in parts")
+        if self.lattice is not None and not _are_bonds_of(self.lattice, edges):
+            self.lattice = None
         if self.lattice is None and len(edges):
             low, high = int(edges.min()), int(edges.max())
             if low < 0 or high >= self.sites:
@@ -106,10 +118,12 @@ class Graph:
             return
         pieces = iter([self.edges]) if self.lattice is None or "edges" in vars(self) else self.lattice.edges_in_pieces()
         yield from (np.ascontiguousarray(edges, "<i4").data for edges in pieces)
+        if self.lattice is None and self.embedding is not None:
+            yield f"on {self.embedding.label} {self.embedding.periodic}".encode()
 
     def with_list(self) -> Graph:
         """This graph with its list of bonds, as earlier versions held all of them."""
-        return Graph(self.sites, self.edges, self.lattice, self.slices)
+        return Graph(self.sites, self.edges, self.embedding, self.slices)
 
     @cached_property
     def edges(self) -> npt.NDArray[np.int32]:
@@ -158,6 +172,18 @@ class Graph:
     def largest_degree(self) -> int:
         """Bonds of the site that has most of them."""
         return int(self.degrees().max())
+
+
+def _are_bonds_of(lattice: Lattice, edges: npt.NDArray[Any]) -> bool:
+    """True if these are the bonds of a lattice, one by one."""
+    if len(edges) != lattice.bonds:
+        return False
+    first = 0
+    for piece in lattice.edges_in_pieces():
+        if not np.array_equal(edges[first : first + len(piece)], piece):
+            return False
+        first += len(piece)
+    return True
 
 
 def own(array: Array) -> Array:

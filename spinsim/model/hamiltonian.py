@@ -57,15 +57,20 @@ class Hamiltonian:
             rows = self.drawn.rows(self.bonds)
         multiples = [quanta.round_to(one, self.quantum) if self.rounded else one for one in (rows, fields)]
         self.rounding_error = max(map(quanta.relative_change, (rows, fields), multiples))
-        self.fields = frozen(multiples[1])
+        self.fields = frozen(quanta.with_plain_zeros(multiples[1]))
         if self.drawn is None or self.rounded:
-            self.couplings = frozen(multiples[0])
+            self.couplings = frozen(quanta.with_plain_zeros(multiples[0]))
         self.terms = check_terms(terms, graph.bonds)
 
     @property
     def lattice(self) -> Lattice | None:
-        """The lattice, if the model lives on one."""
+        """The lattice whose bonds the model has; None for any other bonds."""
         return self.graph.lattice
+
+    @property
+    def embedding(self) -> Lattice | None:
+        """The lattice on whose sites the model lies, for positions and Fourier modes; else None."""
+        return self.graph.embedding
 
     @property
     def is_bipartite(self) -> bool:

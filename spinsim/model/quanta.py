@@ -53,6 +53,12 @@ def one_if_equal(rows: Rows) -> Rows:
     return np.asarray(values[:1, :1], np.float64) if values.size and values.min() == values.max() else rows
 
 
+def with_plain_zeros(rows: Rows) -> Rows:
+    """Rows as they are; where none differs from 0, 0 without a sign: files hold no such rows, and read them as 0."""
+    values = distinct(rows)
+    return rows if values.any() else np.broadcast_to(np.abs(values), rows.shape)
+
+
 def round_to(rows: npt.NDArray[Any], quantum: float) -> npt.NDArray[np.float64]:
     return np.asarray(np.rint(rows / quantum) * quantum)
 

@@ -13,7 +13,7 @@ from spinsim.model.ising import Ising
 
 @dataclass(frozen=True)
 class Batch:
-    """The configurations of one moment, which a user's function is given.
+    """The configurations of one moment, which a user's function is given; its arrays are the function's own.
 
     Attributes:
         spins: ``int8``, +1 and -1, with the axes ``axes``; an array of NumPy on a CPU, of CuPy on a GPU.
@@ -42,7 +42,7 @@ class Batch:
         Raises:
             InputError: where the model has no lattice of one site a cell.
         """
-        lattice = self.model.lattice
+        lattice = self.model.embedding
         if lattice is None or prod(lattice.shape) != self.model.sites:
             raise InputError(f"{self.model.name} has no lattice whose sites lie on a grid: take spins instead of grid")
         return self.spins.reshape(*self.spins.shape[:-1], *lattice.shape[::-1])

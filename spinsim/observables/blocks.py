@@ -37,7 +37,7 @@ def block_overlap(batch: Batch) -> Any:
 
 def _by_scale(batch: Batch, values: Any) -> Any:
     """Averages over blocks of the powers of sums of values (..., sides) of +1 and -1, a site."""
-    lattice, xp = batch.model.lattice, batch.xp
+    lattice, xp = batch.model.embedding, batch.xp
     assert lattice is not None  # noqa: S101  (it has a grid)
     dimension = lattice.dimension
     sites = tuple(range(-dimension, 0))

@@ -45,7 +45,7 @@ def overlaps_of_copies(spins: Any, xp: ModuleType, needing: str) -> Any:
 
 def by_distance(batch: Batch, values: Any, product: Callable[[Any, Any], Any] = operator.mul) -> Any:
     """Return averages over x of the product of values (..., sides) at x and x + r e, as ``spin_correlation`` does."""
-    lattice, xp = batch.model.lattice, batch.xp
+    lattice, xp = batch.model.embedding, batch.xp
     assert lattice is not None  # noqa: S101  (it has a grid)
     sides = lattice.shape
     sites = tuple(range(-len(sides), 0))

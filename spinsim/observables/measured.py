@@ -36,16 +36,16 @@ def powers_of_slices(power: int, model: Ising) -> int:
 
 
 def in_space(model: Ising) -> Lattice | None:
-    """Returns the lattice of a model in space, without time; None where it has none."""
-    return space_of(model.lattice) if model.lattice and model.graph.slices > 1 else model.lattice
+    """Returns the lattice on which a model lies in space, without time; None where it lies on none."""
+    return space_of(model.embedding) if model.embedding and model.graph.slices > 1 else model.embedding
 
 
 def longest_axes(model: Ising) -> tuple[int, ...]:
     """Returns the axes of the largest length in space, as modes number them; none without a lattice."""
     space = in_space(model)
-    if space is None or model.lattice is None:
+    if space is None or model.embedding is None:
         return ()
-    first = model.lattice.dimension - len(space.shape)  # 1 where time comes first
+    first = model.embedding.dimension - len(space.shape)  # 1 where time comes first
     return tuple(first + axis for axis, side in enumerate(space.shape) if side == max(space.shape))
 
 

@@ -122,7 +122,7 @@ def quantum_specific_heat(at: Point, fluctuations: Array, first: Array) -> Array
 def needs_met(run: Facts) -> set[str]:
     """Return the names of the conditions that a run meets, of those that observables need."""
     model, field = run.model, in_field(run.model)
-    modes = run.correlations and model.lattice is not None and model.lattice.periodic
+    modes = run.correlations and model.embedding is not None and model.embedding.periodic
     conditions = {
         "field": field,
         "zero field": not field,

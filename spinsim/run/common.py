@@ -46,7 +46,8 @@ from spinsim.packing import Packing
 from spinsim.registry import record_of
 from spinsim.result import Result, load, when_asked
 from spinsim.run import identity
-from spinsim.run.own import Functions, functions_of
+from spinsim.run.functions import Functions, functions_of
+from spinsim.run.own import check_code
 from spinsim.run.search import LENGTHS, has_met_target, targets_of
 from spinsim.sampling import BestSlices, InField
 from spinsim.sampling.portions import OnUpdates as OnUpdates
@@ -400,6 +401,8 @@ def to_file(plan: Plan[Any], watch: Watch = SILENT) -> bool:
     """
     begun = os.path.lexists(plan.path)
     present, done = as_in_file(plan) if begun else (plan, False)
+    if begun:
+        check_code(plan.path, functions_of(getattr(plan.of_job, "measure", None), plan.measure))
     if not done:
         if present.model.caution:
             watch.on_warning(present.model.caution)

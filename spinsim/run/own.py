@@ -1,18 +1,14 @@
 """Observables of a user's own: functions of a batch of configurations, measured along with those of the program.
 
-A configuration names each of them as ``module:function``, which is imported, or by the name under which Python gave
-it. A file has a series for each beside the others, whose further axes are ``<name>_axis_0`` and so on.
+A file has a series for each beside the others, whose further axes are ``<name>_axis_0`` and so on, and says of each
+which code it had.
 """
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import json
-import keyword
-import os
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 from pathlib import Path
@@ -27,15 +23,17 @@ from spinsim import store
 from spinsim.bits import unpacked_spins
 from spinsim.engine import Engine
 from spinsim.engine.protocols import Spins, bits_of
-from spinsim.errors import InputError, argument
+from spinsim.errors import InputError, another_path
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.observables.batch import Batch
 from spinsim.observables.table import TABLE, own_observables
+from spinsim.run.functions import Functions, are_of_other_code, called, code_number, names_of
 from spinsim.store.contents import COORDINATES, MEASUREMENTS, Contents, Series, dataset_of, plain_of, summary_series
 from spinsim.store.datasets import CHECKSUM
 
 _SINGLE: Final = 3  # axes of a number for each configuration of a run on a ladder
+_CODE: Final = "_code"  # behind a function's name, in the name of the attribute that tells its code
 REPLICAS: Final = ("sample", "replica")  # the first axes of what a function returns of an anneal
 
 
@@ -43,65 +41,9 @@ def on_ladder(axis: str) -> tuple[str, str, str]:
     return "sample", "copy", axis
 
 
-Measure = Callable[[Batch], Any]
-Functions = Mapping[str, Measure]
 Axes = tuple[str, ...]
 Holder = npt.NDArray[np.integer] | None  # replica at each place of a ladder, (samples, copies, places)
 Scales = dict[str, npt.NDArray[np.generic]]  # axes by name
-Given = Functions | str | None  # functions as a call gives them: by name, or as the text of a configuration
-
-
-def text_of_measure(given: Given) -> str | None:
-    """Returns what a configuration says of functions that a call gives."""
-    if given is None or isinstance(given, str):
-        return given or None
-    if not isinstance(given, Mapping):
-        raise InputError(f"measure {given!r} is no mapping: give functions by name such as {{'parity': parity}}")
-    for name, function in given.items():
-        if not callable(function):
-            raise InputError(f"measure {name!r} is {function!r}, not a function: give one that takes a batch of spins")
-    return ",".join(map(str, given)) or None
-
-
-def names_of(text: str | None) -> list[str]:
-    return [entry.strip().rpartition(":")[2] for entry in text.split(",")] if text else []
-
-
-def functions_of(text: str | None, given: Given = None) -> dict[str, Measure]:
-    """Returns the functions that the text of a configuration stands for, by the names of their series."""
-    own = dict(given) if isinstance(given, Mapping) else {}
-    names = names_of(text)
-    for name in own.keys() - set(names):
-        raise InputError(f"measure {name!r} is no observable of this run, which measures {text or 'none of its own'}")
-    functions = {}
-    for entry, name in zip((text or "").split(","), names, strict=False):
-        if not name.isidentifier() or keyword.iskeyword(name) or name in functions:
-            raise InputError(
-                f"measure {entry!r} has no name of its own: give module:function, or a name such as parity"
-            )
-        functions[name] = own[name] if name in own else _imported(entry.strip())
-    return functions
-
-
-def _imported(entry: str) -> Measure:
-    module, colon, name = entry.rpartition(":")
-    if not colon:
-        raise InputError(
-            f"the run measures {name}, a function that was given in Python: give it again by its name, "
-            f"ss.resume(path, measure={{{name!r}: ...}}), or as module:{name} from the beginning"
-        )
-    folder = os.getcwd()
-    sys.path.insert(0, folder)
-    try:
-        function = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(f"{argument('measure', entry)} cannot be imported: {error}") from error
-    finally:
-        with contextlib.suppress(ValueError):
-            sys.path.remove(folder)
-    if not callable(function):
-        raise InputError(f"{argument('measure', entry)} is no function: give one that takes a batch of spins")
-    return function  # type: ignore[no-any-return]
 
 
 class Own:
@@ -124,7 +66,7 @@ class Own:
         if functions:
             if engine.device_name != "cpu":
                 self._xp = importlib.import_module("cupy")
-            needed = 3 * prod(self._shape) * engine.model.sites
+            needed = 4 * prod(self._shape) * engine.model.sites
             require(needed, "the spins that measure is given", "measure nothing of your own, or have fewer replicas")
             self._try(engine.spins)
 
@@ -132,10 +74,12 @@ class Own:
         batch, tried = self._batch(spins), dict[str, npt.NDArray[Any]]()
         forms: dict[str, tuple[tuple[int, ...], type]] = {}
         for name, function in self._functions.items():
-            values = tried[name] = _on_host(function(batch))
+            values = tried[name] = called(name, function, batch)
             kind = {"b": np.int64, "i": np.int64, "u": np.int64, "f": np.float64}.get(values.dtype.kind)
             if kind is None:
                 raise InputError(f"measure {name} returns {values.dtype}: return floats or whole numbers")
+            if not values.size:
+                raise InputError(f"measure {name} returns the shape {values.shape}: return a number at least")
             if values.shape[: len(self._shape)] != self._shape:
                 raise InputError(
                     f"measure {name} returns the shape {values.shape}: return a number for each configuration, "
@@ -154,7 +98,9 @@ class Own:
             if one.name in taken or one.name.endswith(("_error", "_tau", "_trusted")):
                 raise InputError(f"measure {one.name!r} is a name that results have for something else: choose another")
         more = with_series if self._state == REPLICAS else with_summary
-        return more(contents, self.series, self._scales)
+        codes = {f"{name}{_CODE}": code_number(function) for name, function in self._functions.items()}
+        said = {**contents.numbers.get(MEASUREMENTS, {}), **{name: code for name, code in codes.items() if code}}
+        return more(replace(contents, numbers={**contents.numbers, MEASUREMENTS: said}), self.series, self._scales)
 
     def row(
         self, spins: Spins, number: int, holder: Holder = None, beta: float | None = None, model: Ising | None = None
@@ -168,7 +114,7 @@ class Own:
             return {}
         batch = self._batch(spins, holder)
         batch = replace(batch, number=number, beta=self._beta if beta is None else beta, model=model or self._model)
-        return {one.name: self._checked(one, _on_host(self._functions[one.name](batch))) for one in self.series}
+        return {one.name: self._checked(one, called(one.name, self._functions[one.name], batch)) for one in self.series}
 
     def _checked(self, series: Series, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         shape = (*self._shape, *(len(self._scales[axis]) for axis in series.axes[len(self._shape) :]))
@@ -177,9 +123,15 @@ class Own:
                 f"measure {series.name} returns {values.dtype} {values.shape} now, {np.dtype(series.dtype)} {shape} "
                 "at first: return one form always"
             )
-        if not np.isfinite(values).all():
+        if series.dtype is np.int64 and values.max() > np.iinfo(np.int64).max:
+            raise InputError(
+                f"measure {series.name} returns {values.max()}: return whole numbers below 2^63, or floats"
+            )
+        with np.errstate(over="ignore"):  # of wider floats
+            numbers: npt.NDArray[Any] = values.astype(series.dtype)
+        if not np.isfinite(numbers).all():
             raise InputError(f"measure {series.name} returns numbers that are not finite: return finite ones")
-        return values.astype(series.dtype)
+        return numbers
 
     def _batch(self, spins: Spins, holder: Holder = None) -> Batch:
         if holder is None:
@@ -193,10 +145,6 @@ class Own:
         ones = flat.reshape(*bits.shape[:-1], -1)[..., :sites].astype(np.int8)
         spins_there = self._xp.ascontiguousarray(2 * ones - 1)
         return Batch(spins_there, axes, self._model, self._xp, self._beta, self._seed)
-
-
-def _on_host(values: Any) -> npt.NDArray[Any]:
-    return np.asarray(values.get() if hasattr(values, "get") else values)
 
 
 def with_series(contents: Contents, series: tuple[Series, ...], scales: Scales) -> Contents:
@@ -248,6 +196,17 @@ def check_series(path: Path, contents: Contents) -> None:
                 raise InputError(
                     f"measure {name} returns {np.dtype(now.dtype)} {contents.shape(now)}, {path} has {series.dtype} "
                     f"{series.shape[1:]}: give the function that the run began with"
+                )
+
+
+def check_code(path: Path, functions: Functions) -> None:
+    """Refuse functions whose code is not that with which the run of a file began."""
+    with store.open_to_read(path) as file:
+        for name, function in functions.items():
+            if are_of_other_code(int(file[MEASUREMENTS].attrs.get(f"{name}{_CODE}", 0)), code_number(function)):
+                raise InputError(
+                    f"measure {name} has other code than when {path} began: give the function that the run began with, "
+                    f"or {another_path()}"
                 )
 
 

@@ -16,8 +16,9 @@ from spinsim.engine.measuring.cpu_reduction import Best
 from spinsim.engine.protocols import Spins, bits_of
 from spinsim.machine.memory import require
 from spinsim.run.common import NEVER, AnyConfig, Plan, Saving, Watch, check_disk, engine_attributes
+from spinsim.run.functions import names_of
 from spinsim.run.identity import make_room, open_own
-from spinsim.run.own import Holder, check_series, names_of
+from spinsim.run.own import Holder, check_series
 from spinsim.sampling import BestSlices, InField
 from spinsim.sampling.portions import updates_a_sweep
 from spinsim.saved import in_memory

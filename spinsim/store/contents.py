@@ -31,6 +31,8 @@ ENERGY, TEMPERATURE, INVERSE = "coupling unit", "coupling unit / k_B", "1 / coup
 
 OF_LATTICE, DRAWN = "those of the lattice, in the order of bond_order", "pm-j"
 """Values of the attributes ``edges`` and ``couplings`` of a model that stand for datasets of these names."""
+OWN = "its own, on the sites of the lattice"
+"""Value of the attribute ``edges`` beside a dataset of bonds that are not those of the model's lattice."""
 
 BYTE: Final = "byte"  # the axis along the bytes of a configuration
 BITS: Final = "a bit each: bit b of byte k is site 8 k + b, set where it is +1; bits past the last site are 0"
@@ -73,7 +75,7 @@ class Sizes(NamedTuple):
 
     @classmethod
     def of(cls, model: Ising) -> Sizes:
-        return cls(model.samples, model.sites, model.bonds, model.lattice.dimension if model.lattice else 0)
+        return cls(model.samples, model.sites, model.bonds, model.embedding.dimension if model.embedding else 0)
 
 
 @dataclass(frozen=True)

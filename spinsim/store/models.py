@@ -19,7 +19,7 @@ from spinsim.model.ising import Ising
 from spinsim.model.problems.labels import Labels, label_in, label_text
 from spinsim.model.problems.quadratic import SPIN, Quadratic
 from spinsim.model.quanta import distinct
-from spinsim.store.contents import BEST, DRAWN, ENERGY, OF_LATTICE, START, Arrays, BestSpins, DamageError
+from spinsim.store.contents import BEST, DRAWN, ENERGY, OF_LATTICE, OWN, START, Arrays, BestSpins, DamageError
 from spinsim.store.datasets import bare_dimension, compressed, label
 from spinsim.store.reading import text_attributes
 
@@ -39,9 +39,11 @@ def write_model(group: h5py.Group, model: Ising) -> None:
         group.attrs["slices"] = model.graph.slices
     if model.vartype != SPIN:
         group.attrs["vartype"] = model.vartype
-    if model.lattice is not None:
-        boundary = "periodic" if model.lattice.periodic else "open"
-        group.attrs.update({"lattice": model.lattice.name, "shape": model.lattice.shape, "boundary": boundary})
+    if (lattice := model.embedding) is not None:
+        boundary = "periodic" if lattice.periodic else "open"
+        group.attrs.update({"lattice": lattice.name, "shape": lattice.shape, "boundary": boundary})
+        if model.lattice is None:
+            group.attrs["edges"] = OWN
     for name, length in (("bond", model.bonds), ("end", 2), ("sample", model.samples)):
         bare_dimension(group, name, length)
     if model.graph.is_listed:
@@ -177,9 +179,12 @@ def read_model(file: h5py.File) -> Ising:
         drawn = Drawn(float(attrs["bond_fraction"]), int(attrs["disorder_seed"]), len(group["sample"]))
     require(_ROOM * sum(map(_bytes, there)), "the model of the file", _MEND)
     try:
-        edges = _edges(group["edges"], lattice) if "edges" in group else None
+        edges = group["edges"][...] if "edges" in group else None
+        graph = Graph(int(attrs["sites"]), edges, lattice, int(attrs.get("slices", 1)))
+        if graph.lattice is None and lattice is not None and attrs.get("edges") != OWN:
+            raise DamageError("bonds of its model are not those of its lattice")
         model = Ising(
-            Graph(int(attrs["sites"]), edges, lattice, int(attrs.get("slices", 1))),
+            graph,
             drawn or _stored(group["couplings"]),
             _stored(group["fields"]) if "fields" in group else 0.0,
             name=attrs["name"],
@@ -210,18 +215,6 @@ def best_of(file: h5py.File, saved: Arrays) -> tuple[npt.NDArray[np.float64], Be
 def as_shown(states: BestSpins, model: Ising) -> BestSpins:
     """Lowest states as results show them: ``int8`` (samples, sites), ``States`` of huge lattices alone."""
     return states if model.graph.is_huge else np.asarray(states)
-
-
-def _edges(stored: h5py.Dataset, lattice: Lattice | None) -> npt.NDArray[np.int32]:
-    """Bonds as stored, which on a lattice must be its own."""
-    edges, first = np.asarray(stored[...]), 0
-    for piece in lattice.edges_in_pieces() if lattice is not None else ():
-        if not np.array_equal(edges[first : first + len(piece)], piece):
-            raise DamageError("bonds of its model are not those of its lattice")
-        first += len(piece)
-    if lattice is not None and len(edges) != first:
-        raise DamageError("bonds of its model are not those of its lattice")
-    return edges
 
 
 def _bytes(stored: h5py.Dataset) -> int:

@@ -33,6 +33,7 @@ from spinsim.store.contents import (
     EVERY,
     MEASUREMENTS,
     OF_LATTICE,
+    OWN,
     START,
     SUMMARY_GROUP,
     Contents,
@@ -223,7 +224,7 @@ def _check_model(group: h5py.Group) -> Sizes:
     if slices < 1 or sites % slices or (lattice and slices > 1 and lattice.shape[0] != slices):
         raise DamageError(f"its model of {sites} sites has no {slices} slices")
     follow = _implied_datasets(group, lattice)
-    bonds = lattice.bonds if lattice else rows_of(item_of(group, "edges"))
+    bonds = lattice.bonds if lattice and not _has_own_bonds(group) else rows_of(item_of(group, "edges"))
     samples = rows_of(item_of(group, "sample" if "couplings" in follow else "couplings"))
     if sites < 1 or samples < 1 or (lattice.sites != sites if lattice else sites >= 2**31):
         raise DamageError(f"its model of {sites} sites and {samples} samples is not that of its lattice or couplings")
@@ -250,9 +251,14 @@ def _check_model(group: h5py.Group) -> Sizes:
     return Sizes(samples, sites, bonds, lattice.dimension if lattice else 0)
 
 
+def _has_own_bonds(group: h5py.Group) -> bool:
+    """True where bonds are listed that are not those of the lattice beside them."""
+    return "edges" in group.attrs and text_of(group, "edges") == OWN
+
+
 def _implied_datasets(group: h5py.Group, lattice: Lattice | None) -> set[str]:
     """Datasets that a model does without: the bonds of a lattice, and couplings that were drawn from a seed."""
-    if "edges" not in group.attrs:
+    if "edges" not in group.attrs or (lattice and _has_own_bonds(group)):
         return set()
     if lattice is None or text_of(group, "edges") != OF_LATTICE or "edges" in group:
         raise DamageError("the bonds of its model are said to be those of another lattice")

@@ -23,7 +23,13 @@ LADDER = np.array([2.0, 4.0])  # in units of |J|
 
 
 def model_of(kind: str, size: float, field: float) -> ss.Ising:
-    """A 3 x 3 lattice: one ferromagnet or, with open ends, antiferromagnet, or three spin glasses; or 2 x 2 sites."""
+    """A 3 x 3 lattice: one ferromagnet or, with open ends, antiferromagnet, or three spin glasses; or 2 x 2 sites.
+
+    Diagonals stand in the place of some bonds of the lattice.
+    """
+    if kind == "diagonals":
+        edges = np.concatenate([ss.square(3).edges()[:-3], [[0, 4], [4, 8], [8, 0]]])
+        return ss.Ising(ss.Graph(9, edges, ss.square(3)), size, size * field)
     if kind == "two sublattices":
         return ss.Ising(ss.square(2), size, size * field)
     if kind == "open antiferromagnet":
@@ -39,7 +45,7 @@ def model_of(kind: str, size: float, field: float) -> ss.Ising:
 @pytest.mark.parametrize("size", [2.0])
 @pytest.mark.parametrize(
     ("kind", "field"),
-    [("ferromagnet", 0.5), ("glass", 0.0), ("random field", 0.7), ("two sublattices", 0.5),
+    [("ferromagnet", 0.5), ("glass", 0.0), ("random field", 0.7), ("two sublattices", 0.5), ("diagonals", 0.0),
      ("open antiferromagnet", 0.0), *(pytest.param(kind, field, marks=pytest.mark.slow) for kind, field in (
          ("ferromagnet", 0.0), ("glass", 0.5), ("two sublattices", 0.0), ("open antiferromagnet", 0.5)))],
 )  # fmt: skip

@@ -36,6 +36,8 @@ MODELS = {
     "one-copy": (lambda: EdwardsAnderson(cubic(4, 3, 5), samples=2), 7, 1),
     "field": (lambda: EdwardsAnderson(square(6, 9), samples=2, field=0.5), 6, 2),
     "graph": (lambda: Ising(Graph(9, [[i, (i + 1) % 9] for i in range(9)] + [[0, 4]])), 5, 3),
+    "diagonals": (lambda: Ising(Graph(12, [[i, (i + 5) % 12] for i in range(12)], square(4, 3))), 5, 3),
+    "gaussian-on-honeycomb": (lambda: Ising(Graph(12, [[0, 5], [9, 2]], honeycomb(3, 2)), [0.3, -1.2]), 3, 2),
     "no-bonds": (lambda: Ising(cubic(1, 1, 1), field=0.3), 3, 2),
     "gaussian": (lambda: EdwardsAnderson(cubic(4, 3, 5), samples=2, couplings="gaussian"), 5, 3),
     "gaussian-open": (lambda: EdwardsAnderson(square(9, 40, periodic=False), couplings="gaussian"), 35, 2),

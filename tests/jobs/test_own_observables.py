@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from functools import partial
+from pathlib import Path
+
 import h5py
 import numpy as np
 import pytest
@@ -10,6 +14,7 @@ from several import on_cpus
 
 import spinsim as ss
 from spinsim.errors import InputError
+from spinsim.run.functions import are_of_other_code, code_number
 
 MODEL = ss.EdwardsAnderson(ss.square(6), couplings="pm-j", samples=2, seed=3)
 HOW = {"temperatures": "1.2:3:4", "thermalize": 20, "measure_every": 5, "seed": 9}
@@ -112,6 +117,12 @@ def test_on_the_command_line(tmp_path, capsys, monkeypatch) -> None:
         ({"two words": sums}, "no name of its own"),
         ({"flat": lambda batch: 1.0}, "a number for each configuration"),
         ({"text": lambda batch: np.full(batch.spins.shape[:-1], "a")}, "return floats or whole numbers"),
+        ({"huge": lambda batch: np.full(batch.spins.shape[:-1], 2**63, np.uint64)}, "returns 9223372036854775808"),
+        ({"wide": lambda batch: np.full(batch.spins.shape[:-1], np.longdouble(2) ** 2000)}, "not finite"),
+        ({"masked": lambda batch: np.ma.masked_less(batch.spins.sum(axis=-1), 99)}, "masked values"),
+        ({"empty": lambda batch: np.zeros((*batch.spins.shape[:-1], 0))}, "return a number at least"),
+        ({"ragged": lambda batch: [[1], [1, 2]]}, "ragged has failed, ValueError"),
+        ({"failing": lambda batch: 1 / batch.number}, "failing has failed, ZeroDivisionError"),
         ({"lost": lambda batch: batch.spins.sum(axis=-1) / np.nan}, "not finite"),
         ({"none": 3}, "not a function"),
         ("no_such_module:f", "cannot be imported"),
@@ -121,6 +132,97 @@ def test_on_the_command_line(tmp_path, capsys, monkeypatch) -> None:
 def test_refused_before_the_run(measure, words) -> None:
     with pytest.raises(InputError, match=words):
         ss.temper(MODEL, sweeps=10**9, measure=measure, **HOW)
+
+
+def test_functions_that_write_or_go_elsewhere_change_nothing_else(result, tmp_path, monkeypatch) -> None:
+    """Those after one that wrote to the spins had other numbers; a run's file was looked for in the new folder."""
+
+    def careless(batch):
+        os.chdir("/")
+        batch.spins[...] = 1
+        batch.beta[...] = 0
+        return batch.spins.sum(axis=-1)
+
+    def betas(batch):
+        return np.broadcast_to(batch.beta, batch.spins.shape[:-1])
+
+    monkeypatch.chdir(tmp_path)
+    measure = {"first": careless, "summed": magnetized, "beta": betas}
+    found = ss.temper(MODEL, sweeps=200, measure=measure, out="folder/a.h5", **HOW)
+    assert Path.cwd() == tmp_path
+    assert Path("folder/a.h5").is_file()
+    assert (found.measured["first"] == 36).all()
+    assert np.array_equal(found.measured["summed"], result.magnetization)
+    assert np.array_equal(found.measured["beta"][-1, 0, 0], 1 / found.temperature)
+
+
+def test_whole_numbers_that_become_too_large_during_a_run() -> None:
+    numbers = iter([2**62, 2**63 - 1, 2**63])
+    with pytest.raises(InputError, match="large returns 9223372036854775808"):
+        ss.temper(
+            MODEL, sweeps=40, measure={"large": lambda b: np.full(b.spins.shape[:-1], next(numbers), np.uint64)}, **HOW
+        )
+
+
+def test_other_code_is_noticed(tmp_path) -> None:
+    """A series began with one function and went on with another."""
+
+    def half_with_a_comment(batch):
+        # another name, and words
+        return batch.spins.sum(axis=-1) / 2
+
+    def third(batch):
+        return batch.spins.sum(axis=-1) / 3
+
+    path = tmp_path / "a.h5"
+    ss.temper(MODEL, sweeps=100, out=path, measure={"half": sums}, **HOW)
+    found = ss.resume(path, sweeps=200, measure={"half": half_with_a_comment})
+    assert np.array_equal(found.measured["half"], found.magnetization / 2)
+    for measure in ({"half": third}, {"half": partial(third)}):
+        with pytest.raises(InputError, match="half has other code than when"):
+            ss.resume(path, sweeps=4000, measure=measure)
+    ss.resume(path, sweeps=400, measure={"half": sums})
+    with pytest.raises(InputError, match="half has other code"):  # of a run that is finished
+        ss.temper(MODEL, sweeps=400, out=path, measure={"half": third}, **HOW)
+    with pytest.raises(InputError, match="half has other code"):
+        ss.resume(path, sweeps=800, measure={"half": third})
+    path = tmp_path / "anneal.h5"
+    ss.anneal(MODEL, [3, 2, 1], replicas=4, anneals=2, out=path, measure={"half": sums})
+    with pytest.raises(InputError, match="half has other code"):
+        ss.resume(path, anneals=3, measure={"half": third})
+
+
+def test_code_is_told_whatever_holds_it() -> None:
+    class Sum:
+        def __call__(self, batch):
+            return batch.spins.sum(axis=-1) in {"some", "words", "that", "have", "no", "order"}
+
+    codes = [code_number(one) for one in (sums, partial(sums), magnetized, along_x, Sum(), Sum().__call__)]
+    assert codes[0] == codes[1]
+    assert codes[4] == codes[5]
+    assert len(set(codes)) == 4
+    assert min(codes) > 0
+    assert code_number(np.sum) == code_number(np.sum)
+    assert code_number(print) == code_number(Sum) == 0
+    assert not are_of_other_code(codes[0], codes[0] + (1 << 48) + 1)  # of another version of Python
+    assert not are_of_other_code(0, codes[0])  # of a file that does not say
+
+
+def test_a_function_that_fails_shows_where(tmp_path, capsys, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own_failing.py").write_text(
+        "def f(batch):\n    return batch.spins.sum(axis=-1) / (1 / batch.number)\n"
+    )
+    (tmp_path / "own_broken.py").write_text("def f(batch:\n")
+    temper = "temper --size 4 --temperatures 1,2 --sweeps 100 --quiet --out a.h5 --measure"
+    said = run(capsys, monkeypatch, *temper.split(), "own_failing:f")
+    assert said.status == 2
+    assert 'own_failing.py", line 2, in f' in said.err
+    assert "run/functions.py" not in said.err
+    assert said.err.splitlines()[-1].startswith("spinsim: measure f ")
+    said = run(capsys, monkeypatch, *temper.split(), "own_broken:f")
+    assert said.status == 2
+    assert said.err.splitlines()[-1].startswith("spinsim: --measure own_broken:f cannot be imported, SyntaxError: ")
 
 
 def test_searches_measure_nothing_of_ones_own() -> None:

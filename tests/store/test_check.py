@@ -155,15 +155,22 @@ def test_unfinished_files_of_earlier_versions_are_completed(do, capsys, monkeypa
             xarray.testing.assert_equal(found, expected)
 
 
-@pytest.mark.parametrize("where", [(3, 0), (5, 1)])
-def test_bonds_that_are_not_those_of_the_lattice(capsys, monkeypatch, tmp_path, where) -> None:
+@pytest.mark.parametrize(
+    ("where", "site", "words"),
+    [
+        ((3, 0), 10**6, "edge end 1000000 is not a site"),
+        ((5, 1), 10**6, "edge end 1000000 is not a site"),
+        ((5, 1), 0, "bonds of its model are not those of its lattice"),
+    ],
+)
+def test_bonds_that_are_not_those_of_the_lattice(capsys, monkeypatch, tmp_path, where, site, words) -> None:
     """These ended in a segmentation fault."""
     path = tmp_path / "a.h5"
     path.write_bytes(small_file("unfinished-temper"))
     with h5py.File(path, "r+") as file:
-        file["model/edges"][where] = 10**6
+        file["model/edges"][where] = site
     for command in ("resume", "show", "check"):
-        one_sentence(run(capsys, monkeypatch, command, path), "bonds of its model are not those of its lattice")
+        one_sentence(run(capsys, monkeypatch, command, path), "is damaged", words)
     with h5py.File(path, "r+") as file:
         file["model"].attrs["sites"] = 28
     one_sentence(run(capsys, monkeypatch, "resume", path), "is damaged", "28 sites")

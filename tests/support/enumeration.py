@@ -45,7 +45,7 @@ class Thermal:
 
     def mode(self, correlation: Array) -> float:
         """Mean over axes of the sum of a correlation (sites, sites) times cos(k (x_i - x_j)), over N^2."""
-        lattice, found = self.model.lattice, []
+        lattice, found = self.model.embedding, []
         assert lattice is not None
         for axis, side in enumerate(lattice.shape):
             x = np.arange(self.model.sites) // int(np.prod(lattice.shape[:axis])) % side
@@ -58,7 +58,7 @@ def sublattices(model: ss.Ising) -> Array:
 
     A graph has none.
     """
-    lattice, rest, parity = model.lattice, np.arange(model.sites), np.zeros(model.sites, int)
+    lattice, rest, parity = model.embedding, np.arange(model.sites), np.zeros(model.sites, int)
     if lattice is None:
         return np.zeros(model.sites)
     for side in lattice.shape:
@@ -70,8 +70,8 @@ def sublattices(model: ss.Ising) -> Array:
 def exact_summary(samples: list[Thermal]) -> dict[str, float]:
     """Every observable that a summary may have, by name, of samples at one temperature; all axes are equally long."""
     model, temperature = samples[0].model, samples[0].temperature
-    assert model.lattice is not None
-    sites, side, field = model.sites, model.lattice.shape[0], bool(model.fields.any())
+    assert model.embedding is not None
+    sites, side, field = model.sites, model.embedding.shape[0], bool(model.fields.any())
 
     def over(of) -> float:
         return float(np.mean([of(sample) for sample in samples]))

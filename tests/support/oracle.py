@@ -359,7 +359,7 @@ def correlations(model, spins, place, copies, times=(), even=False):
     pairs = [(a, b) for a in range(copies) for b in range(a + 1, copies)]
     q = np.stack([ordered[:, a] * ordered[:, b] for a, b in pairs] or [ordered[:, 0]], axis=1)[:, : len(pairs)]
     links = (q[..., model.graph.edges[:, 0]] * q[..., model.graph.edges[:, 1]]).sum(axis=-1)
-    modes = squared_modes(model.lattice, q), squared_modes(model.lattice, ordered)
+    modes = squared_modes(model.embedding, q), squared_modes(model.embedding, ordered)
     none = np.empty((*ordered.shape[:-1], 0), np.int64), np.empty((len(place), 0, at.shape[-1]), np.int64)
     products = (products_in_time(model, ordered, times), links_in_space(model, q)) if even else none
     of_slices = powers(model, q), powers(model, ordered), in_time(model, ordered, times)

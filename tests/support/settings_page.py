@@ -110,7 +110,7 @@ def signatures(calls: Iterable[Callable[..., Any]]) -> str:
         [
             *imports,
             "from spinsim.model.ising import Ising\n",
-            "from spinsim.run.own import Measure\n",
+            "from spinsim.run.functions import Measure\n",
             *map(_with_docstring, calls),
         ]
     )

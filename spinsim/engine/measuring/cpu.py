@@ -57,7 +57,7 @@ class CpuReplicaComparison:
     @cached_property
     def _fully(self) -> Callable[..., None]:
         """``compare_ladder`` of sites with layers along all axes, and of bonds."""
-        lattice = self._model.lattice
+        lattice = self._model.embedding
         of_axes = [] if lattice is None else [layers(lattice, axis) for axis in range(lattice.dimension)]
         along = [Along(k, *one) for k, one in enumerate(zip(of_axes, waves(lattice), strict=True))]
         return _compare(word_lists(all_sites(self._model), along), all_bonds(self._model))
@@ -97,7 +97,7 @@ class Measurement:
         copies = ladder.copies if wanted.full or wanted.overlaps else 1
         pairs, shape = len(copy_pairs(copies)), (model.samples, ladder.copies, ladder.temperatures)
         of_pairs = model.samples, pairs, ladder.temperatures
-        axes = model.lattice.dimension if wanted.full and model.lattice else 0
+        axes = model.embedding.dimension if wanted.full and model.embedding else 0
         in_modes = pairs + (copies if wanted.magnetization_modes else 0)
         modes = np.empty((axes, model.samples, in_modes, ladder.temperatures))
         links = np.empty(of_pairs if wanted.full else (model.samples, 0, ladder.temperatures), np.int64)

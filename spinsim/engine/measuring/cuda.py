@@ -282,7 +282,7 @@ class LadderMeasuring:
         self._counting, self._compare, self._copy_pool = counting, compare, CopyPool(queue.device, queue.stream)
         self._ready: dict[Wanted, Measuring] = {}
         pairs = len(tempering.copies) * tempering.ladder.temperatures
-        axes = model.lattice.dimension if model.lattice else 0
+        axes = model.embedding.dimension if model.embedding else 0
         frame = model.samples * (tempering.ladder.replicas + pairs) * (40 + 8 * axes)
         self.at_once = max(1, min(AT_ONCE, MEASURED_BYTES // max(frame, int(state.nbytes))))
 

@@ -154,7 +154,7 @@ class Compared:
         ladder = tempering.ladder
         self.shape = model.samples, len(tempering.copies), ladder.temperatures
         self.pairs = self.shape[1] * self.shape[2]
-        self.sides = model.lattice.shape if full and model.lattice else ()
+        self.sides = model.embedding.shape if full and model.embedding else ()
         self.powers = 2 if full and model.graph.slices > 1 else 0
         has_unpaired = (self.sides and wanted.magnetization_modes) or self.powers or times
         self.count = self.pairs + (ladder.replicas if has_unpaired else 0)
@@ -211,7 +211,7 @@ class Comparison:
     ) -> None:  # fmt: skip
         self._in_time, self._products = in_time, products
         self.compared, self._part_sums, self._counting, self.axes = compared, part_sums, counting, len(compared.sides)
-        self._waves = [cupy.asarray(of_axis) for of_axis in (waves(compared.model.lattice) if compared.full else [])]
+        self._waves = [cupy.asarray(of_axis) for of_axis in (waves(compared.model.embedding) if compared.full else [])]
         self._finish = Launch(compared.device, "measuring/overlaps.cu", "finish_sums", {
             "outcomes": np.zeros((), OUTCOMES), "axes": np.uint32(self.axes),
             "pairs": np.uint32(compared.pairs), "first": np.uint32(0),
@@ -351,14 +351,15 @@ def compare_replicas(
 
 
 def _listed(compared: Compared) -> tuple[list[Items], list[Part]]:
-    model, lattice = compared.model, compared.model.lattice
+    model, lattice = compared.model, compared.model.embedding
     if not compared.sides or not lattice:
         items = [all_sites(model), *([all_bonds(model)] if compared.full else [])]
         return items, [
             Part(each.segments, each.size, compared.pairs, is_bonds=each.ends.shape[1] == 2) for each in items
         ]
     items = [layers(lattice, axis) for axis in range(lattice.dimension)]
-    linked = [bool(compared.pairs) and side > 1 and lattice.joins_layers for side in compared.sides]
+    joins_layers = model.lattice is not None and lattice.joins_layers
+    linked = [bool(compared.pairs) and side > 1 and joins_layers for side in compared.sides]
     parts = [
         Part(
             each.segments, each.size, compared.count, axis, is_linked=linked[axis],
@@ -366,7 +367,7 @@ def _listed(compared: Compared) -> tuple[list[Items], list[Part]]:
         )
         for axis, each in enumerate(items)
     ]  # fmt: skip
-    if not lattice.joins_layers:
+    if not joins_layers:
         bonds = all_bonds(model)
         items.append(bonds)
         parts.append(Part(bonds.segments, bonds.size, compared.pairs, is_bonds=True))

@@ -47,7 +47,7 @@ def draw(results: Sequence[AnnealResult], wanted: Drawing) -> Draw:
     reason = why_no_configuration(result, sample or 0)
     if wanted.figure == "configuration" or sample is not None or not reason:
         figures["configuration"] = partial(configuration_figure, result, sample or 0, wanted.style)
-    elif wanted.figure == "all" and result.model.lattice is not None:
+    elif wanted.figure == "all" and result.model.embedding is not None:
         wanted.warn(f"No figure of the configuration: {reason}.")
     return figures
 
@@ -240,7 +240,7 @@ def configuration_figure(result: AnnealResult, sample: int = 0, style: str = "si
     reason = why_no_configuration(result, sample)
     if reason:
         raise InputError(reason)
-    model, lattice = result.model, result.model.lattice
+    model, lattice = result.model, result.model.embedding
     assert lattice is not None  # noqa: S101  (a reason above)
     with matplotlib.style.context(PAPER):
         figure = _draw_spins(lattice, result.best_spins[sample], style)
@@ -260,7 +260,7 @@ def why_no_configuration(result: AnnealResult, sample: int = 0) -> str:
     There is none without a lattice, of a run that was killed before it stored one, and where all spins that would be
     drawn are equal.
     """
-    model, lattice = result.model, result.model.lattice
+    model, lattice = result.model, result.model.embedding
     if lattice is None:
         return f"model {model.name} is a graph without a lattice: it has no configuration to draw"
     if not 0 <= sample < model.samples:

@@ -42,8 +42,9 @@ from spinsim.model.ising import Ising
 from spinsim.model.trotter import check_slices, trotter
 from spinsim.packing import LANES, Packing
 from spinsim.run.common import Saving, Watch, build_model, dynamics_of
+from spinsim.run.functions import functions_of
 from spinsim.run.identity import tables_of_file
-from spinsim.run.own import REPLICAS, Own, functions_of
+from spinsim.run.own import REPLICAS, Own
 from spinsim.run.sampled import Kept, SampledPlan, SampledRun
 from spinsim.run.search import Search, seed_of_start
 from spinsim.sampling import AnnealFrame, BestSlices, InField, Population, annealing

@@ -33,7 +33,8 @@ from spinsim.machine.memory import require
 from spinsim.model.ising import Ising, repeated
 from spinsim.observables.measured import Choice, Measured, quantities_of
 from spinsim.run.common import AnyConfig, Saving, Watch, dynamics_of
-from spinsim.run.own import Own, functions_of, on_ladder
+from spinsim.run.functions import functions_of
+from spinsim.run.own import Own, on_ladder
 from spinsim.run.reducing import Keeping, MeasurementSums, keeping_in, keeping_of, longer, with_names, with_sums
 from spinsim.run.sampled import Kept, SampledPlan, SampledRun
 from spinsim.sampling import TemperFrame, place

@@ -305,7 +305,7 @@ def _with_modes(config: Temper, model: Ising, begun: Tables) -> Temper:
     having, lacking = (replace(config, temper=replace(t, magnetization_modes=choice)) for choice in (True, False))
     if begun:
         return having if begun[config.job].get("magnetization_modes", True) else lacking
-    if not t.correlations or model.lattice is None or not is_symmetric_glass(model):
+    if not t.correlations or model.embedding is None or not is_symmetric_glass(model):
         return having
     if out is None and config.model.instance is None:  # a command, whose file is named by its identity
         paths = [usual_path(one, model.name, one.sha256(None)) for one in (having, lacking)]

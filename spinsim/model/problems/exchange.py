@@ -36,7 +36,7 @@ class Exchanged(Described):
 
         Args:
             qubo: ``{(u, v): value}`` with any hashable labels, (u, u) for linear terms; pairs in
-                both orders add. Or a square matrix, NumPy's or SciPy's sparse, of which x' Q x is
+                both orders add. Or a square matrix, as ``from_matrix`` takes it, of which x' Q x is
                 minimised.
             offset: The constant.
             name: Short name for files and figures.
@@ -62,7 +62,7 @@ class Exchanged(Described):
         labels: Labels | None = None,
         name: str = "matrix",
     ) -> Self:
-        """The model of a square matrix, NumPy's or SciPy's sparse.
+        """The model of a square matrix: NumPy's, SciPy's sparse or a DataFrame of pandas.
 
         Args:
             matrix: Of kind ``ising`` the couplings J, H = - sum over pairs J_ij s_i s_j - sum h_i
@@ -71,7 +71,8 @@ class Exchanged(Described):
             field: h, a number or one for each site, of kind ``ising`` alone.
             offset: The constant.
             kind: ``ising`` or ``qubo``.
-            labels: Of the sites, in the order of the rows; 0, 1, 2, ... where left out.
+            labels: Of the sites, in the order of the rows; where left out those of a DataFrame,
+                else 0, 1, 2, ...
             name: Short name for files and figures.
 
         Raises:

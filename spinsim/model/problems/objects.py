@@ -4,7 +4,7 @@ A QUBO is {(u, v): value}, the sum of value x_u x_v with x = 0, 1. Edges of a gr
 of this program; a graph with the attribute ``maxcut`` has the weights of a MaxCut instance, w = -J, and one whose
 attribute ``vartype`` is BINARY the values of a QUBO.
 
-Matrices are NumPy's or SciPy's sparse ones, as ``Exchanged.from_matrix`` describes them.
+Matrices are NumPy's, SciPy's sparse ones or DataFrames of pandas, as ``Exchanged.from_matrix`` describes them.
 """
 
 from __future__ import annotations
@@ -222,6 +222,8 @@ class Matrices(NamedTuple):
 def from_matrix(matrix: Any, field: Any, offset: Any, kind: str, labels: Labels | None, name: str) -> Quadratic:
     if kind not in KINDS:
         raise InputError(f"kind {kind!r} of a matrix is unknown: choose ising or qubo")
+    if hasattr(matrix, "columns") and hasattr(matrix, "index"):  # a DataFrame
+        matrix, labels = _of_table(matrix, labels)
     rows, columns, values, sites = _entries(matrix, fold=kind == "qubo")
     constant = number_in(offset, "offset")
     ends = np.stack([rows, columns], axis=1)
@@ -242,9 +244,37 @@ def from_matrix(matrix: Any, field: Any, offset: Any, kind: str, labels: Labels 
             f"an Ising matrix of {sites} sites is neither symmetric nor triangular: give J_ij = J_ji, or each pair once"
         )
     ends, values = np.sort(half[0], axis=1), half[1]
-    at, fields = _fields(field, sites)
+    at, fields = _fields(_of_series(field, names), sites)
     every = np.concatenate([np.stack([at, at], axis=1), ends])
     return Quadratic(sites, every, 0.0 - np.concatenate([fields, values]), SPIN, constant, names, name=name).check()
+
+
+def _of_table(table: Any, labels: Labels | None) -> tuple[npt.NDArray[Any], Labels]:
+    """The matrix of a DataFrame, its columns in the order of the rows, and the labels of these unless others are given.
+
+    Labels that are given stand for rows and columns whatever they are called.
+    """
+    rows, columns = tuple(table.index), tuple(table.columns)
+    order = _order(columns, rows)
+    if order is not None:
+        return np.asarray(table)[:, order], rows if labels is None else labels
+    if labels is None:
+        odd = next((name for name in (*rows, *columns) if (name in rows) != (name in columns)), rows[:1])
+        raise InputError(
+            f"rows and columns of the table have different labels, {shown(odd)} among them: give index and columns the "
+            "same, or labels"
+        )
+    return np.asarray(table), labels
+
+
+def _order(names: Labels, wanted: Labels) -> list[int] | slice | None:
+    """Places of names in the order that is wanted; None where these are others."""
+    if tuple(names) == tuple(wanted):
+        return slice(None)
+    place = {name: k for k, name in enumerate(names)}
+    if len(place) == len(names) == len(wanted) and place.keys() == set(wanted):
+        return [place[name] for name in wanted]
+    return None
 
 
 def _entries(matrix: Any, fold: bool) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Values, int]:
@@ -281,6 +311,16 @@ def _entries(matrix: Any, fold: bool) -> tuple[npt.NDArray[np.int64], npt.NDArra
     row, column = (np.asarray(part).astype(np.int64) for part in entries.coords)
     order = np.lexsort((column, row))
     return row[order], column[order], as_floats(entries.data, "a value of the matrix")[order], sides[0]
+
+
+def _of_series(field: Any, names: Labels) -> Any:
+    """Fields in the order of the sites: a Series of pandas has them by label, unless it is numbered from 0 on."""
+    if not hasattr(field, "reindex"):
+        return field
+    order = _order(tuple(field.index), names)
+    if order is None and tuple(field.index) != tuple(range(len(field))):
+        raise InputError("labels of the fields are not those of the sites: give the same, or an array")
+    return np.asarray(field) if order is None else np.asarray(field)[order]
 
 
 def _fields(field: Any, sites: int) -> tuple[npt.NDArray[np.int64], Values]:
