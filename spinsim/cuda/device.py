@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from threading import Thread
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ import numpy.typing as npt
 
 from spinsim.errors import InputError, argument
 from spinsim.machine.memory import readable
+from spinsim.machine.trusted import make_folder
 from spinsim.parallel.session import ranks
 
 
@@ -60,11 +62,21 @@ def _is_without_driver() -> bool:
 @cache
 def _cupy() -> Any:
     """CuPy; None where there is none, for which Python would look as long as a small run takes each time."""
+    _avoid_shared_cache()
     try:
         import cupy
     except ImportError:
         return None
     return cupy
+
+
+def _avoid_shared_cache() -> None:
+    """Have CuPy keep kernels in memory if others can write to CUPY_CACHE_DIR: it runs what it finds there."""
+    if chosen := os.environ.get("CUPY_CACHE_DIR"):
+        try:
+            make_folder(Path(chosen))
+        except OSError:
+            os.environ["CUPY_CACHE_IN_MEMORY"] = "1"
 
 
 def wake() -> None:
