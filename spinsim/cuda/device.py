@@ -41,7 +41,7 @@ def why_not() -> str | None:
         return "CUDA finds no usable GPU (its driver cannot be loaded): check the driver with nvidia-smi"
     cupy = _cupy()
     if cupy is None:
-        return f"install spinsim[cuda13] to use {argument('device', 'cuda')}"
+        return f"install spinsim-ising[cuda13] to use {argument('device', 'cuda')}"
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
