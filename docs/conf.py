@@ -3,13 +3,13 @@
 import ast
 import os
 import re
-from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Any
 
 import typer
 from sphinx.application import Sphinx
 
+from spinsim import __version__
 from spinsim.cli import app as program
 from spinsim.observables.table import TABLE
 
@@ -19,7 +19,7 @@ ROOT = HERE.parent
 project = "spinsim"
 author = "The spinsim developers"
 project_copyright = author
-release = version = version_of("spinsim")
+release = version = __version__
 
 extensions = [
     "myst_nb",

@@ -12,6 +12,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from spinsim import jobs as _jobs  # noqa: F401  (which enters the jobs' records)
+from spinsim_ising import check as _check
+
+_check()
 
 if TYPE_CHECKING:
     from spinsim import gemm as gemm
@@ -56,7 +59,7 @@ if TYPE_CHECKING:
     from spinsim.signatures import transfer as transfer
     from spinsim.simulation import Simulation as Simulation
 
-__version__: str
+__version__ = "1.0.0"
 
 # Names are imported when first used, so that `spinsim --help` need not wait for Numba.
 _NAMES = {
@@ -94,11 +97,6 @@ __all__ = ["__version__", *sorted(_HOME)]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        from importlib.metadata import version
-
-        globals()[name] = version("spinsim")  # reading the package's metadata takes a millisecond
-        return globals()[name]
     if name not in _HOME:
         raise AttributeError(f"module 'spinsim' has no attribute {name!r}")
     module = import_module(_HOME[name])

@@ -201,7 +201,7 @@ class Result(Described):
         try:
             import xarray
         except ImportError as error:
-            raise InputError("xarray is missing: install spinsim[xarray] to use dataset()") from error
+            raise InputError("xarray is missing: install spinsim-ising[xarray] to use dataset()") from error
         variables: dict[str, Any] = {}
         for axis in contents.axes(group):
             labels: Any = contents.scales[axis]

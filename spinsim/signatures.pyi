@@ -80,7 +80,7 @@ def anneal(
         out: File for the run and its checkpoints; the same call, or ``resume``, completes an interrupted run. Without a
             file the run is kept in memory.
         checkpoint_every: Seconds between checkpoints (a number of seconds, at least 0).
-        progress: Show a progress bar on the terminal or in the notebook.
+        progress: Show a progress bar on the terminal or in the notebook; elsewhere say when kernels are compiled.
         measure: Observables of your own, functions by name, as ``ss.temper`` takes them; they return floats or whole
             numbers of the shape (samples, replicas), with further axes if you like.
         moves: Moves, as ``ss.temper`` takes them: ``[(move, 10)]``.
@@ -197,7 +197,7 @@ def temper(
         out: File for the run and its checkpoints; the same call, or ``resume``, completes an interrupted run. Without a
             file the run is kept in memory.
         checkpoint_every: Seconds between checkpoints (a number of seconds, at least 0).
-        progress: Show a progress bar on the terminal or in the notebook.
+        progress: Show a progress bar on the terminal or in the notebook; elsewhere say when kernels are compiled.
         measure: Observables of your own, functions by name: ``{"parity": parity}``. Each takes a batch of spins
             (``spins``, ``grid``, ``axes``, ``model``, ``xp``) and returns floats or whole numbers of the shape
             (samples, copies, temperatures), with further axes if you like. As text: ``module:function``.
@@ -305,7 +305,7 @@ def quantum(
         out: File for the run and its checkpoints; the same call, or ``resume``, completes an interrupted run. Without a
             file the run is kept in memory.
         checkpoint_every: Seconds between checkpoints (a number of seconds, at least 0).
-        progress: Show a progress bar on the terminal or in the notebook.
+        progress: Show a progress bar on the terminal or in the notebook; elsewhere say when kernels are compiled.
         gamma: Transverse fields of the general form in the unit of the couplings, one or several in any order, or text.
         beta: Inverse temperatures of the general form, likewise. At least one of gamma and beta is a single number.
         measure: Observables of your own, functions by name, as ``ss.temper`` takes them.
@@ -379,7 +379,7 @@ def transfer(
         out: File for the run and its checkpoints; the same call, or ``resume``, completes an interrupted run. Without a
             file the run is kept in memory.
         checkpoint_every: Seconds between checkpoints (a number of seconds, at least 0).
-        progress: Show a progress bar on the terminal or in the notebook.
+        progress: Show a progress bar on the terminal or in the notebook; elsewhere say when kernels are compiled.
         gpus: GPUs that share each vector: all, how many, or a list of numbers such as 0,2; by default one for each
             process.
 

@@ -215,7 +215,7 @@ def test_without_dimod_the_module_is_there_and_the_sampler_says_what_is_missing(
         "except ss.InputError as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "dimod is missing: install spinsim[dimod] to use its models\n"
+    assert done.stdout == "dimod is missing: install spinsim-ising[dimod] to use its models\n"
 
 
 @pytest.mark.parametrize("values", [(-1, 1), (-1.5, 1)], ids=["packed", "unpacked"])

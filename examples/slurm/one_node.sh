@@ -6,17 +6,34 @@
 #SBATCH --gpus-per-node=4
 #SBATCH --cpus-per-task=16
 #SBATCH --time=12:00:00
+#SBATCH --signal=B:USR1@300
 #SBATCH --requeue
+#SBATCH --open-mode=append
 set -euo pipefail
 
 launch=${LAUNCH:-srun}                            # such as LAUNCH="mpiexec -n 1" where there is no Slurm
 devices=${DEVICES:---device cuda --gpus all}
 out=${OUT:-glass.h5}
 
-# A job that came to its end of time, or was put back into the queue, goes on from its last checkpoint.
+# A job that was put back into the queue goes on from its last checkpoint.
 if [ -e "$out" ]; then
-    $launch spinsim resume "$out" $devices
+    command=(spinsim resume "$out")
 else
-    $launch spinsim temper --lattice cubic --size 16 --couplings pm-j --samples 512 --temperatures 0.8:2.0:32 --replicas 4 \
-        --thermalize 100000 --sweeps 1000000 --measure-every 100 --checkpoint-every 600 $devices --out "$out" "$@"
+    command=(spinsim temper --lattice cubic --size 16 --couplings pm-j --samples 512
+        --temperatures 0.8:2.0:32 --replicas 4 --thermalize 100000 --sweeps 1000000 --measure-every 100
+        --checkpoint-every 600 --out "$out" "$@")
 fi
+
+# Five minutes before the time limit Slurm sends USR1 to this script, which passes it on: the run saves itself.
+stopped=
+trap 'stopped=yes; kill -USR1 "$run" || true' USR1
+$launch "${command[@]}" $devices &
+run=$! status=0
+wait "$run" || status=$?
+while kill -0 "$run" 2> /dev/null; do             # the signal has ended the wait, not the run
+    status=0; wait "$run" || status=$?
+done
+if [ -n "$stopped" ] && [ "$status" -ge 128 ]; then
+    scontrol requeue "$SLURM_JOB_ID"              # the job begins again in the queue, and the run at its checkpoint
+fi
+exit "$status"

@@ -91,7 +91,7 @@ def table(run: Run | Iterable[Run], by: str = "temperature") -> pd.DataFrame:
     try:
         import pandas as pd
     except ImportError as error:
-        raise InputError("pandas is missing: install spinsim[xarray] to use table()") from error
+        raise InputError("pandas is missing: install spinsim-ising[xarray] to use table()") from error
     if isinstance(run, Result | str | os.PathLike):
         result = _result(run)
         return arranged(pd.DataFrame(record_of(result.job).columns(result, by)))

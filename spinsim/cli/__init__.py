@@ -48,7 +48,7 @@ def options(
 
 
 def main() -> None:
-    """Run the command line: status 0 done, 2 bad input (in one sentence), 3 target not met, 130 interrupted."""
+    """Run the command line: status 0 done, 2 bad input (in one sentence), 3 target not met, 130 stopped by a signal."""
     open_streams()
     os.environ.pop("MPLBACKEND", None)  # figures go to files, and Matplotlib refuses a name that it does not know
     with on_command_line():

@@ -72,7 +72,8 @@ def warm_up(
     """Compile the kernels of common runs ahead of time, for container images and batch jobs.
 
     Later runs then compile nothing. Kernels are kept in the package's folder, or in the user's cache if that cannot be
-    written, or in the folder NUMBA_CACHE_DIR. They serve processors of the same kind.
+    written, or in the folder NUMBA_CACHE_DIR. They serve processors of the same kind. Files
+    that other users (root excepted) can write to are never used.
     """
     from spinsim.jobs.warming import warm_up
     from spinsim.machine.stored import writable_folder

@@ -44,6 +44,7 @@ def command_of(job: Job) -> Callable[..., None]:
         dry_run: flags.DryRun = False,
     ) -> None:
         from spinsim.run.identity import tables_of_file
+        from spinsim.run.progress import compiling_told
 
         if given.get("device") != "cpu" and given.get("gpus") is None and launched() is None:
             from spinsim.cuda.device import wake
@@ -54,11 +55,12 @@ def command_of(job: Job) -> Callable[..., None]:
             table, one = places[name]
             tables[table][one.name] = value
         below = read_toml(config, job.config, [each.config for each in all_jobs()]) if config else {}
-        plan = job.plan(build_config(job.config, below, tables, begun=tables_of_file))
-        if dry_run:
-            say_outlook(plan, as_json)
-        else:
-            carry_out(plan, quiet, as_json)
+        with compiling_told(silent=quiet or as_json):
+            plan = job.plan(build_config(job.config, below, tables, begun=tables_of_file))
+            if dry_run:
+                say_outlook(plan, as_json)
+            else:
+                carry_out(plan, quiet, as_json)
 
     run.__name__, run.__doc__ = job.name, inspect.cleandoc(job.about)
     return run
@@ -158,7 +160,9 @@ def resume(
     A search that has met its target stays as it is. A transfer-matrix run tries rows that lack levels again.
     """
     from spinsim.run import plan_resume
+    from spinsim.run.progress import compiling_told
 
     run = {name: given[name] for name in _OF_RUN}
     changes = {name: value for name, value in given.items() if name not in run}
-    carry_out(plan_resume(file, changes, run), quiet, as_json)
+    with compiling_told(silent=quiet or as_json):
+        carry_out(plan_resume(file, changes, run), quiet, as_json)

@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from threading import Thread
 from typing import Any, Final
 
@@ -19,7 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError, argument
+<<<<<<< HEAD
 from spinsim.machine.memory import make_current, on_gpu, readable
+=======
+from spinsim.machine.memory import readable
+from spinsim.machine.trusted import make_folder
+>>>>>>> fix-d
 from spinsim.parallel.session import ranks
 
 
@@ -39,7 +45,7 @@ def why_not() -> str | None:
         return "CUDA finds no usable GPU (its driver cannot be loaded): check the driver with nvidia-smi"
     cupy = _cupy()
     if cupy is None:
-        return f"install spinsim[cuda13] to use {argument('device', 'cuda')}"
+        return f"install spinsim-ising[cuda13] to use {argument('device', 'cuda')}"
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
@@ -60,11 +66,21 @@ def _is_without_driver() -> bool:
 @cache
 def _cupy() -> Any:
     """CuPy; None where there is none, for which Python would look as long as a small run takes each time."""
+    _avoid_shared_cache()
     try:
         import cupy
     except ImportError:
         return None
     return cupy
+
+
+def _avoid_shared_cache() -> None:
+    """Have CuPy keep kernels in memory if others can write to CUPY_CACHE_DIR: it runs what it finds there."""
+    if chosen := os.environ.get("CUPY_CACHE_DIR"):
+        try:
+            make_folder(Path(chosen))
+        except OSError:
+            os.environ["CUPY_CACHE_IN_MEMORY"] = "1"
 
 
 def wake() -> None:

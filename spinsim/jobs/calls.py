@@ -35,6 +35,11 @@ from spinsim.result import Result, load
 from spinsim.run.common import OnUpdates, Plan, Watch, plan_resume, provenance, to_file
 from spinsim.run.functions import text_of_measure
 from spinsim.run.identity import tables_of_file
+<<<<<<< HEAD
+=======
+from spinsim.run.own import text_of_measure
+from spinsim.run.progress import compiling_told
+>>>>>>> fix-d
 from spinsim.settings.config import AnyConfig, Config, build_config, tables_of
 from spinsim.settings.setting import Setting, nearest
 from spinsim.settings.shared import GIVEN_MODEL, ModelSettings, RunSettings
@@ -70,7 +75,11 @@ _ARGUMENTS: Final = {
         words="Function called now and then with the number of spin updates since its last call.",
     ),
     "on_rows": _Argument("Callable[[int], None] | None"),
-    "progress": _Argument("bool", False, "Show a progress bar on the terminal or in the notebook."),
+    "progress": _Argument(
+        "bool",
+        False,
+        "Show a progress bar on the terminal or in the notebook; elsewhere say when kernels are compiled.",
+    ),
     "out": _Argument(
         words="File for the run and its checkpoints; the same call, or ``resume``, completes an interrupted run. "
         "Without a file the run is kept in memory."
@@ -105,7 +114,8 @@ def resume(
         threads: CPU threads, if another number.
         checkpoint_every: Seconds between checkpoints, if another number.
         gpus: GPUs that share the work, if others: ``all``, how many, or numbers such as ``0,2``.
-        progress: True shows a progress bar on the terminal or in the notebook.
+        progress: True shows a progress bar on the terminal or in the notebook, and elsewhere says
+            when kernels are compiled.
         time_limit: Largest duration of a search in seconds, from its beginning. A search that has
             met its target stays as it is.
         anneals: Largest number of anneals of a search, from its beginning.
@@ -340,7 +350,7 @@ def start_of_call(start: Start, model: Ising, replicas: int | None) -> tuple[str
 
 
 def carried_out(plan: Plan[Any], out: OutFile | None, progress: bool, on_updates: OnUpdates | None) -> Any:
-    with job_of(plan.config.job).progress(silent=not progress) as bar:
+    with compiling_told(silent=not progress), job_of(plan.config.job).progress(silent=not progress) as bar:
 
         def advance(done: int) -> None:
             bar.advance(done)

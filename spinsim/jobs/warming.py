@@ -69,7 +69,9 @@ def warm_up(
         raise InputError(f"job {unknown[0]!r} is unknown: choose one of {', '.join(RUNS)}")
     where = resolve_device(device)
     if stored.writable_folder() is None:
-        raise InputError("no folder takes compiled kernels: set NUMBA_CACHE_DIR to one that can be written")
+        raise InputError(
+            "no folder takes compiled kernels: set NUMBA_CACHE_DIR to a folder of your own that others cannot write to"
+        )
 
     def warmed(task: tuple[str, str]) -> Warmed:
         small_run = Warmed(*task, _by_child(*task, where))

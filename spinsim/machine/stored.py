@@ -1,8 +1,8 @@
 """Machine code of kernels, kept on disk: a process that finds it does without Numba, whose loading takes half a second.
 
 A file holds one kernel for arguments of certain types: the SHA-256 of the rest, then a pickled pair of a stamp (sources
-and versions that the code was made from) and its ``MachineCode``. A file that is empty, cut short, changed or out of
-date counts as none, and the kernel is compiled anew.
+and versions that the code was made from) and its ``MachineCode``. A file that is empty, cut short, changed, out of date
+or that others can have written (``trusted.py``) counts as none, and the kernel is compiled anew.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NamedTuple
+
+from spinsim.machine import trusted
 
 _ROOT: Final = Path(__file__).parents[1]
 _MAKING: Final = ("machine.compiler", "machine.intrinsics")  # modules that decide how all kernels are compiled
@@ -110,7 +112,10 @@ def find(kernel: str, types: str) -> Callable[..., Any] | None:
 
 
 def is_there(kernel: str, types: str) -> bool:
-    return any(path.exists() for path in _paths(kernel, types))
+    for path in _paths(kernel, types):
+        with contextlib.suppress(OSError), trusted.opened(path):
+            return True
+    return False
 
 
 def keep(kernel: str, types: str, code: MachineCode) -> None:
@@ -125,7 +130,7 @@ def keep(kernel: str, types: str, code: MachineCode) -> None:
 def writable_folder() -> Path | None:
     for folder in _folders():
         with contextlib.suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True)
+            trusted.make_folder(folder)
             tempfile.TemporaryFile(dir=folder).close()
             return folder
     return None
@@ -142,7 +147,8 @@ def _paths(kernel: str, types: str) -> Iterator[Path]:
 def _folders() -> list[Path]:
     own = _digest(str(_ROOT))[:16]
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
-        return [Path(chosen, f"spinsim-{own}")]
+        shared = Path(chosen, f"spinsim-{own}")  # of root or of its first user; any other has one to himself
+        return [shared, *([shared.with_name(f"{shared.name}-{os.geteuid()}")] if hasattr(os, "geteuid") else [])]
     folders = [_ROOT / "__pycache__" / "kernels"]
     with contextlib.suppress(RuntimeError):  # a user without a home
         caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -181,14 +187,15 @@ def _versions() -> tuple[str, ...]:
 
 def _read(path: Path, stamp: str) -> MachineCode | None:
     try:
-        content = path.read_bytes()
+        with trusted.opened(path) as file:
+            content = file.read(trusted.MOST_BYTES)
     except OSError:
         return None
     checksum, content = content[:_CHECKSUM_BYTES], content[_CHECKSUM_BYTES:]
     if hashlib.sha256(content).digest() != checksum:
         return None
     try:
-        written, fields = pickle.loads(content)  # noqa: S301  (as much trusted as byte code in the same folder)
+        written, fields = pickle.loads(content)  # noqa: S301  (of the user, root or the package's owner)
         return MachineCode(*fields) if written == stamp else None
     except (TypeError, ValueError):  # another version's file
         return None
@@ -196,12 +203,13 @@ def _read(path: Path, stamp: str) -> MachineCode | None:
 
 def _replace(path: Path, content: bytes) -> None:
     """Write a file beside the old one, then put it in its place: readers never see a part of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    trusted.make_folder(path.parent)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
     try:
         with open(handle, "wb") as file:
             file.write(content)
-        os.chmod(name, 0o644)  # other users may have the kernels of the package
+            if hasattr(os, "fchmod"):
+                os.fchmod(handle, 0o644)  # other users may have the kernels of the package
         os.replace(name, path)
     except BaseException:
         os.unlink(name)

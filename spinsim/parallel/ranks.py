@@ -179,7 +179,7 @@ def why_not() -> str | None:
         mpi4py.rc(initialize=False, finalize=False)  # processes that are alone do without
         from mpi4py import MPI  # noqa: F401
     except ImportError:
-        return "install spinsim[mpi] to use several processes"
+        return "install spinsim-ising[mpi] to use several processes"
     except RuntimeError:
         return "mpi4py finds no MPI library: install one such as mpich or openmpi"
     return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import pickle
-import signal
 import socket
 import threading
 import traceback
@@ -20,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spinsim.errors import InputError
-from spinsim.machine import threads
+from spinsim.machine import signals, threads
 from spinsim.parallel.launched import Launched
 from spinsim.parallel.places import InThread, Kept, LeftWaitingError, Place, Reply, answers, opened
 from spinsim.parallel.ranks import FIRST, Ranks, name_of
@@ -292,8 +291,7 @@ def joined(how: Launched) -> Iterator[bool]:
 
 def _serve(ranks: Ranks) -> None:
     """Serve until rank 0 lets go; when to stop is its decision, which a signal tells it too."""
-    for number in (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])):
-        signal.signal(number, signal.SIG_IGN)
+    signals.ignore()
     try:
         serve(ranks)
     except Exception as error:

@@ -8,15 +8,12 @@ import json
 import math
 import os
 import shutil
-import signal
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import FrameType
 from typing import Any, Final, Generic, Self, TypeVar
 
 import numpy as np
@@ -33,6 +30,7 @@ from spinsim.engine.split.shares import Work, call_time_of, in_words
 from spinsim.engine.update import OfModel, Outline
 from spinsim.errors import InputError, another_path
 from spinsim.inputs.texts import quoted
+from spinsim.machine import signals
 from spinsim.machine.files import folder_of
 from spinsim.machine.memory import readable
 from spinsim.model.disorder import RANDOM_KINDS, lattice_model
@@ -63,7 +61,7 @@ class Saving:
 
     def __init__(self, every: float) -> None:
         self._every, self._last = every, time.monotonic()
-        self.asked_to_stop = False  # True once SIGINT, SIGTERM or SIGHUP has come
+        self.asked_to_stop = False  # True once one of ``signals.STOPPING`` has come
 
     def due(self) -> bool:
         return self.asked_to_stop or time.monotonic() - self._last >= self._every
@@ -74,30 +72,11 @@ class Saving:
         if self.asked_to_stop:
             raise KeyboardInterrupt
 
-    @contextlib.contextmanager
-    def on_signals(self) -> Iterator[None]:
-        """The first SIGINT, SIGTERM or SIGHUP asks to save and stop, the second stops at once.
-
-        A hang-up that is ignored already, as under nohup, stays ignored.
-        """
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-
-        def stop(number: int, frame: FrameType | None) -> None:
-            if self.asked_to_stop:
-                raise KeyboardInterrupt
-            self.asked_to_stop = True
-
-        numbers = [signal.SIGINT, signal.SIGTERM]
-        if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-            numbers.append(signal.SIGHUP)
-        before = {number: signal.signal(number, stop) for number in numbers}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+    def stop(self) -> None:
+        """Ask to save and stop, the first time; stop at once the second time."""
+        if self.asked_to_stop:
+            raise KeyboardInterrupt
+        self.asked_to_stop = True
 
 
 NEVER: Final = Saving(math.inf)  # saving of a run without a file: never
@@ -407,7 +386,7 @@ def to_file(plan: Plan[Any], watch: Watch = SILENT) -> bool:
         if present.model.caution:
             watch.on_warning(present.model.caution)
         saving = Saving(present.config.run.checkpoint_every)
-        with saving.on_signals():
+        with signals.heard(saving.stop):
             try:
                 present.carry_out(begun, saving, watch)
             except identity.AlreadyFinishedError:

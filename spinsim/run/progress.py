@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event, Timer
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from spinsim.errors import InputError
-from spinsim.machine.clock import seconds_without_compiling, told_of_compiling
+from spinsim.machine.clock import compiling_seconds, seconds_without_compiling, told_of_compiling
 from spinsim.machine.memory import readable
 from spinsim.run.common import Plan, Watch
 from spinsim.run.sampled import TimedError
@@ -16,7 +18,39 @@ if TYPE_CHECKING:
     from rich.progress import Progress, Task
 
 COMPILING: Final = "compiling kernels (once)"
+PATIENCE: Final = 1.0  # seconds of compiling before a line says so
 MOST_NAMED: Final = 4  # devices of which each is named with its rate; of more, the slowest and the fastest are
+
+
+@contextmanager
+def compiling_told(silent: bool = False) -> Iterator[None]:
+    """Print a line, once, when kernels have been compiled for a while, where there is no terminal with a bar.
+
+    The line stands on standard error. Finding GPU kernels on disk, which CuPy does not tell from compiling, is shorter.
+    """
+    if silent or _is_seen():
+        yield
+        return
+    before, timers, told = compiling_seconds(), list[Timer](), Event()
+
+    def tell() -> None:
+        told.set()
+        sys.stderr.write(f"{COMPILING} ...\n")
+        sys.stderr.flush()
+
+    def listen(busy: bool) -> None:
+        while timers:
+            timers.pop().cancel()
+        if busy and not told.is_set():
+            timers.append(Timer(max(0.0, PATIENCE + before - compiling_seconds()), tell))
+            timers[-1].daemon = True
+            timers[-1].start()
+
+    with told_of_compiling(listen):
+        try:
+            yield
+        finally:
+            listen(False)
 
 
 class Bar:

@@ -24,6 +24,7 @@ import h5py
 import numpy as np
 
 from spinsim.errors import InputError, worded
+from spinsim.machine import signals
 from spinsim.machine.files import Disk, is_locked, not_written
 from spinsim.machine.memory import require
 from spinsim.store import checkpoints
@@ -219,6 +220,7 @@ def _look_and_leave(look: Callable[[], None]) -> None:
     status = 1
     with contextlib.suppress(BaseException):
         faulthandler.disable()  # a crash is told in a sentence
+        signals.ignore()  # which tell nothing of the file: the parent ends this process
         resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         look()

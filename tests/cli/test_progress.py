@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from harness import run
 from rich.progress import TextColumn
 from several import on_cpus
 
+import spinsim as ss
+from spinsim.jobs.anneal import running
 from spinsim.jobs.anneal.running import AnnealPlan
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.jobs.temper.running import TemperPlan
@@ -22,7 +25,7 @@ from spinsim.machine.clock import compiling_seconds, said_to_compile
 from spinsim.machine.compiled import body
 from spinsim.run import Watch
 from spinsim.run.common import to_file
-from spinsim.run.progress import COMPILING, Bar, RowProgress
+from spinsim.run.progress import COMPILING, Bar, RowProgress, compiling_told
 from spinsim.settings.shared import ModelSettings, RunSettings
 
 RUNS = [
@@ -77,6 +80,51 @@ def test_the_bar_says_that_kernels_are_compiled(monkeypatch: pytest.MonkeyPatch,
         assert re.search("updates/ns|50 of 100", shown())
     with said_to_compile("kernel"), kind(silent=True) as progress:
         assert progress._bar is None
+
+
+def test_a_line_says_so_where_there_is_no_bar(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Batch logs and programs that ask for progress have a line, once, if compiling takes long."""
+    monkeypatch.setattr("spinsim.run.progress.PATIENCE", 0.2)
+
+    def said(silent: bool = False) -> str:
+        with compiling_told(silent):
+            for _ in range(3):
+                with said_to_compile("kernel"):
+                    time.sleep(0.15)
+            with said_to_compile("kernel"):
+                time.sleep(0.3)
+        return capsys.readouterr().err
+
+    assert said() == f"{COMPILING} ...\n"
+    assert said(silent=True) == ""
+    monkeypatch.setattr("spinsim.run.progress._is_seen", lambda: True)
+    assert said() == ""
+    monkeypatch.setattr("spinsim.run.progress.PATIENCE", 60)
+    assert said() == ""
+
+
+def test_first_runs_say_that_kernels_are_compiled(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Of commands the line is silenced by --quiet, in Python it comes with progress."""
+    create = running.create_engine
+
+    def slow(*arguments: Any, **options: Any) -> Any:
+        with said_to_compile("kernel"):
+            time.sleep(0.3)
+        return create(*arguments, **options)
+
+    monkeypatch.setattr("spinsim.run.progress.PATIENCE", 0.1)
+    monkeypatch.setattr(running, "create_engine", slow)
+    monkeypatch.chdir(tmp_path)
+    for options, said in (("", True), ("--quiet", False), ("--json", False)):
+        line = f"anneal --size 4 --steps 2 --device cpu --out run{options}.h5 {options}"
+        assert (COMPILING in run(capsys, monkeypatch, *line.split()).err) == said
+    for progress in (True, False):
+        ss.anneal(ss.EdwardsAnderson(ss.square(4)), [3.0], sweeps=1, device="cpu", progress=progress)
+        assert (COMPILING in capsys.readouterr().err) == progress
 
 
 def test_devices_are_told_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from engines import GENERAL, PACKED, SITE, check_counts, random_graph, random_signs, run_both
+from engines import GENERAL, PACKED, SITE, check_counts, configurations, random_graph, random_signs, run_both
 
 from spinsim.engine import Dynamics, check_run, choose_packing, create_engine
 from spinsim.engine.layouts.replica_packed.cuda_words import place_of
@@ -279,6 +279,43 @@ def test_threads_and_other_replicas_change_nothing(couplings: str) -> None:
     reference = energies(300, 1)
     np.testing.assert_array_equal(energies(300, 4), reference)
     np.testing.assert_array_equal(energies(100, 2, samples=1), reference[:1, :100])
+
+
+COLUMN = range(5, 128, 32)  # replicas that share a call of random bits
+
+
+@pytest.mark.parametrize(("couplings", "is_packed"), [("pm-j", True), ("gaussian", False)])
+def test_other_temperatures_reach_later_replicas_of_a_column(couplings: str, is_packed: bool) -> None:
+    """As docs/theory/update.md says of packed words; in unpacked ones they reach no other replica."""
+
+    def spins(beta: np.ndarray) -> np.ndarray:
+        engine = create_engine(EdwardsAnderson(cubic(4), couplings=couplings, seed=1), 128, Dynamics(seed=7), "cpu", 1)
+        engine.set_beta(beta)
+        engine.sweep(100)
+        return configurations(engine)
+
+    reference = spins(np.full(128, 0.5))
+    for changed in COLUMN:
+        differs = (spins(np.where(np.arange(128) == changed, 0.9, 0.5)) != reference).any(axis=(0, 1))
+        later = [replica for replica in COLUMN if replica > changed] if is_packed else []
+        assert np.flatnonzero(differs).tolist() == [changed, *later]
+
+
+def test_replicas_of_a_column_are_independent() -> None:
+    """Covariances of their energies over the samples, which are all the same ferromagnet, are zero."""
+    samples, times = 2000, 8
+    model = Ising(square(4), np.ones((samples, square(4).bonds)))
+    engine = create_engine(model, 128, Dynamics(seed=25), "cpu", 1)
+    engine.set_beta(np.tile([0.3, 0.44], 64))
+    z = []
+    for _ in range(times):
+        engine.sweep(5)
+        energy = engine.counts().energy
+        standard = ((energy - energy.mean(axis=0)) / energy.std(axis=0)).reshape(samples, 4, 32)
+        z += [(standard[:, i] * standard[:, j]).mean(axis=0) * np.sqrt(samples) for i in range(4) for j in range(i)]
+    scores = np.concatenate(z)
+    assert abs((scores**2).mean() - 1) * np.sqrt(scores.size / 2) <= 4
+    assert abs(scores.mean()) * np.sqrt(scores.size) <= 4
 
 
 @pytest.mark.parametrize("field", [0.0, 0.5])

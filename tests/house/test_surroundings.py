@@ -16,6 +16,7 @@ from harness import Outcome, finish, one_sentence, run, spinsim, tree
 import spinsim as ss
 from spinsim import cli
 from spinsim.inputs.texts import printable, quoted
+from spinsim.machine import signals
 from spinsim.run.common import Saving
 
 RUN = "anneal --size 4 --steps 2 --sweeps 1 --replicas 2"
@@ -122,21 +123,26 @@ def test_pipes_and_devices_are_not_read(folder, capsys, monkeypatch):
     one_sentence(run(capsys, monkeypatch, "anneal", "sparse.mc"), "reading sparse.mc needs 16.0 GiB", "1.0 GiB are")
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="no hang-ups here")
-def test_a_hang_up_asks_to_stop_unless_it_is_ignored():
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which the tests themselves may have been started without
+@posix
+@pytest.mark.parametrize("number", ["SIGHUP", "SIGUSR1", "SIGUSR2"])
+def test_signals_ask_to_stop_unless_they_mean_something_else(number):
+    """Batch systems send those for users; under nohup, or where a program has handlers of its own, these stay."""
+    number, own = getattr(signal, number), []
+    before = signal.signal(number, signal.SIG_DFL)  # which the tests themselves may have been started without
     try:
-        saving = Saving(60)
-        with saving.on_signals():
-            os.kill(os.getpid(), signal.SIGHUP)
-            assert saving.asked_to_stop
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
-        saving = Saving(60)
-        with saving.on_signals():
-            os.kill(os.getpid(), signal.SIGHUP)
-            assert not saving.asked_to_stop
+        for handler, asks in ((signal.SIG_DFL, True), (signal.SIG_IGN, False), (lambda *told: own.append(told), False)):
+            signal.signal(number, handler)
+            saving = Saving(60)
+            with signals.heard(saving.stop):
+                os.kill(os.getpid(), number)
+                assert saving.asked_to_stop == asks
+                if asks:
+                    with pytest.raises(KeyboardInterrupt):
+                        os.kill(os.getpid(), number)
+            assert signal.getsignal(number) is handler
+        assert len(own) == 1
     finally:
-        signal.signal(signal.SIGHUP, before)
+        signal.signal(number, before)
 
 
 @pytest.mark.system

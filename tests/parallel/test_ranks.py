@@ -44,7 +44,7 @@ def mpiexec() -> str:
     found = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     if found is None:
         pytest.skip("there is no mpiexec: install mpich or openmpi")
-    pytest.importorskip("mpi4py", reason="mpi4py is missing: install spinsim[mpi]")
+    pytest.importorskip("mpi4py", reason="mpi4py is missing: install spinsim-ising[mpi]")
     return found
 
 
@@ -250,6 +250,6 @@ def test_a_missing_mpi4py_is_named_once(capsys, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "mpi4py", None)
     for name, value in (("PMI_RANK", "0"), ("PMI_SIZE", "2")):
         monkeypatch.setenv(name, value)
-    one_sentence(run(capsys, monkeypatch, "devices"), "MPICH has started 2 ranks", "install spinsim[mpi]")
+    one_sentence(run(capsys, monkeypatch, "devices"), "MPICH has started 2 ranks", "install spinsim-ising[mpi]")
     monkeypatch.setenv("PMI_RANK", "1")
     assert run(capsys, monkeypatch, "devices") == (2, "", "")

@@ -130,9 +130,10 @@ def test_a_finished_run_is_left_alone(do, capsys, monkeypatch) -> None:
 
 @pytest.mark.system
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="signals as POSIX has them")
-@pytest.mark.parametrize("line", [ANNEAL, TEMPER], ids=["anneal", "temper"])
-@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
-def test_a_signal_saves_and_stops(do, tmp_path, line, number) -> None:
+@pytest.mark.parametrize(
+    ("number", "line"), [("SIGINT", ANNEAL), ("SIGTERM", TEMPER), ("SIGUSR1", TEMPER), ("SIGUSR2", ANNEAL)]
+)
+def test_a_signal_saves_and_stops(do, tmp_path, number, line) -> None:
     whole = of_whole(do, line)
     process = spinsim(tmp_path, *line.replace("--quiet", "").split(), "--out", "part.h5")
     wait_for(tmp_path / "part.h5", process)

@@ -205,7 +205,7 @@ def import_dimod() -> ModuleType:
     try:
         import dimod
     except ImportError as error:
-        raise InputError("dimod is missing: install spinsim[dimod] to use its models") from error
+        raise InputError("dimod is missing: install spinsim-ising[dimod] to use its models") from error
     module: ModuleType = dimod
     return module
 
