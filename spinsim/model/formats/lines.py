@@ -39,13 +39,15 @@ _VARTYPE: Final = re.compile(r"[ \t]*%.*?\bvartype[:=]\s*(\w+)", re.ASCII)
 _SIZES: Final = re.compile(r"\s*(\d{1,18})\s+(\d{1,18})(?:\s+(\d{1,18}))?\s*", re.ASCII)
 
 
-def announced(source: Source, header: int, comments: str = "", unweighted: bool = False) -> tuple[int, Terms]:
-    """The number of sites and the terms that a line ``n m`` announces, sites from 1."""
+def announced(
+    source: Source, header: int, comments: str = "", unweighted: bool = False, least: int = 1
+) -> tuple[int, Terms]:
+    """The number of sites, ``least`` or more, and the terms that a line ``n m`` announces, sites from 1."""
     match = _TWO_NUMBERS.fullmatch(source.line(header))
     if not match:
         raise source.unknown(header)
     sites, bonds = (int(text) for text in match.groups())
-    check_sites(source, header, sites, "n")
+    check_sites(source, header, sites, "n", least)
     if bonds < 0:
         raise source.refusal(header, f"m = {bonds} is not a number of bonds: give the number of lines i j w")
     terms = Terms(source, header, 1, sites, comments, unweighted)
@@ -66,7 +68,7 @@ def read_biq_mac(source: Source) -> Quadratic:
     Sources: the input format of the Biq Mac solver; A. Wiegele, Biq Mac Library (2007); T. Koch et al., Quantum
     Optimization Benchmarking Library (2025), whose files Zimpl writes.
     """
-    sites, terms = announced(source, source.first_beyond(), COMMENT)
+    sites, terms = announced(source, source.first_beyond(), COMMENT, least=0)
     terms.check_room(sites)
     terms.demand(
         ~repeated(terms.ends, sites), "this pair stands above already, and Q is symmetric: delete the line and lower m"
@@ -124,9 +126,7 @@ def read_coo(source: Source) -> Quadratic:
     if vartype not in (SPIN, BINARY):
         raise source.unknown(header)
     terms = Terms(source, header, 0, MOST_SITES - 1, COMMENT)
-    if not len(terms):
-        raise source.refusal(header, "no term follows: add lines i j value")
-    sites, ends, labels = int(terms.ends.max()) + 1, terms.ends, None
+    sites, ends, labels = int(terms.ends.max(initial=-1)) + 1, terms.ends, None
     if sites > max(_COO_SITES, _COO_SITES_A_TERM * len(terms)):
         numbers, places = np.unique(ends, return_inverse=True)
         sites, ends, labels = len(numbers), places.reshape(-1, 2), tuple(numbers.tolist())
@@ -157,7 +157,7 @@ def read_qbsolv(source: Source) -> Quadratic:
     if not match:
         raise source.unknown(header)
     sites, diagonals, elements = (int(text) for text in match[1].split())
-    check_sites(source, header, sites, "maxNodes")
+    check_sites(source, header, sites, "maxNodes", least=0)
     terms = Terms(source, header, 0, sites - 1, QBSOLV_COMMENT)
     first, second = terms.ends.T
     for name, announced, counted in (
@@ -205,7 +205,7 @@ def read_matrix_market(source: Source) -> Quadratic:
     sites = int(sizes[1])
     if sites != int(sizes[2]):
         raise source.refusal(at, "the matrix of a problem is square: give as many columns as rows")
-    check_sites(source, at, sites, "the number of rows")
+    check_sites(source, at, sites, "the number of rows", least=0)
     if form == "array":
         ends, values = _array(source, at, sites, symmetry == "symmetric")
     else:

@@ -318,9 +318,9 @@ def is_number(text: str) -> bool:
     return text.isascii() and "_" not in text  # Python takes more than NumPy
 
 
-def check_sites(source: Source, header: int, sites: int, name: str) -> None:
-    if not 1 <= sites <= MOST_SITES:
-        raise source.refusal(header, f"{name} = {sites} is not a number of sites: use 1 to {MOST_SITES}")
+def check_sites(source: Source, header: int, sites: int, name: str, least: int = 1) -> None:
+    if not least <= sites <= MOST_SITES:
+        raise source.refusal(header, f"{name} = {sites} is not a number of sites: use {least} to {MOST_SITES}")
 
 
 def lines_of(ends: Ends, values: Values | None, mark: str = "") -> str:
