@@ -98,6 +98,7 @@ def _as_given(one: Solution, model: Ising) -> Solution:
 
 
 def _values(model: Ising, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
+    spins = spins[..., : len(model.labels)]  # an idle site, where there are no variables, is left out
     return (1 + spins) // 2 if model.vartype == BINARY else spins
 
 

@@ -6,7 +6,9 @@ import importlib.util
 import json
 import math
 
+import dimod
 import h5py
+import networkx as nx
 import numpy as np
 import pytest
 from harness import run
@@ -188,3 +190,59 @@ def test_energies_of_rounded_problems_are_those_of_the_values_given(tmp_path):
     assert "its least value is 1:" in ss.Ising.from_qubo({(0, 0): -1, (0, 1): 9.9e299}).caution
     sampled = found.to_sampleset() if importlib.util.find_spec("dimod") else None
     assert sampled is None or sampled.record.energy.tolist() == best.replica_energies.tolist()
+
+
+EMPTY = {
+    "QUBO": lambda: ss.Ising.from_qubo({}, offset=1.5),
+    "matrix": lambda: ss.Ising.from_matrix(np.zeros((0, 0)), offset=1.5),
+    "graph": lambda: ss.Ising.from_networkx(nx.Graph(offset=1.5)),
+    "BQM": lambda: ss.Ising.from_bqm(dimod.BQM({}, {}, 1.5, "BINARY")),
+}
+CONSTANT = {
+    "QUBO": lambda: ss.Ising.from_qubo({("a", "b"): 0, ("a", "a"): 0}, offset=1.5),
+    "BQM": lambda: ss.Ising.from_bqm(dimod.BQM({"a": 0, "b": 0}, {("a", "b"): 0}, 1.5, "SPIN")),
+}
+
+
+@pytest.mark.parametrize("make", [*EMPTY.values(), *CONSTANT.values()])
+def test_problems_that_are_constant_are_solved(make, tmp_path):
+    """Loops over subproblems meet those without a variable, or without a value."""
+    model = make()
+    labels = {"a", "b"} if make in CONSTANT.values() else set()
+    runs = [
+        ss.anneal(model, steps=5, sweeps=2, replicas=4, seed=1, best_states=True, out=tmp_path / "anneal.h5"),
+        ss.anneal(model, target=1.5, seed=1),
+        ss.anneal(model, time_limit=0.01, seed=1),
+        ss.temper(model, sweeps=20, thermalize=10, seed=1, out=tmp_path / "temper.h5"),
+        ss.temper(model, target=1.5, seed=1),
+        ss.load(tmp_path / "anneal.h5"),
+        ss.load(tmp_path / "temper.h5"),
+    ]
+    for result in runs:
+        assert result.best.energy == 1.5
+        assert set(result.best.by_label) == labels
+        assert result.to_sampleset().variables == list(result.best.labels)
+        assert (result.to_sampleset().record.energy == 1.5).all()
+    assert runs[-1].model.content_sha256() == runs[-2].model.content_sha256() == model.content_sha256()
+
+
+@pytest.mark.parametrize("make", EMPTY.values(), ids=EMPTY)
+@pytest.mark.parametrize("suffix", [".coo", ".qubo", ".sparse", ".qs.xz", ".mtx", ".bqm"])
+def test_problems_without_variables_come_back(make, suffix, tmp_path):
+    make().save(tmp_path / f"empty{suffix}")
+    model = ss.read_instance(tmp_path / f"empty{suffix}")
+    assert (model.labels, model.to_qubo(), model.sites) == ((), ({}, 1.5), 1)
+    assert repr(model) == "Ising(empty, no variables, 1 sample)"
+    with pytest.raises(ss.InputError, match="no variables that a field could act on"):
+        model.in_field(1.0)
+
+
+def test_commands_solve_problems_without_variables(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ss.Ising.from_qubo({}, offset=1.5).save("none.coo")
+    short = [f"--{key}={one}" for key, one in SHORT.items()]
+    assert run(capsys, monkeypatch, "anneal", "none.coo", "--out", "run.h5", "--quiet", *short).status == 0
+    assert run(capsys, monkeypatch, "show", "run.h5", "--solution").out == "# none, sample 0: energy 1.5\n"
+    found = json.loads(run(capsys, monkeypatch, "show", "run.h5", "--solution", "--json").out)
+    assert (found["labels"], found["solutions"][0]["values"]) == ([], [])
+    assert run(capsys, monkeypatch, "check", "run.h5").status == 0

@@ -20,12 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError, argument
-<<<<<<< HEAD
 from spinsim.machine.memory import make_current, on_gpu, readable
-=======
-from spinsim.machine.memory import readable
 from spinsim.machine.trusted import make_folder
->>>>>>> fix-d
 from spinsim.parallel.session import ranks
 
 

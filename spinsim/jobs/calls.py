@@ -35,11 +35,7 @@ from spinsim.result import Result, load
 from spinsim.run.common import OnUpdates, Plan, Watch, plan_resume, provenance, to_file
 from spinsim.run.functions import text_of_measure
 from spinsim.run.identity import tables_of_file
-<<<<<<< HEAD
-=======
-from spinsim.run.own import text_of_measure
 from spinsim.run.progress import compiling_told
->>>>>>> fix-d
 from spinsim.settings.config import AnyConfig, Config, build_config, tables_of
 from spinsim.settings.setting import Setting, nearest
 from spinsim.settings.shared import GIVEN_MODEL, ModelSettings, RunSettings

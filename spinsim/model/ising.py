@@ -51,7 +51,8 @@ class Ising(Hamiltonian, Exchanged):
         maxcut_weight: Sum of all weights of a MaxCut instance, whose cut is (sum - energy) / 2.
         terms: The term of each bond, 0 or 1, shape (bonds,), where the terms of the energy may have
             inverse temperatures of their own (model/graph.py); None where there is one term.
-        labels: Names of the sites in their order, any hashable objects; None for 0, 1, 2, ...
+        labels: Names of the sites in their order, any hashable objects; None for 0, 1, 2, ... An
+            empty tuple where the problem has no variables: one idle site then stands for none.
         vartype: The caller's variables: ``SPIN``, s, or ``BINARY``, x = (1 + s) / 2.
 
     Attributes:
@@ -91,7 +92,9 @@ class Ising(Hamiltonian, Exchanged):
         self.name = name or self.graph.label
         self.offset = finite(offset, "offset")
         self.maxcut_weight = None if maxcut_weight is None else finite(maxcut_weight, "maxcut_weight")
-        self.labels = as_labels(labels, self.graph.sites)
+        is_idle = self.graph.sites == 1 and not self.graph.bonds and not np.any(self.fields)
+        is_empty = is_idle and isinstance(labels, tuple) and not labels
+        self.labels = () if is_empty else as_labels(labels, self.graph.sites)
         if vartype not in (SPIN, BINARY):
             raise InputError(f"vartype {vartype!r} is unknown: choose SPIN or BINARY")
         self.vartype = vartype
@@ -104,7 +107,8 @@ class Ising(Hamiltonian, Exchanged):
     def from_quadratic(cls, problem: Quadratic) -> Self:
         """The model with the energies of a problem: J = -b and h = -a of its form in spins.
 
-        Terms of value 0 are left out; their variables stay.
+        Terms of value 0 are left out; their variables stay. A problem without variables becomes a
+        model of one idle site that has no label.
 
         Raises:
             InputError: where the values cannot be held exactly.
@@ -119,13 +123,13 @@ class Ising(Hamiltonian, Exchanged):
         if not pairs.all():
             ends, pairs = ends[pairs != 0], pairs[pairs != 0]
         model = cls(
-            Graph(problem.sites, ends.astype(np.int32)),
+            Graph(problem.sites or 1, ends.astype(np.int32)),
             -pairs,
             0.0 - sums if sums.any() else 0.0,  # 0.0 - x, as -x would store -0.0
             name=problem.name,
             offset=spins.offset,
             maxcut_weight=maxcut_weight,
-            labels=problem.labels,
+            labels=problem.labels if problem.sites else (),
             vartype=problem.vartype,
         )
         model.problem = replace(problem, labels=model.labels)
@@ -134,7 +138,7 @@ class Ising(Hamiltonian, Exchanged):
 
     @property
     def _facts(self) -> dict[str, str]:
-        size = f"{count(self.sites, 'site')}, {count(self.bonds, 'bond')}"
+        size = f"{count(self.sites, 'site')}, {count(self.bonds, 'bond')}" if len(self.labels) else "no variables"
         facts = {"model": self.name, "size": size, "samples": count(self.samples, "sample")}
         if np.any(distinct(self.fields)):
             facts["field"] = f"field {self.fields[0, 0]:g}" if self.uniform_field is not None else "with fields"
@@ -157,7 +161,7 @@ class Ising(Hamiltonian, Exchanged):
         sites = np.flatnonzero(self.fields[0])
         linear, pairs = 0.0 - self.fields[0, sites], 0.0 - self.couplings[0].astype(np.float64)
         spins = Quadratic(
-            self.sites,
+            len(self.labels),
             np.concatenate([np.stack([sites, sites], axis=1), self.graph.edges]).astype(np.int64),
             np.concatenate([linear, pairs]),
             offset=float(self.offset),
@@ -198,8 +202,10 @@ class Ising(Hamiltonian, Exchanged):
         """This model in a uniform field, which is added to its own fields.
 
         Raises:
-            InputError: for a field that is not finite or too large.
+            InputError: for a field that is not finite or too large, and for a problem without variables.
         """
+        if not len(self.labels):
+            raise InputError(f"model {self.name} has no variables that a field could act on: leave the field out")
         couplings = self.drawn or (self.couplings[0, 0] if self.one_coupling else self.couplings)
         fields = self.fields[0, 0] if self.fields.strides[-1] == 0 else self.fields
         others = ("name", "offset", "maxcut_weight", "terms", "labels", "vartype")

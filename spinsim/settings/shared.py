@@ -26,7 +26,8 @@ class ModelSettings(Table):
 
     instance: str | None = setting(
         None,
-        "Instance file: MaxCut (rudy / G-set / Biq Mac, edge list, MatrixMarket), QUBO / Ising (COO, qbsolv, BQM)",
+        "Instance file: MaxCut (rudy / G-set / Biq Mac, DIMACS, edge list, MatrixMarket), QUBO / Ising (Biq Mac, "
+        "QOBLIB, COO, qbsolv, BQM); also compressed by gzip or xz",
         is_path=True,
         is_argument=True,
     )

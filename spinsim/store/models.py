@@ -62,9 +62,11 @@ def write_model(group: h5py.Group, model: Ising) -> None:
     names, in_field = model.labels, bool(distinct(model.fields).any())
     if isinstance(names, range) and names.start:
         group.attrs["first_label"] = names.start
-    if in_field or not isinstance(names, range):
+    if in_field or (len(names) and not isinstance(names, range)):
         bare_dimension(group, "site", model.sites)
-    if not isinstance(names, range):
+    if not len(names):
+        group.attrs["variables"] = 0  # the site is idle
+    elif not isinstance(names, range):
         _write_labels(group, names)
     if in_field:
         _rows(group, "fields", model.fields, ("sample", "site"), "field h at each site")
@@ -128,6 +130,8 @@ def _write_labels(group: h5py.Group, names: Labels) -> None:
 
 
 def _read_labels(group: h5py.Group, sites: int) -> Labels:
+    if "variables" in group.attrs:
+        return ()
     if "labels" not in group:
         first = int(group.attrs.get("first_label", 0))
         return range(first, first + sites)

@@ -277,6 +277,8 @@ def _check_labels(group: h5py.Group, sites: int) -> None:
         raise DamageError("its model has variables of no known kind")
     if "first_label" in group.attrs:
         number_of(group, "first_label", "i")
+    if "variables" in group.attrs and (number_of(group, "variables", "iu") or sites > 1):
+        raise DamageError("its model has another number of variables than sites")
     if "labels" in group:
         labels = plain_of(group, "labels")
         if labels.dtype.kind != "S" or labels.shape != (sites,):

@@ -5,6 +5,7 @@ Objects of other programs, of any kind and with any values, are models or refuse
 
 from __future__ import annotations
 
+import itertools
 import re
 from math import fsum
 from pathlib import Path
@@ -35,6 +36,8 @@ OTHERS = {
         "%%MatrixMarket matrix coordinate real general\n% vartype=SPIN\n"
         '% spinsim: {"offset": 2, "labels": ["a", [1, "b"]]}\n2 2 2\n1 1 3\n1 2 -1\n',
     ),
+    ".qs": ("# ObjectiveOffset -2.5\n# Vars Non-zeros\n4 3\n1 1 3\n1 2 -1\n3 4 0.5\n",),
+    ".col": ("c graph\np edge 4 3\ne 1 2\ne 2 3\ne 4 1\n", "p col 3 2\ne 1 2 0.5\ne 3 2 -1\n"),
     ".sparse": ("# q\n4 4\n1 1 3\n1 2 -1\n3 4 0.5\n4 4 -2\n",),
     ".edgelist": ("# e\na b 1\nb c -2\nc 1 0.5\n", "0 1\n1 2\n2 0\n", '# spinsim: {"labels": [1, null]}\n0 1 2.5\n'),
     ".coo": ('# vartype=SPIN\n# spinsim: {"first_label": -3, "offset": 1e3, "maxcut": true}\n0 1 2.5\n1 2 -1\n',),
@@ -90,9 +93,11 @@ def mutated(rng: Random, text: bytes) -> bytes:
 def value_by_hand(text: str, spins: np.ndarray) -> tuple[float, float]:
     """What a file says of a state, read the plainest way, and the sum of the sizes of its terms."""
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    first = next(line for line in lines if line.strip()).lstrip()
-    maxcut, remark = first[0] not in "#cCpP", "#" if first[0] == "#" else "cCpP"
-    binary = not (maxcut or re.match(r".*vartype[:=]\s*spin", first, re.IGNORECASE))
+    above = list(itertools.takewhile(lambda line: re.match(r"\s*(#|[cC](?!\S)|$)", line), lines))
+    vartype = next(filter(None, (re.match(r"\s*#.*?\bvartype[:=]\s*(\w+)", line) for line in above)), None)
+    header = next((line.lstrip() for line in lines[len(above) :]), "")
+    maxcut, remark = not vartype and header[:1] not in "pPcC", "cCpP" if header[:1] in "pPcC" else "#cC"
+    binary = not maxcut and not (vartype and vartype[1].lower() == "spin")
     z = ((1 + spins) // 2 if binary else spins).tolist()
     terms = []
     for line in lines:
@@ -202,7 +207,7 @@ def attack(seeds: range, folder: Path) -> tuple[int, int]:
         outcomes[0] += 1
         assert np.isfinite(model.couplings).all(), data
         assert np.isfinite(model.fields).all(), data
-        if model.sites > 100:
+        if model.sites > 100 or isinstance(model.labels, tuple):  # numbers that are names
             continue
         spins = np.array([rng.choice((-1, 1)) for _ in range(model.sites)])
         energy = model.energy(spins[np.newaxis, :, np.newaxis])[0, 0]

@@ -232,10 +232,9 @@ REFUSALS = {
     "long line": ("3 1\n1 2 1 " + "9 " * 100 + "\n", 2, "..."),
     "old line ends": ("3 2\r1 2 1\r2 9 1", 3, "sites are numbered 1 to 3"),
     "control characters": ("3 1\n1 2 \x00\x1b\u2028\n", 2, "is"),
-    "COO without vartype": ("# by hand\n0 1 1\n", 1, "no known format: give a rudy"),
+    "COO without vartype": ("# by hand\n0 1 1\n", 2, "no known format: give a rudy"),
     "COO of another vartype": ("# vartype=INTEGER\n0 1 1\n", 1, "vartype=SPIN"),
     "COO without header": ("0 1 1\n1 2 1\n", 1, "a dimod COO file ('# vartype=SPIN'"),
-    "COO without a term": ("\n# vartype=SPIN\n# nothing\n", 2, "no term follows"),
     "COO index negative": ("# vartype=SPIN\n0 1 1\n# remark\n-1 2 1\n", 4, "sites are numbered 0 to"),
     "COO index huge": ("# vartype=SPIN\n0 99999999999 1\n", 2, "sites are numbered 0 to"),
     "COO columns": ("# vartype=BINARY\n0 1 1\n# remark\n0 1\n", 4, "2 columns"),
@@ -246,12 +245,19 @@ REFUSALS = {
     "qbsolv comments only": ("\nc one\nc two\n", 2, "no known format"),
     "qbsolv header short": ("c one\np qubo 0 3 1\n", 2, "no known format"),
     "qbsolv topology": ("p qubo chimera128 3 1 0\n0 0 1\n", 1, "no known format"),
-    "qbsolv no nodes": ("p qubo 0 0 0 0\n", 1, "maxNodes = 0"),
+    "qbsolv no nodes": ("p qubo 0 -1 0 0\n", 1, "no known format"),
     "qbsolv diagonals": ("c\np qubo 0 3 2 1\n0 0 1\n0 1 1\n", 2, "the number of diagonal lines below is 1, not 2"),
     "qbsolv elements": ("c\np qubo 0 3 1 1\n0 0 1\n0 1 1\n1 2 1\n", 2, "the number of element lines below is 2, not 1"),
     "qbsolv index": ("p qubo 0 3 1 1\n0 0 1\nc\n0 3 1\n", 4, "sites are numbered 0 to 2"),
-    "qbsolv order": ("p qubo 0 3 1 1\n0 0 1\nc\n2 1 1\n", 4, "'2 1 1', but an element of a qbsolv file has i < j"),
     "qbsolv value": ("p qubo 0 3 1 1\n0 0 1\nc\n1 2 inf\n", 4, "must be finite"),
+    "DIMACS topology": ("p sp 3 1\na 1 2 1\n", 1, "no known format"),
+    "DIMACS count": ("c\np edge 3 3\ne 1 2\n", 2, "1 edges follow, not m = 3: correct m"),
+    "DIMACS loop": ("p edge 3 2\ne 1 2\ne 2 2\n", 3, "'e 2 2', but an edge joins two different sites"),
+    "DIMACS repeat": ("p edge 3 3\ne 1 2\ne 2 3\ne 2 1\n", 4, "'e 2 1', but this edge stands above already"),
+    "DIMACS node weight": ("p edge 3 1\nn 1 5\ne 1 2\n", 2, "'n' is not a number"),
+    "DIMACS word": ("p col 3 1\nedge 1 2\n", 2, "'edge' is not a number"),
+    "edges without a header": ("30 1412\n1 2\n30 4\n", 1, "give a list of edges without a header the suffix .edgelist"),
+    "QUBO as a graph": ("3 2\n1 1 4\n1 2 1\n", 2, "give a QUBO of the Biq Mac Library the suffix .sparse or .bq"),
     "second p line": ("p qubo 0 3 1 0\n0 0 1\np qubo 0 3 1 0\n", 3, "6 columns"),
     "not UTF-8": (b"3 1\n1 2 \xff\n", 2, "has the byte 0xff, but instance files are UTF-8 text"),
     "HDF5": (b"\x89HDF\r\n\x1a\n", 1, "UTF-8 text"),
@@ -340,6 +346,76 @@ def test_what_unpacks_to_more_than_fits_is_refused_before_it_is_there(
         assert tracemalloc.get_traced_memory()[1] < 2**24
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("plain", "commented"),
+    [
+        ("3 2\n1 2 1\n2 3 -1\n", "# by hand\nc maxcut value: 1\n# 2 3\n\n3 2\n1 2 1\n2 3 -1\n"),
+        ("# vartype=BINARY\n0 1 1\n", "# a problem\n\nc of two\n# vartype=BINARY\n# more\n0 1 1\n"),
+        ("p qubo 0 3 1 1\n0 0 1\n1 2 1\n", "# by hand\nc of three\np qubo 0 3 1 1\n0 0 1\n# more\n1 2 1\n"),
+        ("p edge 3 1\ne 1 2\n", "# by hand\nc of three\np edge 3 1\nc more\ne 1 2\n"),
+        (
+            "%%MatrixMarket matrix coordinate real symmetric\n% vartype=BINARY\n2 2 1\n2 1 3\n",
+            "# by hand\n%%MatrixMarket matrix coordinate real symmetric\n% of two\n% vartype=BINARY\n2 2 1\n2 1 3\n",
+        ),
+    ],
+)
+def test_comments_stand_before_any_header(plain: str, commented: str, write: WriteInstance) -> None:
+    one, other = (read_instance(write(text)) for text in (plain, commented))
+    assert (one.labels, one.vartype, one.maxcut_weight) == (other.labels, other.vartype, other.maxcut_weight)
+    assert one.to_qubo() == other.to_qubo()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# vartype=BINARY\n# offset=2.5\n0 1 1\n",
+        "# a problem\n# Offset: 2.5\n# vartype=BINARY\n0 1 1\n",
+        "# vartype=BINARY, offset=2.5\n0 1 1\n",
+        "# vartype=BINARY\n0 1 1\n# offset 2.5 (the constant)\n# offsets of others are not ours\n",
+        "c offset : 2.5\np qubo 0 2 0 1\n0 1 1\n",
+        "%%MatrixMarket matrix coordinate real general\n% vartype=BINARY\n% offset = 2.5\n2 2 1\n1 2 1\n",
+        "# ObjectiveOffset 2.5\n# Vars Non-zeros\n2 1\n1 2 0.5\n",
+    ],
+)
+def test_constants_of_other_programs_are_kept(text: str, write: WriteInstance) -> None:
+    qubo, offset = read_instance(write(text)).to_qubo()
+    assert ([value for value in qubo.values() if value], offset) == ([1], 2.5)
+
+
+def test_elements_of_qbsolv_add_in_either_order(write: WriteInstance) -> None:
+    terms = [(0, 1, 2.0), (2, 0, 1.5), (1, 0, -3.0), (1, 1, 0.5)]
+    model = read_instance(write(f"p qubo 0 3 1 3\n{body(terms)}"))
+    states = all_states(3)
+    assert (energies(model, states) + model.offset).tolist() == [qubo_value(terms, s) for s in states]
+
+
+@pytest.mark.parametrize("suffix", [".edgelist", ".edges", ".el", ".wel"])
+def test_lists_of_edges_are_told_by_their_suffix(suffix: str, write: WriteInstance) -> None:
+    model = read_instance(write("# maxcut value: 4\n% asymmetric\n0 5 2\n5 12 2\n12 0 -1\n", f"e{suffix}"))
+    assert (list(model.labels), model.maxcut_weight) == ([0, 5, 12], 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "weight"),
+    [
+        ("p edge 4 3\ne 1 2\ne 3 2\ne 4 1\n", 3),
+        ("c colours\np col 4 3\ne 1 2\ne 3 2\ne 4 1\n", 3),
+        ("p edge 4 6\ne 1 2\ne 3 2\ne 4 1\n", 3),  # m counts both directions, the lines do not
+        ("p edge 4 6\ne 1 2\ne 2 1\ne 3 2\ne 2 3\ne 4 1\ne 1 4\n", 3),
+        ("p edge 4 3\ne 1 2 5\ne 3 2 -1\ne 4 1 0.5\n", 4.5),
+    ],
+)
+def test_graphs_of_dimacs_have_each_edge_once(text: str, weight: float, write: WriteInstance) -> None:
+    model = read_instance(write(text, "g.col"))
+    assert (model.labels, model.bonds, model.maxcut_weight) == (range(1, 5), 3, weight)
+
+
+@pytest.mark.parametrize("suffix", [".bq", ".qs", ".sparse"])
+def test_a_qubo_of_biq_mac_is_told_by_its_suffix(suffix: str, write: WriteInstance) -> None:
+    model = read_instance(write("# three nodes\n3 4\n1 1 1\n1 2 -3\n2 2 2\n3 2 -4\n", f"three{suffix}"))
+    assert model.to_qubo() == ({(1, 1): 1, (2, 2): 2, (3, 3): 0, (1, 2): -6, (3, 2): -8}, 0)
 
 
 QS = "# This file was made by hand\n# ObjectiveOffset 2.5\n# Vars Non-zeros\n3 4\n1 1 -3\n1 2 2\n2 3 -1\n3 3 0.5\n"

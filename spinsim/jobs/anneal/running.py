@@ -51,6 +51,7 @@ from spinsim.sampling import AnnealFrame, BestSlices, InField, Population, annea
 from spinsim.sampling.measure import BestOfEach, Measurement, measure, present_spins
 from spinsim.sampling.placement import overlapping_temperatures
 from spinsim.sampling.population import check_populations
+from spinsim.sampling.temperatures import automatic_temperatures
 from spinsim.saved import saved_of
 from spinsim.settings.setting import settings_of
 from spinsim.settings.shared import RunSettings

@@ -55,7 +55,11 @@ class AnnealSettings(Table):
         low=1e-300,
     )
     t_stop: float | None = setting(
-        None, "Last temperature", shown=f"{T_STOP} x the same, on graphs likewise", unit="coupling unit / k_B", low=1e-300
+        None,
+        "Last temperature",
+        shown=f"{T_STOP} x the same, on graphs likewise",
+        unit="coupling unit / k_B",
+        low=1e-300,
     )
     steps: int = setting(100, "Number of temperatures", low=1, high=10**9)
     schedule: str = setting("geometric", "Spacing", choices=("linear", "geometric"), besides=_LISTED)

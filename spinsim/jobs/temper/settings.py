@@ -51,9 +51,9 @@ class TemperSettings(Table):
         None,
         "From the lowest to the highest: 0.8:2:16, evenly spaced; 0.8:2:16g, geometric; 0.8,1.0,1.3; auto:0.8:2 or "
         "auto:0.8:2:16, placed in a pre-run so that all exchange equally often",
-        shown=f"{_COUNT}g around the transition of ferromagnets and antiferromagnets, from {_AROUND[0]} to {_AROUND[1]} x its "
-        f"temperature; of glasses from {_GLASSY[0]} to {_GLASSY[1]} x the root mean square local field; of searches and "
-        f"graphs {_WIDE_COUNT} to {_MOST_COUNT} over the range of an anneal",
+        shown=f"{_COUNT}g, for ferromagnets and antiferromagnets from {_AROUND[0]} to {_AROUND[1]} x the temperature of "
+        f"their transition, for glasses from {_GLASSY[0]} to {_GLASSY[1]} x the root mean square local field; for "
+        f"searches and graphs {_WIDE_COUNT} to {_MOST_COUNT} over the range of an anneal",
         unit="coupling unit / k_B",
         numbers=GRID,
     )

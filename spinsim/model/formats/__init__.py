@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from spinsim.errors import InputError
 from spinsim.machine.outputs import write_outputs
-from spinsim.model.formats import bqm_file, lines
+from spinsim.model.formats import bqm_file, graphs, lines
 from spinsim.model.formats.compressed import by_suffix
-from spinsim.model.formats.source import Source
+from spinsim.model.formats.source import COMMENT, Source
 from spinsim.model.problems.quadratic import Quadratic
 
 
@@ -28,8 +29,10 @@ class Format(NamedTuple):
         return self.recognises(source) if self.recognises else source.suffix in self.suffixes
 
 
-def _begins(characters: str) -> Callable[[Source], bool]:
-    return lambda source: source.line(source.first).lstrip()[0] in characters
+def _begins(pattern: str, comments: str = COMMENT) -> Callable[[Source], bool]:
+    """Return a function that is True of files whose first line beyond comments begins so."""
+    begin = re.compile(pattern, re.IGNORECASE)
+    return lambda source: begin.match(source.line(source.first_beyond(comments)).lstrip()) is not None
 
 
 FORMATS: Final = (
@@ -40,13 +43,20 @@ FORMATS: Final = (
         bqm_file.read,
         bqm_file.write,
     ),
-    Format("edge list", (".edgelist", ".edges"), None, lines.read_edge_list, lines.write_edge_list),
-    Format("Biq Mac QUBO", (".sparse",), None, lines.read_biq_mac, lines.write_biq_mac),
-    Format("QOBLIB", (".qs",), None, lines.read_biq_mac, lines.write_qoblib),
+    Format("edge list", (".edgelist", ".edges", ".el", ".wel"), None, graphs.read_edge_list, graphs.write_edge_list),
+    Format("Biq Mac QUBO", (".sparse", ".bq"), None, lines.read_biq_mac, lines.write_biq_mac),
+    Format("QOBLIB", (".qs",), lines.is_qoblib, lines.read_biq_mac, lines.write_qoblib),
     Format("MatrixMarket", (".mtx", ".mm"), _begins("%"), lines.read_matrix_market, lines.write_matrix_market),
-    Format("COO", (".coo",), _begins("#"), lines.read_coo, lines.write_coo),
-    Format("qbsolv", (".qubo",), _begins("cCpP"), lines.read_qbsolv, lines.write_qbsolv),
-    Format("rudy", (".mc", ".rud", ".rudy", ".txt"), lambda _: True, lines.read_rudy, lines.write_rudy),
+    Format("COO", (".coo",), lines.is_coo, lines.read_coo, lines.write_coo),
+    Format(
+        "qbsolv",
+        (".qubo",),
+        _begins(r"p\s+qubo\b", lines.QBSOLV_COMMENT),
+        lines.read_qbsolv,
+        lines.write_qbsolv,
+    ),
+    Format("DIMACS", (".dimacs", ".col", ".clq"), _begins(r"p\s"), graphs.read_dimacs, graphs.write_dimacs),
+    Format("rudy", (".mc", ".rud", ".rudy", ".txt"), lambda _: True, graphs.read_rudy, graphs.write_rudy),
 )
 """In the order in which a file is tried: the first that recognises it reads it."""
 

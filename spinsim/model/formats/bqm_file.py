@@ -48,8 +48,8 @@ class _Reader:
         sites, pairs = (self._whole(number) for number in about["shape"])
         value = np.dtype({"float64": "<f8", "float32": "<f4"}[about["dtype"]])
         outer, start = (self._integer(about[name]) for name in ("itype", "ntype"))
-        if about["vartype"] not in (SPIN, BINARY) or not sites:
-            raise InputError(f"{self._source.name} has no spin or binary variables: write a model that has some")
+        if about["vartype"] not in (SPIN, BINARY):
+            raise InputError(f"{self._source.name} has variables of other kinds: write a binary quadratic model")
         offset = self._array(value, 1)[0]
         linear = self._array(np.dtype([("start", start), ("value", value)]), sites)
         quadratic = self._array(np.dtype([("other", outer), ("value", value)]), 2 * pairs)

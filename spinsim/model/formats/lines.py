@@ -1,57 +1,53 @@
-"""Formats of text, a term a line: rudy, Biq Mac, COO, qbsolv, lists of edges and MatrixMarket."""
+"""Formats of problems in text, a term a line: Biq Mac, QOBLIB, COO, qbsolv and MatrixMarket."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Hashable
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from spinsim.errors import InputError
 from spinsim.inputs.checks import check_word
 from spinsim.machine.memory import require
-from spinsim.model.formats.source import MOST_SITES, Source, Terms, check_sites, is_number, lines_of, note_text, number
-from spinsim.model.problems.labels import Labels, plain_label, site_of
+from spinsim.model.formats.source import (
+    COMMENT,
+    MOST_SITES,
+    Source,
+    Terms,
+    check_sites,
+    is_number,
+    lines_of,
+    note_text,
+    number,
+)
 from spinsim.model.problems.quadratic import BINARY, LARGEST_VALUE, SPIN, Ends, Quadratic, Values, one_half
 
+QBSOLV_COMMENT: Final = "[cC#]"  # c begins a comment, whatever follows it
 _COO_SITES: Final = 2**16
 _COO_SITES_A_TERM: Final = 100
 _TWO_NUMBERS: Final = re.compile(r"\s*([+-]?\d{1,18})\s+([+-]?\d{1,18})\s*", re.ASCII)
 _COO: Final = re.compile(r"\s*#.*?\bvartype[:=]\s*(\w+)\s*", re.ASCII)
 _QBSOLV: Final = re.compile(r"\s*p\s+qubo\s+(?:0|unconstrained)((?:\s+\d{1,18}){3})\s*", re.ASCII | re.IGNORECASE)
-_WHOLE: Final = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
-_WORD: Final = re.compile(r"[^\s#{}]+")
 _HEADER: Final = re.compile(
     r"\s*%%MatrixMarket\s+matrix\s+(coordinate|array)\s+(real|integer|double|pattern)\s+(general|symmetric)\s*",
     re.ASCII | re.IGNORECASE,
 )
+_QOBLIB: Final = re.compile(r"\s*#\s*(ObjectiveOffset|Vars Non-zeros)(?!\S)")
 _VARTYPE: Final = re.compile(r"[ \t]*%.*?\bvartype[:=]\s*(\w+)", re.ASCII)
 _SIZES: Final = re.compile(r"\s*(\d{1,18})\s+(\d{1,18})(?:\s+(\d{1,18}))?\s*", re.ASCII)
 
 
-def read_rudy(source: Source) -> Quadratic:
-    """A MaxCut graph: ``n m``, then m lines ``i j w``, or ``i j`` of weight 1, sites from 1.
-
-    Sources: C. Helmberg, F. Rendl, SIAM J. Optim. 10, 673 (2000), for the G-set, made with G. Rinaldi's generator rudy;
-    A. Wiegele, Biq Mac Library (2007).
-    """
-    sites, terms = _announced(source, source.first, unweighted=True)
-    terms.demand(terms.ends[:, 0] != terms.ends[:, 1], "a bond joins two different sites: delete the line and lower m")
-    terms.check_room(sites)
-    return Quadratic(
-        sites, terms.ends - 1, terms.values, labels=range(1, sites + 1), is_maxcut=True, name=source.model_name
-    )
-
-
-def _announced(source: Source, header: int, comments: str = "", unweighted: bool = False) -> tuple[int, Terms]:
-    """The number of sites and the terms that a line ``n m`` announces, sites from 1."""
+def announced(
+    source: Source, header: int, comments: str = "", unweighted: bool = False, least: int = 1
+) -> tuple[int, Terms]:
+    """The number of sites, ``least`` or more, and the terms that a line ``n m`` announces, sites from 1."""
     match = _TWO_NUMBERS.fullmatch(source.line(header))
     if not match:
         raise source.unknown(header)
     sites, bonds = (int(text) for text in match.groups())
-    check_sites(source, header, sites, "n")
+    check_sites(source, header, sites, "n", least)
     if bonds < 0:
         raise source.refusal(header, f"m = {bonds} is not a number of bonds: give the number of lines i j w")
     terms = Terms(source, header, 1, sites, comments, unweighted)
@@ -59,22 +55,8 @@ def _announced(source: Source, header: int, comments: str = "", unweighted: bool
     return sites, terms
 
 
-def write_rudy(problem: Quadratic) -> bytes:
-    ends, weights = weights_of(problem)
-    names = problem.names
-    if not isinstance(names, range) or names.start not in (0, 1):
-        raise InputError("a rudy file has no room for labels: give another suffix, such as .mtx or .edgelist")
-    return f"{problem.sites} {len(weights)}\n{lines_of(ends + 1, weights)}".encode()
-
-
-def weights_of(problem: Quadratic) -> tuple[Ends, Values]:
-    """Ends and weights of the bonds of a problem that is one of a graph alone."""
-    _, linear, ends, weights = problem.split()
-    if problem.vartype != SPIN or np.any(linear) or problem.offset:
-        raise InputError(
-            "a graph has no fields, no constant and no binary variables: give another suffix, such as .coo or .bqm"
-        )
-    return ends, weights
+def is_qoblib(source: Source) -> bool:
+    return source.suffix == ".qs" or any(map(_QOBLIB.match, source.above()))
 
 
 def read_biq_mac(source: Source) -> Quadratic:
@@ -86,15 +68,21 @@ def read_biq_mac(source: Source) -> Quadratic:
     Sources: the input format of the Biq Mac solver; A. Wiegele, Biq Mac Library (2007); T. Koch et al., Quantum
     Optimization Benchmarking Library (2025), whose files Zimpl writes.
     """
-    sites, terms = _announced(source, source.first_beyond("#"), "#")
+    sites, terms = announced(source, source.first_beyond(), COMMENT, least=0)
     terms.check_room(sites)
-    low, high = np.sort(terms.ends, axis=1).T
-    _, first = np.unique(low * (sites + 1) + high, return_index=True)
-    again = np.ones(len(terms), np.bool_)
-    again[first] = False
-    terms.demand(~again, "this pair stands above already, and Q is symmetric: delete the line and lower m")
-    values = np.where(low == high, terms.values, 2 * terms.values)
+    terms.demand(
+        ~repeated(terms.ends, sites), "this pair stands above already, and Q is symmetric: delete the line and lower m"
+    )
+    values = np.where(terms.ends[:, 0] == terms.ends[:, 1], terms.values, 2 * terms.values)
     return source.with_note(Quadratic(sites, terms.ends - 1, values, BINARY, labels=range(1, sites + 1)))
+
+
+def repeated(ends: Ends, sites: int) -> npt.NDArray[np.bool_]:
+    """True for each term whose pair a term above has, in either order; sites count up to ``sites``."""
+    low, high = np.sort(ends, axis=1).T
+    again = np.ones(len(ends), np.bool_)
+    again[np.unique(low * (sites + 1) + high, return_index=True)[1]] = False
+    return again
 
 
 def write_biq_mac(problem: Quadratic) -> bytes:
@@ -114,24 +102,31 @@ def _biq_mac(binary: Quadratic) -> str:
     return f"{binary.sites} {len(ends)}\n{lines_of(np.sort(ends, axis=1) + 1, values)}"
 
 
+def is_coo(source: Source) -> bool:
+    return _coo_header(source) is not None
+
+
+def _coo_header(source: Source) -> int | None:
+    """Line of the comment that states the type of the variables, one of those above the first term."""
+    return next((at for at, line in enumerate(source.above(), 1) if _COO.match(line)), None)
+
+
 def read_coo(source: Source) -> Quadratic:
     """Dimod's COO file: ``# vartype=SPIN`` or ``# vartype=BINARY``, then ``i j value`` with sites from 0.
 
-    i = i is a linear term; other lines with ``#`` are comments. dimod minimises sum h s + sum J s s: our J and h are
-    minus its values. Where nearly all numbers up to the largest never occur, numbers are names, and only those that
-    occur are sites.
+    i = i is a linear term; other lines with ``#`` are comments, of which ``# offset=c`` states the constant. dimod
+    minimises sum h s + sum J s s: our J and h are minus its values. Where nearly all numbers up to the largest never
+    occur, numbers are names, and only those that occur are sites.
 
     Source: ``dimod.serialization.coo``.
     """
-    header = source.first
+    header = _coo_header(source) or source.first
     match = _COO.match(source.line(header))
     vartype = match[1].upper() if match else ""
     if vartype not in (SPIN, BINARY):
         raise source.unknown(header)
-    terms = Terms(source, header, 0, MOST_SITES - 1, "#")
-    if not len(terms):
-        raise source.refusal(header, "no term follows: add lines i j value")
-    sites, ends, labels = int(terms.ends.max()) + 1, terms.ends, None
+    terms = Terms(source, header, 0, MOST_SITES - 1, COMMENT)
+    sites, ends, labels = int(terms.ends.max(initial=-1)) + 1, terms.ends, None
     if sites > max(_COO_SITES, _COO_SITES_A_TERM * len(terms)):
         numbers, places = np.unique(ends, return_inverse=True)
         sites, ends, labels = len(numbers), places.reshape(-1, 2), tuple(numbers.tolist())
@@ -153,22 +148,21 @@ def write_coo(problem: Quadratic) -> bytes:
 def read_qbsolv(source: Source) -> Quadratic:
     """Qbsolv's QUBO file: comments ``c ...``, ``p qubo 0 maxNodes nDiagonals nElements``, then ``i j value``.
 
-    Sites count from 0; i = j are diagonals, elements have i < j.
+    Sites count from 0; i = j are diagonals, others are elements; those of a pair add, in either order.
 
     Source: the README of github.com/dwavesystems/qbsolv.
     """
-    header = source.first_beyond("cC")
+    header = source.first_beyond(QBSOLV_COMMENT)
     match = _QBSOLV.fullmatch(source.line(header))
     if not match:
         raise source.unknown(header)
     sites, diagonals, elements = (int(text) for text in match[1].split())
-    check_sites(source, header, sites, "maxNodes")
-    terms = Terms(source, header, 0, sites - 1, "cC")
+    check_sites(source, header, sites, "maxNodes", least=0)
+    terms = Terms(source, header, 0, sites - 1, QBSOLV_COMMENT)
     first, second = terms.ends.T
-    terms.demand(first <= second, "an element of a qbsolv file has i < j: swap the two indices")
     for name, announced, counted in (
         ("diagonal", diagonals, np.count_nonzero(first == second)),
-        ("element", elements, np.count_nonzero(first < second)),
+        ("element", elements, np.count_nonzero(first != second)),
     ):
         if counted != announced:
             raise source.refusal(
@@ -187,75 +181,6 @@ def write_qbsolv(problem: Quadratic) -> bytes:
     return f"{head}{lines_of(np.sort(ends, axis=1), values)}".encode()
 
 
-def read_edge_list(source: Source) -> Quadratic:
-    """A MaxCut graph: lines ``u v`` or ``u v w`` of any words.
-
-    Lines with ``#`` are comments. Words that are whole numbers are numbers, others are texts; sites stand in the order
-    in which the lines name them first. ``{}`` behind the two words, which NetworkX writes, says nothing.
-    """
-    labels = source.note.labels
-    known: dict[Hashable, int] = {} if labels is None else {place: place for place in range(len(labels))}
-    sites = len(known)
-    terms, weights, width = [], [], 0
-    for at, line in enumerate(source.lines, 1):
-        columns = line.split()
-        if not columns or columns[0][0] == "#":
-            continue
-        if columns[2:] == ["{}"]:
-            del columns[2:]
-        if len(columns) > 2 and columns[2][0] == "{":
-            raise source.refusal(
-                at, "attributes in braces are not read: write the file by networkx.write_weighted_edgelist"
-            )
-        width = width or len(columns)
-        if len(columns) != width or width not in (2, 3):
-            raise source.refusal(
-                at, "lines of an edge list have two words and perhaps a weight, all of them: correct it"
-            )
-        if width == 3 and not (is_number(columns[2]) and abs(float(columns[2])) < LARGEST_VALUE):
-            raise source.refusal(at, f"{columns[2][:20]!r} is no weight: write a finite number below 1e300")
-        check_word(columns[-1] if width == 3 else "", f"the weight in line {at} of {source.name}")
-        first, second = (site_of(known, _label(word)) for word in columns[:2])
-        if first == second:
-            raise source.refusal(at, "a bond joins two different sites: delete the line")
-        if labels is not None and len(known) > sites:
-            raise source.refusal(at, f"sites are numbered 0 to {sites - 1} where labels are listed: correct the index")
-        terms.append((first, second))
-        weights.append(float(columns[2]) if width == 3 else 1.0)
-    if not known:
-        raise source.refusal(source.first, "no bond follows: add lines u v")
-    ends = np.array(terms, np.int64).reshape(-1, 2)
-    problem = Quadratic(len(known), ends, np.array(weights), labels=tuple(known), is_maxcut=True)
-    return source.with_note(problem)
-
-
-def _label(word: str) -> Hashable:
-    return int(word) if _WHOLE.fullmatch(word) else word
-
-
-def write_edge_list(problem: Quadratic) -> bytes:
-    """The file of a problem without fields and a constant; a comment lists labels that words cannot tell."""
-    ends, weights = weights_of(problem)
-    words, note = _words(problem.names, ends), ""
-    if words is None:
-        note = f"# spinsim: {json.dumps({'labels': [plain_label(name) for name in problem.names]})}\n"
-        words = [str(place) for place in range(problem.sites)]
-    if (weights == 1).all():
-        return (note + "".join(f"{words[i]} {words[j]}\n" for i, j in ends.tolist())).encode()
-    pairs = zip(ends.tolist(), weights.tolist(), strict=True)
-    return (note + "".join(f"{words[i]} {words[j]} {number(value)}\n" for (i, j), value in pairs)).encode()
-
-
-def _words(names: Labels, ends: Ends) -> list[str] | None:
-    """Words that are read as these labels in this order; None where there are none."""
-    places, first = np.unique(ends, return_index=True)
-    if len(places) < len(names) or (np.diff(first) <= 0).any():
-        return None
-    words = [name if type(name) is str else str(name) if type(name) is int else "" for name in names]
-    fits = (_WORD.fullmatch(word) and _label(word) == name for word, name in zip(words, names, strict=True))
-    return words if all(fits) else None
-
-
 def read_matrix_market(source: Source) -> Quadratic:
     """A matrix in the MatrixMarket form of NIST, which ``scipy.io`` reads and writes.
 
@@ -264,22 +189,23 @@ def read_matrix_market(source: Source) -> Quadratic:
     COO files have: each pair once, linear terms on the diagonal.
     Source: R. F. Boisvert, R. Pozo, K. A. Remington, NIST Interagency Report 5935 (1996).
     """
-    header = _HEADER.fullmatch(source.line(source.first))
+    first = source.first_beyond()
+    header = _HEADER.fullmatch(source.line(first))
     if not header:
         raise source.refusal(
-            source.first,
+            first,
             "only real matrices are problems: write '%%MatrixMarket matrix coordinate real symmetric', or array for "
             "coordinate, integer or pattern for real, general for symmetric",
         )
     form, field, symmetry = (word.lower() for word in header.groups())
-    at = source.first_beyond("%")
+    at = source.first_beyond(f"{COMMENT}|%")
     sizes = _SIZES.fullmatch(source.line(at))
     if not sizes or (sizes[3] is None) != (form == "array") or (form == "array" and field == "pattern"):
         raise source.refusal(at, "it should hold the numbers of rows, columns and, of a coordinate file, entries")
     sites = int(sizes[1])
     if sites != int(sizes[2]):
         raise source.refusal(at, "the matrix of a problem is square: give as many columns as rows")
-    check_sites(source, at, sites, "the number of rows")
+    check_sites(source, at, sites, "the number of rows", least=0)
     if form == "array":
         ends, values = _array(source, at, sites, symmetry == "symmetric")
     else:
@@ -292,7 +218,7 @@ def read_matrix_market(source: Source) -> Quadratic:
             f"{source.name} is said to be symmetric but has entries on both sides of the diagonal: give those below it "
             "alone, or write general for symmetric"
         )
-    kind = _kind(source)
+    kind = _kind(source, first)
     if kind != BINARY and symmetry == "general":
         half = one_half(ends, values)
         if half is None:
@@ -313,11 +239,11 @@ def read_matrix_market(source: Source) -> Quadratic:
     )
 
 
-def _kind(source: Source) -> str:
-    """The vartype that a comment names, empty where there is none."""
+def _kind(source: Source, header: int) -> str:
+    """The vartype that a comment below the header names, empty where there is none."""
     if source.note.vartype:
         return source.note.vartype
-    for at, line in enumerate(source.lines, 1):
+    for at, line in enumerate(source.lines[header:], header + 1):
         if line.strip() and line.lstrip()[0] != "%":
             break
         if match := _VARTYPE.match(line):

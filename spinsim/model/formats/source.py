@@ -7,6 +7,7 @@ import os
 import re
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import takewhile
 from math import isfinite
 from typing import Any, Final
 
@@ -23,16 +24,19 @@ from spinsim.model.problems.labels import Labels, as_labels, label_of, plain_lab
 from spinsim.model.problems.quadratic import LARGEST_VALUE, Ends, Quadratic, Values
 
 FORMATS: Final = (
-    "give a rudy / G-set / Biq Mac file ('n m', then lines 'i j w' or 'i j'; with the suffix .sparse or .qs a QUBO), a "
-    "dimod COO file ('# vartype=SPIN' or '# vartype=BINARY', then lines 'i j value'), a qbsolv file ('p qubo 0 "
-    "maxNodes nDiagonals nElements', then lines 'i j value'), a MatrixMarket file ('%%MatrixMarket matrix ...'), an "
-    "edge list with the suffix .edgelist or a BQM file of dimod"
+    "give a rudy / G-set / Biq Mac file ('n m', then lines 'i j w' or 'i j'; with the suffix .sparse, .bq or .qs a "
+    "QUBO), a dimod COO file ('# vartype=SPIN' or '# vartype=BINARY', then lines 'i j value'), a qbsolv file ('p qubo "
+    "0 maxNodes nDiagonals nElements', then lines 'i j value'), a DIMACS graph ('p edge n m', then lines 'e i j'), a "
+    "MatrixMarket file ('%%MatrixMarket matrix ...'), an edge list with the suffix .edgelist, .edges, .el or .wel or a "
+    "BQM file of dimod"
 )
 _NOTE: Final = re.compile(r"[ \t]*[#cC%][ \t]*spinsim:(.*)")
 _OFFSET: Final = re.compile(
     r"^[ \t]*[#cC%][ \t]*(?:vartype[:=][ \t]*\w+[ \t,;]+)?(objective)?offset(?:[ \t]*([:=])[ \t]*|[ \t]+)(\S+)",
     re.IGNORECASE | re.MULTILINE,
 )
+COMMENT: Final = r"#|[cC](?!\S)"
+"""Beginning of a comment before any header: ``#``, or ``c`` as a word."""
 MOST_SITES: Final = 2**31 - 1  # bonds hold their sites as int32
 _SITES_UNASKED: Final = 2**20
 _SITES_A_TERM: Final = 100
@@ -73,14 +77,23 @@ class Source:
     def line(self, number: int) -> str:
         return self.lines[number - 1]
 
-    def first_beyond(self, comments: str) -> int:
-        """First line that is neither blank nor a comment by its first character; the first of all if there is none."""
-        numbers = (n for n, line in enumerate(self.lines, 1) if line.strip() and line.lstrip()[0] not in comments)
-        return next(numbers, self.first)
+    def above(self, comments: str = COMMENT) -> list[str]:
+        """The lines above the first that is neither blank nor begins as comments do, which a pattern says."""
+        begin = re.compile(comments)
+        return list(takewhile(lambda line: not line.strip() or begin.match(line.lstrip()), self.lines))
 
-    def below(self, header: int, comments: str = "") -> list[str]:
-        """The lines below a header; comments, told by their first characters, are blanked, which keeps the numbers."""
-        text = re.sub(rf"^[ \t]*[{comments}].*", "", self.text, flags=re.MULTILINE) if comments else self.text
+    def first_beyond(self, comments: str = COMMENT) -> int:
+        """First line that is neither blank nor a comment; the first of all if there is none."""
+        above = len(self.above(comments))
+        return above + 1 if above < len(self.lines) else self.first
+
+    def below(self, header: int, comments: str = "", mark: str = "") -> list[str]:
+        """The lines below a header; comments and marks before terms are blanked, which keeps the numbers of lines."""
+        text = self.text
+        if comments:
+            text = re.sub(rf"^[ \t]*(?:{comments}).*", "", text, flags=re.MULTILINE)
+        if mark:
+            text = re.sub(rf"^[ \t]*{mark}(?!\S)", "", text, flags=re.MULTILINE)
         return text.split("\n")[header:]
 
     def refusal(self, number: int, rule: str) -> InputError:
@@ -202,15 +215,23 @@ def _read(path: str | os.PathLike[str], name: str) -> bytes:
 class Terms:
     """The lines below a header, numbers of sites from ``low`` to ``high`` and a value each.
 
-    Comments, told by their first characters, may stand among them. Lines may also be ``i j`` alone, all of them, where
-    terms may be ``unweighted``; their values are 1. ``ends`` are both sites of each term as the file numbers them,
-    ``int64`` (terms, 2), ``values`` are ``float64`` (terms,). The first line that is no term raises InputError.
+    Comments, told by how they begin, may stand among them, and a ``mark`` before each term. Lines may also be ``i j``
+    alone, all of them, where terms may be ``unweighted``; their values are 1. ``ends`` are both sites of each term as
+    the file numbers them, ``int64`` (terms, 2), ``values`` are ``float64`` (terms,). The first line that is no term
+    raises InputError.
     """
 
     def __init__(
-        self, source: Source, header: int, low: int, high: int, comments: str = "", unweighted: bool = False
+        self,
+        source: Source,
+        header: int,
+        low: int,
+        high: int,
+        comments: str = "",
+        unweighted: bool = False,
+        mark: str = "",
     ) -> None:
-        self._source, self._header, self._body = source, header, source.below(header, comments)
+        self._source, self._header, self._body = source, header, source.below(header, comments, mark)
         first = next((line for line in self._body if line.strip()), "")
         self._columns = 2 if unweighted and len(first.split()) == 2 else 3
         table = self._parse()
@@ -247,7 +268,9 @@ class Terms:
             )
         if len(self) < announced:
             raise self._source.refusal(
-                self._header, f"only {len(self)} of m = {announced} bonds follow: correct m or add the missing lines"
+                self._header,
+                f"only {len(self)} of m = {announced} bonds follow: correct m or add the missing lines, or give a list "
+                "of edges without a header the suffix .edgelist",
             )
 
     def check_room(self, sites: int) -> None:
@@ -295,14 +318,17 @@ def is_number(text: str) -> bool:
     return text.isascii() and "_" not in text  # Python takes more than NumPy
 
 
-def check_sites(source: Source, header: int, sites: int, name: str) -> None:
-    if not 1 <= sites <= MOST_SITES:
-        raise source.refusal(header, f"{name} = {sites} is not a number of sites: use 1 to {MOST_SITES}")
+def check_sites(source: Source, header: int, sites: int, name: str, least: int = 1) -> None:
+    if not least <= sites <= MOST_SITES:
+        raise source.refusal(header, f"{name} = {sites} is not a number of sites: use {least} to {MOST_SITES}")
 
 
-def lines_of(ends: Ends, values: Values) -> str:
-    """Lines of terms; values to the last digit, without exponents, which not all readers know."""
-    return "".join(f"{i} {j} {number(value)}\n" for (i, j), value in zip(ends.tolist(), values.tolist(), strict=True))
+def lines_of(ends: Ends, values: Values | None, mark: str = "") -> str:
+    """Lines of terms, a ``mark`` before each; values to the last digit, without exponents, which not all know."""
+    if values is None:
+        return "".join(f"{mark}{i} {j}\n" for i, j in ends.tolist())
+    pairs = zip(ends.tolist(), values.tolist(), strict=True)
+    return "".join(f"{mark}{i} {j} {number(value)}\n" for (i, j), value in pairs)
 
 
 def number(value: float) -> str:

@@ -150,11 +150,11 @@ class Exchanged(Described):
         """Write an instance file that ``ss.read_instance`` reads; the suffix tells the format.
 
         Args:
-            path: With the suffix .mc, .rud or .txt (rudy), .sparse (Biq Mac QUBO), .qs (QOBLIB),
-                .edgelist, .mtx (MatrixMarket), .coo, .qubo (qbsolv) or .bqm (dimod); .gz or .xz
-                behind it compresses. Labels, the constant and the kind of variables are kept, in
-                comments where a format has no place for them; rudy files count sites from 1, and
-                .sparse, .qs and .qubo hold the problem in binary variables.
+            path: With the suffix .mc, .rud or .txt (rudy), .col (DIMACS), .sparse (Biq Mac QUBO),
+                .qs (QOBLIB), .edgelist, .mtx (MatrixMarket), .coo, .qubo (qbsolv) or .bqm (dimod);
+                .gz or .xz behind it compresses. Labels, the constant and the kind of variables are
+                kept, in comments where a format has no place for them; rudy files count sites from
+                1, and .sparse, .qs and .qubo hold the problem in binary variables.
             overwrite: True if an instance file that is there may be replaced.
 
         Raises:

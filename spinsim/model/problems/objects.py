@@ -42,8 +42,6 @@ def from_qubo(qubo: Any, offset: Any = 0.0, name: str = "qubo") -> Quadratic:
             raise InputError(no_pair(key))
         terms.append((site_of(known, key[0]), site_of(known, key[1])))
         values.append(number_in(value, f"the value of {shown(key)}"))
-    if not known:
-        raise InputError("a QUBO without a term has no variables: give {(u, u): a, (u, v): b} with a value for each")
     given = _from_terms(known, terms, values, vartype=BINARY, offset=number_in(offset, "offset"), name=name)
     return given.check().with_each_pair_once()
 
@@ -75,8 +73,6 @@ def from_networkx(graph: Any, weight: str, field: str, maxcut: bool, name: str) 
         ) from error
     if directed:
         raise InputError("a directed graph has no couplings of pairs: give graph.to_undirected()")
-    if not nodes:
-        raise InputError("a graph without nodes has nothing to simulate: add at least one")
     maxcut, vartype = maxcut or about.get("maxcut") is True, about.get("vartype", SPIN)
     if not isinstance(vartype, str) or vartype not in (SPIN, BINARY):
         raise InputError(f"attribute vartype of the graph is {shown(vartype)}: give SPIN or BINARY, or leave it out")
@@ -126,8 +122,6 @@ def to_networkx(problem: Quadratic, weight: str, field: str) -> Any:
 
 def from_bqm(bqm: Any, name: str = "bqm") -> Quadratic:
     variables, kind = variables_of(bqm)
-    if not variables:
-        raise InputError("a dimod model without variables has nothing to simulate: add at least one")
     linear, rows, columns, pairs = _biases(bqm, variables)
     sites, every = len(variables), np.arange(len(variables))
     ends = np.empty((sites + len(rows), 2), np.int64)
@@ -296,7 +290,7 @@ def _entries(matrix: Any, fold: bool) -> tuple[npt.NDArray[np.int64], npt.NDArra
     if kind not in "biuf":
         kinds = "complex numbers" if kind == "c" else f"{given.dtype} values"
         raise InputError(f"the matrix holds {kinds}: give a square matrix of real numbers")
-    if len(sides) != 2 or sides[0] != sides[1] or not sides[0]:
+    if len(sides) != 2 or sides[0] != sides[1]:
         raise InputError(f"the matrix has shape {sides}: give a square one, a row for each site")
     if not sparse.issparse(given):
         dense: Values = as_floats(given, "a value of the matrix")

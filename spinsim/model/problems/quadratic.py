@@ -52,7 +52,7 @@ class Quadratic:
 
     @property
     def names(self) -> Labels:
-        return range(self.sites) if self.labels is None else self.labels
+        return self.labels or range(self.sites)
 
     @property
     def least(self) -> float:

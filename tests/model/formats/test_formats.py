@@ -38,6 +38,10 @@ def graphs(draw: st.DrawFn) -> Quadratic:
     return Quadratic(sites, np.array(pairs), np.array(weights), labels=tuple(names), is_maxcut=True)
 
 
+def has_repeated_bonds(graph: Quadratic) -> bool:
+    return len(np.unique(np.sort(graph.ends, axis=1), axis=0)) < len(graph.ends)
+
+
 def again(problem: Any, path: Path) -> ss.Ising:
     """A problem, written into a file and read from it."""
     write_instance(problem, path, overwrite=True)
@@ -72,7 +76,9 @@ def test_problems_come_back_to_the_last_digit(tmp_path: Path, bqm: dimod.BQM) ->
 def test_graphs_come_back_to_the_last_digit(tmp_path: Path, graph: Quadratic) -> None:
     model = ss.Ising.from_quadratic(graph)
     plain = ss.Ising.from_matrix(model.to_matrix().matrix, labels=range(1, graph.sites + 1))
-    for suffix in (".edgelist", ".mtx", ".coo", ".bqm"):
+    for suffix in (".edgelist", ".wel.gz", ".mtx", ".coo", ".bqm", ".col", ".clq.xz"):
+        if suffix.startswith((".col", ".clq")) and has_repeated_bonds(graph):
+            continue  # an edge of these files counts once
         found = again(model.quadratic, tmp_path / f"one{suffix}")
         assert same_labels(found.labels, model.labels), suffix
         assert found.maxcut_weight == pytest.approx(model.maxcut_weight, abs=1e-9), suffix
