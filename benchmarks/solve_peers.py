@@ -32,7 +32,7 @@ import numpy as np
 import spinsim as ss
 from spinsim.benchmark.solve import target_of
 from spinsim.model.problems.targets import value_name
-from spinsim.sampling.annealing import automatic_temperatures
+from spinsim.sampling.temperatures import automatic_temperatures
 
 TUNING_SEEDS = (101, 102, 103)
 SWEEPS = (1000, 500, 250, 125, 62, 31, 16, 2000, 4000, 8000, 16000)
@@ -139,7 +139,7 @@ def dwave_program(problem: Problem) -> Program:
     from dwave.samplers import SimulatedAnnealingSampler
 
     sampler, bqm = SimulatedAnnealingSampler(), problem.model.to_bqm()
-    ends = [1 / temperature for temperature in automatic_temperatures(problem.model)]
+    ends = [1 / temperature for temperature in automatic_temperatures(problem.model)[:2]]
 
     def attempt(setting: Setting, seed: int, limit: float) -> bool:
         ranged = {} if setting["own_range"] else {"beta_range": ends}
@@ -177,7 +177,7 @@ def openjij_program(problem: Problem) -> Program:
     import openjij
 
     sampler, bqm = openjij.SASampler(), problem.model.to_bqm()
-    first, last = (1 / temperature for temperature in automatic_temperatures(problem.model))
+    first, last = (1 / temperature for temperature in automatic_temperatures(problem.model)[:2])
 
     def attempt(setting: Setting, seed: int, limit: float) -> bool:
         ranged = {} if setting["own_range"] else {"beta_min": first, "beta_max": last}
@@ -305,7 +305,7 @@ def solve(problem: Problem, asked: argparse.Namespace) -> Times:
 
 def in_new_process(problem: Problem, program: Program, setting: Setting, seed: int, limit: float) -> float:
     """Seconds of a process that imports what it needs, reads the instance and does the same."""
-    ends = [1 / temperature for temperature in automatic_temperatures(problem.model)]
+    ends = [1 / temperature for temperature in automatic_temperatures(problem.model)[:2]]
     asked = [problem.source, str(problem.target), json.dumps(setting | {"range": ends}), str(seed)]
     began = time.perf_counter()
     try:

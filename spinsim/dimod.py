@@ -311,7 +311,7 @@ def _schedule(model: Ising | None, given: dict[str, Any]) -> tuple[Schedule, str
         raise InputError(f"num_sweeps {sweeps} is no multiple of num_sweeps_per_beta {each}: give one that is")
     first, last = 1.0, 1.0
     if ends is None and model is not None:
-        first, last = (1 / temperature for temperature in model.once(automatic_temperatures))
+        first, last = (1 / temperature for temperature in model.once(automatic_temperatures)[:2])
     elif ends is not None:
         both = _betas("beta_range", ends)
         if len(both) != 2:

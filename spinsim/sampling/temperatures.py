@@ -8,7 +8,7 @@ flips cost where it matters: at local minima, which descents at zero temperature
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -26,10 +26,11 @@ HOT_ACCEPTANCE: Final = 0.15
 """Mean acceptance of the flips that cost energy at local minima, which sets the first temperature."""
 COLD_SHARE: Final = 1 / 64
 """Mean thermal energy above a local minimum, in units of how far minima lie above the best, at the last temperature."""
-_DESCENTS: Final = 32
+_DESCENTS: Final = 24
 _MOST_SAMPLES: Final = 4
 _MOST_VISITS: Final = 2**25  # of neighbours, by which large problems have fewer descents
 _BINS: Final = 16  # of costs in each octave
+_GAP_SHARE: Final = 1 / 2  # of the flips that cost energy
 _DIGITS: Final = 3  # of temperatures, so that no processor's rounding decides them
 _PRECISION: Final = 1e-6  # of a temperature before it is rounded
 _HOTTEST: Final = 10.0  # times the largest cost, above which nothing is looked for
@@ -44,6 +45,7 @@ class Range(NamedTuple):
 
     hot: float
     cold: float
+    has_gap: bool = False  # True if most flips that cost energy share the least cost, as on lattices of couplings +-J
 
 
 def automatic_temperatures(model: Ising) -> Range:
@@ -70,15 +72,16 @@ def _from_descents(model: Ising) -> Range | None:
     costs = np.concatenate([one.costs[one.costs > 0] for one in minima])
     if not costs.size:
         return None
-    bins = np.frexp(costs)
-    bins = (bins[1] * _BINS + np.floor((2 * bins[0] - 1) * _BINS)).astype(np.int64)
-    _, bins, counts = np.unique(bins, return_inverse=True, return_counts=True)
-    mean = np.bincount(bins, costs) / counts
-    height = float(np.mean([_height(one.energies) for one in minima])) or float(np.median(costs))
-    excited = COLD_SHARE * height * number * len(samples)
-    hot = _rising_to(lambda weights: float((counts * weights).sum()), HOT_ACCEPTANCE * costs.size, mean)
-    cold = _rising_to(lambda weights: float((counts * mean * weights).sum()), excited, mean)
-    return Range(*(_rounded(T * model.quantum) for T in (hot, min(hot, cold))))
+    height = np.mean([_height(one.energies) for one in minima]) or np.median(costs)
+    mantissa, octave = np.frexp(costs)
+    bins = octave.astype(np.int64) * _BINS + ((2 * mantissa - 1) * _BINS).astype(np.int64)
+    counts, sums = (np.bincount(bins - bins.min(), each) for each in (None, costs))
+    counts, sums = counts[counts > 0].astype(np.float64), sums[counts > 0]
+    mean, highest = sums / counts, _HOTTEST * float(costs.max())
+    hot = _temperature(mean, counts, HOT_ACCEPTANCE * costs.size, highest)
+    cold = _temperature(mean, sums, COLD_SHARE * float(height) * number * len(samples), hot)
+    has_gap = bool(np.count_nonzero(costs == costs.min()) >= _GAP_SHARE * costs.size)
+    return Range(_rounded(hot * model.quantum), _rounded(cold * model.quantum), has_gap)
 
 
 class Minima(NamedTuple):
@@ -142,15 +145,20 @@ def _height(energies: Costs) -> float:
     return lower or float(min(above[above > 0], default=0))
 
 
-def _rising_to(total: Callable[[Costs], float], wanted: float, costs: Costs) -> float:
-    """Return the temperature at which a sum over costs, given their Boltzmann weights, has risen to what is wanted."""
-    low, high = float(costs.min()) / LARGEST_EXPONENT, _HOTTEST * float(costs.max())
+@kernel
+def _temperature(costs, weights, wanted, highest):  # type: ignore[no-untyped-def]
+    """Return the temperature, at most the highest, at which the sum of weights times exp(-cost / T) is as wanted."""
+    low, high = costs[0] / LARGEST_EXPONENT, highest
     while high > low * (1 + _PRECISION):
-        middle = np.sqrt(low * high)
-        mantissa, power = exp_reduced(-np.minimum(costs / middle, LARGEST_EXPONENT))
-        weights = np.ldexp(mantissa, power.astype(np.int64))
-        low, high = (low, middle) if total(weights) > wanted else (middle, high)
-    return float(np.sqrt(low * high))
+        middle, total = np.sqrt(low * high), 0.0
+        for k in range(costs.size):
+            mantissa, power = exp_reduced(-min(costs[k] / middle, LARGEST_EXPONENT))
+            total += weights[k] * math.ldexp(mantissa, int(power))
+        if total > wanted:
+            high = middle
+        else:
+            low = middle
+    return np.sqrt(low * high)
 
 
 def _rounded(temperature: float) -> float:
@@ -178,4 +186,4 @@ def transition_temperature(model: Ising) -> float | None:
         middle = (low + high) / 2
         is_ordered = others * float((shares * np.tanh(sizes / middle)).sum()) > 1
         low, high = (middle, high) if is_ordered else (low, middle)
-    return known * high * np.arctanh(1 / (lattice.cell.coordination - 1))
+    return float(known * high * np.arctanh(1 / (lattice.cell.coordination - 1)))

@@ -328,10 +328,10 @@ class Anneal(Config):
         if given.temperatures is not None:
             ladder = given.listed
         else:
-            first, last = model.once(automatic_temperatures)
-            t_stop = last if given.t_stop is None else given.t_stop
+            usual = model.once(automatic_temperatures)
+            t_stop = usual.cold if given.t_stop is None else given.t_stop
             if given.t_start is not None or not given.populations:
-                t_start = first if given.t_start is None else given.t_start
+                t_start = usual.hot if given.t_start is None else given.t_start
                 return replace(self, anneal=replace(given, t_start=t_start, t_stop=t_stop))
             ladder = temperatures_from_infinity(model, t_stop, given.steps)
         ends: dict[str, Any] = {"t_start": float(ladder[0]), "t_stop": float(ladder[-1])}

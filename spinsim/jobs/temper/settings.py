@@ -32,9 +32,12 @@ _LARGE_COUNT: Final = 128  # of a search of so many sites: a word of replicas, i
 _RESTART_OF_SITE: Final = 250  # sweeps of a large problem, which goes on to find lower states for millions
 _OF_LAST: Final = 2.0  # of the last temperature of an anneal on a lattice
 _OF_FIRST: Final = 2 / 3  # of its first
-_LARGE_OF_COLD: Final = 1.25  # of the ends in large problems, whose replicas do not get through more
-_LARGE_OF_HOT: Final = 0.75
-_MOVED_OF_HOT: Final = 0.4  # of large problems with moves, which get replicas out of valleys where it is colder
+_OF_HOT: Final = 1.4  # of the ends of an anneal of another graph
+_OF_COLD: Final = 1.2
+_OF_COLD_WITH_GAP: Final = 0.5  # as all other low states lie a gap above the lowest
+_LARGE_OF_COLD: Final = 1.1  # of the ends in large problems, whose replicas do not get through more
+_LARGE_OF_HOT: Final = 0.55
+_MOVED_OF_HOT: Final = 0.3  # of large problems with moves, which get replicas out of valleys where it is colder
 
 
 def usual_restart(sites: int) -> int:
@@ -51,8 +54,8 @@ class TemperSettings(Table):
         None,
         "From the lowest to the highest: 0.8:2:16, evenly spaced; 0.8:2:16g, geometric; 0.8,1.0,1.3; auto:0.8:2 or "
         "auto:0.8:2:16, placed in a pre-run so that all exchange equally often",
-        shown=f"{_COUNT}g, for ferromagnets and antiferromagnets from {_AROUND[0]} to {_AROUND[1]} x the temperature of "
-        f"their transition, for glasses from {_GLASSY[0]} to {_GLASSY[1]} x the root mean square local field; for "
+        shown=f"{_COUNT}g, for ferromagnets and antiferromagnets from {_AROUND[0]} to {_AROUND[1]} x the temperature "
+        f"of their transition, for glasses from {_GLASSY[0]} to {_GLASSY[1]} x the root mean square local field; for "
         f"searches and graphs {_WIDE_COUNT} to {_MOST_COUNT} over the range of an anneal",
         unit="coupling unit / k_B",
         numbers=GRID,
@@ -257,9 +260,11 @@ def _wide_ladder(model: Ising, t: TemperSettings) -> str:
 
     from spinsim.sampling.temperatures import automatic_temperatures
 
-    hot, cold = model.once(automatic_temperatures)
+    hot, cold, has_gap = model.once(automatic_temperatures)
     if model.lattice is not None:
         hot, cold = _OF_FIRST * hot, _OF_LAST * cold
+    else:
+        hot, cold = _OF_HOT * hot, (_OF_COLD_WITH_GAP if has_gap else _OF_COLD) * cold
     octaves = ceil(log2(max(1.0, log(hot / cold) / _WIDE)))
     count, spacing = min(_WIDE_COUNT << octaves, _MOST_COUNT), "g"
     if model.sites > _LARGE:

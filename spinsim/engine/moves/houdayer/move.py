@@ -76,17 +76,22 @@ def bonds_of(model: Ising) -> Bonds:
 
 
 def usual_every(model: Ising, searches: bool) -> int | None:
-    """Sweeps between moves where they pay; None where clusters span the graph, which exchanges copies and no more.
+    """Sweeps between moves where they pay; None where clusters span the graph, which exchanges copies and no more."""
+    if not model.once(clusters_are_small):
+        return None
+    return EVERY_OF_SEARCH if searches else EVERY
+
+
+def clusters_are_small(model: Ising) -> bool:
+    """Return True if a quarter of the sites, chosen at random, does not percolate.
 
     Lattices have a threshold of their own in each dimension, which is that of space and time of slices; of other graphs
     the bonds of the first sample have one.
     """
     if model.lattice is not None:
-        pays = model.lattice.dimension <= MOST_DIMENSIONS
-    else:
-        start, neighbour = model.once(bonds_of)
-        pays = threshold(start[0], neighbour) >= LEAST_THRESHOLD
-    return (EVERY_OF_SEARCH if searches else EVERY) if pays else None
+        return model.lattice.dimension <= MOST_DIMENSIONS
+    start, neighbour = model.once(bonds_of)
+    return threshold(start[0], neighbour) >= LEAST_THRESHOLD
 
 
 @part
