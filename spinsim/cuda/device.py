@@ -110,6 +110,12 @@ def free_blocks() -> None:
     cupy.get_default_memory_pool().free_all_blocks()
 
 
+def free_in_blocks() -> int:
+    """Bytes that the present GPU has free for long arrays: what CuPy still holds may be cut up."""
+    free_blocks()
+    return int(cupy.cuda.runtime.memGetInfo()[0])
+
+
 def require_memory(
     device: int, needed: int, subject: str, mend: str = "choose a smaller size, fewer samples or fewer replicas"
 ) -> None:
