@@ -74,7 +74,6 @@ def wake() -> None:
         with suppress(Exception):  # whoever uses it will say what is wrong
             if why_not() is None:
                 make_current(0)
-                cupy.cuda.runtime.free(0)  # which makes a context where that did not
 
     Thread(target=begin).start()
 
