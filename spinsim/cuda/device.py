@@ -86,7 +86,6 @@ def wake() -> None:
         with suppress(Exception):  # whoever uses it will say what is wrong
             if why_not() is None:
                 make_current(0)
-                cupy.cuda.runtime.free(0)  # which makes a context where that did not
 
     Thread(target=begin).start()
 
@@ -120,6 +119,12 @@ def free_memory(device: int) -> int:
 def free_blocks() -> None:
     """Give the present GPU back what CuPy holds free: a long array else may find it cut up."""
     cupy.get_default_memory_pool().free_all_blocks()
+
+
+def free_in_blocks() -> int:
+    """Bytes that the present GPU has free for long arrays: what CuPy still holds may be cut up."""
+    free_blocks()
+    return int(cupy.cuda.runtime.memGetInfo()[0])
 
 
 def require_memory(

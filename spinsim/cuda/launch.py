@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.cuda.compile import begin, kernel, parameters
-from spinsim.machine.memory import on_gpu
+from spinsim.machine.memory import context_of, on_gpu
 
 Struct = np.dtype[np.void]
 
@@ -137,10 +137,11 @@ class Launch:
         """
         driver, runtime, device = *self._interfaces, self._kernel[0]
         present, context = runtime.getDevice(), driver.ctxGetCurrent()
-        if present != device or not context:
+        if present != device or context != context_of(device):
+            held = f"context {context:#x}" if context else "no context"
             raise RuntimeError(
-                f"{self._kernel[2]} is to run on GPU {device}, but the thread {current_thread().name} has "
-                f"{f'GPU {present}' if context else 'no context'}: begin it with machine.memory.make_current({device})"
+                f"{self._kernel[2]} is to run on GPU {device}, but thread {current_thread().name} has GPU {present} "
+                f"and {held}: begin it with machine.memory.make_current({device})"
             )
         for name, value in changed.items():
             self._values[name][0] = value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import cache
 from typing import Any, Final
 
 import psutil
@@ -40,11 +41,23 @@ def is_on_gpu(array: Any) -> bool:
     return type(array).__module__.partition(".")[0] == "cupy"
 
 
-def make_current(device: int) -> None:
-    """Give this thread a GPU and its context until it gets another one."""
-    from cupy.cuda import runtime
+@cache
+def context_of(device: int) -> int:
+    """Address of the context of a GPU in this process, which is made here."""
+    from cupy.cuda import driver, runtime
 
     runtime.setDevice(device)
+    runtime.free(0)
+    return int(driver.ctxGetCurrent())
+
+
+def make_current(device: int) -> None:
+    """Give this thread a GPU until it gets another one: for CuPy, and its context for the driver."""
+    from cupy.cuda import driver, runtime
+
+    context = context_of(device)
+    runtime.setDevice(device)
+    driver.ctxSetCurrent(context)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.cuda.device import free_blocks, free_memory
+from spinsim.cuda.device import free_blocks, free_in_blocks, names
 from spinsim.errors import InputError
 from spinsim.machine.memory import available_bytes, on_gpu, readable
 from spinsim.machine.threads import Threads
@@ -21,12 +21,13 @@ from spinsim.transfer_matrix.lanczos import Cause, Levels, NotConvergedError, Se
 from spinsim.transfer_matrix.layer import MOST_SITES, SECTORS, Layer
 from spinsim.transfer_matrix.operator import TransferOperator
 from spinsim.transfer_matrix.recurrence import VECTORS, at_once, one_by_one
-from spinsim.transfer_matrix.vectors import Share, Vectors
+from spinsim.transfer_matrix.vectors import ROTATED, Share, Vectors
 
 Array = npt.NDArray[np.float64]
 Fixed = dict[int, int]  # spins, +1 or -1, by site
 RESOLUTION: Final = 1e-14  # resolution of ln(lambda_0 / lambda), by rounding in T
 _FEWEST: Final = 4  # stored vectors beside the wanted ones below which Lanczos does without a basis
+_BESIDE: Final = {"cpu": 0, "cuda": 2**30}  # bytes of a GPU for kernels, cuBLAS, NCCL and short arrays
 _TINY: Final = 2**12  # amplitudes of vectors so short that a basis is always stored
 
 
@@ -151,36 +152,62 @@ def fit(
     states = 1 << (sites - (sectors != ("all",)))
     if settings.eigenvalues > states:
         raise InputError(f"{settings.eigenvalues} eigenvalues exceed the {states} states of a sector: give fewer")
-    size = 8 * states * tasks // devices
+    needs, levels = _Needs.of(states // devices, len(sectors), settings, tasks, devices), settings.eigenvalues
     memory = room(None if settings.device == "cpu" else 0) if there is None else there
-    memory -= buffer_bytes(settings.device) if devices > 1 else 0
-    on_cpu = 2 if settings.device == "cpu" else 1  # the diagonal, and what is at work
-    others = settings.eigenvalues * (len(sectors) > 1) + on_cpu + 1
-    vectors = memory // size
     free = settings.basis is None or (settings.basis == 0 and states <= _TINY)
-    wanted = min(lanczos.default_basis(settings.eigenvalues) if free else settings.basis or 0, states)
-    if free and wanted + others > vectors:
-        wanted = max(vectors - others, 0)
-        if wanted < settings.eigenvalues + _FEWEST:
-            wanted = 0
-    without = VECTORS + on_cpu - 1
-    needed = size * (wanted + others if wanted else without + 1)
+    wanted = min(lanczos.default_basis(levels) if free else settings.basis or 0, states)
+    if free and needs.with_basis(wanted) > memory:
+        fewer = range(wanted - 1, min(levels + _FEWEST, states) - 1, -1)
+        wanted = next((basis for basis in fewer if needs.with_basis(basis) <= memory), 0)
+    needed = needs.with_basis(wanted) if wanted else needs.without(1)
     if needed > memory:
         subject = f"a layer of {sites} sites, 2^{states.bit_length() - 1} amplitudes a vector,"
         kind, are = ("memory", "available") if settings.device == "cpu" else ("GPU memory", "free")
         each = f" on each of {devices} devices" if devices > 1 else ""
         mend = "choose a smaller width" + (" or fewer stored vectors (basis)" if settings.basis else "")
         raise InputError(f"{subject} needs {readable(needed)} of {kind}{each} but {readable(memory)} are {are}: {mend}")
-    return Fit(wanted, without + settings.eigenvalues <= vectors)
+    return Fit(wanted, needs.without(levels) <= memory)
+
+
+class _Needs(NamedTuple):
+    """Bytes that one device needs for its parts of all vectors and beside them."""
+
+    vector: int  # bytes of a part, of all tasks that run at the same time
+    piece: int  # bytes of a vector that are rotated at a time, likewise
+    sectors: int
+    levels: int  # levels of each sector
+    diagonals: int  # vectors that hold the diagonal, which a GPU computes on the way
+    beside: int  # bytes of all else
+
+    @classmethod
+    def of(cls, amplitudes: int, sectors: int, settings: Settings, tasks: int, devices: int) -> _Needs:
+        device = settings.device
+        beside = _BESIDE[device] + (buffer_bytes(device) if devices > 1 else 0)
+        vector, piece = (8 * tasks * count for count in (amplitudes, min(amplitudes, ROTATED[device])))
+        return cls(vector, piece, sectors, settings.eigenvalues, int(device == "cpu"), beside)
+
+    def with_basis(self, basis: int) -> int:
+        """Most of it is needed in the last sector: the eigenvectors of the others, the basis and the vector after it.
+
+        Beside these are vectors that are being rotated, and at the end copies of this sector's eigenvectors, before the
+        basis goes. With less than that CuPy multiplies two vectors into a third.
+        """
+        vectors = self.levels * (self.sectors - 1) + basis + 1 + self.diagonals
+        return self.beside + self.vector * vectors + max(self.vector * self.levels, self.piece * basis)
+
+    def without(self, eigenvectors: int) -> int:
+        return self.beside + self.vector * (VECTORS + eigenvectors + self.diagonals)
 
 
 def room(gpu: int | None) -> int:
-    """Bytes that a GPU of this process has free, or this process of the machine's memory where it is None."""
+    """Bytes of this process that long vectors can have: on a GPU, or of the machine's memory where it is None.
+
+    Several ranks of a machine share its memory, and its GPUs where these are fewer.
+    """
     if gpu is None:
         return available_bytes() // on_node().ranks
     with on_gpu(gpu):
-        free_blocks()
-        return free_memory(gpu)
+        return free_in_blocks() // -(-on_node().ranks // len(names()))
 
 
 @dataclass(eq=False)

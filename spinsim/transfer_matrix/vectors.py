@@ -25,7 +25,7 @@ from spinsim.parallel.group import Group
 START_FILE: Final = "transfer_matrix/start_vector.cu"
 BLOCK: Final = 4096  # amplitudes of a sum: a few rows of it fit the first-level cache
 _LONGEST: Final = 2**30  # what cuBLAS takes at a time
-_ROTATED: Final = 2**18, 2**22  # columns that are multiplied at a time, on the CPU and on a GPU
+ROTATED: Final = {"cpu": 2**18, "cuda": 2**22}  # columns that are multiplied at a time
 Array = npt.NDArray[np.float64]
 
 
@@ -272,7 +272,7 @@ class Vectors:
     def rotate(self, basis: Any, mixing: Array) -> None:
         """Replace the first vectors of ``basis`` by the combinations of all that the columns of ``mixing`` say."""
         rows = self.xp.asarray(np.ascontiguousarray(mixing.T))
-        step = _ROTATED[self.device == "cuda"]
+        step = ROTATED[self.device]
         for first in range(0, self.length, step):
             piece = basis[:, first : first + step]
             piece[: len(rows)] = rows @ piece

@@ -69,6 +69,12 @@ def test_imports_go_one_way() -> None:
     assert not wrong
 
 
+def test_gpus_become_current_in_one_way() -> None:
+    """CuPy's own ``with Device(0)`` leaves a thread that has begun with GPU 0 without a context."""
+    own = re.compile(r"^\s*with .*\bDevice\(", re.MULTILINE)
+    assert not [path for path in ROOT.rglob("*.py") if own.search(path.read_text())]
+
+
 def module_of(path: Path) -> str:
     """The name of a file's module."""
     return ".".join(("spinsim", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")

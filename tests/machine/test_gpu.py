@@ -37,14 +37,16 @@ def test_a_launch_says_that_its_thread_has_no_context(number: int) -> None:
         with cupy.cuda.Device(number):
             launch()
 
-    with pytest.raises(RuntimeError, match=rf"to run on GPU {number}, but the thread \S+ has no context: begin it"):
+    with pytest.raises(
+        RuntimeError, match=rf"to run on GPU {number}, but thread \S+ has GPU 0 and no context: begin it"
+    ):
         in_thread(launch)
     if number == 0:  # CuPy sets a device only if it is another one
-        with pytest.raises(RuntimeError, match="has no context"):
+        with pytest.raises(RuntimeError, match="and no context"):
             in_thread(with_gpu_of_cupy)
     for begin in (lambda: make_current(number), on_gpu(number).__enter__):
         in_thread(lambda begin=begin: (begin(), launch()))
-    with pytest.raises(RuntimeError, match=f"has GPU {1 - number}:"):
+    with pytest.raises(RuntimeError, match=f"has GPU {1 - number} and context"):
         in_thread(lambda: (make_current(1 - number), launch()))
 
 

@@ -204,8 +204,10 @@ def test_who_shares(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("emulated")
 def test_as_many_gpus_as_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 8 GiB each, where the command names none."""
+    """Of 9 GiB each, where the command names none."""
     import cupy
+
+    monkeypatch.setattr(cupy.cuda.runtime, "memGetInfo", lambda: (9 * 2**30, 9 * 2**30))
 
     def chosen(there: int, sites: int, device: str = "cuda") -> str:
         monkeypatch.setattr(cupy.cuda.runtime, "getDeviceCount", lambda: there)
@@ -214,5 +216,5 @@ def test_as_many_gpus_as_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert chosen(4, 29) == ""
     assert chosen(4, 30) == "each vector over 4 GPUs"
     assert chosen(3, 29, "cuda:3") == "each vector over 2 GPUs, which leaves 1 GPU idle"
-    with pytest.raises(ss.InputError, match=r"2\^29 .* needs 8.0 GiB of GPU memory on each of 2 devices but 7.5 GiB"):
+    with pytest.raises(ss.InputError, match=r"2\^29 .* needs 9.5 GiB of GPU memory on each of 2 devices but 9.0 GiB"):
         chosen(3, 30)

@@ -252,7 +252,7 @@ def test_memory_for_fewer_vectors(monkeypatch) -> None:
         monkeypatch.setattr("spinsim.machine.memory.available_bytes", lambda n=vectors: n * size)
         rooms[vectors] = fit(15, SECTORS, Settings(eigenvalues=4))
     assert rooms == {
-        22: Fit(15),
+        22: Fit(8),
         12: Fit(0),
         8: Fit(0),
         7: Fit(0, fits_eigenvectors=False),

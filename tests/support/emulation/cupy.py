@@ -1,8 +1,8 @@
 """As much of CuPy as spinsim's engines use, on NumPy arrays; kernels run at once, on one multiprocessor.
 
 Kernels of different devices run side by side in the threads that launch them, and reach each other's memory. A thread
-begins with GPU 0 and without a context; as in CuPy 14, ``with Device(0)`` gives it none, and unlike there, allocations
-and the end of ``with`` do not either: whoever launches must not rely on them.
+begins with GPU 0 and without a context; as in CuPy 14, ``with Device(0)`` gives it none, and unlike there, another
+device, allocations and the end of ``with`` do not either: whoever launches must not rely on them.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from emulation.compiler import compile_instance
 from spinsim.cuda import compile as compiling
 from spinsim.cuda import device
 from spinsim.cuda.launch import compiled_kernel
+from spinsim.machine import memory
 
 SHARED: Final = 232448  # bytes that a block may have, as in device.h
 MEMORY: Final = 2**33
@@ -85,13 +86,12 @@ class Device(Nothing):
         return self.id
 
     def __enter__(self) -> Device:
-        self._before = current_device(), current_context()
-        if self.id != self._before[0]:
-            set_device(self.id)
+        self._before = current_device()
+        set_device(self.id)
         return self
 
     def __exit__(self, *error: object) -> None:
-        CURRENT.device, CURRENT.context = self._before
+        set_device(self._before)
 
 
 def current_device() -> int:
@@ -104,7 +104,17 @@ def current_context() -> int:
 
 
 def set_device(number: int) -> None:
-    CURRENT.device, CURRENT.context = number, 1 + number
+    CURRENT.device = number
+
+
+def set_context(context: int) -> None:
+    CURRENT.context = context
+
+
+def make_context(address: int) -> None:
+    """Free no memory, by which the present device gets its context."""
+    assert address == 0
+    set_context(1 + current_device())
 
 
 class Array(np.ndarray):  # type: ignore[type-arg]
@@ -211,6 +221,7 @@ def _module() -> ModuleType:
     module.cuda.driver = SimpleNamespace(
         launchKernel=_launch,
         ctxGetCurrent=current_context,
+        ctxSetCurrent=set_context,
         occupancyMaxActiveBlocksPerMultiprocessor=lambda function, threads, shared: 1,
     )
     module.cuda.runtime = SimpleNamespace(
@@ -218,6 +229,7 @@ def _module() -> ModuleType:
         getDeviceCount=lambda: 1,
         getDevice=current_device,
         setDevice=set_device,
+        free=make_context,
         getDeviceProperties=lambda device: {"name": b"emulator"},
         memGetInfo=lambda: (MEMORY, MEMORY),
         deviceCanAccessPeer=lambda device, other: 1,
@@ -234,6 +246,7 @@ def _forget() -> None:
     """Have everything that belongs to one of both looked for again."""
     compiling.begin.cache_clear()
     compiled_kernel.cache_clear()
+    memory.context_of.cache_clear()
     device._cupy.cache_clear()
 
 
