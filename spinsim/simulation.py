@@ -20,7 +20,7 @@ from spinsim.engine import Dynamics, create_engine, resolve_device
 from spinsim.engine.dynamics import STARTS
 from spinsim.engine.given import as_spins, set_spins
 from spinsim.engine.protocols import Engine
-from spinsim.errors import InputError, MissingError
+from spinsim.errors import InputError, MissingError, warn_caller
 from spinsim.inputs.signatures import in_lines
 from spinsim.inputs.texts import Described, count
 from spinsim.machine.memory import require
@@ -92,6 +92,8 @@ class Simulation(Described):
         dynamics = Dynamics(seed, named, zero_acceptance, rng_rounds)
         self._given, given = check_model(model), None if isinstance(start, str) else start
         make = partial(create_engine, replicas=replicas, device=resolve_device(device, gpus), threads=threads)
+        if model.caution:
+            warn_caller(model.caution)
         engine = make(model, dynamics=dynamics, start=given)
         self._engine = InField(engine, partial(make, dynamics=replace(dynamics, start="up")))
         self._set(model=model, seed=dynamics.seed, sweeps=0, replicas=engine.replicas)
