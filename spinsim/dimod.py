@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from spinsim.engine import Dynamics, resolve_device
 from spinsim.engine.moves.metropolis.by_replica.cpu import ATTEMPTS
-from spinsim.errors import InputError
+from spinsim.errors import InputError, warn_caller
 from spinsim.inputs import grids
 from spinsim.inputs.texts import as_seed, printable, seeds_of
 from spinsim.machine.clock import seconds_without_compiling
@@ -173,6 +173,8 @@ class SpinsimSampler(_Sampler, _Initialized):
         dynamics = Dynamics(as_seed(seed))
         reads = None if given["num_reads"] is None else _count("num_reads", given["num_reads"], 1)
         model = self._model_of(from_bqm(bqm)) if variables_of(bqm)[0] else None
+        if model is not None and model.caution:
+            warn_caller(model.caution)
         schedule, kind = _schedule(model, given)
         start = self._start(bqm, given["initial_states"], given["initial_states_generator"], reads, dynamics.seed)
         replicas = (reads or 1) if start is None else len(start)

@@ -7,7 +7,10 @@ that it runs, and messages are worded when they are made, by ``argument`` and ``
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator
+from itertools import count
+from warnings import warn
 
 _on_command_line = False
 
@@ -37,6 +40,16 @@ def on_command_line() -> Iterator[None]:
         yield
     finally:
         _on_command_line = before
+
+
+def warn_caller(sentence: str) -> None:
+    """Warn of the line of the user's that has called the program, however deep in it that is noticed."""
+    package, level = __name__.partition(".")[0], 1
+    for level in count(1):
+        frame = sys._getframe(level)
+        if frame.f_back is None or frame.f_globals.get("__name__", "").partition(".")[0] != package:
+            break
+    warn(sentence, stacklevel=level + 1)
 
 
 def worded(command_line: str, python: str) -> str:

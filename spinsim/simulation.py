@@ -6,8 +6,11 @@ Runs of the jobs have schedules, files and errors; a ``Simulation`` is for proto
 
 from __future__ import annotations
 
+from dataclasses import replace
+from difflib import get_close_matches
+from functools import partial
 from operator import index
-from typing import Any
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,13 +20,16 @@ from spinsim.engine import Dynamics, create_engine, resolve_device
 from spinsim.engine.dynamics import STARTS
 from spinsim.engine.given import as_spins, set_spins
 from spinsim.engine.protocols import Engine
-from spinsim.errors import InputError
+from spinsim.errors import InputError, MissingError, warn_caller
 from spinsim.inputs.signatures import in_lines
 from spinsim.inputs.texts import Described, count
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising, check_model
-from spinsim.sampling.measure import Measurement, measure, present_configurations
+from spinsim.model.problems.quadratic import finite
+from spinsim.sampling.measure import InField, Measurement, measure, present_configurations
 from spinsim.sampling.portions import Portions
+
+_SETTABLE: Final = ("temperature", "field")
 
 
 @in_lines
@@ -44,13 +50,14 @@ class Simulation(Described):
         rng_rounds: Philox rounds, 10 or 7.
 
     Attributes:
-        model: Model that is simulated.
+        model: Model that is simulated, in the present field.
         replicas: Configurations of each sample.
         seed: The seed, also where it was drawn.
         sweeps: Sweeps done: attempted updates of each spin.
 
     Raises:
-        InputError: for bad temperatures, a start that does not fit, and too little memory.
+        InputError: for bad temperatures, a start that does not fit, and too little memory, and for
+            setting anything but ``temperature`` and ``field``.
 
     Examples:
         >>> model = ss.Ising(ss.square(16))
@@ -83,13 +90,28 @@ class Simulation(Described):
         if isinstance(start, str) and start not in STARTS:
             raise InputError(f"start {start!r} is unknown: choose random, up, or give an array of +1, -1")
         dynamics = Dynamics(seed, named, zero_acceptance, rng_rounds)
-        self.model, self.seed, self.sweeps = check_model(model), dynamics.seed, 0
-        given = None if isinstance(start, str) else start
-        self._engine = create_engine(model, replicas, dynamics, resolve_device(device, gpus), threads, given)
-        self.replicas = self._engine.replicas
+        self._given, given = check_model(model), None if isinstance(start, str) else start
+        make = partial(create_engine, replicas=replicas, device=resolve_device(device, gpus), threads=threads)
+        if model.caution:
+            warn_caller(model.caution)
+        engine = make(model, dynamics=dynamics, start=given)
+        self._engine = InField(engine, partial(make, dynamics=replace(dynamics, start="up")))
+        self._set(model=model, seed=dynamics.seed, sweeps=0, replicas=engine.replicas)
         self._portions = Portions(self._engine)
         self._measured: Measurement | None = None
         self.temperature = temperature
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in _SETTABLE and not name.startswith("_"):
+            close = get_close_matches(name, _SETTABLE, 1)
+            meant = f", did you mean {close[0]}" if close else ""
+            raise MissingError(
+                f"{name} of a simulation cannot be set{meant}: set temperature or field, or replace spins by set_spins"
+            )
+        object.__setattr__(self, name, value)
+
+    def _set(self, **values: Any) -> None:
+        vars(self).update(values)
 
     @property
     def temperature(self) -> float | npt.NDArray[np.float64]:
@@ -111,6 +133,18 @@ class Simulation(Described):
         values.flags.writeable = False
         self._engine.set_beta(1 / values if values.ndim else float(1 / values))
         self._temperature = values
+
+    @property
+    def field(self) -> float:
+        """The present uniform field beside the model's own, 0 at first; set it to change it."""
+        return self._engine.field
+
+    @field.setter
+    def field(self, field: float) -> None:
+        self._engine.set_field(float(finite(field, "field")))
+        self._set(model=self._engine.model if self.field else self._given)
+        self.temperature = self._temperature  # which another engine does not know
+        self._measured = None
 
     def sweep(self, sweeps: int = 1) -> None:
         """Attempt every spin of every replica so many times; Ctrl-C ends between two sweeps.
@@ -134,7 +168,7 @@ class Simulation(Described):
                 self._engine.wait()
             self._portions.end()
             left -= now
-            self.sweeps += now
+            self._set(sweeps=self.sweeps + now)
 
     @property
     def energy(self) -> npt.NDArray[np.float64]:
@@ -179,7 +213,8 @@ class Simulation(Described):
         Raises:
             InputError: for other shapes and other values.
         """
-        set_spins(self._engine, as_spins(spins, self.model, self.replicas, "spins"), half_sweep=self._engine.half_sweep)
+        given = as_spins(spins, self.model, self.replicas, "spins")
+        set_spins(cast("Engine", self._engine), given, half_sweep=self._engine.half_sweep)
         self._measured = None
 
     def overlap(self, spins: npt.ArrayLike | None = None) -> npt.NDArray[np.int64]:
@@ -208,7 +243,7 @@ class Simulation(Described):
     def engine(self) -> Engine:
         """The engine, for the generators of ``ss.sampling``; ``sweeps`` does not count its sweeps."""
         self._measured = None
-        return self._engine
+        return cast("Engine", self._engine)
 
     @property
     def _facts(self) -> dict[str, str]:
@@ -219,6 +254,7 @@ class Simulation(Described):
             "samples": count(self.model.samples, "sample"),
             "replicas": count(self.replicas, "replica"),
             "temperature": f"T = {said}",
+            **({"field": f"field {self.field:g}"} if self.field else {}),
             "sweeps": count(self.sweeps, "sweep"),
             "seed": f"seed {self.seed}",
             "device": self._engine.device_name,

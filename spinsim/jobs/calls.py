@@ -15,7 +15,6 @@ from inspect import Parameter, Signature, cleandoc
 from pathlib import Path
 from textwrap import wrap
 from typing import Any, Final, NamedTuple, TypeVar
-from warnings import warn
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +23,7 @@ from spinsim.acceptance import ZERO_ACCEPTANCE
 from spinsim.engine import resolve_device
 from spinsim.engine.given import as_spins, name_of
 from spinsim.engine.moves.move import Move, text_of
-from spinsim.errors import InputError
+from spinsim.errors import InputError, warn_caller
 from spinsim.inputs.checks import as_floats
 from spinsim.inputs.grids import as_text
 from spinsim.inputs.signatures import Lines, Plain, in_lines
@@ -353,8 +352,10 @@ def carried_out(plan: Plan[Any], out: OutFile | None, progress: bool, on_updates
             if on_updates is not None:
                 on_updates(done)
 
-        watch = Watch(bar.begin, advance, partial(warn, stacklevel=4), bar.watch_parts, bar.note)
+        watch = Watch(bar.begin, advance, warn_caller, bar.watch_parts, bar.note)
         if out is None:
+            if plan.model.caution:
+                watch.on_warning(plan.model.caution)
             return plan.in_memory(watch)
         try:
             to_file(plan, watch)

@@ -103,6 +103,14 @@ class Ising(Hamiltonian, Exchanged):
         self.origin: dict[str, Any] = {}
         self.stated_sha256 = ""
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "stated_sha256" in vars(self) and name not in vars(self) and not hasattr(type(self), name):
+            raise MissingError(
+                f"a model has no {name} to set: give couplings and fields to ss.Ising, a field beside them to "
+                "model.in_field"
+            )
+        object.__setattr__(self, name, value)
+
     @classmethod
     def from_quadratic(cls, problem: Quadratic) -> Self:
         """The model with the energies of a problem: J = -b and h = -a of its form in spins.

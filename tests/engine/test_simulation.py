@@ -32,6 +32,49 @@ def test_a_simulation_has_the_bits_of_a_run_and_its_numbers() -> None:
     np.testing.assert_array_equal(spins[1, 3], own.engine.spins(1, 3))
 
 
+def test_a_field_that_is_set_is_that_of_an_anneal() -> None:
+    for model in (MODEL, ss.EdwardsAnderson(ss.square(4), couplings="gaussian", field=0.25, random_field=0.5, seed=2)):
+        fields = [0.0, 0.5, -1.25, 0.0]
+        run = ss.anneal(model, [1.5] * 4, field=fields, sweeps=3, replicas=5, seed=4)
+        own = ss.Simulation(model, 1.5, replicas=5, seed=4)
+        assert own.field == 0
+        for step, field in enumerate(fields):
+            own.field = field
+            assert own.field == field
+            own.sweep(3)
+            np.testing.assert_array_equal(own.energy, run.energy[step])
+            np.testing.assert_array_equal(own.magnetization, run.magnetization[step])
+            np.testing.assert_array_equal(own.energy, own.model.energy(own.spins().transpose(0, 2, 1)))
+        assert own.model is model
+    own.temperature = np.linspace(1, 2, 5)
+    own.field = 2.0
+    assert "field 2, " in repr(own)
+    np.testing.assert_array_equal(own.temperature, np.linspace(1, 2, 5))
+    with pytest.raises(ss.InputError, match="too large for exact energies"):
+        own.field = 1e300
+    own.sweep()
+    assert own.field == 2.0
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("temprature", "did you mean temperature"),
+        ("Field", "did you mean field"),
+        ("replicas", "replicas of a simulation cannot be set: set temperature or field"),
+        ("model", "model of a simulation cannot be set"),
+        ("sweeps", "sweeps of a simulation cannot be set"),
+        ("energy", "energy of a simulation cannot be set"),
+        ("spins", "replace spins by set_spins"),
+    ],
+)
+def test_attributes_that_change_nothing_are_refused(name: str, words: str) -> None:
+    own = ss.Simulation(MODEL, 1.0, replicas=1)
+    with pytest.raises(ss.InputError, match=words):
+        setattr(own, name, 1)
+    assert own.replicas == 1
+
+
 def test_overlaps_are_sums_over_sites() -> None:
     own = ss.Simulation(MODEL, 1.0, replicas=5)
     before = own.spins()
@@ -73,9 +116,10 @@ def test_a_simulation_shows_itself_in_a_line() -> None:
     wanted = f"Simulation({MODEL.name}, 2 samples, 4 replicas, T = 0.5 to 2, 0 sweeps, seed {own.seed}, "
     assert repr(own).startswith(wanted)
     public = (
-        "energy engine magnetization model overlap replicas seed set_spins spins staggered_magnetization sweep sweeps"
+        "energy engine field magnetization model overlap replicas seed set_spins spins staggered_magnetization sweep "
+        "sweeps temperature"
     )
-    assert {name for name in dir(own) if not name.startswith("_")} == {*public.split(), "temperature"}
+    assert {name for name in dir(own) if not name.startswith("_")} == set(public.split())
 
 
 @pytest.mark.parametrize(
@@ -103,6 +147,8 @@ def test_what_no_simulation_can_do_is_refused() -> None:
     for call, words in (
         (lambda: own.sweep(-1), "sweeps -1 is below 0"),
         (lambda: own.sweep(1.5), "sweeps 1.5 is no whole number"),  # type: ignore[arg-type]
+        (lambda: setattr(own, "field", "strong"), "field is 'strong': give a finite number"),
+        (lambda: setattr(own, "field", np.inf), "field is inf: give a finite number"),
         (own.overlap, "one replica has no overlap"),
         (lambda: own.set_spins(np.zeros(24)), "spins holds 0.0: every spin must be"),
     ):

@@ -81,6 +81,13 @@ def test_two_runs_of_one_model_are_those_of_two_models() -> None:
     assert np.array_equal(first[1].energy, other.energy)
 
 
+def test_attributes_that_a_model_does_not_have_are_refused(model: Ising) -> None:
+    for name in ("field", "copuling"):
+        with pytest.raises(ss.InputError, match=f"a model has no {name} to set"):
+            setattr(model, name, 5.0)
+    model.name = "another"
+
+
 ZEROS = {
     "number": {"field": -0.0},
     "array": {"field": [-0.0, 0.0, -0.0]},

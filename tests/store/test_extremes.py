@@ -74,6 +74,36 @@ def test_digits_that_are_lost_are_told(tmp_path, capsys, monkeypatch):
     assert "by up to 100 %" in run(capsys, monkeypatch, *line.split(), "--quiet").err
 
 
+APART = ss.Graph(3, [(0, 1), (1, 2)])
+CALLS = {
+    "anneal": lambda model, _: ss.anneal(model, [2.0, 1.0], sweeps=1, replicas=2),
+    "file": lambda model, path: ss.anneal(model, [2.0, 1.0], sweeps=1, replicas=2, out=path),
+    "temper": lambda model, _: ss.temper(model, [1.0, 2.0], sweeps=10),
+    "quantum": lambda model, _: ss.quantum(model, k=[0.2, 0.3], slices=4, sweeps=10, thermalize=0),
+    "transfer": lambda model, _: ss.transfer(model, k=0.2),
+    "simulation": lambda model, _: ss.Simulation(model, 1.0),
+    "several": lambda model, _: ss.anneal([model], [2.0, 1.0], sweeps=1, replicas=2),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_python_warns_of_values_so_different_where_it_was_called(name, tmp_path):
+    """Calls without a file said nothing, while the command line did."""
+    for model in (ss.Ising(APART, [1.0, 1e-20]), ss.Ising(APART, [1.0, 2.0**-54], 0.75)):
+        with pytest.warns(UserWarning, match="are multiples of one quantum.* by up to [0-9.]+ %") as warned:
+            CALLS[name](model, tmp_path / f"{model.quantum}.h5")
+        assert [warning.filename for warning in warned] == [__file__]
+
+
+def test_penalties_that_hide_the_rest_are_warned_of():
+    qubo = {("a", "a"): -1.0, ("a", "b"): 1e20}
+    with pytest.warns(UserWarning, match="energies of qubo are searched in steps of"):
+        ss.anneal(ss.Ising.from_qubo(qubo), [2.0, 1.0], sweeps=1, replicas=2)
+    sampler = pytest.importorskip("spinsim.dimod").SpinsimSampler()
+    with pytest.warns(UserWarning, match="are searched in steps of"):
+        sampler.sample_qubo(qubo, num_reads=2)
+
+
 def test_ordinary_decimals_are_no_matter():
     rng = np.random.default_rng(1)
     for couplings in (0.1, rng.standard_normal(128), 1e4 * rng.random(128)):
