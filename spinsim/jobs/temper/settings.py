@@ -37,7 +37,7 @@ _OF_COLD: Final = 1.2
 _OF_COLD_WITH_GAP: Final = 0.5  # as all other low states lie a gap above the lowest
 _LARGE_OF_COLD: Final = 1.1  # of the ends in large problems, whose replicas do not get through more
 _LARGE_OF_HOT: Final = 0.55
-_MOVED_OF_HOT: Final = 0.3  # of large problems with moves, which get replicas out of valleys where it is colder
+_MOVED_OF_HOT: Final = 0.25  # of large problems with moves, which get replicas out of valleys where it is colder
 
 
 def usual_restart(sites: int) -> int:

@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
-from spinsim.engine.moves.houdayer.percolation import threshold
+from spinsim.engine.moves.houdayer.dimension import dimension
 from spinsim.engine.moves.move import Batch, most_halvings
 from spinsim.machine.compiled import kernel, part
 from spinsim.model.graph import adjacency
@@ -48,9 +48,7 @@ HALF: Final = 64
 FEW: Final = 4  # a share of 1 / 4 of the sites
 EVERY: Final = 10
 EVERY_OF_SEARCH: Final = 5
-LEAST_THRESHOLD: Final = 0.27
-"""Least threshold of site percolation of graphs for which moves pay: copies differ at some quarter of the sites."""
-MOST_DIMENSIONS: Final = 3  # of lattices, whose thresholds are 0.31 and more; in four dimensions it is 0.20
+MOST_DIMENSIONS: Final = 3.5  # of lattices and other graphs for which moves pay
 
 
 class Bonds(NamedTuple):
@@ -76,22 +74,18 @@ def bonds_of(model: Ising) -> Bonds:
 
 
 def usual_every(model: Ising, searches: bool) -> int | None:
-    """Sweeps between moves where they pay; None where clusters span the graph, which exchanges copies and no more."""
-    if not model.once(clusters_are_small):
+    """Sweeps between moves where they pay; None on graphs of more than three dimensions, such as random ones."""
+    if model.once(dimension_of) > MOST_DIMENSIONS:
         return None
     return EVERY_OF_SEARCH if searches else EVERY
 
 
-def clusters_are_small(model: Ising) -> bool:
-    """Return True if a quarter of the sites, chosen at random, does not percolate.
-
-    Lattices have a threshold of their own in each dimension, which is that of space and time of slices; of other graphs
-    the bonds of the first sample have one.
-    """
+def dimension_of(model: Ising) -> float:
+    """Dimension of a lattice, with time where it has slices, or of the graph of the first sample's bonds."""
     if model.lattice is not None:
-        return model.lattice.dimension <= MOST_DIMENSIONS
+        return model.lattice.dimension
     start, neighbour = model.once(bonds_of)
-    return threshold(start[0], neighbour) >= LEAST_THRESHOLD
+    return dimension(start[0], neighbour)
 
 
 @part
