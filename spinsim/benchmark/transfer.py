@@ -13,15 +13,16 @@ import numpy as np
 
 from spinsim.benchmark import wait_for
 from spinsim.cuda.device import free_memory
+from spinsim.errors import InputError
 from spinsim.machine.memory import available_bytes, readable
 from spinsim.machine.threads import Threads
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.geometry.lattice import chain, square
 from spinsim.model.ising import Ising
-from spinsim.transfer_matrix.lanczos import Search, ThickRestart, default_basis
+from spinsim.transfer_matrix.lanczos import Search, ThickRestart
 from spinsim.transfer_matrix.layer import CRITICAL, Layer
 from spinsim.transfer_matrix.operator import TransferOperator
-from spinsim.transfer_matrix.spectrum import Settings, fit
+from spinsim.transfer_matrix.spectrum import Settings, fit, room
 from spinsim.transfer_matrix.vectors import Vectors
 
 PASSES: Final = 3
@@ -74,8 +75,10 @@ def rates(device: str, threads: int | None, widths: tuple[int, ...], repeats: in
 
 
 def _measure(model: Ising, device: str, method: str, pool: Threads, repeats: int) -> Rate:
-    settings = Settings(_LEVELS, method=method, device=device, basis=default_basis(_LEVELS))
-    basis = fit(model.sites, ("odd",), settings).basis
+    there = max(0, room(None if device == "cpu" else 0) - 2 * 8 * 2 ** (model.sites - 1))  # products have two vectors
+    basis = fit(model.sites, ("odd",), Settings(_LEVELS, method=method, device=device), there=there).basis
+    if not basis:
+        raise InputError(f"width {model.sites} leaves no room for stored vectors: give smaller ones")
     k = CRITICAL[1] if model.lattice and model.lattice.dimension == 1 else 0.29
     layer = Layer(model, 0, k, k, "odd")
     operator = TransferOperator(layer, device, method, pool)

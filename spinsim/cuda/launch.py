@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.cuda.compile import begin, kernel, parameters
-from spinsim.machine.memory import context_of, on_gpu
+from spinsim.machine.memory import context_of, interfaces, on_gpu
 
 Struct = np.dtype[np.void]
 
@@ -116,13 +116,6 @@ class Launch:
     def _function(self) -> int:
         return int(compiled_kernel(*self._kernel, self._shared).ptr)
 
-    @cached_property
-    def _interfaces(self) -> tuple[Any, Any]:
-        """Interfaces of the driver and of the runtime."""
-        from cupy.cuda import driver, runtime
-
-        return driver, runtime
-
     def blocks_at_once(self, threads: int) -> int:
         """Blocks of so many threads that one multiprocessor holds."""
         return _blocks_at_once(self._function, threads, self._shared)
@@ -135,7 +128,7 @@ class Launch:
         Raises:
             RuntimeError: where this thread has another GPU, or no context yet.
         """
-        driver, runtime, device = *self._interfaces, self._kernel[0]
+        (driver, runtime), device = interfaces(), self._kernel[0]
         present, context = runtime.getDevice(), driver.ctxGetCurrent()
         if present != device or context != context_of(device):
             held = f"context {context:#x}" if context else "no context"

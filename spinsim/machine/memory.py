@@ -42,10 +42,17 @@ def is_on_gpu(array: Any) -> bool:
 
 
 @cache
-def context_of(device: int) -> int:
-    """Address of the context of a GPU in this process, which is made here."""
+def interfaces() -> tuple[Any, Any]:
+    """Interfaces of CUDA's driver and of its runtime: importing them takes as long as a call."""
     from cupy.cuda import driver, runtime
 
+    return driver, runtime
+
+
+@cache
+def context_of(device: int) -> int:
+    """Address of the context of a GPU in this process, which is made here."""
+    driver, runtime = interfaces()
     runtime.setDevice(device)
     runtime.free(0)
     return int(driver.ctxGetCurrent())
@@ -53,9 +60,7 @@ def context_of(device: int) -> int:
 
 def make_current(device: int) -> None:
     """Give this thread a GPU until it gets another one: for CuPy, and its context for the driver."""
-    from cupy.cuda import driver, runtime
-
-    context = context_of(device)
+    (driver, runtime), context = interfaces(), context_of(device)
     runtime.setDevice(device)
     driver.ctxSetCurrent(context)
 
@@ -67,9 +72,7 @@ def on_gpu(device: int) -> Iterator[None]:
     ``with cupy.cuda.Device(0)`` does nothing in a thread that has begun with GPU 0 and has no context yet, so that a
     launch fails there.
     """
-    from cupy.cuda import runtime
-
-    before = runtime.getDevice()
+    before = interfaces()[1].getDevice()
     make_current(device)
     try:
         yield

@@ -187,10 +187,10 @@ class _Needs(NamedTuple):
         return cls(vector, piece, sectors, settings.eigenvalues, int(device == "cpu"), beside)
 
     def with_basis(self, basis: int) -> int:
-        """Most of it is needed in the last sector: the eigenvectors of the others, the basis and the vector after it.
+        """Bytes in the last sector, beside the eigenvectors of the others.
 
-        Beside these are vectors that are being rotated, and at the end copies of this sector's eigenvectors, before the
-        basis goes. With less than that CuPy multiplies two vectors into a third.
+        The basis has one vector more than its number. Beside it are pieces of vectors that have been rotated, or a
+        vector, which CuPy's product of two takes, or at the end copies of the eigenvectors, before the basis goes.
         """
         vectors = self.levels * (self.sectors - 1) + basis + 1 + self.diagonals
         return self.beside + self.vector * vectors + max(self.vector * self.levels, self.piece * basis)

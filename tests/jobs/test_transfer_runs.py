@@ -16,7 +16,7 @@ import xarray
 from harness import contents, finish, one_sentence, run, spinsim
 
 import spinsim as ss
-from spinsim.benchmark.transfer import _peer_basis
+from spinsim.benchmark.transfer import _peer_basis, rates
 from spinsim.jobs.transfer.running import Work
 from spinsim.jobs.transfer.settings import Transfer
 from spinsim.settings.config import build_config
@@ -357,6 +357,17 @@ def test_lists_in_a_configuration_are_strings() -> None:
     ):
         with pytest.raises(ss.InputError, match=words):
             build_config(Transfer, table)
+
+
+def test_the_benchmark_takes_a_basis_that_fits(monkeypatch) -> None:
+    """Beside the two vectors of a product."""
+    for count, fits in {16: True, 15: False}.items():  # a basis has six at least, which are all rotated at once
+        monkeypatch.setattr("spinsim.benchmark.transfer.room", lambda gpu, count=count: count * 8 * 2**11)
+        if fits:
+            assert next(rates("cpu", 1, (12,), 1)).steps > 0
+        else:
+            with pytest.raises(ss.InputError, match="width 12 leaves no room for stored vectors: give smaller ones"):
+                next(rates("cpu", 1, (12,), 1))
 
 
 def test_a_layer_that_does_not_fit_is_refused_before_it_is_built(monkeypatch) -> None:

@@ -11,8 +11,9 @@ import pytest
 
 import spinsim as ss
 from spinsim import gemm
+from spinsim.engine.devices import _gpus_of_rank, seats
 from spinsim.errors import InputError
-from spinsim.machine.memory import make_current, on_gpu, using
+from spinsim.machine.memory import context_of, make_current, on_gpu, using
 from spinsim.transfer_matrix.vectors import fill_on_gpu
 
 
@@ -48,6 +49,23 @@ def test_a_launch_says_that_its_thread_has_no_context(number: int) -> None:
         in_thread(lambda begin=begin: (begin(), launch()))
     with pytest.raises(RuntimeError, match=f"has GPU {1 - number} and context"):
         in_thread(lambda: (make_current(1 - number), launch()))
+
+
+def present_gpu() -> tuple[int, bool]:
+    """Number of a thread's GPU, and if it has the context of that one."""
+    from cupy.cuda import driver, runtime
+
+    number = runtime.getDevice()
+    return number, driver.ctxGetCurrent() == context_of(number)
+
+
+@pytest.mark.usefixtures("emulated")
+def test_threads_of_seats_have_their_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    import cupy
+
+    monkeypatch.setattr(cupy.cuda.runtime, "getDeviceCount", lambda: 3)
+    assert [seat.place.request(present_gpu)() for seat in seats("cuda:3")] == [(0, True), (1, True), (2, True)]
+    assert in_thread(lambda: (_gpus_of_rank("cuda:2,"), present_gpu())) == ([2], (2, True))
 
 
 def use_memory_again() -> None:

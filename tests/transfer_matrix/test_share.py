@@ -67,7 +67,7 @@ def test_products_of_parts_on_gpus(
 ) -> None:
     """Of one pass, after which the diagonal comes in another, and of two, the first of which goes piece by piece."""
     monkeypatch.setitem(across.ROOM, "cuda", room)
-    check_product(count, sites, sector, "cuda", "butterfly", [0])
+    check_product(count, sites, sector, "cuda", "butterfly", [0, 1])
 
 
 @pytest.mark.gpu

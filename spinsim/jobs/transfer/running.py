@@ -301,7 +301,9 @@ def _saved_on_the_way(
             if saving.due() and not solver.done:
                 file.save(saved_state(step, solver))
                 saving.saved()
-        yield work.row(step, solver.row(), solver.problems)
+        solved = work.row(step, solver.row(), solver.problems)
+        del solver  # its vectors go before the next ones come
+        yield solved
 
 
 def _where(device: str, devices: int) -> dict[str, str]:

@@ -247,6 +247,7 @@ def _forget() -> None:
     compiling.begin.cache_clear()
     compiled_kernel.cache_clear()
     memory.context_of.cache_clear()
+    memory.interfaces.cache_clear()
     device._cupy.cache_clear()
 
 
