@@ -43,6 +43,9 @@ Array = npt.NDArray[np.float64]
 
 WINDOW: Final = 6  # autocorrelation times that the sum's window must span
 SHORTEST: Final = 20  # autocorrelation times that a chain must span to be trusted
+FEWEST_CARRIERS: Final = 5  # stretches that must carry the variance, so that it does not rest on a rare event or two
+_STRETCHES: Final = 64  # stretches of a series that are looked at
+_ENOUGH: Final = 20  # stretches that know their variance
 _ROUNDING = 1e-9  # rounding of a width that is a whole number
 
 
@@ -54,10 +57,17 @@ class IntegratedTime:
     error: Array  # of tau, tau sqrt((4 W + 2) / n), n measurements in all chains together; NaN for a constant series
     window: npt.NDArray[np.int64]  # W, the last t that the sum of the autocorrelation takes in
     trusted: npt.NDArray[np.bool_]
-    """False where a chain is shorter than 20 (tau + error), where no window is wide enough, for a constant series, and
-    for one so strongly anticorrelated that the sum is not positive."""
+    """False where a chain is shorter than 20 (tau + error), where no window is wide enough, for a constant series, for
+    one whose variance rests on a few rare events (``few``), and for one so strongly anticorrelated that the sum is
+    not positive."""
     mean: Array  # mean of all measurements
     mean_error: Array  # its standard error, sigma sqrt(2 tau / n); NaN for a constant series, of which none is known
+    carriers: Array  # stretches of time that carry the variance, see ``carriers_of``; infinite where nobody asked
+
+    @property
+    def few(self) -> npt.NDArray[np.bool_]:
+        """True where the variance rests on a few rare events, so that it is not known."""
+        return np.asarray(self.carriers < FEWEST_CARRIERS)
 
 
 def integrated_time(
@@ -84,7 +94,9 @@ def integrated_time(
     least = np.broadcast_to(np.asarray(least_window), trailing).ravel()
     rows = [_integrate(columns[:, :, k], float(least[k])) for k in range(columns.shape[2])]
     tau, error, window, trusted, mean, mean_error = (np.array(of).reshape(trailing) for of in zip(*rows, strict=True))
-    return IntegratedTime(tau, error, window.astype(np.int64), trusted, mean, mean_error)
+    carriers = carriers_of(in_stretches(columns).reshape(-1, columns.shape[2])).reshape(trailing)
+    trusted &= carriers >= FEWEST_CARRIERS
+    return IntegratedTime(tau, error, window.astype(np.int64), trusted, mean, mean_error, carriers)
 
 
 def _integrate(chains: Array, least_window: float) -> tuple[float, float, int, bool, float, float]:
@@ -101,6 +113,25 @@ def _integrate(chains: Array, least_window: float) -> tuple[float, float, int, b
     error = float(tau * np.sqrt((4 * window + 2) / total))
     trusted = bool(wide and raw > 0 and length >= SHORTEST * (tau + error))
     return tau, error, window, trusted, mean, scale * float(np.sqrt(2 * tau * variance / total))
+
+
+def in_stretches(series: Array) -> Array:
+    """Averages of a series (n, ...) over at most 64 stretches of equal length, its first measurements left out."""
+    stretch = -(-len(series) // _STRETCHES)
+    return np.asarray(series[len(series) % stretch :].reshape(-1, stretch, *series.shape[1:]).mean(axis=1))
+
+
+def carriers_of(means: Array) -> Array:
+    """Count the averages over stretches of time (stretches, ...) that carry the variance.
+
+    They are (sum of d^2)^2 / sum of d^4 of the deviations d: k where k equal events stand out of a constant, whose
+    Poisson law leaves the variance unknown by a share 1 / sqrt(k), and a third of all where averages are normal. Fewer
+    than 20 stretches count as if there were 20.
+    """
+    apart = means - means.mean(axis=0)
+    squares = (apart / np.maximum(np.abs(apart).max(axis=0), np.finfo(np.float64).tiny)) ** 2
+    carriers = squares.sum(axis=0) ** 2 / np.maximum((squares**2).sum(axis=0), np.finfo(np.float64).tiny)
+    return np.asarray(carriers * max(1.0, _ENOUGH / len(means)))
 
 
 def windowed_sum(centred: Array, least_window: float = 0) -> tuple[float, int, bool, float]:
@@ -213,7 +244,7 @@ def chosen_window(windows: Windows, least_window: npt.ArrayLike = 0) -> tuple[Wi
 
 def blocked_time(
     windows: Windows, variance: Array, mean: Array, length: int, chains: int, in_mean: float,
-    least_window: npt.ArrayLike = 0,
+    least_window: npt.ArrayLike = 0, carriers: npt.ArrayLike = np.inf,
 ) -> IntegratedTime:  # fmt: skip
     """Integrated autocorrelation times as ``integrated_time`` has them, with its rules of what is trusted.
 
@@ -226,7 +257,8 @@ def blocked_time(
     tau = np.where(is_constant | (raw <= 0), 0.5, corrected)
     whole = variance * (1 + 2 * positive / in_mean)
     error = tau * np.sqrt((4 * noise + 2) / total)
-    trusted = ~is_constant & is_wide & (raw > 0) & (length >= SHORTEST * (tau + error))
+    carriers = np.broadcast_to(carriers, tau.shape)
+    trusted = ~is_constant & is_wide & (raw > 0) & (length >= SHORTEST * (tau + error)) & (carriers >= FEWEST_CARRIERS)
     window = np.where(is_constant, 0, np.rint(noise)).astype(np.int64)
     error, mean_error = (np.where(is_constant, np.nan, one) for one in (error, np.sqrt(2 * tau * whole / total)))
-    return IntegratedTime(tau, error, window, np.asarray(trusted), mean, mean_error)
+    return IntegratedTime(tau, error, window, np.asarray(trusted), mean, mean_error, carriers)

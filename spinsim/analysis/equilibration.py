@@ -9,11 +9,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import fdtrc, stdtrit
+from scipy.special import fdtrc, ndtri, stdtrit
 
-from spinsim.analysis.autocorrelation import SHORTEST
+from spinsim.analysis.autocorrelation import FEWEST_CARRIERS, SHORTEST
 from spinsim.analysis.jackknife import standard_error
-from spinsim.analysis.reduced import Binned, Followed
+from spinsim.analysis.reduced import Binned, Followed, ReducedRun
 from spinsim.analysis.runs import Array, Bools, Integers, Tempered
 from spinsim.analysis.sources import Source, source_of
 from spinsim.errors import InputError
@@ -27,15 +27,19 @@ FEW_SAMPLES: Final = 10  # samples below which errors over samples are known to 
 _FEWEST_FOR_LINKS: Final = 5  # samples whose scatter says anything on a residual at several temperatures
 _FAR: Final = 5.0  # standard errors by which the mean square of couplings of variance 1 may miss 1
 _UNDECIDED: Final = (
-    f"undecided: the last half of the run is constant or shorter than {SHORTEST} autocorrelation times, "
-    "so that its errors are not known; measure longer"
+    f"undecided: the last half of the run is constant, rests on fewer than {FEWEST_CARRIERS} rare events or is shorter "
+    f"than {SHORTEST} autocorrelation times, so that its errors are not known; measure longer"
 )
 
+_ROUNDING: Final = 1e-9  # of averages per site
 _DEAD: Final = 5e-4  # share of exchanges that is printed as 0.000
 _MOST_SHORT: Final = 0.25  # samples by the square root of their number, by which averages have that part of an error
 SPAN: Final = 10  # autocorrelation times that the walks of each sample must span
 SPAN_OF_FEW: Final = 20  # likewise of fewer than ``FEW_SAMPLES``, over which drifts are tested weakly
 ROUND_TRIPS: Final = 2  # round trips that the replicas of each sample must have made on average
+_AWAY: Final = 0.9
+"""Share <|x|>^2 / <x^2> from which on x stays away from 0: of +-x_0 with a spread of a third of it."""
+_UNMOVED: Final = {"", "houdayer"}  # names of moves that take no replica to a state where no copy of it was
 _MEMORY: Final = 4
 """Autocorrelation times of a place in which a replica forgets a state that it can only leave at the hottest place.
 
@@ -76,9 +80,10 @@ def compare_bins(
     and share ``false_alarms``: each bin's error is sigma sqrt(2 tau / length) with sigma and tau of the last bin, as
     the whole of a stationary series has them, and errors add in squares; the n / 2 measurements and the window W of tau
     make n / 2 / (2 W + 1) degrees of freedom, half as many where a least window tells of a slow process beside fast
-    ones. The verdict is withheld where such a tau is not trusted. An observable that vanishes by symmetry tests
-    nothing: take the energy, q^2 or the link overlap at the lowest temperature. Fractions of n are rounded down, and
-    row 0 is in no bin; of reduced measurements bins begin and end with blocks, as near to these fractions as can be.
+    ones, and fewer where rare events carry the variance. The verdict is withheld where such a tau is not trusted. An
+    observable that vanishes by symmetry tests nothing: take the energy, q^2 or the link overlap at the lowest
+    temperature. Fractions of n are rounded down, and row 0 is in no bin; of reduced measurements bins begin and end
+    with blocks, as near to these fractions as can be.
 
     Sources: binning as in H. G. Katzgraber, M. Koerner, A. P. Young, Phys. Rev. B 73, 224432 (2006); the variance of
     sigma^2 tau, 2 (2 W + 1) / n of its square, is eq. 42 of U. Wolff, Comput. Phys. Commun. 156, 143 (2004).
@@ -99,6 +104,7 @@ def compare_bins(
         variance = np.where(time.trusted, time.mean_error**2 * length[-1], np.nan)
         errors = np.sqrt(variance * np.array([[1 / length[a] + 1 / length[b]] for a, b in pairs]))
         freedom = length[-1] / (2 * time.window + 1) / (2 if np.any(least_window) else 1)
+        freedom = np.minimum(freedom, 3 * time.carriers)  # the number of stretches where their averages are normal
     else:
         errors, apart = standard_error(apart, 1)[:, None], apart.mean(axis=1)[:, None]
         freedom = np.array([samples - 1.0])
@@ -282,6 +288,7 @@ class Verdict:
     doubts: tuple[str, ...]  # evidence of equilibrium that is missing, a clause each
     links: LinkAgreement | None  # whether energy and link overlap agree, where Gaussian couplings let them be compared
     coldest: str  # where the observables were looked at, in words
+    limits: str = ""  # a clause on states that none of the tests can see, if there may be such
 
     @property
     def words(self) -> str:
@@ -290,46 +297,102 @@ class Verdict:
         if self.doubts:
             return f"undecided: {'; '.join(self.doubts)}"
         names = list(self.equilibration)
-        return f"in equilibrium, as far as {_listed(names)} at {self.coldest} show{'s' * (len(names) == 1)}"
+        limits = f"; {self.limits}" if self.limits else ""
+        return f"in equilibrium, as far as {_listed(names)} at {self.coldest} show{'s' * (len(names) == 1)}{limits}"
 
 
-def judge(result: Tempered, coldest: Mapping[str, Followed]) -> Verdict:
+def judge(result: Tempered, coldest: Mapping[str, Followed], sums: ReducedRun | None = None) -> Verdict:
     """Judge a run by observables at its lowest temperature, its copies, its exchanges and the walks of its replicas.
 
-    With Gaussian couplings energy and link overlap are compared too, at all temperatures. A run in equilibrium is
-    called not in equilibrium with a probability of at most 0.05, which the tests of the observables, of the copies and
-    of the link overlap share; exchanges and round trips are counted, not tested.
+    With Gaussian couplings energy and link overlap are compared too, at all temperatures, and in a uniform field the
+    magnetisation must lie within exact bounds (``beyond_field``). A run in equilibrium is called not in equilibrium
+    with a probability of at most 0.05, which all these tests share; exchanges and round trips are counted, not tested.
 
     A run that shows nothing against equilibrium is "undecided" while it is too short to show it: the replicas of each
     sample must have walked long enough along the ladder (``walks``), as each sample has an autocorrelation time of its
     own (R. Alvarez Banos et al., J. Stat. Mech. P06026 (2010)). At one temperature the series of each sample must be
-    long instead, and fewer than ten samples are tested for drifts one by one. A few samples may be too short, so few
-    that they cannot move an average over samples by more than a quarter of its error. One or two samples whose
-    observables are constant are undecided too.
+    long instead, and fewer than ten samples are tested for drifts one by one; without cluster moves its order
+    parameters must come near to 0 too (``stays_away``), and metastable states are never excluded. A few samples may be
+    too short, so few that they cannot move an average over samples by more than a quarter of its error. One or two
+    samples whose observables are constant are undecided too.
 
-    ``coldest`` has the observables at the lowest temperature by name; "energy" is what copies are compared in.
+    ``coldest`` has the observables at the lowest temperature by name; "energy" and, in a field, "m" are what copies are
+    compared in. ``sums`` are those of all measurements, where they are at hand.
     """
     energy, where = coldest["energy"], result.axis.coldest
-    copies = energy.copies
-    share = FALSE_ALARMS / (len(coldest) + (copies > 1) + comparable(result))
+    compared = [name for name in ("energy", "m") if name in coldest and energy.copies > 1]
+    share = FALSE_ALARMS / (len(coldest) + len(compared) + comparable(result) + ("m" in coldest))
     walked = walks(result)
     together, window = (FEW_SAMPLES, 0) if walked is None else (FEWEST_SAMPLES, _MEMORY * walked.tau)
     tested = {name: compare_bins(number, share, together, window) for name, number in coldest.items()}
     drifts = {name: e.verdict.removeprefix("not equilibrated: ") for name, e in tested.items() if e.drifts}
     problems = [f"{name} at {where} drifts, {words}" for name, words in drifts.items()]
-    if copies > 1:
-        apart = compare_copies(energy, share, window)
+    for name in compared:
+        apart = compare_copies(coldest[name], share, window)
         if apart.any():
-            whose = f" of {_share(apart)}" if len(apart) > 1 else ""
-            problems.append(f"the copies{whose} disagree in energy at {where}")
+            problems.append(f"the copies{_whose(apart)} disagree in {name} at {where}")
+    if "m" in coldest and (beyond := beyond_field(result, share, sums)).any():
+        problems.append(
+            f"m{_whose(beyond)} at {where} is beyond what the field allows, as its sign changes too rarely or never"
+        )
     links = link_agreement(result, share)
     if links and not links.agrees:
         problems.append(links.words)
-    doubts = _short_samples(walked, energy, where)
+    doubts, limits = _short_samples(walked, energy, where), ""
+    if walked is None and _keeps_valleys(result):
+        limits = f"at one {result.axis.name} without cluster moves metastable states cannot be excluded"
+        away = stays_away(result, sums)
+        if away.sum() > _MOST_SHORT * np.sqrt(len(away)):
+            doubts.append(f"m or q{_whose(away)} stays away from 0, and {limits}")
     if undecided := [name for name, e in tested.items() if not (e.equilibrated or e.drifts)]:
         reason = tested[undecided[0]].verdict.removeprefix("undecided: ")
         doubts.insert(0, f"of {_listed(undecided)} at {where}, {reason}")
-    return Verdict(tested, (*problems, *exchange_problems(result)), tuple(doubts), links, where)
+    return Verdict(tested, (*problems, *exchange_problems(result)), tuple(doubts), links, where, limits)
+
+
+def _keeps_valleys(result: Tempered) -> bool:
+    """True if no move but single flips takes a replica from one state to another."""
+    moves = result.config.get(result.job, {}).get("moves") or ""
+    return {one.partition(":")[0] for one in moves.split(",")} <= _UNMOVED
+
+
+def stays_away(result: Tempered, sums: ReducedRun | None = None) -> Bools:
+    """Mark samples whose order parameters stay away from 0 at the highest temperature, (samples,).
+
+    Replicas that go from one of two opposite states to the other pass 0, where |x| has no gap: <|x|>^2 / <x^2> is
+    2 / pi for a Gaussian x and 1 for +-x_0. A uniform field may hold a sign for ever, and ``beyond_field`` judges it.
+    """
+    away = np.zeros(result.model.samples, np.bool_)
+    if result.model.uniform_field:
+        return away
+    run = sums or source_of(result).run
+    for name in ("m", "m_s", "q"):
+        if {f"|{name}|", f"{name}^2"} <= run.names.keys():
+            away |= (run.mean(f"|{name}|") ** 2 > _AWAY * run.mean(f"{name}^2"))[:, -1]
+    return away
+
+
+def beyond_field(result: Tempered, false_alarms: float = FALSE_ALARMS, sums: ReducedRun | None = None) -> Bools:
+    """Mark samples whose magnetisation at the lowest temperature no uniform field h allows, (samples,).
+
+    Couplings do not tell M from -M, so that P(-M) = P(M) exp(-2 beta h M) and <M> = <|M| tanh(beta h |M|)>. As a
+    function of M^2 that is concave, which bounds the magnetisation per site m, with b = beta |h| N:
+
+        <m^2> tanh(b) <= sign(h) <m> <= sqrt(<m^2>) tanh(b sqrt(<m^2>)).
+
+    The error of <m> is at least that of signs which are independent after the autocorrelation time that was measured: a
+    sign that never changed where it should have has no scatter of its own. Other fields than uniform ones allow all.
+    """
+    field = result.model.uniform_field
+    if not field:
+        return np.zeros(result.model.samples, np.bool_)
+    run = sums or source_of(result).run
+    time, square = run.time("m"), run.mean("m^2")[:, 0]
+    root, strength = np.sqrt(square), abs(result.model.fields[0, 0]) * result.model.sites / result.temperature[0]
+    mean, bias = run.mean("m")[:, 0] * np.sign(field), np.tanh(strength * root)
+    of_signs = root * np.sqrt((1 - bias**2) * 2 * time.tau[:, 0] / (run.measurements * run.reduced.copies))
+    limit = -ndtri(false_alarms / 2 / len(mean)) * np.fmax(time.mean_error[:, 0], of_signs) + _ROUNDING
+    return np.asarray((mean > root * bias + limit) | (mean < square * np.tanh(strength) - limit))
 
 
 def _short_samples(walked: Walks | None, energy: Followed, where: str) -> list[str]:
@@ -380,6 +443,10 @@ def compare_copies(energy: Followed, false_alarms: float = FALSE_ALARMS, least_w
         probability = fdtrc(copies - 1, freedom, means.var(axis=1, ddof=1) / variance)
     differ = means.max(axis=1) > means.min(axis=1)
     return np.asarray(np.where(is_constant, differ, is_trusted & (probability < false_alarms / samples)))
+
+
+def _whose(chosen: Bools) -> str:
+    return f" of {_share(chosen)}" if len(chosen) > 1 else ""
 
 
 def _share(chosen: Bools) -> str:

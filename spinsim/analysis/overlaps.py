@@ -33,7 +33,7 @@ class OverlapDistribution:
     of it; NaN for a bin of one sample that stays empty, likewise."""
     trusted: Bools
     """True where the error is one: of one sample, if the series of the bin and of q^2 span at least 20 of their
-    autocorrelation times; of several, whether they differ, likewise."""
+    autocorrelation times and rest on more than a few rare events; of several, whether they differ, likewise."""
 
 
 def overlap_distribution(

@@ -93,7 +93,7 @@ class FollowedSeries:
         # each copy has lost its own average, integrated_time allows for one of all
         lost = (1 + window / length) / (1 + window / (length * copies))
         variance = time.mean_error**2 * copies * lost  # of the average of a copy
-        trusted = self._in_measurements(time, self.values).trusted
+        trusted = self._in_measurements(time, self.values).trusted | time.few  # averages of few events show no more
         return OfCopies(means, constant.all(axis=1), variance, length * copies / window, trusted)
 
     def _in_measurements(self, time: IntegratedTime, values: Array) -> IntegratedTime:
@@ -103,7 +103,7 @@ class FollowedSeries:
         blocks, scale = len(values), self.length * self.ratio
         tau, error = time.tau * scale, time.error * scale
         is_long = blocks * self.length >= SHORTEST * (tau + error)
-        trusted = is_long & (time.window < blocks - 1) & np.isfinite(time.mean_error)
+        trusted = is_long & (time.window < blocks - 1) & np.isfinite(time.mean_error) & ~time.few
         window = ((2 * time.window + 1) * self.length - 1) // 2
         return replace(time, tau=tau, error=error, window=window, trusted=trusted)
 
@@ -212,8 +212,9 @@ class ReducedRun:
         if chains == 1 or len(levels) < autocorrelation.usable(length):  # levels end before the run does
             windows = self.with_blocks(name, windows, levels[0], 0)
         number = self.chains_of(name) // chains  # that were added up before they were followed
+        carriers = autocorrelation.carriers_of(self.block_means(name))
         return autocorrelation.blocked_time(
-            windows, levels[0] / number**2, mean / number, length, chains, length * chains
+            windows, levels[0] / number**2, mean / number, length, chains, length * chains, carriers=carriers
         )
 
     def variance_of_copies(self, name: str, place: int, means: Array) -> Array:
@@ -328,7 +329,10 @@ class FollowedTerm:
         windows = self._here(run.with_blocks(name, autocorrelation.level_windows(levels), levels[0], first))
         number, length = run.chains_of(name) // chains, run.measurements - start
         variance = levels[0, :, place] * run.excess(name)[:, place] / (number**2 * chains)
-        return autocorrelation.blocked_time(windows, variance, mean[:, place] / number, length, 1, length, least_window)
+        carriers = autocorrelation.carriers_of(run.block_means(name)[first:, :, place])
+        return autocorrelation.blocked_time(
+            windows, variance, mean[:, place] / number, length, 1, length, least_window, carriers
+        )
 
     def of_copies(self, least_window: npt.ArrayLike = 0) -> OfCopies:
         """Return the averages of copies; where their sum was followed its fluctuations tell those of each."""

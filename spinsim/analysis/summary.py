@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -12,10 +12,13 @@ from scipy.special import stdtr
 from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime, integrated_time
 from spinsim.analysis.equilibration import FEW_SAMPLES, Equilibration, judge
 from spinsim.analysis.jackknife import bootstrap, entries_of, jackknife
+from spinsim.analysis.kinds import favours_parallel_spins, is_antiferromagnet
+from spinsim.analysis.reduced import Followed, FollowedTerm
 from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Array, Axis, Bools, Tempered, check_length
 from spinsim.analysis.runs import FEWEST_STEPS as FEWEST_STEPS
 from spinsim.analysis.sources import Source, observed, own_records, own_series, point_of, source_of, widening
 from spinsim.analysis.sources import observables_of as observables_of
+from spinsim.observables.measured import in_field
 from spinsim.observables.table import Observable, left_out, moments_of, series_of
 
 _NO_SCATTER: Final = 1e-12  # of a value: less is rounding
@@ -29,9 +32,9 @@ class Estimate:
     error: Array  # standard error: from sample to sample where there are several, else from the series' own correlation
     tau: Array  # integrated autocorrelation time in sweeps, the mean over samples
     trusted: Bools
-    """True where the error is one: of one sample, if its series is at least 20 tau long; of four or more, if they
-    differ at all, as errors over samples need no tau. It is False of two and three samples, whose scatter says too
-    little, and says nothing on equilibrium, which the verdict is for."""
+    """True where the error is one: of one sample, if its series is at least 20 tau long and rests on no fewer than five
+    rare events; of four or more, if they differ at all, as errors over samples need no tau. It is False of two and
+    three samples, whose scatter says too little, and says nothing on equilibrium, which the verdict is for."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +43,15 @@ class Summary:
 
     axis: Axis  # what the averages stand against, from its coldest end, (temperatures,)
     estimates: dict[str, Estimate]  # by name, those of ``observables`` that the run has
-    equilibration: dict[str, Equilibration]  # at the coldest end, of the energy and, with copies, of q^2 and q_link
+    equilibration: dict[str, Equilibration]
+    """At the coldest end, of the energy, with copies of q^2 and q_link, and of m and q in a field, m^2 or m_s^2 where
+    they tell order."""
     problems: tuple[str, ...]  # evidence against equilibrium, a clause each
     doubts: tuple[str, ...]  # evidence of equilibrium that is missing, likewise; alone they leave a run "undecided"
     verdict: str  # begins with "in equilibrium", "not in equilibrium" or "undecided"
     long_enough: dict[str, Array] = field(default_factory=dict)
-    """Share of the samples whose series is at least 20 tau long, by the name of the series, (temperatures,) each."""
+    """Share of the samples whose series can have an error, as it is at least 20 tau long and rests on more than a few
+    rare events, by the name of the series, (temperatures,) each."""
     notes: list[str] = field(default_factory=list)
     """Sentences that a reader of the numbers must know: samples that are few or whose series are short, columns that
     this run cannot have, how well energy and link overlap of Gaussian couplings agree."""
@@ -75,13 +81,23 @@ def summarize(result: Tempered) -> Summary:
     source = source_of(result)
     times = _times(source)
     tested = {"energy": "energy" if "energy" in times else "e_s", "q^2": "q^2", "q_link": "q_link"}
-    judged = judge(result, {name: source.coldest(key) for name, key in tested.items() if key in times})
+    coldest: dict[str, Followed] = {name: source.coldest(key) for name, key in tested.items() if key in times}
+    coldest |= {name: FollowedTerm(source.run, name, 0) for name in _ordering(source, times)}
+    judged = judge(result, coldest, source.run)
     long_enough = {name: time.trusted.mean(axis=0) for name, time in times.items()}
     notes = _on_samples(result, long_enough) + left_out(source.facts) + _own_left_out(result)
     if judged.links and judged.links.agrees:
         notes.append(f"With Gaussian couplings {judged.links.words}.")
     said = (judged.equilibration, judged.problems, judged.doubts, judged.words)
     return Summary(result.axis, _estimates(source, times), *said, long_enough, notes)
+
+
+def _ordering(source: Source, times: Iterable[str]) -> list[str]:
+    """Moments by which a run is judged beside the energy and overlaps, those that tables print."""
+    model = source.result.model
+    orders = {"m": in_field(model), "q": in_field(model), "m_s^2": is_antiferromagnet(model)}
+    orders["m^2"] = favours_parallel_spins(model) and not in_field(model)
+    return [name for name in times if orders.get(name)]
 
 
 def estimates(result: Tempered) -> dict[str, Estimate]:
@@ -194,9 +210,10 @@ def _on_samples(result: Tempered, long_enough: dict[str, Array]) -> list[str]:
     name = min(long_enough, key=lambda key: float(long_enough[key].min()))
     short = 1 - long_enough[name]
     if samples > 1 and short.max() > 0:
+        where = f"{axis.symbol} = {axis.values[int(short.argmax())]:.5g}"
         sentences.append(
             f"Of the {samples} samples {short.max():.0%} have a series of {name} shorter than {SHORTEST} "
-            f"autocorrelation times at {axis.symbol} = {axis.values[int(short.argmax())]:.5g}, where most have: errors "
+            f"autocorrelation times, or of rare events, at {where}, where most have: errors "
             "over samples hold without them if the run was in equilibrium."
         )
     return sentences

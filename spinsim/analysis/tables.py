@@ -260,7 +260,7 @@ def printed_table(
         lines += [""] * bool(number) + ["".join(row) for row in rows]
     if any(f"({NO_ERROR})" in line for line in lines):
         lines += wrapped(
-            "no error can be given, as the series spans fewer than 20 autocorrelation times, does not move, has no "
+            "no error can be given, as the series spans fewer than 20 autocorrelation times, moves hardly ever, has no "
             "value without some samples, or there are two or three samples.",
             "(?): ",
         )

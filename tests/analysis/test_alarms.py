@@ -13,6 +13,7 @@ from walkers import relaxation, walk
 import spinsim as ss
 from spinsim.analysis.equilibration import FALSE_ALARMS, judge, walks
 from spinsim.analysis.reduced import FollowedSeries
+from spinsim.analysis.runs import sample_of
 from spinsim.analysis.summary import summarize
 
 PLACES, RATE, COPIES = 8, 0.5, 2
@@ -112,3 +113,19 @@ def test_few_of_many_samples_may_be_short() -> None:
     assert summarize(run).verdict.startswith(
         "undecided: replicas in 2 of 20 samples walked too little along the ladder, 1 autocorrelation times of that"
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("side", "field", "ladder", "copies"),
+    [(12, 0.0, [0.8], 1), (8, 0.0, [3.0], 2), (4, 0.5, [3.0], 1), (4, 0.02, np.linspace(1.2, 4, 8), 2)],
+)
+def test_false_alarms_of_ferromagnets(side: int, field: float, ladder: list[float], copies: int) -> None:
+    """Cold ones that hardly move, hot ones, and those in a field."""
+    runs = 300
+    model = ss.Ising(ss.square(side), np.ones((runs, 2 * side**2)), field)
+    whole = ss.temper(model, ladder, sweeps=8000, thermalize=4000, replicas=copies, seed=11)
+    found = Counter(summarize(sample_of(whole, k)).verdict.split(":")[0].split(",")[0] for k in range(runs))
+    print(f"\n{side} x {side} in {field}: {dict(found)}")  # noqa: T201
+    assert found["not in equilibrium"] / runs <= FALSE_ALARMS + 3 * np.sqrt(FALSE_ALARMS * (1 - FALSE_ALARMS) / runs)
+    assert found["in equilibrium"] > 0.8 * runs or side == 12

@@ -64,7 +64,9 @@ def test_what_does_not_move_is_undecided():
     assert summarize(result).problems == ("the copies disagree in energy at the lowest temperature",)
     result.energy[..., 0] = -32
     verdict = summarize(result).verdict
-    assert verdict.startswith("undecided: of energy and q^2 at the lowest temperature, the last half of the run is con")
+    assert verdict.startswith(
+        "undecided: of energy, q^2 and m^2 at the lowest temperature, the last half of the run is"
+    )
 
 
 @pytest.mark.parametrize("copies", [2, 4])
