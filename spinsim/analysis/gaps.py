@@ -270,7 +270,7 @@ def decays(result: Tempered, parity: str) -> list[Decay]:
     levels = fits.gap, fits.amplitude, fits.second_gap, fits.second_amplitude
     windows = zip(fits.first.tolist(), fits.last.tolist(), *levels, strict=True)
     each = zip(correlated.mean[0], error, windows, strict=True)
-    return [Decay(correlated.times, value, of, *window, operators=correlated.operators) for value, of, window in each]
+    return [Decay._make((correlated.times, value, of, *window, correlated.operators)) for value, of, window in each]
 
 
 def _fits(correlated: _Correlated, slices: int) -> Fits:
