@@ -48,12 +48,15 @@ class Fits:
     freedom: Integers  # degrees of freedom
     probability: Array  # of as large a chi^2, allowing for a covariance that is known from few stretches
     amplitude: Array  # c_1 cosh(...) at ``first``
+    second_gap: Array  # of the second level, where two were fitted; else 0, as its amplitude is
+    second_amplitude: Array  # c_2 cosh(...) at ``first``
 
 
 def _no_fits(count: int) -> Fits:
     gap, error, chi_squared, probability, amplitude = np.full((5, count), np.nan)
     levels, first, last, freedom = np.zeros((4, count), np.int64)
-    return Fits(gap, error, levels, first, last, chi_squared, freedom, probability, amplitude)
+    second = np.zeros((2, count))
+    return Fits(gap, error, levels, first, last, chi_squared, freedom, probability, amplitude, *second)
 
 
 def _put(into: Fits, at: Integers, new_fits: Fits, chosen: Bools | slice = slice(None)) -> None:
@@ -122,7 +125,8 @@ def _windows(c: Array, covariance: Array, length: Integers, t: Integers, half: f
     probability = np.asarray(fdtrc(freedom, count - freedom, ratio), np.float64)
     error = np.where(is_apart, gap * spread[:, 0], np.nan)
     first, which = np.full(len(c), t[0]), np.full(len(c), levels)
-    fits = Fits(gap, error, which, first, t[length - 1], score, freedom, probability, amplitudes[:, 0])
+    second = (gap + np.exp(x[:, 1]), amplitudes[:, 1]) if levels > 1 else np.zeros((2, len(c)))
+    fits = Fits(gap, error, which, first, t[length - 1], score, freedom, probability, amplitudes[:, 0], *second)
     _put(all_fits, there, fits)
     return all_fits
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from functools import cache
 
@@ -10,9 +11,11 @@ import pytest
 from levels import GroundState
 
 import spinsim as ss
-from spinsim.analysis.gaps import PARITIES, correlation_in_time, gaps
+from spinsim.analysis.gaps import LEAST, PARITIES, correlation_in_time, decays, gaps
 from spinsim.analysis.runs import sample_of
 from spinsim.analysis.summary import summarize
+from spinsim.jobs.quantum.figures import drawn_fit
+from spinsim.jobs.quantum.report import in_time_lines
 
 LADDER = [0.29, 0.27, 0.25]
 SAVED = {"even_correlations": True, "save_configurations": 1}
@@ -67,6 +70,9 @@ def check_gaps(space: ss.Ising, result: ss.QuantumResult, most_error: dict[str, 
         assert (found.operators[:, 0] > 1).all()
         for sample in range(space.samples):
             exact = ground_state(space, float(result.k[0]), sample).gap(parity)
+            if found.is_hot[sample, 0]:
+                assert ground_state(space, float(result.k[0]), sample).gap("odd") * result.slices < LEAST
+                continue
             gap, error = found.gap[sample, 0], found.error[sample, 0]
             window = f"{found.first[sample, 0]} to {found.last[sample, 0]}, chi^2 {found.chi_squared[sample, 0]:.1f}"
             score = (gap - exact) / error
@@ -103,23 +109,74 @@ def test_small_spaces(couplings: str) -> None:
     check_gaps(space, result, {"odd": 0.02, "even": 0.1})
 
 
+def levels_of_ring(sites: int, gamma: float) -> dict[str, float]:
+    """Gaps of both parities of a ring of quantum spins, by its Hamiltonian."""
+    states = np.arange(2**sites)
+    spins = 1 - 2 * (states >> np.arange(sites)[:, None] & 1)
+    hamiltonian = np.diag(-(spins * np.roll(spins, 1, axis=0)).sum(axis=0).astype(float))
+    for site in range(sites):
+        hamiltonian[states, states ^ 2**site] -= gamma
+    lowest, levels = np.linalg.eigvalsh(hamiltonian)[0], {}
+    for parity, sign, level in (("odd", -1, 0), ("even", 1, 1)):
+        of_parity = (np.eye(len(states)) + sign * np.eye(len(states))[::-1]) / 2  # other states are put far above
+        projected = of_parity @ hamiltonian @ of_parity + 100 * (np.eye(len(states)) - of_parity)
+        levels[parity] = float(np.linalg.eigvalsh(projected)[level] - lowest)
+    return levels
+
+
 def test_gaps_of_the_general_form() -> None:
     """Gap / k is the difference of energies of the quantum model, here of a ring of 6 by its Hamiltonian."""
     times = {"sweeps": 3000, "thermalize": 300, "measure_every": 5}
     result = ss.quantum(ss.Ising(ss.chain(6)), gamma=[1.5, 2.0], beta=8.0, slices=64, replicas=6, **times, **SAVED)
-    states = np.arange(2**6)
-    spins = 1 - 2 * (states >> np.arange(6)[:, None] & 1)
     for place, gamma in enumerate(result.gamma):
-        hamiltonian = np.diag(-(spins * np.roll(spins, 1, axis=0)).sum(axis=0).astype(float))
-        for site in range(6):
-            hamiltonian[states, states ^ 2**site] -= gamma
-        for parity, sign, level in (("odd", -1, 0), ("even", 1, 1)):
-            of_parity = (np.eye(64) + sign * np.eye(64)[::-1]) / 2  # other states are put far above
-            levels = np.linalg.eigvalsh(of_parity @ hamiltonian @ of_parity + 100 * (np.eye(64) - of_parity))
+        for parity, exact in levels_of_ring(6, float(gamma)).items():
             found = gaps(result, parity)
-            exact = levels[level] - np.linalg.eigvalsh(hamiltonian)[0]
             gap, error = found.gap[0, place] / result.k[place], found.error[0, place] / result.k[place]
             assert abs(gap - exact) <= 4 * error < 0.1 * exact, (parity, gamma, gap, error, exact)
+            assert np.isnan(found.bound[0, place])
+
+
+def test_gaps_that_a_temperature_hides_are_bounds() -> None:
+    """beta times the gap is 1 at Gamma = 1: the fit lay far above the exact gap, by many errors."""
+    times = {"sweeps": 2000, "thermalize": 300, "measure_every": 5}
+    result = ss.quantum(ss.Ising(ss.chain(6)), gamma=[1.0, 3.0], beta=4.0, slices=64, replicas=6, **times, **SAVED)
+    assert levels_of_ring(6, 1.0)["odd"] * 4 < 1.1
+    assert levels_of_ring(6, 3.0)["odd"] * 4 > LEAST
+    odd, even = (gaps(result, parity) for parity in PARITIES)
+    assert np.isnan([odd.gap[0, 0], odd.error[0, 0], even.gap[0, 0], even.bound[0, 0]]).all()
+    assert odd.bound[0, 0] == LEAST / 64
+    for parity, found in zip(PARITIES, (odd, even), strict=True):
+        assert found.is_hot.tolist() == [[True, False]]
+        exact = levels_of_ring(6, 3.0)[parity] * 4 / 64
+        assert abs(found.gap[0, 1] - exact) <= 4 * found.error[0, 1]
+    table = ss.table(result, by="gap")
+    assert np.isfinite(table["energy_gap"]).tolist() == [False, True]
+    assert table["energy_gap_bound"][0] == LEAST / 4
+    told = in_time_lines(result)
+    assert "energy_gap operators levels" in told[1]
+    assert "gap / k" not in told[1]
+    assert re.match(r" +1 +odd +<0\.125 +<2 +6 +- ", told[2])
+    assert re.match(r" +1 +even +- +- +15 +- ", told[4])
+    assert "bounds: gaps below 8 / beta" in " ".join(told)
+    assert "left out where no odd gap above 8 / beta is known" in " ".join(" ".join(told).split())
+
+
+def test_gaps_from_averages_are_upper_bounds() -> None:
+    times = {"sweeps": 4000, "thermalize": 200, "measure_every": 5, "even_correlations": True}
+    result = ss.quantum(ss.Ising(ss.chain(4)), k=[0.4], slices=64, replicas=8, **times)
+    told = in_time_lines(result)
+    assert "gap / k" in told[1]
+    for parity, line in zip(PARITIES, told[2:4], strict=True):
+        found, exact = gaps(result, parity), ground_state(ss.Ising(ss.chain(4)), 0.4, 0).gap(parity)
+        assert found.bound == found.gap
+        assert found.gap[0, 0] > exact - 4 * found.error[0, 0]
+        assert line.split()[2].startswith("<0.") or line.split()[2].startswith("<1.")
+        assert line.split()[4] == "average"
+        of = decays(result, parity)[0]
+        window = slice(of.first - 1, of.last)
+        drawn = drawn_fit(of, result.slices)
+        assert np.abs((drawn - of.value[window]) / of.error[window]).max() < 4
+        assert bool(of.second_amplitude) == (found.levels[0, 0] == 2)
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,22 @@ from typing import Any, Final
 
 import matplotlib.style
 import numpy as np
+import numpy.typing as npt
 from matplotlib.axes import Axes
 
 from spinsim.analysis.cosh_fits import decay
 from spinsim.analysis.figures.panels import BARS, POINTS, scale_logarithmically, some_temperatures, tick_integers
 from spinsim.analysis.figures.paper import PAPER, PaperFigure, draw_legend, drawn_panels, lay_panels
-from spinsim.analysis.gaps import FEWEST_STEPS, PARITIES, Decay, correlation_in_time, decays, gaps_by_parity, has_even
+from spinsim.analysis.gaps import (
+    FEWEST_STEPS,
+    LEAST,
+    PARITIES,
+    Decay,
+    correlation_in_time,
+    decays,
+    gaps_by_parity,
+    has_even,
+)
 from spinsim.analysis.runs import sample_of
 from spinsim.analysis.sources import measurements_of
 from spinsim.analysis.summary import FEWEST_STEPS as FEWEST_MEASUREMENTS
@@ -58,7 +68,7 @@ def time_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
             scale_logarithmically(ax)
             tick_integers(ax.xaxis)
         draw_legend(figure, axes[0])
-    lines = "Lines are the lowest level, $c\\cosh[\\Delta(L_\\tau/2 - t)]$, within the window of its fit."
+    lines = "Lines are fits of one level, $c\\cosh[\\Delta(L_\\tau/2 - t)]$, or two, within their windows."
     which = "Correlations in time" + (" of the first sample" if result.model.samples > 1 else "")
     about = [f"{which} of {result.model.name}."]
     about += [_of_operators(parity, of_parity[0].operators) for parity, of_parity in drawn.items()]
@@ -93,8 +103,14 @@ def _draw_decay(ax: Axes, of: Decay, slices: int, colour: Any, label: str) -> No
     told = of.value > np.nan_to_num(of.error)
     ax.errorbar(of.time[told], of.value[told], of.error[told], fmt="o", color=colour, mec="none", label=label, **POINTS)
     if of.first:
-        t = np.arange(of.first, of.last + 1)
-        ax.plot(t, of.amplitude * decay(of.gap, t, slices / 2), color=colour, linewidth=0.6)
+        ax.plot(np.arange(of.first, of.last + 1), drawn_fit(of, slices), color=colour, linewidth=0.6)
+
+
+def drawn_fit(of: Decay, slices: int) -> npt.NDArray[np.float64]:
+    """The whole fit at the times of its window, of one level or two."""
+    t = np.arange(of.first, of.last + 1)
+    one = of.amplitude * decay(of.gap, t, slices / 2)
+    return one + of.second_amplitude * decay(of.second_gap, t, slices / 2) if of.second_amplitude else one
 
 
 def gaps_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
@@ -104,7 +120,9 @@ def gaps_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
         for ax, (parity, of) in zip(axes, gaps.items(), strict=True):
             for place, colour in some_temperatures(result.axis.values):
                 order = np.argsort(of.gap[:, place])[: np.isfinite(of.gap[:, place]).sum()]
-                share = (np.arange(len(order)) + 0.5) / len(of.gap)
+                hot = int(of.is_hot[:, place].sum())  # of odd parity smaller than all others, of even parity unknown
+                below, all_known = (hot, len(of.gap)) if parity == "odd" else (0, len(of.gap) - hot)
+                share = (below + np.arange(len(order)) + 0.5) / max(1, all_known)
                 gap, error = of.gap[order, place], of.error[order, place]
                 label = _point(result, place)
                 ax.errorbar(gap, share, xerr=error, fmt="o", color=colour, mec="none", label=label, **POINTS)
@@ -113,11 +131,16 @@ def gaps_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
             ax.set_xlabel(rf"gap $\Delta$, {parity} parity (1 / step in time)")
             ax.set_ylabel("share of samples")
             ax.set_ylim(0, 1)
-    lost = sum(int((~np.isfinite(of.gap)).sum()) for of in gaps.values())
+    hot, lost = int(gaps["odd"].is_hot.sum()), sum(int(np.isnan(of.gap[~of.is_hot]).sum()) for of in gaps.values())
     samples, name = result.model.samples, result.model.name
     about = [f"Gaps of {samples} samples of {name}: the share of samples with at most that gap."]
     about += [_of_operators(parity, int(of.operators[0, 0])) for parity, of in gaps.items()]
     about += [f"The {lost} gaps without a good fit count as larger ones."] if lost else []
+    about += [f"{hot} odd gaps below ${LEAST:g}/\\beta$ count as smaller ones."] if hot else []
+    if "even" in gaps and gaps["even"].is_hot.any():
+        about += ["Even gaps are left out where the odd one is not above that."]
+    if any((of.operators == 1).any() for of in gaps.values()):
+        about += ["Gaps from averages are upper bounds."]
     figure.caption = " ".join([*about, BARS])
     return figure
 

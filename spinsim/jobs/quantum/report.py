@@ -10,7 +10,7 @@ import numpy as np
 
 from spinsim import store
 from spinsim.analysis.gaps import FEWEST_STEPS as FEWEST_FOR_GAPS
-from spinsim.analysis.gaps import Gaps, correlation_in_time, gaps_by_parity, has_connected
+from spinsim.analysis.gaps import LEAST, Gaps, correlation_in_time, gaps_by_parity, has_connected
 from spinsim.analysis.runs import sample_of
 from spinsim.analysis.sources import measurements_of
 from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
@@ -104,10 +104,17 @@ def in_time_lines(result: QuantumResult) -> list[str]:
     lines = _of_one(result, gaps) if result.model.samples == 1 else _of_samples(result, gaps)
     if any((of.operators == 1).any() for of in gaps.values()):
         lines += wrapped(
-            "from the average over sites or bonds: levels nearer each other than it tells apart raise the gap. Saved "
-            "configurations of a small space tell them apart (--save-configurations 1).", "average: ",
+            "from the average over sites or bonds, an upper bound: levels nearer each other than it tells apart raise "
+            "it. Saved configurations of a small space tell them apart (--save-configurations 1).", "average: ",
         )  # fmt: skip
-    for parity in (parity for parity, of in gaps.items() if not np.isfinite(of.gap).any()):
+    if gaps["odd"].is_hot.any():
+        lines += wrapped(
+            f"gaps below {LEAST:g} / beta, where excited states take part in C(t): take a larger beta, with more "
+            "slices of the same step.", "bounds: ",
+        )  # fmt: skip
+    if "even" in gaps and gaps["even"].is_hot.any():
+        lines += wrapped(f"left out where no odd gap above {LEAST:g} / beta is known.", "gaps of even parity: ")
+    for parity in (parity for parity, of in gaps.items() if not (np.isfinite(of.gap) | of.is_hot).any()):
         lines += wrapped(
             "C(t) is lost in noise before three times, or no window fits: measure longer, or take smaller steps in "
             "time (more slices at the same gamma and beta).", f"no gap of {parity} parity: ",
@@ -118,21 +125,31 @@ def in_time_lines(result: QuantumResult) -> list[str]:
 
 
 def _of_one(result: QuantumResult, gaps: Mapping[str, Gaps]) -> list[str]:
-    row = "{:>8}{:>8}{:>14}{:>13}{:>11}{:>8}{:>8}{:>9}".format
-    lines = ["", row(result.axis.symbol, "parity", "gap a step", "gap / k", "operators", "window", "chi^2", "freedom")]
+    row = "{:>8}{:>7}{:>13}{:>13}{:>10}{:>7}{:>7}{:>7}{:>8}".format
+    of_energy = "energy_gap" if result.points.is_general else "gap / k"
+    head = "parity", "gap a step", of_energy, "operators", "levels", "window", "chi^2", "freedom"
+    lines = ["", row(result.axis.symbol, *head)]
     for parity, of in gaps.items():
         for p, (at, k) in enumerate(zip(result.axis.values, result.k, strict=True)):
-            gap, error = float(of.gap[0, p]), float(of.error[0, p])
-            fitted, gaps_there = ("-", "-", "-"), (with_error(gap, error), with_error(gap / k, error / k))
-            if of.first[0, p]:
+            fitted, both = ("-", "-", "-", "-"), (_gap_text(of, p), _gap_text(of, p, k))
+            if of.first[0, p] and not of.is_hot[0, p]:
                 window = f"{of.first[0, p]}-{of.last[0, p]}"
-                fitted = window, f"{of.chi_squared[0, p]:.3g}", str(of.freedom[0, p])
-            lines.append(row(f"{at:.5g}", parity, *gaps_there, _operators(of, p), *fitted))
+                fitted = str(of.levels[0, p]), window, f"{of.chi_squared[0, p]:.3g}", str(of.freedom[0, p])
+            lines.append(row(f"{at:.5g}", parity, *both, _operators(of, p), *fitted))
+    scale = "energy_gap: in the unit of the couplings" if result.points.is_general else "k: the step in time"
     about = (
         "of the lowest level of a parity over the ground state, c cosh(gap (slices / 2 - t)) fitted to C(t) within the "
-        "window, times in slices; operators: that C(t) was combined of; k: the step in time."
+        f"window, times in slices; operators: that C(t) was combined of; levels: of the fit; {scale}."
     )
     return lines + wrapped(about, "gap: ")
+
+
+def _gap_text(of: Gaps, place: int, unit: float = 1.0) -> str:
+    """Returns the gap of the first sample with its error, in some unit, with < in front of a bound."""
+    gap, error, bound = (float(values[0, place]) / unit for values in (of.gap, of.error, of.bound))
+    if np.isnan(bound):
+        return with_error(gap, error)
+    return f"<{bound:.4g}" if of.is_hot[0, place] else f"<{with_error(gap, error)}"
 
 
 def _operators(of: Gaps, place: int) -> str:
@@ -147,11 +164,17 @@ def _of_samples(result: QuantumResult, gaps: Mapping[str, Gaps]) -> list[str]:
     lines = ["", row(result.axis.symbol, *head)]
     for parity, of in gaps.items():
         for p, at in enumerate(result.axis.values):
-            there = np.isfinite(of.gap[:, p])
-            numbers, probability = ["-", "-", "-"], "-"
+            there, known = np.isfinite(of.gap[:, p]), np.fmin(of.gap[:, p], of.bound[:, p])
+            numbers, probability, values = ["-", "-", "-"], "-", known[np.isfinite(known)]
+            if len(values):
+                hot, bounded = int(of.is_hot[:, p].sum()), (of.operators[:, p] == 1).any()  # hot ones are the smallest
+                ends = (
+                    (np.median(values), 2 * hot >= len(values)),
+                    (values.min(), hot),
+                    (values.max(), hot == len(values)),
+                )
+                numbers = [f"{'<' if bounded or is_bound else ''}{number:.5g}" for number, is_bound in ends]
             if there.any():
-                gap = of.gap[there, p]
-                numbers = [f"{number:.5g}" for number in (np.median(gap), gap.min(), gap.max())]
                 probability = f"{np.median(of.probability[there, p]):.2g}"
             lines.append(row(f"{at:.5g}", parity, *numbers, _operators(of, p), there.sum(), probability))
     about = (
@@ -246,6 +269,7 @@ def _by_time(result: QuantumResult, sample: int) -> Columns:
 def _gaps(result: QuantumResult) -> Columns:
     """Returns the gaps of each sample, a row for each point, per step in time and per unit of energy.
 
+    Where excited states take part gaps are NaN; bounds are where a gap is known to lie below, or at, a value alone.
     Columns of even parity are there where it was measured; those of odd parity have no prefix.
     """
     columns = _rows(result, range(result.model.samples))
@@ -262,6 +286,8 @@ def _of_parity(result: QuantumResult, gaps: Gaps) -> Columns:
         "gap_error": gaps.error.ravel(),
         "energy_gap": gaps.gap.ravel() / k,
         "energy_gap_error": gaps.error.ravel() / k,
+        "gap_bound": gaps.bound.ravel(),
+        "energy_gap_bound": gaps.bound.ravel() / k,
         "operators": gaps.operators.ravel(),
         "levels": gaps.levels.ravel(),
         "first_time": gaps.first.ravel(),
