@@ -256,7 +256,8 @@ def configurations(run: Result | str | os.PathLike[str]) -> Configurations:
             saved = in_file(file, complete_rows(file))
     if saved is None:
         raise InputError(
-            f"{name} has saved no configurations: run it again with {argument('save_configurations', 1)} or more"
+            f"{name} has saved no configurations: run it again with {argument('save_configurations', 1)} or more, into "
+            "another file"
         )
     return saved
 

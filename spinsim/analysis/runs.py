@@ -162,9 +162,10 @@ class Strips(Run):
 def check_length(steps: int) -> None:
     """Refuse to analyse fewer than 16 measurements."""
     if steps < FEWEST_STEPS:
-        settings = f"{argument('sweeps')} or a smaller {argument('measure_every')}"
+        settings = f"with a larger {argument('sweeps')} or a smaller {argument('measure_every')}"
         raise InputError(
-            f"{steps} measurements are too few to analyse: give at least {FEWEST_STEPS}, with a larger {settings}"
+            f"{steps} measurements are too few to analyse: give at least {FEWEST_STEPS}, {settings}, and leave out "
+            f"{argument('target')}, which ends a run early"
         )
 
 

@@ -154,7 +154,9 @@ def _tell(reports: list[list[str]], tables: list[dict[str, Any]] | None, apart: 
 def heading(file: Path, result: Any) -> str:
     from spinsim.analysis.sources import measurements_of
 
-    rows = f"{result.model.name}, {count(result.model.samples, 'sample')}, {measurements_of(result)} measurements"
+    rows = (
+        f"{result.model.name}, {count(result.model.samples, 'sample')}, {count(measurements_of(result), 'measurement')}"
+    )
     return f"{file}: {rows}" + ("" if result.finished else ", which are those so far: the run is not finished")
 
 

@@ -13,6 +13,7 @@ from spinsim.cli.devices import machine
 from spinsim.cli.flags import Flag, Real, Whole, check_repeats
 from spinsim.cli.saying import say
 from spinsim.errors import InputError
+from spinsim.inputs.texts import count
 from spinsim.jobs.anneal.settings import AnnealSettings
 from spinsim.jobs.temper.settings import TemperSettings
 from spinsim.settings.setting import settings_of
@@ -112,9 +113,10 @@ def solve(
     )
     for solved in solve_instances(instances, target, repeats, time_limit, settings):
         one = solved.success
-        say(f"{solved.name}: {solved.sites} sites, target {solved.target:.15g}, best met {solved.best:.15g}")
+        say(f"{solved.name}: {count(solved.sites, 'site')}, target {solved.target:.15g}, best met {solved.best:.15g}")
         say(
-            f"  {one.anneals} anneals of {one.sweeps} sweeps, {one.replicas} replicas, {seconds_in_words(one.seconds)} "
+            f"  {count(one.anneals, 'anneal')} of {count(one.sweeps, 'sweep')}, {count(one.replicas, 'replica')}, "
+            f"{seconds_in_words(one.seconds)} "
             f"each, {solved.rate:.3g} updates/ns"
         )
         if one.of_replica is not None and one.of_anneal is not None:

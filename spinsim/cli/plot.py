@@ -15,6 +15,7 @@ from spinsim.cli import flags
 from spinsim.cli.flags import Flag, Real, Whole
 from spinsim.cli.saying import say
 from spinsim.errors import InputError
+from spinsim.inputs.texts import quoted
 from spinsim.jobs import all_jobs, job_of
 from spinsim.jobs.base import Drawing, FigureSet, Job
 from spinsim.settings.setting import either
@@ -191,7 +192,13 @@ def view(
     from spinsim.machine.outputs import write_outputs
     from spinsim.result import load
     from spinsim.saved import configurations
+    from spinsim.store import read_attributes
 
+    job = job_of(read_attributes(file)["job"])
+    if "save_configurations" not in flags.places_of(job.config):
+        raise InputError(
+            f"{file} holds {job.a_run}, which has no configurations: spinsim plot {quoted(file)} draws what it has"
+        )
     panels = Panels(configurations(file), load(file).model.embedding, sample, copy)
     path = out or file.with_name(f"{file.stem}-spins.png")
     kind = path.suffix.lower().removeprefix(".")

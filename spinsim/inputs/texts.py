@@ -45,8 +45,14 @@ def beyond_ising(word: object) -> str:
 
 
 def count(number: int, name: str) -> str:
-    """Such as "1 sample" and "4 samples"."""
-    return f"{number} {name}{'' if number == 1 else 's'}"
+    """Such as "1 sample", "4 samples" and "2 copies"."""
+    plural = f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
+    return f"{number} {name if number == 1 else plural}"
+
+
+def interval(number: int, name: str) -> str:
+    """Such as "every sweep" and "every 10 sweeps"."""
+    return f"every {name if number == 1 else count(number, name)}"
 
 
 def wrapped(sentence: str, head: str = "") -> list[str]:

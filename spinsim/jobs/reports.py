@@ -22,7 +22,7 @@ from spinsim.analysis.tables import (
     with_error,
 )
 from spinsim.errors import InputError
-from spinsim.inputs.texts import count, quoted, wrapped
+from spinsim.inputs.texts import count, interval, quoted, wrapped
 from spinsim.jobs import job_of
 from spinsim.jobs.ladder.result import Floats, LadderResult
 from spinsim.jobs.ladder.running import LadderPlan, moves_in_words
@@ -66,19 +66,26 @@ def head(path: Path, result: Result, model: str, run: str, progress: str, state:
     ]
 
 
-def head_of_steps(path: Path, result: Result, replicas: int, rows: int, planned: int | None) -> list[str]:
-    """Returns the same of a run of replicas, of whose planned steps some are done; None where it plans none."""
-    model = result.model
+def head_of_steps(
+    path: Path, result: Result, replicas: int, rows: int, planned: int | None, measure_every: int | None = None
+) -> list[str]:
+    """Returns the same of a run of replicas, of whose planned rows some are done; None where it plans none.
+
+    A row is a step, or where ``measure_every`` is given a measurement after so many sweeps.
+    """
+    model, unit = result.model, "measurement" if measure_every else "step"
     state = f"finished {result.attributes['finished']}" if result.finished else f"NOT finished: {completed_by(path)}"
-    size = f"{model.sites} sites, {model.bonds} bonds, {count(model.samples, 'sample')}"
-    size += f", energies in steps of {model.quantum:g}"
-    progress = f"{count(rows, 'row')} recorded" if planned is None else f"{rows} of {planned} steps"
-    lines = head(path, result, size, f"{replicas} replicas", progress, state)
+    size = f"{model.size_in_words}, {count(model.samples, 'sample')}, energies in steps of {model.quantum:g}"
+    progress = f"{count(rows, 'row')} recorded"
+    if planned is not None:
+        sweeps = measure_every or 1
+        progress = f"{rows * sweeps} of {count(planned * sweeps, 'sweep' if measure_every else unit)}"
+    lines = head(path, result, size, count(replicas, "replica"), progress, state)
     saved = saved_in(path)
     if saved is None:
         return lines
     each = count(saved.shape[0], "configuration")
-    return [*lines, f"Saved      {each} of each replica, one at every {saved.every} steps, {len(saved)} in all"]
+    return [*lines, f"Saved      {each} of each replica, one at {interval(saved.every, unit)}, {len(saved)} in all"]
 
 
 def numbers_of_plan(plan: Plan[Any]) -> dict[str, Any]:
@@ -100,7 +107,7 @@ def ladder_sentence(plan: LadderPlan[Any], size: str, axis: tuple[str, str], val
     ladder = f"{axis[0]} = {low:.4g}" if number == "1" else f"{number} {axis[1]} from {low:.4g} to {high:.4g}"
     where = "CPU" if plan.device == "cpu" else "GPU"
     moves = moves_in_words(plan.of_job.moves, plan.of_job.houdayer)
-    return f"{size}{copies} copies x {ladder}, {length}{moves}, on the {where}"
+    return f"{size}{count(copies, 'copy')} x {ladder}, {length}{moves}, on the {where}"
 
 
 def table_of_places(
@@ -120,6 +127,11 @@ def table_of_places(
 
 def solution_lines(plan: Plan[Any]) -> list[str]:
     return [] if plan.solution is None else [f"Solution       {plan.solution}"]
+
+
+def of_solution(plan: Plan[Any]) -> list[str]:
+    """Returns the command that shows the lowest states by the labels of an instance; none of other models."""
+    return [f"spinsim show {quoted(plan.path)} --solution"] if plan.config.model.instance is not None else []
 
 
 def twice_as_long(plan: Plan[Any]) -> list[str]:
@@ -143,7 +155,8 @@ def precision(model: Ising) -> dict[str, Any]:
 
 
 def round_trip_line(trips: npt.NDArray[np.int64]) -> str:
-    return f"Round trips  {trips.mean():.3g} a replica, {int((trips == 0).sum())} of {trips.size} replicas made none"
+    none = f"{int((trips == 0).sum())} of {count(trips.size, 'replica')} made none"
+    return f"Round trips  {trips.mean():.3g} a replica, {none}"
 
 
 def empty_lanes(engine: str, replicas: int, places: int) -> list[str]:
@@ -169,14 +182,14 @@ def lowest_lines(model: Ising, best_energy: npt.NDArray[np.float64], anneals: in
         met = f"{mean:.3g}" if mean < 100 else f"{mean:.0f}"
         return [
             f"Lowest energy  {with_error(averages.mean, averages.error)} per site, mean over {model.samples} samples",
-            f"               met by {met} of {replicas} replicas a sample{each}, "
+            f"               met by {met} of {count(replicas, 'replica')} a sample{each}, "
             f"from {averages.hits.min()} to {averages.hits.max()}",
         ]
     lowest = float(best_energy.min())
     hits = int((best_energy == lowest).sum())
     lines = [
         f"Lowest energy  {lowest:.10g}  ({lowest / model.sites:.6f} per site), "
-        f"met by {hits} of {best_energy.size} replicas{each}"
+        f"met by {hits} of {count(best_energy.size, 'replica')}{each}"
     ]
     if model.maxcut_weight is not None:
         lines.append(f"Best cut       {float(model.cut(lowest)):.10g}")

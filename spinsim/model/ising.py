@@ -145,9 +145,13 @@ class Ising(Hamiltonian, Exchanged):
         return model
 
     @property
+    def size_in_words(self) -> str:
+        """Such as "800 sites, 1600 bonds"; "no variables" of a problem without any."""
+        return f"{count(self.sites, 'site')}, {count(self.bonds, 'bond')}" if len(self.labels) else "no variables"
+
+    @property
     def _facts(self) -> dict[str, str]:
-        size = f"{count(self.sites, 'site')}, {count(self.bonds, 'bond')}" if len(self.labels) else "no variables"
-        facts = {"model": self.name, "size": size, "samples": count(self.samples, "sample")}
+        facts = {"model": self.name, "size": self.size_in_words, "samples": count(self.samples, "sample")}
         if np.any(distinct(self.fields)):
             facts["field"] = f"field {self.fields[0, 0]:g}" if self.uniform_field is not None else "with fields"
         return facts

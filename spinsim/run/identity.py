@@ -14,6 +14,7 @@ import numpy as np
 
 from spinsim import store
 from spinsim.errors import InputError, another_path, worded
+from spinsim.inputs.texts import count
 from spinsim.machine.files import is_locked
 from spinsim.registry import record_of
 from spinsim.settings.config import Config, kinds_of, sha256
@@ -126,8 +127,9 @@ def _entry(command: str, date: str, identity: str) -> dict[str, Any]:
 
 
 def length_in_words(entry: Mapping[str, Any]) -> str:
-    words = {"sweeps": "{} sweeps", "time_limit": "{:g} s", "anneals": "{} anneals"}
-    return " or ".join(how.format(entry[name]) for name, how in words.items() if name in entry)
+    words = {name: count(entry[name], name[:-1]) for name in ("sweeps", "anneals") if name in entry}
+    words |= {"time_limit": f"{entry['time_limit']:g} s"} if "time_limit" in entry else {}
+    return " or ".join(words[name] for name in ("sweeps", "time_limit", "anneals") if name in words)
 
 
 @contextlib.contextmanager
@@ -164,9 +166,9 @@ def verify(path: Path) -> str:
     if attributes["config_sha256"]:  # results that were put together by hand have none
         check_stored(path, attributes, model_sha256)
     if written:
-        return f"whole as far as it is: {rows} rows, another process writes it"
+        return f"whole as far as it is: {count(rows, 'row')}, another process writes it"
     state = "finished" if "finished" in attributes else "not finished"
-    return f"whole, {state}: {rows} rows" + ("" if summed else ", which carry no checksums of their own")
+    return f"whole, {state}: {count(rows, 'row')}" + ("" if summed else ", which carry no checksums of their own")
 
 
 def is_longer(config: Config, shorter: Config) -> bool:

@@ -126,7 +126,7 @@ def test_show_does_not_read_the_whole_of_long_series(result, tmp_path, capsys, m
     monkeypatch.setattr("spinsim.jobs.temper.report.load_as", None)
     monkeypatch.setattr("spinsim.jobs.temper.report.MOST_BYTES", 10**5)
     shown = run(capsys, monkeypatch, "show", file).out
-    assert "1024 of 1024 steps" in shown
+    assert "Progress   1024 of 1024 sweeps" in shown
     assert "16 replicas" in shown
     assert f"{LADDER[0]:8.5g} {result.energy[..., 0].mean() / 64:10.6f}" in shown
     assert "spinsim analyze finds them" in shown
@@ -143,7 +143,7 @@ def test_overview_of_one_copy_and_of_an_empty_file(tmp_path, capsys, monkeypatch
     })  # fmt: skip
     file = empty.save(tmp_path / "empty.h5")
     assert np.isnan(report.overview(file).energy).all()
-    assert "0 of 0 steps" in run(capsys, monkeypatch, "show", file).out
+    assert "Progress   0 of 0 sweeps" in run(capsys, monkeypatch, "show", file).out
     annealed = ss.anneal(ss.Ising(ss.square(4)), [2.0], replicas=2).save(tmp_path / "a.h5")
     with pytest.raises(ss.InputError, match="give the file of a temper run"):
         report.overview(annealed)

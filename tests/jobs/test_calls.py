@@ -369,7 +369,7 @@ def test_short_texts_of_models_and_results() -> None:
     assert "<td>32 bonds" not in model._repr_html_()
     tempered = ss.temper(model, [1.0, 2.0], sweeps=20, thermalize=0)
     assert "2 copies, 2 temperatures from 1 to 2, 2 measurements, finished" in repr(tempered)
-    assert "1 coupling, all, 2 levels, 1 of 1 rows" in repr(ss.transfer(model, k=0.2))
+    assert "1 coupling, all, 2 levels, 1 of 1 row" in repr(ss.transfer(model, k=0.2))
 
 
 def test_a_file_with_a_first_temperature_of_its_own_is_another_run(tmp_path: Path) -> None:

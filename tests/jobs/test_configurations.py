@@ -216,7 +216,7 @@ def test_analyze_prints_the_tables_of_the_restricted_series(do, capsys, monkeypa
 def test_show_check_and_xarray(do, capsys, monkeypatch) -> None:
     path = do(COMMAND)
     assert (
-        "Saved      20 configurations of each replica, one at every 3 steps, 240 in all"
+        "Saved      20 configurations of each replica, one at every 3 measurements, 240 in all"
         in run(capsys, monkeypatch, "show", path).out.splitlines()
     )
     assert json.loads(run(capsys, monkeypatch, "show", path, "--json").out)["configurations"] == 240

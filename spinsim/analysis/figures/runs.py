@@ -15,6 +15,7 @@ from spinsim.analysis.runs import Array, Integers, Tempered
 from spinsim.analysis.sources import source_of
 from spinsim.analysis.summary import Summary
 from spinsim.errors import InputError
+from spinsim.inputs.texts import count
 from spinsim.model.ising import Ising
 from spinsim.observables.measured import in_field
 from spinsim.observables.table import SYMBOLS
@@ -83,8 +84,8 @@ def exchange_figure(result: Tempered, style: str = "single") -> PaperFigure:
     figure.caption = (
         f"Share of exchanges accepted between neighbouring temperatures, at their geometric mean, and histogram of "
         f"round trips from the highest temperature to the lowest and back, of {_named(result)}."
-        f"{bars} Of {result.round_trips.size} replicas {none} made no round trip; the mean is "
-        f"{result.round_trips.mean():.3g} in {sweeps} sweeps."
+        f"{bars} Of {count(result.round_trips.size, 'replica')} {none} made no round trip; the mean is "
+        f"{result.round_trips.mean():.3g} in {count(int(sweeps), 'sweep')}."
     )
     return figure
 

@@ -23,6 +23,7 @@ from spinsim.analysis.figures.runs import Course, check_begun, draw_cuts
 from spinsim.analysis.kinds import favours_parallel_spins
 from spinsim.analysis.thermodynamics import FEWEST, MANY, OrderParameter, Thermodynamics, thermodynamics
 from spinsim.errors import InputError
+from spinsim.inputs.texts import count
 from spinsim.jobs.anneal.report import quantum_energies
 from spinsim.jobs.anneal.result import AnnealResult
 from spinsim.jobs.base import Draw, Drawing
@@ -216,7 +217,8 @@ def landscape_figure(result: AnnealResult, sample: int = 0, style: str = "single
         ax.plot(x, energy.min(axis=1), color=VERMILION, lw=0.8, label="lowest")
         ax.set_ylabel(SYMBOLS["energy_per_site"])
     figure.caption = (
-        f"Energies per site of {result.energy.shape[2]} replicas of sample {sample} of {model.name} after each step. "
+        f"Energies per site of {count(result.energy.shape[2], 'replica')} of sample {sample} of {model.name} after "
+        "each step. "
         "The shade is the number of replicas at an energy, relative to the largest number of the step."
     )
     return figure

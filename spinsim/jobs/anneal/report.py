@@ -42,13 +42,13 @@ def describe(plan: AnnealPlan) -> str:
         replicas += f" in {count(a.populations, 'population')}"
     changes = f"T = {a.t_start:.4g}" + f" to {a.t_stop:.4g}" * (not a.quantum or a.t_stop != a.t_start)
     if a.quantum:
-        changes = f"{a.slices} slices at {changes}, Gamma = {a.gamma_start:.4g} to {a.gamma_stop:.4g}"
-    length = f"{a.steps} steps of {a.sweeps} sweeps"
+        changes = f"{count(a.slices_in_time, 'slice')} at {changes}, Gamma = {a.gamma_start:.4g} to {a.gamma_stop:.4g}"
+    length = f"{count(a.steps, 'step')} of {count(a.sweeps, 'sweep')}"
     if a.growing:
         length = f"{a.of_anneal(0).length}, {a.of_anneal(1).length}, ... sweeps up to {length}"
     where = "CPU" if plan.device == "cpu" else "GPU"
     return (
-        f"Annealing {model.name}: {model.sites} sites, {model.bonds} bonds, {samples}{replicas}, "
+        f"Annealing {model.name}: {model.size_in_words}, {samples}{replicas}, "
         f"{changes} in {length}{_search(plan)}, on the {where}"
     )
 
@@ -71,7 +71,7 @@ def outcome(plan: AnnealPlan, rate: float | None) -> Told:
     numbers = _summary(plan, best_energy, last_energy) | {"updates_per_ns": rate}
     lines = reports.lowest_lines(plan.model, best_energy, 1 if anneals is None else anneals.done)
     lines += lanes + reports.solution_lines(plan)
-    following = [f"spinsim plot {quoted(plan.path)}"] if rows else []
+    following = [*reports.of_solution(plan), *([f"spinsim plot {quoted(plan.path)}"] if rows else [])]
     if plan.config.anneal.populations and rows:
         of_last, about_last = _last_step(load_as(AnnealResult, plan.path))
         numbers, lines = numbers | of_last, lines + about_last
@@ -265,7 +265,7 @@ class Success:
 
     @property
     def line(self) -> str:
-        anneals = f"of {count(self.anneals, 'anneal')} of {self.sweeps} sweeps"
+        anneals = f"of {count(self.anneals, 'anneal')} of {count(self.sweeps, 'sweep')}"
         if self.of_anneal is None or self.tts is None:
             return f"{anneals} the last met the target, and the search stopped at this first success: p is not known"
         of_one = f"a replica meets it with p = {in_words(self.of_replica, '{:.3g}')}, " if self.of_replica else ""

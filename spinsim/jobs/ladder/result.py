@@ -426,7 +426,7 @@ class LadderResult(Tempered):
         in_space = name == "temperature"
         kind, number = ("temperatures", count(len(values), name)) if in_space else ("points", f"{len(values)} {name}")
         ends = f"{number} from {values.min():g} to {values.max():g}"
-        return {"copies": f"{self.permutation.shape[2]} copies", kind: ends, **done}
+        return {"copies": count(self.permutation.shape[2], "copy"), kind: ends, **done}
 
     @classmethod
     def read(cls, file: h5py.File, rows: int, attributes: dict[str, str], ladder: Places, **fields: Any) -> Self:

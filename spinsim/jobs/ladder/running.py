@@ -19,6 +19,7 @@ from spinsim.engine.moves.houdayer.move import usual_every
 from spinsim.engine.moves.move import OWN_MOVES, moves_of_run
 from spinsim.engine.protocols import present_measurement
 from spinsim.errors import InputError
+from spinsim.inputs.texts import count, interval
 from spinsim.jobs.ladder.result import (
     EXCHANGES,
     LOCAL_SUMS,
@@ -89,7 +90,7 @@ def with_usual_moves(config: AnyConfig, model: Ising, copies: int) -> AnyConfig:
 def moves_in_words(moves: str | None, asked: str | None) -> str:
     """Moves between sweeps in words that begin with a comma; empty where there are none and none were asked for."""
     parts = [one.partition(":") for one in moves.split(",")] if moves else []
-    words = [f"{name.title() if name in OWN_MOVES else name} moves every {every} sweeps" for name, _, every in parts]
+    words = [f"{name.title() if name in OWN_MOVES else name} moves {interval(int(n), 'sweep')}" for name, _, n in parts]
     if asked == AUTO and "houdayer:" not in (moves or ""):
         words.append("no Houdayer moves, as they would not pay")
     return "".join(f", {one}" for one in words)
@@ -226,7 +227,7 @@ class LadderRun(SampledRun):
     def rows_in_words(self) -> str:
         if not self._keeping.is_reduced:
             return ""
-        return f"{self.rows} rows of {super().rows} measurements, and sums over all of them"
+        return f"{count(self.rows, 'row')} of {count(super().rows, 'measurement')}, and sums over all of them"
 
     @property
     def thin(self) -> int:

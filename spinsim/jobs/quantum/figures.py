@@ -29,6 +29,7 @@ from spinsim.analysis.sources import measurements_of
 from spinsim.analysis.summary import FEWEST_STEPS as FEWEST_MEASUREMENTS
 from spinsim.analysis.summary import summarize
 from spinsim.errors import InputError
+from spinsim.inputs.texts import count
 from spinsim.jobs.base import Draw, Drawing
 from spinsim.jobs.plotting import averages_of_one, figures_of_several
 from spinsim.jobs.quantum.result import QuantumResult
@@ -133,7 +134,7 @@ def gaps_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
             ax.set_ylim(0, 1)
     hot, lost = int(gaps["odd"].is_hot.sum()), sum(int(np.isnan(of.gap[~of.is_hot]).sum()) for of in gaps.values())
     samples, name = result.model.samples, result.model.name
-    about = [f"Gaps of {samples} samples of {name}: the share of samples with at most that gap."]
+    about = [f"Gaps of {count(samples, 'sample')} of {name}: the share of samples with at most that gap."]
     about += [_of_operators(parity, int(of.operators[0, 0])) for parity, of in gaps.items()]
     about += [f"The {lost} gaps without a good fit count as larger ones."] if lost else []
     about += [f"{hot} odd gaps below ${LEAST:g}/\\beta$ count as smaller ones."] if hot else []
@@ -161,7 +162,7 @@ def local_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
         ax.set_yscale("log")
         ax.set_ylabel(r"density of $\log_{10}\,\chi_x$")
     figure.caption = (
-        f"Local susceptibilities of the {sites} sites of {samples} samples of {result.model.name}, averaged over "
-        "copies: the density of their decimal logarithms."
+        f"Local susceptibilities of the {count(sites, 'site')} of {count(samples, 'sample')} of {result.model.name}, "
+        "averaged over copies: the density of their decimal logarithms."
     )
     return figure

@@ -15,7 +15,7 @@ from spinsim.analysis.runs import sample_of
 from spinsim.analysis.sources import measurements_of
 from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
 from spinsim.analysis.tables import Columns, as_tables, below_each_other, with_error
-from spinsim.inputs.texts import quoted, wrapped
+from spinsim.inputs.texts import count, quoted, wrapped
 from spinsim.jobs import reports
 from spinsim.jobs.base import Told
 from spinsim.jobs.quantum.extrapolation import OF_SLICES, AtStep, Extrapolation, extrapolated, groups
@@ -37,8 +37,9 @@ def describe(plan: QuantumPlan) -> str:
     q, model = plan.config.quantum, plan.model
     axis, values = q.ends.axis, q.ends.values
     samples = f"{model.samples} samples x " if model.samples > 1 else ""
-    size = f"Quantum {model.name}: {model.sites // q.slices} sites x {q.slices} slices, {samples}"
-    length = f"{q.thermalize} + {q.sweeps} sweeps"
+    sites, slices = count(model.sites // q.slices, "site"), count(q.slices, "slice")
+    size = f"Quantum {model.name}: {sites} x {slices}, {samples}"
+    length = f"{q.thermalize} + {count(q.sweeps, 'sweep')}"
     if q.is_general:  # what is the same at all points
         same = f"gamma = {q.ends.gamma[0]:.4g}" if axis == "beta" else f"beta = {q.ends.beta[0]:.4g}"
         length = f"{same}, {length}"
@@ -58,8 +59,9 @@ def show(path: Path) -> Told:
     numbers, lines = _told(path, result)
     about = result.attributes | {"file": str(path), "configurations": len(reports.saved_in(path) or ())}
     run, done = result.config.get(result.job, {}), measurements_of(result)
-    planned = run["sweeps"] // run["measure_every"] if run else done
-    head = reports.head_of_steps(path, result, result.round_trips.shape[1], done, planned)
+    each = run.get("measure_every", 1)
+    planned = run["sweeps"] // each if run else done
+    head = reports.head_of_steps(path, result, result.round_trips.shape[1], done, planned, each)
     return Told(about | numbers, head + lines)
 
 

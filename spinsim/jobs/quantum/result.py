@@ -13,6 +13,7 @@ from spinsim import store
 from spinsim.analysis.runs import Axis, Even, InTime
 from spinsim.errors import MissingError, argument
 from spinsim.inputs.signatures import in_lines
+from spinsim.inputs.texts import count
 from spinsim.jobs.ladder.result import Floats, Integers, LadderResult, points_in
 from spinsim.model.trotter import Points
 from spinsim.observables.table import transverse_magnetization
@@ -176,7 +177,7 @@ class QuantumResult(LadderResult):
 
     @property
     def _run_facts(self) -> dict[str, str]:
-        return {"slices": f"{self.slices} slices", **super()._run_facts}
+        return {"slices": count(self.slices, "slice"), **super()._run_facts}
 
 
 def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> QuantumResult:

@@ -101,8 +101,8 @@ def describe(plan: TemperPlan) -> str:
     values = t.ladder if wanted is None else np.array([wanted.low, wanted.high])
     samples = f"{model.samples} samples x " if model.samples > 1 else ""
     groups = f"{t.number_of_groups} groups of " if t.number_of_groups > 1 else ""
-    size = f"Tempering {model.name}: {model.sites} sites, {model.bonds} bonds, {samples}{groups}"
-    length = goal(t.target, t.time_limit, model) if t.searches else f"{t.thermalize} + {t.sweeps} sweeps"
+    size = f"Tempering {model.name}: {model.size_in_words}, {samples}{groups}"
+    length = goal(t.target, t.time_limit, model) if t.searches else f"{t.thermalize} + {count(t.sweeps, 'sweep')}"
     return reports.ladder_sentence(plan, size, ("T", "temperatures"), values, length)
 
 
@@ -112,7 +112,7 @@ def outcome(plan: TemperPlan, rate: float | None) -> Told:
     numbers, updates = reports.numbers_of_plan(plan) | _numbers(main, averages), {"updates_per_ns": rate}
     path, written, search = quoted(plan.path), reports.solution_lines(plan), main.run.search
     if search is None:
-        following = [f"spinsim analyze {path} --all", f"spinsim plot {path}"]
+        following = [*reports.of_solution(plan), f"spinsim analyze {path} --all", f"spinsim plot {path}"]
         is_short = averages is not None and (averages.problems or averages.doubts)
         following += reports.twice_as_long(plan) if is_short else []
         return Told(numbers | updates, _report(main, averages) + written, following)
@@ -133,7 +133,7 @@ def _search_lines(main: TemperOverview, search: Searched) -> list[str]:
     first = " (first group)" if groups > 1 else ""
     again = "" if search.restarts is None else f", {count(search.restarts, 'restart')}"
     lines = [] if run.best_energy is None else reports.lowest_lines(run.model, run.best_energy)
-    lines.append(f"Search         {search.done} sweeps{side_by_side} in {search.elapsed:.3g} s{again}")
+    lines.append(f"Search         {count(search.done, 'sweep')}{side_by_side} in {search.elapsed:.3g} s{again}")
     if len(run.temperature) == 1:  # nothing to exchange
         return lines
     low, high = np.nanmin(main.swap_rate), np.nanmax(main.swap_rate)
@@ -148,10 +148,11 @@ def show(path: Path) -> Told:
     main = overview(path)
     run, search = main.run, main.run.search
     settings, replicas = run.config.get(run.job, {}), run.round_trips.shape[1]
-    planned = settings["sweeps"] // settings["measure_every"] if settings else main.steps
+    each = settings.get("measure_every", 1)
+    planned = settings["sweeps"] // each if settings else main.steps
     about = run.attributes | {"file": str(path), "steps": main.steps, "planned_steps": planned}
     about |= {"configurations": len(reports.saved_in(path) or ())}
-    head = reports.head_of_steps(path, run, replicas, main.steps, planned if search is None else None)
+    head = reports.head_of_steps(path, run, replicas, main.steps, planned if search is None else None, each)
     if search is not None:
         said = _verdict(main, search) if run.finished else ""
         lines = head + _search_lines(main, search) + ([f"Target         {said}"] if said else [])

@@ -12,7 +12,7 @@ from spinsim.analysis.figures.panels import TEMPERATURE, curve_styles, mark_cros
 from spinsim.analysis.figures.paper import PaperFigure, drawn_panels
 from spinsim.analysis.strips import LengthCrossing, length_crossings, length_curve, scaled_lengths
 from spinsim.analysis.tables import with_error
-from spinsim.errors import InputError, worded
+from spinsim.errors import InputError, argument, worded
 from spinsim.jobs.base import Draw, Drawing
 from spinsim.jobs.transfer.result import TransferResult
 
@@ -46,6 +46,11 @@ def _warn_of_omissions(result: TransferResult, warn: Callable[[str], None]) -> N
     if not known.all():
         why = f": rounding may have changed {hidden} of {result.gap.size} lengths by more than 1 %" if hidden else ""
         warn(f"{result.model.name}: {count} couplings without a finite xi / L in all samples are left out{why}")
+    if len(result.k) == 1:
+        warn(
+            f"{result.model.name}: one coupling is one point of the figure: several make a curve, run with "
+            f"{argument('temperature', '2:2.6:13')}"
+        )
     if not result.finished:
         warn(f"{result.model.name}: the run is not finished: these are the rows it has so far")
 

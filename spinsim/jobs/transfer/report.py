@@ -22,11 +22,11 @@ MOST_NAMED: Final = 3
 def describe(plan: TransferPlan) -> str:
     work, model = plan.work(), plan.model
     bits = model.sites - (work.sectors != ("all",))
-    stored = f"{work.room.basis} stored vectors" if work.room.basis else "no stored vectors"
+    stored = count(work.room.basis, "stored vector") if work.room.basis else "no stored vectors"
     kind = "CPU" if plan.device == "cpu" else "GPU"
     where = f"the {kind}" if work.devices == 1 else f"{work.devices} {'ranks' if kind == 'CPU' else 'GPUs'}"
     return (
-        f"Transfer matrix of {model.name}: {model.sites} spins a layer, 2^{bits} amplitudes, {stored}, "
+        f"Transfer matrix of {model.name}: {count(model.sites, 'spin')} a layer, 2^{bits} amplitudes, {stored}, "
         f"{count(model.samples, 'sample')} x {count(len(work.points.k), 'coupling')}, "
         f"{' and '.join(work.sectors)}, on {where}"
     )
@@ -34,7 +34,11 @@ def describe(plan: TransferPlan) -> str:
 
 def outcome(plan: TransferPlan, rate: float | None) -> Told:
     result = load_as(TransferResult, plan.path)
-    return Told({"file": str(plan.path)} | _summary(result), _report(result) + _lacking(result, plan.path))
+    following = (
+        [f"spinsim plot {quoted(plan.path)}"] if len(result.k) > 1 and (result.correlation_length > 0).any() else []
+    )
+    lines = _report(result) + _lacking(result, plan.path)
+    return Told({"file": str(plan.path)} | _summary(result), lines, following)
 
 
 def show(path: Path) -> Told:
@@ -43,8 +47,8 @@ def show(path: Path) -> Told:
     rows, planned = int(result.there.sum()), result.planned_rows
     state = "NOT finished" + ("" if rows == planned else f": {completed_by(path)}")
     state = f"finished {attributes['finished']}" if result.finished else state
-    size = f"a layer of {model.sites} sites, {model.bonds} bonds, {model.samples} samples"
-    run, progress = f"{planned // model.samples} couplings", f"{rows} of {planned} rows"
+    size = f"a layer of {model.size_in_words}, {count(model.samples, 'sample')}"
+    run, progress = count(planned // model.samples, "coupling"), f"{rows} of {count(planned, 'row')}"
     lines = head(path, result, size, run, progress, state)
     return Told(attributes | {"file": str(path)} | _summary(result), lines + _report(result) + _lacking(result, path))
 
@@ -79,8 +83,8 @@ def _lacking(result: TransferResult, path: Path) -> list[str]:
     named = ", ".join(f"sample {sample} at k = {result.k[point]:.6g}" for sample, point in rows[:MOST_NAMED])
     named += ", ..." if len(rows) > MOST_NAMED else ""
     return [
-        f"INCOMPLETE: {len(rows)} of {result.planned_rows} rows lack levels that did not converge, which are nan "
-        f"({named}); spinsim resume {quoted(path)} --most-steps N tries them again, N steps at most, and "
+        f"INCOMPLETE: {len(rows)} of {count(result.planned_rows, 'row')} lack levels that did not converge, which are "
+        f"nan ({named}); spinsim resume {quoted(path)} --most-steps N tries them again, N steps at most, and "
         "says what else helps"
     ]
 

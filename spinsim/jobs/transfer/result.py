@@ -207,7 +207,7 @@ class TransferResult(Strips):
             "couplings": count(len(self.k), "coupling"),
             "sectors": " and ".join(self.sectors),
             "levels": count(self.levels.shape[-1], "level"),
-            "rows": f"{int(self.there.sum())} of {self.planned_rows} rows",
+            "rows": f"{int(self.there.sum())} of {count(self.planned_rows, 'row')}",
         }
 
     def _write(self, target: Path) -> None:
