@@ -17,6 +17,7 @@ from spinsim.engine.moves.move import Move, Moves
 from spinsim.engine.protocols import Engine
 from spinsim.errors import InputError
 from spinsim.inputs.grids import geometric
+from spinsim.inputs.signatures import public
 from spinsim.inputs.texts import T_START, T_STOP, count
 from spinsim.model.ising import Ising
 from spinsim.sampling.measure import BestSlices, InField, Measurement, measure
@@ -44,6 +45,7 @@ class AnnealFrame(NamedTuple):
     """Mean energy of the slices of each replica, (samples, replicas)."""
 
 
+@public
 def temperature_schedule(start: float, stop: float, steps: int, schedule: str) -> npt.NDArray[np.float64]:
     """``steps`` temperatures from ``start`` to ``stop``, equally spaced in T (linear) or in log T (geometric).
 
@@ -86,6 +88,7 @@ def automatic_temperatures(model: Ising, start: float | None = None) -> tuple[fl
     return start * scale, stop * scale
 
 
+@public
 def annealing(
     engine: Engine | InField | BestSlices,
     temperatures: npt.ArrayLike,
@@ -144,7 +147,9 @@ def annealing(
             slices.check(gamma, temperature)
         changing.append(Changing("gamma", slices.set_gamma, values))
     steps = _Steps(cast("Engine", engine), ladder, changing)  # the others do what one does
-    return _anneal(steps, sweeps, on_updates or ignore, pause or never, population, Moves(moves or (), seed))
+    return _anneal(
+        steps, sweeps, on_updates or ignore, pause or never, population, Moves(() if moves is None else moves, seed)
+    )
 
 
 def check_fields(fields: npt.ArrayLike, steps: int, name: str = "field") -> npt.NDArray[np.float64]:
