@@ -21,8 +21,11 @@ _WISHES: Final = {
             "temperatures temperature t_start t_stop reweight",
         ),
         ("tmin tmax t_min t_max t_range beta_range", "temperatures temperature t_start t_stop reweight"),
-        ("beta betas", "beta temperatures temperature t_start t_stop reweight"),
-        ("beta_schedule inverse_temperature beta_min beta_max", "temperatures temperature t_start t_stop reweight"),
+        ("beta", "beta temperatures temperature t_start t_stop reweight"),
+        (
+            "betas beta_schedule inverse_temperature beta_min beta_max",
+            "temperatures temperature t_start t_stop reweight",
+        ),
         ("beta_schedule_type schedule_type", "schedule"),
         ("gamma transverse_field", "gamma gamma_start gamma_stop"),
         ("l n length side sites size", "size width"),

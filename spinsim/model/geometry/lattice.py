@@ -31,7 +31,7 @@ _PI: Final = 0x3243F6A8885A308D313198A2E03707344  # with so many bits behind the
 
 
 @public
-@judges("shape", "periodic")
+@judges("periodic")
 @dataclass(frozen=True)
 class Lattice:
     """A lattice of one to four dimensions.
