@@ -6,24 +6,25 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from inspect import signature
-from operator import index
 from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.acceptance import COLDEST
 from spinsim.engine import Dynamics, resolve_device
 from spinsim.engine.moves.metropolis.by_replica.cpu import ATTEMPTS
-from spinsim.errors import InputError, warn_caller
+from spinsim.errors import InputError, WrongTypeError, warn_caller
 from spinsim.inputs import grids
-from spinsim.inputs.texts import as_seed, printable, seeds_of
+from spinsim.inputs.arguments import typed
+from spinsim.inputs.signatures import public
+from spinsim.inputs.texts import as_seed, printable, seeds_of, shown
 from spinsim.machine.clock import seconds_without_compiling
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
-from spinsim.model.problems.labels import shown
 from spinsim.model.problems.objects import check_pairs, from_bqm, import_dimod, variables_of
 from spinsim.model.problems.quadratic import BINARY, Quadratic, number_in
-from spinsim.sampling.schedules import NOTHING, Done, Reads, Schedule, anneal_reads, reads_of
+from spinsim.sampling.schedules import LOOKS, NOTHING, Done, Reads, Schedule, anneal_reads, reads_of
 from spinsim.sampling.temperatures import automatic_temperatures
 
 try:
@@ -39,13 +40,16 @@ except ImportError:  # the sampler says so when it is made
 
 
 SCHEDULES: Final = ("geometric", "linear", "custom")
+ANSWERS: Final = ("best", "last")
 _SWEEPS: Final = 1000
 _MOST: Final = 10**9
 _MOST_BETAS: Final = 10_000
 _AT_ONCE: Final = 256  # problems that are ready at a time
-_LEAST_BETA: Final = 1e-150  # so that no ratio of two overflows
+_LEAST_BETA: Final = 1e-150  # of geometric rows, so that no ratio of two overflows
+_GREEDY: Final = 2.0**10  # exponent of the least cost of a flip at which none is accepted
 
 
+@public
 class SpinsimSampler(_Sampler, _Initialized):
     """Simulated annealing by exact Metropolis sweeps, each read a replica.
 
@@ -65,12 +69,12 @@ class SpinsimSampler(_Sampler, _Initialized):
     @property
     def properties(self) -> dict[str, Any]:
         """Abilities of the sampler."""
-        return {"beta_schedule_options": SCHEDULES}
+        return {"beta_schedule_options": SCHEDULES, "answers": ANSWERS}
 
     @property
     def parameters(self) -> dict[str, list[str]]:
         """The arguments of ``sample``, with the properties that say more of them."""
-        about = {"beta_schedule_type": ["beta_schedule_options"]}
+        about = {"beta_schedule_type": ["beta_schedule_options"], "answer": ["answers"]}
         return {name: about.get(name, []) for name in (*_defaults(), "seed")}
 
     def sample(
@@ -88,9 +92,10 @@ class SpinsimSampler(_Sampler, _Initialized):
         seed: int | None = None,
         interrupt_function: Callable[[], bool] | None = None,
         time_limit: float | None = None,
+        answer: str = "best",
         **kwargs: Any,
     ) -> Any:
-        """Anneal the reads and return the lowest state that each of them met where energies were looked at.
+        """Anneal the reads and return the lowest state that each of them met, or the last one.
 
         Energies are looked at some 30 times, evenly spaced, and at the end.
 
@@ -102,8 +107,9 @@ class SpinsimSampler(_Sampler, _Initialized):
                 serves for several sweeps.
             num_sweeps_per_beta: Sweeps at each inverse temperature.
             beta_range: First and last inverse temperature, which is no lower; from the fields of the problem where left
-                out.
-            beta_schedule: Every inverse temperature, for the type ``custom``.
+                out. Where the last is infinite, the others end at that of the fields, and the last ones are greedy.
+            beta_schedule: Every inverse temperature, for the type ``custom``. At 0 every spin turns in each sweep, at
+                infinity none to a higher energy.
             beta_schedule_type: ``geometric``, ``linear`` or ``custom``.
             initial_states: Samples as dimod takes them.
             initial_states_generator: Where they are fewer than reads: ``none`` refuses, ``tile`` repeats them,
@@ -115,6 +121,8 @@ class SpinsimSampler(_Sampler, _Initialized):
                 take longer, fewer are done, evenly taken from the whole schedule, as many as fit the time; one at the
                 last inverse temperature in any case. ``info`` then says ``shortened`` and the number of sweeps; reads
                 depend on the machine, and the same seed gives others. Where all fit, nothing changes.
+            answer: ``best`` for the lowest states, ``last`` for those at the end of the schedule, which a constant
+                inverse temperature draws from the Boltzmann distribution: ``beta_range=[0.5, 0.5]``.
             kwargs: Others are ignored with a warning, as dimod's samplers do.
 
         Returns:
@@ -145,7 +153,7 @@ class SpinsimSampler(_Sampler, _Initialized):
             InputError: as ``sample``, naming the problem by its number.
         """
         models, sample_sets = list(bqms), []
-        given = _defaults() | self.remove_unknown_kwargs(**arguments)
+        given = typed(SpinsimSampler.sample, _defaults() | self.remove_unknown_kwargs(**arguments))
         seeds = seeds_of(seed, len(models))
         side_by_side = resolve_device(self._device) == "cpu"
         pool, at_once = Threads(self._threads if side_by_side else 1), _AT_ONCE if side_by_side else 1
@@ -162,28 +170,28 @@ class SpinsimSampler(_Sampler, _Initialized):
 
     def _prepared(self, bqm: Any, seed: Any, threads: int | None, given: dict[str, Any]) -> _Problem:
         """Return a problem that is ready to be annealed, with the arguments of ``sample`` checked."""
-        began, stop = seconds_without_compiling(), given["interrupt_function"]
-        if stop is not None and not callable(stop):
-            raise InputError(f"interrupt_function {shown(stop)} cannot be called: give a function")
-        limit = np.inf if given["time_limit"] is None else number_in(given["time_limit"], "time_limit")
+        began = seconds_without_compiling()
+        limit = np.inf if given["time_limit"] is None else given["time_limit"]
         if not limit >= 0:
-            raise InputError(f"time_limit {shown(given['time_limit'])} is no time: give seconds, 0 or more")
-        if isinstance(seed, bool | np.bool_):
-            raise InputError(f"seed {seed} is not a whole number: give one from 0 to 2^64 - 1")
+            raise InputError(f"time_limit {limit} is no time: give seconds, 0 or more")
+        if given["answer"] not in ANSWERS:
+            raise InputError(f"answer {shown(given['answer'])} is unknown: choose {' or '.join(ANSWERS)}")
         dynamics = Dynamics(as_seed(seed))
         reads = None if given["num_reads"] is None else _count("num_reads", given["num_reads"], 1)
         model = self._model_of(from_bqm(bqm)) if variables_of(bqm)[0] else None
         if model is not None and model.caution:
             warn_caller(model.caution)
-        schedule, kind = _schedule(model, given)
+        schedule, about = _schedule(model, given)
         start = self._start(bqm, given["initial_states"], given["initial_states_generator"], reads, dynamics.seed)
         replicas = (reads or 1) if start is None else len(start)
+        about |= {"seed": dynamics.seed}
         ready = None
         if model is not None:
             each = schedule.total / max(1, len(schedule.betas))
             begin = start if start is None else start[None]
             ready = reads_of(model, replicas, dynamics, self._device, threads, begin, max(1.0, each))
-        return _Problem(bqm, ready, replicas, schedule, kind, dynamics.seed, stop, limit, began)
+        is_last, stop = given["answer"] == "last", given["interrupt_function"]
+        return _Problem(bqm, ready, replicas, schedule, about, is_last, stop, limit, began)
 
     def _model_of(self, problem: Quadratic) -> Ising:
         """Return the model of a problem: that of the last call, with all that follows from it, if it is the same."""
@@ -201,8 +209,7 @@ class SpinsimSampler(_Sampler, _Initialized):
         linear = h if isinstance(h, Mapping) else dict(enumerate(h)) if isinstance(h, Sequence) else {}
         for label, value in linear.items():
             number_in(value, f"the bias of {shown(label)}")
-        check_pairs(J)
-        return super().sample_ising(h, J, **parameters)
+        return self.sample(_bqm_of("from_ising", h, J), **parameters)
 
     def sample_qubo(self, Q: Any, **parameters: Any) -> Any:  # noqa: N803  (dimod's name)
         """Sample a QUBO in dimod's form, ``{(u, v): value}``, whose terms are checked before dimod sees them.
@@ -210,15 +217,12 @@ class SpinsimSampler(_Sampler, _Initialized):
         Raises:
             InputError: as ``sample_ising``.
         """
-        check_pairs(Q)
-        return super().sample_qubo(Q, **parameters)
+        return self.sample(_bqm_of("from_qubo", Q), **parameters)
 
     def _start(
         self, bqm: Any, states: Any, generator: Any, reads: int | None, seed: int
     ) -> npt.NDArray[np.int8] | None:
         """Returns the initial configurations (reads, sites), None where all are random."""
-        if not isinstance(generator, str):
-            raise InputError(f"initial_states_generator {shown(generator)} is none: give none, tile or random")
         if states is None and generator == "random":
             return None
         try:
@@ -232,19 +236,30 @@ class SpinsimSampler(_Sampler, _Initialized):
         return np.asarray(2 * configurations - 1 if bqm.vartype.name == BINARY else configurations, np.int8)
 
 
+def _bqm_of(maker: str, *terms: Any) -> Any:
+    """Return the model that dimod makes of terms, the last of which are pairs."""
+    check_pairs(terms[-1])
+    try:
+        return getattr(import_dimod().BinaryQuadraticModel, maker)(*terms)
+    except (TypeError, ValueError) as error:
+        given = ", ".join(map(shown, terms))
+        raise WrongTypeError(f"{given} are no terms of a problem ({printable(str(error))}): give dicts") from error
+
+
 @dataclass
 class _Problem:
     """A problem with its reads, None of a model without variables, and how its anneal ended.
 
-    ``limit`` is the time in seconds that it may take, since it ``began`` to be prepared.
+    ``about`` goes into the sample set's ``info``, and ``is_last`` is true where its states are the last ones. ``limit``
+    is the time in seconds that it may take, since it ``began`` to be prepared.
     """
 
     bqm: Any
     reads: Reads | None
     replicas: int
     schedule: Schedule
-    kind: str
-    seed: int
+    about: dict[str, Any]
+    is_last: bool
     stop: Callable[[], bool] | None
     limit: float
     began: float
@@ -265,13 +280,12 @@ class _Problem:
         self._spent = seconds_without_compiling() - self.began
 
     def sample_set(self) -> Any:
-        states = np.empty((self.replicas, 0), np.int8) if self.reads is None else self.reads.states()
+        states = np.empty((self.replicas, 0), np.int8)
+        if self.reads is not None:
+            states = self.reads.present() if self.is_last else self.reads.states()
         given = states if self.bqm.vartype.name != BINARY else (1 + states) // 2
-        betas, done = self.schedule.betas, self.done
-        info = {
-            "beta_range": [float(betas[0]), float(betas[-1])] if len(betas) else [],
-            "beta_schedule_type": self.kind,
-            "seed": self.seed,
+        done = self.done
+        info = self.about | {
             "num_sweeps": done.sweeps,
             "shortened": self.reads is not None and not done.interrupted and done.sweeps < self.schedule.total,
             "interrupted": done.interrupted,
@@ -288,15 +302,15 @@ def _defaults() -> dict[str, Any]:
     return {one.name: one.default for one in parameters if one.kind is one.KEYWORD_ONLY and one.name != "seed"}
 
 
-def _schedule(model: Ising | None, given: dict[str, Any]) -> tuple[Schedule, str]:
-    """Return the schedule that the arguments of ``sample`` mean, and its type; an empty one without a model."""
+def _schedule(model: Ising | None, given: dict[str, Any]) -> tuple[Schedule, dict[str, Any]]:
+    """Return the schedule that the arguments of ``sample`` mean and its part of ``info``; an empty one of no model."""
     names = "num_sweeps", "beta_range", "beta_schedule", "beta_schedule_type"
     sweeps, ends, listed, kind = (given[name] for name in names)
     if kind is None:
         kind = SCHEDULES[0] if listed is None else SCHEDULES[-1]
-    if not isinstance(kind, str) or kind not in SCHEDULES:
+    if kind not in SCHEDULES:
         raise InputError(f"beta_schedule_type {shown(kind)} is unknown: choose one of {', '.join(SCHEDULES)}")
-    each = _count("num_sweeps_per_beta", given["num_sweeps_per_beta"], 1)
+    each, looks = _count("num_sweeps_per_beta", given["num_sweeps_per_beta"], 1), LOOKS * (given["answer"] == "best")
     if kind == "custom":
         if listed is None or ends is not None:
             raise InputError("a custom schedule is said by beta_schedule alone: give it, and no beta_range")
@@ -305,59 +319,78 @@ def _schedule(model: Ising | None, given: dict[str, Any]) -> tuple[Schedule, str
             raise InputError(
                 f"num_sweeps {sweeps} does not fit {len(betas)} inverse temperatures of {each} sweeps: leave it out"
             )
-        return Schedule(betas, np.full(len(betas), each)), kind
-    if listed is not None:
-        raise InputError(f"beta_schedule goes with the type custom, not with {kind}: leave one of them out")
-    number, rest = divmod(-(-_SWEEPS // each) * each if sweeps is None else _count("num_sweeps", sweeps, 0), each)
-    if rest:
-        raise InputError(f"num_sweeps {sweeps} is no multiple of num_sweeps_per_beta {each}: give one that is")
-    first, last = 1.0, 1.0
-    if ends is None and model is not None:
-        first, last = (1 / temperature for temperature in model.once(automatic_temperatures)[:2])
-    elif ends is not None:
-        both = _betas("beta_range", ends)
-        if len(both) != 2:
-            raise InputError(f"beta_range has {len(both)} numbers: give the first and the last inverse temperature")
-        first, last = both.tolist()
-        if first > last:
-            raise InputError(
-                f"beta_range falls from {first:g} to {last:g}, which heats the reads: give the lower inverse "
-                "temperature first, or any order as beta_schedule"
-            )
-    if not number or model is None:
-        return Schedule(np.empty(0), np.empty(0, np.int64)), kind
-    return _between(kind, first, last, number, each), kind
+        first, last = betas[[0, -1]].tolist()
+        finite = np.minimum(betas, np.inf if model is None else _greedy(model))
+        schedule = Schedule(finite, np.full(len(betas), each), looks)
+    else:
+        if listed is not None:
+            raise InputError(f"beta_schedule goes with the type custom, not with {kind}: leave one of them out")
+        number, rest = divmod(-(-_SWEEPS // each) * each if sweeps is None else _count("num_sweeps", sweeps, 0), each)
+        if rest:
+            raise InputError(f"num_sweeps {sweeps} is no multiple of num_sweeps_per_beta {each}: give one that is")
+        first, last = _range(model, ends, kind)
+        schedule = Schedule(np.empty(0), np.empty(0, np.int64))
+        if number and model is not None:
+            cold = _range(model, None, kind)[1] if last == np.inf else last
+            schedule = _between(kind, (first, cold, last), number, each, looks, _greedy(model) if cold < last else last)
+    return schedule, {"beta_range": [first, last], "beta_schedule_type": kind}
+
+
+def _range(model: Ising | None, ends: Any, kind: str) -> tuple[float, float]:
+    """Return the first and the last inverse temperature, from the fields of the model where ``ends`` are left out."""
+    if ends is None:
+        first, last = (1.0, 1.0) if model is None else (1 / one for one in model.once(automatic_temperatures)[:2])
+        return first, last
+    both = _betas("beta_range", ends)
+    if len(both) != 2:
+        raise InputError(f"beta_range has {len(both)} numbers: give the first and the last inverse temperature")
+    first, last = both.tolist()
+    if first > last:
+        raise InputError(
+            f"beta_range falls from {first:g} to {last:g}, which heats the reads: give the lower inverse "
+            "temperature first, or any order as beta_schedule"
+        )
+    if kind == "geometric" and first < min(last, _LEAST_BETA):
+        raise InputError(f"beta_range begins at {first:g}, where no geometric row does: choose the type linear")
+    return first, last
 
 
 @lru_cache(maxsize=8)
-def _between(kind: str, first: float, last: float, number: int, each: int) -> Schedule:
-    """Return the schedule between two inverse temperatures; others have asked for it where problems are alike."""
+def _between(
+    kind: str, range_: tuple[float, float, float], number: int, each: int, looks: int, most: float
+) -> Schedule:
+    """Return the schedule between two inverse temperatures; others have asked for it where problems are alike.
+
+    ``range_`` has the first, the coldest that is finite and the last; ``most`` stands for an infinite one.
+    """
+    first, cold, last = range_
     steps = min(number, _MOST_BETAS)
     sweeps_by = np.arange(steps + 1, dtype=np.int64) * number // steps * each
-    row = grids.geometric if kind == "geometric" else grids.linear
-    return Schedule(row(first, last, steps), np.diff(sweeps_by))
+    row = np.full(steps, last)
+    rising = steps if cold == last else steps - 1
+    if first < last and rising:
+        row[:rising] = (grids.geometric if kind == "geometric" else grids.linear)(first, max(first, cold), rising)
+    return Schedule(np.minimum(row, most), np.diff(sweeps_by), looks)
+
+
+def _greedy(model: Ising) -> float:
+    """Return a finite inverse temperature at which no spin of a model turns to a higher energy."""
+    return min(_GREEDY / model.quantum, 1 / COLDEST)
 
 
 def _betas(name: str, values: Any) -> npt.NDArray[np.float64]:
-    try:
-        betas = np.asarray(values, np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} {shown(values)} cannot be read as numbers: give a list of floats") from error
+    betas = np.asarray(values, np.float64)
     if betas.ndim != 1 or not 1 <= betas.size <= _MOST:
         raise InputError(f"{name} has shape {betas.shape}: give a list of inverse temperatures")
-    bad = betas[~((betas >= _LEAST_BETA) & (betas <= 1 / _LEAST_BETA))]
+    bad = betas[~((betas >= 0) & ((betas <= 1 / _LEAST_BETA) | (betas == np.inf)))]
     if bad.size:
         raise InputError(
-            f"{name} holds {bad[0]:g}: inverse temperatures are from {_LEAST_BETA:g} to {1 / _LEAST_BETA:g}"
+            f"{name} holds {bad[0]:g}: inverse temperatures are from 0 to {1 / _LEAST_BETA:g}, or infinite"
         )
     return betas
 
 
-def _count(name: str, value: Any, least: int) -> int:
-    try:
-        number = index(value)
-    except TypeError as error:
-        raise InputError(f"{name} {shown(value)} is no whole number: give one from {least} on") from error
-    if isinstance(value, bool) or not least <= number <= _MOST:
-        raise InputError(f"{name} {shown(value)} is out of range: give a whole number from {least} to {_MOST}")
+def _count(name: str, number: int, least: int) -> int:
+    if not least <= number <= _MOST:
+        raise InputError(f"{name} {number} is out of range: give a whole number from {least} to {_MOST}")
     return number

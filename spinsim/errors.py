@@ -19,6 +19,10 @@ class InputError(ValueError):
     """Bad input: one sentence that names the value, the rule and the mend. The command line exits with status 2."""
 
 
+class WrongTypeError(InputError, TypeError):
+    """Bad input of another type than a signature says, or by a name that it lacks: also a TypeError to programs."""
+
+
 class MissingError(InputError, AttributeError):
     """A run has no such thing: bad input to who asks for it, and to ``hasattr`` an attribute that is not there."""
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.errors import InputError, MissingError
-from spinsim.inputs.signatures import in_lines
+from spinsim.inputs.signatures import public
 from spinsim.inputs.texts import Described, count
 from spinsim.machine.files import as_path, hidden_name, not_written
 from spinsim.model.ising import Ising, described, described_in
@@ -51,7 +51,7 @@ def when_asked() -> Any:
     return _WhenAsked()
 
 
-@in_lines
+@public
 class Result(Described):
     """The result of a run of any job, read off the root attributes of their files."""
 
@@ -218,6 +218,7 @@ class Result(Described):
         return xarray.Dataset(variables, attrs=origin).set_coords(coordinates)
 
 
+@public
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a run back from its file; of an unfinished one, the steps it has.
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from spinsim import store
 from spinsim.bits import Bits, States, spins_up, unpacked_spins
 from spinsim.errors import InputError, argument
-from spinsim.inputs.signatures import in_lines
+from spinsim.inputs.signatures import public
 from spinsim.inputs.texts import Described, count
 from spinsim.machine.memory import require
 from spinsim.result import Result
@@ -33,7 +33,7 @@ _BATCH_BYTES: Final = 2**24  # of spins that iterating unpacks at a time
 Labels = Mapping[str, npt.NDArray[Any]]
 
 
-@in_lines
+@public
 class Configurations(Described):
     """Saved configurations as a sequence of arrays of +1 and -1, with labels of the same length.
 
@@ -229,6 +229,7 @@ class SampledResult(Result):
                 file.finish()
 
 
+@public
 def configurations(run: Result | str | os.PathLike[str]) -> Configurations:
     """The configurations that a run has saved, as data to learn from; of an unfinished run, those so far.
 

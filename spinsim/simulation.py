@@ -21,7 +21,8 @@ from spinsim.engine.dynamics import STARTS
 from spinsim.engine.given import as_spins, set_spins
 from spinsim.engine.protocols import Engine
 from spinsim.errors import InputError, MissingError, warn_caller
-from spinsim.inputs.signatures import in_lines
+from spinsim.inputs.arguments import judges
+from spinsim.inputs.signatures import public
 from spinsim.inputs.texts import Described, count
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising, check_model
@@ -32,7 +33,8 @@ from spinsim.sampling.portions import Portions
 _SETTABLE: Final = ("temperature", "field")
 
 
-@in_lines
+@public
+@judges("model")
 class Simulation(Described):
     """Replicas of every sample of a model at one temperature, or each at its own.
 

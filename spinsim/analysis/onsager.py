@@ -10,13 +10,14 @@ Sources: L. Onsager, Phys. Rev. 65, 117 (1944), eqs. (116) and (117); C. N. Yang
 from __future__ import annotations
 
 from math import log, sqrt
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ellipe, ellipkm1
 
 from spinsim.acceptance import check_temperatures
+from spinsim.inputs.signatures import public
 
 Array = npt.NDArray[np.float64]
 
@@ -24,27 +25,35 @@ CRITICAL_TEMPERATURE: Final = 2 / log(1 + sqrt(2))  # for J = 1
 _TINY: Final = float(np.finfo(np.float64).tiny)
 
 
-def energy(temperature: npt.ArrayLike, coupling: float = 1.0) -> Array:
-    """Energy per site; -sqrt(2) J at T_c."""
+@public
+def energy(temperature: npt.ArrayLike, coupling: float = 1.0) -> Any:
+    """Energy per site; -sqrt(2) J at T_c. A number for a number, an array for an array."""
     t, modulus, first = _elliptic(check_temperatures(temperature) / coupling)
-    return np.asarray(-coupling * (1 + 2 / np.pi * modulus * first) / t)
+    return _as_given(-coupling * (1 + 2 / np.pi * modulus * first) / t, temperature)
 
 
-def specific_heat(temperature: npt.ArrayLike, coupling: float = 1.0) -> Array:
+@public
+def specific_heat(temperature: npt.ArrayLike, coupling: float = 1.0) -> Any:
     """Specific heat per site; infinite at ``coupling * CRITICAL_TEMPERATURE``."""
     values = check_temperatures(temperature) / coupling
     t, modulus, first = _elliptic(values)
     second = ellipe(1 - modulus**2)
     bracket = 2 * (first - second) - (1 - modulus) * (np.pi / 2 + modulus * first)
     heat = 2 / np.pi / (values * t) ** 2 * bracket
-    return np.where(values == CRITICAL_TEMPERATURE, np.inf, heat)
+    return _as_given(np.where(values == CRITICAL_TEMPERATURE, np.inf, heat), temperature)
 
 
-def magnetization(temperature: npt.ArrayLike, coupling: float = 1.0) -> Array:
+@public
+def magnetization(temperature: npt.ArrayLike, coupling: float = 1.0) -> Any:
     """Spontaneous magnetisation per site, (1 - sinh(2K)^-4)^(1/8); 0 from T_c on."""
     t, _, _ = _elliptic(check_temperatures(temperature) / coupling)
     sinh_minus_two = 1 / t**2 - 1
-    return np.asarray(np.maximum(1 - sinh_minus_two**2, 0) ** 0.125)
+    return _as_given(np.maximum(1 - sinh_minus_two**2, 0) ** 0.125, temperature)
+
+
+def _as_given(values: Array, temperature: npt.ArrayLike) -> Any:
+    """Return values of the shape of the temperatures, a number for a number."""
+    return values if np.ndim(temperature) else values[0]
 
 
 def _elliptic(temperature: Array) -> tuple[Array, Array, Array]:

@@ -6,7 +6,6 @@ import csv
 import io
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from math import floor, isfinite, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -16,8 +15,10 @@ import numpy.typing as npt
 
 from spinsim.analysis.kinds import is_antiferromagnet, is_ferromagnet
 from spinsim.analysis.runs import AnyRun, Array, Tempered, lowest, sample_of
-from spinsim.errors import InputError
+from spinsim.errors import InputError, WrongTypeError
+from spinsim.inputs.signatures import public
 from spinsim.inputs.texts import WIDTH, wrapped
+from spinsim.inputs.words import alike
 from spinsim.machine.outputs import write_outputs
 from spinsim.model.ising import Ising, described
 from spinsim.observables.measured import in_field
@@ -54,6 +55,7 @@ _MOST_DECIMALS: Final = 8
 _TAU: Final = "tau/sweeps"
 
 
+@public
 def table(run: Run | Iterable[Run], by: str = "temperature") -> pd.DataFrame:
     """Averages of a run, or of several below each other, as a pandas table.
 
@@ -98,7 +100,7 @@ def table(run: Run | Iterable[Run], by: str = "temperature") -> pd.DataFrame:
     try:
         runs = list(run)
     except TypeError as error:
-        raise InputError(f"a {type(run).__name__} is no run: give a result, a file, or a list of these") from error
+        raise WrongTypeError(f"a {type(run).__name__} is no run: give a result, a file, or a list of these") from error
     if not runs:
         raise InputError("no runs are given: give a result, a file, or a list of these")
     return arranged(pd.concat([pd.DataFrame(_named_columns(one, by)) for one in runs], ignore_index=True))
@@ -227,7 +229,7 @@ def chosen_columns(text: str, estimates: Mapping[str, Estimate]) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in estimates:
-            close = get_close_matches(name, estimates, 1, 0.5)
+            close = alike(name, estimates)
             hint = f"did you mean {close[0]!r}?" if close else f"choose among {', '.join(estimates)}"
             raise InputError(f"column {name!r} is none of this run's: {hint}")
     return names

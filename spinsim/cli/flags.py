@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from functools import partial, wraps
 from inspect import Parameter, Signature, signature
@@ -11,16 +12,20 @@ from typing import Annotated, Any
 import typer
 
 from spinsim.errors import InputError
+from spinsim.inputs.arguments import whole as as_whole
 from spinsim.inputs.texts import RANDOM
 from spinsim.settings.config import Config, tables_of
 from spinsim.settings.setting import Setting
 
 
 def whole(text: str, mend: str = ": give one such as 128") -> int:
-    try:
+    with contextlib.suppress(ValueError):
         return int(text)
-    except ValueError as error:
+    try:
+        number: int = as_whole(float(text))
+    except (TypeError, ValueError) as error:
         raise typer.BadParameter(f"{text!r} is not a whole number{mend}") from error
+    return number
 
 
 def seed(text: str) -> int | str:

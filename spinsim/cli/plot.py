@@ -16,9 +16,9 @@ from spinsim.cli.flags import Flag, Real, Whole
 from spinsim.cli.saying import say
 from spinsim.errors import InputError
 from spinsim.inputs.texts import quoted
+from spinsim.inputs.words import either
 from spinsim.jobs import all_jobs, job_of
 from spinsim.jobs.base import Drawing, FigureSet, Job
-from spinsim.settings.setting import either
 
 _LONGEST: Final = 120  # characters of the stems of files in the name of a figure
 

@@ -10,13 +10,13 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Any, Final
 
 import typer
 
 from spinsim.errors import InputError, OwnCodeError
 from spinsim.inputs.texts import beyond_ising, printable
+from spinsim.inputs.words import alike, from_inverse, serving
 
 _GONE: Final = (errno.EPIPE, errno.EIO)  # a closed pipe, a terminal that was hung up
 
@@ -88,40 +88,7 @@ def refuse(why: str | InputError) -> int:
     return 2
 
 
-_TEMPERATURES: Final = ("temperatures", "temperature", "t-start", "t-stop", "reweight")
-_WISHES: Final = {
-    wish: flags
-    for wishes, flags in (
-        ("model", ("lattice", "layer", "size", "width", "couplings")),
-        ("dim dimension graph", ("lattice", "layer")),
-        ("j coupling bonds", ("couplings", "couplings-along")),
-        ("disorder", ("couplings", "disorder-seed")),
-        ("p", ("bond-fraction",)),
-        ("h magnetic-field", ("field",)),
-        ("t temp temps temperature temperatures tmin tmax t-min t-max beta-range", _TEMPERATURES),
-        ("beta betas", ("beta", *_TEMPERATURES)),
-        ("gamma transverse-field", ("gamma", "gamma-start", "gamma-stop")),
-        ("l n length side sites size", ("size", "width")),
-        ("width", ("width", "size")),
-        ("pbc periodic open", ("boundary",)),
-        ("steps", ("steps", "sweeps")),
-        ("num-sweeps mcs iterations", ("sweeps",)),
-        ("measurements", ("sweeps", "measure-every")),
-        ("reads num-reads copies", ("replicas",)),
-        ("realizations realisations num-samples", ("samples",)),
-        ("burn-in warmup equilibration therm", ("thermalize",)),
-        ("output o folder", ("out",)),
-        ("figure", ("what",)),
-        ("gpu cuda", ("device", "gpus")),
-        ("cpu", ("device", "threads")),
-        ("timeout", ("time-limit",)),
-    )
-    for wish in wishes.split()
-}
-"""Flags by the names that other programs, or physicists, have for them; those that a command has are named."""
-_INVERSE: Final = ("beta", "betas", "beta-range")
 _MOST_CLOSE: Final = 2
-_ALIKE: Final = 0.7
 
 
 def usage_sentence(error: Any) -> str:
@@ -143,12 +110,11 @@ def usage_sentence(error: Any) -> str:
 
 def _instead(wish: str, flags: Sequence[str]) -> str:
     """Returns which flags of a command serve a wish, or look like it; empty where there are none."""
-    name = wish.lstrip("-").lower().replace("_", "-")
-    wanted = () if wish == "-h" else _WISHES.get(name, ())  # who asks for help finds it in the rest of the sentence
-    serving = [f"--{one}" for one in wanted if f"--{one}" in flags]
-    if serving:
-        inverse = " with T = 1 / beta" if name in _INVERSE and "--beta" not in serving else ""
-        several = f"{', '.join(serving[:-1])} and {serving[-1]}" if len(serving) > 1 else serving[0]
-        return f", give {several}{inverse}"
-    close = get_close_matches(f"--{name}", flags, _MOST_CLOSE, _ALIKE)
+    names = [one.removeprefix("--").replace("-", "_") for one in flags]
+    word = wish.lstrip("-").replace("-", "_")
+    if wish != "-h" and (wanted := serving(word, names)):  # who asks for help finds it in the rest of the sentence
+        flagged = [f"--{name.replace('_', '-')}" for name in wanted]
+        several = f"{', '.join(flagged[:-1])} and {flagged[-1]}" if len(flagged) > 1 else flagged[0]
+        return f", give {several}{from_inverse(word, wanted)}"
+    close = [f"--{name.replace('_', '-')}" for name in alike(word, names, _MOST_CLOSE)]
     return f", did you mean {' or '.join(close)}" if close else ""

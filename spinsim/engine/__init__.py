@@ -13,7 +13,8 @@ from spinsim.engine.given import as_spins, set_spins
 from spinsim.engine.protocols import Counts, Engine
 from spinsim.engine.split.shares import on_all_devices
 from spinsim.engine.update import Planned
-from spinsim.inputs.signatures import in_lines
+from spinsim.inputs.arguments import judges
+from spinsim.inputs.signatures import public
 from spinsim.model.ising import Ising, check_model
 
 __all__ = [
@@ -22,7 +23,8 @@ __all__ = [
 ]  # fmt: skip
 
 
-@in_lines
+@public
+@judges("model")
 def create_engine(
     model: Ising, replicas: int, dynamics: Dynamics, device: str = "auto", threads: int | None = None,
     start: npt.ArrayLike | None = None, slabs: bool = True, round_sweeps: int | None = None,

@@ -11,7 +11,8 @@ import numpy.typing as npt
 from spinsim import rng
 from spinsim.acceptance import ZERO_ACCEPTANCE, check_zero_acceptance
 from spinsim.errors import InputError
-from spinsim.inputs.signatures import in_lines
+from spinsim.inputs.arguments import as_stated, judges
+from spinsim.inputs.signatures import public
 from spinsim.inputs.texts import as_seed
 from spinsim.machine.compiled import kernel
 
@@ -30,10 +31,11 @@ class _Seed:
         return 1 if instance is None else int(vars(instance)[self._name])
 
     def __set__(self, instance: object, seed: int | None) -> None:
-        vars(instance)[self._name] = rng.check_seed(as_seed(seed))
+        vars(instance)[self._name] = rng.check_seed(as_seed(as_stated("seed", seed, "int | None")))
 
 
-@in_lines
+@public
+@judges("seed")
 @dataclass(frozen=True)
 class Dynamics:
     """Seed, start and rules of the dynamics; part of a run's configuration.

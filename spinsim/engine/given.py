@@ -15,7 +15,7 @@ from spinsim import packing
 from spinsim.engine.moves.exchange.ladder import Exchange, snapshot_of
 from spinsim.engine.moves.move import Batch, Moment, Move
 from spinsim.engine.protocols import Engine
-from spinsim.errors import InputError
+from spinsim.errors import InputError, WrongTypeError
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
@@ -45,7 +45,7 @@ def as_spins(start: npt.ArrayLike, model: Ising, replicas: int | None, name: str
         numbers = False
     if not numbers:
         named = "'random', 'up' or " if name == "start" else ""
-        raise InputError(f"{name} of type {type(start).__name__} holds no spins: give {named}an array of +1, -1")
+        raise WrongTypeError(f"{name} of type {type(start).__name__} holds no spins: give {named}an array of +1, -1")
     shape = (1, 1, 1, *given.shape)[-max(3, given.ndim) :]
     if given.ndim == 2:
         shape = (given.shape[0], 1, given.shape[1])

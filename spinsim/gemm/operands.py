@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.cuda.launch import ADDRESS, Launch, record, struct_type
-from spinsim.errors import InputError
+from spinsim.errors import InputError, WrongTypeError
 from spinsim.machine.memory import is_on_gpu, on_gpu
 
 C_TYPES: Final = {"float32": "float", "float64": "double", "int32": "int"}
@@ -46,7 +46,7 @@ def type_of(
     first, reference = next(iter(given.items()))
     for name, array in (given if out is None else {**given, "out": out}).items():
         if not (is_on_gpu(array) or isinstance(array, np.ndarray)):
-            raise InputError(f"{name} is a {type(array).__name__}: give a NumPy or CuPy array")
+            raise WrongTypeError(f"{name} is a {type(array).__name__}: give a NumPy or CuPy array")
         wanted = dimensions if isinstance(dimensions, int) else dimensions[name]
         if array.ndim != wanted:
             raise InputError(f"{name} has shape {array.shape}: give an array of {wanted} dimensions")

@@ -17,6 +17,7 @@ from spinsim.errors import InputError
 from spinsim.gemm import operands
 from spinsim.gemm.operands import Strides
 from spinsim.gemm.rungs import NAMES, RUNGS, best, expression, file
+from spinsim.inputs.signatures import public
 from spinsim.machine.memory import is_on_gpu
 
 FILE: Final = "gemm/parts.cu"
@@ -30,6 +31,7 @@ MOST: Final = 256  # parts: EACH for each of 32 threads
 THREADS: Final = 256  # of a block that adds parts
 
 
+@public
 def matmul(a: Any, b: Any, kernel: str = "auto", alpha: float = 1, beta: float = 0, out: Any = None) -> Any:
     """``alpha a b + beta out`` for matrices of float32, float64 or int32.
 

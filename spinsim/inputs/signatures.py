@@ -1,10 +1,12 @@
-"""Signatures that ``help`` shows with a parameter a line."""
+"""Functions and classes that users call: arguments as stated, signatures that ``help`` shows a parameter a line."""
 
 from __future__ import annotations
 
 from inspect import Parameter, Signature, signature
 from types import FunctionType
 from typing import Any, Final, TypeVar
+
+from spinsim.inputs.arguments import checked
 
 Named = TypeVar("Named")
 _WIDTH: Final = 64
@@ -37,21 +39,30 @@ class Lines(Signature):
         return str(self)
 
 
-def in_lines(named: Named) -> Named:
-    """Show the long signatures of a function, or of a class's ``__init__`` and public methods, in lines."""
-    members = vars(named).values() if isinstance(named, type) else [named]
-    for member in members:
+def public(named: Named) -> Named:
+    """Make a function, or a class's ``__init__`` and public methods, fit for users.
+
+    Arguments are taken as signatures state them (``arguments.checked``), and ``help`` shows long signatures in lines.
+    """
+    if not isinstance(named, type):
+        fitted: Named = _fit(named)
+        return fitted
+    for name, member in list(vars(named).items()):
         function: Any = getattr(member, "__func__", member)
-        if not isinstance(function, FunctionType) or (function.__name__ != "__init__" and function.__name__[0] == "_"):
-            continue
-        if function.__code__.co_argcount + function.__code__.co_kwonlyargcount <= _FEW:
-            continue  # looking at each method of a large class would take milliseconds
+        if isinstance(function, FunctionType) and (name == "__init__" or name[0] != "_"):
+            fit = _fit(function)
+            setattr(named, name, fit if function is member else type(member)(fit))
+    return named
+
+
+def _fit(function: Any) -> Any:
+    fit: Any = checked(function)
+    if function.__code__.co_argcount + function.__code__.co_kwonlyargcount > _FEW:  # looking at all takes long
         plain = signature(function)
         if len(str(plain)) > _WIDTH:
             said = [one.replace(annotation=_plain(one.annotation)) for one in plain.parameters.values()]
-            told: Any = function
-            told.__signature__ = Lines(said, return_annotation=_plain(plain.return_annotation))
-    return named
+            fit.__signature__ = Lines(said, return_annotation=_plain(plain.return_annotation))
+    return fit
 
 
 def _plain(annotation: Any) -> Any:

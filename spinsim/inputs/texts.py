@@ -20,12 +20,22 @@ from typing import Any, Final
 from spinsim.errors import InputError
 
 _OTHER_MODELS: Final = ("potts", "clock", "xy", "heisenberg", "blume-capel")
+_SHOWN: Final = 40  # characters of a value in a sentence
 WIDTH: Final = 80  # width of a terminal, in characters
 
 
 def printable(text: str) -> str:
     """A text on one line, with everything escaped that a terminal would act on or that no encoding has."""
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def shown(value: Any) -> str:
+    """A value as Python shows it, on one line and shortened, for sentences."""
+    try:
+        text = printable(repr(value))
+    except Exception:
+        text = f"of type {type(value).__name__}"
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
 def quoted(word: str | os.PathLike[str]) -> str:

@@ -23,11 +23,13 @@ from spinsim.acceptance import ZERO_ACCEPTANCE
 from spinsim.engine import resolve_device
 from spinsim.engine.given import as_spins, name_of
 from spinsim.engine.moves.move import Move, text_of
-from spinsim.errors import InputError, warn_caller
+from spinsim.errors import InputError, WrongTypeError, warn_caller
+from spinsim.inputs.arguments import as_stated
 from spinsim.inputs.checks import as_floats
 from spinsim.inputs.grids import as_text
-from spinsim.inputs.signatures import Lines, Plain, in_lines
+from spinsim.inputs.signatures import Lines, Plain, public
 from spinsim.inputs.texts import RANDOM
+from spinsim.inputs.words import nearest
 from spinsim.jobs import job_of
 from spinsim.model.ising import Ising, check_model
 from spinsim.result import Result, load
@@ -36,7 +38,7 @@ from spinsim.run.functions import text_of_measure
 from spinsim.run.identity import tables_of_file
 from spinsim.run.progress import compiling_told
 from spinsim.settings.config import AnyConfig, Config, build_config, tables_of
-from spinsim.settings.setting import Setting, nearest
+from spinsim.settings.setting import Setting
 from spinsim.settings.shared import GIVEN_MODEL, ModelSettings, RunSettings
 
 Start = str | npt.ArrayLike
@@ -83,9 +85,9 @@ _ARGUMENTS: Final = {
 """Arguments of calls that are no settings, or that they take in other forms than files."""
 
 
-@in_lines
+@public
 def resume(
-    path: OutFile,
+    path: str | os.PathLike[str],
     sweeps: int | None = None,
     most_steps: int | None = None,
     device: str | None = None,
@@ -132,7 +134,7 @@ def resume(
     return carried_out(plan, path, progress, on_updates)
 
 
-@in_lines
+@public
 def recount(run: Result | OutFile, device: str = RunSettings.device, threads: int | None = RunSettings.threads) -> Any:
     """Count everything that a run has measured again, from the configurations that it has saved.
 
@@ -169,12 +171,27 @@ def call_of(job: type[Config], order: str) -> Callable[[Callable[[Ising, Given],
         @wraps(function)
         def call(model: Ising, *args: Any, **keywords: Any) -> Returned:
             given = free.bind(*args, **keywords).arguments
-            return function(model, given | given.pop("_", {}))
+            return function(model, as_settings(job, given | given.pop("_", {})))
 
         _document(call, settings, order.split())
         return call
 
     return make
+
+
+def as_settings(job: type[Config], given: Given) -> Given:
+    """Return the arguments of a call by their names, in the types of its settings; numbers are left to the run."""
+    settings = {**tables_of(job)["run"], **tables_of(job)[job.job]}
+    typed: Given = {}
+    for name, value in given.items():
+        if name not in settings and name not in _NO_SETTINGS:
+            raise WrongTypeError(f"ss.{job.job} has no setting {name!r}: {nearest(name, settings)}")
+        if value is not None and _ARGUMENTS.get(name, _Argument()).type:
+            value = as_stated(name, value, _ARGUMENTS[name].type)
+        elif value is not None and not settings[name].takes_lists:
+            value = settings[name].typed(os.fspath(value) if isinstance(value, os.PathLike) else value)
+        typed[name] = value
+    return typed
 
 
 def allowed(one: Setting) -> str:
@@ -226,7 +243,7 @@ def _parameters(settings: Mapping[str, Setting], order: Sequence[str]) -> Iterab
 def _type(one: Setting) -> str:
     kind = "str | os.PathLike[str]" if one.is_path else one.kind.__name__
     if one.numbers is not None:
-        kind = "ArrayLike | str"
+        kind = "ArrayLike | str" if one.takes_lists else "str | int"
     return f"{kind} | None" if one.optional or one.shown or one.is_seed else kind
 
 
@@ -284,9 +301,10 @@ def run_of_call(
 
 
 def config_of_call(job: type[AnyConfig], model: Ising, given: Given, **checks: Check) -> AnyConfig:
-    """Returns the configuration of a call whose model is given; whole numbers of NumPy serve as those of Python.
+    """Returns the configuration of a call whose model is given.
 
-    ``given`` has the arguments of the call by their names; None stands for the default, of a seed for a fresh one.
+    ``given`` has the arguments of the call as ``as_settings`` returns them; None stands for the default, of a seed for
+    a fresh one.
     ``checks`` are those of numbers, as ``text_of_call`` takes them.
     """
     of_run, of_job = (tables_of(job)[table] for table in ("run", job.job))
@@ -294,16 +312,13 @@ def config_of_call(job: type[AnyConfig], model: Ising, given: Given, **checks: C
     for key, value in given.items():
         if key in _NO_SETTINGS:
             continue
-        if key not in of_run and key not in of_job:
-            raise TypeError(f"ss.{job.job} has no setting {key!r}: {nearest(key, [*of_run, *of_job])}")
-        if key in of_job and of_job[key].numbers is not None:
+        if key in of_job and of_job[key].takes_lists:
             value = text_of_call(key, value, checks.get(key, np.asarray))
         if value is None:
             if not (key in of_run and of_run[key].is_seed):
                 continue
             value = RANDOM
-        plain = value.item() if isinstance(value, np.generic) else value
-        tables[job.job if key in of_job else "run"][key] = os.fspath(plain) if isinstance(plain, os.PathLike) else plain
+        tables[job.job if key in of_job else "run"][key] = value
     return replace(build_config(job, tables, begun=tables_of_file), model=_given_model(check_model(model).name))
 
 
@@ -319,14 +334,7 @@ def text_of_call(name: str, values: npt.ArrayLike | str | None, check: Check) ->
     """
     if values is None or isinstance(values, str):
         return values
-    try:
-        if isinstance(values, bool):
-            raise TypeError
-        numbers = np.atleast_1d(as_floats(values, name))
-    except InputError:
-        raise
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} {values!r} cannot be read as numbers: give a list of floats") from error
+    numbers = np.atleast_1d(as_floats(as_stated(name, values, "ArrayLike | str"), name))
     if numbers.ndim != 1 or not numbers.size:
         raise InputError(f"{name} has shape {numbers.shape}: give one number, or a list of them")
     bad = numbers[~np.isfinite(numbers)]

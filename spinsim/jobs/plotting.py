@@ -15,12 +15,12 @@ from spinsim.analysis.figures.paper import PaperFigure
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.sizes import check_sizes, compare_sizes, say_crossings, sites_of_space
 from spinsim.analysis.summary import Summary, summarize
-from spinsim.errors import InputError
+from spinsim.errors import InputError, WrongTypeError
+from spinsim.inputs.words import either, nearest
 from spinsim.jobs import job_of
 from spinsim.jobs.base import Draw, Drawing, Job
 from spinsim.machine.files import as_path
 from spinsim.result import Result
-from spinsim.settings.setting import either, nearest
 
 
 def plot(
@@ -57,7 +57,7 @@ def _check(job: Job, names: Sequence[str] | None, options: Mapping[str, Any]) ->
     for name in options:
         if name not in known:
             hint = f": {nearest(name, list(known))}" if known else ""
-            raise TypeError(f"plot() of {job.a_run} has no option {name!r}{hint}")
+            raise WrongTypeError(f"plot() of {job.a_run} has no option {name!r}{hint}")
         if names is not None and not set(names) & set(known[name].figures):
             raise InputError(f"{name} is for {known[name].purpose}: leave it out, or ask for {known[name].figures[0]}")
 

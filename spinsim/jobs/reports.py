@@ -23,6 +23,7 @@ from spinsim.analysis.tables import (
 )
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count, interval, quoted, wrapped
+from spinsim.inputs.words import either
 from spinsim.jobs import job_of
 from spinsim.jobs.ladder.result import Floats, LadderResult
 from spinsim.jobs.ladder.running import LadderPlan, moves_in_words
@@ -34,7 +35,6 @@ from spinsim.result import Result
 from spinsim.run import Plan
 from spinsim.run.identity import history_of, length_in_words
 from spinsim.saved import Configurations, in_file
-from spinsim.settings.setting import either
 from spinsim.store import complete_rows, open_to_read, read_attributes
 
 if TYPE_CHECKING:

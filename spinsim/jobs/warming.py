@@ -16,7 +16,7 @@ import spinsim
 from spinsim.cuda.compile import finish
 from spinsim.engine import resolve_device
 from spinsim.errors import InputError
-from spinsim.inputs.signatures import in_lines
+from spinsim.inputs.signatures import public
 from spinsim.machine import compiled, stored
 from spinsim.machine.clock import COMPILED
 from spinsim.machine.threads import available_threads
@@ -24,6 +24,8 @@ from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.geometry.lattice import chain, cubic, square
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
+from spinsim.settings.setting import settings_of
+from spinsim.settings.shared import RunSettings
 
 _OF_CHILD: Final = "import sys; from spinsim.jobs.warming import _in_child; _in_child(*sys.argv[1:])"
 
@@ -40,7 +42,7 @@ class Warmed(NamedTuple):
         return sum(seconds for _, seconds in self.kernels)
 
 
-@in_lines
+@public
 def warm_up(
     jobs: Iterable[str] | None = None,
     device: str = "auto",
@@ -78,6 +80,7 @@ def warm_up(
         on_warmed(small_run)
         return small_run
 
+    settings_of(RunSettings)["threads"].check(threads)
     with ThreadPoolExecutor(threads or available_threads()) as pool:
         return list(pool.map(warmed, [(job, model) for job in chosen for model in RUNS[job]]))
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from spinsim.errors import InputError, another_path
+from spinsim.errors import InputError, WrongTypeError, another_path
 
 try:
     import fcntl
@@ -225,7 +225,7 @@ def has_directory() -> bool:
 
 def as_path(path: Any, subject: str) -> Path:
     if not isinstance(path, str | os.PathLike):
-        raise InputError(
+        raise WrongTypeError(
             f"{subject} is given as {type(path).__name__}, which is no path: give a text or a pathlib.Path"
         )
     return Path(path)

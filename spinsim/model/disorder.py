@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
-from spinsim.errors import InputError
-from spinsim.inputs.signatures import in_lines
+from spinsim.errors import InputError, WrongTypeError
+from spinsim.inputs.arguments import judges
+from spinsim.inputs.signatures import public
 from spinsim.inputs.texts import as_seed, beyond_ising
 from spinsim.model.drawing import GAUSSIAN_GRID, Drawn, dilute, gaussian_rows
 from spinsim.model.geometry.lattice import Lattice
@@ -24,7 +25,8 @@ RANDOM_KINDS: Final = ("pm-j", "gaussian")
 KINDS: Final = ("ferromagnet", "antiferromagnet", *RANDOM_KINDS)
 
 
-@in_lines
+@public
+@judges("lattice", "couplings")
 def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
     lattice: Lattice,
     samples: int = 1,
@@ -66,9 +68,11 @@ def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
         (16, 192)
     """
     if not isinstance(lattice, Lattice):
-        raise InputError(f"a {type(lattice).__name__} is no lattice: give one such as ss.cubic(8)")
+        raise WrongTypeError(f"a {type(lattice).__name__} is no lattice: give one such as ss.cubic(8)")
     if not isinstance(couplings, str):
-        raise InputError("couplings are not pm-j or gaussian: give those of your own to ss.Ising(lattice, couplings)")
+        raise WrongTypeError(
+            "couplings are not pm-j or gaussian: give those of your own to ss.Ising(lattice, couplings)"
+        )
     if couplings not in RANDOM_KINDS:
         raise InputError(
             f"couplings {couplings!r} are not a spin glass: {beyond_ising(couplings) or 'choose pm-j or gaussian'}"

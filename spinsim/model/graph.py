@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.inputs.signatures import in_lines
+from spinsim.inputs.signatures import public
 from spinsim.machine.compiled import kernel
 from spinsim.model.geometry.lattice import Lattice
 
@@ -33,7 +33,7 @@ HUGE: Final = 2**27  # bonds of a lattice above which results too hold lowest st
 MOST_TERMS: Final = 2
 
 
-@in_lines
+@public
 class Graph:
     """Sites joined by bonds; two sites may share several.
 

@@ -6,11 +6,13 @@ import os
 from typing import Any
 
 from spinsim.errors import InputError
+from spinsim.inputs.signatures import public
 from spinsim.model.formats import read_problem
 from spinsim.model.formats.source import Source
 from spinsim.model.ising import Ising
 
 
+@public
 def read_instance(path: str | os.PathLike[str]) -> Ising:
     """Read an Ising, QUBO or MaxCut instance; its header, and of some formats the suffix, tell the format.
 
@@ -53,6 +55,7 @@ def read_instance(path: str | os.PathLike[str]) -> Ising:
         raise InputError(f"instance file {source.name} cannot be held exactly: {error}") from error
 
 
+@public
 def from_bqm(bqm: Any, name: str = "bqm") -> Ising:
     """The model of a ``dimod.BinaryQuadraticModel``: the same as ``Ising.from_bqm``.
 

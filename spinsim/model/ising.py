@@ -17,8 +17,9 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.errors import InputError, MissingError
-from spinsim.inputs.signatures import in_lines
+from spinsim.errors import InputError, MissingError, WrongTypeError
+from spinsim.inputs.arguments import judges
+from spinsim.inputs.signatures import public
 from spinsim.inputs.texts import count
 from spinsim.machine.memory import require
 from spinsim.model.drawing import Drawn
@@ -37,7 +38,8 @@ _MARK: Final = "sites"
 _COUPLINGS: Final = {1.0: "ferromagnet", -1.0: "antiferromagnet"}
 
 
-@in_lines
+@public
+@judges("graph")
 class Ising(Hamiltonian, Exchanged):
     """An Ising model on a lattice or graph, with one or more disorder samples.
 
@@ -345,7 +347,7 @@ def check_spins(model: Ising, spins: npt.ArrayLike) -> npt.NDArray[np.int64]:
     except ValueError:  # lists of unequal lengths
         numbers = False
     if not numbers:
-        raise InputError(f"spins of type {type(spins).__name__} hold no numbers: give an array of +1, -1")
+        raise WrongTypeError(f"spins of type {type(spins).__name__} hold no numbers: give an array of +1, -1")
     if given.ndim not in (2, 3) or given.shape[:2] != (model.samples, model.sites):
         raise InputError(
             f"spins have shape {given.shape}: give (samples, sites) or (samples, sites, replicas) with samples = "
@@ -363,13 +365,13 @@ def check_model(model: Any) -> Ising:
         return model
     if isinstance(model, Lattice | Graph):
         kind = "lattice" if isinstance(model, Lattice) else "graph"
-        raise InputError(
+        raise WrongTypeError(
             f"a {kind} is no model, its couplings are not known: give ss.Ising of it, a ferromagnet, or "
             "ss.EdwardsAnderson"
         )
     makers = {"to_numpy_vectors": "from_bqm", "adjacency": "from_networkx", "keys": "from_qubo", "dtype": "from_matrix"}
     maker = next((f"ss.Ising.{makers[name]} of it" for name in makers if hasattr(model, name)), None)
-    raise InputError(
+    raise WrongTypeError(
         f"a {type(model).__name__} is no model: give {maker or 'one such as ss.Ising(ss.square(8))'} or "
         "ss.read_instance(path)"
     )
@@ -380,7 +382,7 @@ def check_graph(graph: Any) -> Graph:
         return Graph.of_lattice(graph)
     if isinstance(graph, Graph):
         return graph
-    raise InputError(
+    raise WrongTypeError(
         f"a {type(graph).__name__} is no lattice and no graph: give one such as ss.square(8), or "
         "ss.Graph(sites, edges) with edges of shape (bonds, 2) and the couplings of these bonds"
     )

@@ -17,6 +17,7 @@ from spinsim.engine.moves.move import Move, Moves
 from spinsim.engine.protocols import Engine
 from spinsim.errors import InputError
 from spinsim.inputs.grids import geometric
+from spinsim.inputs.signatures import public
 from spinsim.inputs.texts import count
 from spinsim.sampling.measure import BestSlices, InField, Measurement, measure
 from spinsim.sampling.population import Population
@@ -38,6 +39,7 @@ class AnnealFrame(NamedTuple):
     """Mean energy of the slices of each replica, (samples, replicas)."""
 
 
+@public
 def temperature_schedule(start: float, stop: float, steps: int, schedule: str) -> npt.NDArray[np.float64]:
     """``steps`` temperatures from ``start`` to ``stop``, equally spaced in T (linear) or in log T (geometric).
 
@@ -54,6 +56,7 @@ def temperature_schedule(start: float, stop: float, steps: int, schedule: str) -
     return geometric(ends[0], ends[1], steps)
 
 
+@public
 def annealing(
     engine: Engine | InField | BestSlices,
     temperatures: npt.ArrayLike,
@@ -112,7 +115,9 @@ def annealing(
             slices.check(gamma, temperature)
         changing.append(Changing("gamma", slices.set_gamma, values))
     steps = _Steps(cast("Engine", engine), ladder, changing)  # the others do what one does
-    return _anneal(steps, sweeps, on_updates or ignore, pause or never, population, Moves(moves or (), seed))
+    return _anneal(
+        steps, sweeps, on_updates or ignore, pause or never, population, Moves(() if moves is None else moves, seed)
+    )
 
 
 def check_fields(fields: npt.ArrayLike, steps: int, name: str = "field") -> npt.NDArray[np.float64]:

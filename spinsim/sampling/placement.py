@@ -35,6 +35,7 @@ from spinsim.acceptance import LARGEST_EXPONENT, check_temperatures, exp_reduced
 from spinsim.engine import Dynamics, create_engine
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.errors import InputError
+from spinsim.inputs.signatures import public
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES
 from spinsim.sampling.annealing import temperature_schedule
@@ -122,6 +123,7 @@ def read_range(text: str) -> Range:
         raise InputError(f"temperatures {text!r} cannot be read: {form}") from error
 
 
+@public
 def place(
     model: Ising,
     wanted: Range,

@@ -17,7 +17,7 @@ from spinsim.engine.moves.metropolis.by_replica.cpu import Annealer, suits
 from spinsim.engine.protocols import Engine
 from spinsim.machine.clock import seconds_without_compiling
 from spinsim.model.ising import Ising
-from spinsim.sampling.measure import BestOfEach, measure
+from spinsim.sampling.measure import BestOfEach, measure, present_configurations
 from spinsim.sampling.portions import Portions, sweeps_a_portion
 
 LOOKS: Final = 32
@@ -57,6 +57,10 @@ class EngineReads:
         """Configurations of lowest energy where energies were looked at, +1 and -1, (reads, sites)."""
         return self._best.spins(0)
 
+    def present(self) -> npt.NDArray[np.int8]:
+        """Present configurations, +1 and -1, (reads, sites)."""
+        return present_configurations(self._engine)(0)
+
 
 Reads = EngineReads | Annealer
 
@@ -80,12 +84,15 @@ def reads_of(
 
 
 class Schedule:
-    """Inverse temperatures in order of use and the sweeps at each, above 0; ``total`` of all."""
+    """Inverse temperatures in order of use and the sweeps at each, above 0; ``total`` of all.
 
-    def __init__(self, betas: Betas, sweeps: Counts) -> None:
+    Energies are looked at so many times.
+    """
+
+    def __init__(self, betas: Betas, sweeps: Counts, looks: int = LOOKS) -> None:
         self.betas, self._sweeps, self._ends = betas, sweeps, np.cumsum(sweeps)
         self._begins = self._ends - sweeps
-        self.total, self._marks = int(sweeps.sum()), _marks(len(betas))
+        self.total, self._marks = int(sweeps.sum()), _marks(len(betas), looks)
 
     def end_of_step(self, place: int) -> int:
         return int(self._ends[np.searchsorted(self._ends, place, "right")])
@@ -118,9 +125,9 @@ class Schedule:
 
 
 @lru_cache(maxsize=32)
-def _marks(steps: int) -> Marks:
+def _marks(steps: int, looks: int) -> Marks:
     marks = np.zeros(steps, np.bool_)
-    marks[[step - 1 for step in {round(steps * look / LOOKS) for look in range(1, LOOKS + 1)} if step]] = True
+    marks[[step - 1 for step in {round(steps * look / looks) for look in range(1, looks + 1)} if step]] = True
     return marks
 
 

@@ -19,6 +19,7 @@ from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.moves.move import Move, Moves
 from spinsim.engine.protocols import Engine, LadderMeasurement, Reduction
 from spinsim.errors import InputError
+from spinsim.inputs.signatures import public
 from spinsim.sampling.portions import OnUpdates, Pause, Portions, ignore, never, sweeps_a_portion
 
 BEHIND: Final = 2  # measurements that are asked for before the first of them is read
@@ -48,6 +49,7 @@ class TemperFrame:
         return getattr(of_copies if name in of_copies._fields else self.measurement, name)
 
 
+@public
 @dataclass(frozen=True)
 class Times:
     """How long and how often, in sweeps."""
@@ -87,6 +89,7 @@ class Reducing(NamedTuple):
 Reduce = Callable[[Engine], Reducing]  # makes what adds up the measurements of an engine on its ladder
 
 
+@public
 def tempering(
     engine: Engine,
     temperatures: npt.ArrayLike,
@@ -129,6 +132,7 @@ def tempering(
     return tempering_in_beta(engine, 1.0 / ladder, times, copies, *how)
 
 
+@public
 def tempering_in_beta(
     engine: Engine,
     beta: npt.NDArray[np.float64],

@@ -18,8 +18,9 @@ from typing import Any, ClassVar, Final, Self, TypeVar, get_type_hints
 
 from spinsim.errors import InputError
 from spinsim.inputs.texts import RANDOM, drawn_seed
+from spinsim.inputs.words import nearest
 from spinsim.machine.files import open_regular
-from spinsim.settings.setting import Setting, Table, nearest, once, settings_of
+from spinsim.settings.setting import Setting, Table, once, settings_of
 from spinsim.settings.shared import ModelSettings, RunSettings
 
 AnyTable = TypeVar("AnyTable", bound=Table)
@@ -133,17 +134,15 @@ def build_config(job: type[AnyConfig], *layers: Tables, begun: Begun = lambda ou
     merged: dict[str, dict[str, Any]] = {name: {} for name in kinds}
     for layer in layers:
         for name, given in layer.items():
-            merged[name].update({key: value for key, value in given.items() if value is not None})
+            typed = {key: settings[name][key].typed(value) for key, value in given.items() if value is not None}
+            merged[name].update(typed)
     for name, kind in kinds.items():
         kind.check_given(merged[name])
     job.complete(merged)
     _draw_seeds(job, merged, begun)
-    default, typed = _default_of(job), {}
-    for name, given in merged.items():
-        if given:
-            values = {key: settings[name][key].typed(value) for key, value in given.items()}
-            typed[name] = replace(getattr(default, name), **values)
-    return replace(default, **typed) if typed else default
+    default = _default_of(job)
+    changed = {name: replace(getattr(default, name), **given) for name, given in merged.items() if given}
+    return replace(default, **changed) if changed else default
 
 
 def _draw_seeds(job: type[Config], merged: dict[str, dict[str, Any]], begun: Begun) -> None:
@@ -172,7 +171,7 @@ def read_toml(path: str | Path, job: type[Config], jobs: Iterable[type[Config]])
     tables = _parse(path)
     for name, table in tables.items():
         if name not in valid:
-            raise InputError(f"configuration {path}: unknown table [{name}], {nearest(name, list(valid))}")
+            raise InputError(f"configuration {path}: unknown table [{name}], {nearest(name, valid)}")
         if not isinstance(table, dict):
             raise InputError(f"configuration {path}: {name} must be a table: write [{name}] on a line of its own")
         for key in table:

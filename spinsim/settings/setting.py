@@ -8,31 +8,36 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import cache
 from math import inf, isfinite
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar, cast, get_args, get_type_hints
 
 from spinsim.errors import InputError
-from spinsim.inputs.texts import beyond_ising
+from spinsim.inputs.arguments import as_stated, real, whole
+from spinsim.inputs.texts import RANDOM, beyond_ising
+from spinsim.inputs.words import alike, either
 
 Kind = TypeVar("Kind")
 Returned = TypeVar("Returned")
 
 _KEY: Final = "setting"
-_NAMES_OF_TYPES: Final = {int: "a whole number", float: "a number", str: "a string", bool: "true or false"}
 
 
 class Numbers(NamedTuple):
     """A setting that is text in which numbers may stand; files may give it as a number or as a list."""
 
     kind: type  # type of the numbers
-    between: str  # separator between them
+    between: str  # separator between them; empty where there may be one alone
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return ("a number", "a list of numbers") if self.between else ("a whole number",)
 
 
 SIDES: Final = Numbers(int, "x")
 GRID: Final = Numbers(float, ",")
+COUNT: Final = Numbers(int, "")
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,11 @@ class Setting:
         if self.is_argument:
             return None
         return f"--{self.name.replace('_', '-')}" if self.flag == "" else self.flag
+
+    @property
+    def takes_lists(self) -> bool:
+        """True if its text may hold several numbers."""
+        return self.numbers is not None and self.numbers.between != ""
 
     @property
     def default_text(self) -> str:
@@ -114,7 +124,7 @@ class Setting:
             return
         if self.kind is not str:
             raise InputError(f"{self.name} {value} is not supported: choose {self.allowed}")
-        close = get_close_matches(value, self.choices, 1, 0.6)
+        close = alike(value, self.choices)
         hint = f"did you mean {close[0]!r}?" if close else f"choose {self.allowed}"
         raise InputError(f"{self.name} {value!r} is unknown: {beyond_ising(value) or hint}")
 
@@ -135,15 +145,16 @@ class Setting:
         """
         if value is None and self.optional:
             return None
-        plain = value if not isinstance(value, bool) or self.kind is bool else None
+        also: tuple[str, ...] = ()
+        if self.numbers is not None:
+            value, also = _as_text(value, self.numbers), self.numbers.words
+        elif self.is_seed:
+            if isinstance(value, str) and value == RANDOM:
+                return value
+            also = (repr(RANDOM),)
+        plain = as_stated(self.name, value, self.kind.__name__, also)
         if self.kind is float and isinstance(plain, int):
-            plain = float(plain) if abs(plain) < 2**1023 else inf
-        elif self.numbers is not None:
-            plain = _as_text(plain, self.numbers)
-        if not isinstance(plain, self.kind):
-            wanted = _NAMES_OF_TYPES[self.kind] + (", a number or a list of numbers" if self.numbers else "")
-            wanted += " or 'random'" if self.is_seed else ""
-            raise InputError(f"{self.name} = {value!r} has the wrong type: give {wanted}")
+            return float(plain) if abs(plain) < 2**1023 else inf
         return plain
 
 
@@ -199,21 +210,11 @@ def settings_of(kind: type[Table]) -> Mapping[str, Setting]:
     return MappingProxyType(settings)
 
 
-def either(values: tuple[Any, ...]) -> str:
-    *most, last = map(str, values)
-    return f"{', '.join(most)} or {last}" if most else last
-
-
-def nearest(word: str, valid: list[str]) -> str:
-    """A hint at the likely meaning of an unknown word, or all valid ones."""
-    close = get_close_matches(word.replace("-", "_"), valid, 1, 0.5)
-    return f"did you mean {close[0]!r}?" if close else f"valid names are {', '.join(valid)}"
-
-
 def _as_text(value: Any, form: Numbers) -> Any:
     """A number, or a list of numbers, as text; anything else as it is."""
-    numbers = value if isinstance(value, list) else [value]
-    kinds = (int, float) if form.kind is float else form.kind
-    if numbers and all(isinstance(number, kinds) and not isinstance(number, bool) for number in numbers):
-        return form.between.join(map(str, numbers))
-    return value
+    numbers = value if isinstance(value, list) and form.between else [value]
+    try:
+        number = whole if form.kind is int else real
+        return form.between.join(str(number(one)) for one in numbers) if numbers else value
+    except (TypeError, ValueError, OverflowError):
+        return value

@@ -11,7 +11,7 @@ from typing import Any, Final
 from spinsim.errors import InputError, argument
 from spinsim.inputs.texts import check_gpus
 from spinsim.model.geometry.cells import CELLS
-from spinsim.settings.setting import GRID, SIDES, Table, setting
+from spinsim.settings.setting import COUNT, GRID, SIDES, Table, setting
 
 GIVEN_MODEL: Final = "python:"
 """With the model's name it is the ``instance`` of a run whose model was given in Python; the file of the run holds it,
@@ -230,6 +230,7 @@ houdayer = _shared(
     None,
     "Sweeps between Houdayer moves, which exchange clusters between copies of one temperature; auto makes them where "
     "they pay, with two copies or more and up to 8 bonds a site; 0 for none",
+    numbers=COUNT,
     physics=False,
     before=None,
 )
@@ -253,8 +254,7 @@ def with_houdayer(given: dict[str, Any]) -> None:
     every, moves = given.get("houdayer"), given.get("moves")
     if every is None or every == AUTO:
         return
-    given["houdayer"] = str(every)
-    if isinstance(every, bool) or not re.fullmatch(r"[0-9]{1,12}", str(every)):
+    if not re.fullmatch(r"[0-9]{1,12}", every):
         raise InputError(
             f"houdayer {every!r} is no number of sweeps: give a whole number, {AUTO}, or 0 for no such moves"
         )

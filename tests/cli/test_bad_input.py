@@ -108,11 +108,12 @@ COMMANDS = [
     # runs
     ("anneal --replicas 0", "replicas 0", "from 1"),
     ("anneal --replicas 3000000", "3000000", "to 2097152"),
-    ("anneal --replicas 1e9", "'1e9'", "not a whole number"),
+    ("anneal --replicas 1e9", "1000000000", "out of range"),
+    ("anneal --replicas 1e-9", "'1e-9'", "not a whole number"),
     ("anneal --seed -1", "seed -1", "from 0"),
     ("anneal --seed 18446744073709551616", "18446744073709551616", "to 18446744073709551615"),
     ("anneal --rng-rounds 8", "8", "10 or 7"),
-    ("anneal --device tpu", "'tpu'", "'gpu'"),
+    ("anneal --device tpu", "'tpu'", "choose one of auto, cpu, cuda, gpu"),
     ("anneal --threads 0", "threads 0", "from 1"),
     ("anneal --threads two", "'two'", "not a whole number"),
     # configuration files

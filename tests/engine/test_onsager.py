@@ -36,3 +36,11 @@ def test_onsager_refuses_bad_temperatures():
     for curve in (onsager.energy, onsager.specific_heat, onsager.magnetization):
         with pytest.raises(ss.InputError, match="temperature 0 is not allowed"):
             curve([2.0, 0.0])
+
+
+def test_numbers_for_numbers() -> None:
+    for curve in (onsager.energy, onsager.specific_heat, onsager.magnetization):
+        one = curve(2.0)
+        assert np.ndim(one) == 0
+        assert isinstance(one, float)
+        assert one == curve([2.0])[0] == curve(np.array([2.0]))[0]

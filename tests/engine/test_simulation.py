@@ -128,12 +128,12 @@ def test_a_simulation_shows_itself_in_a_line() -> None:
         ({"temperature": -1.0}, "temperature -1 is not allowed: give a positive finite number"),
         ({"temperature": np.inf}, "temperature inf is not allowed: give a positive finite number"),
         ({"temperature": [1.0, 2.0]}, "shape (2,): give one number, or one for each of the 3 replicas"),
-        ({"temperature": "hot"}, "temperature 'hot' is no number"),
+        ({"temperature": "hot"}, "temperature = 'hot' has the wrong type: give a number"),
         ({"replicas": 0}, "0 replicas cannot be simulated"),
         ({"start": "down"}, "start 'down' is unknown: choose random, up, or"),
         ({"start": [1, -1]}, "start has shape (2,)"),
         ({"model": ss.square(4)}, "a lattice is no model"),
-        ({"seed": 1.5}, "seed 1.5 is not a whole number"),
+        ({"seed": 1.5}, "seed = 1.5 has the wrong type: give a whole number"),
     ],
 )
 def test_what_no_simulation_can_be_is_refused(how: dict[str, Any], words: str) -> None:
@@ -146,7 +146,7 @@ def test_what_no_simulation_can_do_is_refused() -> None:
     own = ss.Simulation(MODEL, 1.0, replicas=1)
     for call, words in (
         (lambda: own.sweep(-1), "sweeps -1 is below 0"),
-        (lambda: own.sweep(1.5), "sweeps 1.5 is no whole number"),  # type: ignore[arg-type]
+        (lambda: own.sweep(1.5), "sweeps = 1.5 has the wrong type: give a whole number"),  # type: ignore[arg-type]
         (lambda: setattr(own, "field", "strong"), "field is 'strong': give a finite number"),
         (lambda: setattr(own, "field", np.inf), "field is inf: give a finite number"),
         (own.overlap, "one replica has no overlap"),

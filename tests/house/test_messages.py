@@ -40,7 +40,7 @@ def refusals(node: ast.AST) -> Iterator[ast.AST]:
     """Calls that make errors, but for those of what a command alone asks."""
     if isinstance(node, ast.FunctionDef) and node.name == OF_ANALYZE:
         return
-    if called(node) in ("InputError", "MissingError"):
+    if called(node) in ("InputError", "MissingError", "WrongTypeError"):
         yield node
     for child in ast.iter_child_nodes(node):
         yield from refusals(child)

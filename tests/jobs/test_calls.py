@@ -302,7 +302,7 @@ REFUSED = [
     (lambda: ss.anneal(MODEL, [1.0], start=np.full(64, np.nan)), "start holds nan"),
     (lambda: ss.anneal(MODEL, [1.0], start="down"), "'down' is unknown"),
     (lambda: ss.anneal(MODEL, [1.0], start=None), "NoneType holds no spins"),
-    (lambda: ss.anneal(MODEL, [1.0], start=[[1], [1, 1]]), "list holds no spins"),
+    (lambda: ss.anneal(MODEL, [1.0], start=[[1], [1, 1]]), "has the wrong type: give a string"),
     (lambda: ss.anneal(MODEL, [1.0], sweeps=2.5), "sweeps = 2.5 has the wrong type: give a whole number"),
     (lambda: ss.anneal(MODEL, [1.0, 2.0], field=[1.0]), "field has 1 number for 2 temperatures: give one for each"),
     (lambda: ss.anneal(MODEL, [1.0], field=[np.inf]), "field inf is not finite"),

@@ -130,7 +130,7 @@ def test_refused_flags(flags: str, phrase: str) -> None:
         ([0, 1], r"terms have shape \(2,\) and type int64: give whole numbers of shape \(32,\), one for each bond"),
         (np.full(32, 2), "terms hold 2: give 0 or 1 for each bond"),
         (np.full(32, 0.0), "terms have shape .* and type float64"),
-        ([[0], [0, 1]], "terms cannot be read as numbers"),
+        ([[0], [0, 1]], "has the wrong type"),
     ],
 )
 def test_refused_terms(terms, phrase: str) -> None:

@@ -143,8 +143,8 @@ def test_numbers_and_objects_that_are_none_are_refused_in_a_sentence():
     start = np.ones((1, 16), np.int8)
     for call, words in (
         (lambda: ss.Ising(square, offset=float("nan")), "offset is nan: give a finite number"),
-        (lambda: ss.Ising(square, offset="a"), "offset is 'a': give a finite number"),
-        (lambda: ss.Ising(square, maxcut_weight="x"), "maxcut_weight is 'x': give a finite number"),
+        (lambda: ss.Ising(square, offset="a"), "offset = 'a' has the wrong type: give a number"),
+        (lambda: ss.Ising(square, maxcut_weight="x"), "maxcut_weight = 'x' has the wrong type"),
         (lambda: ss.Ising(square, field=float("nan")), "fields contain nan"),
         (lambda: ss.square(2.5), "2.5 is no whole number of at least 1"),
         (lambda: ss.square(4, 4, 4), "periodic is 4: give True or False for all axes; square lattices have 2 sides"),
@@ -152,11 +152,11 @@ def test_numbers_and_objects_that_are_none_are_refused_in_a_sentence():
         (lambda: ss.EdwardsAnderson(ss.square(4), couplings=np.ones(32)), r"give those of your own to ss\.Ising"),
         (lambda: ss.Ising.from_qubo({(0, 1): 1}, {0: 2}), r"linear terms go into the QUBO, as \{\(u, u\): value\}"),
         (lambda: text_of([ss.Wolff()]), r"moves are pairs of a move and its sweeps apart: give such as \[\(ss"),
-        (lambda: ss.read_instance(None), "an instance is given as NoneType, which is no path"),
-        (lambda: ss.load(None), "a run is given as NoneType, which is no path"),
+        (lambda: ss.read_instance(None), "path = None has the wrong type: give a string or a path"),
+        (lambda: ss.load(None), "path = None has the wrong type"),
         (lambda: ss.anneal({(0, 1): 1}), "a dict is no model: give ss.Ising.from_qubo of it"),
         (lambda: ss.anneal(np.eye(3)), "a ndarray is no model: give ss.Ising.from_matrix of it"),
-        (lambda: ss.anneal(ss.Ising(square), target=True), "target True cannot be read as numbers"),
+        (lambda: ss.anneal(ss.Ising(square), target=True), "target = True has the wrong type"),
         (lambda: ss.anneal(ss.Ising(square), populations=1, start=start), "do not go with given spins"),
     ):
         with pytest.raises(ss.InputError, match=words):

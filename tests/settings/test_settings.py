@@ -129,7 +129,7 @@ def test_help_of_a_call_names_each_keyword_with_its_type_and_default(call) -> No
     assert "<" not in shown  # of an object, which has an address
     assert "**" not in shown
     assert "    gpus: str | None = None,\n" in shown
-    with pytest.raises(TypeError, match="has no setting 'gpu': did you mean 'gpus'"):
+    with pytest.raises(TypeError, match="has no setting 'gpu': give device or gpus"):
         call(ss.Ising(ss.chain(4)), gpu="0")
 
 

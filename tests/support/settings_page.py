@@ -73,7 +73,8 @@ def _values(one: Setting) -> str:
     if one.choices:
         return ", ".join(f"`{value}`" for value in one.choices)
     if one.numbers is not None:
-        return f"text, {_TYPES[one.numbers.kind]} or a list of such"
+        number = _TYPES[one.numbers.kind]
+        return f"text, {number} or a list of such" if one.takes_lists else f"text or {number}"
     fresh = f", or `{RANDOM}` for a fresh one" if one.is_seed else ""
     return "a path" if one.is_path else (allowed(one) or _TYPES[one.kind]) + fresh
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from spinsim import rng
 from spinsim.engine.moves.exchange.ladder import holders
 from spinsim.errors import InputError
-from spinsim.inputs.signatures import in_lines
+from spinsim.inputs.signatures import public
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES, Packing
 
@@ -46,7 +46,7 @@ class Moment(NamedTuple):
     number: int = 0  # of the move among those of the run
 
 
-@in_lines
+@public
 class Batch:
     """Configurations that a move changes in place, all replicas of all samples.
 

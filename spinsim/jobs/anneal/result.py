@@ -19,7 +19,7 @@ from spinsim.analysis.thermodynamics import Families, Populations
 from spinsim.bits import Bits, States, unpacked_spins
 from spinsim.errors import MissingError
 from spinsim.inputs.checks import as_floats
-from spinsim.inputs.signatures import in_lines
+from spinsim.inputs.signatures import public
 from spinsim.inputs.texts import count
 from spinsim.model.ising import Ising
 from spinsim.model.problems.targets import met
@@ -209,7 +209,7 @@ def _contents_of(file: h5py.File, sizes: Sizes) -> tuple[Contents, int]:
 FORM: Final = Form({"steps": (int,)}, (MEASUREMENTS, ANNEALS), _contents_of, has_best=True, sums=SUMS)
 
 
-@in_lines
+@public
 @dataclass(frozen=True, repr=False)
 class AnnealResult(Annealed):
     """Measurements of an annealing run.

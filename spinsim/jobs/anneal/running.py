@@ -35,7 +35,7 @@ from spinsim.jobs.anneal.result import (
     with_rows,
 )
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
-from spinsim.jobs.calls import call_of, run_of_call, start_of_call
+from spinsim.jobs.calls import as_settings, call_of, run_of_call, start_of_call
 from spinsim.machine.memory import require
 from spinsim.machine.threads import WORTH_A_THREAD, Threads
 from spinsim.model.ising import Ising
@@ -419,15 +419,15 @@ def of_models(call: Callable[..., Any]) -> Callable[..., Any]:
     modulo 2^64. Large models are annealed side by side on the CPU, each on one thread; small ones, and those on a GPU,
     one after the other.
     """
-    parameters = signature(call)
-    defaults = {name: one.default for name, one in parameters.parameters.items()}
+    defaults = {name: one.default for name, one in signature(call).parameters.items()}
 
     @wraps(call)
     def of_one_or_many(*args: Any, **settings: Any) -> Any:
         models = args[0] if args else settings.get("model")
         if not isinstance(models, list | tuple):
             return call(*args, **settings)
-        given = parameters.bind(*args, **settings).arguments  # some say no more than that they were given
+        given = dict(zip(defaults, args, strict=False)) | settings
+        given = {"model": given.pop("model")} | as_settings(Anneal, given)  # some say no more than that they were given
         value = defaults | given
         if value["out"] is not None or value["solution"] is not None:
             raise InputError("out and solution name a file for one model: leave them out, and save each result")
@@ -454,10 +454,7 @@ def of_models(call: Callable[..., Any]) -> Callable[..., Any]:
 def _are_worth_threads(models: Sequence[Any], replicas: Any, sweeps: Any) -> bool:
     """Return True if a temperature of each model takes much longer in compiled code than in Python."""
     sizes = [getattr(model, "sites", 0) * getattr(model, "samples", 0) for model in models]
-    try:
-        return len(models) > 1 and min(sizes) * (replicas or LANES) * (sweeps or 1) >= WORTH_A_THREAD * LANES
-    except TypeError:  # settings that the call refuses
-        return False
+    return len(models) > 1 and min(sizes) * (replicas or LANES) * (sweeps or 1) >= WORTH_A_THREAD * LANES
 
 
 @of_models

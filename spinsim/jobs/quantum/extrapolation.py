@@ -22,7 +22,7 @@ from spinsim.analysis.runs import Axis
 from spinsim.analysis.summary import Estimate, Summary, estimates, resampled
 from spinsim.analysis.tables import Columns
 from spinsim.errors import InputError
-from spinsim.inputs.signatures import in_lines
+from spinsim.inputs.signatures import public
 from spinsim.inputs.texts import count
 from spinsim.jobs.quantum.result import QuantumResult
 from spinsim.model.ising import Ising
@@ -75,7 +75,7 @@ class Extrapolated(NamedTuple):
     probability: Floats
 
 
-@in_lines
+@public
 @dataclass(frozen=True)
 class Extrapolation:
     """Averages of several runs at Delta tau = 0.

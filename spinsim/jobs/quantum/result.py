@@ -12,7 +12,7 @@ import numpy as np
 from spinsim import store
 from spinsim.analysis.runs import Axis, Even, InTime
 from spinsim.errors import MissingError, argument
-from spinsim.inputs.signatures import in_lines
+from spinsim.inputs.signatures import public
 from spinsim.inputs.texts import count
 from spinsim.jobs.ladder.result import Floats, Integers, LadderResult, points_in
 from spinsim.model.trotter import Points
@@ -29,7 +29,7 @@ _AXES: Final = {
 """Symbol of what a ladder goes along, and its coldest end in words."""
 
 
-@in_lines
+@public
 @dataclass(frozen=True, repr=False, kw_only=True)
 class QuantumResult(LadderResult):
     """Measurements of a quantum run, sorted by copy and point. ``LadderResult`` has more attributes.

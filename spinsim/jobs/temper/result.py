@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.analysis.runs import Axis, temperatures
-from spinsim.inputs.signatures import in_lines
+from spinsim.inputs.signatures import public
 from spinsim.jobs.ladder.result import Floats, Integers, LadderResult, Temperatures, temperatures_in
 from spinsim.model.ising import Ising
 from spinsim.run.search import Searched, read_search
@@ -19,7 +19,7 @@ from spinsim.solution import Lowest
 from spinsim.store.contents import Contents
 
 
-@in_lines
+@public
 @dataclass(frozen=True, repr=False, kw_only=True)
 class TemperResult(LadderResult):
     """Measurements of a tempering run, sorted by copy and temperature. ``LadderResult`` has more attributes.

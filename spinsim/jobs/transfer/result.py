@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from spinsim import store
 from spinsim.analysis.runs import Strips
-from spinsim.inputs.signatures import in_lines
+from spinsim.inputs.signatures import public
 from spinsim.inputs.texts import count
 from spinsim.model.ising import Ising
 from spinsim.store.contents import ENERGY, Contents, DamageError, Form, Series, Sizes, axis_of, group_of, length_of
@@ -94,7 +94,7 @@ def place_of(step: Any, k: npt.NDArray[np.float64], k_time: npt.NDArray[np.float
     return {"step": step, "sample": sample, "k": k[point], "k_time": k_time[point]}
 
 
-@in_lines
+@public
 @dataclass(frozen=True, repr=False)
 class TransferResult(Strips):
     """Leading eigenvalues of transfer matrices, of each disorder sample at each temperature.

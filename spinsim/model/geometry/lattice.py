@@ -18,7 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.inputs.signatures import in_lines
+from spinsim.inputs.arguments import judges
+from spinsim.inputs.signatures import public
+from spinsim.inputs.texts import shown
 from spinsim.model.geometry.cells import CELLS, IN_TIME, Bond, UnitCell
 from spinsim.packing import rows_fill_groups
 
@@ -28,6 +30,8 @@ _GUARD_BITS: Final = 64  # more while they are computed: enough for 2^31 steps
 _PI: Final = 0x3243F6A8885A308D313198A2E03707344  # with so many bits behind the point
 
 
+@public
+@judges("periodic")
 @dataclass(frozen=True)
 class Lattice:
     """A lattice of one to four dimensions.
@@ -51,15 +55,15 @@ class Lattice:
         if len(self.shape) != self.dimension:
             raise InputError(f"{self.name} lattices have {self.dimension} sides, not {len(self.shape)}: give as many")
         for side in self.shape:
-            if not isinstance(side, int | np.integer) or side < 1:
-                sides = ", ".join(("8", "6", "4", "4")[: self.dimension])
+            if not isinstance(side, int | np.integer) or isinstance(side, bool) or side < 1:
+                example = f"ss.{self.name}({', '.join(('8', '6', '4', '4')[: self.dimension])})"
                 raise InputError(
-                    f"lattice side {side!r} is no whole number of at least 1: give a number for each side, such as "
-                    f"ss.{self.name}({sides})"
+                    f"lattice side {shown(side)} is no whole number of at least 1: give a number for each side, such "
+                    f"as {example}"
                 )
         if not isinstance(self.periodic, bool | np.bool_):
             raise InputError(
-                f"periodic is {self.periodic!r}: give True or False for all axes; {self.name} lattices have "
+                f"periodic is {shown(self.periodic)}: give True or False for all axes; {self.name} lattices have "
                 f"{self.dimension} sides"
             )
 
@@ -242,11 +246,16 @@ def _moved(grid: npt.NDArray[np.int32], step: tuple[int, ...]) -> npt.NDArray[np
     return grid
 
 
+_by_lattice = judges("width", "height", "depth", "length", "periodic")  # which says more
+
+
+@public
+@_by_lattice
 def chain(length: int, periodic: bool = True) -> Lattice:
     """A chain.
 
     Args:
-        length: Number of sites, 2 or more.
+        length: Number of sites; 1 has no bonds.
         periodic: False for open boundaries.
 
     Returns:
@@ -261,11 +270,13 @@ def chain(length: int, periodic: bool = True) -> Lattice:
     return Lattice((length,), periodic)
 
 
+@public
+@_by_lattice
 def square(width: int, height: int | None = None, periodic: bool = True) -> Lattice:
     """A square lattice.
 
     Args:
-        width: Sites along x, 2 or more.
+        width: Sites along x; along an axis of 1 there are no bonds.
         height: Sites along y, ``width`` by default.
         periodic: False for open boundaries.
 
@@ -279,12 +290,13 @@ def square(width: int, height: int | None = None, periodic: bool = True) -> Latt
     return Lattice(_sides(width, height), periodic)
 
 
-@in_lines
+@public
+@_by_lattice
 def cubic(width: int, height: int | None = None, depth: int | None = None, periodic: bool = True) -> Lattice:
     """A cubic lattice.
 
     Args:
-        width: Sites along x, 2 or more.
+        width: Sites along x; along an axis of 1 there are no bonds.
         height: Sites along y, ``width`` by default.
         depth: Sites along z, ``width`` by default.
         periodic: False for open boundaries.
@@ -299,14 +311,15 @@ def cubic(width: int, height: int | None = None, depth: int | None = None, perio
     return Lattice(_sides(width, height, depth), periodic)
 
 
-@in_lines
+@public
+@_by_lattice
 def hypercubic(
     width: int, height: int | None = None, depth: int | None = None, length: int | None = None, periodic: bool = True
 ) -> Lattice:
     """A hypercubic lattice in four dimensions.
 
     Args:
-        width: Sites along x, 2 or more.
+        width: Sites along x; along an axis of 1 there are no bonds.
         height: Sites along y, ``width`` by default.
         depth: Sites along z, ``width`` by default.
         length: Sites along the fourth axis, ``width`` by default.
@@ -326,11 +339,13 @@ def _sides(width: int, *others: int | None) -> tuple[int, ...]:
     return width, *(width if side is None else side for side in others)
 
 
+@public
+@_by_lattice
 def triangular(width: int, height: int | None = None, periodic: bool = True) -> Lattice:
     """A triangular lattice, in the form of a rhombus.
 
     Args:
-        width: Sites along x, 2 or more.
+        width: Sites along x; along an axis of 1 there are no bonds.
         height: Sites along the axis at 60 degrees to x, ``width`` by default.
         periodic: False for open boundaries.
 
@@ -344,11 +359,13 @@ def triangular(width: int, height: int | None = None, periodic: bool = True) -> 
     return Lattice(_sides(width, height), periodic, CELLS["triangular"])
 
 
+@public
+@_by_lattice
 def honeycomb(width: int, height: int | None = None, periodic: bool = True) -> Lattice:
     """A honeycomb lattice, in the form of a rhombus of cells that have two sites each.
 
     Args:
-        width: Cells along x, 2 or more.
+        width: Cells along x; along an axis of 1 there are no bonds.
         height: Cells along the axis at 60 degrees to x, ``width`` by default.
         periodic: False for open boundaries.
 

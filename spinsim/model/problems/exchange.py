@@ -7,14 +7,15 @@ from typing import Any, Self
 
 import numpy.typing as npt
 
-from spinsim.inputs.signatures import in_lines
+from spinsim.inputs.arguments import judges
+from spinsim.inputs.signatures import public
 from spinsim.inputs.texts import Described
 from spinsim.model.problems import objects
 from spinsim.model.problems.labels import Labels
 from spinsim.model.problems.quadratic import Quadratic
 
 
-@in_lines
+@public
 class Exchanged(Described):
     """The part of ``Ising`` that exchanges problems with other programs, by way of a ``Quadratic``.
 
@@ -31,6 +32,7 @@ class Exchanged(Described):
         raise NotImplementedError
 
     @classmethod
+    @judges("offset")
     def from_qubo(cls, qubo: Any, offset: float = 0.0, name: str = "qubo") -> Self:
         """The model of a QUBO: minimise the sum of value x_u x_v, x = 0, 1, plus ``offset``.
 

@@ -9,13 +9,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from spinsim.errors import InputError
-from spinsim.inputs.texts import printable
+from spinsim.errors import InputError, WrongTypeError
+from spinsim.inputs.texts import shown
 
 Labels = Sequence[Hashable]
 _WORD: Final = re.compile(r"[^\W\d_][\w.:-]*")
 _DEEPEST: Final = 100  # tuples within each other
-_SHOWN: Final = 40  # characters of a label in a sentence
 
 
 def as_labels(labels: Any, sites: int) -> range | tuple[Hashable, ...]:
@@ -25,7 +24,7 @@ def as_labels(labels: Any, sites: int) -> range | tuple[Hashable, ...]:
     if isinstance(labels, range) and len(labels) == sites and labels.step == 1:
         return labels
     if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
-        raise InputError(f"labels of type {type(labels).__name__} are no list: give one label for each site")
+        raise WrongTypeError(f"labels of type {type(labels).__name__} are no list: give one label for each site")
     names = tuple(labels)
     for label in names:
         if isinstance(label, tuple):
@@ -63,15 +62,7 @@ def site_of(known: dict[Hashable, int], label: Any) -> int:
     try:
         return known.setdefault(label, len(known))
     except TypeError as error:
-        raise InputError(f"label {shown(label)} is not hashable: give texts, numbers or tuples of them") from error
-
-
-def shown(label: Any) -> str:
-    try:
-        text = printable(repr(label))
-    except Exception:
-        text = f"of type {type(label).__name__}"
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+        raise WrongTypeError(f"label {shown(label)} is not hashable: give texts, numbers or tuples of them") from error
 
 
 def plain_label(label: Any) -> Any:

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.errors import InputError
+from spinsim.errors import InputError, WrongTypeError
 from spinsim.inputs.checks import as_floats
-from spinsim.model.problems.labels import Labels, as_labels, shown, site_of
+from spinsim.inputs.texts import shown
+from spinsim.model.problems.labels import Labels, as_labels, site_of
 from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, Values, no_pair, number_in, one_half
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def from_networkx(graph: Any, weight: str, field: str, maxcut: bool, name: str) 
         nodes, edges, directed = list(graph.nodes(data=True)), list(graph.edges(data=True)), graph.is_directed()
         about = dict(graph.graph)
     except (AttributeError, TypeError, ValueError) as error:
-        raise InputError(
+        raise WrongTypeError(
             f"an object of type {type(graph).__name__} is no graph of NetworkX: give a networkx.Graph"
         ) from error
     if directed:
@@ -161,13 +162,13 @@ def variables_of(bqm: Any) -> tuple[list[Hashable], str]:
     try:
         variables, kind = list(bqm.variables), getattr(bqm.vartype, "name", "")
     except (AttributeError, TypeError) as error:
-        raise InputError(
+        raise WrongTypeError(
             f"an object of type {type(bqm).__name__} is no dimod model: give a dimod.BinaryQuadraticModel"
         ) from error
     if not hasattr(bqm, "to_numpy_vectors"):
-        raise InputError(_not_quadratic(bqm))
+        raise WrongTypeError(_not_quadratic(bqm))
     if kind not in (SPIN, BINARY):
-        raise InputError(f"a {type(bqm).__name__} has variables of other kinds: give a dimod.BinaryQuadraticModel")
+        raise WrongTypeError(f"a {type(bqm).__name__} has variables of other kinds: give a dimod.BinaryQuadraticModel")
     return variables, kind
 
 
@@ -325,7 +326,7 @@ def _fields(field: Any, sites: int) -> tuple[npt.NDArray[np.int64], Values]:
     except ValueError:
         number = False
     if not number or given.shape not in ((), (sites,)):
-        raise InputError(f"field of type {type(field).__name__} does not fit: give a number, or one for each site")
+        raise WrongTypeError(f"field of type {type(field).__name__} does not fit: give a number, or one for each site")
     values = np.broadcast_to(as_floats(given, "a value of field"), sites)
     at = np.flatnonzero(values)
     return at, values[at]

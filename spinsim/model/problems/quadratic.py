@@ -13,9 +13,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.errors import InputError
+from spinsim.errors import InputError, WrongTypeError
 from spinsim.inputs.checks import check_whole
-from spinsim.model.problems.labels import Labels, shown
+from spinsim.inputs.texts import shown
+from spinsim.model.problems.labels import Labels
 from spinsim.model.quanta import lowest_bit, parts_of
 
 SPIN: Final = "SPIN"
@@ -142,9 +143,11 @@ class Quadratic:
 
 
 def one_half(ends: Ends, values: Values) -> tuple[Ends, Values] | None:
-    """Entries of a matrix with each pair once; None where both halves have some and are no mirror images."""
+    """Entries of a matrix with each pair once; None where some pairs stand in both halves that are no mirror images."""
     upper, lower = ends[:, 0] < ends[:, 1], ends[:, 0] > ends[:, 1]
-    if not (upper.any() and lower.any()):
+    side = int(ends.max(initial=0)) + 1
+    above, below = (np.sort(ends[half], axis=1) @ (side, 1) for half in (upper, lower))
+    if not np.isin(above, below).any():
         return ends, values
     halves = (ends[upper], values[upper]), (ends[lower][:, ::-1], values[lower])
     orders = [np.lexsort((pairs[:, 1], pairs[:, 0])) for pairs, _ in halves]
@@ -182,7 +185,7 @@ def number_in(value: object, name: str) -> float:
             raise TypeError
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{name} is {shown(value)}: give a finite number") from error
+        raise WrongTypeError(f"{name} is {shown(value)}: give a finite number") from error
     check_whole(value, name)
     return number
 

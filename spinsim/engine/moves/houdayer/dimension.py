@@ -43,7 +43,7 @@ def dimension(start: npt.NDArray[np.int64], neighbour: npt.NDArray[np.int32]) ->
             sources += 1
     if not sources:
         return 0.0
-    farthest = np.count_nonzero(shells) - 1
+    farthest = int(np.count_nonzero(shells)) - 1
     largest = int(np.searchsorted(np.cumsum(shells), sources * sites // _SHARE, "right")) - 1
     if largest < 2:
         return inf

@@ -1,0 +1,250 @@
+"""Arguments as users give them: of the types that signatures state, by the names that signatures have.
+
+All calls, settings and samplers share this one check. An annotation is text, such as ``int | None``; alternatives that
+the program does not know, and arguments that a function ``judges``, are left to the function, which says more of them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from functools import cache, partial, wraps
+from inspect import Parameter, signature, unwrap
+from operator import index
+from typing import Any, Final, NamedTuple, TypeVar
+
+from spinsim.errors import WrongTypeError
+from spinsim.inputs.texts import shown
+from spinsim.inputs.words import either, nearest
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+_JUDGED: Final = "_judged"
+_LARGEST_WHOLE: Final = 2**53  # above it a float stands for several whole numbers
+
+
+def plain(value: Any) -> Any:
+    """Return a number of NumPy as one of Python, anything else as it is."""
+    return value.item() if getattr(value, "shape", None) == () and hasattr(value, "item") else value
+
+
+def whole(value: Any) -> Any:
+    """Return a whole number, also given as a float such as 1e3."""
+    number = plain(value)
+    if isinstance(number, bool):
+        raise TypeError
+    if isinstance(number, float) and number.is_integer() and abs(number) <= _LARGEST_WHOLE:
+        return int(number)
+    return index(number)
+
+
+def real(value: Any) -> Any:
+    """Return a number; whole ones are not rounded to floats."""
+    number = plain(value)
+    if type(number) in (float, int):
+        return number
+    if isinstance(number, bool | str | bytes) or hasattr(number, "__len__"):
+        raise TypeError
+    return float(number)
+
+
+def _numbers(values: Any) -> Any:
+    """Return numbers of any shape as they are given."""
+    import numpy as np  # which takes long to load
+
+    kind = np.asarray(values).dtype.kind
+    if isinstance(values, bool) or kind not in "biufO":
+        raise TypeError
+    if kind == "O":
+        np.asarray(values, np.float64)
+    return values
+
+
+def _of(*kinds: type) -> Callable[[Any], Any]:
+    def check(value: Any) -> Any:
+        if not isinstance(value, kinds):
+            raise TypeError
+        return value
+
+    return check
+
+
+def _truth(value: Any) -> Any:
+    return _of(bool)(plain(value))
+
+
+def _path(value: Any) -> Any:
+    if not isinstance(value, os.PathLike) or not isinstance(os.fspath(value), str):
+        raise TypeError
+    return value
+
+
+def _function(value: Any) -> Any:
+    if not callable(value):
+        raise TypeError
+    return value
+
+
+def _strings(values: Any) -> Any:
+    return [_of(str)(one) for one in _several(values)]
+
+
+def _reals(values: Any) -> Any:
+    return [real(one) for one in _several(values)]
+
+
+def _several(values: Any) -> Any:
+    if isinstance(values, str | bytes) or not iter(values):
+        raise TypeError
+    return values
+
+
+class _Type(NamedTuple):
+    """A type that annotations name."""
+
+    check: Callable[[Any], Any]  # returns a value in the type's own form; TypeError or ValueError for others
+    words: str  # such as "a number"
+
+
+_TYPES: Final = {
+    "int": _Type(whole, "a whole number"),
+    "float": _Type(real, "a number"),
+    "str": _Type(_of(str), "a string"),
+    "Literal": _Type(_of(str), "a string"),
+    "bool": _Type(_truth, "true or false"),
+    "None": _Type(_of(type(None)), ""),
+    "ArrayLike": _Type(_numbers, "a number or an array of numbers"),
+    "PathLike": _Type(_path, "a path"),
+    "Callable": _Type(_function, "a function"),
+    "Mapping": _Type(_of(Mapping), "a dict"),
+    "Sequence": _Type(_several, "a list"),
+    "Iterable[str]": _Type(_strings, "a list of strings"),
+    "Sequence[float]": _Type(_reals, "a list of numbers"),
+    "Iterable": _Type(_several, "a list"),
+    "tuple": _Type(_several, "a list"),
+}
+
+
+class Wanted(NamedTuple):
+    """The types of an annotation."""
+
+    types: tuple[_Type, ...]  # those that are known
+    are_all: bool  # True if no other is left to the function
+
+
+def _heads(annotation: str) -> list[str]:
+    """Return the alternatives of an annotation, each with the name in front of its brackets alone."""
+    heads, depth, head = [], 0, ""
+    for letter in annotation + "|":
+        depth += (letter == "[") - (letter == "]")
+        if letter == "|" and not depth:
+            heads.append(head.strip())
+            head = ""
+        else:
+            head += letter
+    return [one if one in _TYPES else one.split("[")[0].split(".")[-1] for one in heads]
+
+
+def _wanted(annotation: str, namespace: Mapping[str, Any]) -> Wanted:
+    """Return the types of an annotation; ``namespace`` has its aliases, such as ``OnUpdates``, and classes."""
+    types: list[_Type] = []
+    are_all = True
+    for head in _heads(annotation):
+        found = namespace.get(head)
+        if head in _TYPES:
+            types.append(_TYPES[head])
+        elif isinstance(found, type) and found is not Any and not getattr(found, "_is_protocol", False):
+            types.append(_Type(_of(found), f"a {head}"))
+        elif found is not None and "[" not in head:
+            of_alias = _wanted(repr(found), {})
+            types.extend(of_alias.types)
+            are_all = are_all and of_alias.are_all
+        else:
+            are_all = False
+    return Wanted(tuple(types), are_all)
+
+
+_plain_wanted = cache(partial(_wanted, namespace={}))
+_ANYTHING: Final = Wanted((), False)
+
+
+def as_stated(name: str, value: Any, annotation: str | Wanted, also: tuple[str, ...] = ()) -> Any:
+    """Return an argument in the form of its annotation: 1e3 as 1000 for ``int``, numbers of NumPy as those of Python.
+
+    Args:
+        name: Of the argument.
+        value: As it was given.
+        annotation: Of the argument, as text, or read already.
+        also: What else may be given, in words.
+
+    Raises:
+        WrongTypeError: for a value of another type; where the annotation has types that are not known, for none.
+    """
+    types, are_all = _plain_wanted(annotation) if isinstance(annotation, str) else annotation
+    for one in types:
+        try:
+            return one.check(value)
+        except (TypeError, ValueError, OverflowError):
+            continue
+    if not are_all:
+        return value
+    wanted = dict.fromkeys(one.words for one in types if one.words)
+    raise WrongTypeError(f"{name} = {shown(value)} has the wrong type: give {either((*wanted, *also))}")
+
+
+def judges(*names: str) -> Callable[[Function], Function]:
+    """Let a function, or a class, refuse some of its arguments in its own words."""
+
+    def mark(called: Function) -> Function:
+        function: Any = vars(called)["__init__"] if isinstance(called, type) else called
+        setattr(function, _JUDGED, names)
+        return called
+
+    return mark
+
+
+class _Stated(NamedTuple):
+    """The arguments that a function states."""
+
+    places: tuple[str, ...]  # names of those that may be given by position, in order
+    wanted: dict[str, Wanted]  # types by names; anything where the function judges the argument itself
+    takes_others: bool  # True if it has ``**keywords``
+
+
+def _stated(function: Any) -> _Stated:
+    places, wanted, takes_others = [], {}, False
+    judged, namespace = getattr(function, _JUDGED, ()), unwrap(function).__globals__
+    for name, one in signature(function).parameters.items():
+        if one.kind is Parameter.VAR_KEYWORD:
+            takes_others = True
+        elif one.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY):
+            is_judged = name in judged or not isinstance(one.annotation, str)
+            wanted[name] = _ANYTHING if is_judged else _wanted(one.annotation, namespace)
+            places += [name] * (one.kind is Parameter.POSITIONAL_OR_KEYWORD)
+    return _Stated(tuple(places), wanted, takes_others)
+
+
+def typed(function: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments by their names as a function takes them; others stay as they are."""
+    wanted = _stated(function).wanted
+    return {name: as_stated(name, value, wanted.get(name, _ANYTHING)) for name, value in given.items()}
+
+
+def checked(function: Function) -> Function:
+    """Let a function take its arguments as ``as_stated`` has them, and refuse unknown names with a hint."""
+    stated = cache(partial(_stated, function))  # at the first call, as reading signatures takes long
+
+    @wraps(function)
+    def call(*args: Any, **keywords: Any) -> Any:
+        places, wanted, takes_others = stated()
+        given = [as_stated(name, value, wanted[name]) for name, value in zip(places, args, strict=False)]
+        for name, value in keywords.items():
+            if name in wanted:
+                keywords[name] = as_stated(name, value, wanted[name])
+            elif not takes_others:
+                called, names = function.__qualname__.removesuffix(".__init__"), [*wanted]
+                hint = nearest(name, names[names[:1] in (["self"], ["cls"]) :])
+                raise WrongTypeError(f"{called} has no argument {name!r}: {hint}")
+        return function(*given, *args[len(given) :], **keywords)
+
+    told: Any = call
+    return told  # type: ignore[no-any-return]
