@@ -15,8 +15,6 @@ from problems import bqms
 
 import spinsim as ss
 from spinsim.dimod import SpinsimSampler
-from spinsim.inputs.texts import T_START, T_STOP
-from spinsim.sampling.annealing import automatic_temperatures
 
 
 @dimod.testing.load_sampler_bqm_tests(SpinsimSampler)
@@ -192,21 +190,6 @@ def test_arguments_that_make_no_sense_are_refused(arguments: dict, words: str) -
 def test_higher_terms_are_refused() -> None:
     with pytest.raises(ss.InputError, match="reduce it to pairs"):
         SpinsimSampler().sample(dimod.BinaryPolynomial({"abc": 1}, "SPIN"))
-
-
-def test_temperatures_follow_the_problem() -> None:
-    lattice = ss.Ising(ss.square(8), 2.0)
-    scale = lattice.energy_scale
-    assert automatic_temperatures(lattice) == (T_START * scale, T_STOP * scale)
-    star = ss.Ising(ss.Graph(401, [(0, i) for i in range(1, 401)]))
-    assert automatic_temperatures(star) == (pytest.approx(5), T_STOP * star.energy_scale)
-    weak = ss.Ising(ss.Graph(4, [(0, 1), (2, 3)]), [100, 1])
-    assert automatic_temperatures(weak)[1] == pytest.approx(1 / 3)
-    dense = ss.Ising.from_matrix(np.ones((130, 130)) - np.eye(130))
-    assert automatic_temperatures(dense) == (dense.energy_scale, T_STOP * dense.energy_scale)
-    flat = ss.Ising(ss.Graph(2))
-    assert automatic_temperatures(flat) == (T_START, T_STOP)
-    assert ss.anneal(weak, sweeps=1, replicas=2, steps=2).temperature[-1] == automatic_temperatures(weak)[1]
 
 
 def test_without_dimod_the_module_is_there_and_the_sampler_says_what_is_missing() -> None:
