@@ -6,7 +6,6 @@ Runs of the jobs have schedules, files and errors; a ``Simulation`` is for proto
 
 from __future__ import annotations
 
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -120,10 +119,7 @@ class Simulation(Described):
         Raises:
             InputError: for what is no whole number from 0.
         """
-        try:
-            left = index(sweeps)
-        except TypeError as error:
-            raise InputError(f"sweeps {sweeps!r} is no whole number: give one such as 100") from error
+        left = sweeps
         if left < 0:
             raise InputError(f"sweeps {left} is below 0: give a whole number such as 100")
         if left:
