@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
-from operator import index
 from typing import Any, Final, cast
 
 import numpy as np
@@ -154,10 +153,7 @@ class Simulation(Described):
         Raises:
             InputError: for what is no whole number from 0.
         """
-        try:
-            left = index(sweeps)
-        except TypeError as error:
-            raise InputError(f"sweeps {sweeps!r} is no whole number: give one such as 100") from error
+        left = sweeps
         if left < 0:
             raise InputError(f"sweeps {left} is below 0: give a whole number such as 100")
         if left:

@@ -103,15 +103,16 @@ class _Type(NamedTuple):
 
     check: Callable[[Any], Any]  # returns a value in the type's own form; TypeError or ValueError for others
     words: str  # such as "a number"
+    own: tuple[type, ...] = ()  # types of values that need no check
 
 
 _TYPES: Final = {
-    "int": _Type(whole, "a whole number"),
-    "float": _Type(real, "a number"),
-    "str": _Type(_of(str), "a string"),
+    "int": _Type(whole, "a whole number", (int,)),
+    "float": _Type(real, "a number", (float, int)),
+    "str": _Type(_of(str), "a string", (str,)),
     "Literal": _Type(_of(str), "a string"),
-    "bool": _Type(_truth, "true or false"),
-    "None": _Type(_of(type(None)), ""),
+    "bool": _Type(_truth, "true or false", (bool,)),
+    "None": _Type(_of(type(None)), "", (type(None),)),
     "ArrayLike": _Type(_numbers, "a number or an array of numbers"),
     "PathLike": _Type(_path, "a path"),
     "Callable": _Type(_function, "a function"),
@@ -129,6 +130,7 @@ class Wanted(NamedTuple):
 
     types: tuple[_Type, ...]  # those that are known
     are_all: bool  # True if no other is left to the function
+    own: frozenset[type]  # types of values that need no check
 
 
 def _heads(annotation: str) -> list[str]:
@@ -160,11 +162,11 @@ def _wanted(annotation: str, namespace: Mapping[str, Any]) -> Wanted:
             are_all = are_all and of_alias.are_all
         else:
             are_all = False
-    return Wanted(tuple(types), are_all)
+    return Wanted(tuple(types), are_all, frozenset(kind for one in types for kind in one.own))
 
 
 _plain_wanted = cache(partial(_wanted, namespace={}))
-_ANYTHING: Final = Wanted((), False)
+_ANYTHING: Final = Wanted((), False, frozenset())
 
 
 def as_stated(name: str, value: Any, annotation: str | Wanted, also: tuple[str, ...] = ()) -> Any:
@@ -179,7 +181,9 @@ def as_stated(name: str, value: Any, annotation: str | Wanted, also: tuple[str, 
     Raises:
         WrongTypeError: for a value of another type; where the annotation has types that are not known, for none.
     """
-    types, are_all = _plain_wanted(annotation) if isinstance(annotation, str) else annotation
+    types, are_all, own = _plain_wanted(annotation) if isinstance(annotation, str) else annotation
+    if type(value) in own:
+        return value
     for one in types:
         try:
             return one.check(value)
@@ -236,7 +240,9 @@ def checked(function: Function) -> Function:
     @wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:
         places, wanted, takes_others = stated()
-        given = [as_stated(name, value, wanted[name]) for name, value in zip(places, args, strict=False)]
+        given = list(args)
+        for place, name in enumerate(places[: len(args)]):
+            given[place] = as_stated(name, args[place], wanted[name])
         for name, value in keywords.items():
             if name in wanted:
                 keywords[name] = as_stated(name, value, wanted[name])
@@ -244,7 +250,7 @@ def checked(function: Function) -> Function:
                 called, names = function.__qualname__.removesuffix(".__init__"), [*wanted]
                 hint = nearest(name, names[names[:1] in (["self"], ["cls"]) :])
                 raise WrongTypeError(f"{called} has no argument {name!r}: {hint}")
-        return function(*given, *args[len(given) :], **keywords)
+        return function(*given, **keywords)
 
     told: Any = call
     return told  # type: ignore[no-any-return]

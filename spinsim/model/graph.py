@@ -304,10 +304,7 @@ def check_terms(terms: npt.ArrayLike | None, bonds: int) -> npt.NDArray[np.uint8
     """The term of each bond, ``uint8`` (bonds,), or None where there is one term."""
     if terms is None:
         return None
-    try:
-        given: npt.NDArray[Any] = np.asarray(terms)
-    except ValueError as error:  # lists of unequal lengths
-        raise InputError("terms cannot be read as numbers: give 0 or 1 for each bond") from error
+    given: npt.NDArray[Any] = np.asarray(terms)
     if given.shape != (bonds,) or given.dtype.kind not in "iub":
         raise InputError(
             f"terms have shape {given.shape} and type {given.dtype}: give whole numbers of shape ({bonds},), one for "

@@ -13,13 +13,17 @@ from typing import Any
 import dimod
 import numpy as np
 import pytest
+import typer
 from attacks import time_limit
 
 import spinsim as ss
 from spinsim.analysis import onsager
+from spinsim.cli.flags import whole
 from spinsim.dimod import SpinsimSampler
 from spinsim.errors import WrongTypeError
 from spinsim.inputs.arguments import as_stated, checked
+from spinsim.jobs.anneal.settings import Anneal
+from spinsim.settings.config import build_config
 
 MODEL = ss.Ising(ss.square(4))
 ISSUED = {
@@ -71,12 +75,17 @@ def test_values_come_in_the_form_of_the_annotation(value: Any, annotation: str, 
     assert (type(found), found) == (type(taken), taken)
 
 
-def test_whole_numbers_may_be_written_with_an_exponent(tmp_path: Path) -> None:
+def test_whole_numbers_may_be_written_with_an_exponent() -> None:
     given = {"steps": 2, "replicas": 2, "device": "cpu", "seed": 3}
     few, many = (ss.anneal(MODEL, sweeps=sweeps, **given) for sweeps in (1000, 1e3))
     assert few.attributes["config_sha256"] == many.attributes["config_sha256"]
     assert (few.energy == many.energy).all()
     assert ss.temper(MODEL, [1.0, 2.0], sweeps=1e2, houdayer=1e1, device="cpu").config["temper"]["sweeps"] == 100
+    assert build_config(Anneal, {"anneal": {"sweeps": 1e3}}).anneal.sweeps == 1000  # of a file
+    assert [whole("1e3"), whole("12345678901234567890")] == [1000, 12345678901234567890]
+    for text in ("1.5", "inf", "many"):
+        with pytest.raises(typer.BadParameter, match="is not a whole number"):
+            whole(text)
 
 
 def test_errors_of_functions_of_users_stay_as_they_are() -> None:

@@ -68,8 +68,8 @@ class Exchanged(Described):
 
         Args:
             matrix: Of kind ``ising`` the couplings J, H = - sum over pairs J_ij s_i s_j - sum h_i
-                s_i: symmetric or triangular, each pair counts once, the diagonal is 0. Of kind
-                ``qubo`` Q: x' Q x is minimised.
+                s_i: symmetric, or with each pair once, in any order; each pair counts once, the
+                diagonal is 0. Of kind ``qubo`` Q: x' Q x is minimised.
             field: h, a number or one for each site, of kind ``ising`` alone.
             offset: The constant.
             kind: ``ising`` or ``qubo``.

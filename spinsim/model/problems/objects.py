@@ -236,7 +236,8 @@ def from_matrix(matrix: Any, field: Any, offset: Any, kind: str, labels: Labels 
     half = one_half(ends[~diagonal], values[~diagonal])
     if half is None:
         raise InputError(
-            f"an Ising matrix of {sites} sites is neither symmetric nor triangular: give J_ij = J_ji, or each pair once"
+            f"an Ising matrix of {sites} sites has some pairs twice but is not symmetric: give J_ij = J_ji, "
+            "or each pair once"
         )
     ends, values = np.sort(half[0], axis=1), half[1]
     at, fields = _fields(_of_series(field, names), sites)

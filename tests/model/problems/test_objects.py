@@ -171,7 +171,7 @@ def test_other_objects_are_refused() -> None:
         (ss.Ising.from_networkx, nx.Graph([(0, 1)], vartype=3), "attribute vartype of the graph is 3"),
         (ss.Ising.from_networkx, 7, "an object of type int is no graph"),
         (ss.Ising.from_matrix, [[1.0]], "has 1 on its diagonal"),
-        (ss.Ising.from_matrix, [[0, 1], [2, 0]], "neither symmetric nor triangular"),
+        (ss.Ising.from_matrix, [[0, 1], [2, 0]], "has some pairs twice"),
     ]
     for make, given_object, words in cases:
         with pytest.raises(ss.InputError, match=words):
@@ -196,3 +196,18 @@ def test_missing_libraries_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
         model.to_networkx()
     with pytest.raises(ss.InputError, match=r"dimod is missing: install spinsim\[dimod\]"):
         model.to_bqm()
+
+
+def test_a_matrix_has_each_pair_once_in_any_order() -> None:
+    rng = np.random.default_rng(3)
+    upper = np.triu(rng.integers(-3, 4, (6, 6)), 1).astype(float)
+    swapped = np.triu(rng.random((6, 6)) < 0.5, 1)
+    mixed = np.where(swapped, 0, upper) + np.where(swapped, upper, 0).T
+    assert np.tril(mixed).any()
+    assert np.triu(mixed).any()
+    expected = ss.Ising.from_matrix(upper + upper.T).to_matrix().matrix.toarray()
+    for matrix in (upper, mixed, sparse.coo_array(mixed)):
+        np.testing.assert_array_equal(ss.Ising.from_matrix(matrix).to_matrix().matrix.toarray(), expected)
+    mixed[0, 1] = mixed[1, 0] = 1.0  # a pair twice beside single ones
+    with pytest.raises(ss.InputError, match="has some pairs twice"):
+        ss.Ising.from_matrix(mixed)
