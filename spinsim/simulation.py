@@ -7,7 +7,6 @@ Runs of the jobs have schedules, files and errors; a ``Simulation`` is for proto
 from __future__ import annotations
 
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import partial
 from typing import Any, Final, cast
 
@@ -23,6 +22,7 @@ from spinsim.errors import InputError, MissingError, warn_caller
 from spinsim.inputs.arguments import judges
 from spinsim.inputs.signatures import public
 from spinsim.inputs.texts import Described, count
+from spinsim.inputs.words import alike
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising, check_model
 from spinsim.model.problems.quadratic import finite
@@ -104,7 +104,7 @@ class Simulation(Described):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in _SETTABLE and not name.startswith("_"):
-            close = get_close_matches(name, _SETTABLE, 1)
+            close = alike(name, _SETTABLE)
             meant = f", did you mean {close[0]}" if close else ""
             raise MissingError(
                 f"{name} of a simulation cannot be set{meant}: set temperature or field, or replace spins by set_spins"

@@ -216,7 +216,8 @@ class Ising(Hamiltonian, Exchanged):
         """This model in a uniform field, which is added to its own fields.
 
         Raises:
-            InputError: for a field that is not finite or too large, and for a problem without variables.
+            InputError: for a field that is not finite or too large, and for a problem without
+                variables.
         """
         if not len(self.labels):
             raise InputError(f"model {self.name} has no variables that a field could act on: leave the field out")
