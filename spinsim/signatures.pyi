@@ -85,8 +85,9 @@ def anneal(
             numbers of the shape (samples, replicas), with further axes if you like.
         moves: Moves, as ``ss.temper`` takes them: ``[(move, 10)]``.
         t_start: First temperature (a positive finite number, at least 1e-300); by default 1.5 x the root mean square
-            local field, in dense problems 1 x the same; with populations the first below infinity.
-        t_stop: Last temperature (a positive finite number, at least 1e-300); by default 0.05 x the same.
+            local field, on graphs from the costs of flips at local minima; with populations the first below infinity.
+        t_stop: Last temperature (a positive finite number, at least 1e-300); by default 0.05 x the same, on graphs
+            likewise.
         steps: Number of temperatures (a whole number from 1 to 10^9).
         schedule: Spacing: linear or geometric.
         populations: Population annealing: divide the replicas of each sample into this number of populations, which are
@@ -97,11 +98,11 @@ def anneal(
         quantum: Simulated quantum annealing: turn down a transverse field in slices of imaginary time, by default at a
             constant temperature.
         gamma_start: First transverse field of a quantum anneal (a positive finite number, at least 1e-300); by default
-            1.5 x the root mean square local field.
-        gamma_stop: Last transverse field (a positive finite number, at least 1e-300); by default 0.05 x the same.
+            t_start of an anneal without it.
+        gamma_stop: Last transverse field (a positive finite number, at least 1e-300); by default t_stop likewise.
         slices: Slices in imaginary time, an even number (a whole number from 2 to 2^20); by default 32.
         beta: Inverse temperature of a quantum anneal without temperatures; a slice has the temperature slices / beta (a
-            number from 1e-100 to 1e+100); by default slices / (0.5 x the root mean square local field).
+            number from 1e-100 to 1e+100); by default slices / (t_start of an anneal without it / 3).
         best_states: Keep the lowest state of every replica, not only of every sample.
         solution: File for the lowest states by the labels of the problem, .txt or .json.
         time_limit: Search for this many seconds, not counting the compiling of kernels (a positive finite number, at
@@ -167,10 +168,9 @@ def temper(
     Args:
         model: Model to simulate.
         temperatures: From the lowest to the highest, in the unit of the couplings, shape (temperatures,); or text as
-            the command line takes it, such as ``auto:0.7:2.0``. By default 16 in equal ratios from 0.3 to 0.8 times the
-            root mean square local field. Searches and graphs take 32 (64 beyond 4000 sites) from twice the last to 2/3
-            of the first temperature of an anneal; searches beyond 4000 sites 128 in equal steps from three times the
-            last to half of the first.
+            the command line takes it, such as ``auto:0.7:2.0``. By default 16 in equal ratios, for ferromagnets and
+            antiferromagnets from 0.75 to 1.3 times the temperature of their transition, for glasses from 0.3 to 0.8
+            times the root mean square local field. Searches and graphs take 32 to 128 over the range of an anneal.
         sweeps: Measured sweeps; in a search the recorded sweeps, after which it goes on (a whole number from 1 to
             10^12).
         thermalize: Sweeps before the first measurement; in a search before the first recorded row (a whole number, at
@@ -206,8 +206,8 @@ def temper(
         clusters: Cluster moves of Fortuin and Kasteleyn between sweeps: sw, wolff or seeded.
         clusters_every: Sweeps between cluster moves (a whole number, at least 1).
         houdayer: Sweeps between Houdayer moves, which exchange clusters between copies of one temperature; auto makes
-            them where they pay, with two copies or more and up to 8 bonds a site; 0 for none; by default none; in
-            searches on graphs auto.
+            them where they pay, with two copies or more on graphs of up to three dimensions; 0 for none; by default
+            none; in searches on graphs auto.
         series: Series to keep: all, none, or names such as energy,overlap; averages come from sums over all
             measurements.
         series_limit: Megabytes that series may take; a longer run adds up all measurements and keeps every second,
@@ -313,7 +313,8 @@ def quantum(
         clusters: Cluster moves of Fortuin and Kasteleyn between sweeps: sw, wolff or seeded.
         clusters_every: Sweeps between cluster moves (a whole number, at least 1).
         houdayer: Sweeps between Houdayer moves, which exchange clusters between copies of one temperature; auto makes
-            them where they pay, with two copies or more and up to 8 bonds a site; 0 for none; by default none.
+            them where they pay, with two copies or more on graphs of up to three dimensions; 0 for none; by default
+            none.
         series: Series to keep: all, none, or names such as energy,overlap; averages come from sums over all
             measurements.
         series_limit: Megabytes that series may take; a longer run adds up all measurements and keeps every second,

@@ -229,7 +229,7 @@ series_limit = _shared(
 houdayer = _shared(
     None,
     "Sweeps between Houdayer moves, which exchange clusters between copies of one temperature; auto makes them where "
-    "they pay, with two copies or more and up to 8 bonds a site; 0 for none",
+    "they pay, with two copies or more on graphs of up to three dimensions; 0 for none",
     numbers=COUNT,
     physics=False,
     before=None,

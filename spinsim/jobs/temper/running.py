@@ -333,10 +333,9 @@ def temper(model: Ising, given: dict[str, Any]) -> TemperResult:  # noqa: D417  
     Args:
         model: Model to simulate.
         temperatures: From the lowest to the highest, in the unit of the couplings, shape (temperatures,); or text as
-            the command line takes it, such as ``auto:0.7:2.0``. By default 16 in equal ratios from 0.3 to 0.8 times
-            the root mean square local field. Searches and graphs take 32 (64 beyond 4000 sites) from twice the last to
-            2/3 of the first temperature of an anneal; searches beyond 4000 sites 128 in equal steps from three times
-            the last to half of the first.
+            the command line takes it, such as ``auto:0.7:2.0``. By default 16 in equal ratios, for ferromagnets and
+            antiferromagnets from 0.75 to 1.3 times the temperature of their transition, for glasses from 0.3 to 0.8
+            times the root mean square local field. Searches and graphs take 32 to 128 over the range of an anneal.
         replicas: Copies at each temperature, 2 by default. A search takes 1 to 8, so that a group has 128 replicas (1
             for dense problems on a CPU), and several ``groups``; with a number given it has one group.
         start: Initial spins: ``random``, ``up``, or configurations of +1 and -1, shape (sites,), (samples, sites) or
